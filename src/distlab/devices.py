@@ -1,0 +1,72 @@
+"""The devices a notebook works with, GPUs or logical CPU devices, and what this machine is made of."""
+
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+import psutil
+import tensorflow as tf
+
+
+class DevicesAlreadyUsed(RuntimeError):
+    """TensorFlow has fixed its devices; the message says to restart the kernel."""
+
+
+def at_least(count: int) -> list[str]:
+    """The names of `count` devices: GPUs if there are that many, else the processor divided into logical devices.
+
+    Says in one line which it is. Must run before TensorFlow's first operation; raises DevicesAlreadyUsed after it.
+    """
+    gpus = tf.config.list_physical_devices("GPU")
+    if len(gpus) >= count:
+        print(f"Devices: {count} of {len(gpus)} GPUs")
+        return [f"GPU:{index}" for index in range(count)]
+    divide_processor(count)
+    print(f"Devices: {count} logical CPU devices ({len(gpus) or 'no'} GPU{'s' * (len(gpus) > 1)} here); they share its cores")
+    return [f"CPU:{index}" for index in range(count)]
+
+
+def divide_processor(count: int) -> None:
+    """Make TensorFlow see the processor as `count` logical devices; raises DevicesAlreadyUsed when it is too late."""
+    processor = tf.config.list_physical_devices("CPU")[0]
+    try:
+        tf.config.set_logical_device_configuration(processor, [tf.config.LogicalDeviceConfiguration()] * count)
+        found = len(tf.config.list_logical_devices("CPU"))
+    except RuntimeError:
+        found = 0
+    if found != count:
+        raise DevicesAlreadyUsed("TensorFlow has already fixed its devices; restart the kernel and run this cell first.")
+
+
+def cores() -> int:
+    """The number of processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def memory_gib() -> float:
+    """The machine's memory in GiB (2³⁰ bytes)."""
+    return psutil.virtual_memory().total / 2**30
+
+
+def gpu_names() -> list[str]:
+    """The names of the GPUs that `nvidia-smi` lists; empty without one."""
+    return _nvidia_smi("--query-gpu=name", "--format=csv,noheader").splitlines()
+
+
+def topology() -> str:
+    """How the devices are connected: `nvidia-smi topo -m` where there are GPUs, else the processor's parts."""
+    if report := _nvidia_smi("topo", "-m"):
+        return report
+    nodes = sorted(Path("/sys/devices/system/node").glob("node[0-9]*"))
+    lines = [f"{platform.machine()} processor: {cores()} cores for this process, {psutil.cpu_count(logical=False)} physical"]
+    lines += [f"{node.name}: cores {(node / 'cpulist').read_text().strip()}" for node in nodes]
+    return "\n".join([*lines, "no GPU: nothing is connected by NVLink or PCIe that a collective would use"])
+
+
+def _nvidia_smi(*arguments: str) -> str:
+    if not shutil.which("nvidia-smi"):
+        return ""
+    answer = subprocess.run(["nvidia-smi", *arguments], capture_output=True, text=True, timeout=20, check=False)
+    return answer.stdout.strip() if answer.returncode == 0 else ""

@@ -1,0 +1,61 @@
+"""The environment variables and folders that every process of the course relies on.
+
+Set-up writes a one-line `.pth` file into the virtual environment, so that a plain `python train.py` starts with these
+variables too: without OPAL_PREFIX, for example, Open MPI from the package index ends the process inside MPI_Init.
+"""
+
+import os
+import sys
+import sysconfig
+from pathlib import Path
+
+STARTUP_FILE = "distlab_environment.pth"
+STARTUP_LINE = "import distlab\n"
+
+KERNEL_CONFIG = """\
+# What TensorFlow's C++ code prints (processor features, missing GPU libraries) goes to Jupyter's terminal, not into cells.
+c.IPKernelApp.capture_fd_output = False
+"""
+
+
+def variables() -> dict[str, str]:
+    """The variables of the course, each with the reason beside it; a value that the user has set wins."""
+    wanted = {
+        # Model.fit of Keras 3 fails with several of the strategies and with Horovod's optimizer; tf-keras does not.
+        "TF_USE_LEGACY_KERAS": "1",
+        # TensorFlow's start-up notes about the processor and missing GPU libraries are not for students.
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+        # The prefix compiled into the index's Open MPI exists on no machine.
+        "OPAL_PREFIX": sys.prefix,
+        # More ranks than cores: let waiting ranks give up the processor instead of spinning on it.
+        "OMPI_MCA_rmaps_base_oversubscribe": "1",
+        "OMPI_MCA_hwloc_base_binding_policy": "none",
+        "OMPI_MCA_mpi_yield_when_idle": "1",
+    }
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        wanted |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return wanted
+
+
+def apply() -> None:
+    """Set what is not set yet, and make the programs of this environment (mpirun, horovodrun) findable."""
+    for name, value in variables().items():
+        os.environ.setdefault(name, value)
+    programs = str(Path(sys.prefix) / "bin")
+    path = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    if programs not in path:
+        os.environ["PATH"] = os.pathsep.join([programs, *path])
+
+
+def install() -> None:
+    """Make every Python of this environment start with `apply`, and keep C++ messages out of its notebooks' cells."""
+    (Path(sysconfig.get_path("purelib")) / STARTUP_FILE).write_text(STARTUP_LINE)
+    kernel_config = Path(sys.prefix) / "etc" / "ipython" / "ipython_kernel_config.py"
+    kernel_config.parent.mkdir(parents=True, exist_ok=True)
+    kernel_config.write_text(KERNEL_CONFIG)
+
+
+def cache_folder() -> Path:
+    """The course's folder in the user's cache folder ($XDG_CACHE_HOME, else ~/.cache); it may not exist yet."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "distlab"

@@ -1,0 +1,96 @@
+"""Measuring a run: elapsed and CPU time, throughput, speed-up, and how busy every core and GPU was over time."""
+
+import statistics
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import psutil
+
+from distlab.devices import gpu_names
+
+
+@dataclass
+class Stopwatch:
+    """Times a `with` block: `elapsed` and `cpu` in seconds; `cpu` sums the seconds of all threads of this process."""
+
+    elapsed: float = field(default=float("nan"), init=False)
+    cpu: float = field(default=float("nan"), init=False)
+
+    def __enter__(self) -> "Stopwatch":
+        self._start = time.perf_counter(), time.process_time()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.elapsed = time.perf_counter() - self._start[0]
+        self.cpu = time.process_time() - self._start[1]
+
+
+def throughput(images: int, seconds: float) -> float:
+    """Images per second; `images` counts those truly processed, not those in the data set."""
+    return images / seconds
+
+
+def speedup(serial_seconds: float, parallel_seconds: float) -> float:
+    """How many times shorter the parallel run was."""
+    return serial_seconds / parallel_seconds
+
+
+def efficiency(serial_seconds: float, parallel_seconds: float, devices: int) -> float:
+    """The speed-up divided by the number of devices; 1 when nothing is lost."""
+    return speedup(serial_seconds, parallel_seconds) / devices
+
+
+def median_seconds(work: Callable[[], object], repeats: int = 5, warm_ups: int = 1) -> float:
+    """The median elapsed time of `work()` in seconds over `repeats` calls, after `warm_ups` calls that do not count."""
+    for _ in range(warm_ups):
+        work()
+    seconds = []
+    for _ in range(repeats):
+        with Stopwatch() as stopwatch:
+            work()
+        seconds.append(stopwatch.elapsed)
+    return statistics.median(seconds)
+
+
+class Utilisation:
+    """Samples, while a `with` block runs, how busy each core and each GPU is.
+
+    Afterwards `seconds` (samples,) is the time since the start, `cores` (samples, cores) and `gpus` (samples, GPUs) the
+    percentage busy since the sample before. The cores' figures count every process of the machine.
+    """
+
+    def __init__(self, interval: float = 0.1) -> None:
+        """Sample every `interval` seconds."""
+        self.interval = interval
+        self._has_gpus = bool(gpu_names())
+        self._samples: list[tuple[float, list[float], list[float]]] = []
+        self._stop = threading.Event()
+
+    def __enter__(self) -> "Utilisation":
+        self._start = time.perf_counter()
+        psutil.cpu_percent(percpu=True)
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        columns = zip(*self._samples, strict=True) if self._samples else ([], [], [])
+        self.seconds, self.cores, self.gpus = (np.array(column) for column in columns)
+
+    def _sample(self) -> None:
+        while not self._stop.wait(self.interval):
+            busy_cores = psutil.cpu_percent(percpu=True)
+            busy_gpus = _gpu_utilisation() if self._has_gpus else []
+            self._samples.append((time.perf_counter() - self._start, busy_cores, busy_gpus))
+
+
+def _gpu_utilisation() -> list[float]:
+    query = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
+    answer = subprocess.run(query, capture_output=True, text=True, timeout=20, check=False).stdout
+    return [float(line) for line in answer.split()]
