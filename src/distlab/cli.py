@@ -1,10 +1,13 @@
-"""The command line: `distlab setup`, `doctor`, `execute`, `notebooks`."""
+"""The command line: `distlab setup`, `doctor`, `execute`, `notebooks`, `pages`, `map`."""
 
 import argparse
 import sys
 from pathlib import Path
 
 from distlab import environment, horovod_wheel
+
+NOTEBOOKS = Path("notebooks")
+BUILD = Path("build")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -20,6 +23,26 @@ def main(arguments: list[str] | None = None) -> int:
     notebooks.add_argument("sources", nargs="*", type=Path, help="notebooks/src/NN_topic.py; all by default")
     notebooks.set_defaults(run=_notebooks)
 
+    execute = commands.add_parser("execute", help="run the notebooks without a browser; write pages and a report")
+    execute.add_argument("--dataset", help="digits, mnist or fashion_mnist")
+    execute.add_argument("--epochs", type=int)
+    execute.add_argument("--workers", type=int)
+    execute.add_argument("--only", help='some notebooks by number or name: "03" or "02,04"')
+    execute.add_argument("--at-once", type=int, help="notebooks side by side; by default one for every two cores")
+    execute.add_argument("--seconds-per-cell", type=int, default=180)
+    execute.add_argument("--seconds-per-notebook", type=int, default=600)
+    execute.set_defaults(run=_execute)
+
+    pages = commands.add_parser("pages", help="write HTML pages of the committed notebooks, as they are")
+    pages.set_defaults(run=_pages)
+
+    course_map = commands.add_parser("map", help="write the README's table of notebooks with the seconds of the last run")
+    course_map.set_defaults(run=_map)
+
+    doctor = commands.add_parser("doctor", help="say what this machine has for the course and how to mend the rest")
+    doctor.add_argument("--json", action="store_true", help="the same for machines")
+    doctor.set_defaults(run=_doctor)
+
     options = parser.parse_args(arguments)
     return options.run(options)
 
@@ -33,10 +56,69 @@ def _setup(options: argparse.Namespace) -> int:
     return 0
 
 
+def _doctor(options: argparse.Namespace) -> int:
+    from distlab import doctor
+
+    rows = doctor.examine()
+    print(doctor.as_json(rows) if options.json else doctor.table(rows))
+    return 0 if doctor.can_run(rows) else 1
+
+
+def _execute(options: argparse.Namespace) -> int:
+    from distlab import data, devices, execute, pages, processes
+
+    named = {"dataset": options.dataset, "epochs": options.epochs, "workers": options.workers}
+    parameters = {name: value for name, value in named.items() if value is not None}
+    try:
+        notebooks = execute.choose(NOTEBOOKS, options.only)
+        if options.dataset:
+            print(data.describe(options.dataset))
+        for name in ("epochs", "workers"):
+            if parameters.get(name, 1) < 1:
+                raise ValueError(f"{name.upper()}={parameters[name]} makes no sense: it must be 1 or more.")
+    except (data.DataError, ValueError) as error:
+        print(error)
+        return 2
+    at_once = options.at_once or execute.default_at_once(devices.cores())
+    plan = execute.Plan(
+        notebooks, BUILD, parameters, options.seconds_per_cell, options.seconds_per_notebook, at_once=at_once
+    )
+    processes.end_on_signals()
+    try:
+        outcomes = execute.execute(plan)
+    except KeyboardInterrupt:
+        print("\nInterrupted; everything that the notebooks had started is ended.")
+        return 130
+    for notebook in notebooks:
+        executed = BUILD / "executed" / notebook.name
+        if executed.exists():
+            pages.write_page(executed, BUILD / "html" / f"{notebook.stem}.html")
+    index = pages.write_index(BUILD / "html", outcomes)
+    report = execute.write_report(outcomes, plan)
+    print(f"{execute.summary(outcomes)}\nPages: {index}\nReport: {report}")
+    return 0 if all(outcome.status == "ok" for outcome in outcomes.values()) else 1
+
+
+def _pages(options: argparse.Namespace) -> int:
+    from distlab import execute, pages
+
+    for notebook in execute.choose(NOTEBOOKS):
+        pages.write_page(notebook.resolve(), BUILD / "html" / f"{notebook.stem}.html")
+        print(BUILD / "html" / f"{notebook.stem}.html")
+    return 0
+
+
+def _map(options: argparse.Namespace) -> int:
+    from distlab import course_map
+
+    print(course_map.write(Path("README.md"), NOTEBOOKS, BUILD / "report.json"))
+    return 0
+
+
 def _notebooks(options: argparse.Namespace) -> int:
     from distlab import notebooks
 
-    for source in options.sources or notebooks.sources(Path("notebooks")):
+    for source in options.sources or notebooks.sources(NOTEBOOKS):
         print(notebooks.regenerate(source.resolve()), flush=True)
     return 0
 

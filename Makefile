@@ -1,0 +1,82 @@
+# The only door to the course. `make help` lists what there is.
+
+PYTHON ?=
+VENV := .venv
+BIN := $(VENV)/bin
+
+# The interpreter for a new environment: $(PYTHON) if given, else the first one found that fits.
+CANDIDATES := $(if $(PYTHON),$(PYTHON),python3 python3.13 python3.12 python3.11 python)
+FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+
+NOTEBOOK_OPTIONS = $(if $(DATASET),--dataset $(DATASET)) $(if $(EPOCHS),--epochs $(EPOCHS)) \
+	$(if $(WORKERS),--workers $(WORKERS)) $(if $(ONLY),--only $(ONLY)) $(if $(AT_ONCE),--at-once $(AT_ONCE))
+
+# A program started by a target is found in the environment first, as if it were activated.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup horovod doctor lab execute test test-fast notebooks figures html map lock clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  %-10s  %s\n", $$1, $$2}'
+
+setup: $(VENV)/ready  ## make .venv with everything the course needs; does only what is missing
+	@$(BIN)/distlab setup
+
+horovod: $(VENV)/ready  ## build Horovod again after a build that failed
+	@$(BIN)/distlab setup --retry
+
+$(VENV)/ready: requirements.lock pyproject.toml
+	@if [ ! -x $(BIN)/python ]; then \
+		for python in $(CANDIDATES); do "$$python" -c '$(FITS)' 2>/dev/null && break; python=; done; \
+		if [ -z "$$python" ]; then \
+			echo "The course needs Python 3.11, 3.12 or 3.13 and found none among: $(CANDIDATES); say 'make setup PYTHON=/path/to/python3.12'."; \
+			exit 1; \
+		fi; \
+		"$$python" -m venv $(VENV) || { \
+			rm -rf $(VENV); \
+			echo "$$python cannot make a virtual environment; on Debian and Ubuntu install python3-venv."; exit 1; \
+		}; \
+	fi
+	@$(BIN)/python -c '$(FITS)' || { \
+		echo "$(VENV) holds another Python than 3.11 to 3.13; remove the folder and run make again."; exit 1; }
+	@echo "Installing the packages of requirements.lock into $(VENV)"
+	@awk '/^uv==/ {inside = 1} inside {print; if (!/\\$$/) exit}' requirements.lock > $(VENV)/uv.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(VENV)/uv.txt
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+doctor: setup  ## say what this machine has for the course and how to mend the rest
+	@$(BIN)/distlab doctor
+
+lab: setup  ## open JupyterLab on the first notebook; it listens on this machine only
+	@$(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/00_start_here.ipynb
+
+execute: setup  ## run every notebook: make execute DATASET=mnist EPOCHS=5 WORKERS=4 ONLY=03
+	@$(BIN)/distlab execute $(NOTEBOOK_OPTIONS)
+
+test: setup  ## run all tests, every notebook against its committed outputs included
+	@$(BIN)/python -m pytest
+
+test-fast: setup  ## run the tests that take seconds
+	@$(BIN)/python -m pytest -m "not slow"
+
+notebooks: setup  ## write the notebooks with fresh outputs from notebooks/src
+	@$(BIN)/distlab notebooks $(foreach number,$(ONLY),$(wildcard notebooks/src/$(number)_*.py))
+
+figures: setup  ## draw every picture in figures/ again
+	@for script in figures/src/[0-9][0-9]_*.py; do $(BIN)/python "$$script" || exit 1; done
+
+html: setup  ## write HTML pages of the committed notebooks to build/html
+	@$(BIN)/distlab pages
+
+map: $(VENV)/ready  ## write the README's course map from build/report.json
+	@$(BIN)/distlab map
+
+lock: $(VENV)/ready  ## choose the newest versions that pyproject.toml allows and write requirements.lock
+	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --generate-hashes \
+		--no-emit-index-url --custom-compile-command "make lock" --output-file requirements.lock pyproject.toml
+
+clean:  ## remove what the targets made, .venv included
+	rm -rf build $(VENV) .pytest_cache .hypothesis .ruff_cache src/*.egg-info

@@ -1,0 +1,48 @@
+"""The README's table of notebooks: title, what it is about, minutes to read, seconds that the last run took."""
+
+import json
+import re
+from pathlib import Path
+
+import nbformat
+
+from distlab.pages import title_of
+
+BEGIN, END = "<!-- course map: written by `make map` -->", "<!-- end of the course map -->"
+WORDS_PER_MINUTE = 130  # of technical text with code between
+
+
+def write(readme: Path, notebooks: Path, report: Path) -> str:
+    """Replace the table between the README's two marks; return the new table.
+
+    Raises ValueError with one sentence when the marks or a notebook's line in the report are missing.
+    """
+    text = readme.read_text()
+    if BEGIN not in text or END not in text:
+        raise ValueError(f"{readme} lacks the marks {BEGIN} and {END}.")
+    table = markdown(notebooks, report)
+    before, after = text[: text.index(BEGIN)], text[text.index(END) :]
+    readme.write_text(f"{before}{BEGIN}\n{table}\n{after}")
+    return table
+
+
+def markdown(notebooks: Path, report: Path) -> str:
+    """The table as markdown: one row a notebook, in order."""
+    seconds = {row["notebook"]: row["seconds"] for row in json.loads(report.read_text())["notebooks"]}
+    rows = ["| Notebook | What it answers | Read, minutes | Run, seconds |", "|---|---|---:|---:|"]
+    for file in sorted(notebooks.glob("[0-9][0-9]_*.ipynb")):
+        if file.stem not in seconds:
+            raise ValueError(f"{report} has no line for {file.stem}; run `make execute` for all notebooks first.")
+        notebook = nbformat.read(file, as_version=4)
+        text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+        minutes = max(5, 5 * round(len(re.findall(r"\w+", text)) / WORDS_PER_MINUTE / 5))
+        rows.append(
+            f"| [{title_of(notebook)}](notebooks/{file.name}) | {_goal(text)} | {minutes} | {seconds[file.stem]:.0f} |"
+        )
+    return "\n".join(rows)
+
+
+def _goal(text: str) -> str:
+    """The first sentence after **Goal.** in the opening block."""
+    found = re.search(r"\*\*Goal\.?\*\*[:.]?\s*(.+?)(?:\.\s|\.$|\n\n)", text, re.DOTALL | re.MULTILINE)
+    return " ".join(found[1].split()) + "." if found else ""
