@@ -28,7 +28,9 @@ def largest_difference(first: Sequence[np.ndarray], second: Sequence[np.ndarray]
     return max(differences)
 
 
-def assert_equal_weights(first: Sequence[np.ndarray], second: Sequence[np.ndarray], tolerance: float = TOLERANCE) -> None:
+def assert_equal_weights(
+    first: Sequence[np.ndarray], second: Sequence[np.ndarray], tolerance: float = TOLERANCE
+) -> None:
     """Raise AssertionError, with the difference, unless no weight differs by more than `tolerance`; else say so."""
     difference = largest_difference(first, second)
     if difference > tolerance:

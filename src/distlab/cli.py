@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     pages = commands.add_parser("pages", help="write HTML pages of the committed notebooks, as they are")
     pages.set_defaults(run=_pages)
 
-    course_map = commands.add_parser("map", help="write the README's table of notebooks with the seconds of the last run")
+    course_map = commands.add_parser("map", help="write the README's table of notebooks with the last run's seconds")
     course_map.set_defaults(run=_map)
 
     doctor = commands.add_parser("doctor", help="say what this machine has for the course and how to mend the rest")

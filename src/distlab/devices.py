@@ -7,7 +7,6 @@ import subprocess
 from pathlib import Path
 
 import psutil
-import tensorflow as tf
 
 
 class DevicesAlreadyUsed(RuntimeError):
@@ -19,17 +18,22 @@ def at_least(count: int) -> list[str]:
 
     Says in one line which it is. Must run before TensorFlow's first operation; raises DevicesAlreadyUsed after it.
     """
+    import tensorflow as tf  # here, because it takes seconds and the rest of this module does not need it
+
     gpus = tf.config.list_physical_devices("GPU")
     if len(gpus) >= count:
         print(f"Devices: {count} of {len(gpus)} GPUs")
         return [f"GPU:{index}" for index in range(count)]
     divide_processor(count)
-    print(f"Devices: {count} logical CPU devices ({len(gpus) or 'no'} GPU{'s' * (len(gpus) > 1)} here); they share its cores")
+    found = f"{len(gpus) or 'no'} GPU{'s' * (len(gpus) > 1)} here"
+    print(f"Devices: {count} logical CPU devices ({found}); they share its cores")
     return [f"CPU:{index}" for index in range(count)]
 
 
 def divide_processor(count: int) -> None:
     """Make TensorFlow see the processor as `count` logical devices; raises DevicesAlreadyUsed when it is too late."""
+    import tensorflow as tf
+
     processor = tf.config.list_physical_devices("CPU")[0]
     try:
         tf.config.set_logical_device_configuration(processor, [tf.config.LogicalDeviceConfiguration()] * count)
@@ -37,7 +41,9 @@ def divide_processor(count: int) -> None:
     except RuntimeError:
         found = 0
     if found != count:
-        raise DevicesAlreadyUsed("TensorFlow has already fixed its devices; restart the kernel and run this cell first.")
+        raise DevicesAlreadyUsed(
+            "TensorFlow has already fixed its devices; restart the kernel and run this cell first."
+        )
 
 
 def cores() -> int:
@@ -60,7 +66,8 @@ def topology() -> str:
     if report := _nvidia_smi("topo", "-m"):
         return report
     nodes = sorted(Path("/sys/devices/system/node").glob("node[0-9]*"))
-    lines = [f"{platform.machine()} processor: {cores()} cores for this process, {psutil.cpu_count(logical=False)} physical"]
+    physical = psutil.cpu_count(logical=False)
+    lines = [f"{platform.machine()} processor: {cores()} cores for this process, {physical} physical"]
     lines += [f"{node.name}: cores {(node / 'cpulist').read_text().strip()}" for node in nodes]
     return "\n".join([*lines, "no GPU: nothing is connected by NVLink or PCIe that a collective would use"])
 

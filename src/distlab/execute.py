@@ -22,7 +22,7 @@ class UnknownNotebook(ValueError):
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run and how: notebooks, the folder for results, papermill's parameters, limits in seconds, how many at once."""
+    """What to run and how: notebooks, folder for results, parameters, limits in seconds, how many at once."""
 
     notebooks: list[Path]
     build: Path
@@ -58,8 +58,8 @@ def default_at_once(cores: int) -> int:
 def execute(plan: Plan) -> dict[str, Outcome]:
     """Run the planned notebooks, say how they come along, and return each one's outcome by name, in order.
 
-    Writes `executed/NAME.ipynb` and `logs/NAME.log` under `plan.build`. When this returns or is interrupted, nothing that
-    a notebook started is alive.
+    Writes `executed/NAME.ipynb` and `logs/NAME.log` under `plan.build`. When this returns or is interrupted, nothing
+    that a notebook started is alive.
     """
     mark = processes.new_mark()
     waiting: queue.Queue[Path] = queue.Queue()
@@ -165,7 +165,8 @@ class Progress:
             self._running.pop(name, None)
             self._done += 1
             renew = "\r\033[K" if self._terminal else ""
-            print(f"{renew}{name}: {outcome.status}, {outcome.seconds:.0f} s, {outcome.peak_memory_mib:,.0f} MiB", flush=True)
+            used = f"{outcome.seconds:.0f} s, {outcome.peak_memory_mib:,.0f} MiB"
+            print(f"{renew}{name}: {outcome.status}, {used}", flush=True)
 
 
 def summary(outcomes: dict[str, Outcome]) -> str:

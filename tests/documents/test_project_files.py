@@ -58,9 +58,9 @@ def broken_links(file: Path, text: str) -> list[str]:
             continue
         path, _, anchor = target.partition("#")
         place = file if not path else file.parent / path
-        if not place.exists():
-            broken.append(target)
-        elif anchor and place.suffix == ".md" and anchor not in heading_anchors(place.read_text()):
+        if not place.exists() or (
+            anchor and place.suffix == ".md" and anchor not in heading_anchors(place.read_text())
+        ):
             broken.append(target)
     return broken
 
@@ -152,7 +152,15 @@ def test_files_are_small_and_name_no_machine_and_no_registry(root: Path) -> None
 
 def test_nothing_else_stands_at_the_top_level(root: Path) -> None:
     top = {file.relative_to(root).parts[0] for file in tracked_files(root)}
-    expected = {"README.md", "Makefile", "LICENSE", "environment.yml", "pyproject.toml", "requirements.lock", "notebooks"}
+    expected = {
+        "README.md",
+        "Makefile",
+        "LICENSE",
+        "environment.yml",
+        "pyproject.toml",
+        "requirements.lock",
+        "notebooks",
+    }
     expected |= {"labs", "figures", "src", "tests", "docs", ".ci", ".gitignore"}
     assert top <= expected
     assert {"README.md", "Makefile", "LICENSE", "environment.yml", "notebooks", "figures", "tests"} <= top

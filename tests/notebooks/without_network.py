@@ -1,6 +1,6 @@
-"""Run a command in a network namespace of its own, where only the loopback device exists: `without_network.py COMMAND …`.
+"""Run a command in a network namespace of its own, where only the loopback device exists.
 
-Exit status 77: this machine does not allow it.
+Use: `without_network.py COMMAND …`. Exit status 77: this machine does not allow it.
 """
 
 import ctypes

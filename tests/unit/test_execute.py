@@ -193,7 +193,8 @@ def test_marks_of_an_outer_run_reach_inner_processes() -> None:
 
 def test_end_reaches_a_process_that_ignores_sigterm() -> None:
     mark = processes.new_mark()
-    program = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('set', flush=True); time.sleep(600)"
+    program = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('set', flush=True)"
+    program += "; time.sleep(600)"
     process = processes.start([sys.executable, "-c", program], mark, stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "set\n"
     processes.end(mark)

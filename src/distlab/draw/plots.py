@@ -1,17 +1,20 @@
 """Plots that several notebooks share; each returns a figure for `show`."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
 from distlab.draw.style import DASHES, HATCHES, INK, MARKERS, RANK_COLOURS
-from distlab.metrics import Utilisation
+
+if TYPE_CHECKING:
+    from distlab.metrics import Utilisation
 
 
 def bars(values: Mapping[str, float], label: str, number_format: str = "{:,.0f}") -> Figure:
-    """Horizontal bars, one per name in `values`, top down in its order, each with its number; `label` names the axis."""
+    """Horizontal bars, one per name in `values`, top down, each with its number; `label` names the axis."""
     figure, axes = plt.subplots(figsize=(7.2, 0.6 + 0.42 * len(values)))
     positions = np.arange(len(values))
     for position, (name, value) in enumerate(values.items()):
@@ -28,18 +31,22 @@ def bars(values: Mapping[str, float], label: str, number_format: str = "{:,.0f}"
     return figure
 
 
-def utilisation(recorded: Utilisation) -> Figure:
+def utilisation(recorded: "Utilisation") -> Figure:
     """How busy each core, and below that each GPU, was over time: one row a device, filled up to its percentage."""
     columns = [(f"core {i}", busy) for i, busy in enumerate(recorded.cores.T)]
     columns += [(f"GPU {i}", busy) for i, busy in enumerate(recorded.gpus.T)] if recorded.gpus.size else []
-    figure, rows = plt.subplots(
-        len(columns), 1, sharex=True, squeeze=False, figsize=(7.2, 0.8 + 0.62 * len(columns))
-    )
+    figure, rows = plt.subplots(len(columns), 1, sharex=True, squeeze=False, figsize=(7.2, 0.8 + 0.62 * len(columns)))
     for index, (axes, (name, busy)) in enumerate(zip(rows[:, 0], columns, strict=True)):
         style = index % len(RANK_COLOURS)
         axes.fill_between(recorded.seconds, busy, step="post", color=RANK_COLOURS[style], alpha=0.35)
         axes.step(
-            recorded.seconds, busy, where="post", color=INK, linewidth=0.8, marker=MARKERS[style], markersize=2.5,
+            recorded.seconds,
+            busy,
+            where="post",
+            color=INK,
+            linewidth=0.8,
+            marker=MARKERS[style],
+            markersize=2.5,
             linestyle=DASHES[0],
         )
         axes.set_ylim(0, 105)

@@ -47,7 +47,7 @@ def apply_style() -> None:
 
 
 def svg(figure: Figure, description: str) -> str:
-    """The figure as SVG text that is the same for the same figure, with `description` as its title for screen readers."""
+    """The figure as SVG text, the same for the same figure, with `description` as its title for screen readers."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
