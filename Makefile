@@ -23,7 +23,7 @@ help:  ## list the targets
 setup: $(VENV)/ready  ## make .venv with everything the course needs; does only what is missing
 	@$(BIN)/distlab setup
 
-horovod: $(VENV)/ready  ## build Horovod again after a build that failed
+horovod: $(VENV)/ready  ## install Horovod again, built anew if its build had failed
 	@$(BIN)/distlab setup --retry
 
 $(VENV)/ready: requirements.lock pyproject.toml

@@ -1,4 +1,4 @@
-"""The command line: `distlab setup`, `doctor`, `execute`, `notebooks`, `pages`, `map`."""
+"""The command line: `distlab setup`, `doctor`, `execute`, `notebooks`, `pages`, `map`, `predict`."""
 
 import argparse
 import sys
@@ -43,11 +43,20 @@ def main(arguments: list[str] | None = None) -> int:
     doctor.add_argument("--json", action="store_true", help="the same for machines")
     doctor.set_defaults(run=_doctor)
 
-    options = parser.parse_args(arguments)
+    predict = commands.add_parser("predict", help="step time and efficiency on a cluster, by formula", add_help=False)
+    predict.set_defaults(run=_predict)
+
+    options, rest = parser.parse_known_args(arguments)
+    options.rest = rest
+    if rest and options.run is not _predict:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
     return options.run(options)
 
 
 def _setup(options: argparse.Namespace) -> int:
+    from distlab import processes
+
+    processes.end_on_signals()
     environment.install()
     try:
         horovod_wheel.install(retry=options.retry)
@@ -113,6 +122,12 @@ def _map(options: argparse.Namespace) -> int:
 
     print(course_map.write(Path("README.md"), NOTEBOOKS, BUILD / "report.json"))
     return 0
+
+
+def _predict(options: argparse.Namespace) -> int:
+    from distlab.costs import command
+
+    return command.main(options.rest)
 
 
 def _notebooks(options: argparse.Namespace) -> int:

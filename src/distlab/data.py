@@ -1,7 +1,6 @@
 """The course's image sets as NumPy arrays: `digits`, which needs no network, `mnist` and `fashion_mnist`."""
 
 import os
-import zipfile
 import zlib
 from pathlib import Path
 from typing import NamedTuple
@@ -9,11 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from distlab import download
-from distlab.download import DataError
+from distlab.download import KEYS, DataError
 from distlab.environment import cache_folder
 
 NAMES = ("digits", *download.ARCHIVES)
-KEYS = ("x_train", "y_train", "x_test", "y_test")
 IMAGE_SIZE = 28
 CLASSES = 10
 
@@ -48,8 +46,8 @@ def load(name: str) -> Dataset:
     """Give a data set as float32 images (n, 28, 28) in [0, 1] and int64 labels (n,).
 
     `digits` is made from scikit-learn's 1,797 real handwritten digits. The others are looked for in
-    `$DISTLAB_DATA/NAME.npz`, in Keras's cache folder and in the course's cache folder, and are downloaded if they are in
-    none of them. A file that is found but cannot be used is an error, and stays as it is.
+    `$DISTLAB_DATA/NAME.npz`, in Keras's cache folder and in the course's cache folder, and are downloaded if they are
+    in none of them. A file that is found but cannot be used is an error, and stays as it is.
 
     Raises UnknownDataset, DamagedFile, WrongContent, `download.DownloadFailed` or `download.WrongDigest`.
     """
@@ -65,19 +63,25 @@ def load(name: str) -> Dataset:
 
 
 def find(name: str) -> Path | None:
-    """Where `load` would read a data set from: a file, or Keras's folder of archives; None if it is not on this machine."""
+    """Where `load` would read a data set from: an .npz file, or Keras's folder of archives; None if it would read none.
+
+    A place that is taken by something else, such as a folder called mnist.npz, is given too: `load` says what is wrong.
+    """
+    if name not in download.ARCHIVES:
+        return None
+    file = f"{name}.npz"
     keras_cache = Path(os.environ.get("KERAS_HOME") or Path.home() / ".keras") / "datasets"
-    places = [keras_cache / f"{name}.npz", keras_cache / name.replace("_", "-"), cache_folder() / "data" / f"{name}.npz"]
+    places = [keras_cache / file, keras_cache / name.replace("_", "-"), cache_folder() / "data" / file]
     if os.environ.get("DISTLAB_DATA"):
-        places.insert(0, Path(os.environ["DISTLAB_DATA"]) / f"{name}.npz")
-    return next((place for place in places if place.is_file() or _holds_archives(place, name)), None)
+        places.insert(0, Path(os.environ["DISTLAB_DATA"]) / file)
+    return next((place for place in places if _is_taken(place, name)), None)
 
 
 def describe(name: str) -> str:
     """One line for the top of a notebook: which data, how many images, and how to choose another set."""
     train, test = load(name)
-    other = "pass dataset=mnist for MNIST" if name == "digits" else "pass dataset=digits for the set that needs no network"
-    return f"Data: {name}, {len(train.images):,} training and {len(test.images):,} test images ({other})"
+    other = "dataset=mnist for MNIST" if name == "digits" else "dataset=digits for the set that needs no network"
+    return f"Data: {name}, {len(train.images):,} training and {len(test.images):,} test images (pass {other})"
 
 
 def _digits() -> Dataset:
@@ -94,19 +98,24 @@ def _digits() -> Dataset:
     return Dataset(Split(images[~is_test], labels[~is_test]), Split(images[is_test], labels[is_test]))
 
 
-def _holds_archives(folder: Path, name: str) -> bool:
-    return all((folder / archive.file).is_file() for archive in download.ARCHIVES.get(name, ()))
+def _is_taken(place: Path, name: str) -> bool:
+    if place.suffix == ".npz":
+        return os.path.lexists(place)
+    return all((place / archive.file).is_file() for archive in download.ARCHIVES[name])
 
 
 def _read(place: Path, name: str) -> dict[str, np.ndarray]:
-    if place.is_dir():
+    if place.suffix != ".npz":
         archives = [place / archive.file for archive in download.ARCHIVES[name]]
         return dict(zip(KEYS, map(_read_archive, archives), strict=True))
     try:
+        with place.open("rb") as file:
+            if file.read(4) not in (b"PK\x03\x04", b"PK\x05\x06"):
+                raise ValueError("it does not start as one")
         # Reading every array here finds a truncated file before anything uses it.
         with np.load(place, allow_pickle=False) as arrays:
-            return {key: arrays[key] for key in arrays.files}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, AttributeError, TypeError) as error:
+            return {key: np.asarray(arrays[key]) for key in arrays.files}
+    except Exception as error:  # damaged bytes make NumPy and zipfile raise nearly anything
         raise _damaged(place, "an .npz file of plain arrays", error) from error
 
 
@@ -118,16 +127,20 @@ def _read_archive(file: Path) -> np.ndarray:
 
 
 def _damaged(file: Path, expected: str, error: Exception) -> DamagedFile:
-    size = file.stat().st_size
+    if file.is_dir():
+        found = "a folder"
+    else:
+        found = f"{file.stat().st_size:,} bytes that cannot be read" if file.is_file() else "nothing that can be read"
+        found += f" ({' '.join(str(error).split()) or type(error).__name__})"
     return DamagedFile(
-        f"{file}: expected {expected}, found {size:,} bytes that cannot be read ({error}); "
-        "the file was kept, put a good copy in its place or move it away."
+        f"{file}: expected {expected}, found {found}; it was kept, put a good copy in its place or move it away."
     )
 
 
 def _as_dataset(arrays: dict[str, np.ndarray], file: Path) -> Dataset:
     def reject(expected: str, found: str) -> None:
-        raise WrongContent(f"{file}: expected {expected}, found {found}; the file was kept, put a good copy in its place.")
+        mend = "the file was kept, put a good copy in its place"
+        raise WrongContent(f"{file}: expected {expected}, found {found}; {mend}.")
 
     if missing := [key for key in KEYS if key not in arrays]:
         reject(f"the arrays {', '.join(KEYS)}", f"no {', '.join(missing)}")
@@ -135,7 +148,7 @@ def _as_dataset(arrays: dict[str, np.ndarray], file: Path) -> Dataset:
     for part in ("train", "test"):
         images, labels = arrays[f"x_{part}"], arrays[f"y_{part}"]
         if images.dtype != np.uint8 or images.shape[1:] != (IMAGE_SIZE, IMAGE_SIZE) or not len(images):
-            reject(f"x_{part} as uint8 (n, {IMAGE_SIZE}, {IMAGE_SIZE})", f"{images.dtype} {images.shape}")
+            reject(f"x_{part} as uint8 (n, {IMAGE_SIZE}, {IMAGE_SIZE}) with n > 0", f"{images.dtype} {images.shape}")
         if labels.dtype.kind not in "iu" or labels.shape != (len(images),):
             reject(f"y_{part} as integers ({len(images)},)", f"{labels.dtype} {labels.shape}")
         if labels.min() < 0 or labels.max() >= CLASSES:

@@ -119,10 +119,10 @@ def _horovod() -> list[Row]:
     finished = processes.run(command, seconds=SECONDS_FOR_ALL_REDUCE)
     answer = next((line for line in finished.output.splitlines() if "all-reduce: ranks=2 sum=3" in line), None)
     if answer is None:
-        mend = "see docs/troubleshooting.md; `make horovod` builds it again"
+        mend = "see docs/troubleshooting.md; `make horovod` installs it again"
         found = f"no all-reduce over two ranks: {_last_line(finished)}"
         return [Row(item, False, found, mend, False) for item in items]
-    mend = "run `make horovod`, which builds it again"
+    mend = "run `make horovod`, which installs it again"
     return [
         Row(items[0], True, f"{_found_version('horovod')}: 1 + 2 = 3 by an all-reduce over two ranks", mend, False),
         Row(items[1], "gloo=True" in answer, "built in" if "gloo=True" in answer else "not built in", mend, False),

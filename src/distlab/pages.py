@@ -1,5 +1,7 @@
 """HTML pages of notebooks that need no network: images inside, formulas as MathML, and an index."""
 
+import base64
+import mimetypes
 import re
 from html import escape
 from pathlib import Path
@@ -12,6 +14,7 @@ from nbformat import NotebookNode
 from distlab.notebook_run import Outcome
 
 FORMULA = re.compile(r"\$\$(?P<block>.+?)\$\$|(?<![\\$\w])\$(?P<inline>[^$\n]+?)\$(?![\w$])", re.DOTALL)
+PICTURE = re.compile(r"!\[(?P<description>[^\]]*)\]\((?P<file>[^):\s]+)\)")
 CODE = re.compile(r"(```.*?```|`[^`\n]+`)", re.DOTALL)
 # nbconvert's page without the scripts that it would fetch from the network.
 TEMPLATE = """
@@ -21,6 +24,13 @@ TEMPLATE = """
 {%- block html_head_js_requirejs -%}{%- endblock -%}
 {%- block html_head_js_mathjax -%}{%- endblock -%}
 {%- block html_head_js_mermaidjs -%}{%- endblock -%}
+{%- block html_head_css -%}
+<style>
+/* Long lines of code are broken, so that nothing is cut off on a narrow screen or on paper. */
+.jp-InputArea-editor pre, .jp-RenderedText pre { white-space: pre-wrap; overflow-wrap: anywhere; }
+.jp-RenderedHTMLCommon img, .jp-RenderedSVG svg { max-width: 100%; height: auto; }
+</style>
+{%- endblock -%}
 """
 WIDGET = "application/vnd.jupyter.widget-view+json"
 WIDGET_NOTE = "<p><em>A slider stands here when the notebook runs in JupyterLab.</em></p>"
@@ -49,13 +59,12 @@ def write_page(notebook_file: Path, page: Path) -> None:
     notebook = nbformat.read(notebook_file, as_version=4)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cell.source = with_mathml(cell.source)
+            cell.source = with_pictures(with_mathml(cell.source), notebook_file.parent)
         elif cell.cell_type == "code":
             cell.outputs = [_without_widget(output) for output in cell.outputs]
     notebook.metadata.pop("widgets", None)
-    exporter = HTMLExporter(embed_images=True, raw_template=TEMPLATE)
-    resources = {"metadata": {"name": title_of(notebook), "path": str(notebook_file.parent)}}
-    html, _ = exporter.from_notebook_node(notebook, resources)
+    exporter = HTMLExporter(raw_template=TEMPLATE)
+    html, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": title_of(notebook)}})
     page.parent.mkdir(parents=True, exist_ok=True)
     # Links between notebooks become links between pages.
     page.write_text(re.sub(r'href="(\d\d_\w+)\.ipynb', r'href="\1.html', html))
@@ -83,6 +92,22 @@ def with_mathml(text: str) -> str:
     """Markdown with its $…$ and $$…$$ formulas replaced by MathML, which browsers draw themselves; code stays."""
     parts = CODE.split(text)
     return "".join(part if index % 2 else FORMULA.sub(_formula, part) for index, part in enumerate(parts))
+
+
+def with_pictures(text: str, folder: Path) -> str:
+    """Markdown whose pictures, files named relative to `folder`, are inside the text; code stays.
+
+    (nbconvert's own way of embedding closes every HTML tag where it opens, which breaks folded answers and MathML.)
+    """
+
+    def embedded(match: re.Match[str]) -> str:
+        file = folder / match["file"]
+        kind = mimetypes.guess_type(file)[0]
+        content = base64.b64encode(file.read_bytes()).decode()
+        return f"![{match['description']}](data:{kind};base64,{content})"
+
+    parts = CODE.split(text)
+    return "".join(part if index % 2 else PICTURE.sub(embedded, part) for index, part in enumerate(parts))
 
 
 def title_of(notebook: NotebookNode) -> str:

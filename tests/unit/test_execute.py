@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -180,6 +181,18 @@ def test_pages_show_widgets_as_a_note_and_images_inside(tmp_path: Path) -> None:
     assert "$HOME" in page
     assert 'href="01_next.html"' in page
     assert "cdnjs" not in page and "unpkg" not in page and "<script src" not in page
+
+
+def test_folded_answers_and_formulas_keep_their_tags_on_the_page(tmp_path: Path) -> None:
+    text = "<details><summary>Question</summary>\n\n1. One $x^2$\n\nThe answer is $$\\frac{1}{p}$$\n\n</details>"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text)])
+    nbformat.write(notebook, tmp_path / "00_page.ipynb")
+    pages.write_page(tmp_path / "00_page.ipynb", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    folded = page[page.index("<details>") : page.index("</details>")]
+    assert "The answer is" in folded
+    assert re.search(r"<msup><mi>x</mi><mn>2</mn></msup>", folded)
+    assert re.search(r"<mfrac><mrow><mn>1</mn></mrow><mrow><mi>p</mi></mrow></mfrac>", folded)
 
 
 def test_marks_of_an_outer_run_reach_inner_processes() -> None:

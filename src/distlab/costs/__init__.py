@@ -1,0 +1,75 @@
+"""What communication costs: the α–β–γ formulas, fitting α and β, bandwidths, and predicting how training scales.
+
+    all_reduce("ring", ranks=[2, 4, 8], array_bytes=100e6).seconds(latency=5e-6, seconds_per_byte=1e-9)
+    fit(sizes, seconds, lambda n: all_reduce("ring", 4, n)).latency
+    bus_bandwidth("all_reduce", ranks, array_bytes, seconds)
+    predict("resnet50", "bigbasin-ethernet50", ranks=[8, 256], baseline_ranks=8).efficiency
+
+| module | what it holds |
+|---|---|
+| `cost`, `collectives`, `all_reduces` | the formulas: steps, bytes on the critical path, bytes sent |
+| `two_levels` | the same for all-reduces on hosts with several ranks |
+| `fitting`, `bandwidth` | from measured times to α, β, γ and to algorithm and bus bandwidth |
+| `hardware`, `models`, `architectures` | machines and networks with their sources |
+| `assumptions`, `overlap`, `prediction` | step time and scaling efficiency |
+| `published`, `report` | published results beside the predictions, and where the model is off |
+| `command` | `distlab predict` |
+"""
+
+from distlab.costs.all_reduces import ALL_REDUCE, all_reduce, bandwidth_needed
+from distlab.costs.assumptions import Assumptions
+from distlab.costs.bandwidth import BUS_FACTOR, algorithm_bandwidth, bus_bandwidth
+from distlab.costs.collectives import (
+    all_gather_ring,
+    all_to_all,
+    barrier,
+    broadcast_long,
+    broadcast_tree,
+    gather_linear,
+    gather_tree,
+    message,
+    reduce_scatter_ring,
+    reduce_tree,
+    scatter_linear,
+    scatter_tree,
+)
+from distlab.costs.cost import Cost
+from distlab.costs.fitting import Fit, fit
+from distlab.costs.hardware import HARDWARE, Hardware
+from distlab.costs.models import MODELS, Model
+from distlab.costs.overlap import OVERLAPS
+from distlab.costs.prediction import Prediction, predict
+from distlab.costs.two_levels import ALGORITHMS
+
+__all__ = [
+    "ALGORITHMS",
+    "ALL_REDUCE",
+    "BUS_FACTOR",
+    "HARDWARE",
+    "MODELS",
+    "OVERLAPS",
+    "Assumptions",
+    "Cost",
+    "Fit",
+    "Hardware",
+    "Model",
+    "Prediction",
+    "algorithm_bandwidth",
+    "all_gather_ring",
+    "all_reduce",
+    "all_to_all",
+    "bandwidth_needed",
+    "barrier",
+    "broadcast_long",
+    "broadcast_tree",
+    "bus_bandwidth",
+    "fit",
+    "gather_linear",
+    "gather_tree",
+    "message",
+    "predict",
+    "reduce_scatter_ring",
+    "reduce_tree",
+    "scatter_linear",
+    "scatter_tree",
+]

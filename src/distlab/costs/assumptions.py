@@ -1,0 +1,48 @@
+"""What `predict` takes for granted: one set of numbers, the same for every model, cluster and number of ranks."""
+
+from dataclasses import dataclass, fields
+
+DESCRIPTIONS = {
+    "bandwidth_share": "share of a link's specified bandwidth that an all-reduce reaches",
+    "backward_share": "share of a step's computing that the backward pass takes; the rest comes before it",
+    "variation": "standard deviation of a device's step time and of a host's link speed, relative to their mean",
+    "slowdown": "how much longer computing takes while gradients move on the same device",
+    "fusion_bytes": "tensors that wait are joined up to this many bytes per all-reduce",
+    "cycle_seconds": "the communication thread looks for gradients once per so many seconds",
+    "step_overhead": "seconds per step beside the FLOPs, only where no speed was published",
+}
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """The numbers behind a prediction, each with its reason. Raises ValueError for one out of its range.
+
+    bandwidth_share: 0.82. Chosen with the published table in view: the middle of the range in which all its rows fit.
+        Protocol headers, flow control and the pauses between chunks take the rest; NVLink, too, gives about 0.84 of its
+        figure in NVIDIA's own test (a user's report to NVIDIA/nccl, number 1264). It holds for RDMA, not for TCP.
+    backward_share: 2/3. Backward computes two products, for the inputs' and for the weights' gradient, where forward
+        computes one. Inside backward the time of a layer is taken as proportional to its multiply-adds.
+    variation: 0.025. Chosen with the published table in view. A synchronous step lasts as long as the slowest of its
+        ranks and links; taken as normal and independent, so that the slowest of p is about √(2 ln p) deviations late.
+    slowdown: 0.19. Mean slowdown of computing under overlapped communication, measured on A100, H100, MI210 and MI250
+        with language models (arXiv:2507.03114, abstract); older GPUs and convolutions are taken to suffer as much.
+    fusion_bytes: 64 MiB, cycle_seconds: 5 ms. Horovod's defaults (docs/tensor-fusion.md); also taken for systems that
+        are not Horovod. On average a gradient waits half a cycle until it is noticed.
+    step_overhead: 1 ms. Order of magnitude of what a framework needs to start a step; matters to tiny models only.
+    """
+
+    bandwidth_share: float = 0.82
+    backward_share: float = 2 / 3
+    variation: float = 0.025
+    slowdown: float = 0.19
+    fusion_bytes: float = 64 * 2**20
+    cycle_seconds: float = 5e-3
+    step_overhead: float = 1e-3
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            is_share = field.name.endswith("_share")
+            if not 0 <= value < float("inf") or (is_share and not 0 < value <= 1):
+                allowed = "above 0 and at most 1" if is_share else "finite and at least 0"
+                raise ValueError(f"{field.name} is {value}; it is {allowed}")
