@@ -1,0 +1,169 @@
+"""All-reduce, five ways beside the ring: every rank gets the sum of all ranks' arrays.
+
+In all of them: array has any shape and dtype, the same on every rank, and is left as it is; every rank returns the sum,
+with the same shape and dtype.
+"""
+
+import numpy as np
+
+from distlab.collectives.group import GroupRank
+from distlab.collectives.ring import all_gather, reduce_scatter, ring_all_reduce
+from distlab.collectives.tree import broadcast, reduce
+from distlab.simulate.interface import Rank
+
+
+async def naive_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
+    """Rank 0 gathers every array, adds them up, and sends the sum to each rank: naive, since all goes through rank 0.
+
+    Cost: 2(p−1)(α + nβ) + nγ, as long as adding an array takes no longer than receiving the next (nγ ≤ α + nβ).
+    """
+    total = array.copy()
+    others = range(1, rank.size)
+    if rank.index == 0:
+        for source in others:
+            received = await rank.receive(source)
+            await rank.reduce(total, received)
+        for to in others:
+            await rank.send(to, total)
+    else:
+        await rank.send(0, total)
+        total = await rank.receive(0)
+    return total
+
+
+async def tree_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
+    """Reduce to rank 0 on a binomial tree, then broadcast on the same tree.
+
+    Cost: ⌈lg p⌉(2α + 2nβ + nγ); for p ≠ 2^k at most. Source: Thakur, Rabenseifner and Gropp 2005.
+    """
+    total = await reduce(rank, array)
+    return await broadcast(rank, total)
+
+
+async def recursive_doubling_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
+    """In each step two ranks exchange all they have and add it: few steps, but the whole array each time.
+
+    Cost: ⌊lg p⌋(α + nβ + nγ), and 2α + 2nβ + nγ more if p is not a power of two.
+    Source: Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005.
+    """
+    total = array.copy()
+    stand_in, guest, members = _power_of_two(rank)
+    if stand_in is not None:
+        return await _let_stand_in_add(rank, total, stand_in)
+    await _add_guest(rank, total, guest)
+
+    group = GroupRank(rank, members)
+    distance = 1
+    while distance < group.size:
+        partner = group.index ^ distance
+        received = await group.exchange(partner, total, partner)
+        await group.reduce(total, received)
+        distance *= 2
+
+    await _answer_guest(rank, total, guest)
+    return total
+
+
+async def halving_doubling_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
+    """Rabenseifner's algorithm: as few steps as a tree needs, and as few bytes as a ring.
+
+    Recursive halving: in each step two ranks share the range that both answer for, and each adds up one half of it.
+    Recursive doubling: the same steps backwards, in which they exchange the finished halves.
+    Cost, for equal halves, with q = 2^⌊lg p⌋: 2 lg q·α + 2((q−1)/q)nβ + ((q−1)/q)nγ, and if p is not a power of two at
+    least 2α + 2nβ + nγ more: ranks without a guest are ahead, and what they send early can hold up a port.
+    Source: Rabenseifner 2004; Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005. (They print p for q in the fractions,
+    which is a little more: only q ranks take part.)
+    """
+    total = array.copy()
+    stand_in, guest, members = _power_of_two(rank)
+    if stand_in is not None:
+        return await _let_stand_in_add(rank, total, stand_in)
+    await _add_guest(rank, total, guest)
+
+    group = GroupRank(rank, members)
+    flat = total.reshape(-1)
+    low, high = 0, len(flat)
+    halvings = []
+    distance = group.size // 2
+    while distance >= 1:
+        partner = group.index ^ distance
+        middle = (low + high) // 2
+        lower, upper = slice(low, middle), slice(middle, high)
+        mine, theirs = (lower, upper) if group.index < partner else (upper, lower)
+        received = await group.exchange(partner, flat[theirs], partner)
+        await group.reduce(flat[mine], received)
+        halvings.append((partner, mine, theirs))
+        low, high = mine.start, mine.stop
+        distance //= 2
+
+    for partner, mine, theirs in reversed(halvings):
+        flat[theirs] = await group.exchange(partner, flat[mine], partner)
+
+    await _answer_guest(rank, total, guest)
+    return total
+
+
+async def hierarchical_all_reduce(rank: Rank, array: np.ndarray, ranks_per_host: int) -> np.ndarray:
+    """A ring inside each host and rings between the hosts, so that slow links carry only 1/k of the array per rank.
+
+    ranks_per_host: k; ranks 0…k−1 share host 0, k…2k−1 host 1, and so on. The ranks of a last host that is not full
+    hand their arrays to those of host 0, and get the sum back from them.
+    Cost, for p = hk and equal chunks, with α, β inside a host and α', β' between hosts:
+    2(k−1)α + 2((k−1)/k)nβ + ((k−1)/k)nγ + 2(h−1)α' + 2((h−1)/h)(n/k)β' + ((h−1)/h)(n/k)γ.
+    Source: the two-level scheme of Jia et al., arXiv:1807.11205, with reduce-scatter and all-gather inside.
+
+    Raises ValueError for fewer than 1 rank per host.
+    """
+    if ranks_per_host < 1:
+        raise ValueError(f"ranks_per_host is {ranks_per_host}; a host has at least 1 rank")
+    per_host = min(ranks_per_host, rank.size)
+    in_full_hosts = rank.size - rank.size % per_host
+    total = array.copy()
+    if rank.index >= in_full_hosts:
+        return await _let_stand_in_add(rank, total, rank.index - in_full_hosts)
+    guest = rank.index + in_full_hosts if rank.index + in_full_hosts < rank.size else None
+    await _add_guest(rank, total, guest)
+
+    host, place = divmod(rank.index, per_host)
+    same_host = GroupRank(rank, range(host * per_host, (host + 1) * per_host))
+    same_place = GroupRank(rank, range(place, in_full_hosts, per_host))
+    chunk = await reduce_scatter(same_host, total.reshape(-1))
+    chunk = await ring_all_reduce(same_place, chunk)
+    total = (await all_gather(same_host, chunk)).reshape(array.shape)
+
+    await _answer_guest(rank, total, guest)
+    return total
+
+
+# Some algorithms run on a part of the ranks only (a power of two, the full hosts). Each of the others is then the guest
+# of a stand-in, which adds its array at the start and answers with the sum at the end.
+
+
+def _power_of_two(rank: Rank) -> tuple[int | None, int | None, list[int]]:
+    """This rank's stand-in or its guest, where it has one, and the 2^⌊lg p⌋ ranks that take part.
+
+    With p − 2^⌊lg p⌋ ranks too many, that many pairs of neighbours are formed, and in each the first is the guest.
+    """
+    too_many = rank.size - (1 << (rank.size.bit_length() - 1))
+    members = [*range(1, 2 * too_many, 2), *range(2 * too_many, rank.size)]
+    if rank.index >= 2 * too_many:
+        return None, None, members
+    if rank.index % 2 == 0:
+        return rank.index + 1, None, members
+    return None, rank.index - 1, members
+
+
+async def _let_stand_in_add(rank: Rank, array: np.ndarray, stand_in: int) -> np.ndarray:
+    await rank.send(stand_in, array)
+    return await rank.receive(stand_in)
+
+
+async def _add_guest(rank: Rank, total: np.ndarray, guest: int | None) -> None:
+    if guest is not None:
+        received = await rank.receive(guest)
+        await rank.reduce(total, received)
+
+
+async def _answer_guest(rank: Rank, total: np.ndarray, guest: int | None) -> None:
+    if guest is not None:
+        await rank.send(guest, total)

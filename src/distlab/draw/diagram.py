@@ -1,0 +1,80 @@
+"""Diagrams of boxes, arrows and labels on an empty canvas; a box's number picks its colour and hatch."""
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
+
+from distlab.draw.style import HATCHES, INK, QUIET, RANK_COLOURS
+
+Point = tuple[float, float]
+
+
+def canvas(width: float, height: float) -> tuple[Figure, Axes]:
+    """An empty figure of that size in inches, and axes that fill it; one unit of the axes is one inch."""
+    figure = plt.figure(figsize=(width, height), layout="none")
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_xlim(0, width)
+    axes.set_ylim(0, height)
+    axes.axis("off")
+    return figure, axes
+
+
+def tint(colour: str, share: float = 0.25) -> tuple[float, float, float]:
+    """`colour` mixed with white, so that dark text on it stays readable; `share` is the part of the colour."""
+    return tuple(1 - share * (1 - part) for part in to_rgb(colour))
+
+
+def box(
+    axes: Axes, corner: Point, width: float, height: float, text: str = "", number: int | None = None, **style: object
+) -> None:
+    """A rounded box with its lower left corner at `corner` and `text` in its middle.
+
+    `number` is the rank, device or chunk that the box belongs to; None draws it white. `style` goes to the text.
+    """
+    colour = QUIET if number is None else RANK_COLOURS[number % len(RANK_COLOURS)]
+    face = "white" if number is None else tint(colour)
+    area, shape = (corner, width, height), "round,pad=0,rounding_size=0.05"
+    axes.add_patch(FancyBboxPatch(*area, shape, facecolor=face, edgecolor=colour, linewidth=1.2))
+    hatch = "" if number is None else HATCHES[number % len(HATCHES)]
+    if hatch:
+        # A second patch: matplotlib draws a hatch in the edge's colour, and the hatch has to be paler than the edge.
+        pale = tint(colour, 0.45)
+        axes.add_patch(FancyBboxPatch(*area, shape, fill=False, edgecolor=pale, hatch=hatch, linewidth=0))
+    if text:
+        # The light ground behind the text keeps it readable on a hatch.
+        ground = {"facecolor": face, "edgecolor": "none", "pad": 1.5} if hatch else None
+        defaults = {"ha": "center", "va": "center", "fontsize": 9, "color": INK, "bbox": ground}
+        axes.text(corner[0] + width / 2, corner[1] + height / 2, text, **defaults | style)
+
+
+def arrow(axes: Axes, start: Point, end: Point, colour: str = INK, dash: object = "-", bend: float = 0.0) -> None:
+    """An arrow from `start` to `end`; `bend` curves it (its height as a share of its length)."""
+    axes.add_patch(
+        FancyArrowPatch(
+            start,
+            end,
+            arrowstyle="-|>",
+            mutation_scale=9,
+            color=colour,
+            linestyle=dash,
+            linewidth=1.1,
+            connectionstyle=f"arc3,rad={bend}",
+            shrinkA=0,
+            shrinkB=0,
+        )
+    )
+
+
+def label(axes: Axes, place: Point, text: str, **style: object) -> None:
+    """Text whose middle is at `place`; `style` goes to matplotlib's text."""
+    axes.text(*place, text, **{"ha": "center", "va": "center", "fontsize": 9, "color": INK} | style)
+
+
+def row(count: int, left: float, right: float, gap: float) -> tuple[Sequence[float], float]:
+    """`count` boxes side by side from `left` to `right`: the left edge of each, and their common width."""
+    width = (right - left - gap * (count - 1)) / count
+    return [left + index * (width + gap) for index in range(count)], width

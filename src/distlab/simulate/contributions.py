@@ -1,0 +1,53 @@
+"""Arrays that remember what was added: give them to a program instead of numbers, and see who is in each sum."""
+
+from collections import Counter
+
+import numpy as np
+
+
+class Contributions:
+    """A sum of inputs, as the multiset of what has been added: (rank, position) pairs with how often.
+
+    It adds like a number, also to 0, so that NumPy arrays of dtype object that hold it run through any program that
+    moves and adds arrays.
+    """
+
+    __slots__ = ("counts",)
+
+    def __init__(self, counts: Counter[tuple[int, int]]) -> None:
+        """`counts` says how often element `position` of rank `rank`'s input is in the sum, by (rank, position)."""
+        self.counts = counts
+
+    @property
+    def ranks(self) -> list[int]:
+        """The ranks whose input is in the sum, in order, each as often as it was added."""
+        return sorted(rank for rank, _ in self.counts.elements())
+
+    @property
+    def positions(self) -> set[int]:
+        """The positions of the inputs that were added; one alone unless unlike elements were mixed."""
+        return {position for _, position in self.counts}
+
+    def __add__(self, other: "Contributions | int") -> "Contributions":
+        if isinstance(other, Contributions):
+            return Contributions(self.counts + other.counts)
+        return self if other == 0 else NotImplemented
+
+    __radd__ = __add__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Contributions) and self.counts == other.counts
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.counts.items()))
+
+    def __repr__(self) -> str:
+        return "+".join(f"r{rank}[{position}]" for rank, position in sorted(self.counts.elements())) or "0"
+
+
+def contributions(rank: int, length: int) -> np.ndarray:
+    """The input of rank `rank` that says what it is: dtype object, shape (length,), element i is `r<rank>[i]`."""
+    array = np.empty(length, object)
+    for position in range(length):
+        array[position] = Contributions(Counter([(rank, position)]))
+    return array

@@ -1,0 +1,86 @@
+"""What messages and additions cost: the α-β-γ model, for one speed everywhere or another for each link."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Self
+
+
+@dataclass(frozen=True)
+class Link:
+    """The way from one rank to another: `latency` α in seconds per message, `seconds_per_byte` β."""
+
+    latency: float
+    seconds_per_byte: float
+
+    def __post_init__(self) -> None:
+        _check_seconds(latency=self.latency, seconds_per_byte=self.seconds_per_byte)
+
+    def seconds(self, message_bytes: int) -> float:
+        """The seconds that a message occupies each port: α + nβ (Hockney 1994)."""
+        return self.latency + message_bytes * self.seconds_per_byte
+
+
+@dataclass(frozen=True)
+class Network:
+    """The speeds of a cluster's links and of adding two arrays.
+
+    latency, seconds_per_byte: α and β of every link that nothing below makes an exception.
+    seconds_per_byte_reduced: γ, the seconds per byte of the array that is added to.
+    ranks_per_host, inside_host: with both, ranks 0…k−1 share host 0, k…2k−1 host 1, and so on; links inside a host are
+        then `inside_host`, and those between hosts have the network's own α and β.
+    links: exceptions by (source, to); each holds in that direction only.
+
+    Raises ValueError for a time that is negative or not finite, and for only one of ranks_per_host and inside_host.
+    """
+
+    latency: float = 5e-6
+    seconds_per_byte: float = 1e-9
+    seconds_per_byte_reduced: float = 0.0
+    ranks_per_host: int | None = None
+    inside_host: Link | None = None
+    links: Mapping[tuple[int, int], Link] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_seconds(
+            latency=self.latency,
+            seconds_per_byte=self.seconds_per_byte,
+            seconds_per_byte_reduced=self.seconds_per_byte_reduced,
+        )
+        if (self.ranks_per_host is None) != (self.inside_host is None):
+            raise ValueError("a network of two levels needs both ranks_per_host and inside_host")
+        if self.ranks_per_host is not None and self.ranks_per_host < 1:
+            raise ValueError(f"ranks_per_host is {self.ranks_per_host}; a host has at least 1 rank")
+
+    @cached_property
+    def default_link(self) -> Link:
+        """The link between two ranks that are no exception."""
+        return Link(self.latency, self.seconds_per_byte)
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether every link has the same speed."""
+        return self.inside_host is None and not self.links
+
+    def link(self, source: int, to: int) -> Link:
+        """The link from rank `source` to rank `to`."""
+        if (source, to) in self.links:
+            return self.links[source, to]
+        if self.inside_host is not None and source // self.ranks_per_host == to // self.ranks_per_host:
+            return self.inside_host
+        return self.default_link
+
+    def with_slow_link(self, one: int, other: int, factor: float) -> Self:
+        """The same network, but α and β between these two ranks are `factor` times as large, in both directions."""
+        slow = {}
+        for ends in ((one, other), (other, one)):
+            link = self.link(*ends)
+            slow[ends] = Link(factor * link.latency, factor * link.seconds_per_byte)
+        return replace(self, links={**self.links, **slow})
+
+
+def _check_seconds(**times: float) -> None:
+    for name, seconds in times.items():
+        if not (math.isfinite(seconds) and seconds >= 0):
+            raise ValueError(f"{name} is {seconds}; it must be a number of seconds, 0 or more")

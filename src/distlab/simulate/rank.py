@@ -1,0 +1,204 @@
+"""A rank of the virtual cluster: its ports, its mailbox and the operations that a program awaits."""
+
+from collections.abc import Awaitable, Generator
+from types import coroutine
+
+import numpy as np
+
+from distlab.simulate.arguments import check_addable, check_peer, check_seconds, copy_message, not_awaited
+from distlab.simulate.clock import Agenda
+from distlab.simulate.errors import ProgramError
+from distlab.simulate.events import COMPUTE, RECORD, REDUCE, SEND, Log
+from distlab.simulate.network import Network
+
+ANY = -1
+_pack = RECORD.pack
+
+
+@coroutine
+def _suspended(rank: "VirtualRank") -> Generator[None, None, object]:
+    """Give control to the cluster until the operation of `rank` has ended; gives the operation's result."""
+    yield
+    result, rank._result = rank._result, None
+    return result
+
+
+@coroutine
+def _ended(rank: "VirtualRank", result: object) -> Generator[None, None, object]:
+    """The result of an operation that takes no time: the rank goes on at once."""
+    rank._operation = None
+    return result
+    yield  # never reached; it makes this a generator, which `await` needs
+
+
+class VirtualRank:
+    """One rank of a virtual cluster; see `distlab.simulate` for what its operations cost.
+
+    index: its number, from 0.  size: the number of ranks.  now: its virtual time in seconds.
+    """
+
+    # Names with a leading underscore belong to the package; slots, because millions of operations go through here.
+    __slots__ = (
+        "_agenda",
+        "_earliest",
+        "_every_link",
+        "_log",
+        "_mailbox",
+        "_network",
+        "_operation",
+        "_peers",
+        "_port_free",
+        "_result",
+        "_seconds_per_byte_reduced",
+        "_source",
+        "_speed",
+        "_with_contents",
+        "index",
+        "now",
+        "size",
+    )
+
+    def __init__(
+        self,
+        index: int,
+        size: int,
+        peers: list["VirtualRank"],
+        network: Network,
+        speed: float,
+        agenda: Agenda,
+        log: Log,
+        with_contents: bool,
+    ) -> None:
+        """The world makes the ranks; `peers` is the list of all of them, complete when the first program starts."""
+        self.index = index
+        self.size = size
+        self.now = 0.0
+        self._peers = peers
+        self._network = network
+        self._every_link = network.default_link if network.is_uniform else None
+        self._seconds_per_byte_reduced = network.seconds_per_byte_reduced
+        self._speed = speed
+        self._agenda = agenda
+        self._log = log
+        self._with_contents = with_contents
+        # The operation that is under way, and what its await will give.
+        self._operation: str | None = None
+        self._result: object = None
+        # When the receiving port has taken in the last message that is on its way.
+        self._port_free = 0.0
+        # Messages on their way or arrived that the program has not asked for: by source, (arrival, array) in order.
+        self._mailbox: dict[int, list[tuple[float, np.ndarray]]] = {}
+        # Whom the rank waits for (None: it does not wait), and when it can go on at the earliest.
+        self._source: int | None = None
+        self._earliest = 0.0
+
+    def send(self, to: int, array: np.ndarray) -> Awaitable[None]:
+        """Send a copy of `array` (any shape and dtype) to rank `to`; ends when it has left this rank's sending port."""
+        self._begin("send")
+        self._agenda.add(self.index, self._transmit(to, array))
+        return _suspended(self)
+
+    def receive(self, source: int) -> Awaitable[np.ndarray]:
+        """The next message of rank `source`, in the order in which it sent them; ends when it has arrived."""
+        self._begin("receive")
+        self._take(source, self.now)
+        return _suspended(self)
+
+    def receive_any(self) -> Awaitable[tuple[int, np.ndarray]]:
+        """The message that arrives first, from whichever rank, as (source, array)."""
+        self._begin("receive_any")
+        heads = [(messages[0][0], source) for source, messages in self._mailbox.items() if messages]
+        if heads:
+            _, first = min(heads)
+            self._take(first, self.now)
+            self._result = (first, self._result)
+        else:
+            self._source, self._earliest = ANY, self.now
+        return _suspended(self)
+
+    def exchange(self, to: int, array: np.ndarray, source: int) -> Awaitable[np.ndarray]:
+        """Send `array` to rank `to` and receive from rank `source` at the same time; ends when both have ended."""
+        self._begin("exchange")
+        self._take(source, self._transmit(to, array))
+        return _suspended(self)
+
+    def reduce(self, array: np.ndarray, other: np.ndarray) -> Awaitable[np.ndarray]:
+        """Add `other` to `array` in place and give `array`; costs γ seconds per byte of `array`.
+
+        Raises MismatchError unless both are arrays of the same shape and dtype: a sum that NumPy would broadcast or
+        convert is, between chunks of a collective, a mistake.
+        """
+        self._begin("reduce")
+        check_addable(self.index, array, other)
+        np.add(array, other, array)
+        size = array.nbytes
+        end = self.now + size * self._seconds_per_byte_reduced / self._speed
+        self._log.records += _pack(REDUCE, self.index, -1, size, self.now, end, 0.0, 0.0)
+        if self._with_contents:
+            self._log.keep(array)
+        return self._end_at(end, array)
+
+    def compute(self, seconds: float) -> Awaitable[None]:
+        """Compute for `seconds` on a rank of speed 1; a rank of speed 0.5 takes twice as long."""
+        self._begin("compute")
+        check_seconds(self.index, seconds)
+        end = self.now + seconds / self._speed
+        self._log.records += _pack(COMPUTE, self.index, -1, 0, self.now, end, 0.0, 0.0)
+        return self._end_at(end)
+
+    def __repr__(self) -> str:
+        return f"<rank {self.index} of {self.size} at {self.now:.9g} s>"
+
+    def _begin(self, operation: str) -> None:
+        if self._operation is not None:
+            raise ProgramError(not_awaited(self.index, self._operation))
+        self._operation = operation
+
+    def _end_at(self, end: float, result: object = None) -> Awaitable:
+        if end == self.now:
+            return _ended(self, result)
+        self._result = result
+        self._agenda.add(self.index, end)
+        return _suspended(self)
+
+    def _transmit(self, to: int, array: np.ndarray) -> float:
+        """Put a message on its way; gives the time at which it has left the sending port."""
+        index, now = self.index, self.now
+        if type(to) is not int or not 0 <= to < self.size or to == index:
+            to = check_peer(index, self.size, to, "sends to")
+        receiver = self._peers[to]
+        message = array.copy() if type(array) is np.ndarray else copy_message(index, array)
+        size = message.nbytes
+        link = self._every_link or self._network.link(index, to)
+        seconds = link.latency + size * link.seconds_per_byte
+
+        arriving = receiver._port_free
+        if arriving < now:
+            arriving = now
+        receiver._port_free = arrived = arriving + seconds
+        self._log.records += _pack(SEND, index, to, size, now, now + seconds, arriving, arrived)
+        if self._with_contents:
+            self._log.keep(array if isinstance(array, np.ndarray) else message)
+
+        awaited = receiver._source
+        if awaited in (index, ANY):
+            receiver._source = None
+            receiver._result = message if awaited == index else (index, message)
+            self._agenda.add(to, max(receiver._earliest, arrived))
+        else:
+            messages = receiver._mailbox.get(index)
+            if messages is None:
+                messages = receiver._mailbox[index] = []
+            messages.append((arrived, message))
+        return now + seconds
+
+    def _take(self, source: int, earliest: float) -> None:
+        """Go on at `earliest` with the next message of `source`, or else when it has arrived."""
+        if type(source) is not int or not 0 <= source < self.size or source == self.index:
+            source = check_peer(self.index, self.size, source, "receives from")
+        messages = self._mailbox.get(source)
+        if messages:
+            arrived, self._result = messages.pop(0)
+            self._agenda.add(self.index, arrived if arrived > earliest else earliest)
+        else:
+            self._source, self._earliest = source, earliest

@@ -1,0 +1,78 @@
+"""Boxes, arrows and labels of diagrams: where they stand, what tells them apart, equal bytes when drawn again."""
+
+import itertools
+import warnings
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pytest
+from matplotlib.colors import to_rgb
+
+from distlab import draw
+from distlab.draw.diagram import arrow, box, canvas, label, row, tint
+from distlab.draw.style import HATCHES, RANK_COLOURS
+
+
+@pytest.fixture(autouse=True)
+def course_style() -> None:
+    draw.apply_style()
+
+
+def test_a_unit_of_the_canvas_is_one_inch() -> None:
+    figure, axes = canvas(7.2, 3.0)
+    assert tuple(figure.get_size_inches()) == (7.2, 3.0)
+    inches = axes.transData.transform((7.2, 3.0)) / figure.dpi
+    assert inches == pytest.approx((7.2, 3.0))
+    plt.close(figure)
+
+
+def test_numbers_differ_in_colour_and_in_hatch() -> None:
+    figure, axes = canvas(4, 4)
+    for number in range(4):
+        box(axes, (number, 0), 0.8, 0.8, "text", number)
+    assert len({patch.get_facecolor() for patch in axes.patches if patch.get_fill()}) == 4
+    assert {patch.get_hatch() for patch in axes.patches if patch.get_hatch()} == set(HATCHES[1:4])
+    plt.close(figure)
+
+
+def test_a_box_without_a_number_is_white_and_plain() -> None:
+    figure, axes = canvas(4, 4)
+    box(axes, (0, 0), 1, 1, "text")
+    assert [patch.get_facecolor() for patch in axes.patches] == [(1, 1, 1, 1)]
+    plt.close(figure)
+
+
+def test_the_text_stands_in_the_middle_of_its_box() -> None:
+    figure, axes = canvas(4, 4)
+    box(axes, (1, 2), 2, 1, "inside", 3)
+    assert [text.get_text() for text in axes.texts] == ["inside"]
+    assert axes.texts[0].get_position() == (2, 2.5)
+    plt.close(figure)
+
+
+def test_a_tint_lies_between_white_and_the_colour() -> None:
+    assert tint(RANK_COLOURS[0], 0) == (1, 1, 1)
+    assert tint(RANK_COLOURS[0], 1) == pytest.approx(to_rgb(RANK_COLOURS[0]))
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_a_row_fills_its_room_with_equal_boxes_and_gaps(count: int) -> None:
+    lefts, width = row(count, 1.0, 8.0, 0.2)
+    assert len(lefts) == count
+    assert lefts[0] == 1.0
+    assert lefts[-1] + width == pytest.approx(8.0)
+    assert all(right - left == pytest.approx(width + 0.2) for left, right in itertools.pairwise(lefts))
+
+
+def test_a_diagram_is_byte_equal_when_drawn_again_and_saved_without_a_warning(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name in ("first.svg", "second.svg"):
+            figure, axes = canvas(3, 2)
+            box(axes, (0.1, 0.1), 1, 1, "a box", 1)
+            arrow(axes, (1.2, 0.5), (2, 0.5), dash="--", bend=0.2)
+            label(axes, (2.5, 0.5), "a label")
+            draw.save(figure, tmp_path / name, "A box, an arrow and a label.")
+    first = (tmp_path / "first.svg").read_bytes()
+    assert first == (tmp_path / "second.svg").read_bytes()
+    assert b"<title>A box, an arrow and a label.</title>" in first
