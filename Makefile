@@ -15,7 +15,7 @@ NOTEBOOK_OPTIONS = $(if $(DATASET),--dataset $(DATASET)) $(if $(EPOCHS),--epochs
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup horovod doctor lab execute test test-fast notebooks figures html map lock clean
+.PHONY: help setup horovod doctor lab execute test test-fast notebooks figures html map bench lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  %-10s  %s\n", $$1, $$2}'
@@ -70,6 +70,9 @@ figures: setup  ## draw every picture in figures/ again
 
 html: setup  ## write HTML pages of the committed notebooks to build/html
 	@$(BIN)/distlab pages
+
+bench: setup  ## measure the virtual cluster and real all-reduces; writes build/bench.json
+	@$(BIN)/distlab bench
 
 map: $(VENV)/ready  ## write the README's course map from build/report.json
 	@$(BIN)/distlab map

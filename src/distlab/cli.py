@@ -1,4 +1,4 @@
-"""The command line: `distlab setup`, `doctor`, `execute`, `notebooks`, `pages`, `map`, `predict`."""
+"""The command line: `distlab setup`, `doctor`, `execute`, `notebooks`, `pages`, `map`, `bench`, `predict`."""
 
 import argparse
 import sys
@@ -42,6 +42,9 @@ def main(arguments: list[str] | None = None) -> int:
     doctor = commands.add_parser("doctor", help="say what this machine has for the course and how to mend the rest")
     doctor.add_argument("--json", action="store_true", help="the same for machines")
     doctor.set_defaults(run=_doctor)
+
+    bench = commands.add_parser("bench", help="measure the simulator and the all-reduce; writes build/bench.json")
+    bench.set_defaults(run=_bench)
 
     predict = commands.add_parser("predict", help="step time and efficiency on a cluster, by formula", add_help=False)
     predict.set_defaults(run=_predict)
@@ -121,6 +124,15 @@ def _map(options: argparse.Namespace) -> int:
     from distlab import course_map
 
     print(course_map.write(Path("README.md"), NOTEBOOKS, BUILD / "report.json"))
+    return 0
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from distlab import bench, processes
+
+    processes.end_on_signals()
+    bench.write(BUILD / "bench.json")
+    print(BUILD / "bench.json")
     return 0
 
 

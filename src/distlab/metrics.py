@@ -60,19 +60,20 @@ class Utilisation:
     """Samples, while a `with` block runs, how busy each core and each GPU is.
 
     Afterwards `seconds` (samples,) is the time since the start, `cores` (samples, cores) and `gpus` (samples, GPUs) the
-    percentage busy since the sample before. The cores' figures count every process of the machine.
+    percentage busy since the sample before. The cores' figures count every process of the machine; those of a GPU that
+    does not report are not a number.
     """
 
     def __init__(self, interval: float = 0.1) -> None:
         """Sample every `interval` seconds."""
         self.interval = interval
-        self._has_gpus = bool(gpu_names())
+        self._gpu_count = len(gpu_names())
         self._samples: list[tuple[float, list[float], list[float]]] = []
         self._stop = threading.Event()
 
     def __enter__(self) -> "Utilisation":
         self._start = time.perf_counter()
-        psutil.cpu_percent(percpu=True)
+        self._core_count = len(psutil.cpu_percent(percpu=True))
         self._thread = threading.Thread(target=self._sample, daemon=True)
         self._thread.start()
         return self
@@ -80,17 +81,24 @@ class Utilisation:
     def __exit__(self, *exception: object) -> None:
         self._stop.set()
         self._thread.join()
-        columns = zip(*self._samples, strict=True) if self._samples else ([], [], [])
-        self.seconds, self.cores, self.gpus = (np.array(column) for column in columns)
+        count = len(self._samples)
+        self.seconds = np.array([seconds for seconds, _, _ in self._samples], float)
+        self.cores = np.array([cores for _, cores, _ in self._samples], float).reshape(count, self._core_count)
+        self.gpus = np.array([gpus for _, _, gpus in self._samples], float).reshape(count, self._gpu_count)
 
     def _sample(self) -> None:
         while not self._stop.wait(self.interval):
             busy_cores = psutil.cpu_percent(percpu=True)
-            busy_gpus = _gpu_utilisation() if self._has_gpus else []
+            busy_gpus = _gpu_utilisation(self._gpu_count) if self._gpu_count else []
             self._samples.append((time.perf_counter() - self._start, busy_cores, busy_gpus))
 
 
-def _gpu_utilisation() -> list[float]:
+def _gpu_utilisation(count: int) -> list[float]:
+    """The percentage of each of `count` GPUs; all not a number when `nvidia-smi` has no figure for one of them."""
     query = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
-    answer = subprocess.run(query, capture_output=True, text=True, timeout=20, check=False).stdout
-    return [float(line) for line in answer.split()]
+    try:
+        answer = subprocess.run(query, capture_output=True, text=True, timeout=20, check=False).stdout
+        figures = [float(line) for line in answer.split()]
+    except (subprocess.TimeoutExpired, ValueError):  # a GPU divided by MIG answers [N/A]
+        figures = []
+    return figures if len(figures) == count else [float("nan")] * count

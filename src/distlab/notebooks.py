@@ -9,7 +9,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-SECONDS_PER_CELL = 45
+SECONDS_PER_CELL = 180
 # A cell with this tag shows what differs from run to run (times, this machine); its outputs are not compared.
 VARIES = "varies"
 
@@ -52,6 +52,8 @@ def execute(notebook: NotebookNode, folder: Path) -> NotebookNode:
         kernel_name="python3",
         record_timing=False,
         store_widget_state=False,
+        # pytest-notebook joins what a cell prints into one output before it compares, whenever it was printed.
+        coalesce_streams=True,
         resources={"metadata": {"path": str(folder)}},
     ).execute()
     notebook.metadata["language_info"] = {"name": "python"}
