@@ -1,6 +1,38 @@
 """Pictures in the course's one style: colour-blind safe, byte-equal when drawn again, each with a text description."""
 
+from distlab.draw.animated_steps import animation, show_animation
+from distlab.draw.links import bytes_per_link
 from distlab.draw.plots import bars, utilisation
+from distlab.draw.step_strips import describe_steps, step_strip
+from distlab.draw.stepper import Stepper, show_stepper
+from distlab.draw.strips import Interval, busy, exchange, seen
 from distlab.draw.style import DASHES, MARKERS, RANK_COLOURS, apply_style, save, show
+from distlab.draw.timelines import timeline
+from distlab.draw.traced_runs import Trace, trace
+from distlab.draw.widgets import show_widget
 
-__all__ = ["DASHES", "MARKERS", "RANK_COLOURS", "apply_style", "bars", "save", "show", "utilisation"]
+__all__ = [
+    "DASHES",
+    "MARKERS",
+    "RANK_COLOURS",
+    "Interval",
+    "Stepper",
+    "Trace",
+    "animation",
+    "apply_style",
+    "bars",
+    "busy",
+    "bytes_per_link",
+    "describe_steps",
+    "exchange",
+    "save",
+    "seen",
+    "show",
+    "show_animation",
+    "show_stepper",
+    "show_widget",
+    "step_strip",
+    "timeline",
+    "trace",
+    "utilisation",
+]

@@ -34,7 +34,7 @@ def bars(values: Mapping[str, float], label: str, number_format: str = "{:,.0f}"
 def utilisation(recorded: "Utilisation") -> Figure:
     """How busy each core, and below that each GPU, was over time: one row a device, filled up to its percentage."""
     columns = [(f"core {i}", busy) for i, busy in enumerate(recorded.cores.T)]
-    columns += [(f"GPU {i}", busy) for i, busy in enumerate(recorded.gpus.T)] if recorded.gpus.size else []
+    columns += [(f"GPU {i}", busy) for i, busy in enumerate(recorded.gpus.T)]
     figure, rows = plt.subplots(len(columns), 1, sharex=True, squeeze=False, figsize=(7.2, 0.8 + 0.62 * len(columns)))
     for index, (axes, (name, busy)) in enumerate(zip(rows[:, 0], columns, strict=True)):
         style = index % len(RANK_COLOURS)

@@ -53,8 +53,9 @@ def svg(figure: Figure, description: str) -> str:
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     label = escape(description, quote=True)
-    text = re.sub(r"<svg ", f'<svg role="img" aria-label="{label}" ', text, count=1)
-    return re.sub(r"(<svg [^>]*>)", rf"\1\n <title>{label}</title>", text, count=1)
+    start = re.match(r"<svg [^>]*>", text)[0]
+    labelled = start.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
+    return f"{labelled}\n <title>{label}</title>{text[len(start) :]}"
 
 
 def show(figure: Figure, description: str) -> None:

@@ -1,0 +1,190 @@
+"""Many small shapes of few kinds: each kind is stated once and stamped at many places, in a figure or in SVG text."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
+from matplotlib.font_manager import FontProperties
+from matplotlib.path import Path
+from matplotlib.textpath import TextPath
+
+from distlab.draw.style import INK
+
+_COMMANDS = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE3: "Q", Path.CURVE4: "C", Path.CLOSEPOLY: "Z"}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One kind of shape, in inches around its place, y upwards.
+
+    name: what it means; shapes of one meaning share it.  outline: the path, as a tuple of (command, x, y, …) in SVG's
+    letters.  face, edge: colours or "none".  width: the edge's, in points.  dashed: whether the edge is.  layer: shapes
+    of a higher layer lie above those of a lower one.
+    """
+
+    name: str
+    outline: tuple[tuple, ...]
+    face: str = "none"
+    edge: str = "none"
+    width: float = 0.0
+    dashed: bool = False
+    layer: int = 0
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """A shape at a place, in inches."""
+
+    shape: Shape
+    x: float
+    y: float
+
+
+def rectangle(
+    name: str,
+    width: float,
+    height: float,
+    face: str = "none",
+    edge: str = "none",
+    line: float = 0.0,
+    dashed: bool = False,
+    layer: int = 0,
+) -> Shape:
+    """A rectangle whose lower left corner is at its place."""
+    outline = (("M", 0, 0), ("L", width, 0), ("L", width, height), ("L", 0, height), ("Z",))
+    return Shape(name, outline, face, edge, line, dashed, layer)
+
+
+def polygon(name: str, corners: Iterable[tuple[float, float]], face: str) -> Shape:
+    """A filled polygon with its corners relative to its place."""
+    first, *others = corners
+    return Shape(name, (("M", *first), *(("L", *corner) for corner in others), ("Z",)), face)
+
+
+@lru_cache(maxsize=1024)
+def words(text: str, points: float, colour: str = INK, bold: bool = False, align: str = "center") -> Shape:
+    """Text as a shape, centred vertically on the height of a digit; `align` says where its place is: center, left."""
+    path, (left, right) = _text_path(text, points, bold)
+    dx = {"center": -(left + right) / 2, "left": 0.0, "right": -right}[align]
+    dy = -0.3645 * points / 72
+    outline = []
+    for vertices, code in path.iter_segments(curves=True, simplify=False):
+        places = vertices.reshape(-1, 2) / 72 + (dx, dy)
+        outline.append(("Z",) if code == Path.CLOSEPOLY else (_COMMANDS[code], *places.ravel().tolist()))
+    return Shape(f"text {text}", tuple(outline), colour, layer=3)
+
+
+def width_of(text: str, points: float, bold: bool = False) -> float:
+    """How wide the text is, in inches."""
+    return _text_path(text, points, bold)[1][1]
+
+
+def stamp_on(axes: Axes, stamps: Iterable[Stamp], zorder: float = 2) -> None:
+    """Draw the stamps on axes of which one unit is one inch: one collection, labelled by its name, for each shape."""
+    for shape, places in _by_shape(stamps).items():
+        collection = PathCollection(
+            [_path(shape)],
+            offsets=places,
+            offset_transform=axes.transData,
+            transform=axes.figure.dpi_scale_trans,
+            facecolors=[shape.face],
+            edgecolors=[shape.edge],
+            linewidths=[shape.width],
+            linestyles=[(0, (2.2, 1.2)) if shape.dashed else "solid"],
+            label=shape.name,
+            zorder=zorder + 0.1 * shape.layer,
+            clip_on=False,
+            snap=False,  # snapping to pixels makes a thin dash vanish
+        )
+        axes.add_collection(collection, autolim=False)
+
+
+class Drawing:
+    """SVG text in which each shape, and each group of stamps that recurs, is defined once and then used."""
+
+    def __init__(self, prefix: str, height: float) -> None:
+        """`prefix` begins every id; `height` is the image's, in inches."""
+        self._prefix = prefix
+        self._height = height
+        self._ids: dict[object, str] = {}
+        self._definitions: list[str] = []
+
+    def uses(self, stamps: Iterable[Stamp]) -> str:
+        """The stamps, those of lower layers first."""
+        return self._uses(stamps, self._height)
+
+    def use_together(self, stamps: Iterable[Stamp], x: float, y: float) -> str:
+        """The stamps, whose places are relative to x, y, as one group."""
+        key = tuple(stamps)
+        if key not in self._ids:
+            inside = self._uses(key, 0.0)
+            self._define(key, f'<g id="{{}}">{inside}</g>')
+        return _use(self._ids[key], x, self._height - y)
+
+    def definitions(self) -> str:
+        """The `<defs>` of all that has been used so far."""
+        return "<defs>" + "".join(self._definitions) + "</defs>"
+
+    def _uses(self, stamps: Iterable[Stamp], height: float) -> str:
+        parts = []
+        for stamp in sorted(stamps, key=lambda stamp: stamp.shape.layer):
+            if stamp.shape not in self._ids:
+                self._define(stamp.shape, _definition(stamp.shape))
+            parts.append(_use(self._ids[stamp.shape], stamp.x, height - stamp.y))
+        return "".join(parts)
+
+    def _define(self, key: object, text: str) -> None:
+        self._ids[key] = f"{self._prefix}{len(self._ids)}"
+        self._definitions.append(text.format(self._ids[key]))
+
+
+def _by_shape(stamps: Iterable[Stamp]) -> dict[Shape, list[tuple[float, float]]]:
+    places = defaultdict(list)
+    for stamp in stamps:
+        places[stamp.shape].append((stamp.x, stamp.y))
+    return places
+
+
+@lru_cache(maxsize=1024)
+def _text_path(text: str, points: float, bold: bool) -> tuple[Path, tuple[float, float]]:
+    """The text's path in points, and where it begins and ends in inches."""
+    path = TextPath((0, 0), text, size=points, prop=FontProperties(family="DejaVu Sans", weight=700 if bold else 400))
+    box = path.get_extents()
+    return path, (box.x0 / 72, box.x1 / 72)
+
+
+@lru_cache(maxsize=1024)
+def _path(shape: Shape) -> Path:
+    codes, vertices = [], []
+    for command, *numbers in shape.outline:
+        code = next(code for code, letter in _COMMANDS.items() if letter == command)
+        places = np.reshape(numbers, (-1, 2)) if numbers else np.zeros((1, 2))
+        codes += [code] * len(places)
+        vertices += places.tolist()
+    return Path(vertices, codes)
+
+
+def _use(name: str, x: float, y: float) -> str:
+    return f'<use href="#{name}" x="{_pixels(x)}" y="{_pixels(y)}"/>'
+
+
+def _pixels(inches: float) -> str:
+    return f"{96 * inches:.1f}".removesuffix(".0")
+
+
+def _definition(shape: Shape) -> str:
+    """The shape as a path, with a place for its id."""
+    parts = []
+    for command, *numbers in shape.outline:
+        flipped = [number if index % 2 == 0 else -number for index, number in enumerate(numbers)]
+        parts.append(command + " ".join(f"{96 * number:.2f}" for number in flipped))
+    style = f'fill="{shape.face}"'
+    if shape.edge != "none":
+        style += f' stroke="{shape.edge}" stroke-width="{shape.width * 96 / 72:.2f}"'
+    if shape.dashed:
+        style += ' stroke-dasharray="3 2"'
+    return f'<path id="{{}}" d="{"".join(parts)}" {style}/>'

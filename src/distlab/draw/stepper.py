@@ -1,0 +1,89 @@
+"""A widget to walk through the steps of a program, on any number of ranks."""
+
+from collections.abc import Callable, Coroutine, Sequence
+
+import ipywidgets
+import matplotlib.pyplot as plt
+from IPython.display import display
+
+from distlab.draw.step_strips import description_of, strip_of
+from distlab.draw.storyboard import Storyboard, storyboard
+from distlab.draw.style import svg
+from distlab.draw.traced_runs import trace
+
+
+class Stepper(ipywidgets.VBox):
+    """A program's steps to walk through: play, a slider for the step, one for the number of ranks, and the picture.
+
+    play: the button.  step, ranks: the sliders.  picture: the HTML widget that holds the SVG.
+    """
+
+    def __init__(
+        self,
+        program: Callable[..., Coroutine],
+        size: int = 4,
+        sizes: Sequence[int] = range(2, 9),
+        collective: str | None = "all_reduce",
+        root: int = 0,
+    ) -> None:
+        """Shows `program` on `size` ranks at first; `sizes` are the numbers of ranks to choose from.
+
+        collective, root: what the program has to do, see `draw.trace`.
+
+        Raises ValueError if `size` is not one of `sizes`.
+        """
+        if size not in sizes:
+            raise ValueError(f"size is {size}, but the sizes to choose from are {', '.join(map(str, sizes))}")
+        self._program, self._collective, self._root = program, collective, root
+        self._stories: dict[int, Storyboard] = {}
+        last = self._story(size).last
+        self.play = ipywidgets.Play(value=0, min=0, max=last, interval=1500)
+        self.step = ipywidgets.IntSlider(value=0, min=0, max=last, description="step")
+        self.ranks = ipywidgets.SelectionSlider(options=list(sizes), value=size, description="ranks")
+        self.picture = ipywidgets.HTML()
+        ipywidgets.jslink((self.play, "value"), (self.step, "value"))
+        self.step.observe(lambda change: self._draw(), "value")
+        self.ranks.observe(lambda change: self._choose(), "value")
+        super().__init__([ipywidgets.HBox([self.play, self.step, self.ranks]), self.picture])
+        self._draw()
+
+    def strip(self) -> str:
+        """The whole strip of the chosen number of ranks as SVG text."""
+        story = self._story(self.ranks.value)
+        return _as_svg(story, list(range(story.last + 1)))
+
+    def _story(self, size: int) -> Storyboard:
+        if size not in self._stories:
+            run = trace(self._program, size, collective=self._collective, root=self._root)
+            self._stories[size] = storyboard(run, size, self._collective, self._root)
+        return self._stories[size]
+
+    def _choose(self) -> None:
+        """Go back to the start, with as many steps as the chosen number of ranks needs."""
+        last = self._story(self.ranks.value).last
+        self.play.value = 0
+        self.play.max = self.step.max = last
+        if self.step.value:
+            self.step.value = 0
+        else:
+            self._draw()
+
+    def _draw(self) -> None:
+        """The step that the slider shows: what the ranks hold before it and after it."""
+        step = self.step.value
+        story = self._story(self.ranks.value)
+        self.picture.value = _as_svg(story, [step - 1, step] if step else [0])
+
+
+def show_stepper(stepper: Stepper, description: str) -> None:
+    """Display the stepper; where widgets cannot run its whole strip stands in its place, else `description`."""
+    fallback = {"image/svg+xml": stepper.strip(), "text/plain": description}
+    display(stepper._repr_mimebundle_() | fallback, raw=True)
+
+
+def _as_svg(story: Storyboard, steps: list[int]) -> str:
+    figure = strip_of(story, steps)
+    try:
+        return svg(figure, description_of(story))
+    finally:
+        plt.close(figure)
