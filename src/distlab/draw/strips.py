@@ -11,8 +11,6 @@ from matplotlib.patches import Patch, Rectangle
 from distlab.draw.diagram import arrow, tint
 from distlab.draw.style import HATCHES, INK, MARKERS, QUIET, RANK_COLOURS
 
-if TYPE_CHECKING:  # distlab.messages imports TensorFlow, which takes seconds and is not needed to draw
-    
 if TYPE_CHECKING:  # it imports TensorFlow, which drawing does not need
     from distlab.messages import Message
 
