@@ -1,0 +1,352 @@
+"""The pictures of notebook 06: each collective before and after, gradients reduced, the ring's steps, three reductions.
+
+Their contents come from runs on the virtual cluster.
+Run it from anywhere: python figures/src/06_collectives_and_ring_all_reduce.py
+"""
+
+import re
+import sys
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+
+import distlab  # noqa: F401  (selects the course's Keras before anything can import TensorFlow)
+from distlab import collectives, draw
+from distlab.draw.diagram import arrow, box, canvas, label, row, tint
+from distlab.draw.steps import steps_of
+from distlab.draw.style import HATCHES, INK, MARKERS, QUIET, RANK_COLOURS
+from distlab.simulate import Contributions, Network, Rank, World
+
+FOLDER = Path(__file__).parents[1]
+RANKS = 4
+Program = Callable[..., Coroutine]
+
+
+@dataclass(frozen=True)
+class Collective:
+    """A collective to draw: its name, the program that runs, and in a few words what it gives to whom."""
+
+    name: str
+    program: Program
+    gives: str
+    root: bool = False
+
+    @property
+    def title(self) -> str:
+        """The name as it stands in a text."""
+        return self.name.replace("_", "-")
+
+
+COLLECTIVES = (
+    Collective("broadcast", collectives.broadcast, "the root's array\nto every rank", root=True),
+    Collective("reduce", collectives.reduce, "the sum of all arrays\nto the root", root=True),
+    Collective("scatter", collectives.scatter, "one chunk of the\nroot's to each rank", root=True),
+    Collective("gather", collectives.gather, "every rank's chunk\nto the root", root=True),
+    Collective("all_gather", collectives.all_gather, "every rank's chunk\nto every rank"),
+    Collective("reduce_scatter", collectives.reduce_scatter, "one chunk of the\nsum to each rank"),
+    Collective("all_reduce", collectives.ring_all_reduce, "the sum of all arrays\nto every rank"),
+    Collective("all_to_all", collectives.all_to_all, "chunk j of rank i\nto rank j"),
+)
+
+
+@dataclass(frozen=True)
+class Held:
+    """A number that a rank holds, and the ranks whose numbers are in it."""
+
+    number: int
+    ranks: tuple[int, ...]
+
+
+Rows = list[list[Held | None]]
+
+
+def number_of(element: Contributions) -> int:
+    """The number that chunk c of rank r begins with, (c + 1)·10^r: a sum's digits then show who is in it."""
+    return sum((chunk + 1) * 10**rank * times for (rank, chunk), times in element.counts.items())
+
+
+def before_and_after(collective: Collective) -> tuple[Rows, Rows]:
+    """What each rank (row) holds of each chunk (column), None for nothing, before and after the collective.
+
+    Two runs: one with numbers, one with arrays that remember whose shares have been added to them.
+    """
+    traced = draw.trace(collective.program, RANKS, collective=collective.name)
+    given = traced.task.inputs()
+    numbers = [None if array is None else np.array([number_of(element) for element in array]) for array in given]
+    run = World(RANKS).run(collective.program, numbers)
+    return _rows(given, numbers), _rows(traced.results, run.results)
+
+
+def _rows(shares: list, numbers: list) -> Rows:
+    rows: Rows = []
+    for of_rank, values in zip(shares, numbers, strict=True):
+        held: list[Held | None] = [None] * RANKS
+        if of_rank is not None:
+            for place, (share, value) in enumerate(zip(of_rank, values, strict=True)):
+                # A whole array is drawn in its own order; a chunk alone stands in its chunk's column.
+                (chunk,) = {place} if len(of_rank) == RANKS else share.positions
+                held[chunk] = Held(int(value), tuple(share.ranks))
+        rows.append(held)
+    return rows
+
+
+CELL, CELL_HEIGHT, CELL_GAP, ROW_PITCH = 0.56, 0.38, 0.06, 0.48
+TOP = 2.42  # the upper edge of the first rank's row
+LEFT_OF_BEFORE, LEFT_OF_AFTER = 0.86, 4.64
+
+
+def one_collective(folder: Path, collective: Collective) -> None:
+    """The common template: on the left what each rank holds before, on the right what it holds after."""
+    before, after = before_and_after(collective)
+    figure, axes = canvas(7.2, 3.15)
+    _holdings(axes, LEFT_OF_BEFORE, "before", before, "chunk")
+    _holdings(axes, LEFT_OF_AFTER, "after", after, "from" if collective.name == "all_to_all" else "chunk")
+    for rank in range(RANKS):
+        middle = TOP - rank * ROW_PITCH - CELL_HEIGHT / 2
+        style = {"color": RANK_COLOURS[rank], "marker": MARKERS[rank], "linestyle": "", "markersize": 6}
+        axes.plot([0.16], [middle], **style)
+        name = f"rank {rank}\nroot" if collective.root and rank == 0 else f"rank {rank}"
+        label(axes, (0.27, middle), name, ha="left")
+    middle = TOP - (RANKS * ROW_PITCH - 0.1) / 2
+    centre = (LEFT_OF_BEFORE + 4 * CELL + 3 * CELL_GAP + LEFT_OF_AFTER) / 2
+    arrow(axes, (centre - 0.5, middle), (centre + 0.5, middle))
+    label(axes, (centre, middle + 0.2), collective.title, fontweight="bold", fontsize=10)
+    label(axes, (centre, middle - 0.26), collective.gives, fontsize=8)
+    label(axes, (0.1, 0.17), _legend(before, after), ha="left", color="#5A5A5A", fontsize=8)
+    draw.save(
+        figure,
+        folder / f"06_{collective.name}.svg",
+        f"{collective.title.capitalize()} on four ranks: {_one_line(collective.gives)}. Before: {_in_words(before)}. "
+        f"After: {_in_words(after)}.",
+    )
+
+
+def _holdings(axes: Axes, left: float, title: str, rows: Rows, column: str) -> None:
+    label(axes, (left, TOP + 0.5), title, ha="left", fontweight="bold")
+    for chunk in range(RANKS):
+        x = left + chunk * (CELL + CELL_GAP)
+        label(axes, (x + CELL / 2, TOP + 0.18), f"{column} {chunk}", fontsize=8, color="#5A5A5A")
+        for rank, held in enumerate(rows):
+            _cell(axes, (x, TOP - rank * ROW_PITCH - CELL_HEIGHT), held[chunk])
+
+
+def _cell(axes: Axes, corner: tuple[float, float], held: Held | None) -> None:
+    """A number on the colours and hatches of the ranks whose shares it holds, side by side; empty: a dotted frame."""
+    if held is None:
+        axes.add_patch(Rectangle(corner, CELL, CELL_HEIGHT, fill=False, edgecolor="#B0B0B0", linestyle=":"))
+        return
+    width = CELL / len(held.ranks)
+    for place, rank in enumerate(held.ranks):
+        area = ((corner[0] + place * width, corner[1]), width, CELL_HEIGHT)
+        axes.add_patch(Rectangle(*area, facecolor=tint(RANK_COLOURS[rank], 0.3), linewidth=0))
+        pale = tint(RANK_COLOURS[rank], 0.55)
+        axes.add_patch(Rectangle(*area, fill=False, edgecolor=pale, hatch=HATCHES[rank], linewidth=0))
+    edge = RANK_COLOURS[held.ranks[0]] if len(held.ranks) == 1 else INK
+    axes.add_patch(Rectangle(corner, CELL, CELL_HEIGHT, fill=False, edgecolor=edge, linewidth=1.2))
+    ground = {"facecolor": "white", "edgecolor": "none", "pad": 1.2, "alpha": 0.9}
+    label(axes, (corner[0] + CELL / 2, corner[1] + CELL_HEIGHT / 2), str(held.number), bbox=ground)
+
+
+def _legend(before: Rows, after: Rows) -> str:
+    """What the numbers, colours and dotted frames mean; only what the picture shows."""
+    shown = [held for rows in (before, after) for of_rank in rows for held in of_rank]
+    owners = {rank for held in shown if held for rank in held.ranks}
+    parts = ["colour and hatch: whose number it is"]
+    if len(owners) > 1:
+        parts = ["rank 0 has ones, rank 1 tens, rank 2 hundreds, rank 3 thousands"]
+    if any(held and len(held.ranks) > 1 for held in shown):
+        parts[0] += ": digits and colours show who is in a sum"
+    if None in shown:
+        parts.append("dotted: nothing")
+    return "; ".join(parts)
+
+
+def _in_words(rows: Rows) -> str:
+    texts = [", ".join(str(held.number) for held in of_rank if held) or "nothing" for of_rank in rows]
+    if len(set(texts)) == 1:
+        return f"every rank holds {texts[0]}"
+    return "; ".join(f"rank {rank} holds {text}" for rank, text in enumerate(texts))
+
+
+def _one_line(text: str) -> str:
+    return text.replace("\n", " ")
+
+
+SHARDS = ((1.0, 1.0), (1.0, 2.0), (2.0, 2.0), (1.0, 3.0))  # the x of each replica; the y are 3x
+WEIGHT, RATE = 1.0, 0.1
+
+
+def gradient(weight: float, inputs: np.ndarray) -> float:
+    """The gradient of the mean of (wx − 3x)² by w."""
+    return float(np.mean(2 * inputs * (weight * inputs - 3 * inputs)))
+
+
+async def training_step(rank: Rank, shard: np.ndarray) -> dict[str, float]:
+    """What one replica does in a step of data-parallel training."""
+    own = gradient(WEIGHT, shard)
+    total = await collectives.ring_all_reduce(rank, np.array([own]))
+    mean = float(total[0]) / rank.size
+    return {"own": own, "total": float(total[0]), "mean": mean, "weight": WEIGHT - RATE * mean}
+
+
+def gradient_reduction(folder: Path) -> None:
+    """One step with numbers: own gradients, their mean, the same update everywhere."""
+    replicas = World(RANKS).run(training_step, [np.array(shard) for shard in SHARDS]).results
+    first = replicas[0]
+    whole = WEIGHT - RATE * gradient(WEIGHT, np.array(SHARDS).ravel())
+    figure, axes = canvas(7.2, 4.3)
+    lefts, width = row(RANKS, 0.2, 7.0, 0.3)
+    label(axes, (3.6, 4.12), r"model $w x$, truth $3x$, loss: the mean of $(w x - 3 x)^2$ over the batch")
+    for rank, (left, replica) in enumerate(zip(lefts, replicas, strict=True)):
+        middle = left + width / 2
+        samples = ", ".join(f"{x:g}" for x in SHARDS[rank])
+        box(axes, (left, 3.4), width, 0.5, f"shard {rank}\n$x$ = {samples}", rank)
+        arrow(axes, (middle, 3.4), (middle, 3.15))
+        box(axes, (left, 2.65), width, 0.5, f"replica {rank}\n$w$ = {WEIGHT:g}", rank)
+        arrow(axes, (middle, 2.65), (middle, 2.4))
+        box(axes, (left, 1.95), width, 0.45, f"$g_{rank}$ = {_signed(replica['own'])}", rank)
+        arrow(axes, (middle, 1.95), (middle, 1.7))
+        arrow(axes, (middle, 1.15), (middle, 0.9))
+        text = f"$w$ ← {WEIGHT:g} − {RATE:g} · ({_signed(replica['mean'])})\n= {replica['weight']:g}"
+        box(axes, (left, 0.4), width, 0.5, text, rank)
+    owns = " ".join(_signed(replica["own"]) for replica in replicas)
+    text = f"all-reduce: the sum, {owns} = {_signed(first['total'])}, on every replica;\n"
+    text += f"divided by the {RANKS} replicas: the mean gradient $g$ = {_signed(first['mean'])}"
+    box(axes, (0.2, 1.15), 6.8, 0.55, text)
+    label(axes, (3.6, 0.18), f"one device with the whole batch of {np.size(SHARDS)}: $w$ = {whole:g}", color="#5A5A5A")
+    draw.save(
+        figure,
+        folder / "06_gradient_reduction.svg",
+        f"Gradient reduction in one data-parallel step with numbers. Four replicas begin with the weight {WEIGHT:g}; "
+        f"from their shards they compute the gradients {', '.join(_signed(replica['own']) for replica in replicas)}. "
+        f"An all-reduce gives each of them the sum {_signed(first['total'])}, that is the mean "
+        f"{_signed(first['mean'])}. All make the same update to {first['weight']:g}, which is what one device with "
+        "the whole batch gets.",
+    )
+
+
+def _signed(value: float) -> str:
+    return f"{value:g}".replace("-", "−")
+
+
+ENLARGED = 1.25
+
+
+def ring_steps(folder: Path) -> None:
+    """The two halves of the ring all-reduce as step strips of one run."""
+    traced = draw.trace(collectives.ring_all_reduce, RANKS)
+    described = draw.describe_steps(traced)
+    halves = {
+        "reduce_scatter": (0, "Reduce-scatter, the first half of the ring all-reduce: sums grow as they travel."),
+        "all_gather": (RANKS - 1, "All-gather, the second half of the ring all-reduce: finished chunks travel on."),
+    }
+    for name, (start, title) in halves.items():
+        steps = list(range(start, start + RANKS))
+        figure = draw.step_strip(traced, steps=steps)
+        texts = [
+            text for step, text in re.findall(r"(?=Step (\d+))(Step [^.]*\.)", described) if int(step) in steps[1:]
+        ]
+        file = folder / f"06_ring_{name}_steps.svg"
+        draw.save(figure, file, " ".join([title, *texts]))
+        _enlarge(file)
+
+
+def _enlarge(file: Path) -> None:
+    """Show a picture larger than it was drawn: half a run is narrow, and the strip's smallest text has 6.5 points."""
+    text = file.read_text()
+    size = re.search(r'width="([\d.]+)pt" height="([\d.]+)pt"', text)
+    width, height = (ENLARGED * float(points) for points in size.groups())
+    file.write_text(text.replace(size[0], f'width="{width:.6f}pt" height="{height:.6f}pt"', 1))
+
+
+REDUCTIONS = {
+    "ReductionToOneDevice": collectives.naive_all_reduce,
+    "HierarchicalCopyAllReduce": collectives.tree_all_reduce,
+    "NcclAllReduce (ring)": collectives.ring_all_reduce,
+}
+DEVICES = ((0.45, 1.95), (1.75, 1.95), (1.75, 0.85), (0.45, 0.85))  # the middle of each device, round the square
+DEVICE = 0.23  # half the side of its box
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """How a reduction runs: its steps by (source, to), their number, and its time in whole gradients on one link."""
+
+    steps: dict[tuple[int, int], list[int]]
+    last: int
+    gradients: float
+
+
+def reduction(program: Program) -> Reduction:
+    """Run an all-reduce on four devices, once for its steps and once for its time when latency costs nothing."""
+    traced = draw.trace(program, RANKS)
+    taken = steps_of(traced.events, RANKS)
+    by_link: dict[tuple[int, int], list[int]] = {}
+    for message in taken.messages:
+        by_link.setdefault((message.source, message.to), []).append(message.step)
+    arrays = [np.ones(RANKS)] * RANKS
+    run = World(RANKS, Network(latency=0.0, seconds_per_byte=1 / arrays[0].nbytes)).run(program, arrays)
+    return Reduction(by_link, taken.last, run.elapsed)
+
+
+def reductions(folder: Path) -> None:
+    """Who sends to whom in which step, for TensorFlow's three cross-device reductions."""
+    figure, axes = canvas(7.2, 3.0)
+    described = ["Three ways to reduce gradients between four devices, with the steps on the arrows."]
+    for panel, (name, program) in enumerate(REDUCTIONS.items()):
+        left = 0.1 + panel * 2.4
+        taken = reduction(program)
+        label(axes, (left + 1.1, 2.8), name, fontweight="bold")
+        if program is collectives.tree_all_reduce:
+            for bottom in (1.58, 0.48):
+                frame = {"edgecolor": QUIET, "linestyle": "--", "linewidth": 0.9}
+                axes.add_patch(Rectangle((left + 0.1, bottom), 2.0, 0.74, fill=False, **frame))
+        for link, steps in taken.steps.items():
+            _link(axes, left, link, steps, both_ways=link[::-1] in taken.steps)
+        for device, (x, y) in enumerate(DEVICES):
+            box(axes, (left + x - DEVICE, y - DEVICE), 2 * DEVICE, 2 * DEVICE, str(device), device)
+        time = f"as long as {taken.gradients:g} gradients on one link"
+        label(axes, (left + 1.1, 0.22), f"{taken.last} steps,\n{time}", fontsize=8)
+        sends = "; ".join(
+            f"device {source} sends to device {to} in {_steps(steps)}" for (source, to), steps in taken.steps.items()
+        )
+        described.append(f"{name}: {sends}. {taken.last} steps, {time}.")
+    draw.save(figure, folder / "06_reductions.svg", " ".join(described))
+
+
+def _link(axes: Axes, left: float, link: tuple[int, int], steps: list[int], both_ways: bool) -> None:
+    (x0, y0), (x1, y1) = DEVICES[link[0]], DEVICES[link[1]]
+    along = np.array([x1 - x0, y1 - y0])
+    along /= np.linalg.norm(along)
+    across = np.array([-along[1], along[0]])
+    # The two directions of a link run side by side.
+    shift = 0.09 * across if both_ways else 0 * across
+    room = DEVICE / np.abs(along).max() + 0.03
+    start = np.array([left + x0, y0]) + room * along + shift
+    end = np.array([left + x1, y1]) - room * along + shift
+    arrow(axes, tuple(start), tuple(end), colour=RANK_COLOURS[link[0]])
+    middle = start + 0.42 * (end - start)
+    ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
+    label(axes, tuple(middle), f"{steps[0]}–{steps[-1]}" if len(steps) > 1 else str(steps[0]), fontsize=8, bbox=ground)
+
+
+def _steps(steps: list[int]) -> str:
+    return f"steps {steps[0]} to {steps[-1]}" if len(steps) > 1 else f"step {steps[0]}"
+
+
+def main(folder: Path = FOLDER) -> None:
+    """Draw all of them into a folder."""
+    draw.apply_style()
+    for collective in COLLECTIVES:
+        one_collective(folder, collective)
+    gradient_reduction(folder)
+    ring_steps(folder)
+    reductions(folder)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)

@@ -1,0 +1,77 @@
+"""The picture of notebook 10: three ways to begin with a large learning rate.
+
+The formulas are those of Goyal et al., arXiv:1706.02677, section 2.2.
+Run it from anywhere: python figures/src/10_large_batch_and_warmup.py
+"""
+
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import distlab  # noqa: F401  (selects the course's Keras before anything can import TensorFlow)
+from distlab import draw
+
+FOLDER = Path(__file__).parents[1]
+RATE = 0.1  # for the reference batch of 256
+TIMES = 32  # k: the batch is 32 · 256 = 8,192 images, and the linear scaling rule asks for 32 times the rate
+WARM_UP = 5.0  # epochs
+EPOCHS = 10.0
+
+
+def no_warm_up(epoch: float, times: float = TIMES) -> float:
+    """The scaled rate from the start: k·0.1."""
+    return RATE * times
+
+
+def constant_warm_up(epoch: float, times: float = TIMES) -> float:
+    """The reference rate for five epochs, then the scaled one: a jump."""
+    return RATE if epoch < WARM_UP else RATE * times
+
+
+def gradual_warm_up(epoch: float, times: float = TIMES) -> float:
+    """A constant amount more in each iteration, from the reference rate to the scaled one after five epochs."""
+    return RATE * (1 + (times - 1) * min(epoch / WARM_UP, 1.0))
+
+
+def warm_up_schedule(folder: Path) -> None:
+    """The learning rate over the first ten epochs."""
+    figure, axes = plt.subplots(figsize=(7.2, 3.2))
+    # Two points at the jump, so that its line is vertical.
+    epochs = np.sort(np.append(np.linspace(0, EPOCHS, 41), WARM_UP - 1e-6))
+    for name, rate in {
+        "gradual warm-up": gradual_warm_up,
+        "constant warm-up": constant_warm_up,
+        "no warm-up": no_warm_up,
+    }.items():
+        axes.plot(epochs, [rate(epoch) for epoch in epochs], label=name, markevery=4)
+    scaled = RATE * TIMES
+    axes.set_yticks([RATE, scaled / 4, scaled / 2, 3 * scaled / 4, scaled])
+    axes.set_yticklabels([f"{RATE:g}", *(f"{share * scaled:.1f}" for share in (0.25, 0.5, 0.75, 1))])
+    axes.set_ylim(0, 1.12 * scaled)
+    axes.set_xlim(-0.1, EPOCHS + 0.1)
+    axes.set_xticks(range(0, int(EPOCHS) + 1))
+    axes.set_xlabel("epoch")
+    axes.set_ylabel("learning rate")
+    axes.grid(axis="y")
+    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.08))
+    axes.annotate(f"{RATE:g} · $k$, $k$ = {TIMES}", (EPOCHS, scaled), (0, 5), textcoords="offset points", ha="right")
+    draw.save(
+        figure,
+        folder / "10_warm_up_schedule.svg",
+        f"Learning rate over the first {EPOCHS:g} epochs for a batch {TIMES} times the reference, three lines. "
+        f"Without warm-up it is {scaled:g} from the start. With constant warm-up it is {RATE:g} for {WARM_UP:g} "
+        f"epochs and then jumps to {scaled:g}. With gradual warm-up it rises in a straight line from {RATE:g} to "
+        f"{scaled:g} at epoch {WARM_UP:g} and stays there.",
+    )
+
+
+def main(folder: Path = FOLDER) -> None:
+    """Draw it into a folder."""
+    draw.apply_style()
+    warm_up_schedule(folder)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)

@@ -1,0 +1,379 @@
+"""The pictures of notebook 12: a pipeline and its schedule, a layer split by columns and by rows, an image in tiles.
+
+Schedule, products and borders come from runs on the virtual cluster.
+Run it from anywhere: python figures/src/12_model_parallelism.py
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+
+import distlab  # noqa: F401  (selects the course's Keras before anything can import TensorFlow)
+from distlab import draw
+from distlab.collectives import all_gather, ring_all_reduce
+from distlab.draw.diagram import arrow, box, canvas, label, row, tint
+from distlab.draw.style import HATCHES, INK, QUIET, RANK_COLOURS
+from distlab.simulate import Network, Rank, World
+
+FOLDER = Path(__file__).parents[1]
+
+STAGES, LAYERS_PER_STAGE = 4, 2
+FORWARD, BACKWARD = 1.0, 2.0  # the time of one micro-batch when the batch is cut into STAGES of them
+
+
+class Work(NamedTuple):
+    """What a stage does with one micro-batch, and when; kind is "forward" or "backward"."""
+
+    stage: int
+    micro_batch: int
+    kind: str
+    start: float
+    end: float
+
+
+def schedule(stages: int, micro_batches: int, forward: float, backward: float) -> list[Work]:
+    """GPipe's schedule, as it comes about when every stage takes what arrives: all forward, then all backward.
+
+    forward, backward: the time of one micro-batch on one stage; messages take none.
+    """
+
+    async def stage(rank: Rank) -> list[Work]:
+        done = []
+
+        async def work(micro_batch: int, kind: str, seconds: float, source: int, to: int) -> None:
+            if 0 <= source < rank.size:
+                await rank.receive(source)
+            start = rank.now
+            await rank.compute(seconds)
+            done.append(Work(rank.index, micro_batch, kind, start, rank.now))
+            if 0 <= to < rank.size:
+                await rank.send(to, np.array(micro_batch))
+
+        for micro_batch in range(micro_batches):
+            await work(micro_batch, "forward", forward, rank.index - 1, rank.index + 1)
+        for micro_batch in reversed(range(micro_batches)):
+            await work(micro_batch, "backward", backward, rank.index + 1, rank.index - 1)
+        return done
+
+    run = World(stages, Network(latency=0.0, seconds_per_byte=0.0)).run(stage)
+    return [work for done in run.results for work in done]
+
+
+def bubble(works: list[Work]) -> float:
+    """The share of the devices' time in which they wait."""
+    stages = len({work.stage for work in works})
+    return 1 - sum(work.end - work.start for work in works) / (stages * max(work.end for work in works))
+
+
+def pipeline_stages(folder: Path) -> None:
+    """A moment of the forward pass: every stage works on another micro-batch."""
+    works = schedule(STAGES, STAGES, FORWARD, BACKWARD)
+    moment = (STAGES - 1) * FORWARD
+    busy_with = {work.stage: work.micro_batch for work in works if work.start == moment}
+    figure, axes = canvas(7.2, 2.65)
+    lefts, width = row(STAGES, 1.15, 7.05, 0.42)
+    label(axes, (0.48, 2.45), "batch in four\nmicro-batches", fontsize=8)
+    for micro_batch in range(STAGES):
+        box(axes, (0.15, 1.75 - 0.4 * micro_batch), 0.66, 0.34, str(micro_batch))
+    for stage, left in enumerate(lefts):
+        label(axes, (left + width / 2, 2.48), f"stage {stage} on device {stage}", fontsize=8)
+        frame = {"edgecolor": RANK_COLOURS[stage], "linestyle": ("-", "--", "-.", ":")[stage], "linewidth": 1.2}
+        axes.add_patch(Rectangle((left, 0.5), width, 1.84, fill=False, **frame))
+        box(axes, (left + 0.1, 1.88), width - 0.2, 0.34, f"works on {busy_with[stage]}", fontsize=8)
+        for layer in range(LAYERS_PER_STAGE):
+            text = f"layer {stage * LAYERS_PER_STAGE + layer + 1}"
+            box(axes, (left + 0.1, 1.25 - 0.62 * layer), width - 0.2, 0.5, text, stage)
+        if stage:
+            arrow(axes, (left - 0.42, 1.5), (left, 1.5))
+            arrow(axes, (left, 0.9), (left - 0.42, 0.9), dash="--")
+    arrow(axes, (0.81, 1.5), (lefts[0], 1.5))
+    text = "solid arrows: activations of a micro-batch, forward;  dashed arrows: their gradients, backward"
+    label(axes, (lefts[0] + 2.95, 0.25), text, fontsize=8)
+    now = ", ".join(f"stage {stage} on micro-batch {busy_with[stage]}" for stage in range(STAGES))
+    draw.save(
+        figure,
+        folder / "12_pipeline_stages.svg",
+        f"A pipeline of {STAGES} stages, each on its own device with {LAYERS_PER_STAGE} of "
+        f"{STAGES * LAYERS_PER_STAGE} layers. The batch is cut into {STAGES} micro-batches that enter stage 0 one "
+        f"after the other. At the moment shown every stage works: {now}. Activations go forward from stage to stage, "
+        "gradients come back.",
+    )
+
+
+def pipeline_schedule(folder: Path) -> None:
+    """The same batch whole and in four micro-batches, on one time axis."""
+    # The whole batch takes as long as its four parts together.
+    cases = {parts: schedule(STAGES, parts, FORWARD * STAGES / parts, BACKWARD * STAGES / parts) for parts in (1, 4)}
+    figure, strips = plt.subplots(len(cases), 1, sharex=True, figsize=(7.2, 3.9))
+    described = []
+    for axes, (parts, works) in zip(strips, cases.items(), strict=True):
+        end = max(work.end for work in works)
+        idle = {"facecolor": "#EEEEEE", "edgecolor": "none"}
+        for stage in range(STAGES):
+            axes.add_patch(Rectangle((0, stage - 0.4), end, 0.8, **idle))
+        for work in works:
+            _work(axes, work, work.kind if parts == 1 else str(work.micro_batch))
+        name = "the whole batch at once" if parts == 1 else f"{parts} micro-batches"
+        numbered = "" if parts == 1 else " (numbers)"
+        axes.set_title(
+            f"{name}{numbered}: {end:g} units of time, bubble (grey) {100 * bubble(works):.0f} %", fontsize=10
+        )
+        axes.set_yticks(range(STAGES), [f"stage {stage}" for stage in range(STAGES)], color=INK)
+        axes.set_ylim(STAGES - 0.45, -0.55)
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+        described.append(
+            f"With {name} it takes {end:g} units of time, and the devices wait {100 * bubble(works):.0f} % of them."
+        )
+    longest = max(work.end for works in cases.values() for work in works)
+    strips[-1].set_xlim(0, longest + 0.2)
+    strips[-1].set_xticks(np.arange(0, longest + 1, 6))
+    text = "units of time: forward of one of four micro-batches on one stage; backward takes two"
+    strips[-1].set_xlabel(text, fontsize=9)
+    draw.save(
+        figure,
+        folder / "12_pipeline_schedule.svg",
+        f"GPipe's schedule on {STAGES} stages, one row a stage, for the same batch. {' '.join(described)} Forward "
+        f"passes run from stage 0 to stage {STAGES - 1}, each starting when the stage before is done with the same "
+        f"micro-batch; then backward passes run from stage {STAGES - 1} to stage 0.",
+    )
+
+
+def _work(axes: Axes, work: Work, text: str) -> None:
+    colour = RANK_COLOURS[work.stage]
+    area = ((work.start, work.stage - 0.4), work.end - work.start, 0.8)
+    is_forward = work.kind == "forward"
+    axes.add_patch(Rectangle(*area, facecolor=tint(colour, 0.5) if is_forward else "white", edgecolor="none"))
+    if not is_forward:
+        axes.add_patch(Rectangle(*area, fill=False, edgecolor=tint(colour, 0.6), hatch="///", linewidth=0))
+    axes.add_patch(Rectangle(*area, fill=False, edgecolor=colour, linewidth=1))
+    ground = None if is_forward else {"facecolor": "white", "edgecolor": "none", "pad": 1}
+    label(axes, ((work.start + work.end) / 2, work.stage), text, fontsize=8, bbox=ground)
+
+
+INPUT = np.array([[1, 2, 0, 1], [3, 1, 2, 0]])
+WEIGHTS = np.array([[1, 0, 2, 1], [0, 3, 1, 2], [2, 1, 0, 1], [1, 2, 3, 0]])
+PARTS = (slice(0, 2), slice(2, 4))  # what lies on device 0 and on device 1
+
+
+class Product(NamedTuple):
+    """What each device computes, and what all have after the collective."""
+
+    partial: list[np.ndarray]
+    whole: list[np.ndarray]
+
+
+def by_columns() -> Product:
+    """Each device has half of the columns of W and computes half of the columns of Y; an all-gather joins them."""
+
+    async def layer(rank: Rank) -> tuple[np.ndarray, np.ndarray]:
+        partial = INPUT @ WEIGHTS[:, PARTS[rank.index]]
+        return partial, (await all_gather(rank, partial.T.copy())).T
+
+    return Product(*map(list, zip(*World(len(PARTS)).run(layer).results, strict=True)))
+
+
+def by_rows() -> Product:
+    """Each device has half of the rows of W and of the columns of X; an all-reduce adds up the partial products."""
+
+    async def layer(rank: Rank) -> tuple[np.ndarray, np.ndarray]:
+        partial = INPUT[:, PARTS[rank.index]] @ WEIGHTS[PARTS[rank.index]]
+        return partial, await ring_all_reduce(rank, partial)
+
+    return Product(*map(list, zip(*World(len(PARTS)).run(layer).results, strict=True)))
+
+
+CELL = 0.27
+Owner = Callable[[int, int], int | None]
+
+
+def tensor_split(folder: Path) -> None:
+    """Y = XW on two devices, W cut by columns above and by rows below."""
+    columns, rows = by_columns(), by_rows()
+    figure, axes = canvas(7.2, 4.2)
+
+    def of_column(_: int, column: int) -> int:
+        return column // 2
+
+    def of_row(line: int, _: int) -> int:
+        return line // 2
+
+    def of_all(_: int, __: int) -> None:
+        return None
+
+    lefts = [0.2, 1.73, 3.26, 4.59, 5.92]
+    middle = 3.1
+    label(axes, (0.2, 4.02), "W by columns: each device makes half of the columns of Y", ha="left", fontweight="bold")
+    _matrix(axes, lefts[0], middle, INPUT, of_all, "X: on both devices")
+    _between(axes, lefts[0], lefts[1], middle, "×")
+    _matrix(axes, lefts[1], middle, WEIGHTS, of_column, "W")
+    _between(axes, lefts[1], lefts[2], middle, "=")
+    _matrix(axes, lefts[2], middle, np.hstack(columns.partial), of_column, "Y: half on each device")
+    arrow(axes, (lefts[2] + 4 * CELL + 0.12, middle), (lefts[4] - 0.12, middle))
+    label(axes, ((lefts[2] + 4 * CELL + lefts[4]) / 2, middle + 0.16), "all-gather, if both need Y", fontsize=8)
+    _matrix(axes, lefts[4], middle, columns.whole[0], of_all, "Y: on both devices")
+
+    middle = 1.12
+    label(axes, (0.2, 2.07), "W by rows: each device makes a part of every sum in Y", ha="left", fontweight="bold")
+    _matrix(axes, lefts[0], middle, INPUT, of_column, "X: half on each")
+    _between(axes, lefts[0], lefts[1], middle, "×")
+    _matrix(axes, lefts[1], middle, WEIGHTS, of_row, "W")
+    _between(axes, lefts[1], lefts[2], middle, "=")
+    _matrix(axes, lefts[2], middle, rows.partial[0], lambda *_: 0, "part of device 0")
+    _between(axes, lefts[2], lefts[3], middle, "+")
+    _matrix(axes, lefts[3], middle, rows.partial[1], lambda *_: 1, "part of device 1")
+    _between(axes, lefts[3], lefts[4], middle, "=")
+    _matrix(axes, lefts[4], middle, rows.whole[0], of_all, "Y: on both devices")
+    label(axes, ((lefts[3] + lefts[4] + 4 * CELL) / 2, middle - 0.62), "the sum is an all-reduce", fontsize=8)
+
+    for device, left in enumerate((0.2, 1.6)):
+        _cell(axes, (left, 0.12), "", device)
+        label(axes, (left + 0.37, 0.12 + CELL / 2), f"on device {device}", ha="left", fontsize=8)
+    _cell(axes, (3.0, 0.12), "", None)
+    label(axes, (3.37, 0.12 + CELL / 2), "on both", ha="left", fontsize=8)
+    draw.save(
+        figure,
+        folder / "12_tensor_split.svg",
+        "The matrix product Y = XW of a layer on two devices, with numbers. Above, W is cut by columns: both devices "
+        "have all of X, device 0 has columns 0 and 1 of W and computes columns 0 and 1 of Y, device 1 the others; an "
+        "all-gather joins them. Below, W is cut by rows: device 0 has columns 0 and 1 of X and rows 0 and 1 of W, "
+        "device 1 the others; each computes a partial product of the full size, and an all-reduce adds the two. Both "
+        f"give Y with the rows {_listed(columns.whole[0])}.",
+    )
+
+
+def _matrix(axes: Axes, left: float, middle: float, matrix: np.ndarray, owner: Owner, title: str) -> None:
+    """A matrix with its vertical middle at `middle`; `owner` says on which device each element lies."""
+    top = middle + len(matrix) * CELL / 2
+    for line, values in enumerate(matrix):
+        for column, value in enumerate(values):
+            place = (left + column * CELL, top - (line + 1) * CELL)
+            _cell(axes, place, str(value), owner(line, column))
+    label(axes, (left + matrix.shape[1] * CELL / 2, top + 0.13), title, fontsize=8)
+
+
+def _between(axes: Axes, left: float, right: float, middle: float, sign: str) -> None:
+    label(axes, ((left + 4 * CELL + right) / 2, middle), sign, fontsize=12)
+
+
+def _cell(axes: Axes, corner: tuple[float, float], text: str, owner: int | None, side: float = CELL) -> None:
+    colour = QUIET if owner is None else RANK_COLOURS[owner]
+    face = "white" if owner is None else tint(colour, 0.3)
+    area = (corner, side, side)
+    axes.add_patch(Rectangle(*area, facecolor=face, edgecolor="none"))
+    if owner is not None and HATCHES[owner]:
+        axes.add_patch(Rectangle(*area, fill=False, edgecolor=tint(colour, 0.5), hatch=HATCHES[owner], linewidth=0))
+    axes.add_patch(Rectangle(*area, fill=False, edgecolor=colour, linewidth=0.8))
+    if text:
+        ground = {"facecolor": face, "edgecolor": "none", "pad": 0.8}
+        label(axes, (corner[0] + side / 2, corner[1] + side / 2), text, fontsize=8, bbox=ground)
+
+
+def _listed(matrix: np.ndarray) -> str:
+    return " and ".join(", ".join(map(str, values)) for values in matrix)
+
+
+TILES = 2  # in each direction
+TILE = 4  # pixels in each direction
+PIXEL = 0.2
+
+
+async def halo_exchange(rank: Rank, tile: np.ndarray) -> np.ndarray:
+    """The tile of rank r, at row r // 2 and column r % 2 of the image, with one pixel of its neighbours all round.
+
+    First columns go left and right, then rows, which by now are longer, up and down: so the corners arrive as well.
+    """
+    line, column = divmod(rank.index, TILES)
+    for axis, number, stride in ((1, column, 1), (0, line, TILES)):
+        if number == 0:
+            neighbour = rank.index + stride
+            border = np.take(tile, [-1], axis)
+        else:
+            neighbour = rank.index - stride
+            border = np.take(tile, [0], axis)
+        received = await rank.exchange(neighbour, border, neighbour)
+        tile = np.concatenate([tile, received] if number == 0 else [received, tile], axis)
+    return tile
+
+
+def tiles_with_halo(image: np.ndarray) -> list[np.ndarray]:
+    """Cut an image of 8 × 8 pixels into four tiles and exchange their borders."""
+    tiles = [tile for band in np.split(image, TILES, 0) for tile in np.split(band, TILES, 1)]
+    return World(TILES**2).run(halo_exchange, tiles).results
+
+
+def owners() -> np.ndarray:
+    """Which rank each pixel of the image lies on."""
+    side = np.arange(TILES * TILE) // TILE
+    return TILES * side[:, None] + side[None, :]
+
+
+def spatial_split(folder: Path) -> None:
+    """An image in four tiles, and the border of each that comes from its neighbours."""
+    figure, axes = canvas(7.2, 3.6)
+    size = TILES * TILE * PIXEL
+    label(axes, (0.3, 3.4), "image of 8 × 8 pixels, one tile a rank", ha="left", fontweight="bold")
+    for (line, column), owner in np.ndenumerate(owners()):
+        _cell(axes, (0.3 + column * PIXEL, 2.5 - (line + 1) * PIXEL), "", int(owner), PIXEL)
+    for rank in range(TILES**2):
+        line, column = divmod(rank, TILES)
+        _tile_name(axes, 0.3 + (column + 0.5) * TILE * PIXEL, 2.5 - (line + 0.5) * TILE * PIXEL, rank)
+    arrow(axes, (0.3 + size + 0.2, 2.5 - size / 2), (0.3 + size + 0.9, 2.5 - size / 2))
+    label(axes, (0.3 + size + 0.55, 2.5 - size / 2 + 0.26), "cut and\nexchange", fontsize=8)
+    text = "a 3 × 3 convolution needs one pixel\nall round: at the cut it lies on another rank"
+    label(axes, (0.3, 0.45), text, ha="left", fontsize=8, linespacing=1.3)
+
+    label(axes, (3.3, 3.4), "each tile with its halo, the neighbours' border", ha="left", fontweight="bold")
+    side, gap = (TILE + 1) * PIXEL, 0.7
+    for rank, held in enumerate(tiles_with_halo(owners())):
+        line, column = divmod(rank, TILES)
+        left, top = 3.4 + column * (side + gap), 3.15 - line * (side + gap)
+        for (y, x), owner in np.ndenumerate(held):
+            text = "" if owner == rank else str(owner)
+            _cell(axes, (left + x * PIXEL, top - (y + 1) * PIXEL), text, int(owner), PIXEL)
+        own = (left + column * PIXEL, top - (TILE + line) * PIXEL)
+        axes.add_patch(Rectangle(own, TILE * PIXEL, TILE * PIXEL, fill=False, edgecolor=INK, linewidth=1.6))
+        _tile_name(axes, own[0] + TILE * PIXEL / 2, own[1] + TILE * PIXEL / 2, rank)
+    both = {"arrowstyle": "<|-|>", "shrinkA": 0, "shrinkB": 0}
+    for number in range(TILES):
+        y = 3.15 - side / 2 - number * (side + gap)
+        axes.annotate("", (3.4 + side + 0.08, y), (3.4 + side + gap - 0.08, y), arrowprops=both)
+        label(axes, (3.4 + side + gap / 2, y + 0.14), "1.", fontsize=8)
+        x = 3.4 + side / 2 + number * (side + gap)
+        axes.annotate("", (x, 3.15 - side - 0.08), (x, 3.15 - side - gap + 0.08), arrowprops=both)
+        label(axes, (x + 0.13, 3.15 - side - gap / 2), "2.", fontsize=8)
+    text = "1. columns\n2. rows, with\nthe corners\n\nthick frame:\nown pixels\n\nnumbers: the\nhalo's owner"
+    label(axes, (6.3, 1.8), text, ha="left", fontsize=8, linespacing=1.3)
+    draw.save(
+        figure,
+        folder / "12_spatial_split.svg",
+        "One image of 8 × 8 pixels split among four ranks, a tile of 4 × 4 pixels each. A 3 × 3 convolution needs "
+        "one pixel all round; at the cuts it lies on another rank. So the ranks exchange borders: first columns with "
+        "the neighbour at the side, then rows, which carry the corners along, with the neighbour above or below. "
+        "Afterwards each rank holds 5 × 5 pixels: its own 4 × 4 and a halo of nine, four from each of two neighbours "
+        "and the corner from the third.",
+    )
+
+
+def _tile_name(axes: Axes, x: float, y: float, rank: int) -> None:
+    ground = {"facecolor": "white", "edgecolor": "none", "pad": 1.2}
+    label(axes, (x, y), f"rank {rank}", fontsize=8.5, bbox=ground)
+
+
+def main(folder: Path = FOLDER) -> None:
+    """Draw all of them into a folder."""
+    draw.apply_style()
+    pipeline_stages(folder)
+    pipeline_schedule(folder)
+    tensor_split(folder)
+    spatial_split(folder)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)

@@ -1,0 +1,296 @@
+"""What the pictures show: numbers against NumPy and formulas, schedules that are legal, text that can be read."""
+
+import importlib.util
+import itertools
+import json
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from xml.etree import ElementTree
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from scipy.signal import convolve2d
+
+from distlab import draw
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = {file.stem: file for file in sorted((ROOT / "figures" / "src").glob("[0-9][0-9]_*.py"))}
+PICTURES = sorted((ROOT / "figures").glob("*.svg"))
+LARGEST = 300_000  # bytes
+
+
+def script(stem: str) -> ModuleType:
+    """A script of figures/src as a module; its name begins with a digit, so that `import` cannot say it."""
+    spec = importlib.util.spec_from_file_location(f"figures_{stem}", SCRIPTS[stem])
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def collectives() -> ModuleType:
+    return script("06_collectives_and_ring_all_reduce")
+
+
+@pytest.fixture(scope="module")
+def models() -> ModuleType:
+    return script("12_model_parallelism")
+
+
+# Every picture ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("file", PICTURES, ids=lambda file: file.stem)
+def test_a_picture_is_small_and_says_in_words_what_it_shows(file: Path) -> None:
+    root = ElementTree.parse(file).getroot()
+    title = root.find("{http://www.w3.org/2000/svg}title").text
+    assert file.stat().st_size < LARGEST
+    assert root.get("aria-label") == title
+    assert len(title.split()) >= 12
+    assert title.endswith(".")
+
+
+def drawn_by(module: ModuleType, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Figure]]:
+    """The figures of a script by file name, as they are when they are saved."""
+    figures = {}
+
+    def keep(figure: Figure, file: Path, description: str) -> None:
+        figures[file.name] = figure
+        file.write_text('<svg width="72.0pt" height="72.0pt">')
+
+    monkeypatch.setattr(draw, "save", keep)
+    module.main(folder)
+    for name, figure in figures.items():
+        figure.canvas.draw()
+        yield name, figure
+        plt.close(figure)
+
+
+def texts_of(figure: Figure) -> list[Text]:
+    """The texts that are seen; matplotlib also keeps labels of ticks outside the axes' limits."""
+    unseen = set()
+    for axis in itertools.chain(*((axes.xaxis, axes.yaxis) for axes in figure.axes)):
+        low, high = sorted(axis.get_view_interval())
+        for tick in axis.get_major_ticks():
+            if not low <= tick.get_loc() <= high or not axis.axes.axison:
+                unseen |= {tick.label1, tick.label2}
+    return [
+        text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip() and text not in unseen
+    ]
+
+
+@pytest.mark.parametrize("stem", [stem for stem in SCRIPTS if stem >= "06"])
+def test_texts_are_large_enough_and_neither_clipped_nor_on_top_of_each_other(
+    stem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, figure in drawn_by(script(stem), tmp_path, monkeypatch):
+        frame = figure.bbox
+        places = []
+        for text in texts_of(figure):
+            assert text.get_fontsize() >= 8, (name, text.get_text())
+            # Without the ground behind it, which may touch its neighbour.
+            text.set_bbox(None)
+            place = text.get_window_extent()
+            places.append((text.get_text(), place))
+            assert frame.x0 <= place.x0 and place.x1 <= frame.x1, (name, text.get_text())
+            assert frame.y0 <= place.y0 and place.y1 <= frame.y1, (name, text.get_text())
+        for (one, at), (other, there) in itertools.combinations(places, 2):
+            assert not at.padded(-1).overlaps(there.padded(-1)), (name, one, other)
+
+
+# 06 -----------------------------------------------------------------------------------------------------------------
+
+NUMBERS = np.outer(10 ** np.arange(4), np.arange(1, 5))  # rank r, chunk c: (c + 1)·10^r
+TOTAL = NUMBERS.sum(axis=0)
+NOTHING = np.zeros_like(NUMBERS)
+OWN_CHUNK, AT_ROOT = np.diag(np.ones(4, int)), np.outer([1, 0, 0, 0], np.ones(4, int))
+BEFORE_AND_AFTER = {
+    "broadcast": (NUMBERS * AT_ROOT, np.tile(NUMBERS[0], (4, 1))),
+    "reduce": (NUMBERS, TOTAL * AT_ROOT),
+    "scatter": (NUMBERS * AT_ROOT, NUMBERS[0] * OWN_CHUNK),
+    "gather": (NUMBERS * OWN_CHUNK, np.diag(NUMBERS) * AT_ROOT),
+    "all_gather": (NUMBERS * OWN_CHUNK, np.tile(np.diag(NUMBERS), (4, 1))),
+    "reduce_scatter": (NUMBERS, TOTAL * OWN_CHUNK),
+    "all_reduce": (NUMBERS, np.tile(TOTAL, (4, 1))),
+    "all_to_all": (NUMBERS, NUMBERS.T),
+}
+
+
+def test_every_collective_has_a_picture(collectives: ModuleType) -> None:
+    assert {collective.name for collective in collectives.COLLECTIVES} == set(BEFORE_AND_AFTER)
+    assert {f"06_{name}" for name in BEFORE_AND_AFTER} <= {file.stem for file in PICTURES}
+
+
+@pytest.mark.parametrize("name", BEFORE_AND_AFTER)
+def test_before_and_after_are_what_numpy_says(name: str, collectives: ModuleType) -> None:
+    collective = next(one for one in collectives.COLLECTIVES if one.name == name)
+    shown = collectives.before_and_after(collective)
+    for rows, expected in zip(shown, BEFORE_AND_AFTER[name], strict=True):
+        assert [[held.number if held else 0 for held in of_rank] for of_rank in rows] == expected.tolist()
+
+
+@pytest.mark.parametrize("name", BEFORE_AND_AFTER)
+def test_the_colours_of_a_number_are_those_of_its_digits(name: str, collectives: ModuleType) -> None:
+    collective = next(one for one in collectives.COLLECTIVES if one.name == name)
+    for rows in collectives.before_and_after(collective):
+        for held in filter(None, itertools.chain(*rows)):
+            digits = reversed(str(held.number))
+            assert held.ranks == tuple(place for place, digit in enumerate(digits) if digit != "0")
+
+
+def test_the_description_of_a_collective_has_its_numbers(collectives: ModuleType) -> None:
+    text = (ROOT / "figures" / "06_reduce_scatter.svg").read_text()
+    assert "After: rank 0 holds 1111; rank 1 holds 2222; rank 2 holds 3333; rank 3 holds 4444." in text
+
+
+def test_replicas_end_with_the_weight_of_one_device_with_the_whole_batch(collectives: ModuleType) -> None:
+    shards = [np.array(shard) for shard in collectives.SHARDS]
+    replicas = collectives.World(len(shards)).run(collectives.training_step, shards).results
+    batch = np.concatenate(shards)
+    whole = collectives.WEIGHT - collectives.RATE * np.mean(2 * batch**2 * (collectives.WEIGHT - 3))
+    assert [replica["weight"] for replica in replicas] == pytest.approx([whole] * len(shards))
+
+
+def test_reductions_take_the_steps_and_the_time_of_their_formulas(collectives: ModuleType) -> None:
+    p = collectives.RANKS
+    to_one, hierarchical, ring = map(collectives.reduction, collectives.REDUCTIONS.values())
+    assert (to_one.last, to_one.gradients) == (2 * (p - 1), 2 * (p - 1))
+    assert (hierarchical.last, hierarchical.gradients) == (2 * math.log2(p), 2 * math.log2(p))
+    assert (ring.last, ring.gradients) == (2 * (p - 1), 2 * (p - 1) / p)
+
+
+def test_reductions_use_the_links_of_their_kind(collectives: ModuleType) -> None:
+    to_one, hierarchical, ring = map(collectives.reduction, collectives.REDUCTIONS.values())
+    assert set(to_one.steps) == {(device, 0) for device in (1, 2, 3)} | {(0, device) for device in (1, 2, 3)}
+    assert set(hierarchical.steps) == {(1, 0), (0, 1), (3, 2), (2, 3), (2, 0), (0, 2)}
+    assert ring.steps == {(device, (device + 1) % 4): [1, 2, 3, 4, 5, 6] for device in range(4)}
+
+
+@pytest.mark.parametrize(("half", "steps"), [("reduce_scatter", [1, 2, 3]), ("all_gather", [4, 5, 6])])
+def test_the_ring_is_described_step_by_step(half: str, steps: list[int]) -> None:
+    title = (ROOT / "figures" / f"06_ring_{half}_steps.svg").read_text().split("<title>")[1].split("</title>")[0]
+    assert [int(step) for step in re.findall(r"Step (\d+):", title)] == steps
+    assert title.count(" sends chunk ") == 4 * len(steps)
+
+
+# 07, 08, 09 ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_workers_share_a_cluster_and_differ_in_their_task() -> None:
+    module = script("07_multi_worker")
+    configurations = [json.loads(module.tf_config(index)) for index in range(module.WORKERS)]
+    assert all(each["cluster"] == configurations[0]["cluster"] for each in configurations)
+    assert len(set(configurations[0]["cluster"]["worker"])) == module.WORKERS
+    assert [each["task"] for each in configurations] == [{"type": "worker", "index": index} for index in range(3)]
+
+
+def test_the_parameter_server_cluster_names_every_process_once() -> None:
+    module = script("08_other_strategies")
+    configuration = json.loads(module.tf_config("worker", 1))
+    assert {job: len(set(addresses)) for job, addresses in configuration["cluster"].items()} == module.JOBS
+    assert configuration["task"] == {"type": "worker", "index": 1}
+
+
+def test_ranks_fill_one_host_after_the_other() -> None:
+    module = script("09_horovod")
+    places = module.places(2, 4)
+    assert [place.rank for place in places] == list(range(8))
+    assert all(place.rank == 4 * place.cross_rank + place.local_rank for place in places)
+    assert places[5] == module.Place(rank=5, local_rank=1, cross_rank=1)
+
+
+# 10, 11 -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("times", [2, 8, 32])
+def test_gradual_warm_up_goes_from_the_reference_rate_to_the_scaled_one(times: int) -> None:
+    rate = script("10_large_batch_and_warmup").gradual_warm_up
+    assert rate(0.0, times) == pytest.approx(0.1)
+    assert rate(2.5, times) == pytest.approx((0.1 + 0.1 * times) / 2)
+    assert rate(5.0, times) == pytest.approx(0.1 * times)
+    assert rate(9.0, times) == pytest.approx(0.1 * times)
+
+
+def test_constant_warm_up_jumps_and_no_warm_up_does_not() -> None:
+    module = script("10_large_batch_and_warmup")
+    assert module.constant_warm_up(4.999, 8) == pytest.approx(0.1)
+    assert module.constant_warm_up(5.0, 8) == pytest.approx(0.8)
+    assert module.no_warm_up(0.0, 8) == module.no_warm_up(10.0, 8) == pytest.approx(0.8)
+
+
+def test_utilisation_is_computing_time_over_all_time() -> None:
+    module = script("11_scaling_and_profiling")
+    one, two = module.training(1), module.training(2)
+    computing = module.STEPS * module.BATCH * module.SECONDS_PER_IMAGE
+    n = 4 * module.PARAMETERS
+    reducing = module.STEPS * (2 * module.NETWORK.latency + n * module.NETWORK.seconds_per_byte)
+    assert module.utilisation(one) == pytest.approx([1, 0])
+    assert two.elapsed == pytest.approx(computing / 2 + reducing)
+    assert module.utilisation(two) == pytest.approx([computing / 2 / two.elapsed] * 2)
+    assert module.intervals(one)[1] == []
+
+
+# 12 -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stages", [1, 2, 4, 5])
+@pytest.mark.parametrize("micro_batches", [1, 3, 4, 8])
+def test_the_pipeline_is_legal(stages: int, micro_batches: int, models: ModuleType) -> None:
+    works = models.schedule(stages, micro_batches, 1.0, 2.0)
+    at = {(work.kind, work.stage, work.micro_batch): work for work in works}
+    passes = itertools.product(("forward", "backward"), range(stages), range(micro_batches))
+    assert len(works) == len(at)
+    assert set(at) == set(passes)
+    for micro_batch in range(micro_batches):
+        for stage in range(1, stages):
+            assert at["forward", stage, micro_batch].start >= at["forward", stage - 1, micro_batch].end
+            assert at["backward", stage - 1, micro_batch].start >= at["backward", stage, micro_batch].end
+        last = stages - 1
+        assert at["backward", last, micro_batch].start >= at["forward", last, micro_batch].end
+    for stage in range(stages):
+        of_stage = sorted(work for work in works if work.stage == stage)
+        in_time = sorted(of_stage, key=lambda work: work.start)
+        assert all(one.end <= other.start for one, other in itertools.pairwise(in_time))
+        kinds = [work.kind for work in in_time]
+        assert kinds == ["forward"] * micro_batches + ["backward"] * micro_batches
+
+
+@pytest.mark.parametrize(("stages", "micro_batches"), [(1, 3), (2, 1), (4, 1), (4, 4), (4, 8), (5, 3)])
+@pytest.mark.parametrize("backward", [1.0, 2.0])
+def test_the_bubble_has_the_share_of_its_formula(
+    stages: int, micro_batches: int, backward: float, models: ModuleType
+) -> None:
+    works = models.schedule(stages, micro_batches, 1.0, backward)
+    assert models.bubble(works) == pytest.approx((stages - 1) / (micro_batches + stages - 1))
+
+
+def test_a_layer_split_by_columns_or_by_rows_gives_the_whole_product(models: ModuleType) -> None:
+    product = models.INPUT @ models.WEIGHTS
+    columns, rows = models.by_columns(), models.by_rows()
+    assert all(np.array_equal(whole, product) for whole in columns.whole + rows.whole)
+    assert np.array_equal(np.hstack(columns.partial), product)
+    assert np.array_equal(np.add(*rows.partial), product)
+
+
+def test_tiles_with_their_halo_give_the_convolution_of_the_whole_image(models: ModuleType) -> None:
+    generator = np.random.default_rng(0)
+    image, kernel = generator.normal(size=(8, 8)), generator.normal(size=(3, 3))
+    convolved = [convolve2d(held, kernel, "same") for held in models.tiles_with_halo(image)]
+    # Where a tile ends at the image's edge, both add zeros; where it ends at a cut, its own pixels end before the halo.
+    own = [tile[row : row + 4, column : column + 4] for tile, (row, column) in zip(convolved, CORNERS, strict=True)]
+    assert np.allclose(np.block([own[:2], own[2:]]), convolve2d(image, kernel, "same"))
+
+
+CORNERS = ((0, 0), (0, 1), (1, 0), (1, 1))  # of each tile's own pixels, in the tile with its halo
+
+
+def test_a_tile_with_its_halo_is_a_part_of_the_image(models: ModuleType) -> None:
+    owners = models.owners()
+    for held, (row, column) in zip(models.tiles_with_halo(owners), CORNERS, strict=True):
+        assert np.array_equal(held, owners[3 * row : 3 * row + 5, 3 * column : 3 * column + 5])
