@@ -87,6 +87,7 @@ class Utilisation:
         self.gpus = np.array([gpus for _, _, gpus in self._samples], float).reshape(count, self._gpu_count)
 
     def _sample(self) -> None:
+        psutil.cpu_percent(percpu=True)  # psutil counts from the last call of the same thread; the first gives zeros
         while not self._stop.wait(self.interval):
             busy_cores = psutil.cpu_percent(percpu=True)
             busy_gpus = _gpu_utilisation(self._gpu_count) if self._gpu_count else []

@@ -10,8 +10,7 @@ import pytest
 
 from distlab import draw
 from distlab.collectives import halving_doubling_all_reduce, naive_all_reduce, ring_all_reduce
-from distlab.draw import animated_steps, style
-from distlab.draw import stepper as stepper_module
+from distlab.draw import animated_steps, style, widgets
 from distlab.draw.links import traffic
 from distlab.draw.timelines import spans_of
 from distlab.simulate import DeadlockError, Network, Rank, World
@@ -131,14 +130,13 @@ def test_a_stepper_starts_with_a_number_of_ranks_that_can_be_chosen() -> None:
         draw.Stepper(ring_all_reduce, size=9)
 
 
-def test_a_shown_stepper_falls_back_to_its_strip(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shown_stepper_falls_back_to_its_description(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = []
-    monkeypatch.setattr(stepper_module, "display", lambda data, raw: shown.append(data))
+    monkeypatch.setattr(widgets, "display", lambda data, raw: shown.append(data))
     stepper = draw.Stepper(ring_all_reduce, size=2)
     draw.show_stepper(stepper, "a ring to walk through")
     [data] = shown
     assert data["text/plain"] == "a ring to walk through"
-    assert data["image/svg+xml"] == stepper.strip() != stepper.picture.value
     assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == stepper.model_id
 
 

@@ -2,7 +2,7 @@
 
 from distlab.draw.animated_steps import animation, show_animation
 from distlab.draw.links import bytes_per_link
-from distlab.draw.plots import bars, utilisation
+from distlab.draw.plots import bars, grid, utilisation
 from distlab.draw.step_strips import describe_steps, step_strip
 from distlab.draw.stepper import Stepper, show_stepper
 from distlab.draw.strips import Interval, busy, exchange, seen
@@ -25,6 +25,7 @@ __all__ = [
     "bytes_per_link",
     "describe_steps",
     "exchange",
+    "grid",
     "save",
     "seen",
     "show",

@@ -1,6 +1,7 @@
 """Plots that several notebooks share; each returns a figure for `show`."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import matplotlib.pyplot as plt
@@ -28,6 +29,40 @@ def bars(values: Mapping[str, float], label: str, number_format: str = "{:,.0f}"
     axes.margins(x=0.15)
     axes.set_xlabel(label)
     axes.tick_params(axis="y", length=0)
+    return figure
+
+
+def grid(
+    answers: Mapping[str, Mapping[str, object]], columns: Sequence[str], looks: Mapping[object, tuple[str, str]]
+) -> Figure:
+    """Circles in rows, named as in `answers`, and `columns`: what each row answers for each column.
+
+    `looks` gives for every answer the circle's filling ("full", "left" or "none") and its meaning, written below.
+    """
+    figure, axes = plt.subplots(figsize=(7.2, 0.9 + 0.33 * len(answers)))
+    for row, given in enumerate(answers.values()):
+        for column, name in enumerate(columns):
+            filling, _ = looks[given[name]]
+            axes.plot(
+                column,
+                row,
+                marker="o",
+                markersize=13,
+                linestyle="",
+                color=RANK_COLOURS[0],
+                markerfacecoloralt="white",
+                fillstyle=filling,
+            )
+    # Long names take several lines: they break at spaces and inside compound names.
+    labels = [re.sub(r" |(?<=[a-z])(?=[A-Z][a-z])", "\n", name) for name in columns]
+    axes.set_xticks(range(len(columns)), labels)
+    axes.set_yticks(range(len(answers)), list(answers))
+    axes.invert_yaxis()
+    axes.margins(0.08)
+    axes.tick_params(length=0, labeltop=True, labelbottom=False)
+    axes.spines[:].set_visible(False)
+    words = {"full": "full", "left": "half", "none": "empty"}
+    axes.set_xlabel("     ".join(f"{words[filling]}: {meaning}" for filling, meaning in looks.values()))
     return figure
 
 

@@ -4,12 +4,12 @@ from collections.abc import Callable, Coroutine, Sequence
 
 import ipywidgets
 import matplotlib.pyplot as plt
-from IPython.display import display
 
 from distlab.draw.step_strips import description_of, strip_of
 from distlab.draw.storyboard import Storyboard, storyboard
 from distlab.draw.style import svg
 from distlab.draw.traced_runs import trace
+from distlab.draw.widgets import show_widget
 
 
 class Stepper(ipywidgets.VBox):
@@ -76,9 +76,8 @@ class Stepper(ipywidgets.VBox):
 
 
 def show_stepper(stepper: Stepper, description: str) -> None:
-    """Display the stepper; where widgets cannot run its whole strip stands in its place, else `description`."""
-    fallback = {"image/svg+xml": stepper.strip(), "text/plain": description}
-    display(stepper._repr_mimebundle_() | fallback, raw=True)
+    """Display the stepper; where widgets cannot run `description` stands in its place: put a strip beside it."""
+    show_widget(stepper, description)
 
 
 def _as_svg(story: Storyboard, steps: list[int]) -> str:

@@ -16,7 +16,12 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (7, 2, 2, 2)))
 INK = "#222222"
 QUIET = "#767676"
-HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")
+# Hatches of lines only: matplotlib writes each dot or circle of the others as a path, a hundred times as much text.
+HATCHES = ("", "//", "||", "xx", "\\\\", "++", "/-", "--")
+
+# matplotlib writes a millionth of a point; a hundredth is more than a screen or printer shows and a third smaller.
+LONG_COORDINATES = re.compile(r' (?:d|x|y)="[^"]*"')
+LONG_NUMBER = re.compile(r"(\.\d\d)\d+")
 
 STYLE = {
     "axes.prop_cycle": plt.cycler(color=RANK_COLOURS, marker=MARKERS, linestyle=DASHES),
@@ -50,8 +55,11 @@ def svg(figure: Figure, description: str) -> str:
     """The figure as SVG text, the same for the same figure, with `description` as its title for screen readers."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    text = buffer.getvalue()
-    text = text[text.index("<svg") :]
+    # Comments, line ends and indents are a quarter of the text in a notebook file, where each line is quoted.
+    text = re.sub(r"<!--.*?-->", "", buffer.getvalue(), flags=re.DOTALL)
+    text = re.sub(r"\s+", " ", re.sub(r">\s+<", "><", text))
+    text = re.sub(r' style="[^"]*"', lambda match: re.sub(r"([:;]) ", r"\1", match[0]), text)
+    text = LONG_COORDINATES.sub(lambda match: LONG_NUMBER.sub(r"\1", match[0]), text[text.index("<svg") :])
     label = escape(description, quote=True)
     start = re.match(r"<svg [^>]*>", text)[0]
     labelled = start.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)

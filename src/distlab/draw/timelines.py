@@ -19,7 +19,7 @@ _KINDS = {
     "sending": (0, ""),
     "receiving": (1, "////"),
     "reducing": (2, "xxxx"),
-    "computing": (2, "...."),
+    "computing": (2, "++++"),
     "waiting": (2, "----"),
 }
 _NAMES = {"send": "sending", "receive": "receiving", "reduce": "reducing", "compute": "computing"}
