@@ -189,6 +189,20 @@ def test_more_bars_than_colours_can_be_drawn() -> None:
     assert style.svg(figure, "bars")
 
 
+def test_a_grid_shows_each_answer_at_its_row_and_column() -> None:
+    answers = {"weights": {"SavedModel": "yes", "h5 file": "partly"}, "code": {"h5 file": "no", "SavedModel": "no"}}
+    looks = {"yes": ("full", "kept"), "partly": ("left", "with more work"), "no": ("none", "not kept")}
+    figure = draw.grid(answers, ["SavedModel", "h5 file"], looks)
+    (axes,) = figure.axes
+    circles = {(line.get_xdata()[0], line.get_ydata()[0]): line.get_fillstyle() for line in axes.lines}
+    assert circles == {(0, 0): "full", (1, 0): "left", (0, 1): "none", (1, 1): "none"}
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["weights", "code"]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["Saved\nModel", "h5\nfile"]
+    assert axes.yaxis_inverted()
+    meaning = axes.get_xlabel()
+    assert [part in meaning for part in ("full: kept", "half: with more work", "empty: not kept")] == [True] * 3
+
+
 @pytest.mark.parametrize(("cores", "gpus"), [(1, 0), (2, 0), (4, 2), (10, 0)])
 def test_utilisation_has_a_row_with_the_given_values_for_each_device(cores: int, gpus: int) -> None:
     recorded = recording(5, cores, gpus)

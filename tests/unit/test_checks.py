@@ -1,0 +1,98 @@
+"""The proof that ends a parallel notebook: it says so when weights are equal, and rejects everything else."""
+
+import numpy as np
+import pytest
+
+from distlab import checks
+
+KERNEL = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
+BIAS = np.zeros(4, np.float32)
+WEIGHTS = [KERNEL, BIAS]
+
+
+def with_one_value(value: float) -> list[np.ndarray]:
+    """The weights with one kernel entry, which is -1 / 11, replaced."""
+    kernel = KERNEL.copy()
+    kernel[1, 1] = value
+    return [kernel, BIAS]
+
+
+def test_equal_weights_are_said_to_be_equal(capsys: pytest.CaptureFixture) -> None:
+    checks.assert_equal_weights(WEIGHTS, [KERNEL.copy(), BIAS.copy()])
+    assert capsys.readouterr().out == "Equal: no weight differs by more than 1e-05\n"
+
+
+def test_rounding_below_the_tolerance_passes() -> None:
+    checks.assert_equal_weights(WEIGHTS, with_one_value(KERNEL[1, 1] + 0.9e-5))
+
+
+@pytest.mark.parametrize("offset", [2e-5, -2e-5, 0.17, 1e6])
+def test_one_value_that_is_off_fails_and_nothing_is_said(offset: float, capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(AssertionError, match="more than the tolerance 1e-05"):
+        checks.assert_equal_weights(WEIGHTS, with_one_value(KERNEL[1, 1] + offset))
+    assert capsys.readouterr().out == ""
+
+
+def test_the_last_array_is_compared_too() -> None:
+    with pytest.raises(AssertionError):
+        checks.assert_equal_weights(WEIGHTS, [KERNEL, BIAS + 2e-5])
+
+
+def test_the_failure_states_the_difference() -> None:
+    with pytest.raises(AssertionError, match=r"differ by up to 0\.25,"):
+        checks.assert_equal_weights(WEIGHTS, [KERNEL, BIAS - 0.25])
+
+
+def test_the_tolerance_can_be_chosen() -> None:
+    checks.assert_equal_weights(WEIGHTS, [KERNEL, BIAS + 0.25], tolerance=0.5)
+    with pytest.raises(AssertionError):
+        checks.assert_equal_weights(WEIGHTS, [KERNEL, BIAS + 0.25], tolerance=0.125)
+
+
+def test_the_largest_difference_is_exact_and_symmetric() -> None:
+    other = [KERNEL, BIAS + np.array([0, 0.5, -0.75, 0], np.float32)]
+    assert checks.largest_difference(WEIGHTS, other) == checks.largest_difference(other, WEIGHTS) == 0.75
+
+
+def test_unsigned_integers_do_not_wrap_around() -> None:
+    assert checks.largest_difference([np.array([0], np.uint8)], [np.array([1], np.uint8)]) == 1
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_values_that_are_not_finite_are_rejected_even_if_both_have_them(value: float) -> None:
+    planted = with_one_value(value)
+    for first, second in [(WEIGHTS, planted), (planted, WEIGHTS), (planted, planted)]:
+        with pytest.raises(ValueError, match="array 0 holds values that are not finite"):
+            checks.assert_equal_weights(first, second)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param([KERNEL.T, BIAS], id="transposed"),
+        pytest.param([KERNEL[None], BIAS], id="one more axis"),
+        pytest.param([KERNEL[:1], BIAS], id="would broadcast"),
+        pytest.param([np.float32(0), BIAS], id="a scalar"),
+        pytest.param([KERNEL[:0], BIAS], id="no rows"),
+    ],
+)
+def test_another_shape_is_rejected(other: list[np.ndarray]) -> None:
+    with pytest.raises(ValueError, match="array 0 has shape"):
+        checks.assert_equal_weights(WEIGHTS, other)
+
+
+def test_arrays_in_another_order_are_rejected() -> None:
+    with pytest.raises(ValueError, match="shape"):
+        checks.assert_equal_weights(WEIGHTS, WEIGHTS[::-1])
+
+
+@pytest.mark.parametrize("other", [[], [KERNEL], [KERNEL, BIAS, BIAS]], ids=["none", "one missing", "one more"])
+def test_another_number_of_arrays_is_rejected(other: list[np.ndarray]) -> None:
+    with pytest.raises(ValueError, match="cannot be compared with"):
+        checks.assert_equal_weights(WEIGHTS, other)
+
+
+@pytest.mark.parametrize("nothing", [[], [KERNEL[:0], BIAS[:0]]], ids=["no arrays", "arrays without values"])
+def test_nothing_is_not_equal_to_nothing(nothing: list[np.ndarray]) -> None:
+    with pytest.raises(ValueError, match="nothing to compare"):
+        checks.assert_equal_weights(nothing, nothing)

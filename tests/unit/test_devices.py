@@ -1,0 +1,130 @@
+"""The devices of a notebook: logical devices, asked for in time or too late, and what the machine says of itself."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from distlab import devices
+
+TOPOLOGY = "\tGPU0\tGPU1\nGPU0\t X \tNV2\nGPU1\tNV2\t X \n"
+
+
+def run(program: str) -> str:
+    """What a fresh Python process prints: TensorFlow fixes its devices once per process."""
+    environment = os.environ | {"CUDA_VISIBLE_DEVICES": "-1"}
+    child = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert child.returncode == 0, child.stderr[-2000:]
+    return child.stdout
+
+
+def nvidia_smi(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Put a program called nvidia-smi before everything else on PATH."""
+    program = folder / "nvidia-smi"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.fixture
+def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine whose nvidia-smi knows two GPUs."""
+    (tmp_path / "topology.txt").write_text(TOPOLOGY)
+    script = f"""case "$*" in
+    "--query-gpu=name --format=csv,noheader") echo "Model A 80GB"; echo "Model B" ;;
+    "topo -m") cat "{tmp_path}/topology.txt" ;;
+    *) exit 2 ;;
+    esac"""
+    nvidia_smi(tmp_path, monkeypatch, script)
+
+
+@pytest.mark.slow
+def test_the_processor_is_divided_into_devices_that_all_work() -> None:
+    answer = run("""
+from distlab import devices
+names = devices.at_least(3)
+import tensorflow as tf
+print(names, len(tf.config.list_logical_devices("CPU")))
+for name in names:
+    with tf.device(name):
+        print(tf.constant(1.0).device[-12:])
+print(devices.at_least(3) == names, "asked again")
+try:
+    devices.divide_processor(2)
+except devices.DevicesAlreadyUsed:
+    print("another number is refused")
+strategy = tf.distribute.MirroredStrategy(names)
+print(strategy.num_replicas_in_sync)
+""")
+    said = "Devices: 3 logical CPU devices (no GPU here); they share its cores"
+    assert answer.splitlines() == [
+        said,
+        "['CPU:0', 'CPU:1', 'CPU:2'] 3",
+        *[f"device:CPU:{number}" for number in range(3)],
+        said,
+        "True asked again",
+        "another number is refused",
+        "3",
+    ]
+
+
+@pytest.mark.slow
+def test_after_the_first_operation_it_is_too_late() -> None:
+    answer = run("""
+import distlab
+import tensorflow as tf
+tf.constant(1.0) + 1.0
+from distlab import devices
+for _ in range(2):
+    try:
+        devices.divide_processor(4)
+    except devices.DevicesAlreadyUsed as error:
+        print(isinstance(error, RuntimeError), error)
+print(len(tf.config.list_logical_devices("CPU")))
+""")
+    refused = "True TensorFlow has already fixed its devices; restart the kernel and run this cell first."
+    assert answer.splitlines() == [refused, refused, "1"]
+
+
+def test_the_process_has_cores_and_the_machine_memory() -> None:
+    assert 1 <= devices.cores() <= (os.cpu_count() or 1)
+    assert devices.memory_gib() > 0.1
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system cannot bind a process to cores")
+def test_cores_are_those_that_this_process_may_use() -> None:
+    allowed = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(allowed)})
+        assert devices.cores() == 1
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def test_nvidia_smi_is_asked_for_the_gpus(two_gpus: None) -> None:
+    assert devices.gpu_names() == ["Model A 80GB", "Model B"]
+
+
+def test_nvidia_smi_is_asked_for_the_topology(two_gpus: None) -> None:
+    assert devices.topology() == TOPOLOGY.strip()
+
+
+@pytest.mark.parametrize("script", ["exit 9", "echo No devices were found; exit 6", ":"])
+def test_an_nvidia_smi_that_finds_no_gpu_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    nvidia_smi(tmp_path, monkeypatch, script)
+    assert devices.gpu_names() == []
+    assert "no GPU" in devices.topology()
+
+
+def test_without_nvidia_smi_the_topology_is_the_processors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert devices.gpu_names() == []
+    lines = devices.topology().splitlines()
+    assert f"{devices.cores()} cores for this process" in lines[0]
+    assert lines[-1].startswith("no GPU")

@@ -1,0 +1,151 @@
+"""The course's models: what goes in and comes out, parameters, equal weights from equal seeds, the U-Net's skips."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from distlab import models
+
+tf = models.tf  # imported by `distlab.models`, so after `distlab` has selected the course's Keras
+SIZE = models.IMAGE_SHAPE[0]
+
+
+def images(count: int) -> np.ndarray:
+    return np.random.default_rng(1).random((count, SIZE, SIZE), dtype=np.float32)
+
+
+def dense(inputs: int, units: int) -> int:
+    """Parameters of a dense layer: one weight per input and unit, one bias per unit."""
+    return inputs * units + units
+
+
+def convolution(channels: int, filters: int, size: int = 3) -> int:
+    """Parameters of a convolution, transposed or not, with a square kernel."""
+    return size * size * channels * filters + filters
+
+
+def cnn_parameters(filters: int) -> int:
+    pixels = ((SIZE - 2) // 2) ** 2  # an unpadded 3 × 3 convolution takes 2 off, pooling halves
+    return convolution(1, filters) + dense(pixels * filters, 64) + dense(64, models.CLASSES)
+
+
+def unet_parameters(filters: int) -> int:
+    def level(channels: int, width: int) -> int:
+        return convolution(channels, width) + convolution(width, width)
+
+    f = filters
+    encoder = level(1, f) + level(f, 2 * f) + level(2 * f, 4 * f)
+    decoder = convolution(4 * f, 2 * f, 2) + level(4 * f, 2 * f) + convolution(2 * f, f, 2) + level(2 * f, f)
+    return encoder + decoder + convolution(f, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("build", "outputs"),
+    [(models.mlp, (models.CLASSES,)), (models.cnn, (models.CLASSES,)), (models.unet, (SIZE, SIZE))],
+)
+def test_images_become_float32_logits(build: Callable, outputs: tuple[int, ...]) -> None:
+    model = build()
+    assert model.input_shape == (None, SIZE, SIZE)
+    for count in (1, 3):
+        answer = model(images(count))
+        assert answer.dtype == tf.float32
+        assert answer.shape == (count, *outputs)
+    assert np.min(answer) < 0  # a probability would not be negative
+
+
+def test_the_mlp_is_the_lectures() -> None:
+    parameters = dense(SIZE * SIZE, 128) + dense(128, models.CLASSES)
+    assert parameters == 101_770
+    assert models.mlp().count_params() == parameters
+
+
+@pytest.mark.parametrize("filters", [1, 8, 32])
+def test_the_cnn_has_the_parameters_that_its_layers_need(filters: int) -> None:
+    assert models.cnn(filters).count_params() == cnn_parameters(filters)
+
+
+@pytest.mark.parametrize("filters", [1, 4, 8])
+def test_the_unet_has_the_parameters_that_its_layers_need(filters: int) -> None:
+    assert models.unet(filters).count_params() == unet_parameters(filters)
+
+
+def test_dropout_acts_in_training_alone_and_can_be_switched_off() -> None:
+    batch = images(2)
+    model = models.mlp(dropout=0.5)
+    assert np.array_equal(model(batch, training=False), model(batch, training=False))
+    assert not np.array_equal(model(batch, training=True), model(batch, training=True))
+    without = models.mlp(dropout=0.0)
+    assert np.array_equal(without(batch, training=True), without(batch, training=False))
+
+
+@pytest.mark.parametrize("build", [models.mlp, models.cnn, models.unet])
+def test_equal_seeds_give_equal_weights_and_other_seeds_others(build: Callable) -> None:
+    def weights(seed: int) -> list[np.ndarray]:
+        tf.keras.utils.set_random_seed(seed)
+        return build().get_weights()
+
+    first, again, other = weights(1), weights(1), weights(2)
+    assert all(np.array_equal(one, two) for one, two in zip(first, again, strict=True))
+    kernels = [(one, two) for one, two in zip(first, other, strict=True) if one.ndim > 1]
+    assert kernels
+    assert not any(np.array_equal(one, two) for one, two in kernels)
+
+
+def test_two_models_after_one_seed_differ() -> None:
+    tf.keras.utils.set_random_seed(1)
+    assert not np.array_equal(models.mlp().get_weights()[0], models.mlp().get_weights()[0])
+
+
+@pytest.fixture
+def unet() -> object:
+    """A U-Net of 4 filters."""
+    tf.keras.utils.set_random_seed(3)
+    return models.unet(filters=4)
+
+
+def cut_ways_up(model: object, count: int) -> None:
+    """Let the first `count` transposed convolutions, from the coarsest on, answer zero."""
+    ways_up = [layer for layer in model.layers if isinstance(layer, tf.keras.layers.Conv2DTranspose)]
+    assert len(ways_up) == 2
+    for layer in ways_up[:count]:
+        layer.set_weights([np.zeros_like(array) for array in layer.get_weights()])
+
+
+def cut_skips(model: object, resolutions: tuple[int, ...]) -> None:
+    """Let the convolutions after the joins of these resolutions ignore the encoder's half of their input."""
+    joins = [layer for layer in model.layers if isinstance(layer, tf.keras.layers.Concatenate)]
+    assert [layer.output_shape[1] for layer in joins] == [SIZE // 2, SIZE]
+    for join in joins:
+        if join.output_shape[1] in resolutions:
+            following = join.outbound_nodes[0].layer
+            kernel, bias = following.get_weights()
+            kernel[:, :, join.input_shape[0][-1] :] = 0
+            following.set_weights([kernel, bias])
+
+
+def sees_the_image(model: object) -> bool:
+    first, second = model(images(2)).numpy()
+    return not np.allclose(first, second, rtol=0, atol=1e-6)
+
+
+def test_the_coarse_features_reach_the_output(unet: object) -> None:
+    cut_skips(unet, (SIZE // 2, SIZE))
+    assert sees_the_image(unet)
+
+
+def test_the_skip_at_half_resolution_is_used(unet: object) -> None:
+    cut_ways_up(unet, 1)
+    cut_skips(unet, (SIZE,))
+    assert sees_the_image(unet)
+
+
+def test_the_skip_at_full_resolution_is_used(unet: object) -> None:
+    cut_ways_up(unet, 2)
+    assert sees_the_image(unet)
+
+
+def test_there_is_no_other_way_through_the_unet(unet: object) -> None:
+    cut_ways_up(unet, 2)
+    cut_skips(unet, (SIZE,))
+    assert not sees_the_image(unet)
