@@ -110,9 +110,7 @@ CASES = {
         for length, dtype in [(0, np.float64), (3, np.float32), (50, np.int64), (LARGE, np.float64)]
     },
     **{
-        f"{name} of {length}": Case(program, length)
-        for name, program in OTHERS.items()
-        for length in (0, 3, 50, LARGE)
+        f"{name} of {length}": Case(program, length) for name, program in OTHERS.items() for length in (0, 3, 50, LARGE)
     },
     "any order": Case(any_order, 10),
     "sends before it receives": Case(sends_before_it_receives, LARGE),

@@ -288,13 +288,13 @@ class TestEvents:
 
     def test_contents_show_what_moved_and_what_the_rank_held(self) -> None:
         run = world(2).run(TestEvents.ring_step, [np.array([1.0, 2, 3]), np.array([10.0, 20, 30])], keep_contents=True)
-        send, = run.events.select("send", rank=0)
+        (send,) = run.events.select("send", rank=0)
         assert send.content.tolist() == [2, 3]
         assert send.buffer.tolist() == [1, 2, 3]
         assert send.position == 1
-        receive, = run.events.select("receive", rank=1)
+        (receive,) = run.events.select("receive", rank=1)
         assert receive.content.tolist() == [2, 3]
-        reduce, = run.events.select("reduce", rank=1)
+        (reduce,) = run.events.select("reduce", rank=1)
         assert reduce.content.tolist() == [12, 23]
         assert reduce.buffer.tolist() == [12, 23, 30]
         assert reduce.position == 0
@@ -324,7 +324,10 @@ class TestEvents:
         with pytest.raises(DeadlockError) as failure:
             world(2).run(program)
         assert [(event.kind, event.bytes) for event in failure.value.events] == [
-            ("send", 8), ("receive", 8), ("send", 16), ("receive", 16),
+            ("send", 8),
+            ("receive", 8),
+            ("send", 16),
+            ("receive", 16),
         ]
 
     def test_a_message_nobody_received_has_no_receive_event(self) -> None:

@@ -131,9 +131,7 @@ class Events(Sequence[Event]):
     def _of(self, columns: np.ndarray) -> "Events":
         return Events(lambda: columns, self._contents)
 
-    def _event(
-        self, code: int, rank: int, partner: int, size: int, start: float, end: float, operation: int
-    ) -> Event:
+    def _event(self, code: int, rank: int, partner: int, size: int, start: float, end: float, operation: int) -> Event:
         content = self._contents.get(operation)
         if content is None:
             known = (None, None, None)

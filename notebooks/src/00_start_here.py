@@ -1,0 +1,391 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # 00 Start here
+#
+# **Goal.** Know what the course holds, how its notebooks work, and what your machine has for it; run a first training
+# on two devices and prove that it is right.
+#
+# **Time.** 20 minutes to read, under a minute to run.
+#
+# **Before this.** Nothing but Python, and an idea of what a gradient is.
+#
+# **Questions.**
+# - Which chapters do I need?
+# - How do I work through a notebook, and how do I run it without a browser?
+# - What does this machine have: devices, cores, interconnect?
+# - How can one processor stand in for several devices?
+# - Is everything installed that the course needs?
+#
+# **Hardware.** Any computer with Linux or macOS. Two cores are enough; GPUs are used where there are some.
+
+# %% tags=["parameters"]
+dataset = "digits"  # the images for the first training: digits, mnist or fashion_mnist
+epochs = 2  # passes over the 512 images of that training
+workers = 2  # into how many logical devices the processor is divided
+
+# %%
+from distlab import checks, data, devices, doctor, metrics  # first: it selects legacy Keras, see below
+
+import os
+
+import numpy as np
+import tensorflow as tf
+from IPython.display import Markdown
+
+tf.keras.utils.set_random_seed(1)
+print(data.describe(dataset))
+
+# %% [markdown]
+# ## What this course is
+#
+# Training a neural network on several devices at once: why, how, what it costs, and how to be sure that the result is
+# the same. It follows a university lecture on distributed training with TensorFlow and Horovod. The lecture's small
+# MNIST program runs through the chapters; where it has mistakes, they are found and mended.
+#
+# Everything really runs, here, on two cores, without a GPU and without a network. The same programs run on GPUs and on
+# a cluster. What cannot run here, such as 512 GPUs, is computed and compared with published measurements.
+#
+# ![The map of the course: sixteen chapters in three rows](../figures/00_course_map.svg)
+
+# %% [markdown]
+# ### One process, several devices
+#
+# | chapter | what it is about |
+# |---|---|
+# | 00 start here | this chapter: the course, this machine, the doctor |
+# | [01 why distribute](01_why_distribute.ipynb) | memory and time of real models; kinds of parallelism; limits |
+# | [02 single-device baseline](02_single_device_baseline.ipynb) | the lecture's program, and where its time goes |
+# | [03 mirrored strategy](03_mirrored_strategy.ipynb) | the same on all devices of one host; who sees which data |
+# | [04 custom training loop](04_custom_training_loop.ipynb) | `GradientTape` under a strategy; a U-Net |
+# | [05 save and load](05_save_and_load.ipynb) | formats, and moving a model between strategies |
+
+# %% [markdown]
+# ### Several processes
+#
+# | chapter | what it is about |
+# |---|---|
+# | 06 collectives | broadcast, reduce, all-reduce; the ring and its cost, step by step |
+# | 07 multi-worker | several processes with `TF_CONFIG` |
+# | 08 other strategies | parameter server, central storage, one device, TPU |
+# | 09 Horovod | with TensorFlow and with Keras; how to launch it |
+# | 10 large batches | learning-rate scaling, warm-up, why training diverges |
+# | 11 scaling and profiling | throughput, efficiency, timelines, MPI calls |
+#
+# ### Beyond
+#
+# | chapter | what it is about |
+# |---|---|
+# | 12 model parallelism | by layers, inside a layer, on parts of an image |
+# | 13 fault tolerance | workers that die, and training that goes on |
+# | 14 other frameworks | PyTorch, DeepSpeed, MXNet |
+# | 15 clusters | batch jobs with Slurm on several hosts |
+#
+# The chapters with a link are in this folder.
+
+# %% [markdown]
+# ### What to skip
+#
+# | you | read | leave for later |
+# |---|---|---|
+# | are new to this | 00 to 05 in order, then 06 and 09 | 08, 14 |
+# | have one machine with several GPUs | 01, 02, 03, 04, 10 | 07, 15 |
+# | have an account on a cluster | 01, 02, 06, 09, 10, 11, 15 | 04, 05 |
+# | find that more GPUs made it slower | 02, 03, 06, 11 | the rest |
+# | want to train a model that does not fit | 01, 06, 12, 14 | 05, 08 |
+# | teach | all; the folded questions make a quiz | nothing |
+#
+# Each chapter names what must come before it, so you can start anywhere and go back.
+
+# %% [markdown]
+# ## How to work through it
+#
+# In a browser: `make lab` opens JupyterLab on this notebook. It listens on this machine only. Run the cells from top to
+# bottom with Shift+Enter.
+#
+# Without a browser: `make execute` runs every notebook in a fresh kernel, writes pages to `build/html` and times to
+# `build/report.json`. It passes parameters on:
+#
+#     make execute ONLY=01 DATASET=mnist EPOCHS=5 WORKERS=4
+#
+# **The parameters cell** is the second cell of every chapter. `make execute` puts a cell with your values behind it. In
+# JupyterLab you edit it and run everything again (menu Kernel, "Restart Kernel and Run All Cells").
+#
+# **Predict.** Before each measurement you are asked for a guess. Write it down: a wrong guess that you remember teaches
+# more than a right number that you have read. The text afterwards explains what the plain guess misses.
+
+# %% [markdown]
+# **Questions** with folded answers look like this. Choose an answer before you open it.
+#
+# <details><summary><b>Question 1.</b> You have run a notebook, change <code>workers = 2</code> to 4 in its parameters
+# cell and run that cell. How many devices do the cells below now use?</summary>
+#
+# 1. Four, as in a spreadsheet.
+# 2. Two, until I run the cells below again.
+# 3. Two, until I restart the kernel and run all cells.
+#
+# **3.** Answer 1 takes a notebook for a spreadsheet: nothing below runs by itself. Answer 2 is right for most
+# variables, but TensorFlow fixes its devices when it first uses them, as you will see below. Restarting is the habit
+# that is always right.
+#
+# </details>
+
+# %% [markdown]
+# ### Outputs that vary
+#
+# The notebooks are stored with outputs, and tests run them again and compare. A time, or the number of your cores,
+# differs from machine to machine. Such cells carry the tag `varies` (JupyterLab shows a cell's tags behind the cog
+# wheels at the top right), and their outputs are not compared. All other outputs must come out equal on your machine:
+# if one does not, you have found a mistake, yours or ours.
+#
+# The next cell varies; the one after it does not. A measurement that matters is followed by a claim with a wide margin,
+# which is compared.
+
+# %% tags=["varies"]
+square = np.random.default_rng(0).standard_normal((500, 500))
+small, large = (metrics.median_seconds(lambda n=n: square[:n, :n] @ square[:n, :n]) for n in (50, 500))
+print(f"product of two 50 × 50 matrices: {small * 1e3:.3f} ms; 500 × 500: {large * 1e3:.3f} ms")
+
+# %%
+print("a thousand times the arithmetic takes more than five times as long:", large > 5 * small)
+
+# %% [markdown]
+# ## Which Keras
+#
+# There are two. Keras 3 is the newer one; **legacy Keras** is Keras 2, kept alive as the package `tf-keras`. The course
+# uses legacy Keras: with TensorFlow 2.21, `Model.fit` of Keras 3 does not work with three tools of this course.
+#
+# | `Model.fit` with | Keras 3 | legacy Keras |
+# |---|---|---|
+# | `MirroredStrategy` | works | works |
+# | `MultiWorkerMirroredStrategy`, two processes | fails | works |
+# | `ParameterServerStrategy` | fails | works |
+# | Horovod's `DistributedOptimizer` | fails | works |
+#
+# Notebook 08, other strategies, measures this table. `tf.keras` is legacy Keras when the environment variable
+# `TF_USE_LEGACY_KERAS` is 1 before TensorFlow starts. Importing `distlab` sets it, so it comes first in every notebook.
+
+# %%
+print("TF_USE_LEGACY_KERAS =", os.environ["TF_USE_LEGACY_KERAS"])
+print("tf.keras is the package", tf.keras.Model.__module__.split(".")[0])
+print("TensorFlow", ".".join(tf.__version__.split(".")[:2]))
+assert "tf_keras" in tf.keras.Model.__module__, "restart the kernel and run the cells in order"
+
+# %% [markdown]
+# In your own programs write `import distlab`, or set the variable, before `import tensorflow`. A plain `import keras`
+# gives Keras 3 all the same: use `tf.keras`.
+#
+# ## What this machine has
+#
+# A **device** executes operations: a processor (CPU) or an accelerator such as a GPU. TensorFlow lists the **physical
+# devices**. A processor counts as one device however many cores it has, because one operation uses all of them.
+
+# %% tags=["varies"]
+for device in tf.config.list_physical_devices():
+    print(device.device_type, device.name)
+print("GPUs that nvidia-smi lists:", ", ".join(devices.gpu_names()) or "none")
+print(f"{devices.cores()} cores, {devices.memory_gib():.1f} GiB of memory")
+
+# %% [markdown]
+# The **interconnect** is what joins the devices. With NVIDIA GPUs, `nvidia-smi topo -m` prints it as a matrix;
+# `devices.topology()` runs that command, or describes the processor.
+
+# %% tags=["varies"]
+print(devices.topology())
+
+# %% [markdown]
+# In the matrix of `nvidia-smi topo -m`, from fast to slow:
+#
+# | entry | the way from one GPU to the other |
+# |---|---|
+# | `NV4` | four NVLinks, straight from GPU to GPU |
+# | `PIX` | one PCIe switch |
+# | `PXB` | several PCIe switches |
+# | `PHB` | through the processor's PCIe controller |
+# | `NODE` | between two PCIe controllers of one processor |
+# | `SYS` | between two processors |
+#
+# A **NUMA node** is a part of the machine's cores with the memory nearest to it. Why this matters: in each training
+# step every device sends its gradients. ResNet-50 has 25 million parameters of 4 bytes, 100 MB per step.
+#
+# **Predict.** How long do 100 MB take inside this machine's memory, and how long over Ethernet with 1 Gbit/s?
+
+# %% tags=["varies"]
+gradients, received = np.ones(25_000_000, np.float32), np.empty(25_000_000, np.float32)
+copying = min(metrics.median_seconds(lambda: np.copyto(received, gradients), repeats=1) for _ in range(5))
+links = {  # bytes per second in one direction, from data sheets
+    "NVLink 4 (one H100)": 450e9,
+    "PCIe 5.0, 16 lanes": 63e9,
+    "InfiniBand, 400 Gbit/s": 50e9,
+    "this machine's memory, measured": gradients.nbytes / copying,
+    "Ethernet, 25 Gbit/s": 25e9 / 8,
+    "Ethernet, 1 Gbit/s": 1e9 / 8,
+}
+table = "| link | GB/s | 100 MB take |\n|---|---|---|\n"
+for name, speed in sorted(links.items(), key=lambda link: -link[1]):
+    table += f"| {name} | {speed / 1e9:,.3g} | {gradients.nbytes / speed * 1e3:,.3g} ms |\n"
+Markdown(table)
+
+# %% [markdown]
+# Between the fastest and the slowest link lie more than three powers of ten, and a training step often takes a tenth of
+# a second. So the same program can scale well in one machine room and not at all in another. Logical devices, which
+# come next, exchange data through memory: good for learning what is sent, misleading for how long it takes. Chapters 06
+# and 11 measure real links.
+#
+# ## Logical devices
+#
+# How can a laptop without a GPU show training on two devices? TensorFlow can divide one physical device into several
+# **logical devices**. Each has a name, and operations and variables can be placed on it, just as on a second GPU. It
+# must be said before the first operation.
+
+# %%
+processor = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(processor, [tf.config.LogicalDeviceConfiguration()] * workers)
+for device in tf.config.list_logical_devices("CPU"):
+    print(device.name)
+
+# %% [markdown]
+# `tf.device` says where an operation runs, and each result knows where it lies.
+
+# %%
+for index in range(workers):
+    with tf.device(f"CPU:{index}"):
+        total = tf.reduce_sum(tf.range(1, 5) * (index + 1))
+    print(f"{int(total)} was computed on {total.device.split('/')[-1]}")
+
+# %% [markdown]
+# **Predict.** What happens if you ask for one more device now?
+
+# %%
+try:
+    tf.config.set_logical_device_configuration(processor, [tf.config.LogicalDeviceConfiguration()] * (workers + 1))
+except RuntimeError as error:
+    print("RuntimeError:", str(error).splitlines()[0])
+print("logical devices:", len(tf.config.list_logical_devices("CPU")))
+
+# %% [markdown]
+# Too late. Asking for the list of logical devices was the first use, and it fixed them. An innocent `tf.constant(1)`
+# further up would have done the same. The mend is always to restart the kernel and to say it earlier. In the other
+# chapters `devices.at_least(workers)` does it: it takes GPUs if there are enough, divides the processor otherwise, and
+# says in one line which.
+
+# %% [markdown]
+# <details><summary><b>Question 2.</b> Training keeps both cores of a laptop busy with one device. You divide the
+# processor into two logical devices and train on both. What do you gain?</summary>
+#
+# 1. Almost twice the speed: two devices.
+# 2. No speed; each device has half of the cores to itself.
+# 3. No speed; both devices share all the cores.
+#
+# **3.** Logical devices are names and places, not hardware: the cores are as many as before and shared. Answer 1 counts
+# names. Answer 2 gives a logical device cores of its own; it has none. What you gain is that mistakes of distributed
+# programs show without a second GPU.
+#
+# </details>
+
+# %% [markdown]
+# ## A first training on several devices
+#
+# Everything the course does later with strategies can be done once by hand. A batch is divided among the devices; each
+# computes the gradient of its part; the sum, divided by the size of the whole batch, is the gradient of all.
+
+# %%
+images, labels = (part[:512] for part in data.load(dataset).train)
+images = images.reshape(-1, 784)
+
+
+def gradient_on(device: str, weights: tf.Variable, part: np.ndarray) -> tf.Tensor:
+    """The gradient of the summed loss over the images with these numbers, computed on `device`."""
+    with tf.device(device), tf.GradientTape() as tape:
+        logits = tf.constant(images[part]) @ weights
+        loss = tf.reduce_sum(tf.nn.sparse_softmax_cross_entropy_with_logits(labels[part], logits))
+    return tape.gradient(loss, weights)
+
+
+def train(names: list[str], global_batch: int = 64, divide_by: int = 64) -> tf.Variable:
+    """Train one layer by SGD, each batch divided among the devices with these names."""
+    weights = tf.Variable(tf.zeros((784, 10)))
+    for start in list(range(0, 512, global_batch)) * epochs:
+        parts = np.array_split(np.arange(start, start + global_batch), len(names))
+        gradients = [gradient_on(name, weights, part) for name, part in zip(names, parts, strict=True)]
+        weights.assign_sub(0.02 * tf.add_n(gradients) / divide_by)
+    return weights
+
+
+# %% [markdown]
+# **Proof by equality.** Is that the same training? Not "about as accurate": the same. Train once on one device and once
+# on all of them, from equal weights, with equal batches, and compare every weight. Only the order of additions differs,
+# so that a weight may differ in its last bits. The course's tolerance is 0.00001; a real mistake is larger by far.
+
+# %%
+serial = train(["CPU:0"])
+parallel = train([f"CPU:{index}" for index in range(workers)])
+checks.assert_equal_weights([parallel.numpy()], [serial.numpy()])
+
+# %% [markdown]
+# Now a popular mistake: each of two workers divides by the 32 images of its own part in place of the 64 of the batch,
+# and the two results are added. The gradient is doubled.
+#
+# **Predict.** Will the accuracy show it?
+
+# %%
+wrong = train([f"CPU:{index}" for index in range(2)] if workers > 1 else ["CPU:0"] * 2, divide_by=32)
+try:
+    checks.assert_equal_weights([wrong.numpy()], [serial.numpy()])
+except AssertionError as error:
+    print("AssertionError:", error)
+
+
+def accuracy(weights: tf.Variable) -> float:
+    return float(np.mean(np.argmax(images @ weights.numpy(), axis=1) == labels))
+
+
+assert accuracy(wrong) > accuracy(serial) - 0.1
+print("the wrong training is at most 10 points less accurate:", True)
+
+# %% [markdown]
+# The doubled gradient is a doubled learning rate: the training goes well, often even better, and the mistake stays
+# unseen until a larger cluster makes it diverge. The comparison sees it at once. For that reason every parallel chapter
+# ends with one.
+#
+# ## The doctor
+#
+# `make doctor` looks at everything the course needs and says how to mend what is missing. It also runs a real
+# all-reduce with Horovod: two processes add the numbers 1 and 2 and both get 3. Here it is asked from Python; it takes
+# some seconds, most of them for starting TensorFlow twice.
+
+# %% tags=["varies"]
+rows = doctor.examine()
+print(doctor.table(rows))
+
+# %%
+print("the course can run here:", doctor.can_run(rows))
+
+# %% [markdown]
+# A line "missing" is not always bad: without MNIST the notebooks take `digits`, without a GPU logical devices, and
+# without a C++ compiler the Horovod chapters are left out with that reason. If the last line says False, do what the
+# line "mend" says and run `make doctor` again; `docs/troubleshooting.md` has more.
+
+# %% [markdown]
+# ## Recap
+#
+# - The course has sixteen chapters in three parts, and a path for each kind of reader.
+# - Every output without the tag `varies` must come out the same on every machine.
+# - `tf.keras` is legacy Keras here, since three tools of the course fail with `Model.fit` of Keras 3.
+# - Links differ by more than a thousandfold in speed.
+# - One processor can stand in for several devices, if it is divided before TensorFlow's first operation; it gets no
+#   faster.
+# - Training divided over devices equals the serial one to 1e-5; a doubled gradient is seen by comparing weights, not by
+#   accuracy.
+#
+# **Next.** [01 why distribute](01_why_distribute.ipynb), and then [02 single-device
+# baseline](02_single_device_baseline.ipynb).
+#
+# **Sources.** TensorFlow's documentation of `tf.config` and `tf.device`; NVIDIA's documentation of `nvidia-smi`; P.
+# Goyal and others (2017), Accurate, large minibatch SGD, arXiv:1706.02677, for the 100 MB; data sheets for the links.

@@ -1,0 +1,800 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # 01 Why distribute
+#
+# **Goal.** Know from arithmetic, not from belief, when one device is not enough, which ways there are to use several,
+# and what limits the gain.
+#
+# **Time.** 35 minutes to read, under a minute to run.
+#
+# **Before this.** [00 start here](00_start_here.ipynb)
+#
+# **Questions.**
+# - How much memory and time does the training of a given model need?
+# - What do data parallelism and model parallelism divide, and what do they move?
+# - What does a slow worker cost with synchronous updates, and a stale gradient with asynchronous ones?
+# - How much faster can it become at best?
+# - Which strategy fits which case?
+#
+# **Hardware.** Any computer. This chapter needs NumPy only; TensorFlow is not even loaded.
+
+# %% tags=["parameters"]
+dataset = "digits"  # the images for the data-parallel run: digits, mnist or fashion_mnist
+epochs = 2  # passes over the (at most 2,000) training images of that run
+workers = 2  # how many workers share its batches, and how many threads the last measurement uses
+
+# %%
+from distlab import checks, data, devices, draw, metrics
+
+import matplotlib.pyplot as plt
+import numpy as np
+from IPython.display import Markdown
+
+draw.apply_style()
+rng = np.random.default_rng(1)
+print(data.describe(dataset))
+
+# %% [markdown]
+# ## Too large: memory
+#
+# A **parameter** is one number that training adjusts; the parameters are also called weights. To train one parameter, a
+# device keeps more than the parameter: its gradient and whatever the optimizer remembers about it. Adam remembers two
+# moving averages, the first and second moment. Together they are the **training state**.
+#
+# **Mixed precision** computes with 16-bit numbers. Weights and gradients then take 2 bytes each in place of 4. Updates
+# can be too small for 16 bits, so a 32-bit copy of the weights stays beside Adam's moments.
+#
+# **Predict.** Adam in 32 bits needs some number of bytes per parameter. By how much does mixed precision shrink it?
+
+# %%
+BYTES_PER_PARAMETER = {
+    "SGD, 32 bit": 4 + 4,  # weight, gradient
+    "Adam, 32 bit": 4 + 4 + (4 + 4),  # weight, gradient, two moments
+    "Adam, mixed precision": 2 + 2 + (4 + 4 + 4),  # weight, gradient, 32-bit copy of the weight, two moments
+}
+for optimizer, count in BYTES_PER_PARAMETER.items():
+    print(f"{optimizer:<22} {count:>2} bytes per parameter")
+
+# %% [markdown]
+# Not at all: the 32-bit copy takes back what the 16-bit weights and gradients had saved. Mixed precision saves time,
+# and memory for activations, not training state. The 16 bytes are the count of Rajbhandari and others (2019), which
+# makes this the usual rule of thumb: **16 bytes per parameter**.
+#
+# They state that GPT-2 with 1.5 billion parameters needs at least 24 GB, and that plain training on devices of 32 GB
+# ran out of memory above 1.4 billion parameters.
+
+# %%
+PARAMETERS = {
+    "MLP (lecture)": 784 * 128 + 128 + 128 * 10 + 10,
+    "ResNet-50": 25.6e6,
+    "BERT-large": 340e6,
+    "GPT-2": 1.5e9,
+    "GPT-3": 175e9,
+    "PaLM": 540e9,
+}
+state = {model: 16 * count for model, count in PARAMETERS.items()}
+for model, size in state.items():
+    print(f"{model:<13} {PARAMETERS[model]:>15,.0f} parameters, {size / 1e9:>9,.3f} GB of training state with Adam")
+print(f"Parameters whose state fills 32 GB: {32e9 / 16 / 1e9:.1f} billion")
+
+# %% [markdown]
+# The state of GPT-2 is what the paper states. Its limit of 1.4 billion parameters lies below ours of 2.0, because the
+# state is not all. The **activations**, the outputs of every layer that the backward pass needs again, grow with the
+# batch and come on top, and so do temporary buffers. Our numbers are lower bounds.
+
+# %%
+MEMORY = {"V100: 32 GB": 32e9, "H100: 80 GB": 80e9, "H200: 141 GB": 141e9}
+figure, axes = plt.subplots(figsize=(7.2, 3.0))
+for model, size in reversed(state.items()):
+    digits = 0 if size > 1e11 else 3
+    axes.barh(f"{model}: {size / 1e9:,.{digits}f} GB", size / 1e9, height=0.6, color=draw.RANK_COLOURS[0])
+for dash, (device, size) in enumerate(MEMORY.items(), start=1):
+    line = {"color": draw.RANK_COLOURS[3], "linestyle": draw.DASHES[dash], "linewidth": 1, "marker": "", "zorder": 0}
+    axes.axvline(size / 1e9, label=device, **line)
+axes.set_xscale("log")
+axes.set_xlim(1e-3, 1e5)
+axes.set_xlabel("training state in GB, logarithmic; the lines are one device's memory")
+figure.legend(loc="outside upper right", ncols=3)
+draw.show(
+    figure,
+    "Bars of the training state of six models on a logarithmic axis, from 0.002 GB for the lecture's MLP to 8,640 GB "
+    "for PaLM. Lines mark devices of 32, 80 and 141 GB: GPT-2 stays below all three, GPT-3 and PaLM exceed them all.",
+)
+
+# %%
+for model in ("GPT-3", "PaLM"):
+    needed = {device: int(np.ceil(state[model] / size)) for device, size in MEMORY.items()}
+    print(f"{model}: its state alone fills " + ", ".join(f"{count} × {device}" for device, count in needed.items()))
+
+# %% [markdown]
+# <details><summary><b>Question 1.</b> GPT-3 does not fit into one device. You have 64 devices of 80 GB and train with
+# plain data parallelism, every device with all the weights. What happens?</summary>
+#
+# 1. It fits: 64 devices have 5,120 GB together.
+# 2. It fits if the batch is made smaller.
+# 3. It fails on every one of the 64 devices as it did on one.
+#
+# **3.** Data parallelism divides the data and copies the model. Answer 1 treats the memories as one pool; only model
+# parallelism, or a sharded state as in ZeRO, uses them so. Answer 2 shrinks the activations; the state does not depend
+# on the batch.
+#
+# </details>
+
+# %% [markdown]
+# ## Too slow: time
+#
+# One parameter takes part in about one multiplication and one addition per token in the forward pass, and twice that in
+# the backward pass: 6 operations. So training a model with $N$ parameters on $D$ **tokens** (pieces of text) takes
+# about
+#
+# $$C = 6 N D$$
+#
+# floating-point operations, FLOPs for short (Kaplan and others 2020).
+
+# %%
+RUNS = {  # parameters N, tokens D, the FLOPs that the paper prints
+    "BERT-large": (355e6, 250e9, 5.33e20),
+    "GPT-3": (174.6e9, 300e9, 3.14e23),
+    "Chinchilla": (70e9, 1.4e12, 5.76e23),
+    "PaLM": (540e9, 780e9, 2.5272e24),
+}
+for model, (N, D, published) in RUNS.items():
+    flops = 6 * N * D
+    print(f"{model:<11} 6ND = {flops:.3g} FLOPs, published {published:.3g}, ratio {flops / published:.3f}")
+    assert abs(flops / published - 1) < 0.03
+
+# %% [markdown]
+# The agreement checks our arithmetic, not the formula: these papers count with it or with one close to it. (The figures
+# of the first two are from the GPT-3 paper, Chinchilla's is the budget of its paper.) A real test is a measured speed.
+#
+# **Model FLOPs utilisation** (MFU) is the share of the devices' peak speed that goes into those $6ND$ operations.
+# PaLM's authors report 238.3 thousand tokens per second on 6,144 TPU v4 chips with a peak of 275 TFLOP/s each, and an
+# MFU of 45.7 %, or 46.2 % when attention is counted too.
+
+# %%
+peak = 6144 * 275e12
+without_attention = 238.3e3 * 6 * 540e9 / peak
+# Attention adds 12 · layers · heads · head size · sequence length FLOPs per token.
+with_attention = 238.3e3 * (6 * 540e9 + 12 * 118 * 48 * 256 * 2048) / peak
+print(f"MFU {without_attention:.1%}, with attention {with_attention:.1%}")
+days = 6 * 540e9 * 780e9 / (peak * without_attention) / 86_400
+print(f"780 billion tokens at that speed: {days:.0f} days")
+ratio = (6144 * 1200 + 3072 * 336) / (6144 * 24 * days)
+print(f"chip-hours of the whole run, published against computed: {ratio:.2f}")
+
+# %% [markdown]
+# Both utilisations come out as published. The whole run took about half as many chip-hours again as its best speed
+# would need: 1,200 hours on 6,144 chips and 336 hours on 3,072. The paper says that this includes downtime and repeated
+# steps, and the reported speed belongs to the largest batch size, which was reached late. The formula with the best
+# utilisation gives the shortest time, not the calendar.
+#
+# Now one device. An NVIDIA A100 has a peak of 312 TFLOP/s for 16-bit numbers; 40 % of it is a good utilisation.
+#
+# **Predict.** How long would one A100 take for PaLM, and how long the computer in front of you? Days, years, or more?
+
+# %% tags=["varies"]
+matrix = rng.standard_normal((1024, 1024)).astype(np.float32)
+# A product of n × n matrices takes 2n³ operations. The shortest of ten: what disturbs a run makes it longer.
+here = 2 * 1024**3 / min(metrics.median_seconds(lambda: matrix @ matrix, repeats=1) for _ in range(10))
+print(f"This machine multiplies matrices with {here / 1e9:,.0f} GFLOP/s on {devices.cores()} cores")
+
+
+# %% tags=["varies"]
+def duration(seconds: float) -> str:
+    """A length of time in a fitting unit."""
+    for unit, size in {"years": 365.25 * 86_400, "days": 86_400, "hours": 3600, "minutes": 60}.items():
+        if seconds >= size:
+            return f"{seconds / size:,.1f} {unit}"
+    return f"{seconds:.2g} seconds"
+
+
+work = {"MLP (lecture), 5 epochs of MNIST": 6 * PARAMETERS["MLP (lecture)"] * 5 * 60_000}
+# A convolution uses a weight many times per image: count the 3.8e9 multiply-adds (He et al. 2015), not the parameters.
+work["ResNet-50, 90 epochs of ImageNet"] = 6 * 3.8e9 * 90 * 1.28e6
+work |= {model: 6 * N * D for model, (N, D, _) in RUNS.items()}
+table = "| training | FLOPs | one A100 at 40 % | this machine at full speed |\n|---|---|---|---|\n"
+for name, flops in work.items():
+    table += f"| {name} | {flops:.1e} | {duration(flops / (0.4 * 312e12))} | {duration(flops / here)} |\n"
+Markdown(table)
+
+# %%
+for model in ("GPT-3", "PaLM"):
+    N, D, _ = RUNS[model]
+    for_memory, for_a_month = 16 * N / 80e9, 6 * N * D / (0.4 * 312e12) / (30 * 86_400)
+    print(f"{model}: {for_memory:,.0f} devices of 80 GB for its state, {for_a_month:,.0f} A100 to finish in 30 days")
+
+# %% [markdown]
+# Two conclusions, and the second is as important as the first:
+#
+# - The largest models need their thousands of devices for the sake of time. For memory alone about a hundred would do.
+# - The lecture's MLP needs no second device at all. Its arithmetic is done in seconds anywhere; what costs time there
+#   is everything else, as [02 single-device baseline](02_single_device_baseline.ipynb) shows. The course uses it
+#   because the rules for two devices are those for two thousand, and it fits into your minute.
+
+# %% [markdown]
+# ## The words
+#
+# The field uses these words exactly, and so does the course. The hardware:
+#
+# | word | meaning |
+# |---|---|
+# | device | what executes operations: a CPU, a GPU, a TPU core; named like `GPU:0` |
+# | accelerator | a device made for this arithmetic: GPU or TPU |
+# | host, node | one computer with its devices |
+# | worker | one process that takes part in the training |
+# | chief | the worker that also saves and logs; usually number 0 |
+# | rank | a worker's number, from 0 |
+# | world size | the number of ranks |
+# | replica | one copy of the model with its share of the batch; usually one per device |
+# | parameter server | a process that holds weights and applies gradients that others send |
+
+# %% [markdown]
+# The training:
+#
+# | word | meaning |
+# |---|---|
+# | per-replica batch size | images that one replica handles per step |
+# | global batch size | images that all replicas together handle per step |
+# | step | one update of the weights |
+# | epoch | one pass over the training set |
+# | all-reduce | every rank gives an array, every rank gets the sum (or mean) of all |
+# | synchronous | all replicas apply the same update at the same step |
+# | asynchronous | each worker updates shared weights when it is ready |
+# | speed-up | serial time divided by parallel time |
+# | scaling efficiency | speed-up divided by the number of devices |
+
+
+# %%
+def epoch(images: int, per_replica_batch: int, replicas: int) -> tuple[int, int, int]:
+    """Global batch size, full steps per epoch, and the images left for a last, smaller step."""
+    global_batch = per_replica_batch * replicas
+    return global_batch, images // global_batch, images % global_batch
+
+
+print("images  per replica  replicas | global batch  full steps  left")
+for case in [(60_000, 32, 1), (60_000, 32, 2), (60_000, 32, 8), (1_000, 100, 3)]:
+    print("{:>6}  {:>11}  {:>8}".format(*case) + " | {:>12}  {:>10}  {:>4}".format(*epoch(*case)))
+
+# %% [markdown]
+# <details><summary><b>Question 2.</b> You double the replicas and keep the per-replica batch size. What else
+# changes?</summary>
+#
+# 1. Nothing but the speed.
+# 2. The global batch doubles, and an epoch has half as many updates.
+# 3. Each replica sees every image twice as often.
+#
+# **2.** Half as many updates per epoch is another training, and often needs another learning rate (notebook 10, large
+# batch). Answer 1 is the most common mistake in this field. Answer 3 confuses replicas with epochs: the replicas share
+# each epoch's images.
+#
+# </details>
+
+# %% [markdown]
+# ## Data parallelism
+#
+# ![Data parallelism: shards of one batch, whole replicas, one mean gradient](../figures/01_data_parallelism.svg)
+#
+# Every replica has all the weights. A batch is cut into shards, each replica computes the gradient of its shard, and an
+# all-reduce gives everyone the mean. It works because the gradient of a mean is the mean of the gradients:
+#
+# $$\nabla \frac{1}{B} \sum_{i=1}^{B} \ell_i(w) = \frac{1}{B} \sum_{k=1}^{p} \sum_{i \in S_k} \nabla \ell_i(w)$$
+#
+# with global batch size $B$, $p$ replicas and shards $S_k$.
+#
+# Here it is on real images: softmax regression, one layer, the gradient written out.
+
+
+# %%
+def gradient_sum(weights: np.ndarray, images: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The sum, not the mean, of the gradients of the cross-entropy over these images; weights are (784, 10)."""
+    scores = images @ weights
+    probabilities = np.exp(scores - scores.max(axis=1, keepdims=True))
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    probabilities[np.arange(len(labels)), labels] -= 1
+    return images.T @ probabilities
+
+
+def train(images: np.ndarray, labels: np.ndarray, replicas: int, global_batch: int = 64) -> list[np.ndarray]:
+    """Every replica's weights after SGD with data parallelism; one replica is the serial run."""
+    weights = [np.zeros((784, 10), np.float32) for _ in range(replicas)]
+    for start in list(range(0, len(images), global_batch)) * epochs:
+        batch = images[start : start + global_batch], labels[start : start + global_batch]
+        shards = zip(*(np.array_split(part, replicas) for part in batch), strict=True)
+        local = [gradient_sum(own, *shard) for own, shard in zip(weights, shards, strict=True)]
+        all_reduced = np.sum(local, axis=0) / len(batch[0])
+        weights = [own - 0.1 * all_reduced for own in weights]
+    return weights
+
+
+# %%
+train_images, train_labels = (part[:2000] for part in data.load(dataset).train)
+test_images, test_labels = (part[:1000] for part in data.load(dataset).test)
+flat = train_images.reshape(-1, 784)
+serial = train(flat, train_labels, replicas=1)
+parallel = train(flat, train_labels, replicas=workers)
+accuracy = np.mean(np.argmax(test_images.reshape(-1, 784) @ parallel[0], axis=1) == test_labels)
+assert accuracy > 0.6, "it should have learnt something"
+for rank, weights in enumerate(parallel):
+    print(f"rank {rank} against the serial run: ", end="")
+    checks.assert_equal_weights([weights], serial)
+
+# %% [markdown]
+# That comparison is the proof which ends every parallel notebook of the course. The order of the additions differs, so
+# the last bits may differ; the training does not.
+#
+# The code divides the *sum* by the global batch size. Many programs let each replica take the mean of its own shard and
+# then average those means.
+#
+# **Predict.** Does that give the same gradient when 64 images are split 32 + 32? And 48 + 16?
+
+# %%
+start = np.zeros((784, 10), np.float32)
+correct = gradient_sum(start, flat[:64], train_labels[:64]) / 64
+for first in (32, 48):
+    shards = [slice(0, first), slice(first, 64)]
+    means = [gradient_sum(start, flat[shard], train_labels[shard]) / (shard.stop - shard.start) for shard in shards]
+    wrong_by = np.abs(np.mean(means, axis=0) - correct).max() / np.abs(correct).max()
+    print(f"split {first} + {64 - first}: the mean of the means is off by more than 1 %: {wrong_by > 0.01}")
+
+# %% [markdown]
+# Equal shards hide the mistake; the last batch of an epoch, or one slow host with fewer images, brings it out. Notebook
+# [04 custom training loop](04_custom_training_loop.ipynb) meets it again in TensorFlow.
+
+# %% [markdown]
+# ## Model parallelism
+#
+# Model parallelism divides the model and gives every part the whole batch. **By layers:** each device holds some layers
+# and hands activations to the next. While one works the others wait, unless the batch is cut into micro-batches that
+# follow each other through a **pipeline**.
+#
+# ![By layers: activations go forward, gradients back](../figures/01_model_parallelism_by_layers.svg)
+#
+# **Inside a layer** (tensor parallelism): each device holds some units of a layer, here five of ten, with their
+# weights. The next layer sums over all units, so partial sums must be added up: an all-reduce inside the model.
+#
+# ![Inside a layer: five of ten units per device](../figures/01_model_parallelism_inside_a_layer.svg)
+#
+# **On parts of the input**: one image that is too large is cut into tiles, each device computes one and exchanges
+# borders with its neighbours (notebook 12, model parallelism).
+
+# %%
+batch = flat[:64]
+W1, W2 = rng.standard_normal((784, 10)) / 28, rng.standard_normal((10, 10))
+whole = np.maximum(batch @ W1, 0) @ W2
+
+# By layers: device 0 holds W1, device 1 holds W2; the activations cross.
+activations = np.maximum(batch @ W1, 0)
+checks.assert_equal_weights([activations @ W2], [whole])
+
+# Inside the layer: units 0 to 4 on device 0, units 5 to 9 on device 1; the partial outputs are all-reduced.
+partial = [np.maximum(batch @ W1[:, units], 0) @ W2[units] for units in (slice(0, 5), slice(5, 10))]
+checks.assert_equal_weights([np.sum(partial, axis=0)], [whole])
+
+# %% [markdown]
+# Both ways are exact. They differ from data parallelism in what has to travel in each step.
+
+
+# %%
+def megabytes(count: float) -> str:
+    return f"{4 * count / 1e6:>10,.2f} MB"
+
+
+print("what one device sends per step, 32-bit numbers")
+for batch_size in (64, 4096):
+    print(f"batch {batch_size:>4}, data parallel, the MLP's gradients:       {megabytes(PARAMETERS['MLP (lecture)'])}")
+    print(f"batch {batch_size:>4}, by layers, 128 activations per image:     {megabytes(128 * batch_size)}")
+
+# %% [markdown]
+# Gradients weigh as much as the weights, whatever the batch. Activations grow with the batch. So data parallelism likes
+# large batches and small models, model parallelism the reverse. Very large models use both at once: model parallelism
+# inside a host, where links are fast, data parallelism between hosts.
+#
+# Neither is free. Replicas wait for each other (**synchronisation**), gradients or activations must travel
+# (**communication**), and unequal parts leave devices idle (**load imbalance**).
+
+# %% [markdown]
+# ## Synchronous and asynchronous updates
+#
+# Synchronous: nobody goes on before the all-reduce. All replicas have the same weights at all times, and the run equals
+# a serial one. The slowest worker, the **straggler**, sets the pace.
+#
+# ![Synchronous updates: all workers wait for the slowest](../figures/01_synchronous_updates.svg)
+
+# %% [markdown]
+# Asynchronous: a parameter server holds the weights. Each worker fetches them, computes a gradient, sends it and
+# fetches again. Nobody waits. But while a worker computed, others have changed the weights: its gradient belongs to
+# weights that are gone. Its **staleness** is the number of updates in between.
+#
+# ![Asynchronous updates: nobody waits, gradients get stale](../figures/01_asynchronous_updates.svg)
+#
+# What does staleness do? Take the simplest loss, $L(w) = w^2 / 2$, whose gradient is $w$, and use the gradient of
+# $\tau$ steps ago. With a fresh gradient, $\tau = 0$, training converges for learning rates below 2.
+#
+# **Predict.** Below which rate does it converge with $\tau = 1$, and with $\tau = 7$, the staleness among eight
+# workers?
+
+
+# %%
+def largest_rate(staleness: int, steps: int = 3000) -> float:
+    """The largest rate at which gradient descent on w² / 2 stays small with gradients `staleness` updates old."""
+    rates = np.arange(0.005, 2.2, 0.005)  # all at once
+    history = [np.ones_like(rates)] * (staleness + 1)
+    for _ in range(steps):
+        history.append(np.clip(history[-1] - rates * history[-1 - staleness], -1e6, 1e6))
+    return rates[np.max(np.abs(history[-100:]), axis=0) < 10].max()
+
+
+for staleness in (0, 1, 3, 7):
+    exact = 2 * np.sin(np.pi / (2 * (2 * staleness + 1)))
+    print(f"staleness {staleness}: up to a rate of {largest_rate(staleness):.3f}, by theory {exact:.3f}")
+    assert abs(largest_rate(staleness) - exact) < 0.01
+
+# %% [markdown]
+# One stale update halves the largest rate; seven cut it to about a tenth. The theory is Levin and May's for equations
+# with delay (1976): the limit is $2 \sin\left(\frac{\pi}{2 (2\tau + 1)}\right)$. Many workers therefore force a small
+# rate: this is how an asynchronous run that was stable with four workers "explodes" with sixteen.
+#
+# Now with a clock. Four workers, noisy gradients of a loss with a steep and three flat directions, 60 seconds of
+# virtual time. A gradient takes one second, or five on a straggler.
+
+# %%
+CURVATURES = np.array([1.0, 0.3, 0.1, 0.03])
+
+
+def noisy_gradient(weights: np.ndarray, noise: np.random.Generator) -> np.ndarray:
+    return CURVATURES * weights + 0.3 * noise.standard_normal(4)
+
+
+def synchronous(seconds: list[float], rate: float, horizon: float = 60) -> tuple[np.ndarray, list[int]]:
+    """The weights after `horizon` seconds and each update's staleness; `seconds` is each worker's per gradient."""
+    noise, weights, steps = np.random.default_rng(0), np.full(4, 3.0), int(horizon // max(seconds))
+    for _ in range(steps):
+        weights = weights - rate * np.mean([noisy_gradient(weights, noise) for _ in seconds], axis=0)
+    return weights, [0] * steps
+
+
+# %%
+import heapq  # a queue that gives the earliest entry first
+
+
+def asynchronous(seconds: list[float], rate: float, horizon: float = 60) -> tuple[np.ndarray, list[int]]:
+    """The same when every worker writes as soon as it is ready."""
+    noise, weights, staleness = np.random.default_rng(0), np.full(4, 3.0), []
+    fetched = {worker: (weights, 0) for worker in range(len(seconds))}
+    ready = [(time, worker) for worker, time in enumerate(seconds)]
+    heapq.heapify(ready)
+    while ready[0][0] <= horizon:
+        now, worker = heapq.heappop(ready)
+        old_weights, version = fetched[worker]
+        weights = weights - rate * noisy_gradient(old_weights, noise)
+        staleness.append(len(staleness) - version)
+        fetched[worker] = weights, len(staleness)
+        heapq.heappush(ready, (now + seconds[worker], worker))
+    return weights, staleness
+
+
+# %% [markdown]
+# **Predict.** With the straggler, how many updates does each manage in the 60 seconds? And which ends with the lower
+# loss, if each may use its own best learning rate?
+
+# %%
+CLUSTERS = {"four equal workers": [1, 1, 1, 1], "one straggler": [1, 1, 1, 5]}
+RATES = np.array([0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.2, 1.6])
+final = {}
+for cluster, seconds in CLUSTERS.items():
+    for method in (synchronous, asynchronous):
+        runs = [method(seconds, rate) for rate in RATES]
+        losses = [min(np.sum(CURVATURES * weights**2) / 2, 1e3) for weights, _ in runs]
+        staleness, best = runs[0][1], int(np.argmin(losses))
+        final[cluster, method.__name__] = losses
+        print(
+            f"{cluster:<19} {method.__name__:<13} {len(staleness):>3} updates, staleness up to {max(staleness):>2}, "
+            f"mean {np.mean(staleness):.1f}, loss {losses[best]:.3f} at rate {RATES[best]:g}"
+        )
+
+# %%
+figure, panels = plt.subplots(1, 2, sharey=True, figsize=(7.2, 3.2))
+for axes, cluster in zip(panels, CLUSTERS, strict=True):
+    for rank, method in enumerate(("synchronous", "asynchronous")):
+        style = {"color": draw.RANK_COLOURS[rank], "marker": draw.MARKERS[rank], "linestyle": draw.DASHES[rank]}
+        axes.plot(RATES, final[cluster, method], label=method, **style)
+    axes.set(title=cluster, xscale="log", yscale="log", ylim=(0.01, 300), xlabel="learning rate")
+panels[0].set_ylabel("loss after 60 s")
+figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=2)
+draw.show(
+    figure,
+    "Loss after 60 virtual seconds against the learning rate, two panels. With four equal workers the asynchronous run "
+    "is better at small rates and diverges above 0.4, where the synchronous one becomes best. With one straggler the "
+    "synchronous run is far worse at all rates at which the asynchronous run is stable.",
+)
+
+# %%
+best = {key: min(losses) for key, losses in final.items()}
+straggler = "one straggler"
+assert best[straggler, "asynchronous"] < best[straggler, "synchronous"] / 2
+assert final["four equal workers", "asynchronous"][-1] >= 1e3 > final["four equal workers", "synchronous"][-1]
+print("With a straggler the asynchronous run ends at less than half the loss:", True)
+print("At a rate where synchronous training converges, asynchronous training diverges:", True)
+
+# %% [markdown]
+# The synchronous run lost four fifths of its updates to one slow worker. The asynchronous one kept four fifths of its
+# own, and paid with staleness: it needs a small rate, and on real machines its result depends on who was when how fast,
+# so that no two runs are equal.
+#
+# | | synchronous | asynchronous |
+# |---|---|---|
+# | weights | equal on all replicas | read at different moments |
+# | result | the serial run's | depends on timing |
+# | a slow worker | slows all | slows itself |
+# | a lost worker | stops all | is hardly missed |
+# | traffic | all-reduce, shared by all | all through the server, which may become the bottleneck |
+#
+# The rule of thumb: equal devices with fast links, **synchronous**; devices of unequal or changing speed, or that come
+# and go, **asynchronous**. Most training today is synchronous. Chen and others (2016) found a middle way: start a few
+# workers more than needed, and let each step ignore the last ones.
+
+# %% [markdown]
+# <details><summary><b>Question 3.</b> 100 workers each need 1.0 s per step, with a random part of ±0.2 s. Nobody is a
+# permanent straggler. How long does a synchronous step take?</summary>
+#
+# 1. 1.0 s: the variations average out.
+# 2. Nearly 1.2 s, almost every time.
+# 3. Anything between 0.8 and 1.2 s.
+#
+# **2.** A step lasts as long as its slowest worker, and among 100 one is nearly always near the limit. Answer 1 takes
+# the mean where the maximum is needed. Answer 3 describes a single worker.
+#
+# </details>
+
+# %%
+steps = np.random.default_rng(3).uniform(0.8, 1.2, size=(1000, 100)).max(axis=1)
+print(f"mean step of 1,000: {steps.mean():.3f} s, shortest {steps.min():.3f} s")
+
+# %% [markdown]
+# ## How much faster can it become?
+#
+# **Amdahl (1967)** asks: the *same* work on more devices. If a part $f$ of the serial time can be divided and the rest
+# cannot, then on $p$ devices
+#
+# $$S(p) = \frac{1}{(1 - f) + f / p}$$
+#
+# **Gustafson (1988)** asks: *more* work in the same time. If a part $f$ of the parallel time is spent in divided work,
+# then the $p$ devices have done as much as one device would do in
+#
+# $$S(p) = (1 - f) + f p$$
+#
+# times as long. In training: the global batch fixed is Amdahl's question (**strong scaling**); the per-replica batch
+# fixed is Gustafson's (**weak scaling**).
+
+
+# %%
+def laws(fractions: list[float], largest: int = 1024) -> plt.Figure:
+    """Amdahl's and Gustafson's speed-up for each divisible part in `fractions`, side by side."""
+    p = 2.0 ** np.arange(int(np.log2(largest)) + 1)
+    figure, panels = plt.subplots(1, 2, sharey=True, figsize=(7.2, 3.4))
+    for axes, title in zip(panels, ("Amdahl: the same work", "Gustafson: more work"), strict=True):
+        axes.plot(p, p, color="#767676", marker="", linestyle=":", label="ideal")
+        for rank, f in enumerate(fractions):
+            speedup = 1 / ((1 - f) + f / p) if title[0] == "A" else (1 - f) + f * p
+            style = {"color": draw.RANK_COLOURS[rank], "marker": draw.MARKERS[rank], "linestyle": draw.DASHES[rank]}
+            axes.plot(p, speedup, label=f"f = {f:g}", **style)
+        axes.set(title=title, xscale="log", yscale="log", xlabel="devices", xticks=[1, 10, 100, 1000], ylim=(0.8, 2000))
+    panels[0].set_ylabel("speed-up")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(fractions) + 1)
+    return figure
+
+
+def at_1024(f: float) -> str:
+    amdahl, gustafson = 1 / ((1 - f) + f / 1024), (1 - f) + f * 1024
+    return f"f = {f:g}: on 1,024 devices {amdahl:,.1f} × by Amdahl, {gustafson:,.0f} × by Gustafson"
+
+
+# %% [markdown]
+# **Predict.** 95 % of a program can be divided. How fast is it on 1,024 devices? Guess, then move the slider.
+
+# %% tags=["varies"]
+import ipywidgets
+from distlab.draw.style import svg
+
+slider = ipywidgets.FloatSlider(0.95, min=0.5, max=0.999, step=0.001, readout_format=".3f", description="f")
+picture = ipywidgets.HTML()
+
+
+def redraw(change: object = None) -> None:
+    figure = laws([slider.value])
+    picture.value = f"<p>{at_1024(slider.value)}</p>" + svg(figure, at_1024(slider.value))
+    plt.close(figure)
+
+
+slider.observe(redraw, "value")
+redraw()
+draw.show_widget(
+    ipywidgets.VBox([slider, picture]),
+    "[A slider for the divisible part f and the two curves for it; it moves when the notebook runs in JupyterLab.]",
+)
+
+# %% [markdown]
+# The same without a slider, for three values of $f$. Mind that the two laws measure $f$ differently: Amdahl in the
+# serial run, Gustafson in the parallel one.
+
+# %%
+draw.show(
+    laws([0.5, 0.95, 0.99]),
+    "Speed-up against devices from 1 to 1,024, both axes logarithmic. Left, Amdahl: the curves for f = 0.5, 0.95 and "
+    "0.99 flatten out towards 2, 20 and 100. Right, Gustafson: the same parts keep rising, near the ideal.",
+)
+for f in (0.5, 0.95, 0.99):
+    print(at_1024(f))
+
+# %% [markdown]
+# 95 % divisible and the whole machine room gives less than 20, because the undivided 5 % alone take a twentieth of the
+# serial time. That sounds like the end of large machines. Gustafson's answer: nobody buys a thousand devices to do
+# yesterday's work. Training with a larger global batch is more work per step, so both laws matter here.
+#
+# The laws can be read backwards: from a measured efficiency to the part that was not divided. First a tutorial of the
+# Argonne supercomputing centre, a small network with Horovod; then two published results on 512 GPUs.
+
+
+# %%
+def undivided_part(speedup: float, p: int) -> float:
+    """Amdahl's 1 − f from a measured speed-up on p devices (Karp and Flatt 1990)."""
+    return (1 / speedup - 1 / p) / (1 - 1 / p)
+
+
+for p, elapsed in {2: 24.19, 4: 19.81, 8: 17.90}.items():
+    speedup = 30.43 / elapsed
+    part = undivided_part(speedup, p)
+    print(f"Argonne, {p} processes: speed-up {speedup:.2f}, efficiency {speedup / p:.0%}, undivided {part:.0%}")
+for model, efficiency in {"Inception V3": 0.90, "VGG-16": 0.68}.items():
+    print(f"{model}, 512 GPUs: efficiency {efficiency:.0%}, undivided {undivided_part(512 * efficiency, 512):.3%}")
+
+# %% [markdown]
+# More than half of the small run was not divided at all: starting up, loading data, and steps too short for eight
+# processes. At 512 devices even a tenth of a per cent costs a third of the machine. VGG-16 loses more than Inception V3
+# because it has over five times the parameters, and so the gradients, to send (notebook 06, collectives).
+
+# %% [markdown]
+# <details><summary><b>Question 4.</b> A program runs 1.9 × faster on 2 devices. What does that promise for
+# 16?</summary>
+#
+# 1. 15.2 ×, as 1.9 / 2 is 95 %.
+# 2. 16 ×, 5 % is measuring noise.
+# 3. About 9 × by Amdahl, if the undivided part stays what it is.
+#
+# **3.** A speed-up of 1.9 means an undivided part of about 5 %, which is as long as before while the divided part
+# becomes 16 times shorter. Answer 1 assumes that efficiency stays the same when devices are added. Answer 2 forgets
+# that small losses at 2 devices are large ones at 16.
+#
+# </details>
+
+# %%
+undivided = undivided_part(1.9, 2)
+print(f"undivided {undivided:.1%}; on 16 devices {1 / (undivided + (1 - undivided) / 16):.1f} ×")
+
+# %% [markdown]
+# ### Measured here
+#
+# Sixteen blocks of real work (a checksum of 16 MB, which threads can do at the same time): four must be done first, by
+# one thread; twelve can be divided.
+#
+# **Predict.** By how much do two threads shorten it: 2 ×, 1.75 × or 1.6 ×?
+
+# %%
+import hashlib
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import psutil
+
+block = bytes(16 * 2**20)
+threads = min(workers, devices.cores())
+
+
+def seconds(pool: ThreadPoolExecutor, divided: int = 12, serial: int = 4) -> float:
+    start = time.perf_counter()
+    for _ in range(serial):
+        hashlib.sha256(block)
+    list(pool.map(hashlib.sha256, [block] * divided))
+    return time.perf_counter() - start
+
+
+# %% tags=["varies"]
+busy = psutil.cpu_percent(0.5)
+with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(threads) as several:
+    pairs = [(seconds(one), seconds(several)) for _ in range(7)]
+# The shortest of seven each: what disturbs a run makes it longer.
+measured = min(alone for alone, _ in pairs) / min(shared for _, shared in pairs)
+predicted = 1 / (4 / 16 + 12 / 16 / threads)
+Markdown(
+    f"With {threads} threads Amdahl predicts {predicted:.2f} ×; measured {measured:.2f} ×, "
+    f"{measured / predicted - 1:+.0%} of the prediction. Just before the measurement other programs kept "
+    f"{busy:.0f} % of this machine's processor busy."
+)
+
+# %% [markdown]
+# The law is a limit for equal cores that are free. A measurement falls short of it when the blocks do not divide evenly
+# among the threads, or when the cores share something: their clock, memory, or other people's programs. If other
+# programs kept one of two cores busy, the second thread had nothing to run on, and the speed-up is near 1. It can also
+# lie above the limit by chance, when the serial run was the disturbed one. Notebook 11, scaling and profiling, measures
+# with more care.
+
+# %% [markdown]
+# ## Which strategy for which case
+#
+# | case | use | chapter |
+# |---|---|---|
+# | one device | `OneDeviceStrategy`, or none | [02](02_single_device_baseline.ipynb) |
+# | several GPUs in one host | `MirroredStrategy` | [03](03_mirrored_strategy.ipynb) |
+# | the same, weights kept in the host's memory | `CentralStorageStrategy` | 08 |
+# | several hosts, TensorFlow alone | `MultiWorkerMirroredStrategy` | 07 |
+# | several hosts with MPI, or several frameworks | Horovod | 09 |
+# | workers of unequal speed, or that come and go | `ParameterServerStrategy` | 08 |
+# | TPUs | `TPUStrategy` | 08 |
+# | the model does not fit into one device | model parallelism | 12 |
+
+
+# %%
+def strategy(hosts=1, devices=1, kind="GPU", fits=True, equal=True, mpi=False, weights_on_host=False) -> str:
+    """The table's questions in the order in which to ask them; `devices` counts those of one host."""
+    if not fits:
+        return "model parallelism, and data parallelism over whole copies if devices are left"
+    if kind == "TPU":
+        return "TPUStrategy"
+    if hosts * devices == 1:
+        return "OneDeviceStrategy, or no strategy"
+    if not equal:
+        return "ParameterServerStrategy"
+    if hosts > 1:
+        return "Horovod" if mpi else "MultiWorkerMirroredStrategy"
+    return "CentralStorageStrategy" if weights_on_host else "MirroredStrategy"
+
+
+# %%
+cases = [dict(devices=1), dict(devices=4), dict(devices=4, weights_on_host=True), dict(hosts=8, devices=4)]
+cases += [dict(hosts=8, devices=4, mpi=True), dict(hosts=8, equal=False), dict(devices=8, kind="TPU")]
+cases += [dict(devices=8, fits=False)]
+for case in cases:
+    print(f"{', '.join(f'{key}={value}' for key, value in case.items()):<32} {strategy(**case)}")
+
+# %% [markdown]
+# Two questions come before all of these. Is the program fast on *one* device? Waste that is copied to a hundred devices
+# is wasted a hundred times, and the next chapter finds a factor of two without a second device. And is a step long
+# enough? If computing takes less time than the all-reduce of its gradients, more devices make it slower.
+
+# %% [markdown]
+# ### The papers behind the numbers
+#
+# - G. Amdahl (1967), Validity of the single processor approach to achieving large scale computing capabilities, AFIPS
+#   30. J. Gustafson (1988), Reevaluating Amdahl's law, CACM 31(5). A. Karp, H. Flatt (1990), Measuring parallel
+#       processor performance, CACM 33(5).
+# - S. Levin, R. May (1976), A note on difference-delay equations, Theoretical Population Biology 9.
+# - K. He and others (2015), Deep residual learning, arXiv:1512.03385. J. Devlin and others (2018), BERT,
+#   arXiv:1810.04805.
+# - J. Chen and others (2016), Revisiting distributed synchronous SGD, arXiv:1604.00981.
+# - S. Rajbhandari and others (2019), ZeRO, arXiv:1910.02054. J. Kaplan and others (2020), Scaling laws for neural
+#   language models, arXiv:2001.08361. T. Brown and others (2020), GPT-3, arXiv:2005.14165. J. Hoffmann and others
+#   (2022), Chinchilla, arXiv:2203.15556. A. Chowdhery and others (2022), PaLM, arXiv:2204.02311.
+
+# %% [markdown]
+# ## Recap
+#
+# - Training state takes 16 bytes per parameter with Adam, with or without mixed precision; GPT-3's and PaLM's fit no
+#   device.
+# - $6ND$ FLOPs reproduce PaLM's published utilisation; they give the shortest possible time, not the calendar's.
+# - Data parallelism equals the serial run to 1e-5 if gradient sums are divided by the global batch size.
+# - Model parallelism is exact too, and moves activations in place of gradients.
+# - Synchronous training goes at the straggler's pace; stale gradients lower the largest learning rate.
+# - With fixed work the undivided part bounds the speed-up; with growing work it does not.
+#
+# **Next.** [02 single-device baseline](02_single_device_baseline.ipynb): the lecture's program, and where its time
+# goes.
+#
+# **Sources.** The papers listed above; Horovod's documentation (benchmarks); Argonne's Horovod tutorial; data sheets of
+# NVIDIA and Google for memory and peak speeds.

@@ -1,0 +1,805 @@
+# %% [markdown]
+# # 04 Custom training loop
+#
+# **Goal.** Write a training loop of your own, run it on one device, then on several, and prove that both train the
+# same model. On the way: a division that often goes wrong, a log, and a run that survives a restart.
+#
+# **Time.** 40 minutes to read, under a minute to run.
+#
+# **Before this.** [02 single-device baseline](02_single_device_baseline.ipynb) and
+# [03 mirrored strategy](03_mirrored_strategy.ipynb)
+#
+# **Questions.**
+# - Which lines does `fit` hide, and what changes in them for several replicas?
+# - By which batch size is the loss divided, and what happens with the other one?
+# - What becomes of a small last batch?
+# - What has to be saved so that an interrupted run can go on?
+# - When is a loop of your own worth it?
+#
+# **Hardware.** Two processor cores. Without GPUs the replicas run on logical CPU devices.
+
+# %% tags=["parameters"]
+dataset = "digits"  # the images that noise is added to: digits, mnist or fashion_mnist
+epochs = 3  # passes over the training images when the U-Net is trained, in section 8
+workers = 2  # replicas of the model, 1 to 8
+
+# %%
+import distlab  # first: it selects tf-keras, which must happen before TensorFlow is imported
+import difflib
+import functools
+import inspect
+import itertools
+import json
+import tempfile
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import tensorflow as tf
+from IPython.display import Markdown
+
+from distlab import checks, data, devices, draw, metrics, models
+
+draw.apply_style()
+tf.get_logger().setLevel("ERROR")  # no notes about how each collective was carried out
+tf.keras.utils.set_random_seed(4)
+print(data.describe(dataset))
+
+# %% tags=["varies"]
+device_names = devices.at_least(workers)  # now: the first operation fixes the devices
+
+# %% [markdown]
+# ## 1. The task: find the digit in the noise
+#
+# **Segmentation** gives each pixel a class. Here there are two: digit or background. The input is a clean image plus
+# normal noise. The target, the **mask**, is 1 where the clean image is above a threshold.
+#
+# Whatever the data set, this chapter trains on 40 global batches and tests on 10. So one epoch is 40 steps, and large
+# sets stay within the minute. The global batch size is 32, rounded down to a multiple of the number of replicas.
+
+
+# %%
+def segmentation_task(images, noise=0.5, threshold=0.5, seed=0):
+    """Noisy copies of the images, and the mask of each clean one: 1 above the threshold."""
+    disturbance = np.random.default_rng(seed).normal(0, noise, images.shape)
+    return (images + disturbance).astype("float32"), (images > threshold).astype("float32")
+
+STEPS_PER_EPOCH, TEST_STEPS, PER_REPLICA_BATCH = 40, 10, 32 // workers
+GLOBAL_BATCH = PER_REPLICA_BATCH * workers
+train, test = data.load(dataset)
+noisy, masks = segmentation_task(train.images[: STEPS_PER_EPOCH * GLOBAL_BATCH])
+noisy_test, masks_test = segmentation_task(test.images[: TEST_STEPS * GLOBAL_BATCH], seed=1)
+
+# %% tags=["varies"]
+names = ("clean", "noisy: the input", "mask: the target")
+figure, rows = plt.subplots(3, 6, figsize=(7.2, 3.6))
+for row, pictures, name in zip(rows, (test.images, noisy_test, masks_test), names, strict=True):
+    row[0].set_ylabel(name, rotation=0, ha="right", va="center")
+    for axes, picture in zip(row, pictures[:6], strict=True):
+        axes.imshow(picture, cmap="gray", vmin=0, vmax=1)
+        axes.set(xticks=[], yticks=[])
+draw.show(figure, "Six test images in three rows: the clean image; the same under noise so strong that "
+          "the shape is hard to see; its mask, white where the clean image is bright, else black.")
+
+# %% [markdown]
+# Two scores compare a predicted mask with the true one. **Pixel accuracy** is the share of pixels that agree.
+# **Intersection over union** (IoU) looks at the digit only:
+#
+# $$\mathrm{IoU} = \frac{\text{pixels that both call digit}}{\text{pixels that at least one calls digit}}$$
+#
+# **Predict.** Two masks need no training: "all background", and "digit where the noisy pixel is above the threshold".
+# Which has the higher pixel accuracy? Which has the higher IoU?
+
+
+# %%
+def scores(predicted, true):
+    """Intersection over union, and pixel accuracy, of masks given as booleans."""
+    union = np.sum(predicted | true)
+    return float(np.sum(predicted & true) / union), float(np.mean(predicted == true))
+
+
+true = masks_test > 0.5
+naive = {"all background": np.zeros_like(true), "noisy pixel above 0.5": noisy_test > 0.5}
+for name, predicted in naive.items():
+    print("{:22s} IoU {:.2f}   pixel accuracy {:.2f}".format(name, *scores(predicted, true)))
+
+# %% [markdown]
+# A mask that finds nothing still gets every background pixel right, so its pixel accuracy looks respectable, and more
+# so the smaller the object is. Its IoU is 0. We judge by IoU.
+#
+# ## 2. The model: a small U-Net
+#
+# ![A U-Net: max pooling leads down to 14 × 14 and 7 × 7, then up again, with copies across](../figures/04_unet.svg)
+#
+# The left side shrinks the picture, so that each number at the bottom sees a large part of it: *is there a stroke?*
+# The right side enlarges it again. The copies across give it the fine detail that shrinking lost: *where exactly is
+# its edge?* The output is one **logit** per pixel: above 0 means digit.
+
+# %%
+print(inspect.getsource(models.unet))
+
+# %% [markdown]
+# ## 3. One step by hand
+#
+# `fit` repeats four things: forward, loss, gradient, apply. The **gradient tape** records the operations of the
+# forward pass, so that it can differentiate the loss.
+#
+# The loss starts as *one number per image*. Reducing it to a single number is left to the loop, because with several
+# replicas that is where the care is needed.
+#
+# **Predict.** The model is untrained. What is its cross-entropy over two classes, roughly?
+
+
+# %%
+def per_example_loss(masks, logits):
+    """One number per image: the mean cross-entropy of its pixels."""
+    per_pixel = tf.nn.sigmoid_cross_entropy_with_logits(labels=masks, logits=logits)
+    return tf.reduce_mean(per_pixel, axis=(1, 2))
+
+
+model = models.unet()
+start = model.get_weights()  # every run in this chapter begins with these
+optimizer = tf.keras.optimizers.SGD(0.02)
+images, targets = tf.constant(noisy[:GLOBAL_BATCH]), tf.constant(masks[:GLOBAL_BATCH])
+
+with tf.GradientTape() as tape:
+    losses = per_example_loss(targets, model(images, training=True))  # forward
+    loss = tf.reduce_mean(losses)  # loss
+gradients = tape.gradient(loss, model.trainable_variables)  # gradient
+optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))  # apply
+
+print(f"{losses.shape[0]} losses, mean {loss:.2f}; {len(gradients)} gradients, one per variable")
+assert abs(loss - np.log(2)) < 0.1
+
+# %% [markdown]
+# The loss is close to $\ln 2 \approx 0.69$: a model that knows nothing gives each class about one half. It is the
+# check of notebook 02 with two classes in place of ten. A first loss far from it points to a wrong loss or wrong
+# targets.
+#
+# ## 4. `tf.function`: traced once, run many times
+#
+# Python runs the step line by line. `@tf.function` runs the Python code *once* with placeholders, records the
+# operations as a graph, and then runs the graph. The recording is called **tracing**. Python's side effects, such as
+# an `append`, happen while tracing only. That lets us count the traces.
+
+
+# %%
+def one_device_step(model, optimizer):
+    """A training step for one device: takes a batch, gives its loss."""
+    optimizer.build(model.trainable_variables)
+
+    @tf.function
+    def train_step(images, masks):
+        traces.append(images.shape[0])
+        with tf.GradientTape() as tape:
+            losses = per_example_loss(masks, model(images, training=True))
+            loss = tf.reduce_mean(losses)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        return loss
+
+    return train_step
+
+
+traces = []
+single_step = one_device_step(model, optimizer)
+
+# %% [markdown]
+# `build` makes the optimizer's variables now. Without it, the first call makes them and is traced twice.
+#
+# **Predict.** The step is called five times: three full batches, a batch with 5 images less, and a full one. How many
+# traces?
+
+# %%
+for size in (GLOBAL_BATCH, GLOBAL_BATCH, GLOBAL_BATCH, GLOBAL_BATCH - 5, GLOBAL_BATCH):
+    single_step(images[:size], targets[:size])
+    print(f"batch of {size}: {len(traces)} traces so far")
+assert traces == [GLOBAL_BATCH, GLOBAL_BATCH - 5]
+
+# %% [markdown]
+# Each new shape is traced anew, and a known one is looked up. A smaller last batch costs one more trace. A Python
+# number as an argument is worse: it becomes part of the graph, so each *value* is a new trace.
+
+
+# %%
+@tf.function
+def scaled(factor):
+    numbers_traced.append(factor)
+    return factor * 2.0
+
+for values in ([0.1, 0.2, 0.3], [tf.constant(x) for x in (0.1, 0.2, 0.3)]):
+    numbers_traced = []
+    for value in values:
+        scaled(value)
+    print(f"3 values of type {type(values[0]).__name__}: {len(numbers_traced)} traces")
+
+# %% [markdown]
+# A learning rate or a batch size that changes during training is therefore passed as a tensor, or held in a variable.
+#
+# **Predict.** How many times faster is the traced step than the same Python code run line by line (**eagerly**)? For
+# a full batch, and for a single image?
+
+# %% tags=["varies"]
+steps = {"eager": single_step.python_function, "traced": single_step}
+milliseconds = {}
+for (name, step), n in itertools.product(steps.items(), (1, GLOBAL_BATCH)):
+    work = functools.partial(step, images[:n], targets[:n])
+    milliseconds[f"{name}, batch of {n}"] = 1000 * metrics.median_seconds(work)
+eager_one, eager_full, traced_one, traced_full = milliseconds.values()
+assert eager_one > 1.2 * traced_one  # asks for little: a busy machine disturbs short times
+described = ", ".join(f"{name}: {ms:.0f} ms" for name, ms in milliseconds.items())
+draw.show(draw.bars(milliseconds, "milliseconds per step (median of 5)"), f"Times of a step: {described}")
+Markdown(f"Here the traced step is {eager_one / traced_one:.1f} times faster for one image and "
+         f"{eager_full / traced_full:.1f} times for {GLOBAL_BATCH}.")
+
+# %% [markdown]
+# There is no one factor. Tracing saves Python's time per *operation*, which does not depend on the batch. The
+# convolutions take the same time in both, and with a full batch they are a larger share.
+#
+# <details><summary><b>Question 1.</b> A step takes <code>(images, masks, epoch)</code>, where <code>epoch</code> is
+# Python's loop counter. What happens in a run of 100 epochs?</summary>
+#
+# 1. It runs as it would without `tf.function`, only faster.
+# 2. The step is traced 100 times.
+# 3. The first epoch's number is used throughout.
+#
+# **2.** Answer 1 overlooks that a Python number is part of what a graph is looked up by. Answer 3 would be right if
+# the step read `epoch` as a *global* Python variable: that is read while tracing, and frozen. Both mistakes have one
+# cure: a `tf.Variable`, or a tensor as the argument.
+#
+# </details>
+
+# %% [markdown]
+# ## 5. The same loop under a strategy
+#
+# **Variables** are made in the strategy's scope: model, optimizer, metrics. Each then has a copy on every replica.
+
+# %%
+strategy = tf.distribute.MirroredStrategy(device_names)
+with strategy.scope():
+    replicated = models.unet()
+    sgd = tf.keras.optimizers.SGD(0.02)
+    adam = tf.keras.optimizers.Adam(0.005)
+    train_loss = tf.keras.metrics.Mean()
+replicated.set_weights(start)
+
+examples = tf.data.Dataset.from_tensor_slices((noisy, masks))
+batches = examples.batch(GLOBAL_BATCH, drop_remainder=True)
+distributed_batches = strategy.experimental_distribute_dataset(batches)
+
+distributed_images, distributed_masks = next(iter(distributed_batches))
+for replica, part in enumerate(strategy.experimental_local_results(distributed_images)):
+    print(f"replica {replica} gets {part.shape[0]} images of the global batch of {GLOBAL_BATCH}")
+
+# %% [markdown]
+# The data set was batched with the *global* batch size. `experimental_distribute_dataset` cut each batch into one
+# part per replica. A distributed batch is a `PerReplica` value: a bundle of tensors, one per device.
+#
+# Now the step. What one replica does goes into a function, and `strategy.run` calls it on every replica. The divisor
+# of the loss is an argument, a tensor, so that the next section can pass a wrong one. Your own program would write
+# `GLOBAL_BATCH` there.
+
+
+# %%
+def replicated_step(model, optimizer):
+    """A training step for all replicas: takes a distributed batch, gives each replica's loss."""
+    with strategy.scope():
+        optimizer.build(model.trainable_variables)
+
+    def replica_step(images, masks, divisor):
+        with tf.GradientTape() as tape:
+            losses = per_example_loss(masks, model(images, training=True))
+            loss = tf.nn.compute_average_loss(losses, global_batch_size=divisor)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        train_loss.update_state(losses)
+        return loss
+
+    @tf.function
+    def train_step(images, masks, divisor):
+        return strategy.run(replica_step, args=(images, masks, divisor))
+
+    return train_step
+
+
+# %% [markdown]
+# This is the whole difference. Lines with `-` are gone, lines with `+` are new:
+
+# %%
+versions = [inspect.getsource(f).splitlines() for f in (one_device_step, replicated_step)]
+bodies = [[line.strip() for line in lines[2:] if line.strip()] for lines in versions]
+print("\n".join(line for line in difflib.ndiff(*bodies) if line[0] in "+-"))
+
+# %% [markdown]
+# `apply_gradients` is on neither list, yet it does more than before. In a replica it first **sums** the gradients
+# over all replicas (the all-reduce), then applies the sum, the same on each. So each replica's gradient must be its
+# *share* of the whole. The next section is about this sum.
+#
+# One step, and what comes back:
+
+# %%
+sgd_step, adam_step = replicated_step(replicated, sgd), replicated_step(replicated, adam)
+# The optimizers' variables before any step, so that several runs can begin alike.
+unused = {kind.name: [variable.numpy() for variable in kind.variables] for kind in (sgd, adam)}
+
+parts = sgd_step(distributed_images, distributed_masks, tf.constant(GLOBAL_BATCH))
+for replica, part in enumerate(strategy.experimental_local_results(parts)):
+    print(f"replica {replica} returns {part:.3f}")
+print(f"reduced with SUM:  {strategy.reduce('SUM', parts, axis=None):.3f}")
+print(f"reduced with MEAN: {strategy.reduce('MEAN', parts, axis=None):.3f}")
+print(f"the metric says:   {train_loss.result():.3f}")
+
+# %% [markdown]
+# Each replica returns its part of the global mean, so the parts are added. `SUM` is the right reduction here, and
+# `MEAN` would divide a second time. The metric got the per-example losses: it holds a total and a count on each
+# replica, and adds both when it is read. No loss has to be brought to Python in every step, which would make the
+# program wait for it.
+#
+# <details><summary><b>Question 2.</b> Which of these need <i>not</i> be made in the scope?</summary>
+#
+# 1. The optimizer.
+# 2. The data set.
+# 3. A metric that the step updates.
+#
+# **2.** The scope is about where *variables* live, and a data set holds none. Answer 1 takes an optimizer for a
+# formula: it has its step counter, and Adam two numbers per weight. Answer 3 takes a metric for a function: it is a
+# pair of variables.
+#
+# </details>
+
+# %% [markdown]
+# ## 6. Divide by the global batch
+#
+# A global batch of $B$ images is cut into $R$ parts of $b = B/R$. The gradient of the mean loss is a sum of $R$
+# shares:
+#
+# $$\nabla \frac{1}{B} \sum_{i=1}^{B} \ell_i = \sum_{r=1}^{R} \nabla \frac{1}{B} \sum_{i \in \text{part } r} \ell_i$$
+#
+# The all-reduce does the outer sum. Each replica must divide by $B$, the *global* batch size. `reduce_mean`, which
+# was right on one device, divides by $b$: each share is $R$ times too large, and so is the sum.
+#
+# **Predict.** There are two choices: the divisor, and the reduction of the *printed* loss. Three of the four
+# combinations are wrong. In which do you see it in the log?
+
+
+# %%
+def rewind(optimizer):
+    """Back to the common start: the first weights, and an optimizer that has seen nothing."""
+    replicated.set_weights(start)
+    for variable, value in zip(optimizer.variables, unused[optimizer.name], strict=True):
+        variable.assign(value)
+
+def change(weights):
+    """How far weights are from the common start: the length of the difference."""
+    return np.sqrt(sum(np.sum((new - old) ** 2.0) for new, old in zip(weights, start, strict=True)))
+
+# %%
+DIVISORS = {"global": tf.constant(GLOBAL_BATCH), "per replica": tf.constant(PER_REPLICA_BATCH)}
+results = {}
+for name, divisor in DIVISORS.items():
+    rewind(sgd)
+    parts = sgd_step(distributed_images, distributed_masks, divisor)
+    results[name] = change(replicated.get_weights())
+    for reduction in ("SUM", "MEAN"):
+        results[name, reduction] = float(strategy.reduce(reduction, parts, axis=None))
+
+print("divided by    reduced with   printed loss ÷ true loss   update ÷ true update")
+for name, reduction in itertools.product(DIVISORS, ("SUM", "MEAN")):
+    loss_ratio = results[name, reduction] / results["global", "SUM"]
+    update_ratio = results[name] / results["global"]
+    print(f"{name:12s}  {reduction:12s}   {loss_ratio:24.3f}   {update_ratio:20.3f}")
+assert abs(results["per replica"] / results["global"] - workers) < 1e-3 * workers
+
+# %% [markdown]
+# Look at the last line. The printed loss is exactly right, since $R$ too much and `MEAN` cancel. The update is $R$
+# times too large all the same. So **the log looks right and the training is wrong**. The two middle lines print wrong
+# numbers, which gets them noticed.
+#
+# Under SGD the update is the learning rate times the gradient. $R$ times the gradient is $R$ times the learning rate:
+# the program trains with a learning rate that nobody chose and that changes with the number of devices. If that is
+# all, then 20 steps with the wrong divisor must equal 20 steps on *one* device with $R$ times the learning rate.
+
+
+# %%
+def on_one_device(learning_rate, steps=20):
+    """The weights after some SGD steps on one device, from the common start."""
+    model = models.unet()
+    model.set_weights(start)
+    step = one_device_step(model, tf.keras.optimizers.SGD(learning_rate))
+    for images, masks in batches.take(steps):
+        step(images, masks)
+    return model.get_weights()
+
+
+def on_all_replicas(step, optimizer, divisor, steps=20):
+    """The weights after some steps on all replicas; `train_loss` holds the steps' mean loss."""
+    rewind(optimizer)
+    train_loss.reset_state()
+    for images, masks in itertools.islice(distributed_batches, steps):
+        step(images, masks, divisor)
+    return replicated.get_weights()
+
+
+right = on_all_replicas(sgd_step, sgd, DIVISORS["global"])
+wrong = on_all_replicas(sgd_step, sgd, DIVISORS["per replica"])
+checks.assert_equal_weights(wrong, on_one_device(learning_rate=0.02 * workers))
+
+# %% [markdown]
+# **Predict.** Adam divides each weight's mean gradient by the root of its mean square. What does the wrong divisor do
+# to a run with Adam?
+
+# %% tags=["varies"]
+first, losses = {}, {}
+for name, divisor in DIVISORS.items():
+    first[name] = change(on_all_replicas(adam_step, adam, divisor, steps=1))
+    on_all_replicas(adam_step, adam, divisor)
+    losses[name] = float(train_loss.result())
+factor = first["per replica"] / first["global"]
+print(f"Adam's first update {factor:.3f} times the true one; SGD's was {workers} times the true one")
+print(f"mean loss over 20 steps {losses['global']:.3f}, with the wrong divisor {losses['per replica']:.3f}")
+sizes = np.concatenate([np.abs(gradient.numpy()).ravel() for gradient in gradients])
+Markdown(f"Adam's quotient cancels every factor but for its ε (here {adam.epsilon:g}), which is added to "
+         "the root so that nothing is divided by 0. Why not exactly 1, then? In section 3, "
+         f"{np.mean(sizes < 1e-6):.0%} of all gradients were below 0.000001. The mean over all pixels "
+         "makes them small, and beside such a root ε counts.")
+
+# %%
+assert abs(factor - 1) <= 0.6 * (workers - 1) + 0.01
+print("Adam takes away most of the factor:", True)
+
+# %% [markdown]
+# So a test with Adam hardly finds the mistake. It bites later: with SGD, with gradient clipping, with a weight
+# penalty added to the loss, in a log of gradient norms.
+#
+# Keras's loss objects refuse to guess. Their default reduction divides by the number of losses they see, which in a
+# replica is the per-replica batch size:
+
+# %%
+with strategy.scope():
+    keras_loss = tf.keras.losses.BinaryCrossentropy(from_logits=True)
+try:
+    two_masks = (distributed_masks, distributed_masks)
+    tf.function(lambda: strategy.run(keras_loss, args=two_masks), autograph=False)()
+except ValueError as error:
+    print(str(error).split(" for loss")[0])
+
+# %% [markdown]
+# With `reduction="none"` it gives per-example losses, ready for `compute_average_loss`. Two details: Keras's `"none"`
+# still averages over the *last* axis, here a row of pixels. And `compute_average_loss` without `global_batch_size`
+# assumes that all replicas have as many images as this one, which the next section breaks.
+
+# %% [markdown]
+# <details><summary><b>Question 3.</b> A loop uses <code>reduce_mean</code> in each replica and logs with
+# <code>MEAN</code>. SGD at 0.1 trains well on 1 GPU and diverges on 8. A colleague sets 0.0125, and it trains.
+# Why?</summary>
+#
+# 1. Larger batches need smaller learning rates.
+# 2. The division by 8 undoes the factor 8 in the gradient.
+# 3. By luck: a factor in the loss changes nothing.
+#
+# **2.** The colleague has mended the loss in the wrong place. Answer 1 has the rule upside down: a larger batch
+# allows a *larger* learning rate (notebook 10, large batches). Answer 3 is nearly true of Adam, and false for SGD.
+#
+# </details>
+#
+# ## 7. A last batch that does not fill the replicas
+#
+# Numbers in place of losses show it best: 1, 2, 3, …, in global batches of 4 per replica, with a remainder that is
+# too small.
+
+
+# %%
+def last_batch(remainder):
+    """A distributed batch of `remainder` numbers that comes after one full batch."""
+    numbers = np.arange(1, 4 * workers + remainder + 1, dtype="float32")
+    batches = tf.data.Dataset.from_tensor_slices(numbers).batch(4 * workers)
+    return list(strategy.experimental_distribute_dataset(batches))[-1]
+
+last_batches = {"uneven": last_batch(2 * workers - 1), "too few": last_batch(1)}
+for name, batch in last_batches.items():
+    parts = strategy.experimental_local_results(batch)
+    print(f"{name}:", *(f"replica {r} {part.numpy().astype(int)}" for r, part in enumerate(parts)), sep="  ")
+
+# %% [markdown]
+# The remainder is cut into equal pieces as far as it goes. The last replica gets less. And where a batch has fewer
+# images than there are replicas, some get *nothing*: an empty batch.
+#
+# **Predict.** Three divisors for the sum of the losses: the true number of images in this batch, the usual global
+# batch size, and the replica's own number times the number of replicas (what `compute_average_loss` assumes without
+# `global_batch_size`). Which give the mean of the batch?
+
+
+# %%
+@tf.function
+def three_means(batch):
+    def on_replica(losses):
+        context = tf.distribute.get_replica_context()
+        count = context.all_reduce("SUM", tf.cast(tf.size(losses), tf.float32))
+        total, own_mean = tf.reduce_sum(losses), tf.reduce_mean(losses)
+        return total / count, total / (4 * workers), own_mean / context.num_replicas_in_sync
+
+    means = strategy.run(on_replica, args=(batch,))
+    return [strategy.reduce("SUM", mean, axis=None) for mean in means]
+
+for name, batch in last_batches.items():
+    numbers = np.concatenate(strategy.experimental_local_results(batch))
+    by_count, by_usual, by_own = (float(mean) for mean in three_means(batch))
+    print(f"{name}: mean {numbers.mean():.3f}; divided by the true number {by_count:.3f}, "
+          f"by the usual one {by_usual:.3f}, by the replica's own {by_own:.3f}")
+    assert abs(by_count - numbers.mean()) < 1e-3
+
+# %% [markdown]
+# - *The true number*, counted with an all-reduce, gives the mean. Every **step** has the same weight.
+# - *The usual number* gives less: the last step is a smaller one. Every **image** has the same weight in the epoch.
+#   Both are defensible.
+# - *The replica's own number* lets the images of the emptiest replica count most. An empty batch has the mean 0/0:
+#   the result is `nan`, "not a number". One such gradient in the sum makes every weight `nan`, on all replicas.
+#
+# Some operations do not even take an empty batch: in TensorFlow 2.21 our U-Net, traced and on a processor, stops with
+# an error on one. `drop_remainder=True`, used here throughout, avoids all of this at the price of a few images per
+# epoch. With shuffling they are other images in each epoch. For *evaluation*, where each image must count once, use
+# metrics, which count.
+
+# %% [markdown]
+# ## 8. Train it, log it, save it
+#
+# Now the U-Net is trained in earnest, with Adam. Evaluation is a second function for `strategy.run`: forward only.
+
+# %%
+with strategy.scope():
+    test_loss, test_iou = tf.keras.metrics.Mean(), tf.keras.metrics.BinaryIoU(target_class_ids=[1])
+
+test_examples = tf.data.Dataset.from_tensor_slices((noisy_test, masks_test))
+test_batches = strategy.experimental_distribute_dataset(test_examples.batch(GLOBAL_BATCH))
+
+
+@tf.function
+def test_step(images, masks):
+    def replica_step(images, masks):
+        logits = replicated(images, training=False)
+        test_loss.update_state(per_example_loss(masks, logits))
+        test_iou.update_state(masks, tf.sigmoid(logits))  # this metric takes probabilities
+
+    strategy.run(replica_step, args=(images, masks))
+
+
+# %% [markdown]
+# What has to be saved so that a run can go on? The weights, the optimizer's variables, and *where in the data it
+# was*. The order of the data is made a function of the step counter: the epoch's number seeds the shuffle (together
+# with the program's own seed, which a restart sets again), and the rest of the division says how many batches to
+# skip. Then one integer is enough.
+
+
+# %%
+def batches_from(step):
+    """The distributed batches from this step to the end of its epoch."""
+    epoch, done = divmod(step, STEPS_PER_EPOCH)
+    shuffled = examples.shuffle(len(noisy), seed=epoch).batch(GLOBAL_BATCH, drop_remainder=True)
+    return strategy.experimental_distribute_dataset(shuffled.skip(done))
+
+
+def training(step_function, checkpoint, until, after_step=None, after_epoch=None):
+    """Go on from the checkpoint's step counter until a given step."""
+    while (step := int(checkpoint.step)) < until:
+        for images, masks in batches_from(step):
+            step_function(images, masks, DIVISORS["global"])
+            checkpoint.step.assign_add(1)
+            if after_step:
+                after_step(int(checkpoint.step))
+        if after_epoch:
+            after_epoch(int(checkpoint.step) // STEPS_PER_EPOCH)
+
+
+# %% [markdown]
+# `tf.train.Checkpoint` names the objects that belong together, and `CheckpointManager` keeps the newest few in a
+# folder. We save every 20 steps, twice per epoch.
+#
+# The log is a file with one JSON object per line, appended and closed after each epoch: a run that dies leaves every
+# line it wrote. The metrics are read once per epoch and then reset.
+
+# %%
+folder = tempfile.TemporaryDirectory()
+log = Path(folder.name) / "history.jsonl"
+rewind(adam)
+checkpoint = tf.train.Checkpoint(model=replicated, optimizer=adam, step=tf.Variable(0))
+manager = tf.train.CheckpointManager(checkpoint, folder.name, max_to_keep=3, checkpoint_name="unet")
+
+
+def save(step):
+    if step % 20 == 0:
+        manager.save(checkpoint_number=step)
+
+
+def record(epoch):
+    for images, masks in test_batches:
+        test_step(images, masks)
+    measured = {"train_loss": train_loss, "test_loss": test_loss, "test_iou": test_iou}
+    line = {"epoch": epoch} | {name: float(metric.result()) for name, metric in measured.items()}
+    with log.open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    for metric in measured.values():
+        metric.reset_state()
+
+
+# %% [markdown]
+# **Predict.** What IoU will the U-Net reach after the first epoch, 40 steps? The threshold's IoU is above, in section
+# 1.
+
+# %%
+train_loss.reset_state()
+training(adam_step, checkpoint, epochs * STEPS_PER_EPOCH, save, record)
+uninterrupted = replicated.get_weights()
+print("in the folder:", *(Path(file).name for file in manager.checkpoints))
+
+# %% tags=["varies"]
+history = [json.loads(line) for line in log.read_text().splitlines()]
+curves = {name: [line[name] for line in history] for name in history[0]}
+threshold_iou = scores(naive["noisy pixel above 0.5"], true)[0]
+figure, (losses_plot, iou_plot) = plt.subplots(1, 2, figsize=(7.2, 2.8))
+losses_plot.plot(curves["epoch"], curves["train_loss"], label="training")
+losses_plot.plot(curves["epoch"], curves["test_loss"], label="test")
+losses_plot.set(xlabel="epoch", ylabel="loss", xticks=curves["epoch"])
+losses_plot.legend(loc="upper right")
+iou_plot.plot(curves["epoch"], curves["test_iou"], color=draw.RANK_COLOURS[2], marker=draw.MARKERS[2])
+iou_plot.axhline(threshold_iou, color=draw.RANK_COLOURS[7], linestyle=":", marker="")
+iou_plot.annotate("threshold", (1, threshold_iou), (0, 4), textcoords="offset points")
+iou_plot.set(xlabel="epoch", ylabel="IoU on the test images", ylim=(0, 1), xticks=curves["epoch"])
+first_iou, last_iou = curves["test_iou"][0], curves["test_iou"][-1]
+draw.show(figure, f"Two plots over {epochs} epochs. The losses on training and test images fall. The IoU "
+          f"on the test images ends at {last_iou:.2f}; the threshold's, dotted, is {threshold_iou:.2f}.")
+Markdown(f"After one epoch the IoU is {first_iou:.2f}, at the end {last_iou:.2f}; the threshold alone reaches "
+         f"{threshold_iou:.2f}. A threshold sees one pixel. The U-Net sees its surroundings: noise has no "
+         "shape, a stroke has one.")
+
+# %% tags=["varies"]
+predicted = replicated.predict(noisy_test, batch_size=GLOBAL_BATCH, verbose=0) > 0
+by_threshold = noisy_test > 0.5
+names = ("noisy image", "threshold", "U-Net", "true mask")
+figure, rows = plt.subplots(4, 6, figsize=(7.2, 5.1))
+for row, masks_of, name in zip(rows, (noisy_test, by_threshold, predicted, true), names, strict=True):
+    row[0].set_ylabel(name, rotation=0, ha="right", va="center")
+    for i, axes in enumerate(row):
+        axes.imshow(masks_of[i], cmap="gray", vmin=0, vmax=1)
+        axes.set(xticks=[], yticks=[])
+        if name in ("threshold", "U-Net"):
+            axes.set_xlabel(f"IoU {scores(masks_of[i], true[i])[0]:.2f}", fontsize=8.5)
+draw.show(figure, "Six test images in four rows: the noisy image; the mask by threshold, full of single "
+          "white dots; the U-Net's mask, whole strokes with clean edges; the true mask. The IoU stands "
+          "under each predicted mask.")
+print("all test images, U-Net: IoU {:.2f}, pixel accuracy {:.2f}".format(*scores(predicted, true)))
+
+# %%
+numpy_iou, metric_iou = scores(predicted, true)[0], history[-1]["test_iou"]
+assert abs(numpy_iou - metric_iou) < 1e-3
+print("The metric, added up over all replicas, agrees with NumPy:", True)
+if epochs >= 3:  # MNIST's thin strokes need two epochs
+    assert numpy_iou > threshold_iou + 0.1
+print("The U-Net's IoU is more than 0.1 above the threshold's:", numpy_iou > threshold_iou + 0.1)
+
+# %% [markdown]
+# `fit`'s TensorBoard callback has a counterpart too: `tf.summary.scalar` writes the files that TensorBoard shows. It
+# needs the package tensorboard, which this course does not install.
+#
+# ## 9. Continue after a restart
+#
+# Suppose that the machine stopped between the last two checkpoints. A new program starts: a *new* model, a *new*
+# optimizer, a new step counter. It restores the checkpoint that is 20 steps old and goes on in the middle of an
+# epoch.
+#
+# `assert_consumed` raises an error if the file holds something that no object took. It needs an optimizer whose
+# variables exist, which is why `replicated_step` builds it first.
+
+# %%
+with strategy.scope():
+    resumed, resumed_adam = models.unet(), tf.keras.optimizers.Adam(0.005)
+resumed_step = replicated_step(resumed, resumed_adam)
+after_restart = tf.train.Checkpoint(model=resumed, optimizer=resumed_adam, step=tf.Variable(0))
+older = manager.checkpoints[-2]
+after_restart.restore(older).assert_consumed()
+print("restored", Path(older).name, "of", epochs * STEPS_PER_EPOCH, "steps")
+training(resumed_step, after_restart, epochs * STEPS_PER_EPOCH)
+checks.assert_equal_weights(resumed.get_weights(), uninterrupted)
+
+# %% [markdown]
+# The continued run *is* the uninterrupted one.
+#
+# **Predict.** How much of this is owed to the optimizer and to the step counter? Restore the model alone, or model
+# and optimizer with the data from the epoch's start, and make the same 20 steps.
+
+
+# %% tags=["varies"]
+def largest_difference_without(what):
+    """Resume without one part, make 20 steps, and compare with the uninterrupted run."""
+    after_restart.restore(older)
+    first = int(after_restart.step)
+    if what == "optimizer":
+        for variable, value in zip(resumed_adam.variables, unused["Adam"], strict=True):
+            variable.assign(value)
+    if what == "step counter":
+        first -= first % STEPS_PER_EPOCH
+    for images, masks in itertools.islice(batches_from(first), 20):
+        resumed_step(images, masks, DIVISORS["global"])
+    return checks.largest_difference(resumed.get_weights(), uninterrupted)
+
+parts_left_out = ("nothing", "optimizer", "step counter")
+left_out = {what: largest_difference_without(what) for what in parts_left_out}
+for what, difference in left_out.items():
+    print(f"left out: {what:12s}  largest difference in a weight {difference:.1e}")
+
+# %%
+assert min(left_out["optimizer"], left_out["step counter"]) > 100 * checks.TOLERANCE
+print("Without the optimizer or the step counter it is another run:", True)
+
+# %% [markdown]
+# Without Adam's two averages per weight the first new steps have another size and direction. Without the step counter
+# the run repeats batches. Neither raises an error.
+#
+# The metrics' totals were not in the checkpoint: the mean training loss of the interrupted epoch would cover its
+# second half only. Add the metrics to the `Checkpoint` if you need it. With several machines, one of them keeps the
+# log (notebook 07, multi-worker).
+
+# %% [markdown]
+# <details><summary><b>Question 4.</b> A run saves in the middle and at the end of each epoch and logs at its end. It
+# dies right after the log's line for epoch 5, before that epoch's last checkpoint. What does the log hold when the
+# continued run is done?</summary>
+#
+# 1. Each epoch once.
+# 2. Epoch 5 twice.
+# 3. No line for epoch 5.
+#
+# **2.** Log and checkpoint are written at different moments, and a continued run repeats what came after its
+# checkpoint. Answer 1 needs a program that drops, at the restart, all lines later than the checkpoint's step: a good
+# idea. Answer 3 believes that the file goes back with the checkpoint.
+#
+# </details>
+#
+# ## 10. Proof
+#
+# Same first weights, same global batches, SGD, 20 steps: one device against all replicas.
+
+# %%
+checks.assert_equal_weights(right, on_one_device(learning_rate=0.02))
+difference = checks.largest_difference(wrong, right)
+if workers > 1:
+    assert difference > 10 * checks.TOLERANCE
+print("The wrong divisor would have been found:", difference > checks.TOLERANCE or workers == 1)
+folder.cleanup()
+
+# %% [markdown]
+# A proof is worth something only if it can fail, so the last line compares the wrongly divided run of section 6 too.
+# SGD is used on purpose: under Adam the mistake would almost pass. The remaining differences are rounding: $R$
+# partial sums are added in another order than one sum.
+
+# %% [markdown]
+# ## 11. `fit` or a loop of your own?
+#
+# | you want | use |
+# |---|---|
+# | one model, one loss, standard metrics | `fit`: it divides for you; callbacks log, save, stop early |
+# | another gradient step, the rest as usual | `fit` with a model class whose `train_step` you override |
+# | several models or optimizers in one step (GANs, distillation) | a loop |
+# | gradients from several batches before one update, other reductions | a loop |
+# | to see and test each part | a loop |
+#
+# A loop's price is what this chapter is about: the divisor, the last batch, tracing, the log, resuming. Each is a few
+# lines that can be wrong without an error.
+
+# %% [markdown]
+# ## Recap
+#
+# - A step is forward, loss, gradient, apply. `tf.function` traces it once for each shape.
+# - For replicas: variables in the scope, a distributed data set, `strategy.run`.
+# - `apply_gradients` sums, so each replica divides by the *global* batch size.
+# - The other divisor multiplies the gradient by the number of replicas. SGD shows it, Adam almost hides it, and the
+#   log may look right.
+# - An empty part of a last batch has the mean `nan`: drop the remainder.
+# - With model, optimizer and step counter restored, a continued run is the uninterrupted one.
+# - After 20 SGD steps the replicas equal one device.
+#
+# **Next.** [05 save and load](05_save_and_load.ipynb)
+#
+# **Sources.**
+# - Ronneberger, Fischer, Brox (2015), *U-Net: convolutional networks for biomedical image segmentation*,
+#   arXiv:1505.04597.
+# - Kingma, Ba (2015), *Adam: a method for stochastic optimization*, arXiv:1412.6980.
+# - Goyal et al. (2017), *Accurate, large minibatch SGD*, arXiv:1706.02677, section 3.
