@@ -74,6 +74,7 @@ print(f"An epoch: {len(images):,} images, {copies} × the set, in {-(-len(images
 # Every chapter on data parallelism starts from this model. It is the lecture's: 784 pixels, 128 hidden units, 10
 # classes, one **logit** per class. A logit is the score before the softmax turns scores into probabilities.
 
+
 # %%
 def mlp(dropout: float = 0.2) -> tf.keras.Model:
     """The lecture's network, from images (n, 28, 28) to logits (n, 10); `distlab.models.mlp` is the same."""
@@ -85,6 +86,7 @@ def mlp(dropout: float = 0.2) -> tf.keras.Model:
         tf.keras.layers.Dense(10),
     ]
     return tf.keras.Sequential(layers)
+
 
 # %% [markdown]
 # How many devices could it use? Where there are fewer GPUs than asked for, the processor is divided into **logical
@@ -278,6 +280,7 @@ Markdown(
 # Arrays in memory need little of it, so some images are first stored the usual way: as PNG bytes in a TFRecord file,
 # one record an image.
 
+
 # %%
 def record(image: np.ndarray, label: int) -> bytes:
     """One image as PNG bytes with its label, serialised as a `tf.train.Example`."""
@@ -315,6 +318,7 @@ def add_noise(image: tf.Tensor, label: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]
     """One image, or a batch of them, with normal noise added to every pixel."""
     return image + tf.random.normal(tf.shape(image), stddev=0.1), label
 
+
 # %% [markdown]
 # Each line adds or moves one transformation, and all deliver batches of 32. By itself, `tf.data` rewrites such a chain:
 # it makes maps parallel and appends a prefetch. That is switched off here, so that each line does what it says.
@@ -337,6 +341,7 @@ stages = {
     "+ shuffle": parallel.cache().shuffle(STORED).batch(32).map(add_noise, num_parallel_calls=AUTOTUNE),
     "+ prefetch": parallel.cache().shuffle(STORED).batch(32).map(add_noise, AUTOTUNE).prefetch(AUTOTUNE),
 }
+
 
 # %% tags=["varies"]
 def drain(dataset: tf.data.Dataset, passes: int = 1) -> None:
@@ -405,6 +410,7 @@ assert cheaper and int(calls) == STORED
 # of a batch takes.
 #
 # **Predict.** By which factor do the steps get shorter?
+
 
 # %%
 def feed(dataset: tf.data.Dataset, device_seconds: float, steps: int = 20) -> np.ndarray:
@@ -500,6 +506,7 @@ print("drop_remainder     ", batches(numbers.batch(5, drop_remainder=True)))
 #
 # **Predict.** For each line below: does the second epoch repeat the first?
 
+
 # %%
 def jitter(number: tf.Tensor) -> tf.Tensor:
     """A stand-in for a random augmentation, with an operation that takes its seed from the program's."""
@@ -582,6 +589,7 @@ def compiled(model: tf.keras.Model, learning_rate: float = 0.001, **options: obj
     model.compile(tf.keras.optimizers.Adam(learning_rate), loss, metrics=["accuracy"], **options)
     return model
 
+
 # %%
 def timed(model: tf.keras.Model, batch: int) -> Stopwatch:
     """The elapsed and the CPU time of one epoch."""
@@ -647,6 +655,7 @@ checks.assert_equal_weights(*weights)
 #
 # **Predict.** After one epoch: how far is batch 1024 behind batch 32, and does a larger learning rate make up for it?
 
+
 # %%
 def state(model: tf.keras.Model) -> list[tf.Variable]:
     """Every variable of the model and of its optimizer."""
@@ -663,6 +672,7 @@ def restore(model: tf.keras.Model, values: list[np.ndarray]) -> None:
 def accuracy(model: tf.keras.Model) -> float:
     """The share of test images whose largest logit stands at their label."""
     return float(np.mean(np.argmax(model(x_test), axis=1) == y_test))
+
 
 # %%
 model = compiled(mlp(), steps_per_execution=16)
@@ -710,6 +720,7 @@ for (batch, rate), reached in after_one.items():
 # $$-\ln \frac{1}{10} = \ln(10) = 2.303$$
 #
 # **Predict.** Of the four combinations of output and `from_logits`, how many train? Which one warns?
+
 
 # %%
 def experiment(activation: str | None, from_logits: bool) -> dict[str, object]:

@@ -64,6 +64,7 @@ def segmentation_task(images, noise=0.5, threshold=0.5, seed=0):
     disturbance = np.random.default_rng(seed).normal(0, noise, images.shape)
     return (images + disturbance).astype("float32"), (images > threshold).astype("float32")
 
+
 STEPS_PER_EPOCH, TEST_STEPS, PER_REPLICA_BATCH = 40, 10, 32 // workers
 GLOBAL_BATCH = PER_REPLICA_BATCH * workers
 train, test = data.load(dataset)
@@ -78,8 +79,11 @@ for row, pictures, name in zip(rows, (test.images, noisy_test, masks_test), name
     for axes, picture in zip(row, pictures[:6], strict=True):
         axes.imshow(picture, cmap="gray", vmin=0, vmax=1)
         axes.set(xticks=[], yticks=[])
-draw.show(figure, "Six test images in three rows: the clean image; the same under noise so strong that "
-          "the shape is hard to see; its mask, white where the clean image is bright, else black.")
+draw.show(
+    figure,
+    "Six test images in three rows: the clean image; the same under noise so strong that "
+    "the shape is hard to see; its mask, white where the clean image is bright, else black.",
+)
 
 # %% [markdown]
 # Two scores compare a predicted mask with the true one. **Pixel accuracy** is the share of pixels that agree.
@@ -207,6 +211,7 @@ def scaled(factor):
     numbers_traced.append(factor)
     return factor * 2.0
 
+
 for values in ([0.1, 0.2, 0.3], [tf.constant(x) for x in (0.1, 0.2, 0.3)]):
     numbers_traced = []
     for value in values:
@@ -229,8 +234,10 @@ eager_one, eager_full, traced_one, traced_full = milliseconds.values()
 assert eager_one > 1.2 * traced_one  # asks for little: a busy machine disturbs short times
 described = ", ".join(f"{name}: {ms:.0f} ms" for name, ms in milliseconds.items())
 draw.show(draw.bars(milliseconds, "milliseconds per step (median of 5)"), f"Times of a step: {described}")
-Markdown(f"Here the traced step is {eager_one / traced_one:.1f} times faster for one image and "
-         f"{eager_full / traced_full:.1f} times for {GLOBAL_BATCH}.")
+Markdown(
+    f"Here the traced step is {eager_one / traced_one:.1f} times faster for one image and "
+    f"{eager_full / traced_full:.1f} times for {GLOBAL_BATCH}."
+)
 
 # %% [markdown]
 # There is no one factor. Tracing saves Python's time per *operation*, which does not depend on the batch. The
@@ -369,9 +376,11 @@ def rewind(optimizer):
     for variable, value in zip(optimizer.variables, unused[optimizer.name], strict=True):
         variable.assign(value)
 
+
 def change(weights):
     """How far weights are from the common start: the length of the difference."""
     return np.sqrt(sum(np.sum((new - old) ** 2.0) for new, old in zip(weights, start, strict=True)))
+
 
 # %%
 DIVISORS = {"global": tf.constant(GLOBAL_BATCH), "per replica": tf.constant(PER_REPLICA_BATCH)}
@@ -438,10 +447,12 @@ factor = first["per replica"] / first["global"]
 print(f"Adam's first update {factor:.3f} times the true one; SGD's was {workers} times the true one")
 print(f"mean loss over 20 steps {losses['global']:.3f}, with the wrong divisor {losses['per replica']:.3f}")
 sizes = np.concatenate([np.abs(gradient.numpy()).ravel() for gradient in gradients])
-Markdown(f"Adam's quotient cancels every factor but for its ε (here {adam.epsilon:g}), which is added to "
-         "the root so that nothing is divided by 0. Why not exactly 1, then? In section 3, "
-         f"{np.mean(sizes < 1e-6):.0%} of all gradients were below 0.000001. The mean over all pixels "
-         "makes them small, and beside such a root ε counts.")
+Markdown(
+    f"Adam's quotient cancels every factor but for its ε (here {adam.epsilon:g}), which is added to "
+    "the root so that nothing is divided by 0. Why not exactly 1, then? In section 3, "
+    f"{np.mean(sizes < 1e-6):.0%} of all gradients were below 0.000001. The mean over all pixels "
+    "makes them small, and beside such a root ε counts."
+)
 
 # %%
 assert abs(factor - 1) <= 0.6 * (workers - 1) + 0.01
@@ -495,6 +506,7 @@ def last_batch(remainder):
     batches = tf.data.Dataset.from_tensor_slices(numbers).batch(4 * workers)
     return list(strategy.experimental_distribute_dataset(batches))[-1]
 
+
 last_batches = {"uneven": last_batch(2 * workers - 1), "too few": last_batch(1)}
 for name, batch in last_batches.items():
     parts = strategy.experimental_local_results(batch)
@@ -521,11 +533,14 @@ def three_means(batch):
     means = strategy.run(on_replica, args=(batch,))
     return [strategy.reduce("SUM", mean, axis=None) for mean in means]
 
+
 for name, batch in last_batches.items():
     numbers = np.concatenate(strategy.experimental_local_results(batch))
     by_count, by_usual, by_own = (float(mean) for mean in three_means(batch))
-    print(f"{name}: mean {numbers.mean():.3f}; divided by the true number {by_count:.3f}, "
-          f"by the usual one {by_usual:.3f}, by the replica's own {by_own:.3f}")
+    print(
+        f"{name}: mean {numbers.mean():.3f}; divided by the true number {by_count:.3f}, "
+        f"by the usual one {by_usual:.3f}, by the replica's own {by_own:.3f}"
+    )
     assert abs(by_count - numbers.mean()) < 1e-3
 
 # %% [markdown]
@@ -645,11 +660,16 @@ iou_plot.axhline(threshold_iou, color=draw.RANK_COLOURS[7], linestyle=":", marke
 iou_plot.annotate("threshold", (1, threshold_iou), (0, 4), textcoords="offset points")
 iou_plot.set(xlabel="epoch", ylabel="IoU on the test images", ylim=(0, 1), xticks=curves["epoch"])
 first_iou, last_iou = curves["test_iou"][0], curves["test_iou"][-1]
-draw.show(figure, f"Two plots over {epochs} epochs. The losses on training and test images fall. The IoU "
-          f"on the test images ends at {last_iou:.2f}; the threshold's, dotted, is {threshold_iou:.2f}.")
-Markdown(f"After one epoch the IoU is {first_iou:.2f}, at the end {last_iou:.2f}; the threshold alone reaches "
-         f"{threshold_iou:.2f}. A threshold sees one pixel. The U-Net sees its surroundings: noise has no "
-         "shape, a stroke has one.")
+draw.show(
+    figure,
+    f"Two plots over {epochs} epochs. The losses on training and test images fall. The IoU "
+    f"on the test images ends at {last_iou:.2f}; the threshold's, dotted, is {threshold_iou:.2f}.",
+)
+Markdown(
+    f"After one epoch the IoU is {first_iou:.2f}, at the end {last_iou:.2f}; the threshold alone reaches "
+    f"{threshold_iou:.2f}. A threshold sees one pixel. The U-Net sees its surroundings: noise has no "
+    "shape, a stroke has one."
+)
 
 # %% tags=["varies"]
 predicted = replicated.predict(noisy_test, batch_size=GLOBAL_BATCH, verbose=0) > 0
@@ -663,9 +683,12 @@ for row, masks_of, name in zip(rows, (noisy_test, by_threshold, predicted, true)
         axes.set(xticks=[], yticks=[])
         if name in ("threshold", "U-Net"):
             axes.set_xlabel(f"IoU {scores(masks_of[i], true[i])[0]:.2f}", fontsize=8.5)
-draw.show(figure, "Six test images in four rows: the noisy image; the mask by threshold, full of single "
-          "white dots; the U-Net's mask, whole strokes with clean edges; the true mask. The IoU stands "
-          "under each predicted mask.")
+draw.show(
+    figure,
+    "Six test images in four rows: the noisy image; the mask by threshold, full of single "
+    "white dots; the U-Net's mask, whole strokes with clean edges; the true mask. The IoU stands "
+    "under each predicted mask.",
+)
 print("all test images, U-Net: IoU {:.2f}, pixel accuracy {:.2f}".format(*scores(predicted, true)))
 
 # %%
@@ -720,6 +743,7 @@ def largest_difference_without(what):
     for images, masks in itertools.islice(batches_from(first), 20):
         resumed_step(images, masks, DIVISORS["global"])
     return checks.largest_difference(resumed.get_weights(), uninterrupted)
+
 
 parts_left_out = ("nothing", "optimizer", "step counter")
 left_out = {what: largest_difference_without(what) for what in parts_left_out}

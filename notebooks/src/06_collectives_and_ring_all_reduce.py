@@ -110,8 +110,7 @@ def picture(program, collective, size=4):
 picture(collectives.broadcast, "broadcast")
 
 # %%
-# The arrays of the other pictures: rank 0 has ones, rank 1 tens, and so on.
-numbers = [10**rank * np.arange(1, 5) for rank in range(4)]
+numbers = [10**rank * np.arange(1, 5) for rank in range(4)]  # those of the other pictures: ones, tens, hundreds, …
 
 
 def results(program, inputs):
