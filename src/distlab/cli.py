@@ -104,7 +104,7 @@ def _execute(options: argparse.Namespace) -> int:
     for notebook in notebooks:
         executed = BUILD / "executed" / notebook.name
         if executed.exists():
-            pages.write_page(executed, BUILD / "html" / f"{notebook.stem}.html")
+            pages.write_page(executed, BUILD / "html" / f"{notebook.stem}.html", NOTEBOOKS)
     index = pages.write_index(BUILD / "html", outcomes)
     report = execute.write_report(outcomes, plan)
     print(f"{execute.summary(outcomes)}\nPages: {index}\nReport: {report}")
@@ -115,7 +115,7 @@ def _pages(options: argparse.Namespace) -> int:
     from distlab import execute, pages
 
     for notebook in execute.choose(NOTEBOOKS):
-        pages.write_page(notebook.resolve(), BUILD / "html" / f"{notebook.stem}.html")
+        pages.write_page(notebook, BUILD / "html" / f"{notebook.stem}.html", NOTEBOOKS)
         print(BUILD / "html" / f"{notebook.stem}.html")
     return 0
 

@@ -54,12 +54,15 @@ td.number, th.number {{ text-align: right; font-variant-numeric: tabular-nums; }
 """
 
 
-def write_page(notebook_file: Path, page: Path) -> None:
-    """Convert one executed notebook into one HTML file that shows everything without a network."""
+def write_page(notebook_file: Path, page: Path, folder: Path) -> None:
+    """Convert one executed notebook into one HTML file that shows everything without a network.
+
+    `folder` is where the notebook belongs: the pictures in its text are named relative to it.
+    """
     notebook = nbformat.read(notebook_file, as_version=4)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cell.source = with_pictures(with_mathml(cell.source), notebook_file.parent)
+            cell.source = with_pictures(with_mathml(cell.source), folder)
         elif cell.cell_type == "code":
             cell.outputs = [_without_widget(output) for output in cell.outputs]
     notebook.metadata.pop("widgets", None)
@@ -102,6 +105,8 @@ def with_pictures(text: str, folder: Path) -> str:
 
     def embedded(match: re.Match[str]) -> str:
         file = folder / match["file"]
+        if not file.is_file():
+            return match[0]
         kind = mimetypes.guess_type(file)[0]
         content = base64.b64encode(file.read_bytes()).decode()
         return f"![{match['description']}](data:{kind};base64,{content})"

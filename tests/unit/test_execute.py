@@ -28,7 +28,11 @@ pathlib.Path({file!r}).write_text(str(child.pid))
 def write_notebook(folder: Path, name: str, *cells: str | tuple[str, str]) -> Path:
     """Write a notebook of code cells; a cell is its source, or (tag, source)."""
     notebook = nbformat.v4.new_notebook()
-    notebook.cells.append(nbformat.v4.new_markdown_cell(f"# Title of {name}\n\nEuler: $e^{{i\\pi}} = -1$"))
+    notebook.cells.append(
+        nbformat.v4.new_markdown_cell(
+            f"# Title of {name}\n\nEuler: $e^{{i\\pi}} = -1$ ![a picture](../figures/00_picture.svg)"
+        )
+    )
     for cell in cells:
         tag, source = cell if isinstance(cell, tuple) else (None, cell)
         notebook.cells.append(nbformat.v4.new_code_cell(source, metadata={"tags": [tag]} if tag else {}))
@@ -132,11 +136,14 @@ def test_an_interrupted_run_leaves_no_process(tmp_path: Path, number: int) -> No
 def test_the_command_line_ends_with_status_1_and_writes_the_pages_all_the_same(tmp_path: Path) -> None:
     folder = tmp_path / "notebooks"
     folder.mkdir()
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / "00_picture.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"></svg>')
     write_notebook(folder, "00_good", "1 + 1")
     write_notebook(folder, "01_error", "raise ValueError('planted')")
     finished = processes.run([sys.executable, "-m", "distlab.cli", "execute"], 120, cwd=tmp_path)
     assert finished.status == 1, finished.output
     assert "FAILED 01_error, cell 1 (raise ValueError('planted')): ValueError: planted" in finished.output
+    assert "data:image/svg+xml;base64" in (tmp_path / "build" / "html" / "00_good.html").read_text()
     page = (tmp_path / "build" / "html" / "00_good.html").read_text()
     assert "<math" in page and "$e^" not in page
     index = (tmp_path / "build" / "html" / "index.html").read_text()
@@ -174,7 +181,7 @@ def test_pages_show_widgets_as_a_note_and_images_inside(tmp_path: Path) -> None:
     view = nbformat.v4.new_output("display_data", data={pages.WIDGET: {"model_id": "1"}, "text/plain": "interactive()"})
     notebook.cells.append(nbformat.v4.new_code_cell("slider", outputs=[view]))
     nbformat.write(notebook, tmp_path / "00_page.ipynb")
-    pages.write_page(tmp_path / "00_page.ipynb", tmp_path / "page.html")
+    pages.write_page(tmp_path / "00_page.ipynb", tmp_path / "page.html", tmp_path)
     page = (tmp_path / "page.html").read_text()
     assert "A slider stands here" in page
     assert "data:image/svg+xml;base64" in page
@@ -187,7 +194,7 @@ def test_folded_answers_and_formulas_keep_their_tags_on_the_page(tmp_path: Path)
     text = "<details><summary>Question</summary>\n\n1. One $x^2$\n\nThe answer is $$\\frac{1}{p}$$\n\n</details>"
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text)])
     nbformat.write(notebook, tmp_path / "00_page.ipynb")
-    pages.write_page(tmp_path / "00_page.ipynb", tmp_path / "page.html")
+    pages.write_page(tmp_path / "00_page.ipynb", tmp_path / "page.html", tmp_path)
     page = (tmp_path / "page.html").read_text()
     folded = page[page.index("<details>") : page.index("</details>")]
     assert "The answer is" in folded
