@@ -1,4 +1,4 @@
-"""The README's table of notebooks: title, what it is about, minutes to read, seconds that the last run took."""
+"""The README's table of notebooks: title, goal and minutes to read as it says itself, seconds that the last run took."""
 
 import json
 import re
@@ -9,7 +9,6 @@ import nbformat
 from distlab.pages import title_of
 
 BEGIN, END = "<!-- course map: written by `make map` -->", "<!-- end of the course map -->"
-WORDS_PER_MINUTE = 130  # of technical text with code between
 
 
 def write(readme: Path, notebooks: Path, report: Path) -> str:
@@ -35,9 +34,11 @@ def markdown(notebooks: Path, report: Path) -> str:
             raise ValueError(f"{report} has no line for {file.stem}; run `make execute` for all notebooks first.")
         notebook = nbformat.read(file, as_version=4)
         text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-        minutes = max(5, 5 * round(len(re.findall(r"\w+", text)) / WORDS_PER_MINUTE / 5))
+        minutes = re.search(r"\*\*Time\.\*\* (\d+) minutes to read", text)
+        if not minutes:
+            raise ValueError(f"{file.name} does not say how many minutes it takes to read.")
         rows.append(
-            f"| [{title_of(notebook)}](notebooks/{file.name}) | {_goal(text)} | {minutes} | {seconds[file.stem]:.0f} |"
+            f"| [{title_of(notebook)}](notebooks/{file.name}) | {_goal(text)} | {minutes[1]} | {seconds[file.stem]:.0f} |"
         )
     return "\n".join(rows)
 
