@@ -1,4 +1,4 @@
-"""The README's table of notebooks: title, goal and minutes to read as it says itself, seconds that the last run took."""
+"""The README's table of notebooks: title, goal, minutes to read (as it says itself), seconds of the last run."""
 
 import json
 import re
@@ -37,9 +37,8 @@ def markdown(notebooks: Path, report: Path) -> str:
         minutes = re.search(r"\*\*Time\.\*\* (\d+) minutes to read", text)
         if not minutes:
             raise ValueError(f"{file.name} does not say how many minutes it takes to read.")
-        rows.append(
-            f"| [{title_of(notebook)}](notebooks/{file.name}) | {_goal(text)} | {minutes[1]} | {seconds[file.stem]:.0f} |"
-        )
+        link = f"[{title_of(notebook)}](notebooks/{file.name})"
+        rows.append(f"| {link} | {_goal(text)} | {minutes[1]} | {seconds[file.stem]:.0f} |")
     return "\n".join(rows)
 
 

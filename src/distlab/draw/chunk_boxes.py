@@ -111,7 +111,7 @@ class Boxes:
                 stamps += self._segment(f"missing share {owner}", "–", place, "white")
         stamps.append(Stamp(self._frame(held is not None, fault, is_complete(task, rank, position, held)), x, y))
         if fault != Fault():
-            stamps.append(Stamp(words("!", 9 * self.scale, INK, bold=True), x + self.box[0] / 2, self._above(y)))
+            stamps.append(Stamp(words("!", 7 * self.scale, INK, bold=True), x + self.box[0] / 2, self._above(y)))
         return stamps
 
     def marks(self, step: int, rank: int, x: float, y: float) -> list[Stamp]:
