@@ -51,7 +51,7 @@ doctor: setup  ## say what this machine has for the course and how to mend the r
 	@$(BIN)/distlab doctor
 
 lab: setup  ## open JupyterLab on the first notebook; it listens on this machine only
-	@$(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/00_start_here.ipynb
+	@$(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 "--ServerApp.root_dir=$(CURDIR)" $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/00_start_here.ipynb
 
 execute: setup  ## run every notebook: make execute DATASET=mnist EPOCHS=5 WORKERS=4 ONLY=03
 	@$(BIN)/distlab execute $(NOTEBOOK_OPTIONS)
