@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     execute.add_argument("--epochs", type=int)
     execute.add_argument("--workers", type=int)
     execute.add_argument("--only", help='some notebooks by number or name: "03" or "02,04"')
-    execute.add_argument("--at-once", type=int, help="notebooks side by side; by default one for every two cores")
+    execute.add_argument("--at-once", type=int, help="notebooks side by side; by default one for each core, at most 4")
     execute.add_argument("--seconds-per-cell", type=int, default=180)
     execute.add_argument("--seconds-per-notebook", type=int, default=600)
     execute.set_defaults(run=_execute)
