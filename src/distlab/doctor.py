@@ -5,7 +5,6 @@ import json
 import platform
 import shutil
 import sys
-from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
@@ -114,7 +113,7 @@ def _mpi() -> Row:
 def _horovod() -> list[Row]:
     items = ("Horovod", "Horovod over Gloo", "Horovod over MPI")
     if problem := horovod_wheel.problem():
-        return [Row(item, False, "not installed", problem, False) for item in items]
+        return [Row(item, False, "not usable", problem, False) for item in items]
     command = ["horovodrun", "-np", "2", "--gloo", sys.executable, "-c", ALL_REDUCE]
     finished = processes.run(command, seconds=SECONDS_FOR_ALL_REDUCE)
     answer = next((line for line in finished.output.splitlines() if "all-reduce: ranks=2 sum=3" in line), None)
@@ -138,15 +137,16 @@ def _compiler() -> Row:
 
 
 def _data_sets() -> list[Row]:
-    found: Callable[[str], str] = lambda name: str(data.find(name) or "not on this machine")  # noqa: E731
-    optional = [name for name in data.NAMES if name != "digits"]
     mend = "nothing to do for the course; a download follows when a notebook asks for it, or set DISTLAB_DATA"
     try:
         images = len(data.load("digits").train.images)
         rows = [Row("data: digits", True, f"{images:,} training images, made from scikit-learn's", "", True)]
     except Exception as error:
         rows = [Row("data: digits", False, str(error), "run `make setup`", True)]
-    return rows + [Row(f"data: {name}", data.find(name) is not None, found(name), mend, False) for name in optional]
+    for name in data.NAMES[1:]:
+        place = data.find(name)
+        rows.append(Row(f"data: {name}", place is not None, str(place or "not on this machine"), mend, False))
+    return rows
 
 
 def _found_version(package: str) -> str:

@@ -23,7 +23,7 @@ def variables() -> dict[str, str]:
     wanted = {
         # Model.fit of Keras 3 fails with several of the strategies and with Horovod's optimizer; tf-keras does not.
         "TF_USE_LEGACY_KERAS": "1",
-        # TensorFlow's start-up notes about the processor and missing GPU libraries are not for students.
+        # Hides those of TensorFlow's C++ notes that obey it; it prints some before it reads this variable.
         "TF_CPP_MIN_LOG_LEVEL": "2",
         # More ranks than cores: let waiting ranks give up the processor instead of spinning on it.
         "OMPI_MCA_rmaps_base_oversubscribe": "1",

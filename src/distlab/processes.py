@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,22 +53,17 @@ def alive(mark: str) -> list[psutil.Process]:
     return found
 
 
-def end(mark: str) -> int:
-    """End every process that carries the mark, first by SIGTERM, then by SIGKILL; return how many there were."""
-    ended = 0
+def end(mark: str) -> None:
+    """End every process that carries the mark, first by SIGTERM, then by SIGKILL."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         # A process may start another while it is being ended: look again until none is left.
         while processes := alive(mark):
-            ended += len(processes) if number == signal.SIGTERM else 0
             for process in processes:
-                try:
+                with suppress(psutil.Error):
                     process.send_signal(number)
-                except psutil.Error:
-                    continue
             _, left = psutil.wait_procs(processes, timeout=SECONDS_TO_END)
             if number == signal.SIGTERM and left:
                 break
-    return ended
 
 
 def run(command: list[str], seconds: float, **options: Any) -> Finished:
