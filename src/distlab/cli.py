@@ -1,10 +1,11 @@
-"""The command line: `distlab setup`, `doctor`, `execute`, `notebooks`, `pages`, `map`, `bench`, `predict`."""
+"""The command line: `distlab setup`, `doctor`, `execute`, `notebooks`, `pages`, `map`, `bench`, `predict`, `launch`."""
 
 import argparse
 import sys
 from pathlib import Path
 
 from distlab import environment, horovod_wheel
+from distlab.launch import command
 
 NOTEBOOKS = Path("notebooks")
 BUILD = Path("build")
@@ -49,11 +50,25 @@ def main(arguments: list[str] | None = None) -> int:
     predict = commands.add_parser("predict", help="step time and efficiency on a cluster, by formula", add_help=False)
     predict.set_defaults(run=_predict)
 
-    options, rest = parser.parse_known_args(arguments)
-    options.rest = rest
-    if rest and options.run is not _predict:
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    launch = commands.add_parser("launch", help="run a program as several processes: launch PROGRAM -- ITS ARGUMENTS")
+    command.add_arguments(launch)
+    launch.set_defaults(run=_launch)
+
+    own, program_arguments = _at_double_dash(sys.argv[1:] if arguments is None else arguments)
+    options, options.rest = parser.parse_known_args(own)
+    if options.rest and options.run is not _predict:
+        parser.error(f"unrecognized arguments: {' '.join(options.rest)}")
+    options.program_arguments = program_arguments
+    if program_arguments and options.run is not _launch:
+        parser.error(f"unrecognized arguments: {' '.join(program_arguments)}")
     return options.run(options)
+
+
+def _at_double_dash(arguments: list[str]) -> tuple[list[str], list[str]]:
+    if "--" not in arguments:
+        return arguments, []
+    place = arguments.index("--")
+    return arguments[:place], arguments[place + 1 :]
 
 
 def _setup(options: argparse.Namespace) -> int:
@@ -140,6 +155,10 @@ def _predict(options: argparse.Namespace) -> int:
     from distlab.costs import command
 
     return command.main(options.rest)
+
+
+def _launch(options: argparse.Namespace) -> int:
+    return command.main(options, options.program_arguments)
 
 
 def _notebooks(options: argparse.Namespace) -> int:

@@ -1,11 +1,15 @@
-"""Starting programs that can be ended whole: every process of a run carries a mark, so that none is forgotten."""
+"""Starting programs that can be ended whole: every process of a run carries a mark, so that none is forgotten.
+
+`python -m distlab.processes MARK` waits until its standard input is closed and then ends what carries the mark.
+"""
 
 import os
 import signal
 import subprocess
 import sys
 import uuid
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +70,25 @@ def end(mark: str) -> None:
                 break
 
 
+@contextmanager
+def guarded(mark: str) -> Iterator[None]:
+    """Whatever carries the mark is ended after the block, and also when this process dies in it, even by `kill -9`.
+
+    For that a process that outlives this one holds the other end of a pipe, which the system closes when this one ends.
+    """
+    command = [sys.executable, "-m", "distlab.processes", mark]
+    guard = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+    try:
+        yield
+    finally:
+        try:
+            end(mark)
+        finally:
+            # If a second Ctrl-C has cut `end` short, the guard completes it.
+            guard.stdin.close()
+            guard.wait()
+
+
 def run(command: list[str], seconds: float, **options: Any) -> Finished:
     """Run a program for at most `seconds`; whatever it started is ended when this returns or is interrupted."""
     mark = new_mark()
@@ -90,3 +113,8 @@ def end_on_signals() -> None:
 
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupt)
+
+
+if __name__ == "__main__":
+    sys.stdin.read()
+    end(sys.argv[1])

@@ -1,0 +1,30 @@
+"""Start N processes of one program on this machine, watch them, and leave none behind.
+
+    from distlab import launch
+
+    run = launch.tensorflow("train.py", "--steps", 20, workers=2)      # each with its TF_CONFIG
+    run = launch.mpirun("train.py", ranks=4, result=True)              # run.result: what the program wrote as JSON
+    run = launch.horovodrun("train.py", ranks=2)
+    run = launch.torchrun("train.py", ranks=2)
+
+The shell commands that do the same by hand are printed, then every line of every process, tagged with its rank, through
+`print`, so that a notebook keeps them. A job that fails, hangs or is interrupted raises an error that says which rank
+did, and every process of it is ended, even when this process is killed.
+"""
+
+from distlab.launch.errors import DeadlinePassed, LaunchError, WorkerFailed, WorkerMissing
+from distlab.launch.job import Run
+from distlab.launch.starters import How, horovodrun, mpirun, tensorflow, torchrun
+
+__all__ = [
+    "DeadlinePassed",
+    "How",
+    "LaunchError",
+    "Run",
+    "WorkerFailed",
+    "WorkerMissing",
+    "horovodrun",
+    "mpirun",
+    "tensorflow",
+    "torchrun",
+]

@@ -1,0 +1,44 @@
+"""`distlab launch`: the launcher on the command line."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from distlab import processes
+from distlab.launch.errors import LaunchError
+from distlab.launch.starters import SECONDS, START_SECONDS, horovodrun, mpirun, tensorflow, torchrun
+
+STARTERS = {"mpirun": mpirun, "horovodrun": horovodrun, "torchrun": torchrun}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the subcommand; the program's own arguments follow after `--`."""
+    parser.add_argument("program", type=Path, help="a Python file; its own arguments follow after --")
+    parser.add_argument("--workers", type=int, default=2, help="processes of type worker, or ranks (default: 2)")
+    parser.add_argument("--parameter-servers", type=int, default=0, help="with TF_CONFIG only; adds a chief as well")
+    parser.add_argument("--with", dest="starter", choices=STARTERS, help="start ranks with this in place of TF_CONFIG")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="deadline for the job (default: %(default)g)")
+    parser.add_argument(
+        "--start-seconds", type=float, default=START_SECONDS, help="deadline for connecting (default: %(default)g)"
+    )
+
+
+def main(options: argparse.Namespace, arguments: list[str]) -> int:
+    """Launch the program with its `arguments`; exit status 0, 1 when the job failed, 130 when it was interrupted."""
+    processes.end_on_signals()
+    how = {"seconds": options.seconds, "start_seconds": options.start_seconds}
+    try:
+        if options.starter is None:
+            servers = options.parameter_servers
+            tensorflow(options.program, *arguments, workers=options.workers, parameter_servers=servers, **how)
+        elif options.parameter_servers:
+            raise LaunchError("--parameter-servers needs TF_CONFIG: leave --with out.")
+        else:
+            STARTERS[options.starter](options.program, *arguments, ranks=options.workers, **how)
+    except LaunchError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nInterrupted; every process of the job is ended.", file=sys.stderr)
+        return 130
+    return 0

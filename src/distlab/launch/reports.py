@@ -1,0 +1,98 @@
+"""What the processes of a job report, as one queue of events: lines of text, connections, ends."""
+
+import queue
+import re
+import socket
+import subprocess
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from distlab.launch.rank_process import STATUS
+
+# Which processor features there are, that there is no GPU: C++ notes that TF_CPP_MIN_LOG_LEVEL does not reach.
+_NOTES = re.compile(
+    r"WARNING: All log messages before absl|I\d{4} \d\d:|E\d{4} .*cuda_platform|\S+ \S+: I (tensor|ext)"
+)
+
+
+class Line(NamedTuple):
+    """A process printed a line."""
+
+    name: str
+    text: str
+
+
+class Started(NamedTuple):
+    """A rank under mpirun or its like has been started, by the process `pid`."""
+
+    name: str
+    pid: int
+
+
+class Ended(NamedTuple):
+    """A process has ended; `status` is None when nobody saw how."""
+
+    name: str
+    status: int | None
+
+
+class Reports:
+    """The queue, and the threads that fill it."""
+
+    def __init__(self) -> None:
+        """Without any process."""
+        self.events: queue.Queue[Line | Started | Ended] = queue.Queue()
+        self._threads: list[threading.Thread] = []
+        self._closed = threading.Event()
+
+    def follow(self, name: str, process: subprocess.Popen) -> None:
+        """Report a process of this one, its standard output being a text pipe."""
+        self._start(self._read, name, process.stdout)
+        # Apart from reading: a process that the program left behind may hold the pipe open.
+        self._start(lambda: self.events.put(Ended(name, process.wait())))
+
+    def listen(self, path: Path) -> None:
+        """Report the ranks that connect to a Unix socket at `path` (see rank_process)."""
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(str(path))
+        listener.listen()
+        listener.settimeout(0.2)
+        self._start(self._accept, listener)
+
+    def close(self) -> None:
+        """Wait until all that was printed is in the queue; every process must have ended."""
+        self._closed.set()
+        while self._threads:
+            self._threads.pop().join(timeout=2)
+
+    def _start(self, work: Callable[..., None], *arguments: object) -> None:
+        thread = threading.Thread(target=work, args=arguments, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self, listener: socket.socket) -> None:
+        with listener:
+            while not self._closed.is_set():
+                with suppress(TimeoutError):
+                    connection, _ = listener.accept()
+                    self._start(self._follow_rank, connection)
+
+    def _follow_rank(self, connection: socket.socket) -> None:
+        with connection, connection.makefile(errors="replace") as lines:
+            number, pid = lines.readline().split()
+            name = f"rank {number}"
+            self.events.put(Started(name, int(pid)))
+            self.events.put(Ended(name, self._read(name, lines)))
+
+    def _read(self, name: str, lines: Iterable[str]) -> int | None:
+        """Report the lines until their end or until one of them holds the status, which is returned."""
+        for line in lines:
+            text, mark, status = line.rstrip("\n").partition(STATUS)
+            if (text or not mark) and not _NOTES.match(text):
+                self.events.put(Line(name, text))
+            if mark:
+                return int(status)
+        return None

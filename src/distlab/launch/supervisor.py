@@ -1,0 +1,191 @@
+"""Runs a job: starts it, shows its output as it comes, watches its deadlines, and leaves no process behind."""
+
+import os
+import queue
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from enum import Enum, auto
+from pathlib import Path
+
+import psutil
+
+from distlab import processes
+from distlab.launch import ports
+from distlab.launch.errors import LAST_LINES, DeadlinePassed, LaunchError, PortTaken, WorkerFailed, WorkerMissing
+from distlab.launch.job import Job, Limits, Run
+from distlab.launch.reports import Ended, Line, Reports, Started
+
+SOCKET = "{socket}"
+"""Stands in a command's arguments for the path of the socket on which ranks report."""
+
+_SECONDS_BETWEEN_LOOKS = 0.3
+# Time for the other ranks to say why they end too, and for mpirun and its like to end them.
+_SECONDS_AFTER_FAILURE = 3.0
+_PORT_TAKEN = ("Could not start gRPC server", "Address already in use")
+
+
+class _Verdict(Enum):
+    DONE = auto()
+    FAILED = auto()
+    MISSING = auto()
+    LATE = auto()
+
+
+class Supervisor:
+    """One run of one job."""
+
+    def __init__(self, job: Job, limits: Limits, show: Callable[[str], None]) -> None:
+        """`show` gets each line that is to be seen, in the thread that calls `run`."""
+        self._job, self._limits, self._show = job, limits, show
+        self._reports = Reports()
+        self._lines: dict[str, list[str]] = {}
+        self._ended: dict[str, int | None] = {}
+        self._failed: list[str] = []
+        self._pids: dict[str, int] = {}
+        self._unconnected = list(job.ranks)
+
+    def run(self) -> Run:
+        """Run the job to its end; raises WorkerFailed, WorkerMissing or DeadlinePassed with the Run so far."""
+        mark = processes.new_mark()
+        begin = time.monotonic()
+        with ExitStack() as stack:
+            scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="distlab-"))
+            stack.callback(self._take_rest)
+            stack.enter_context(processes.guarded(mark))
+            self._start(mark, Path(scratch))
+            verdict = self._follow(begin)
+        run = Run(
+            {name: self._ended.get(name) for name in self._names()},
+            {name: "\n".join(self._lines.get(name, [])) for name in self._names()},
+            seconds=time.monotonic() - begin,
+        )
+        if verdict is not _Verdict.DONE:
+            raise self._error(verdict, run)
+        return run
+
+    def _names(self) -> list[str]:
+        return [*self._job.ranks, *sorted({*self._lines, *self._ended} - {*self._job.ranks})]
+
+    def _start(self, mark: str, scratch: Path) -> None:
+        socket_path = scratch / "ranks"
+        if not self._job.addresses:
+            self._reports.listen(socket_path)
+        for command in self._job.commands:
+            process = processes.start(
+                [argument.replace(SOCKET, str(socket_path)) for argument in command.arguments],
+                mark,
+                env=os.environ | {"PYTHONUNBUFFERED": "1"} | dict(command.environment),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+            )
+            self._reports.follow(command.name, process)
+
+    def _follow(self, begin: float) -> _Verdict:
+        """Take events until the job is over, one way or another."""
+        next_look, failed_at = begin, None
+        while True:
+            now = time.monotonic()
+            if all(name in self._ended for name in self._job.decisive) and not self._failed:
+                return _Verdict.DONE
+            if self._failed:
+                failed_at = failed_at or now
+                all_ended = all(name in self._ended for name in [*self._job.ranks, *self._job.decisive])
+                if all_ended or now - failed_at > _SECONDS_AFTER_FAILURE:
+                    return _Verdict.FAILED
+            elif now - begin > self._limits.seconds:
+                return _Verdict.LATE
+            elif self._unconnected and now >= next_look:
+                self._unconnected = [name for name in self._unconnected if not self._has_connected(name)]
+                if self._unconnected and now - begin > self._limits.start_seconds:
+                    return _Verdict.MISSING
+                next_look = now + _SECONDS_BETWEEN_LOOKS
+            with suppress(queue.Empty):
+                self._take(self._reports.events.get(timeout=0.05))
+
+    def _take(self, event: Line | Started | Ended) -> None:
+        match event:
+            case Line(name, text):
+                self._lines.setdefault(name, []).append(text)
+                self._show(f"[{name}] {text}")
+            case Started(name, pid):
+                self._pids[name] = pid
+                self._ended.pop(name, None)
+            case Ended(name, status):
+                self._ended[name] = status
+                is_rank_of_another = self._job.ranks_may_fail and name not in self._job.decisive
+                if status != 0 and not is_rank_of_another:
+                    self._failed.append(name)
+
+    def _take_rest(self) -> None:
+        """Take what was printed until the processes ended; how they were ended is no news."""
+        self._reports.close()
+        while not self._reports.events.empty():
+            event = self._reports.events.get()
+            if isinstance(event, Line):
+                self._take(event)
+
+    def _has_connected(self, name: str) -> bool:
+        if name in self._job.addresses:
+            return ports.is_open(self._job.addresses[name])
+        if self._ended.get(name) == 0:
+            return True
+        try:
+            starter = psutil.Process(self._pids[name])
+            return any(process.net_connections("inet") for process in starter.children(recursive=True))
+        except (KeyError, psutil.Error):
+            return False
+
+    def _error(self, verdict: _Verdict, run: Run) -> LaunchError:
+        if verdict is _Verdict.FAILED:
+            return self._failure(run)
+        if verdict is _Verdict.MISSING:
+            return self._missing(run)
+        running = [name for name in self._names() if name not in self._ended]
+        return DeadlinePassed(
+            f"The job was not over after {self._limits.seconds:g} s and was ended; still running: "
+            f"{', '.join(running)}. Give it more time (seconds=…), or look for what it waits for."
+            + "".join(self._last_lines(name) for name in running),
+            run,
+        )
+
+    def _failure(self, run: Run) -> WorkerFailed:
+        # A command that starts ranks fails because one of them did.
+        name = next((name for name in self._failed if name in self._job.ranks), self._failed[0])
+        status = self._ended[name]
+        how = "vanished" if status is None else f"was killed by signal {-status}" if status < 0 else "failed"
+        others = [f"{other} (exit code {self._ended[other]})" for other in self._failed if other != name]
+        after = f" After it ended: {', '.join(others)}." if others else ""
+        message = f"{name} {how}, exit code {status}; the job was ended.{after}{self._last_lines(name)}"
+        was_taken = any(sign in run.output[other] for other in self._failed for sign in _PORT_TAKEN)
+        return (PortTaken if was_taken else WorkerFailed)(name, status, message, run)
+
+    def _missing(self, run: Run) -> WorkerMissing:
+        missing = [f"{name} ({self._place(name)})" for name in self._unconnected]
+        there = [name for name in self._job.ranks if name not in self._unconnected]
+        waiting = f"; waiting for it: {', '.join(there)}" if there else ""
+        message = (
+            f"Within {self._limits.start_seconds:g} s these ranks did not connect: {', '.join(missing)}{waiting}. "
+            "See what the program does there before it makes its strategy or initialises Horovod or MPI."
+        )
+        return WorkerMissing(
+            self._unconnected, message + "".join(self._last_lines(name) for name in self._unconnected), run
+        )
+
+    def _place(self, name: str) -> str:
+        if name in self._job.addresses:
+            place = f"nobody listens at {self._job.addresses[name]}"
+        elif name in self._pids:
+            place = f"process {self._pids[name]} on {ports.HOST} has no connection"
+        else:
+            place = f"never started on {ports.HOST}"
+        return place + (f", it has ended with exit code {self._ended[name]}" if name in self._ended else "")
+
+    def _last_lines(self, name: str) -> str:
+        lines = self._lines.get(name, [])[-LAST_LINES:]
+        return f"\nThe last lines of {name}:\n" + "\n".join(f"    {line}" for line in lines) if lines else ""
