@@ -30,8 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
     execute.add_argument("--workers", type=int)
     execute.add_argument("--only", help='some notebooks by number or name: "03" or "02,04"')
     execute.add_argument("--at-once", type=int, help="notebooks side by side; by default one for each core, at most 4")
-    execute.add_argument("--seconds-per-cell", type=int, default=180)
-    execute.add_argument("--seconds-per-notebook", type=int, default=600)
+    execute.add_argument("--seconds-per-cell", type=int)
+    execute.add_argument("--seconds-per-notebook", type=int)
     execute.set_defaults(run=_execute)
 
     pages = commands.add_parser("pages", help="write HTML pages of the committed notebooks, as they are")
@@ -107,9 +107,9 @@ def _execute(options: argparse.Namespace) -> int:
         print(error)
         return 2
     at_once = options.at_once or execute.default_at_once(devices.cores())
-    plan = execute.Plan(
-        notebooks, BUILD, parameters, options.seconds_per_cell, options.seconds_per_notebook, at_once=at_once
-    )
+    limits = {"seconds_per_cell": options.seconds_per_cell, "seconds_per_notebook": options.seconds_per_notebook}
+    given = {name: seconds for name, seconds in limits.items() if seconds is not None}
+    plan = execute.Plan(notebooks, BUILD, parameters, **given, at_once=at_once)
     processes.end_on_signals()
     try:
         outcomes = execute.execute(plan)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from distlab import processes
+from distlab import notebooks, processes
 from distlab.notebook_run import Job, Outcome
 
 
@@ -27,7 +27,7 @@ class Plan:
     notebooks: list[Path]
     build: Path
     parameters: dict[str, object] = field(default_factory=dict)
-    seconds_per_cell: int = 180
+    seconds_per_cell: int = notebooks.SECONDS_PER_CELL
     seconds_per_notebook: int = 600
     at_once: int = 1
 
@@ -81,15 +81,15 @@ def execute(plan: Plan) -> dict[str, Outcome]:
             progress.finished(notebook.stem, outcomes[notebook.stem])
 
     threads = [threading.Thread(target=work, daemon=True) for _ in range(min(plan.at_once, len(plan.notebooks)))]
-    try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        with waiting.mutex:
-            waiting.queue.clear()
-        processes.end(mark)
+    with processes.guarded(mark):
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        finally:
+            with waiting.mutex:
+                waiting.queue.clear()
     return {notebook.stem: outcomes[notebook.stem] for notebook in plan.notebooks}
 
 

@@ -279,7 +279,12 @@ import tensorflow as tf
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
 with strategy.scope():
     variable = tf.Variable(1.0)
-total = strategy.run(lambda: tf.distribute.get_replica_context().all_reduce("sum", variable + 1.0))
+
+@tf.function
+def total_of_ranks():
+    return strategy.run(lambda: tf.distribute.get_replica_context().all_reduce("sum", variable + 1.0))
+
+total = total_of_ranks()
 print(f"sum {float(strategy.experimental_local_results(total)[0]):.0f}")
 """
 

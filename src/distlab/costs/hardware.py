@@ -12,7 +12,7 @@ speed. For VGG-16 on a P100 it would be 2.7 times too slow: its 3 × 3 convoluti
 (Winograd's algorithm).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from distlab.costs.architectures import resnet, training_flops
 from distlab.simulate import Link, Network
@@ -72,9 +72,18 @@ def _gigabytes(gigabytes_per_second: float) -> float:
 _PCIE_3_X16 = Link(_PCIE, _gigabytes(15.75))
 _RESNET_50 = training_flops(resnet((3, 4, 6, 3)))
 _PASCAL_FLOPS, _PASCAL_MEMORY = 219 * _RESNET_50, 732e9
-_HOROVOD = (
-    "Horovod README and docs/benchmarks.md: 4 Pascal GPUs per server and the network's speed; the GPUs' model and how "
-    "they are connected inside a server are not published: PCIe 3.0 x16 and the P100's data sheet are assumed"
+_HOROVOD_ROCE = Hardware(
+    "horovod-roce25",
+    "4 Pascal GPUs per server, 25 Gbit/s RoCE (Horovod's benchmark)",
+    ranks_per_host=4,
+    inside=_PCIE_3_X16,
+    between=Link(_NETWORK, _gigabits(25)),
+    flops=_PASCAL_FLOPS,
+    memory_bandwidth=_PASCAL_MEMORY,
+    algorithm="ring",
+    source="Horovod README and docs/benchmarks.md: 4 Pascal GPUs per server and the network's speed; the GPUs' model "
+    "and how they are connected inside a server are not published: PCIe 3.0 x16 and the P100's data sheet are assumed",
+    second_hand=False,
 )
 
 HARDWARE: dict[str, Hardware] = {
@@ -91,41 +100,17 @@ HARDWARE: dict[str, Hardware] = {
             algorithm="ring",
             source="orders of magnitude only: measure this machine and `fit` α and β",
         ),
-        Hardware(
-            "horovod-roce25",
-            "4 Pascal GPUs per server, 25 Gbit/s RoCE (Horovod's benchmark)",
-            ranks_per_host=4,
-            inside=_PCIE_3_X16,
-            between=Link(_NETWORK, _gigabits(25)),
-            flops=_PASCAL_FLOPS,
-            memory_bandwidth=_PASCAL_MEMORY,
-            algorithm="ring",
-            source=_HOROVOD,
-            second_hand=False,
+        _HOROVOD_ROCE,
+        replace(
+            _HOROVOD_ROCE,
+            name="horovod-tcp25",
+            title="the same servers with TCP instead of RDMA, 25 Gbit/s",
         ),
-        Hardware(
-            "horovod-tcp25",
-            "the same servers with TCP instead of RDMA, 25 Gbit/s",
-            ranks_per_host=4,
-            inside=_PCIE_3_X16,
-            between=Link(_NETWORK, _gigabits(25)),
-            flops=_PASCAL_FLOPS,
-            memory_bandwidth=_PASCAL_MEMORY,
-            algorithm="ring",
-            source=_HOROVOD,
-            second_hand=False,
-        ),
-        Hardware(
-            "horovod-tcp40",
-            "4 Pascal GPUs per server, plain 40 Gbit/s network with TCP (Horovod's second benchmark of 2017)",
-            ranks_per_host=4,
-            inside=_PCIE_3_X16,
+        replace(
+            _HOROVOD_ROCE,
+            name="horovod-tcp40",
+            title="4 Pascal GPUs per server, plain 40 Gbit/s network with TCP (Horovod's second benchmark of 2017)",
             between=Link(_NETWORK, _gigabits(40)),
-            flops=_PASCAL_FLOPS,
-            memory_bandwidth=_PASCAL_MEMORY,
-            algorithm="ring",
-            source=_HOROVOD,
-            second_hand=False,
         ),
         Hardware(
             "bigbasin-ethernet50",
