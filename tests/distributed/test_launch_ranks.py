@@ -108,6 +108,17 @@ def test_a_rank_that_fails_under_torchrun_ends_the_others(launched: Launched, st
     assert launched.left() == []
 
 
+def test_another_environments_python_and_its_torchrun_are_used(launched: Launched, starters: None) -> None:
+    other = launched.folder / "other environment"
+    other.mkdir()
+    python = other / "python"
+    python.write_text(f'#!/bin/sh\nOTHER=yes exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    (launched.folder / "bin" / "torchrun").rename(other / "torchrun")
+    run = launch.torchrun(launched.program, "all=show:OTHER", python=python, **LIMITS)
+    assert run.output["rank 0"] == run.output["rank 1"] == "OTHER is yes"
+
+
 def test_a_missing_starter_is_named(launched: Launched, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(launched.folder))
     with pytest.raises(launch.LaunchError, match="no torchrun in this environment"):

@@ -31,7 +31,8 @@ class How(TypedDict, total=False):
     seconds: for the whole job (600).  start_seconds: until every rank has connected (120).  echo: print the shell
     commands that do the same by hand, and every line as it comes (True).  result: add `--result FILE` to the arguments
     and read that JSON file afterwards (False).  environment: variables of all processes, which win over those that the
-    launcher sets.
+    launcher sets.  python: the interpreter of another environment that runs the program, with its torchrun beside it
+    (this one's).
     """
 
     seconds: float
@@ -39,6 +40,7 @@ class How(TypedDict, total=False):
     echo: bool
     result: bool
     environment: Mapping[str, str]
+    python: str | Path
 
 
 def tensorflow(
@@ -57,7 +59,7 @@ def tensorflow(
     counts = {"chief": 1, "worker": workers, "ps": parameter_servers} if parameter_servers else {"worker": workers}
 
     def job(arguments: list[str], as_typed: list[str]) -> Job:
-        return _cluster(counts, arguments, as_typed, how.get("environment", {}))
+        return _cluster(counts, [_python(how), *arguments], ["python", *as_typed], how.get("environment", {}))
 
     for attempt in range(1, _ATTEMPTS + 1):
         try:
@@ -124,13 +126,14 @@ def _run_ranks(
     """Run a job whose ranks are started by one command, each through `rank_process`."""
     _check_count("ranks", ranks, 1)
     name = starter[0]
-    if not shutil.which(name):
+    path = shutil.which(name, path=Path(_python(how)).parent) or shutil.which(name)
+    if not path:
         raise LaunchError(f"There is no {name} in this environment; `make doctor` says what is missing and the mend.")
     variables = _threads(ranks) | dict(how.get("environment", {}))
     reporting = [sys.executable, "-I", "-S", rank_process.__file__, SOCKET]
 
     def job(arguments: list[str], as_typed: list[str]) -> Job:
-        command = [*starter, *reporting, sys.executable, *python_options, *arguments]
+        command = [path, *starter[1:], *reporting, _python(how), *python_options, *arguments]
         shown = by_hand.shell([*starter, "python", *python_options, *as_typed], variables)
         names = [f"rank {rank}" for rank in range(ranks)]
         return Job([Command(name, command, variables)], names, [name], shown, ranks_may_fail=ranks_may_fail)
@@ -153,8 +156,8 @@ def _cluster(
         if any(gpus.values()):
             variables["CUDA_VISIBLE_DEVICES"] = gpus.get((kind, index), _NO_GPU)
         variables |= dict(environment)
-        commands.append(Command(_task_name(kind, index), [sys.executable, *arguments], variables))
-        shown.append(by_hand.shell(["python", *as_typed], variables))
+        commands.append(Command(_task_name(kind, index), arguments, variables))
+        shown.append(by_hand.shell(as_typed, variables))
     names = {task: _task_name(*task) for task in tasks}
     decisive = ["chief"] if "chief" in counts else list(names.values())
     by_name = {names[task]: address for task, address in addresses.items()}
@@ -184,6 +187,10 @@ def _run(
                 raise LaunchError(f"{program} ended well but wrote no file --result, as it should.", run)
             run.result = json.loads(file.read_text())
         return run
+
+
+def _python(how: How) -> str:
+    return str(how.get("python", sys.executable))
 
 
 def _print(line: str) -> None:
