@@ -126,7 +126,8 @@ def _run_ranks(
     """Run a job whose ranks are started by one command, each through `rank_process`."""
     _check_count("ranks", ranks, 1)
     name = starter[0]
-    path = shutil.which(name, path=Path(_python(how)).parent) or shutil.which(name)
+    beside = shutil.which(name, path=Path(how["python"]).parent) if "python" in how else None
+    path = beside or shutil.which(name)
     if not path:
         raise LaunchError(f"There is no {name} in this environment; `make doctor` says what is missing and the mend.")
     variables = _threads(ranks) | dict(how.get("environment", {}))
