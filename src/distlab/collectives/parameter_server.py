@@ -45,7 +45,7 @@ async def parameter_server(
     gradient: Gradient,
     steps: int,
     learning_rate: float = 0.1,
-    seconds_per_gradient: float = 1e-3,
+    seconds_per_gradient: float | Callable[[int, int], float] = 1e-3,
 ) -> Training | None:
     """Train with rank 0 as the server and every other rank as a worker.
 
@@ -53,7 +53,8 @@ async def parameter_server(
     `weights −= learning_rate·gradient` as the gradients arrive, and answers the sender at once with the new weights.
 
     weights: floating point, any shape; on the server the initial weights (left as they are), not looked at on workers.
-    seconds_per_gradient: the computing time; give the world other compute speeds for stragglers.
+    seconds_per_gradient: the computing time, or a function of worker and step that gives it; for a worker that is
+    always slow, give the world another compute speed.
     Returns the `Training` on the server and None on the workers.
     Source: Li et al., OSDI 2014 (asynchronous, one server); p − 1 equally fast workers have a staleness of p − 2.
     """
@@ -61,7 +62,8 @@ async def parameter_server(
         return await _serve(rank, weights.copy(), steps, learning_rate)
     for step in range(steps):
         weights = await rank.receive(SERVER)
-        await rank.compute(seconds_per_gradient)
+        seconds = seconds_per_gradient
+        await rank.compute(seconds(rank.index, step) if callable(seconds) else seconds)
         await rank.send(SERVER, gradient(weights, rank.index, step))
     return None
 

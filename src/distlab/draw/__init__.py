@@ -6,13 +6,14 @@ from distlab.draw.plots import bars, grid, utilisation
 from distlab.draw.step_strips import describe_steps, step_strip
 from distlab.draw.stepper import Stepper, show_stepper
 from distlab.draw.strips import Interval, busy, exchange, seen
-from distlab.draw.style import DASHES, MARKERS, RANK_COLOURS, apply_style, save, show
+from distlab.draw.style import DASHES, HATCHES, MARKERS, RANK_COLOURS, apply_style, save, show
 from distlab.draw.timelines import timeline
 from distlab.draw.traced_runs import Trace, trace
 from distlab.draw.widgets import show_widget
 
 __all__ = [
     "DASHES",
+    "HATCHES",
     "MARKERS",
     "RANK_COLOURS",
     "Interval",

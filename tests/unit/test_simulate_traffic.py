@@ -1,0 +1,91 @@
+"""The virtual cluster: any traffic keeps to its rules, and much of it fits into memory."""
+
+import json
+import subprocess
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from distlab.simulate import (
+    Network,
+    Rank,
+    World,
+)
+
+
+@st.composite
+def traffic(draw: st.DrawFn) -> tuple[int, Network, list[list[tuple[int, int, int]]]]:
+    """A network, and for each rank the messages it sends: (to, elements, seconds that it computes before)."""
+    size = draw(st.integers(2, 5))
+    times = st.sampled_from([0.0, 0.25, 1.0, 3.0])
+    network = Network(draw(times), draw(times), draw(times))
+    if draw(st.booleans()):
+        network = network.with_slow_link(0, size - 1, factor=2.5)
+    plan = []
+    for rank in range(size):
+        others = st.integers(0, size - 1).filter(lambda to, rank=rank: to != rank)
+        plan.append(draw(st.lists(st.tuples(others, st.integers(0, 3), st.integers(0, 2)), max_size=6)))
+    return size, network, plan
+
+
+@settings(max_examples=80, deadline=None)
+@given(traffic())
+def test_any_traffic_respects_ports_order_and_costs(drawn: tuple[int, Network, list]) -> None:
+    size, network, plan = drawn
+    to_come = [sum(to == rank for messages in plan for to, *_ in messages) for rank in range(size)]
+
+    async def program(rank: Rank) -> list[tuple[int, int]]:
+        for number, (to, elements, seconds) in enumerate(plan[rank.index]):
+            await rank.compute(seconds)
+            await rank.send(to, np.full(elements + 1, number))
+        received = [await rank.receive_any() for _ in range(to_come[rank.index])]
+        return [(source, int(array[0])) for source, array in received]
+
+    run = World(size, network).run(program)
+    again = World(size, network).run(program)
+    assert run.events.columns.tobytes() == again.events.columns.tobytes()
+    assert run.results == again.results
+    assert run.messages == sum(map(len, plan))
+
+    for rank in range(size):
+        for source in range(size):
+            numbers = [number for came_from, number in run.results[rank] if came_from == source]
+            assert numbers == sorted(numbers), "messages between two ranks keep their order"
+        for kind in ("send", "receive"):
+            on_port = run.events.select(kind, rank=rank)
+            for event, following in pairwise(on_port):
+                assert following.start >= event.end, "a port handles one message at a time"
+    sends = {event.operation: event for event in run.events.select("send")}
+    for receive in run.events.select("receive"):
+        send = sends[receive.operation]
+        seconds = network.link(send.rank, receive.rank).seconds(send.bytes)
+        assert send.end - send.start == pytest.approx(seconds)
+        assert receive.end - receive.start == pytest.approx(seconds)
+        assert receive.start >= send.start
+
+
+MEASURE = """
+import json, resource, sys
+import numpy as np
+from distlab.collectives import ring_all_reduce
+from distlab.simulate import World
+size = int(sys.argv[1])
+inputs = [np.full(size, rank, float) for rank in range(size)]
+run = World(size).run(ring_all_reduce, inputs)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+assert all((result == size * (size - 1) / 2).all() for result in run.results)
+print(json.dumps({"peak": peak, "messages": run.messages, "events": len(run.events)}))
+"""
+
+
+@pytest.mark.slow
+def test_1024_ranks_with_events_kept_fit_into_2_gigabytes() -> None:
+    done = subprocess.run([sys.executable, "-c", MEASURE, "1024"], capture_output=True, text=True, check=True)
+    measured = json.loads(done.stdout)
+    assert measured["messages"] == 2 * 1023 * 1024
+    assert measured["events"] == 5 * 1023 * 1024
+    assert measured["peak"] < 2e9

@@ -1,0 +1,75 @@
+"""The parameter server on the virtual cluster: updates, weights and staleness."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from distlab.collectives import (
+    parameter_server,
+)
+from distlab.simulate import (
+    Network,
+    Run,
+    World,
+)
+
+
+class TestParameterServer:
+    @staticmethod
+    def towards_zero(weights: np.ndarray, worker: int, step: int) -> np.ndarray:
+        return weights
+
+    def train(self, size: int, steps: int = 6, **options: object) -> Run:
+        program = partial(parameter_server, gradient=self.towards_zero, steps=steps, learning_rate=0.1)
+        return World(size, Network(), **options).run(program, [np.ones(3)] * size)
+
+    def test_one_worker_is_never_stale_and_equals_serial_descent(self) -> None:
+        training = self.train(2).results[0]
+        assert training.staleness == [0] * 6
+        np.testing.assert_allclose(training.weights, 0.9**6)
+
+    @pytest.mark.parametrize("size", [3, 5, 9])
+    def test_equal_workers_are_as_stale_as_there_are_others(self, size: int) -> None:
+        training = self.train(size).results[0]
+        workers = size - 1
+        assert training.staleness == [*range(workers), *[workers - 1] * (5 * workers)]
+        assert [update.worker for update in training.updates] == [*range(1, size)] * 6
+
+    def test_a_straggler_is_staler_than_the_others(self) -> None:
+        training = self.train(4, compute_speeds={3: 0.25}).results[0]
+        by_worker = {w: [u.staleness for u in training.updates if u.worker == w] for w in (1, 2, 3)}
+        assert by_worker[3][0] == 6
+        assert max(by_worker[1]) <= 2
+        assert sorted(map(len, by_worker.values())) == [6, 6, 6]
+        times = [update.time for update in training.updates]
+        assert times == sorted(times)
+
+    def test_staleness_is_what_the_weights_lacked(self) -> None:
+        seen = {}
+
+        def gradient(weights: np.ndarray, worker: int, step: int) -> np.ndarray:
+            seen[worker, step] = -10 * weights[0]
+            return np.full(1, -10.0)
+
+        # With a rate of 0.1 every update adds 1, so the weights count the updates.
+        program = partial(parameter_server, gradient=gradient, steps=4)
+        training = World(4, compute_speeds={2: 0.4}).run(program, [np.zeros(1)] * 4).results[0]
+        steps_done = dict.fromkeys((1, 2, 3), 0)
+        for applied, update in enumerate(training.updates):
+            weights_had = -seen[update.worker, steps_done[update.worker]] / 10
+            assert applied - weights_had == pytest.approx(update.staleness)
+            steps_done[update.worker] += 1
+
+    def test_the_computing_time_may_be_another_for_each_gradient(self) -> None:
+        def seconds(worker: int, step: int) -> float:
+            return 3.0 if (worker, step) == (2, 1) else 1.0
+
+        program = partial(parameter_server, gradient=self.towards_zero, steps=3, seconds_per_gradient=seconds)
+        training = World(3).run(program, [np.ones(3)] * 3).results[0]
+        of_2 = [update.time for update in training.updates if update.worker == 2]
+        assert np.diff(of_2) == pytest.approx([3.0, 1.0], abs=1e-3)
+
+    def test_without_workers_or_steps_nothing_happens(self) -> None:
+        assert self.train(1).results[0].updates == []
+        assert self.train(3, steps=0).results[0].updates == []
