@@ -2,6 +2,7 @@
 
 import os
 import zlib
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -87,11 +88,12 @@ def describe(name: str) -> str:
 def _digits() -> Dataset:
     """8 × 8 digits enlarged to 28 × 28; every fifth image of each class, in the order of the set, is a test image."""
     from scipy.ndimage import zoom
-    from sklearn.datasets import load_digits
 
-    digits = load_digits()
-    images = zoom(digits.images / 16, (1, IMAGE_SIZE / 8, IMAGE_SIZE / 8), order=1).astype(np.float32)
-    labels = digits.target.astype(np.int64)
+    # The file that `sklearn.datasets.load_digits` reads; importing scikit-learn takes every process seconds.
+    package = Path(find_spec("sklearn").submodule_search_locations[0])
+    table = np.loadtxt(package / "datasets" / "data" / "digits.csv.gz", delimiter=",")
+    images = zoom(table[:, :-1].reshape(-1, 8, 8) / 16, (1, IMAGE_SIZE / 8, IMAGE_SIZE / 8), order=1).astype(np.float32)
+    labels = table[:, -1].astype(np.int64)
     is_test = np.zeros(len(labels), dtype=bool)
     for digit in range(CLASSES):
         is_test[np.flatnonzero(labels == digit)[::5]] = True

@@ -1,0 +1,64 @@
+"""TF_CONFIG, the text that tells a TensorFlow process which cluster it belongs to and which of its tasks it is.
+
+TensorFlow reads it when a strategy is made and says little about mistakes: many show only as a wait without end. Here
+every mistake is one sentence that names the field and the mend. TensorFlow is not needed.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+from distlab.cluster_spec.mistakes import ClusterSpecError, fail, shown
+from distlab.cluster_spec.rules import check_same_cluster, checked
+from distlab.cluster_spec.spec import ClusterSpec
+from distlab.cluster_spec.text import parsed
+
+__all__ = ["ClusterSpec", "ClusterSpecError", "check", "check_all", "tf_config"]
+
+
+def tf_config(cluster: Mapping[str, Sequence[str]], task_type: str, index: int) -> str:
+    """The text of TF_CONFIG for one task; ClusterSpecError if it would not be right."""
+    if isinstance(cluster, Mapping):
+        cluster = {job: _as_list(addresses) for job, addresses in cluster.items()}
+    if isinstance(index, Integral) and not isinstance(index, bool):
+        index = int(index)
+    config = {"cluster": cluster, "task": {"type": task_type, "index": index}}
+    checked(config)
+    return json.dumps(config)
+
+
+def check(text: str | None) -> ClusterSpec:
+    """What the text, or `os.environ.get("TF_CONFIG")`, says; ClusterSpecError names the first mistake in it."""
+    return checked(parsed(text))
+
+
+def check_all(texts: Iterable[str | None]) -> list[ClusterSpec]:
+    """What the TF_CONFIGs of all processes of a job say; they must name one cluster, and each of its tasks once."""
+    specs = []
+    for number, text in enumerate(texts, start=1):
+        try:
+            specs.append(check(text))
+        except ClusterSpecError as error:
+            raise ClusterSpecError(f"TF_CONFIG number {number}: {error}") from None
+    if not specs:
+        fail("there is no TF_CONFIG to check: pass one for each process of the job")
+    first = specs[0]
+    tasks = set()
+    for spec in specs:
+        check_same_cluster(first, spec)
+        if (spec.task_type, spec.index) in tasks:
+            fail(f"task is {spec.name} in two of the TF_CONFIGs: give every process an index of its own")
+        tasks.add((spec.task_type, spec.index))
+    for job, addresses in first.cluster.items():
+        for index, address in enumerate(addresses):
+            if (job, index) not in tasks:
+                fail(
+                    f"cluster.{job}[{index}] is {shown(address)}, but task is {job} {index} in no TF_CONFIG: "
+                    "start a process with this task, or take the address out of every cluster"
+                )
+    return specs
+
+
+def _as_list(addresses: Any) -> Any:
+    return list(addresses) if isinstance(addresses, Sequence) and not isinstance(addresses, str | bytes) else addresses

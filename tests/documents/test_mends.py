@@ -1,0 +1,86 @@
+"""Symptoms of the troubleshooting page that no other test brings about."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+needs_mpi = pytest.mark.skipif(not shutil.which("mpirun"), reason="no mpirun on this machine")
+
+
+def make_setup(root: Path, folder: Path, python: Path) -> subprocess.CompletedProcess:
+    """`make setup` with that interpreter in a copy of what it reads, in a folder without an environment."""
+    for name in ("Makefile", "requirements.lock", "pyproject.toml"):
+        shutil.copy(root / name, folder)
+    command = ["make", "-C", str(folder), "setup", f"PYTHON={python}"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def program(file: Path, text: str) -> Path:
+    file.write_text(text)
+    file.chmod(0o755)
+    return file
+
+
+def test_make_says_which_python_it_needs(root: Path, tmp_path: Path) -> None:
+    too_old = program(tmp_path / "python", "#!/bin/sh\nexit 1\n")
+    done = make_setup(root, tmp_path, too_old)
+    assert done.returncode != 0
+    assert "The course needs Python 3.11, 3.12 or 3.13 and found none" in done.stdout
+
+
+def test_make_says_that_python_cannot_make_environments(root: Path, tmp_path: Path) -> None:
+    without_venv = program(tmp_path / "python", '#!/bin/sh\n[ "$2" != venv ]\n')
+    done = make_setup(root, tmp_path, without_venv)
+    assert done.returncode != 0
+    assert "cannot make a virtual environment; on Debian and Ubuntu install python3-venv" in done.stdout
+    assert not (tmp_path / ".venv").exists()
+
+
+def test_what_a_child_writes_by_itself_does_not_reach_the_cell() -> None:
+    source = f"import subprocess\nsubprocess.run([{sys.executable!r}, '-c', 'print(1)'])\nprint(2)"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
+    NotebookClient(notebook, kernel_name="python3", timeout=60).execute()
+    assert [output.text for output in notebook.cells[0].outputs] == ["2\n"]
+
+
+def without(*names: str) -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in names}
+
+
+@needs_mpi
+def test_mpi_refuses_more_ranks_than_slots_unless_told() -> None:
+    environment = without("OMPI_MCA_rmaps_base_oversubscribe")
+    command = ["mpirun", "-np", "500", "true"]
+    refused = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert refused.returncode != 0
+    assert "There are not enough slots available" in refused.stderr
+    two = subprocess.run(["mpirun", "--oversubscribe", "-np", "5", "true"], env=environment, timeout=60)
+    assert two.returncode == 0
+
+
+@needs_mpi
+@pytest.mark.skipif("OPAL_PREFIX" not in os.environ, reason="a system's own Open MPI knows its prefix")
+def test_open_mpi_without_its_prefix_does_not_start() -> None:
+    command = [sys.executable, "-c", "import mpi4py.MPI"]
+    failed = subprocess.run(command, env=os.environ | {"OPAL_PREFIX": ""}, capture_output=True, text=True, timeout=60)
+    assert failed.returncode != 0
+    assert "A system-required executable either could not be found" in failed.stderr
+    assert subprocess.run(command, timeout=60).returncode == 0
+
+
+@needs_mpi
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root is refused")
+def test_mpirun_refuses_root_unless_told() -> None:
+    environment = without("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
+    command = ["mpirun", "-np", "1", "true"]
+    refused = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert refused.returncode != 0
+    assert "mpirun has detected an attempt to run as root" in refused.stderr
+    told = subprocess.run([command[0], "--allow-run-as-root", *command[1:]], env=environment, timeout=60)
+    assert told.returncode == 0
