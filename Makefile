@@ -15,10 +15,10 @@ NOTEBOOK_OPTIONS = $(if $(DATASET),--dataset $(DATASET)) $(if $(EPOCHS),--epochs
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup horovod doctor lab execute test test-fast notebooks figures html map bench lock clean
+.PHONY: help setup horovod doctor lab execute test test-fast notebooks figures html map bench support-table lock clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  %-10s  %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  %-13s  %s\n", $$1, $$2}'
 
 setup: $(VENV)/ready  ## make .venv with everything the course needs; does only what is missing
 	@$(BIN)/distlab setup
@@ -73,6 +73,9 @@ html: setup  ## write HTML pages of the committed notebooks to build/html
 
 bench: setup  ## measure the virtual cluster and real all-reduces; writes build/bench.json
 	@$(BIN)/distlab bench
+
+support-table: setup  ## measure which strategy works with which training API; takes a quarter of an hour
+	@$(BIN)/python labs/08_other_strategies/measure_support.py
 
 map: $(VENV)/ready  ## write the README's course map from build/report.json
 	@$(BIN)/distlab map

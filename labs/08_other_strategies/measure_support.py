@@ -1,0 +1,198 @@
+"""Measure the table "strategy × training API": run every cell in processes of its own and judge what it computed.
+
+    python measure_support.py                        all cells; writes support_table.json and support_table.md here
+    python measure_support.py --only mirrored tpu    these rows anew, and the default strategy, which they are held to
+
+`make support-table` does the first. Each cell is a run of `support_cell.py` or `horovod_cell.py`, which say how to
+start them by hand, with mpirun and under Slurm; cells of several processes are started by `distlab.launch`. "works"
+means that the run computed what the default strategy computes under the same Keras: the same weights where updates are
+synchronous; every update made and a smaller loss where they are not.
+"""
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from distlab import checks, devices, horovod_wheel, launch, processes, support_table
+from distlab.support_verdict import Outcome, first_line_of_error, judge
+
+FOLDER = Path(__file__).parent
+TABLE = FOLDER / "support_table.json"
+SECONDS_PER_CELL = 240
+
+
+class Row(NamedTuple):
+    """A row of the table: how its cells are started, the replicas that must train, and the updates that they make."""
+
+    name: str
+    set_up: str
+    starter: str = "python"
+    replicas: int = 1
+    updates: int = 20
+    is_synchronous: bool = True
+
+
+DEFAULT = "default"
+ROWS = {
+    DEFAULT: Row("default strategy", "1 process"),
+    "one-device": Row("OneDeviceStrategy", "1 process"),
+    "mirrored": Row("MirroredStrategy", "1 process, 2 devices", replicas=2),
+    "central-storage": Row("CentralStorageStrategy", "1 process, 2 devices", replicas=2),
+    "multi-worker-1": Row("MultiWorkerMirroredStrategy", "1 process"),
+    "multi-worker-2": Row("MultiWorkerMirroredStrategy", "2 workers", "TF_CONFIG", replicas=2),
+    "parameter-server": Row(
+        "ParameterServerStrategy", "chief, 2 workers, 1 ps", "chief", 2, updates=200, is_synchronous=False
+    ),
+    "tpu": Row("TPUStrategy", "1 process"),
+    "horovod": Row("Horovod", "2 ranks", "horovodrun", replicas=2),
+}
+APIS = {"fit": "Model.fit", "custom": "custom loop"}
+KERASES = {"legacy": "legacy Keras", "keras-3": "Keras 3"}
+SWITCH = {"legacy": {"TF_USE_LEGACY_KERAS": "1"}, "keras-3": {"TF_USE_LEGACY_KERAS": "0"}}
+CHANGED = "With an optimizer that averages by itself, its variables handed over as TensorFlow's (`horovod_cell.py`):"
+
+
+class Note(NamedTuple):
+    """What is said below the table, in markdown, of a row's cell that came out in this state with such a detail."""
+
+    strategy: str
+    state: str
+    detail: str
+    text: str
+
+
+NOTES = [
+    Note("parameter-server", "works", "", "Asynchronous: judged by the updates counted and the fall of the loss."),
+    Note(
+        "parameter-server",
+        "wrong result",
+        "counted fewer",
+        "Every update reaches the weights, but Keras 3 reads `optimizer.iterations` and writes it back, without a "
+        "lock against the other workers. What uses it (a learning-rate schedule, Adam's bias correction) goes wrong.",
+    ),
+    Note("parameter-server", "fails", "this dataset", "`fit` of Keras 3 knows no coordinator."),
+    Note("tpu", "no such device", "", "What a TPU would do is not known here."),
+]
+
+
+def run(strategy: str, api: str, keras: str, changed: bool = False, seconds: float = SECONDS_PER_CELL) -> Outcome:
+    """Run one cell to its end, or to its deadline."""
+    row = ROWS[strategy]
+    arguments = ["--api", api, "--steps", str(row.updates), *(["--changed"] if changed else [])]
+    if row.starter == "horovodrun":
+        program = FOLDER / "horovod_cell.py"
+    else:
+        program = FOLDER / "support_cell.py"
+        arguments += ["--strategy", "multi-worker" if strategy.startswith("multi-worker") else strategy]
+    how = {"seconds": seconds, "start_seconds": seconds, "echo": False, "result": True, "environment": SWITCH[keras]}
+    try:
+        if row.starter == "python":
+            return _run_alone([sys.executable, str(program), *arguments], keras, seconds)
+        if row.starter == "horovodrun":
+            done = launch.horovodrun(program, *arguments, ranks=row.replicas, **how)
+        else:
+            servers = 1 if row.starter == "chief" else 0
+            done = launch.tensorflow(program, *arguments, workers=row.replicas, parameter_servers=servers, **how)
+        return Outcome(done.result, list(done.output.values()))
+    except launch.WorkerFailed as failed:
+        return Outcome(None, list(failed.run.output.values()))
+    except (launch.DeadlinePassed, launch.WorkerMissing) as late:
+        return Outcome(None, list(late.run.output.values()), has_ended=False)
+
+
+def _run_alone(command: list[str], keras: str, seconds: float) -> Outcome:
+    """Run a program of one process, without TF_CONFIG."""
+    variables = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"} | SWITCH[keras]
+    with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
+        file = Path(folder) / "result.json"
+        finished = processes.run([*command, "--result", str(file)], seconds, env=variables)
+        result = json.loads(file.read_text()) if finished.status == 0 else None
+    return Outcome(result, [finished.output], finished.status is not None)
+
+
+def cell(strategy: str, api: str, keras: str, weights: list | None) -> tuple[dict[str, Any], Outcome | None]:
+    """One cell as the table's file holds it, and the run; `weights`: those of the default strategy."""
+    if strategy == "horovod" and (problem := horovod_wheel.problem()):
+        return {"state": "skipped", "detail": problem, "notes": []}, None
+    row = ROWS[strategy]
+    expected = weights if row.is_synchronous else None
+    outcome = run(strategy, api, keras)
+    verdict = judge(outcome, row.replicas, row.updates, expected)
+    notes = [note.text for note in NOTES if note[:2] == (strategy, verdict.state) and note.detail in verdict.detail]
+    if strategy == "horovod" and verdict.state == "fails":
+        changed = judge(run(strategy, api, keras, changed=True), row.replicas, row.updates, expected)
+        notes.append(f"{CHANGED} {changed.state}. {changed.detail}".strip())
+    return {**verdict._asdict(), "notes": notes}, outcome
+
+
+def measure(strategies: list[str]) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
+    """The cells of these strategies, by strategy, API and Keras."""
+    cells: dict = {}
+    serial: dict[tuple[str, str], list] = {}
+    for strategy in [DEFAULT, *(name for name in strategies if name != DEFAULT)]:
+        for api in APIS:
+            for keras in KERASES:
+                # The default strategy's own loop is held to its `fit`.
+                reference = serial.get(("fit" if strategy == DEFAULT else api, keras))
+                measured, outcome = cell(strategy, api, keras, reference)
+                print(
+                    f"{strategy}, {APIS[api]}, {KERASES[keras]}: {measured['state']} {measured['detail']}", flush=True
+                )
+                if strategy == DEFAULT:
+                    if measured["state"] != "works":
+                        sys.exit("The default strategy must work: the others are held to it.")
+                    serial[api, keras] = outcome.result["weights"]
+                cells.setdefault(strategy, {}).setdefault(api, {})[keras] = measured
+    return cells
+
+
+def estimator() -> dict[str, Any]:
+    """Whether there are Estimators, as a cell."""
+    command = [sys.executable, "-c", "import tensorflow as tf; tf.estimator.Estimator"]
+    finished = processes.run(command, SECONDS_PER_CELL)
+    if finished.status == 0:
+        return {"state": "works", "detail": "", "notes": ["The class exists; it was not run."]}
+    return {"state": "fails", "detail": first_line_of_error([finished.output]), "notes": []}
+
+
+def surroundings() -> dict[str, Any]:
+    """What the table was measured with: day, versions, kind of machine, what was asked of a run."""
+    versions = {"python": platform.python_version()}
+    for package in ("tensorflow", "keras", "tf-keras", "horovod"):
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = None
+    gpus = len(devices.gpu_names())
+    machine = {"system": f"{platform.system()} {platform.machine()}", "cores": devices.cores(), "gpus": gpus}
+    day = datetime.now(UTC).date().isoformat()
+    return {"measured": day, "versions": versions, "machine": machine, "tolerance": checks.TOLERANCE}
+
+
+def main() -> None:
+    """Measure as asked and write the table in both forms."""
+    parser = argparse.ArgumentParser(description="Measure which strategy works with which training API.")
+    parser.add_argument("--only", nargs="+", choices=ROWS, help="strategies to measure anew; all by default")
+    options = parser.parse_args()
+    processes.end_on_signals()
+    table: dict[str, Any] = surroundings()
+    table["strategies"] = {name: {"name": row.name, "set_up": row.set_up} for name, row in ROWS.items()}
+    table |= {"apis": APIS, "kerases": KERASES}
+    before = support_table.read(TABLE) if options.only else table | {"cells": {}}
+    if before["versions"] != table["versions"]:
+        sys.exit("The table is of other versions: measure it all, without --only.")
+    table["cells"] = before["cells"] | measure(options.only or list(ROWS))
+    table["estimator"] = estimator()
+    support_table.write(table, TABLE)
+    print(f"{TABLE.name} and {TABLE.with_suffix('.md').name} are written.")
+
+
+if __name__ == "__main__":
+    main()

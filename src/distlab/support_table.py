@@ -1,0 +1,188 @@
+"""The table "strategy × training API": read from the file of `make support-table`, shown as markdown.
+
+`labs/08_other_strategies/measure_support.py` writes the file; every cell is a program that ran.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+STATES = ("works", "fails", "wrong result", "does not end", "no such device", "skipped")
+COMMAND = "make support-table"
+
+Table = dict[str, Any]
+
+
+class Published(NamedTuple):
+    """A table that TensorFlow's guide once showed: what it says of each API, by strategy; and where it stands."""
+
+    heading: str
+    source: str
+    says: dict[str, dict[str, str]]
+
+
+GUIDE = "“Types of strategies” in the guide “Distributed training with TensorFlow” (the TensorFlow authors)"
+PUBLISHED = (
+    Published(
+        "guide for TensorFlow 2.2",
+        f"{GUIDE}, as it was for TensorFlow 2.2 (tensorflow/docs, commit 0080b9f6)",
+        {
+            "mirrored": {"fit": "Supported", "custom": "Supported", "estimator": "Limited Support"},
+            "tpu": {"fit": "Supported", "custom": "Supported", "estimator": "Not supported"},
+            "multi-worker-2": {
+                "fit": "Experimental support",
+                "custom": "Experimental support",
+                "estimator": "Limited Support",
+            },
+            "central-storage": {
+                "fit": "Experimental support",
+                "custom": "Experimental support",
+                "estimator": "Limited Support",
+            },
+            "parameter-server": {
+                "fit": "Supported planned post 2.3",
+                "custom": "Supported planned post 2.3",
+                "estimator": "Limited Support",
+            },
+        },
+    ),
+    Published(
+        "guide of 2022",
+        f"{GUIDE}, copyright 2022 (markmcd/docs, a copy of tensorflow/docs, commit 3a7cee1b)",
+        {
+            "mirrored": {"fit": "Supported", "custom": "Supported", "estimator": "Limited Support"},
+            "tpu": {"fit": "Supported", "custom": "Supported", "estimator": "Not supported"},
+            "multi-worker-2": {"fit": "Supported", "custom": "Supported", "estimator": "Limited Support"},
+            "central-storage": {
+                "fit": "Experimental support",
+                "custom": "Experimental support",
+                "estimator": "Limited Support",
+            },
+            "parameter-server": {
+                "fit": "Experimental support",
+                "custom": "Experimental support",
+                "estimator": "Limited Support",
+            },
+        },
+    ),
+)
+
+
+def read(file: Path | str) -> Table:
+    """The table of a file that `make support-table` wrote; ValueError, naming what is missing, if it is not whole."""
+    table = json.loads(Path(file).read_text())
+    problems = [f"no {key}" for key in ("measured", "versions", "machine", "cells") if not table.get(key)]
+    for strategy in table.get("strategies", {}):
+        for api in table["apis"]:
+            for keras in table["kerases"]:
+                cell = table.get("cells", {}).get(strategy, {}).get(api, {}).get(keras, {})
+                if cell.get("state") not in STATES:
+                    problems.append(f"no state for {strategy}, {api}, {keras}")
+    if problems:
+        raise ValueError(f"{Path(file).name} is not whole ({problems[0]}); write it again by `{COMMAND}`.")
+    return table
+
+
+def write(table: Table, file: Path) -> None:
+    """Write the file, and beside it the same for readers, with the ending .md."""
+    file.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n")
+    title = "# Strategy × training API, measured\n\nWritten by `make support-table`.\n\n"
+    file.with_suffix(".md").write_text(title + markdown(read(file)) + "\n")
+
+
+def state(table: Table, strategy: str, api: str, keras: str) -> str:
+    """What was found for one cell, such as `state(table, "multi-worker-2", "fit", "keras-3")`: one of STATES."""
+    return table["cells"][strategy][api][keras]["state"]
+
+
+def markdown(table: Table) -> str:
+    """The table, its footnotes, and the line that says when and with what it was measured."""
+    footnotes = _Footnotes()
+    columns = [(api, keras) for keras in table["kerases"] for api in table["apis"]]
+    headings = [f"{escape(table['apis'][api])}, {escape(table['kerases'][keras])}" for api, keras in columns]
+    rows = [["Strategy", "as", *headings]]
+    for strategy, described in table["strategies"].items():
+        cells = [_cell(table, strategy, api, keras, footnotes) for api, keras in columns]
+        rows.append([f"**{escape(described['name'])}**", escape(described["set_up"]), *cells])
+    return "\n\n".join(filter(None, [_grid(rows), footnotes.markdown(), measured_with(table)]))
+
+
+def then_and_now(table: Table) -> str:
+    """What TensorFlow's guide said and what was measured, one line for each strategy and API of the guide."""
+    footnotes = _Footnotes()
+    headings = [escape(one.heading) for one in PUBLISHED] + [escape(keras) for keras in table["kerases"].values()]
+    rows = [["Strategy", "API", *headings]]
+    for strategy in PUBLISHED[0].says:
+        name = f"**{escape(table['strategies'][strategy]['name'])}**"
+        for api, described in table["apis"].items():
+            then = [escape(one.says[strategy][api]) for one in PUBLISHED]
+            now = [_cell(table, strategy, api, keras, footnotes) for keras in table["kerases"]]
+            rows.append([name, escape(described), *then, *now])
+        then = [escape(one.says[strategy]["estimator"]) for one in PUBLISHED]
+        now = _marked(table["estimator"], footnotes)
+        rows.append([name, "Estimator", *then, *([now] * len(table["kerases"]))])
+    sources = "\n".join(f"- {escape(one.heading)}: {escape(one.source)}" for one in PUBLISHED)
+    return "\n\n".join(filter(None, [_grid(rows), footnotes.markdown(), f"{measured_with(table)}\n\n{sources}"]))
+
+
+def measured_with(table: Table) -> str:
+    """When the table was measured, with which versions, on what kind of machine, and what "works" means."""
+    names = {"python": "Python", "tensorflow": "TensorFlow", "keras": "Keras", "horovod": "Horovod"}
+    versions = [f"{names.get(name, name)} {one}" for name, one in table["versions"].items() if one]
+    machine = table["machine"]
+    gpus = f"{machine['gpus'] or 'no'} GPU{'s' * (machine['gpus'] > 1)}"
+    return (
+        f"Measured on {table['measured']} with {escape(', '.join(versions))}; {escape(machine['system'])}, "
+        f"{machine['cores']} cores, {gpus}. “Works” means: after some steps of SGD no weight differs by more than "
+        f"{table['tolerance']:g} from those of the default strategy under the same Keras."
+    )
+
+
+def escape(text: str) -> str:
+    """Text as markdown that shows it literally, also inside a table; line ends become spaces."""
+    return re.sub(r"([\\`*_\[\]<>|$~#&])", r"\\\1", " ".join(text.split()))
+
+
+def code(text: str) -> str:
+    """Text as a code span, whatever backticks it holds."""
+    text = " ".join(text.split())
+    fence = "`" * (1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
+    pad = " " * (text[:1] == "`" or text[-1:] == "`")
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
+class _Footnotes:
+    """Numbered notes below a table; the same text has one number."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def number(self, text: str) -> int:
+        if text not in self.texts:
+            self.texts.append(text)
+        return self.texts.index(text) + 1
+
+    def markdown(self) -> str:
+        return "\n".join(f"{number}. {text}" for number, text in enumerate(self.texts, start=1))
+
+
+def _cell(table: Table, strategy: str, api: str, keras: str, footnotes: _Footnotes) -> str:
+    return _marked(table["cells"][strategy][api][keras], footnotes)
+
+
+def _marked(cell: dict[str, Any], footnotes: _Footnotes) -> str:
+    """The state with the number of its footnote: the error or difference, and what the reader should know."""
+    detail, sentences = cell["detail"], list(cell["notes"])
+    if detail:
+        is_error = cell["state"] in ("fails", "no such device")
+        first = code(detail) if is_error else escape(detail[0].upper() + detail[1:].rstrip("."))
+        sentences.insert(0, first if is_error and detail.endswith((".", "…")) else f"{first}.")
+    text = " ".join(sentences)
+    shown = escape(cell["state"]) if cell["state"] == "works" else f"**{escape(cell['state'])}**"
+    return f"{shown} ({footnotes.number(text)})" if text else shown
+
+
+def _grid(rows: list[list[str]]) -> str:
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])

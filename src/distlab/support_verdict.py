@@ -1,0 +1,88 @@
+"""Judging one cell of the support table: did the run compute what it had to?"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from distlab import checks
+
+LONGEST_ERROR = 130
+# What the end of one process makes the others say.
+CONSEQUENCES = ("UnavailableError", "AbortedError", "CancelledError", "HorovodInternalError")
+_TRACEBACK = "Traceback (most recent call last):\n"
+_ADDRESS = r"(?:\[[0-9a-f:]+\]|\b[\w.-]+):\d{4,5}\b|\b\d{1,3}(?:\.\d{1,3}){3}\b"
+_PATH = r"(?<![\w/])(?:/[\w.+-]+){2,}/?"
+_NUMBER_OF_OBJECT = r"\b0x[0-9a-f]+|(?<=id=)\d+"
+
+
+class Outcome(NamedTuple):
+    """What became of a run: what it wrote (None without that), what each process printed, and whether it ended."""
+
+    result: dict[str, Any] | None
+    outputs: list[str]
+    has_ended: bool = True
+
+
+class Verdict(NamedTuple):
+    """A state of `support_table.STATES`, and what there is to say of it."""
+
+    state: str
+    detail: str
+
+
+def judge(outcome: Outcome, replicas: int, updates: int, weights: Sequence | None) -> Verdict:
+    """The verdict on a run that had to train so many replicas, make so many updates and reach these weights.
+
+    Without `weights` (the updates are asynchronous: no other run reaches the same) the loss must have fallen.
+    """
+    if not outcome.has_ended:
+        return Verdict("does not end", "")
+    if outcome.result is None:
+        error = first_line_of_error(outcome.outputs)
+        return Verdict("no such device" if "provide a TPU" in error else "fails", error)
+    result, faults = outcome.result, []
+    if result["replicas"] != replicas:
+        faults.append(f"replicas that trained: {result['replicas']}, not {replicas}")
+    if result["updates"] != updates:
+        fewer = "fewer" if result["updates"] < updates else "more"
+        faults.append(f"the optimizer counted {fewer} updates than were made")
+    if not result["loss_after"] < result["loss_before"]:
+        faults.append("the loss did not fall")
+    if weights is not None:
+        try:
+            difference = checks.largest_difference(result["weights"], weights)
+        except ValueError as error:
+            faults.append(str(error))
+        else:
+            if difference > checks.TOLERANCE:
+                faults.append(f"weights differ from the serial run's by up to {difference:.1g}")
+    return Verdict("wrong result" if faults else "works", "; ".join(faults))
+
+
+def first_line_of_error(outputs: list[str]) -> str:
+    """The first line of the exception that ended a run, shortened, without addresses, paths and numbers of objects."""
+    errors = list(filter(None, map(_last_exception, outputs)))
+    causes = [error for error in errors if not error.startswith(CONSEQUENCES)]
+    line = (causes or errors or ["ended without an exception"])[0]
+    for pattern in (_ADDRESS, _PATH, _NUMBER_OF_OBJECT):
+        line = re.sub(pattern, "…", line)
+    if len(line) <= LONGEST_ERROR:
+        return line
+    return line[: LONGEST_ERROR - 2].rsplit(" ", 1)[0] + " …"
+
+
+def _last_exception(output: str) -> str | None:
+    """Class and first line of the exception whose traceback stands last in the output."""
+    _, mark, after = output.rpartition(_TRACEBACK)
+    lines = [line.rstrip() for line in after.splitlines()]
+    first = next((index for index, line in enumerate(lines) if line and not line.startswith(" ")), None)
+    if not mark or first is None:
+        return None
+    kind, _, message = lines[first].partition(":")
+    name = kind.rpartition(".")[2]  # tensorflow.python.framework.errors_impl.UnavailableError
+    # Errors in a traced function hold the traceback first and what happened last.
+    if message.strip() == "in user code:":
+        inner = [line.strip() for line in lines[first + 1 :] if re.match(r" {4}\w[\w.]*: ", line)]
+        return inner[-1] if inner else f"{name}:{message}"
+    more = len(lines) > first + 1 and lines[first].endswith(("{", "(", "[", ":"))
+    return f"{name}:{message}{' …' if more else ''}" if message else name
