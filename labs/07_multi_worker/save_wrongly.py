@@ -1,0 +1,117 @@
+"""Three wrong ways to save or to read with several workers, each failing safely. `train.py` has the right way.
+
+On a laptop; any number of workers from 2 on:
+
+    distlab launch --workers 2 save_wrongly.py -- --folder saved --result result.json
+
+By hand, under mpirun or Slurm, set TF_CONFIG in each process before `python save_wrongly.py --folder saved`; in the
+first of two it is
+
+    {"cluster": {"worker": ["localhost:PORT0", "localhost:PORT1"]}, "task": {"type": "worker", "index": 0}}
+
+| stage | what happens |
+|---|---|
+| everybody | all workers write a checkpoint to the same path, again and again, until one of them fails |
+| mixed | the chief alone reads a metric, while the others go on and add up something else |
+| alone | the chief alone writes a checkpoint, then calls `model.save`; the others wait |
+
+The chief writes the result before it calls `model.save`, gives up after `--patience` and ends with status 3.
+"""
+
+import argparse
+import json
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import distlab  # noqa: F401  selects tf-keras; it must come before TensorFlow
+from distlab import models
+
+# isort: split
+import tensorflow as tf
+
+GAVE_UP = 3
+
+
+def all_write(strategy: tf.distribute.Strategy, checkpoint: tf.train.Checkpoint, path: Path, tries: int) -> dict:
+    """What comes of writing to one path from all workers at the same time."""
+    for number in range(1, tries + 1):
+        failed = 0.0
+        try:
+            checkpoint.write(str(path))
+        except tf.errors.OpError as error:
+            failed = 1.0
+            print(f"try {number}: {type(error).__name__}: {error.message.split('}} ')[-1]}", flush=True)
+        # A sum over all workers, so that they stop together; it also lets them begin the next try together.
+        failures = strategy.reduce("SUM", strategy.run(lambda failed=failed: tf.constant(failed)), axis=None)
+        if failures:
+            return {"tries": number, "failures": int(failures)}
+    return {"tries": tries, "failures": 0}
+
+
+def mixed(strategy: tf.distribute.Strategy, mean: tf.keras.metrics.Mean, is_chief: bool) -> dict[str, Any]:
+    """What the chief reads when the others do not read with it: the true mean, and what it is told."""
+    strategy.run(lambda: mean.update_state(2.0))  # 2 on every worker, so the mean is 2
+    true = float(mean.result())  # every worker calls
+    if is_chief:
+        return {"true": true, "read alone": float(mean.result())}
+    for value in (100.0, 3.0):  # the others go on, with sums of their own
+        strategy.reduce("SUM", strategy.run(lambda value=value: tf.constant(value)), axis=None)
+    return {}
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Save wrongly, and fail safely.")
+    parser.add_argument("--folder", type=Path, required=True, help="a folder that all workers see")
+    parser.add_argument("--tries", type=int, default=200, help="the largest number of saves by everybody")
+    parser.add_argument("--patience", type=float, default=5, help="seconds that the chief waits for a save")
+    parser.add_argument("--result", type=Path, help="JSON file that the chief writes")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Run the stages; the exit status."""
+    options = parse()
+    tf.get_logger().setLevel("ERROR")  # no advice about collectives outside of a tf.function
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    is_chief = not strategy.cluster_resolver.task_id
+    tf.keras.utils.set_random_seed(7)
+    with strategy.scope():
+        model, mean = models.cnn(), tf.keras.metrics.Mean()
+        loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(tf.keras.optimizers.SGD(0.05), loss, metrics=["accuracy"])
+    images, labels = tf.zeros((96, 28, 28)), tf.zeros(96)  # what is trained does not matter here
+    samples = tf.data.Dataset.from_tensor_slices((images, labels)).batch(48)
+    model.fit(samples.repeat(), steps_per_epoch=2, verbose=0)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    checkpoint = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
+
+    result = {"everybody": all_write(strategy, checkpoint, options.folder / "everybody", options.tries)}
+    result["mixed"] = mixed(strategy, mean, is_chief)
+    variables = [*model.variables, *(variable for metric in model.metrics for variable in metric.variables)]
+    on_read = tf.VariableSynchronization.ON_READ
+    result["combined on read"] = [one.name for one in variables if one.synchronization == on_read]
+    if not is_chief:
+        time.sleep(options.patience + 30)  # it takes no part any more
+        return 0
+    checkpoint.write(str(options.folder / "alone"))
+    print("the chief alone has written a checkpoint", flush=True)
+    if options.result:
+        options.result.write_text(json.dumps(result) + "\n")
+
+    def give_up() -> None:
+        print(f"the chief alone has called model.save; no answer for {options.patience:g} s, it gives up", flush=True)
+        os._exit(GAVE_UP)
+
+    threading.Timer(options.patience, give_up).start()
+    model.save(options.folder / "alone.keras")
+    print("model.save has returned", flush=True)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

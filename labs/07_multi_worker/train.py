@@ -1,0 +1,200 @@
+"""Train the course's CNN on several workers, by `fit` and by a loop of its own, and save the right way.
+
+By hand, in one terminal per worker; all get the same list of free addresses, and each an index of its own:
+
+    python train.py --index 0 --workers localhost:PORT0 localhost:PORT1
+    python train.py --index 1 --workers localhost:PORT0 localhost:PORT1
+
+By the launcher, which chooses the ports and sets TF_CONFIG:
+
+    distlab launch --workers 2 train.py -- --folder saved --result result.json
+
+With mpirun or under Slurm, each process takes its rank as the index (MPI itself is not used):
+
+    mpirun -np 2 bash -c 'python train.py --index $OMPI_COMM_WORLD_RANK --workers HOST0:PORT0 HOST1:PORT1'
+    srun --ntasks=2 bash -c 'python train.py --index $SLURM_PROCID --workers HOST0:PORT0 HOST1:PORT1'
+
+With neither --index nor TF_CONFIG it is one process. `--folder` must be one that all workers see.
+"""
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from distlab import cluster_spec, data, models  # before TensorFlow: it selects tf-keras
+
+# isort: split
+import tensorflow as tf
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Train a CNN on several workers.")
+    parser.add_argument("--index", type=int, help="which of --workers this process is, from 0")
+    parser.add_argument("--workers", nargs="+", metavar="HOST:PORT", help="the addresses of all workers")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS), help="how to train, one after the other")
+    parser.add_argument("--dataset", choices=data.NAMES, default="digits")
+    parser.add_argument("--images", type=int, default=960, help="how many images to train on")
+    parser.add_argument("--global-batch", type=int, default=48, help="images in a step, of all workers together")
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--learning-rate", type=float, default=0.05)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--folder", type=Path, help="where the chief saves; without it nothing is saved")
+    parser.add_argument("--resume", action="store_true", help="the loop goes on from the newest checkpoint in --folder")
+    parser.add_argument("--result", type=Path, help="JSON file that the chief writes")
+    options = parser.parse_args()
+    if (options.index is None) != (options.workers is None) or (options.resume and not options.folder):
+        parser.error("--index and --workers belong together, and --resume needs --folder")
+    return options
+
+
+class Job:
+    """The strategy, which worker this process is, and the images."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        if options.workers:
+            os.environ["TF_CONFIG"] = cluster_spec.tf_config({"worker": options.workers}, "worker", options.index)
+        elif "TF_CONFIG" in os.environ:
+            cluster_spec.check(os.environ["TF_CONFIG"])
+        # Before any other operation, or "Collective ops must be configured at program startup".
+        self.strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        self.workers = self.strategy.num_replicas_in_sync  # one replica in each worker
+        self.index = self.strategy.cluster_resolver.task_id or 0  # 0 is the chief
+        tf.get_logger().setLevel("ERROR")  # no advice about collectives outside of a tf.function
+        images, labels = data.load(options.dataset).train
+        order = np.random.default_rng(options.seed).permutation(len(images))[: options.images]
+        self.arrays = (np.arange(len(order)), images[order], labels[order])
+        self.steps_per_epoch = len(order) // options.global_batch
+        self.steps = options.epochs * self.steps_per_epoch
+        if options.global_batch % self.workers or not self.steps:
+            raise SystemExit("the global batch must be a multiple of the workers, and no larger than the images")
+
+    @contextmanager
+    def folder(self, name: str) -> Iterator[Path]:
+        """Where this worker saves: the chief in --folder, the others in a folder that is removed afterwards."""
+        with tempfile.TemporaryDirectory() as scratch:
+            place = self.options.folder / name if self.options.folder and self.index == 0 else Path(scratch)
+            place.mkdir(parents=True, exist_ok=True)
+            yield place
+
+    def gathered(self, of_steps: list[tf.Tensor]) -> np.ndarray:
+        """One tensor for each step of this worker, together with those of all workers: [worker, step, ...]."""
+        own = tf.stack([self.strategy.experimental_local_results(one)[0] for one in of_steps])
+        of_all = self.strategy.gather(self.strategy.run(lambda: own), axis=0)
+        return of_all.numpy().reshape(self.workers, *own.shape)
+
+    def seen(self, batches: tf.distribute.DistributedDataset) -> list:
+        """The numbers of the samples that a data set gives each worker in each step of an epoch."""
+        epoch = zip(range(self.steps_per_epoch), batches, strict=False)
+        return self.gathered([numbers for _, (numbers, _, _) in epoch]).tolist()
+
+
+def fit(job: Job) -> dict:
+    """Train with `Model.fit`; the strategy divides each global batch."""
+    with job.strategy.scope():
+        model = models.cnn()
+        loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(tf.keras.optimizers.SGD(job.options.learning_rate), loss, metrics=["accuracy"])
+    sharding = tf.data.Options()
+    sharding.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
+    samples = tf.data.Dataset.from_tensor_slices(job.arrays).repeat().batch(job.options.global_batch)
+    samples = samples.with_options(sharding)
+    without_numbers = samples.map(lambda numbers, images, labels: (images, labels))
+    run = model.fit(without_numbers, epochs=job.options.epochs, steps_per_epoch=job.steps_per_epoch, verbose=0)
+    with job.folder("fit") as place:
+        model.save(place / "model.keras")  # every worker calls
+    return {"history": run.history, "seen": job.seen(job.strategy.experimental_distribute_dataset(samples))}
+
+
+def loop(job: Job) -> dict:
+    """Train with a loop that divides the samples by hand and writes a checkpoint every ten steps."""
+    with job.strategy.scope():
+        model = models.cnn()
+        optimizer = tf.keras.optimizers.SGD(job.options.learning_rate)
+        optimizer.build(model.trainable_variables)
+    done = tf.Variable(0, dtype=tf.int64)
+    checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer, done=done)
+    if job.options.resume:
+        newest = tf.train.latest_checkpoint(job.options.folder / "checkpoints")
+        checkpoint.restore(newest).assert_existing_objects_matched()
+    first_step = int(done)
+    if first_step == job.steps:
+        raise SystemExit("all steps are done; --epochs can ask for more")
+
+    def own_batches(context: tf.distribute.InputContext, is_sharded: bool = True) -> tf.data.Dataset:
+        samples = tf.data.Dataset.from_tensor_slices(job.arrays)
+        if is_sharded:
+            samples = samples.shard(context.num_input_pipelines, context.input_pipeline_id)
+        return samples.repeat().batch(context.get_per_replica_batch_size(job.options.global_batch)).skip(first_step)
+
+    def gradients(images: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        with tf.GradientTape() as tape:
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, model(images, training=True))
+            loss = tf.nn.compute_average_loss(losses, global_batch_size=job.options.global_batch)
+        return loss, tape.gradient(loss, model.trainable_variables)
+
+    def step(images: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        loss, own_gradients = gradients(images, labels)
+        optimizer.apply_gradients(zip(own_gradients, model.trainable_variables, strict=True))  # sums over all workers
+        return loss, own_gradients
+
+    def on_workers(part: Callable) -> Callable:
+        return tf.function(lambda images, labels: job.strategy.run(part, args=(images, labels)))
+
+    whole_step, gradients_alone = on_workers(step), on_workers(gradients)
+    losses, own_numbers, seconds = [], [], []
+    with job.folder("checkpoints") as place:
+        manager = tf.train.CheckpointManager(checkpoint, str(place), max_to_keep=2)
+        batches = job.strategy.distribute_datasets_from_function(own_batches)
+        for number, (numbers, images, labels) in zip(range(first_step, job.steps), batches, strict=False):
+            clocks = [(time.perf_counter(), time.process_time())]
+            gradients_alone(images, labels)[1][-1].numpy()  # only to see how long it takes without the exchange
+            clocks.append((time.perf_counter(), time.process_time()))
+            losses.append(whole_step(images, labels)[0])
+            model.trainable_variables[-1].numpy()
+            clocks.append((time.perf_counter(), time.process_time()))
+            own_numbers.append(numbers)
+            seconds.append(np.diff(clocks, axis=0).tolist())  # [gradient alone, whole step][elapsed, of processors]
+            done.assign(number + 1)
+            if int(done) % 10 == 0 or int(done) == job.steps:
+                manager.save(checkpoint_number=int(done))  # every worker calls
+    unsharded = job.strategy.distribute_datasets_from_function(lambda context: own_batches(context, is_sharded=False))
+    return {
+        "first_step": first_step,
+        "losses": job.gathered(losses).sum(axis=0).tolist(),
+        "seconds": seconds,
+        "seen": job.gathered(own_numbers).tolist(),
+        "seen if not sharded": job.seen(unsharded),
+    }
+
+
+WAYS = {"fit": fit, "loop": loop}
+
+
+def main() -> None:
+    """Train, and write the result."""
+    options = parse()
+    try:
+        job = Job(options)
+    except cluster_spec.ClusterSpecError as error:
+        raise SystemExit(str(error)) from None
+    parts = f"{options.global_batch // job.workers} of the {options.global_batch} images of each step"
+    print(f"worker {job.index} of {job.workers}{', the chief' * (job.index == 0)}: {parts}, {job.steps} steps")
+    result = {"workers": job.workers, "steps_per_epoch": job.steps_per_epoch}
+    for name in options.ways:
+        tf.keras.utils.set_random_seed(options.seed)
+        result[name] = WAYS[name](job)
+    if job.index == 0 and options.result:
+        options.result.write_text(json.dumps(result) + "\n")
+
+
+if __name__ == "__main__":
+    main()
