@@ -1,0 +1,785 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # 08 Other strategies
+#
+# **Goal.** Know every strategy of `tf.distribute`, train with parameter servers and see how stale their gradients are,
+# and decide between synchronous and asynchronous training by numbers.
+#
+# **Time.** 40 minutes to read, two minutes to run.
+#
+# **Before this.** [03 mirrored strategy](03_mirrored_strategy.ipynb),
+# [04 custom training loop](04_custom_training_loop.ipynb),
+# [06 collectives](06_collectives_and_ring_all_reduce.ipynb) and [07 multi-worker](07_multi_worker.ipynb).
+#
+# **Questions.**
+# - Where does each strategy keep the variables, and who updates them when?
+# - What do chief, workers and parameter servers do, and how is a variable divided?
+# - How stale is a gradient, and what does that cost?
+# - What does one slow worker do to synchronous and to asynchronous training?
+# - Which strategy works with `fit`, which with a loop, and with which Keras?
+#
+# **Hardware.** Two processor cores. Parameter servers and workers are processes of this machine.
+
+# %% tags=["parameters"]
+dataset = "digits"  # digits, mnist or fashion_mnist; 1,280 images are used
+epochs = 1  # not used in this chapter: its runs have a fixed number of gradients
+workers = 2  # replicas in section 1; real workers in sections 2 and 3, where 2 or 3 are started
+
+# %%
+import distlab  # first: it selects tf-keras, which must happen before TensorFlow is imported
+
+import ast
+import importlib.util
+import tempfile
+import textwrap
+from functools import partial
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import tensorflow as tf
+from IPython.display import Markdown
+
+from distlab import checks, collectives, data, devices, draw, launch, messages, models, support_table
+from distlab.simulate import Network, World
+
+draw.apply_style()
+tf.get_logger().setLevel("ERROR")  # else it announces every strategy and every reduction
+tf.keras.utils.set_random_seed(8)
+print(data.describe(dataset))
+
+# %% [markdown]
+# ## 1. Two questions sort the strategies
+#
+# A strategy answers two questions: *where are the variables*, and *who waits for whom before they change*?
+#
+# | strategy | variables | devices that compute | updates |
+# |---|---|---|---|
+# | `OneDeviceStrategy` | on the one device | one | after each step |
+# | `MirroredStrategy` | a copy on each device | those of one machine | synchronous, all-reduce |
+# | `CentralStorageStrategy` | on one device | those of one machine | synchronous, the one device adds |
+# | `MultiWorkerMirroredStrategy` | a copy on each device | those of many machines | synchronous, all-reduce |
+# | `TPUStrategy` | a copy on each core | the cores of a TPU | synchronous, all-reduce |
+# | `ParameterServerStrategy` | spread over servers | many workers | asynchronous |
+#
+# **Synchronous** means: all gradients of a step are added before a weight changes. **Asynchronous**: each worker's
+# gradient changes the weights when it arrives. Chapters 03 and 07 had the second and the fourth row.
+
+# %% tags=["varies"]
+names = devices.at_least(max(workers, 2) + 1)
+holder, computing = names[0], names[1 : workers + 1]
+print("variables on", holder, "and replicas on", computing)
+
+# %% [markdown]
+# ### `OneDeviceStrategy`
+#
+# It places variables and computation on a device of your choice. There is nothing to add up. Use it to run a program
+# that was written for a strategy, with its scope, its distributed data and its `strategy.run`, on a single device: to
+# find an error, or to have a serial run for comparison.
+
+# %%
+one_device = tf.distribute.OneDeviceStrategy(computing[0])
+with one_device.scope():
+    variable = tf.Variable(1.0)
+where = one_device.run(lambda: tf.constant(1.0)).device
+print("the variable is on the chosen device:   ", variable.device.endswith(computing[0]))
+print("a replica computes on the chosen device:", where.endswith(computing[0]))
+print("replicas:", one_device.num_replicas_in_sync)
+assert variable.device.endswith(computing[0]) and where.endswith(computing[0])
+
+# %% [markdown]
+# ### `CentralStorageStrategy`
+#
+# Each variable exists once, on the *parameter device*, as a rule the processor. In each step every replica reads it
+# and sends its gradient back; the parameter device adds the gradients. It was made for models whose variables, such as
+# large embedding tables, do not fit on a GPU. It still has `experimental` in its name.
+#
+# **Predict.** The graph of a step says who sends what to whom, as in
+# [notebook 03](03_mirrored_strategy.ipynb). Which messages carry gradients, and does a sum travel back?
+
+# %%
+central = tf.distribute.experimental.CentralStorageStrategy(computing, parameter_device=holder)
+with central.scope():
+    variable, optimizer = tf.Variable(1.0), tf.keras.optimizers.SGD(0.1)
+    optimizer.build([variable])
+
+
+@tf.function
+def update():
+    def replica():
+        with tf.GradientTape() as tape:
+            loss = 2.0 * variable
+        optimizer.apply_gradients([(tape.gradient(loss, variable), variable)])
+
+    central.run(replica)
+
+
+# %%
+copies = central.experimental_local_results(variable)
+print("copies of the variable:", len(copies), "for", workers, "replicas")
+print("it is on the parameter device:", variable.device.endswith(holder))
+graph = update.get_concrete_function().graph
+for step, source, destination in messages.between_devices(graph, names):
+    print(f"step {step}: a gradient goes {names[source]} → {names[destination]}")
+update()
+print(f"1 − 0.1 · (the sum of {workers} gradients of 2) = {float(variable):.1f}")
+assert abs(float(variable) - (1 - 0.2 * workers)) < 1e-6
+
+# %% [markdown]
+# No sum travels back. The parameter device applies it, and in the next step every replica reads the new value. The
+# traffic of the parameter device grows with the number of replicas, as in `ReductionToOneDevice`.
+#
+# **Proof.** Both strategies against no strategy: same first weights, same batches, 20 steps of SGD with `fit`.
+
+
+# %%
+def trained(strategy: tf.distribute.Strategy) -> list[np.ndarray]:
+    """The weights after 20 steps; every call starts from the same ones."""
+    batch = 64 // workers * workers
+    index = np.arange(20 * batch) % 1280
+    tf.keras.utils.set_random_seed(8)
+    with strategy.scope():
+        model = models.mlp(dropout=0.0)
+        loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(optimizer=tf.keras.optimizers.SGD(0.1), loss=loss)
+    model.fit(train.images[index], train.labels[index], batch_size=batch, shuffle=False, verbose=0)
+    return model.get_weights()
+
+
+train = data.load(dataset).train
+serial = trained(tf.distribute.get_strategy())
+for strategy in (one_device, central):
+    print(type(strategy).__name__, end=": ")
+    checks.assert_equal_weights(trained(strategy), serial)
+
+# %% [markdown]
+# ## 2. Parameter servers
+#
+# Now the variables move to processes of their own. A **parameter server** (`ps`) holds variables and applies updates; a
+# **worker** computes gradients; the **chief**, also called coordinator, runs the program and hands out steps.
+#
+# ![Roles in a parameter-server cluster: a chief hands out steps to three workers; each worker reads the variables from
+# two parameter servers and writes gradients to both; beside it the TF_CONFIG of worker
+# 1](../figures/08_parameter_server_roles.svg)
+#
+# All run the same program and read their role from `TF_CONFIG`. Workers and servers do nothing but serve: the chief's
+# program builds graphs and sends them to the workers.
+#
+# `labs/08_other_strategies/parameter_server.py` is the program of this section. Here are its decisive parts.
+
+
+# %%
+def show_source(program: str, *functions: str) -> Markdown:
+    """The source of some functions of a program in labs/."""
+    text = Path(f"../labs/08_other_strategies/{program}").read_text()
+    nodes = [node for node in ast.walk(ast.parse(text)) if getattr(node, "name", None) in functions]
+    sources = [textwrap.dedent(ast.get_source_segment(text, node, padded=True)) for node in nodes]
+    return Markdown("```python\n" + "\n\n".join(sources) + "\n```")
+
+
+show_source("parameter_server.py", "serve", "step")
+
+# %% [markdown]
+# `step` is one gradient. `coordinator.schedule(step, args=…)` puts it into a queue and returns at once; the next worker
+# that is free takes it. `coordinator.join()` waits until all are done. The chief never says which worker.
+#
+# Between reading the weights and updating them time passes, and others update. The **staleness** of a gradient is the
+# number of updates by others in between. How it is measured:
+#
+# - A counter on a server is the *version* of the weights.
+# - The step reads it *before* it reads the weights: at least so many updates are in them.
+# - After its own update it raises the counter and gets the old value, in one atomic operation.
+# - The difference counts the others' updates in between. Writing and counting are two operations, so an update of the
+#   same few milliseconds may be counted for the wrong one of two gradients. None is counted twice.
+
+# %% [markdown]
+# ### One launch, three runs
+#
+# Five processes would fight for the cores of a laptop, and that would be measured. So each gradient is held back by a
+# *sleep* of 50 ms, which stands for computing on a device of one's own and needs no core. What is left of the fight
+# shows as time between two gradients of a worker.
+#
+# - `in_order`: 20 gradients, each scheduled when the one before is done.
+# - `equal`: 100 gradients, all in the queue at once.
+# - `slow`: the same, but the last worker sleeps 200 ms.
+#
+# The workers' first sleeps are shorter, each by another part. Otherwise equal workers would stay in step: all read the
+# same weights, and the first to write would always be fresh.
+#
+# **Predict.** Two equal workers, none waits. How stale is a typical gradient: 0, 1 or 2? And those of the slow worker?
+
+# %% tags=["varies"]
+real_workers = min(max(workers, 2), 3)
+LAB = Path("../labs/08_other_strategies")
+folder = tempfile.TemporaryDirectory()
+file = Path(folder.name) / "weights.npz"
+arguments = ["--runs", "in_order", "equal", "slow", "--dataset", dataset, "--weights", file]
+program = LAB / "parameter_server.py"
+how = {"seconds": 170, "start_seconds": 150, "result": True}
+run = launch.tensorflow(program, *arguments, workers=real_workers, parameter_servers=2, **how)
+asynchronous = run.result
+saved = [array for _, array in np.load(file).items()]
+folder.cleanup()
+
+# %% [markdown]
+# ### Where the variables are
+#
+# The program gives the strategy a **partitioner**: `MinSizePartitioner(64 << 10, max_shards=2)` cuts a variable along
+# its first axis into at most two pieces, none smaller than 64 KiB. Whole variables and pieces go to the servers in
+# turn.
+
+# %%
+kilobytes = {}
+for variable in asynchronous["variables"]:
+    server = variable["device"].split("task:")[1][0]
+    kilobytes[server] = kilobytes.get(server, 0) + 4 * np.prod(variable["shape"]) / 1000
+    print(f"ps {server}: {variable['name']:22} {variable['shape']}")
+print({f"ps {server}": f"{size:.0f} kB" for server, size in sorted(kilobytes.items())})
+assert sum("kernel/part" in variable["name"] for variable in asynchronous["variables"]) == 2
+
+# %% [markdown]
+# The first kernel, $784 \times 128$, lies in two halves; Keras does not notice. So both servers carry half of the bytes
+# and half of the traffic. One server would be the bottleneck of all workers, as rank 0 was in the naive all-reduce.
+#
+# ### Proof: in order, it is serial training
+#
+# In the run `in_order` no gradient can be stale, whichever worker computes it. Then the cluster must give what a plain
+# loop in this kernel gives, from the same first weights and the same batches.
+
+# %%
+tf.keras.utils.set_random_seed(8)  # the program's seed
+model = models.mlp(dropout=0.0)
+loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+model.compile(optimizer=tf.keras.optimizers.SGD(asynchronous["learning_rate"]), loss=loss)
+index = np.arange(20 * 32) % 1280
+model.fit(train.images[index], train.labels[index], batch_size=32, shuffle=False, verbose=0)
+in_order = asynchronous["runs"]["in_order"]
+print("staleness in order:", set(in_order["staleness"]))
+whole = [np.concatenate(saved[:2]), *saved[2:]]  # the kernel's two halves are put together
+checks.assert_equal_weights(whole, model.get_weights())
+
+# %% [markdown]
+# ### The staleness, measured and simulated
+#
+# `distlab.collectives.parameter_server` is the same algorithm on the virtual cluster of
+# [notebook 06](06_collectives_and_ring_all_reduce.ipynb): rank 0 serves, the others compute for 50 or 200 ms of virtual
+# time. There the chief needs no time and nobody shares a core.
+
+
+# %%
+def simulated(seconds: list[float], gradients: int) -> list[collectives.Update]:
+    """The first so many updates of a virtual cluster."""
+    server = partial(
+        collectives.parameter_server,
+        gradient=lambda weights, worker, step: weights,
+        steps=gradients,
+        seconds_per_gradient=lambda worker, step: seconds[worker - 1],
+    )
+    size = 1 + len(seconds)
+    training = World(size, Network(1e-5, 1e-9)).run(server, [np.ones(1)] * size).results[0]
+    return training.updates[:gradients]
+
+
+staleness, virtual = {}, {}
+for name in ("equal", "slow"):
+    run = asynchronous["runs"][name]
+    staleness[name, "measured"] = np.array([run["worker"], run["staleness"]])
+    virtual[name] = simulated(run["seconds_per_gradient"], run["updates"])
+    rows = [[update.worker - 1, update.staleness] for update in virtual[name]]
+    staleness[name, "simulated"] = np.array(rows).T
+
+# %% tags=["varies"]
+figure, rows = plt.subplots(2, 2, figsize=(7.2, 4.2), sharex="row", sharey="row")
+for row, name in zip(rows, ("equal", "slow"), strict=True):
+    for axes, kind in zip(row, ("measured", "simulated"), strict=True):
+        by, stale = staleness[name, kind]
+        bottom = np.zeros(stale.max() + 1)
+        for worker in range(real_workers):
+            counts = np.bincount(stale[by == worker], minlength=len(bottom))
+            look = {"color": draw.RANK_COLOURS[worker], "hatch": draw.HATCHES[worker]}
+            look |= {"edgecolor": "white", "label": f"worker {worker}"}
+            axes.bar(range(len(bottom)), counts, bottom=bottom, **look)
+            bottom += counts
+        axes.set(title=f"{name}, {kind}", xlabel="staleness", xticks=range(len(bottom)))
+    row[0].set_ylabel("gradients")
+legend = rows[0, 0].get_legend_handles_labels()
+figure.legend(*legend, loc="outside upper center", ncols=real_workers)
+description = "Four bar charts of the staleness of 100 gradients: equal and slow, measured and simulated."
+draw.show(figure, description)
+
+# %% tags=["varies"]
+print("run    from       worker  gradients  mean staleness")
+for (name, kind), (by, stale) in staleness.items():
+    for worker in range(real_workers):
+        own = stale[by == worker]
+        print(f"{name:6} {kind:10} {worker:>6} {len(own):>10} {own.mean():>15.2f}")
+    print(f"{name:6} {kind:10}    all {len(stale):>10} {stale.mean():>15.2f}")
+
+# %%
+counts = [asynchronous["runs"][name]["updates"] for name in ("equal", "slow")]
+means = [staleness[name, "measured"][1].mean() for name in ("equal", "slow")]
+by, stale = staleness["slow", "measured"]
+first_one, slow_one = stale[by == 0], stale[by == real_workers - 1]
+is_near = all((real_workers - 1) / 3 < mean <= real_workers - 1 + 1e-9 for mean in means)
+is_staler = slow_one.mean() > 1.5 * first_one.mean() and len(first_one) > 1.5 * len(slow_one)
+print("updates in the runs equal and slow:", counts)
+print(f"the mean staleness is at most {real_workers - 1} and not far below:", is_near)
+print("the slow worker sends fewer gradients, and they are staler:", is_staler)
+assert counts == [100, 100] and is_near and is_staler
+
+# %% [markdown]
+# **Why the mean is the number of other workers.** Take $w$ workers who never pause. While worker A computes one
+# gradient after the other, every update of worker B falls into exactly one of A's gradients, and makes it staler by
+# one. So each update makes $w-1$ gradients staler, one of each other worker, and the mean is $w-1$, *whatever the
+# speeds*. With $p$ ranks, one of them the server, that is $p-2$. A worker that pauses, while the chief hands it the
+# next step or the cores are busy, catches nothing in its pause: the measured mean is below.
+#
+# What a slow worker changes is *who* is stale. A worker $k$ times slower catches about $k$ updates of each other one;
+# the fast ones see almost the newest weights.
+
+# %% [markdown]
+# <details>
+# <summary>Question: eight equal workers and one parameter server. What is the mean staleness, and what is it with four
+# parameter servers?</summary>
+#
+# 1. *8 and 8.* One too many: nobody is stale by its own update.
+# 2. *7 and 7.* Yes. Servers divide the variables, not the workers; each update still reaches all of them.
+# 3. *7 and 7/4.* This takes a server for a group of workers. Every worker talks to all servers.
+# 4. *0: the queue hands out one step after the other.* It hands them out at once; only `in_order` waited.
+# </details>
+
+# %% [markdown]
+# ## 3. One slow worker: to wait or not to wait
+#
+# `labs/08_other_strategies/synchronous.py` trains the same network, from the same batches, with the same sleeps, under
+# `MultiWorkerMirroredStrategy`. A step adds one gradient of each worker, and all gradients have the same weight as in
+# the asynchronous run.
+#
+# **Predict.** With $w$ workers that need $t_1, \dots, t_w$ seconds, how many gradients per second do the two ways
+# apply? Work it out for 50 and 200 ms before you look.
+
+# %% tags=["varies"]
+run = launch.tensorflow(LAB / "synchronous.py", "--dataset", dataset, workers=real_workers, **how)
+synchronous = run.result
+
+# %% [markdown]
+# Synchronous: $w$ gradients per step, and a step takes as long as the slowest: $w / \max t_i$. Asynchronous: the rates
+# add up: $\sum 1/t_i$. The virtual cluster gives the same numbers.
+
+
+# %%
+async def one_step(rank, seconds):
+    """A synchronous step on the virtual cluster: compute, then add up the gradients."""
+    await rank.compute(seconds)
+    await collectives.ring_all_reduce(rank, np.ones(1))
+
+
+rates = {}
+for name in ("equal", "slow"):
+    seconds = np.array(synchronous["runs"][name]["seconds_per_gradient"])
+    step = World(real_workers, Network(1e-5, 1e-9)).run(one_step, seconds).elapsed
+    rates[name, "synchronous"] = (real_workers / seconds.max(), real_workers / step)
+    rates[name, "asynchronous"] = (np.sum(1 / seconds), 100 / virtual[name][-1].time)
+print("gradients per second   formula   simulated")
+for (name, way), (formula, simulation) in rates.items():
+    print(f"{name:6} {way:13} {formula:>9.1f} {simulation:>11.1f}")
+    assert abs(simulation / formula - 1) < 0.1
+
+# %% tags=["varies"]
+ways = {"synchronous": synchronous["runs"], "asynchronous": asynchronous["runs"]}
+print("measured             gradients      gradients    loss   seconds")
+print("run    way           per second   of each worker  at end  it took")
+for name, way in rates:
+    last, gradients, loss = ways[way][name]["curve"][-1]
+    workers_of = ways[way][name].get("worker", np.arange(gradients) % real_workers)
+    counts = np.bincount(workers_of).tolist()
+    print(f"{name:6} {way:13} {gradients / last:>10.1f} {counts!s:>16} {loss:>7.2f} {last:>8.1f}")
+
+# %% tags=["varies"]
+figure, (by_gradients, by_seconds) = plt.subplots(1, 2, figsize=(7.2, 3.1), sharey=True)
+for number, (name, way) in enumerate((name, way) for name in ("equal", "slow") for way in ways):
+    seconds, gradients, loss = np.array(ways[way][name]["curve"]).T
+    look = {"color": draw.RANK_COLOURS[number], "linestyle": draw.DASHES[number]}
+    look |= {"marker": draw.MARKERS[number], "markersize": 4, "markevery": 4}
+    for axes, horizontal in ((by_gradients, gradients), (by_seconds, seconds)):
+        axes.plot(horizontal, loss, label=f"{way}, {name}", **look)
+by_gradients.set(xlabel="gradients applied", ylabel="loss")
+by_seconds.set_xlabel("seconds")
+figure.legend(*by_seconds.get_legend_handles_labels(), loc="outside upper center", ncols=2)
+draw.show(
+    figure,
+    "Loss against gradients, where four curves lie close together, and against seconds, where "
+    "the synchronous run with the slow worker comes last.",
+)
+
+# %% tags=["varies"]
+seconds, gradients, loss = np.array(ways["asynchronous"]["slow"]["curve"]).T
+other_seconds, other_gradients, other_loss = np.array(ways["synchronous"]["slow"]["curve"]).T
+Markdown(
+    f"With the slow worker, after {seconds[-1]:.1f} s the asynchronous run has applied "
+    f"{gradients[-1]:.0f} gradients and has a loss of {loss[-1]:.2f}. The synchronous one has "
+    f"{np.interp(seconds[-1], other_seconds, other_gradients):.0f} and "
+    f"{np.interp(seconds[-1], other_seconds, other_loss):.2f}. After the same number of gradients "
+    f"the losses are {loss[-1]:.2f} and {other_loss[-1]:.2f}."
+)
+
+# %%
+slow = synchronous["runs"]["slow"]
+waits = slow["time"][-1] > 0.2 * slow["steps"]
+curves = [ways[way][name]["curve"] for way in ways for name in ("equal", "slow")]
+falls = all(curve[-1][2] < 0.7 * curve[0][2] for curve in curves)
+print(f"synchronous: every worker makes {slow['steps']} steps")
+print("synchronous: a step takes at least as long as the slow worker's sleep:", waits)
+print("in all four runs the loss falls:", falls)
+assert slow["steps"] == 100 // real_workers and waits and falls
+
+# %% [markdown]
+# Per *gradient* the curves are alike: with so few workers a stale gradient is nearly as good as a fresh one. Per
+# *second* they are not. The synchronous run goes at the pace of its slowest worker, and the others wait in the
+# all-reduce.
+#
+# All processes share a few cores, and the parameter servers move every weight and gradient through them. So the
+# measured rates are below the formula's, for the asynchronous way more than for the synchronous: its chief wakes up for
+# each single gradient. Trust the ratio of slow to equal more than the seconds.
+
+# %% [markdown]
+# <details>
+# <summary>Question: the same slow worker, synchronous. You give it a quarter of the images per step. What
+# happens?</summary>
+#
+# 1. *Nothing, the step still waits for it.* It waits less: it has less to compute.
+# 2. *The step is as short as with equal workers.* Yes, if its time is spent on images. The gradient must then weight
+#    every image, not every worker, equally ([notebook 07](07_multi_worker.ipynb)).
+# 3. *The result is wrong.* Only with the plain mean of the workers' means.
+# 4. *Its gradients become stale.* No gradient is stale in a synchronous step.
+# </details>
+
+# %% [markdown]
+# ## 4. The rule of thumb, computed
+#
+# Rules of thumb say: synchronous where devices are equal and links fast, asynchronous where devices differ or fail.
+# Let us compute it. A small network in NumPy is really trained on the virtual cluster by 8 workers, 10 ms per gradient:
+# with the ring all-reduce, and with a parameter server.
+
+
+# %%
+WORKERS, BATCH, HIDDEN = 8, 32, 16
+images, labels = train.images[:1280].reshape(1280, 784), train.labels[:1280]
+images = images - images.mean(axis=0)
+generator = np.random.default_rng(8)
+first = [generator.normal(size=784 * HIDDEN) / 28, generator.normal(size=HIDDEN * 10) / 4]
+first = np.concatenate(first).astype(np.float32)
+
+
+def forward(weights, x):
+    kernel = weights[784 * HIDDEN :].reshape(HIDDEN, 10)
+    hidden = np.maximum(x @ weights[: 784 * HIDDEN].reshape(784, HIDDEN), 0)
+    exponentials = np.exp(hidden @ kernel)
+    return kernel, hidden, exponentials / exponentials.sum(axis=1, keepdims=True)
+
+
+def loss(weights):
+    return -np.mean(np.log(forward(weights, images)[2][np.arange(1280), labels]))
+
+
+def gradient(weights, number):
+    """The gradient of one batch of images."""
+    index = (BATCH * number + np.arange(BATCH)) % 1280
+    kernel, hidden, error = forward(weights, images[index])
+    error[np.arange(BATCH), labels[index]] -= 1
+    to_hidden = (error @ kernel.T) * (hidden > 0)
+    parts = (images[index].T @ to_hidden, hidden.T @ error)
+    return np.concatenate([part.ravel() for part in parts]) / BATCH
+
+
+# %% [markdown]
+# ### What staleness costs
+#
+# First the price. The same 320 gradients, with the same learning rate: one worker, whose gradients are fresh; eight
+# workers asynchronously; and eight synchronously, which add eight gradients per step.
+#
+# **Predict.** Which of the three stands the largest learning rate?
+
+
+# %%
+def served(workers, rate, steps, seconds=0.01, network=None, speeds=None, watch=None):
+    """Asynchronous training; `watch` sees the weights that the last worker is given."""
+
+    def of_worker(weights, worker, step):
+        if watch and worker == workers:
+            watch(weights)
+        return gradient(weights, step * workers + worker - 1)
+
+    choices = {"steps": steps, "learning_rate": rate, "seconds_per_gradient": seconds}
+    program = partial(collectives.parameter_server, gradient=of_worker, **choices)
+    return World(workers + 1, network, speeds).run(program, [first] * (workers + 1)).results[0]
+
+
+def added(rate, steps):
+    """Synchronous training, without a clock: the weights after each step."""
+    every = [first]
+    for step in range(steps):
+        total = sum(gradient(every[-1], WORKERS * step + rank) for rank in range(WORKERS))
+        every.append(every[-1] - rate * total)
+    return every
+
+
+# %%
+print("learning rate    one worker  8 asynchronous  8 synchronous")
+with np.errstate(all="ignore"):
+    for rate in (0.05, 0.15, 0.5):
+        ends = [served(1, rate, 320).weights, served(8, rate, 40).weights, added(rate, 40)[-1]]
+        texts = [f"{end:.3f}" if np.isfinite(end) else "diverged" for end in map(loss, ends)]
+        print(f"{rate:>13} {texts[0]:>13} {texts[1]:>15} {texts[2]:>14}")
+
+# %% [markdown]
+# At small rates the price is small. At a rate that a single worker stands, both kinds of eight workers diverge: a
+# gradient that is seven updates old errs much like a step that is eight times as large. Staleness is no bug with a mend
+# but a limit on the learning rate. Momentum, which adds old gradients once more, lowers the limit further.
+#
+# ### Speed: a slow worker and the links
+#
+# Below, one of eight workers is $k$ times slower, on three networks. The number is the time the synchronous way needs
+# for a given loss, divided by the asynchronous way's. Above 1, asynchronous wins.
+#
+# **Predict.** Where is the cross-over on a fast network? On a slow one, is it at a larger $k$ or a smaller?
+
+
+# %%
+RATE, STEPS = 0.05, 24
+target = loss(added(RATE, STEPS)[-1])
+
+
+async def all_reduced(rank, weights, seconds):
+    """Synchronous training as far as the clock is concerned: compute, then add up by a ring."""
+    for step in range(STEPS):
+        await rank.compute(seconds(rank.index, step) if callable(seconds) else seconds)
+        await collectives.ring_all_reduce(rank, weights)
+
+
+def times(seconds=0.01, network=None, speeds=None):
+    """Virtual seconds until the loss is at the target: synchronous and asynchronous."""
+    program, seen = partial(all_reduced, seconds=seconds), []
+    synchronously = World(WORKERS, network, speeds).run(program, [first] * WORKERS).elapsed
+    speeds = {rank + 1: speed for rank, speed in (speeds or {}).items()}  # rank 0 is the server
+    training = served(WORKERS, RATE, STEPS + 20, seconds, network, speeds, seen.append)
+    given = [0.0, *(update.time for update in training.updates if update.worker == WORKERS)]
+    lowest = np.minimum.accumulate([loss(weights) for weights in seen])
+    assert lowest[-1] < target
+    return synchronously, np.interp(-target, -lowest, given[: len(lowest)])
+
+
+# %%
+networks = {
+    "100 Gbit/s": Network(2e-6, 8e-11),
+    "1 Gbit/s": Network(5e-5, 8e-9),
+    "100 Mbit/s": Network(1e-4, 8e-8),
+}
+factors = (1, 1.5, 2, 3, 4, 8)
+ratios = {}
+print("slow factor k   ", *(f"{factor:>6}" for factor in factors))
+for name, network in networks.items():
+    both = [times(network=network, speeds={0: 1 / factor}) for factor in factors]
+    ratios[name] = [synchronously / asynchronously for synchronously, asynchronously in both]
+    print(f"{name:<16}", *(f"{ratio:>6.2f}" for ratio in ratios[name]))
+
+# %%
+figure, axes = plt.subplots(figsize=(7.2, 3))
+for number, (name, values) in enumerate(ratios.items()):
+    look = {"color": draw.RANK_COLOURS[number], "linestyle": draw.DASHES[number]}
+    axes.loglog(factors, values, label=name, marker=draw.MARKERS[number], **look)
+axes.axhline(1, color="black", linewidth=0.8, linestyle="-", marker="")
+axes.set(xlabel="slow factor k of one worker in eight", ylabel="time synchronous ÷ asynchronous")
+axes.set_xticks(factors, factors)
+axes.set_yticks((0.5, 1, 2, 4), (0.5, 1, 2, 4))
+axes.minorticks_off()
+figure.legend(loc="outside upper center", ncols=3)
+description = "Three rising lines: how many times longer synchronous training takes, by the slow factor."
+draw.show(figure, description)
+
+# %%
+for name, network in networks.items():
+    link = network.default_link
+    milliseconds = 1e3 * (link.latency + first.nbytes * link.seconds_per_byte)
+    crossing = np.interp(1, ratios[name], factors)
+    print(f"{name}: a gradient travels {milliseconds:.2f} ms; cross-over near k = {crossing:.1f}")
+rises = all(values == sorted(values) for values in ratios.values())
+wins = min(values[-1] for values in ratios.values()) > 1.5
+print("each line rises with k, and in the end asynchronous wins on each:", rises and wins)
+assert rises and wins and ratios["100 Mbit/s"][0] < 0.8
+
+# %% [markdown]
+# With equal workers on fast links it is a tie: every worker computes without a pause either way, and at this small
+# learning rate a stale gradient is as good as a fresh one. From there the asynchronous way gains nearly in proportion
+# to $k$: it loses at most one worker of eight.
+#
+# On the slow network the *synchronous* way wins for a long while. All eight gradients and all eight answers pass one
+# server's port, while the ring spreads them over all links. More servers help, as in section 2.
+# So "asynchronous for slow links" is not what the numbers say.
+#
+# ### Unreliable workers
+#
+# Now all are equal, but one gradient in twenty takes ten times as long. The synchronous step waits for the unlucky one
+# among eight, which happens in $1 - 0.95^8$ of all steps.
+#
+# **Predict.** How many times longer does the synchronous way take?
+
+
+# %%
+def with_hiccups(worker: int, step: int) -> float:
+    """Seconds of a gradient: 0.01, and in one case of twenty 0.1."""
+    return 0.1 if np.random.default_rng((worker, step)).random() < 0.05 else 0.01
+
+
+unlucky = 1 - 0.95**WORKERS
+step_synchronous, step_asynchronous = 0.01 + 0.09 * unlucky, 0.01 + 0.09 * 0.05
+synchronously, asynchronously = times(with_hiccups, networks["100 Gbit/s"])
+print(f"steps with an unlucky worker: {unlucky:.0%}")
+print(f"expected step, synchronous: {1e3 * step_synchronous:.1f} ms")
+print(f"expected step, asynchronous: {1e3 * step_asynchronous:.1f} ms")
+print(f"expected ratio: {step_synchronous / step_asynchronous:.1f}")
+print(f"simulated ratio: {synchronously / asynchronously:.1f}")
+assert synchronously > 1.5 * asynchronously
+
+# %% [markdown]
+# | cluster | take | because |
+# |---|---|---|
+# | GPUs of one machine, TPUs | synchronous | equal devices, fast links: no time to win, and the result can be proved |
+# | equal machines, a fast network | synchronous | the same |
+# | equal machines, a slow network | synchronous, ring | one server's port is the bottleneck |
+# | one machine slower, always | synchronous, fewer images for it | then its part takes no longer than the others' |
+# | mixed, shared or pre-emptible machines | asynchronous | nobody waits for the slowest or for one who is gone |
+# | huge sparse tables | parameter servers | a step touches a few rows, and only they travel |
+#
+# Asynchronous training has a cost that no clock shows: a run cannot be repeated, so no test can say that it is right.
+# That is one reason why most training today is synchronous.
+
+# %% [markdown]
+# <details>
+# <summary>Question: on 64 equal GPUs with a fast network, a colleague turns to parameter servers "since nobody waits
+# there". What do you answer?</summary>
+#
+# 1. *Good: 64 workers never wait.* With equal workers there is almost nothing to wait for.
+# 2. *It takes a smaller learning rate and more servers.* Yes: the staleness is 63, and every update passes the servers.
+# 3. *The loss will be the same after the same number of gradients.* At small learning rates only.
+# 4. *It cannot work with more than two workers.* It can, with 64 workers as with two.
+# </details>
+
+# %% [markdown]
+# ## 5. `TPUStrategy`
+#
+# A **TPU** (Tensor Processing Unit) is Google's processor for matrix products, used on Google Cloud. A board has
+# several cores, and up to thousands of boards are joined by links of their own. `TPUStrategy` is synchronous data
+# parallelism over these cores: in code it is `MirroredStrategy` with three more lines, which find the TPU and reset it.
+#
+# ```python
+# resolver = tf.distribute.cluster_resolver.TPUClusterResolver("my-tpu")
+# tf.config.experimental_connect_to_cluster(resolver)
+# tf.tpu.experimental.initialize_tpu_system(resolver)
+# strategy = tf.distribute.TPUStrategy(resolver)
+# ```
+#
+# The compiler XLA turns a whole step into one program for the TPU. So all shapes must be known beforehand
+# (`drop_remainder=True`), Python functions cannot be called inside, and the data must be in cloud storage or come from
+# the host. Without a TPU:
+
+# %%
+try:
+    tf.distribute.cluster_resolver.TPUClusterResolver()
+    print("there is a TPU")
+except ValueError as error:
+    print("ValueError:", str(error).splitlines()[0])
+
+# %% [markdown]
+# ## 6. Which strategy works with what
+#
+# TensorFlow's guide once had a table "strategy × training API". Here it is measured anew: each cell is a program that
+# ran in a process of its own, its weights compared with those of the default strategy (`make support-table` does it
+# again on your machine).
+#
+# **Predict.** Which cells fail with Keras 3, which with legacy Keras?
+
+# %%
+table = support_table.read(LAB / "support_table.json")
+Markdown(support_table.markdown(table))
+
+# %% [markdown]
+# What does not work, and why:
+#
+# - **`MultiWorkerMirroredStrategy` with two workers, `fit`, Keras 3.** Its `fit` was written for replicas in one
+#   process. Where it should get a tensor it gets a `PerReplica` object, one value per replica, and cannot convert it.
+#   With one worker it works, so a test with one worker does not find it.
+# - **`ParameterServerStrategy`, Keras 3.** Its `fit` does not know the coordinator. In a loop all gradients reach the
+#   weights, but the optimizer's own counter loses updates of workers that write at the same time.
+# - **Horovod, Keras 3.** `DistributedOptimizer` expects TensorFlow's variables, and Keras 3 has its own. Notebook 09
+#   has the way round.
+# - **`TPUStrategy`.** There is no device here; the table says nothing about the strategy.
+#
+# Beside it, what the guide said then:
+
+# %%
+Markdown(support_table.then_and_now(table))
+
+# %%
+for name in ("multi-worker-2", "parameter-server", "horovod"):
+    legacy = support_table.state(table, name, "fit", "legacy")
+    keras_3 = support_table.state(table, name, "fit", "keras-3")
+    print(f"{name}, fit: {legacy} with legacy Keras, {keras_3} with Keras 3")
+    assert {legacy, keras_3} <= {"works", "fails", "skipped"} and keras_3 != "works"
+assert support_table.state(table, "multi-worker-2", "custom", "keras-3") == "works"
+assert support_table.state(table, "parameter-server", "custom", "keras-3") == "wrong result"
+
+# %% [markdown]
+# **What to use when.** One machine: `MirroredStrategy`, with either Keras. Several machines: with legacy Keras
+# `MultiWorkerMirroredStrategy` and `fit`; with Keras 3 a custom loop, or Horovod (notebook 09). Parameter servers:
+# legacy Keras, or a loop without Keras.
+#
+# This course runs on legacy Keras because of these cells. Keras 3 on several workers needs changes in the loop, in the
+# optimizer and in what is broadcast. It gets a treatment of its own, apart from what is shown here.
+#
+# ## 7. Estimators and Mesh TensorFlow
+#
+# Older texts name two more ways to distribute. What is left of them?
+
+# %%
+print("tf.estimator:          ", hasattr(tf, "estimator"))
+print("tf.compat.v1.estimator:", hasattr(tf.compat.v1, "estimator"))
+print("mesh_tensorflow:       ", importlib.util.find_spec("mesh_tensorflow") is not None)
+print("tf.experimental.dtensor:", hasattr(tf.experimental, "dtensor"))
+
+# %% [markdown]
+# **Estimators** (2017 to 2023) were TensorFlow 1's training API: a `model_fn` builds a graph for training, evaluation
+# or prediction, and `train_and_evaluate` runs it, with `TF_CONFIG` and parameter servers underneath. The role
+# `evaluator` in `TF_CONFIG` is their heritage. `Model.fit` with a strategy took their place, and a custom loop where
+# `fit` is not enough. They were removed after TensorFlow 2.15.
+#
+# **Mesh TensorFlow** (2018) was a language for model parallelism: devices form a mesh, the dimensions of tensors have
+# names, and a layout says which dimension is divided along which axis of the mesh. The idea lives on in TensorFlow's
+# DTensor, and above all in JAX, whose shardings are such layouts. Notebook 12, model parallelism, uses DTensor.
+
+# %% [markdown]
+# ## Recap
+#
+# - A strategy says where variables live and who waits before they change.
+# - `OneDeviceStrategy`, `CentralStorageStrategy` and, in order, parameter servers compute what one device computes.
+# - The mean staleness is at most the number of other workers; a slow worker is staler.
+# - Staleness limits the learning rate much as a larger batch does.
+# - Synchronous training goes at the pace of the slowest; asynchronous rates add up.
+# - On a slow network one parameter server is the bottleneck.
+# - `fit` on several machines works with legacy Keras, not with Keras 3.
+#
+# **Next.** Notebook 09, Horovod.
+#
+# **Sources.**
+# - Li et al. (2014), *Scaling distributed machine learning with the parameter server*, OSDI.
+# - Chen et al. (2016), *Revisiting distributed synchronous SGD*, arXiv:1604.00981.
+# - Mitliagkas et al. (2016), *Asynchrony begets momentum*, arXiv:1605.09774.
+# - Shazeer et al. (2018), *Mesh-TensorFlow*, arXiv:1811.02084.
+# - Cheng et al. (2017), *TensorFlow Estimators*, arXiv:1708.02637.
