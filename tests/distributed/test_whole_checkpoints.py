@@ -1,0 +1,175 @@
+"""`whole_checkpoints.py` of notebook 13: no damaged checkpoint passes for a whole one; the one before it is found."""
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+pytestmark = pytest.mark.slow
+
+NUMBERS = (9, 10, 11)
+DATA, INDEX = "ckpt-11.data-00000-of-00001", "ckpt-11.index"
+
+
+@pytest.fixture(scope="module")
+def program(root: Path) -> ModuleType:
+    file = root / "labs" / "13_fault_tolerance" / "whole_checkpoints.py"
+    specification = importlib.util.spec_from_file_location(file.stem, file)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory, program: ModuleType) -> Path:
+    """Three sealed checkpoints of the same variables with other values; the values are the number."""
+    folder = tmp_path_factory.mktemp("pristine")
+    value, label = tf.Variable(tf.zeros((40, 40))), tf.Variable("none")
+    manager = tf.train.CheckpointManager(tf.train.Checkpoint(value=value, label=label), folder, max_to_keep=None)
+    for number in NUMBERS:
+        value.assign(tf.fill(value.shape, float(number)))
+        label.assign(f"number {number:3}")
+        program.seal(manager.save(number))
+    return folder
+
+
+@pytest.fixture
+def folder(pristine: Path, tmp_path: Path) -> Path:
+    """A copy to damage."""
+    shutil.copytree(pristine, tmp_path / "saves")
+    return tmp_path / "saves"
+
+
+def cut(file: Path, size: int) -> None:
+    file.write_bytes(file.read_bytes()[:size])
+
+
+def overwrite(file: Path, position: int, new: bytes) -> None:
+    old = file.read_bytes()
+    file.write_bytes(old[:position] + new + old[position + len(new) :])
+
+
+def flip(file: Path, position: int) -> None:
+    overwrite(file, position, bytes([file.read_bytes()[position] ^ 0x10]))
+
+
+def put_older(folder: Path, *names: str) -> None:
+    for name in names:
+        shutil.copy(folder / name.replace("-11.", "-10."), folder / name)
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "data missing": lambda folder: (folder / DATA).unlink(),
+    "data empty": lambda folder: cut(folder / DATA, 0),
+    "data without its last byte": lambda folder: cut(folder / DATA, (folder / DATA).stat().st_size - 1),
+    "data of zeros, right size": lambda folder: overwrite(folder / DATA, 0, bytes((folder / DATA).stat().st_size)),
+    "one value of zeros": lambda folder: overwrite(folder / DATA, 0, bytes(64)),
+    "data of the one before": lambda folder: put_older(folder, DATA),
+    "index missing": lambda folder: (folder / INDEX).unlink(),
+    "index empty": lambda folder: cut(folder / INDEX, 0),
+    "index without its last byte": lambda folder: cut(folder / INDEX, (folder / INDEX).stat().st_size - 1),
+    "index of zeros": lambda folder: overwrite(folder / INDEX, 0, bytes((folder / INDEX).stat().st_size)),
+    "index of the one before": lambda folder: put_older(folder, INDEX),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_checkpoint_is_found_and_the_one_before_is_used(
+    name: str, folder: Path, program: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    DAMAGES[name](folder)
+    assert not program.is_whole(str(folder / "ckpt-11"))
+    assert not program.is_sealed(str(folder / "ckpt-11"))
+    for check in (program.is_whole, program.is_sealed):
+        assert program.newest(folder, check) == str(folder / "ckpt-10")
+    assert "ckpt-11 is damaged" in capsys.readouterr().out
+
+
+def test_plain_tensorflow_names_a_broken_one_or_none(folder: Path) -> None:
+    cut(folder / DATA, 100)
+    assert tf.train.latest_checkpoint(folder) == str(folder / "ckpt-11")
+    (folder / INDEX).unlink()
+    assert tf.train.latest_checkpoint(folder) is None
+
+
+def test_files_that_are_whole_but_older_are_found_by_the_seal_alone(folder: Path, program: ModuleType) -> None:
+    put_older(folder, DATA, INDEX)
+    assert program.is_whole(str(folder / "ckpt-11"))
+    assert not program.is_sealed(str(folder / "ckpt-11"))
+    put_older(folder, "ckpt-11.seal")  # the seal names its files
+    assert not program.is_sealed(str(folder / "ckpt-11"))
+
+
+@pytest.mark.parametrize("seal", ["", "{", "[]", "{}"])
+def test_a_seal_that_is_half_written_or_of_something_else_is_none(seal: str, folder: Path, program: ModuleType) -> None:
+    (folder / "ckpt-11.seal").write_text(seal)
+    assert not program.is_sealed(str(folder / "ckpt-11"))
+    (folder / "ckpt-11.seal").unlink()
+    assert program.newest(folder, program.is_sealed) == str(folder / "ckpt-10")
+
+
+def test_no_length_and_no_flipped_bit_of_the_data_passes(folder: Path, program: ModuleType) -> None:
+    data = folder / DATA
+    good = data.read_bytes()
+    for size in np.linspace(0, len(good) - 1, 30).astype(int):
+        cut(data, size)
+        assert not program.is_whole(str(folder / "ckpt-11")), size
+        data.write_bytes(good)
+    for position in np.linspace(0, len(good) - 1, 60).astype(int):
+        flip(data, position)
+        assert not program.is_whole(str(folder / "ckpt-11")), position
+        data.write_bytes(good)
+    assert program.is_whole(str(folder / "ckpt-11"))
+
+
+def test_a_damaged_index_never_gives_other_values(folder: Path, program: ModuleType) -> None:
+    index, prefix = folder / INDEX, str(folder / "ckpt-11")
+    good = index.read_bytes()
+    for size in range(0, len(good), 7):
+        cut(index, size)
+        assert not program.is_whole(prefix), size
+    for position in range(len(good)):
+        index.write_bytes(good)
+        flip(index, position)
+        if program.is_whole(prefix):  # a byte that nobody reads
+            reader = tf.train.load_checkpoint(prefix)
+            assert np.all(reader.get_tensor("value/.ATTRIBUTES/VARIABLE_VALUE") == 11)
+            assert reader.get_tensor("label/.ATTRIBUTES/VARIABLE_VALUE") == b"number  11"
+
+
+def test_the_order_is_that_of_the_numbers_and_leftovers_do_not_count(folder: Path, program: ModuleType) -> None:
+    for name in ("ckpt-12.seal.part", "ckpt-12.data-00000-of-00001.tempstate1", "ckpt-.index", "notes.txt"):
+        (folder / name).write_text("x")
+    (folder / "ckpt-13_temp").mkdir()
+    assert program.in_order(folder) == [str(folder / f"ckpt-{number}") for number in NUMBERS]
+    assert program.newest(folder, program.is_whole, program.is_sealed) == str(folder / "ckpt-11")
+
+
+def test_without_a_whole_checkpoint_there_is_none(folder: Path, program: ModuleType) -> None:
+    for number in NUMBERS:
+        cut(folder / f"ckpt-{number}.index", 10)
+    assert program.newest(folder, program.is_whole) is None
+
+
+def test_the_program_prints_a_line_for_each_and_its_status_says_what_to_do(folder: Path, program: ModuleType) -> None:
+    def verdict() -> tuple[int, str]:
+        command = [sys.executable, program.__file__, str(folder)]
+        finished = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        return finished.returncode, finished.stdout
+
+    cut(folder / DATA, 100)
+    status, printed = verdict()
+    assert status == 1
+    assert re.findall(r"ckpt-(\d+): (\w+)", printed) == [("9", "whole"), ("10", "whole"), ("11", "damaged")]
+    assert printed.endswith(f"use {folder / 'ckpt-10'}\n")
+    for number in NUMBERS:
+        (folder / f"ckpt-{number}.index").unlink()
+    assert verdict() == (2, "ckpt-9: damaged\nckpt-10: damaged\nckpt-11: damaged\nno whole checkpoint\n")
