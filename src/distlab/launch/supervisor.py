@@ -22,8 +22,8 @@ SOCKET = "{socket}"
 """Stands in a command's arguments for the path of the socket on which ranks report."""
 
 _SECONDS_BETWEEN_LOOKS = 0.3
-# Time for the other ranks to say why they end too, and for mpirun and its like to end them.
-_SECONDS_AFTER_FAILURE = 3.0
+# Time for the others to say why they end too, and for mpirun and its like to end their ranks.
+_SECONDS_AFTER_FAILURE, _SECONDS_TO_END_RANKS = 1.0, 3.0
 _PORT_TAKEN = ("Could not start gRPC server", "Address already in use")
 
 
@@ -96,7 +96,8 @@ class Supervisor:
             if self._failed:
                 failed_at = failed_at or now
                 all_ended = all(name in self._ended for name in [*self._job.ranks, *self._job.decisive])
-                if all_ended or now - failed_at > _SECONDS_AFTER_FAILURE:
+                patience = _SECONDS_AFTER_FAILURE if self._job.addresses else _SECONDS_TO_END_RANKS
+                if all_ended or now - failed_at > patience:
                     return _Verdict.FAILED
             elif now - begin > self._limits.seconds:
                 return _Verdict.LATE
