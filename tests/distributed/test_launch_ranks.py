@@ -86,7 +86,8 @@ def test_a_rank_that_never_initialises_mpi_is_named(launched: Launched) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "kill -9"])
 def test_a_launching_program_that_is_ended_leaves_no_rank(launched: Launched, number: signal.Signals) -> None:
     code = f"from distlab import launch; launch.mpirun({str(launched.program)!r}, '0=stubborn,child,wait', '1=wait')"
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as parent:
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen([sys.executable, "-c", code], env=dict(os.environ), **quiet) as parent:
         launched.wait_for(3)
         parent.send_signal(number)
         assert launched.gone_within(5)
