@@ -2,6 +2,8 @@
 
 from planted import Planted
 
+from distlab.labs.lab_02 import SYMPTOMS
+
 PLANTED = Planted()
 
 SOLUTION = {
@@ -28,3 +30,5 @@ but_for("steps", "the strategy is slow", "not in the list")
 PLANTED.right_answers["diagnosis"].append(
     ("with_a_note", {"diagnosis": {"note": "mine", **dict(reversed(list(SOLUTION.items())))}})
 )
+
+PLANTED.solved("diagnosis", SOLUTION, untouched=dict.fromkeys(SYMPTOMS))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from planted import Planted
 
+from distlab import cluster_spec
 from distlab.labs.broken_configs import BROKEN
 
 PLANTED = Planted()
@@ -284,3 +285,9 @@ def with_a_stack(worker, model, accuracy, folder):
         value = accuracy.result()
         model.save(place / "model.keras")
         (place / "accuracy.txt").write_text(str(value))
+
+
+PLANTED.solved("tf_config", cluster_spec.tf_config)
+PLANTED.solved("is_chief", lambda *task: cluster_spec.check(cluster_spec.tf_config(*task)).is_chief)
+PLANTED.solved("diagnosis", SOLUTION, untouched=dict.fromkeys(BROKEN, (None, None)))
+PLANTED.solved("save", finish)

@@ -2,6 +2,8 @@
 
 from planted import Planted
 
+from distlab.labs.horovod_puzzle import LINES
+
 PLANTED = Planted()
 
 SOLUTION = [
@@ -87,3 +89,5 @@ PLANTED.right_answers["program"] += [
     ("init_as_late_as_it_can_be", {"program": moved("init", "pin by local rank")}),
     ("broadcast_just_before_the_loop", {"program": tuple(moved("broadcast", "steps"))}),
 ]
+
+PLANTED.solved("program", SOLUTION, untouched=list(LINES))

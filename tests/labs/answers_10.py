@@ -260,3 +260,8 @@ def by_variances(gradients, batch):
         "variance": variance,
         "squared gradient": squared,
     }
+
+
+PLANTED.solved("plan", large_batch_plan.plan)
+PLANTED.solved("warm_up", true_warm_up)
+PLANTED.solved("noise_scale", true_noise_scale)

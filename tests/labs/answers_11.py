@@ -378,3 +378,10 @@ def by_own_formulas(ranks, cr, cs, rr, sizes, rs, nbytes):
     serial, parallel = by_weighted_line(cr, cs)
     latency, per_byte = by_polynomial(rr, sizes, rs)
     return np.float64(serial + parallel / ranks + 2 * (ranks - 1) * latency + 2 * nbytes * per_byte * (1 - 1 / ranks))
+
+
+PLANTED.solved("audit", audited)
+PLANTED.solved("corrected", corrected)
+PLANTED.solved("amdahl", law_of)
+PLANTED.solved("alpha_beta", in_order)
+PLANTED.solved("predicted", predicted)

@@ -1,10 +1,11 @@
-"""Answers to exercises: wrong ones, with what their hint must say, and right ones of another make."""
+"""Answers to exercises: solutions, right ones of another make, wrong ones with their hints, untouched ones.
+
+`test_planted_answers` holds every lab to its answers.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
-
-import pytest
 
 from distlab.labs import NOT_DONE, RIGHT, WRONG, Lab, OwnAnswer, Verdict
 
@@ -18,10 +19,15 @@ class Wrong(NamedTuple):
     share: float
 
 
+def _untouched(*arguments: object) -> object: ...
+
+
 class Planted:
     """The planted answers of one lab, by exercise."""
 
     def __init__(self) -> None:
+        self.solutions: dict[str, object] = {}
+        self.untouched: dict[str, object] = {}
         self.wrong_answers: dict[str, list[Wrong]] = defaultdict(list)
         self.right_answers: dict[str, list[tuple[str, Mapping[str, Any]]]] = defaultdict(list)
 
@@ -47,17 +53,18 @@ class Planted:
 
         return plant
 
-    def all_wrong(self) -> list:
-        """Every wrong answer, for `pytest.mark.parametrize`: exercise, Wrong."""
-        groups = self.wrong_answers.items()
-        return [
-            pytest.param(exercise, one, id=f"{exercise}-{one.title}") for exercise, group in groups for one in group
-        ]
+    def solved(self, exercise: str, solution: object, untouched: object = _untouched) -> None:
+        """The solution of an exercise, and what stands in its place in the lab that nobody has touched."""
+        self.solutions[exercise], self.untouched[exercise] = solution, untouched
 
-    def all_right(self) -> list:
-        """Every right answer, for `pytest.mark.parametrize`: exercise, namespace."""
-        groups = self.right_answers.items()
-        return [pytest.param(name, names, id=f"{name}-{title}") for name, group in groups for title, names in group]
+    def all_wrong(self) -> list[tuple[str, Wrong]]:
+        """Every wrong answer, with its exercise."""
+        return [(exercise, one) for exercise, group in self.wrong_answers.items() for one in group]
+
+    def all_right(self) -> list[tuple[str, str, Mapping[str, Any]]]:
+        """Every right answer, the solutions among them: exercise, title, namespace."""
+        others = [(name, title, names) for name, group in self.right_answers.items() for title, names in group]
+        return [(name, "solution", {name: value}) for name, value in self.solutions.items()] + others
 
 
 def verdict_on(lab: Lab, exercise: str, namespace: Mapping[str, Any], seed: int = 0) -> Verdict:

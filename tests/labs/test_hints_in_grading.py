@@ -36,8 +36,11 @@ def server() -> Iterator[Server]:
 
 def planted(module: ModuleType) -> list:
     """The wrong answers that are functions of a module, so that they have a text of their own."""
-    parameters = module.PLANTED.all_wrong()
-    return [one for one in parameters if getattr(module, one.values[1].title, None) is not None]
+    return [
+        pytest.param(exercise, wrong, id=f"{exercise}-{wrong.title}")
+        for exercise, wrong in module.PLANTED.all_wrong()
+        if hasattr(module, wrong.title)
+    ]
 
 
 def cell(module: ModuleType, exercise: str, wrong: Wrong) -> str:

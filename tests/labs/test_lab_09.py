@@ -1,4 +1,4 @@
-"""Lab 09: the puzzle and the eight steps, a hint for each planted mistake, and the stand-in against Horovod itself."""
+"""Lab 09: every card of the puzzle matters, and the stand-in does what Horovod does."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ from pathlib import Path
 import answers_09
 import pytest
 from judged_apart import assert_told_apart, judged_apart
-from planted import Wrong, assert_hints_differ, assert_not_done, assert_right, assert_wrong, verdict_on
+from planted import verdict_on
 
 from distlab import horovod_wheel, launch
 from distlab.labs import horovod_puzzle, lab_09, sources
@@ -17,32 +17,8 @@ from distlab.labs.horovod_stand_in import Team, hvd, rehearse
 from distlab.labs.horovod_two_ranks import HEAD
 
 LAB = lab_09.LAB
-PLANTED = answers_09.PLANTED
 SECONDS = 400
 needs_horovod = pytest.mark.skipif(horovod_wheel.problem() is not None, reason=str(horovod_wheel.problem()))
-
-
-def test_the_right_layout_gets_full_marks() -> None:
-    assert_right(LAB, "program", {"program": answers_09.SOLUTION})
-
-
-@pytest.mark.parametrize(("exercise", "namespace"), PLANTED.all_right())
-def test_a_right_layout_of_other_order_gets_full_marks(exercise: str, namespace: dict) -> None:
-    assert_right(LAB, exercise, namespace)
-
-
-@pytest.mark.parametrize(("exercise", "wrong"), PLANTED.all_wrong())
-def test_a_planted_mistake_gets_its_hint(exercise: str, wrong: Wrong) -> None:
-    assert_wrong(LAB, exercise, wrong)
-
-
-def test_no_two_mistakes_get_one_hint() -> None:
-    assert_hints_differ(LAB, PLANTED, "program")
-
-
-def test_the_serial_program_alone_is_not_done_yet() -> None:
-    assert_not_done(LAB, "program", {"program": list(horovod_puzzle.LINES)})
-    assert_not_done(LAB, "program", {})
 
 
 @pytest.mark.parametrize("card", horovod_puzzle.CARDS)

@@ -1,47 +1,12 @@
-"""Lab 10: batch and rate, warm-up and noise scale, with a hint for each planted mistake."""
+"""Lab 10: the judge's own numbers against the papers and calculations by hand."""
 
-import answers_10
 import numpy as np
 import pytest
-from planted import Wrong, assert_hints_differ, assert_not_done, assert_right, assert_wrong, verdict_on
+from planted import assert_not_done
 
 from distlab.labs import gradient_noise, lab_10, large_batch_plan, warm_up_schedule
 
 LAB = lab_10.LAB
-PLANTED = answers_10.PLANTED
-SOLUTIONS = {
-    "plan": large_batch_plan.plan,
-    "warm_up": warm_up_schedule.warm_up,
-    "noise_scale": gradient_noise.noise_scale,
-}
-
-
-@pytest.mark.parametrize("name", SOLUTIONS)
-def test_the_course_s_own_function_gets_full_marks(name: str) -> None:
-    assert_right(LAB, name, {name: SOLUTIONS[name]})
-
-
-@pytest.mark.parametrize(("exercise", "namespace"), PLANTED.all_right())
-def test_a_right_answer_of_other_make_gets_full_marks(exercise: str, namespace: dict) -> None:
-    assert_right(LAB, exercise, namespace)
-
-
-@pytest.mark.parametrize(("exercise", "wrong"), PLANTED.all_wrong())
-def test_a_planted_mistake_gets_its_hint(exercise: str, wrong: Wrong) -> None:
-    assert_wrong(LAB, exercise, wrong)
-
-
-@pytest.mark.parametrize("name", SOLUTIONS)
-def test_no_two_mistakes_get_one_hint(name: str) -> None:
-    assert_hints_differ(LAB, PLANTED, name)
-
-
-@pytest.mark.parametrize("name", SOLUTIONS)
-def test_an_untouched_answer_is_not_done_yet(name: str) -> None:
-    def untouched(*arguments: object) -> object: ...
-
-    assert_not_done(LAB, name, {name: untouched})
-    assert_not_done(LAB, name, {})
 
 
 @pytest.mark.parametrize(
@@ -49,15 +14,6 @@ def test_an_untouched_answer_is_not_done_yet(name: str) -> None:
 )
 def test_names_without_numbers_are_not_done_yet(name: str, names: tuple[str, ...]) -> None:
     assert_not_done(LAB, name, {name: lambda *arguments: dict.fromkeys(names)})
-
-
-@pytest.mark.parametrize("seed", range(1, 12))
-def test_the_secret_inputs_tell_every_mistake_from_the_right_answer(seed: int) -> None:
-    for exercise, namespace in [parameters.values for parameters in PLANTED.all_right()]:
-        assert verdict_on(LAB, exercise, namespace, seed).is_right, exercise
-    for exercise, wrong in [parameters.values for parameters in PLANTED.all_wrong()]:
-        verdict = verdict_on(LAB, exercise, wrong.namespace, seed)
-        assert verdict.share == wrong.share and not verdict.is_right, (exercise, wrong.title, verdict)
 
 
 def test_eight_ranks_with_the_known_batch_get_eight_times_the_rate() -> None:

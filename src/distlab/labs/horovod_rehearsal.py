@@ -25,6 +25,10 @@ MOMENTUM = 0.9
 EPOCHS_DONE = 5
 
 
+class GaveNothing(Exception):
+    """A function that must give something gave None: it is not written yet."""
+
+
 def start(namespace: Mapping[str, Any]) -> dict:
     """Call `start()` on hosts with a GPU for each rank, then without: by number of GPUs, what each rank is or raised.
 
@@ -74,7 +78,7 @@ def feeding(namespace: Mapping[str, Any], options: Mapping[str, Any], steps: int
     def numbers(epoch: int) -> list:
         batches = functions["batches"](given, epoch)
         if batches is None:
-            raise NotImplementedError
+            raise GaveNothing
         return [np.atleast_1d(part[0]).tolist() for part in batches.take(steps).as_numpy_iterator()]
 
     def count() -> object:
@@ -112,7 +116,7 @@ def training(
         def optimizer() -> list:
             made = functions["optimizer"](options())
             if made is None:
-                raise NotImplementedError
+                raise GaveNothing
             return [type(made).__name__, float(np.asarray(made.learning_rate)), float(getattr(made, "momentum", 0.0))]
 
         def begin(resume: bool) -> list:
