@@ -18,10 +18,11 @@ GRADE_OPTIONS = $(if $(DUE),--due "$(DUE)") $(if $(LATE_SHARE),--late-share $(LA
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup horovod doctor lab execute test test-fast notebooks labs check release grade figures html map bench support-table lock clean
+.PHONY: help setup horovod setup-frameworks setup-mxnet record-frameworks doctor lab execute test test-fast notebooks labs check \
+	release grade figures html map bench support-table lock lock-frameworks clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  %-13s  %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  %-17s  %s\n", $$1, $$2}'
 
 setup: $(VENV)/ready  ## make .venv with everything the course needs; does only what is missing
 	@$(BIN)/distlab setup
@@ -50,6 +51,12 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	@$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --requirement requirements.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
+
+setup-frameworks: setup  ## add PyTorch, DeepSpeed and Ray in .venv-frameworks: make setup-frameworks PART=torch
+	@$(BIN)/python -m distlab.frameworks_setup $(or $(PART),torch deepspeed ray) $(if $(TORCH),--any-torch)
+
+setup-mxnet: setup  ## add Apache MXNet in .venv-mxnet
+	@$(BIN)/python -m distlab.frameworks_setup mxnet
 
 doctor: setup  ## say what this machine has for the course and how to mend the rest
 	@$(BIN)/distlab doctor
@@ -93,6 +100,9 @@ bench: setup  ## measure the virtual cluster, real all-reduces and every way of 
 support-table: setup  ## measure which strategy works with which training API; takes a quarter of an hour
 	@$(BIN)/python labs/08_other_strategies/measure_support.py
 
+record-frameworks: setup  ## run the programs of notebook 14 and record their results: make record-frameworks ONLY=ddp
+	@$(BIN)/python labs/14_other_frameworks/record.py $(ONLY)
+
 map: $(VENV)/ready  ## write the README's course map from build/report.json
 	@$(BIN)/distlab map
 
@@ -100,5 +110,14 @@ lock: $(VENV)/ready  ## choose the newest versions that pyproject.toml allows an
 	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --generate-hashes \
 		--no-emit-index-url --custom-compile-command "make lock" --output-file requirements.lock pyproject.toml
 
-clean:  ## remove what the targets made, .venv included
-	rm -rf build $(VENV) .pytest_cache .hypothesis .ruff_cache src/*.egg-info
+LAB_14 := labs/14_other_frameworks
+lock-frameworks: $(VENV)/ready  ## write the locks of the other frameworks; those over the course keep to requirements.lock
+	@for part in torch deepspeed ray mxnet; do \
+		[ $$part = mxnet ] && course= || course="--constraints requirements.lock"; \
+		echo torch | $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+			--no-emit-index-url --custom-compile-command "make lock-frameworks" --excludes /dev/stdin $$course \
+			--output-file $(LAB_14)/$$part.lock $(LAB_14)/$$part.in || exit 1; \
+	done
+
+clean:  ## remove what the targets made, .venv and the other environments included
+	rm -rf build $(VENV) .venv-frameworks .venv-mxnet .pytest_cache .hypothesis .ruff_cache src/*.egg-info

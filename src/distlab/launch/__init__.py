@@ -6,6 +6,7 @@
     run = launch.mpirun("train.py", ranks=4, result=True)              # run.result: what the program wrote as JSON
     run = launch.horovodrun("train.py", ranks=2)
     run = launch.torchrun("train.py", ranks=2)
+    run = launch.alone("train.py")                                     # one process
 
 The shell commands that do the same by hand are printed, then every line of every process, tagged with its rank, through
 `print`, so that a notebook keeps them. A job that fails, hangs or is interrupted raises an error that says which rank
@@ -15,7 +16,7 @@ its GPU; a program of Horovod or PyTorch chooses its own by its local rank.
 
 from distlab.launch.errors import DeadlinePassed, LaunchError, WorkerFailed, WorkerMissing
 from distlab.launch.job import Run
-from distlab.launch.starters import How, horovodrun, mpirun, tensorflow, torchrun
+from distlab.launch.starters import How, alone, horovodrun, mpirun, tensorflow, torchrun
 
 __all__ = [
     "DeadlinePassed",
@@ -24,6 +25,7 @@ __all__ = [
     "Run",
     "WorkerFailed",
     "WorkerMissing",
+    "alone",
     "horovodrun",
     "mpirun",
     "tensorflow",

@@ -1,4 +1,4 @@
-"""The ways to start N processes of one program on this machine: TF_CONFIG, mpirun, horovodrun, torchrun."""
+"""The ways to start N processes of one program on this machine: TF_CONFIG, mpirun, horovodrun, torchrun, or one."""
 
 import importlib.util
 import json
@@ -70,6 +70,20 @@ def tensorflow(
             if how.get("echo", True):
                 _print("Another program took one of the ports meanwhile; starting again with other ports.")
     raise AssertionError("every attempt returns or raises")
+
+
+def alone(program: str | Path, *arguments: object, **how: Unpack[How]) -> Run:
+    """Run a program as one process, which may start others; its name is "program".
+
+    Raises WorkerFailed and DeadlinePassed, both LaunchErrors; in no case is a process left.
+    """
+    name, variables = "program", dict(how.get("environment", {}))
+
+    def job(arguments: list[str], as_typed: list[str]) -> Job:
+        command = Command(name, [_python(how), *arguments], variables)
+        return Job([command], [], [name], by_hand.shell(["python", *as_typed], variables))
+
+    return _run(job, program, arguments, how)
 
 
 def mpirun(
