@@ -43,6 +43,7 @@ class BatchNormalization(tf.keras.layers.Layer):
         self.shift = self.add_weight(name="shift", shape=units, initializer="zeros")
         self.moving_mean = self.add_weight(name="mean", shape=units, initializer="zeros", trainable=False)
         self.moving_variance = self.add_weight(name="variance", shape=units, initializer="ones", trainable=False)
+        super().build(shape)
 
     def moments(self, inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Mean and variance; means can be averaged over ranks, variances cannot, so the means of squares are."""
@@ -51,8 +52,8 @@ class BatchNormalization(tf.keras.layers.Layer):
             means = hvd.allreduce(means)  # the tape goes through it: its gradient is an all-reduce, too
         return means[0], means[1] - tf.square(means[0])
 
-    def call(self, inputs: tf.Tensor) -> tf.Tensor:
-        """As in training."""
+    def call(self, inputs: tf.Tensor, training: bool = True) -> tf.Tensor:
+        """As in training, always."""
         mean, variance = self.moments(inputs)
         self.moving_mean.assign(MOMENTUM * self.moving_mean + (1 - MOMENTUM) * mean)
         self.moving_variance.assign(MOMENTUM * self.moving_variance + (1 - MOMENTUM) * variance)
@@ -81,21 +82,22 @@ def train(options: argparse.Namespace, name: str) -> dict:
     """A network with one hidden layer; the moving averages are lists with a row for each rank."""
     images, labels = data.load(options.dataset).train
     tf.keras.utils.set_random_seed(options.seed)
-    normalisation = LAYERS[name]()
+    images = images.reshape(len(images), -1)
     hidden, last = tf.keras.layers.Dense(UNITS, use_bias=False), tf.keras.layers.Dense(CLASSES)
-    layers = [tf.keras.layers.Flatten(), hidden, normalisation, tf.keras.layers.ReLU(), last]
-    model = tf.keras.Sequential(layers)
-    model.build((None, *images.shape[1:]))
-    hvd.broadcast_variables(model.variables, root_rank=0)
+    normalisation = LAYERS[name]()
+    for layer, inputs in ((hidden, images.shape[1]), (normalisation, UNITS), (last, UNITS)):
+        layer.build((None, inputs))  # a Sequential would have each layer's code converted to a graph first: seconds
+    trained = [*hidden.trainable_variables, *normalisation.trainable_variables, *last.trainable_variables]
+    hvd.broadcast_variables([*trained, *normalisation.non_trainable_variables], root_rank=0)
     first_means = []
     for step in range(options.steps):
         batch = global_batches.numbers(step, len(images), options.per_replica_batch * hvd.size(), options.seed)
         own = global_batches.share(batch, hvd.rank(), hvd.size())
         with tf.GradientTape() as tape:
-            logits = model(images[own], training=True)
+            logits = last(tf.nn.relu(normalisation(hidden(images[own]), training=True)))
             loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels[own], logits))
-        gradients = hvd.grouped_allreduce(tape.gradient(loss, model.trainable_variables))
-        for variable, gradient in zip(model.trainable_variables, gradients, strict=True):
+        gradients = hvd.grouped_allreduce(tape.gradient(loss, trained))
+        for variable, gradient in zip(trained, gradients, strict=True):
             variable.assign_sub(RATE * gradient)
         if step == 0:  # the moving average began at 0
             first_means = of_all_ranks(normalisation.moving_mean / (1 - MOMENTUM))
@@ -103,7 +105,7 @@ def train(options: argparse.Namespace, name: str) -> dict:
         "first_means": first_means,
         "moving_means": of_all_ranks(normalisation.moving_mean),
         "moving_variances": of_all_ranks(normalisation.moving_variance),
-        "weights": [variable.numpy().tolist() for variable in model.trainable_variables],
+        "weights": [variable.numpy().tolist() for variable in trained],
     }
 
 
