@@ -31,7 +31,8 @@ points. What stands between BEGIN and END SOLUTION becomes a comment and `...` i
 untouched cell runs: a function then gives None, and for a value write `answer = None` before BEGIN SOLUTION. Every
 other code cell is given: it runs in the grading too, from the source and not from the student's copy. Keep given cells
 fast (no figure, no training) and import TensorFlow only in a lab that needs it, which says so: `Lab(…,
-tensorflow=True)`. Grading starts in a folder of its own
+tensorflow=True)`. A course module that holds what an exercise asks for is named in `Lab(…, solved_in=[…])`: in grading,
+cells that use it, or of the labs' modules what no given cell uses, are not run. Grading starts in a folder of its own
 with copies of the lab's other files (`labs/NN_topic/*.py`, *.json), may write there, and has no network.
 
 **The judge.** A function of the student's answer and a random generator that gives a verdict:
@@ -62,7 +63,10 @@ process.
   `Run`, whose events, steps and bytes are the world's own books, which the student's code cannot reach.
 - `answer.inside(function, *arguments)`: `function(namespace, *arguments)`, a function of the lab's own module, runs
   beside the student's code, for what cannot be asked otherwise (train a model, start a program). What it gives can be
-  forged by a student who takes the trouble: let it work on hidden inputs and compare the result with one of your own.
+  forged by a student who takes the trouble (`sandbox.unchanged` finds the easy ways). So let it work on hidden inputs
+  and give raw data, arrays and not verdicts, which the judge compares with what it has computed by itself. What can only
+  be seen when it happens, a call or a moment, the judge takes down in its own process: with `respond=…` the function
+  gets an `ask` too, and what it asks the judge answers (`stopwatch.Stopwatch`, `rehearsal.Collectives`).
 - `answer.source("name")`: the text of the student's function or class, without running it.
 
 What crosses is plain: None, truth values, numbers, texts, bytes, NumPy arrays of numbers, and lists, tuples and

@@ -27,8 +27,14 @@ class Answer(Protocol):
     def run(self, name: str, world: World, inputs: Iterable | None = None) -> Run:
         """Run the student's `async def name(rank, input)` on every rank; raises also what `World.run` raises."""
 
-    def inside(self, function: Callable[..., object], *arguments: object) -> Plain:
-        """What `function(namespace, *arguments)` gives beside the student's code; it may be forged."""
+    def inside(
+        self, function: Callable[..., object], *arguments: object, respond: Callable[[Plain], Plain] | None = None
+    ) -> Plain:
+        """What `function(namespace, *arguments)` gives beside the student's code; it may be forged.
+
+        With `respond` it is called as `function(namespace, ask, *arguments)`: what it asks by `ask(value)` is answered
+        by `respond(value)` in the judge's own process. That may be forged too, but not what the judge saw and when.
+        """
 
     def source(self, name: str) -> str:
         """The text of the student's function or class; raises NotDone if there is none."""
@@ -73,9 +79,14 @@ class OwnAnswer:
         results = [plain(result, f"what `{name}` gives on rank {rank}") for rank, result in enumerate(run.results)]
         return Run(results, run.events, run.finished)
 
-    def inside(self, function: Callable[..., object], *arguments: object) -> Plain:
+    def inside(
+        self, function: Callable[..., object], *arguments: object, respond: Callable[[Plain], Plain] | None = None
+    ) -> Plain:
         """See Answer."""
-        return plain(self._student(function, self._namespace, *plain(list(arguments))), "the answer")
+        given = plain(list(arguments))
+        if respond is not None:
+            given = [lambda value: plain(respond(plain(value))), *given]
+        return plain(self._student(function, self._namespace, *given), "the answer")
 
     def started(self, name: str, rank: Rank, *inputs: object) -> Coroutine:
         """The coroutine of the student's rank program; raises ProgramError if it is none."""

@@ -1,5 +1,7 @@
 """Why a question to the student's answer has no answer: one class, and one clear sentence, for each reason."""
 
+from collections.abc import Sequence
+
 
 class AnswerError(Exception):
     """The message is a sentence for the student."""
@@ -25,6 +27,14 @@ class NotPlain(AnswerError):
 
 class TookTooLong(AnswerError):
     """The student's code was stopped after its time."""
+
+
+class Changed(AnswerError):
+    """The student's code has replaced what the checker works with beside it; only in the grading."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        """`names` are those of some functions that were changed."""
+        super().__init__(f"it changes the checker's own functions ({', '.join(names)})")
 
 
 class Gone(AnswerError):

@@ -90,18 +90,16 @@ def attempt(answer: Answer, name: str, collective: str, inputs: Sequence[np.ndar
     return _attempt(answer, name, collective, inputs, None)
 
 
-def changes_its_input(namespace: Mapping[str, object], name: str, inputs: Sequence[np.ndarray]) -> bool:
-    """Whether the program changes, on any rank, the array that it is given; runs beside the student's code."""
-    changed = []
+def inputs_afterwards(namespace: Mapping[str, object], name: str, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """What each rank's input holds when the program has ended; runs beside the student's code."""
+    given = list(inputs)
 
     async def watched(rank: Rank, array: np.ndarray) -> object:
-        before = array.copy()
-        result = await namespace[name](rank, array)
-        changed.append(not np.array_equal(before, array))
-        return result
+        given[rank.index] = array
+        return await namespace[name](rank, array)
 
     World(len(inputs), STEPS).run(watched, inputs)
-    return any(changed)
+    return given
 
 
 def _attempt(answer: Answer, name: str, collective: str, inputs: Sequence[np.ndarray], tags: Tags | None) -> Attempt:

@@ -56,11 +56,14 @@ class Lab:
         tensorflow: bool = False,
         seconds_per_cell: float | None = None,
         seconds: float | None = None,
+        solved_in: Sequence[str] = (),
     ) -> None:
         """In grading no cell and no check may run longer than `seconds_per_cell`, nor all together than `seconds`.
 
         `tensorflow` says that the student's cells import TensorFlow, for which grading then prepares a process.
+        `solved_in` are modules of the course that hold what is asked for; a cell that uses them is not run in grading.
         """
+        self.solved_in = tuple(solved_in)
         self.name, self.exercises, self.tensorflow = name, tuple(exercises), tensorflow
         self.seconds_per_cell = seconds_per_cell or (30.0 if tensorflow else 10.0)
         self.seconds = seconds or 4 * self.seconds_per_cell

@@ -9,6 +9,7 @@ from distlab.labs.answer import Answer
 from distlab.labs.answer_errors import Raised
 from distlab.labs.exercise import Exercise, Lab
 from distlab.labs.numpy_mlp import SHAPES, cross_entropy, drawn_batch, drawn_weights, logits, softmax
+from distlab.labs.stopwatch import COMPUTING, WAITING, Stopwatch, Timing
 from distlab.labs.verdict import Verdict, not_done, parts, right, wrong
 
 SYMPTOMS = {
@@ -126,22 +127,23 @@ def _hint_of_loss(seen: Mapping, true: float, of_fault: float) -> str:
 
 
 def judge_seconds(answer: Answer, generator: np.random.Generator) -> Verdict:
-    """Let the student's clock time work that waits, and work that computes; a clock of ours runs beside it."""
-    seen = answer.inside(mended.time_work, float(generator.uniform(0.3, 0.5)), COMPUTES)
-    if not seen:
+    """Let the student's clock time work that waits, and work that computes; a clock of the judge's runs too."""
+    watch = Stopwatch(float(generator.uniform(0.3, 0.5)), COMPUTES)
+    given = answer.inside(mended.time_work, respond=watch)
+    if not given:
         return not_done("there is no `elapsed_seconds` yet: run the cell above")
-    if seen["waiting"]["given"] is None:
+    if given[WAITING] is None:
         return not_done("`elapsed_seconds` gives None: is a `return` missing?")
-    for one in seen.values():
-        if hint := _hint_of_seconds(one, seen["computing"]):
+    for kind, timing in watch.timings.items():
+        if hint := _hint_of_seconds(given[kind], timing, given[COMPUTING]):
             return wrong(hint)
     return right("Waiting counts, as on the clock on the wall.")
 
 
-def _hint_of_seconds(one: Mapping, computing: Mapping) -> str | None:
-    given, inside, outside = one["given"], one["inside"], one["outside"]
-    if one["calls"] != 1:
-        return f"The work was done {one['calls']} times. It is to be done once, between two looks at the clock."
+def _hint_of_seconds(given: object, timing: Timing, of_computing: object) -> str | None:
+    inside, outside = timing.inside, timing.outside
+    if timing.calls != 1:
+        return f"The work was done {timing.calls} times. It is to be done once, between two looks at the clock."
     if not isinstance(given, (int, float)) or isinstance(given, bool):
         return f"A number of seconds is wanted, not {given!r}."
 
@@ -158,7 +160,7 @@ def _hint_of_seconds(one: Mapping, computing: Mapping) -> str | None:
     if isinstance(given, int):
         return f"{given} for work of {inside:.2f} s: the fraction of the second is lost."
     if 0 <= given < inside:
-        sees_computing = isinstance(computing["given"], float) and computing["given"] > COMPUTES / 2
+        sees_computing = isinstance(of_computing, float) and of_computing > COMPUTES / 2
         why = "this clock stands still meanwhile" if sees_computing else "the first look at the clock comes too late"
         return f"{given:.2f} s for {inside:.2f} s of waiting: {why}."
     if given > outside:

@@ -117,6 +117,7 @@ def _verdict_on_form(problem: str) -> Verdict:
         return not_done("`mirrored` gives nothing")
     return wrong(
         {
+            "another strategy": "`strategy` is not the mirrored strategy any more that the lab has made.",
             "not a pair": "`mirrored` returns two things, the model and the batches it was trained on.",
             "no model": "The first thing that `mirrored` returns is not a Keras model.",
             "no batches": "The second thing that `mirrored` returns is not a tf.data.Dataset.",

@@ -9,7 +9,7 @@ from distlab import costs
 from distlab.labs import collective_shares
 from distlab.labs.answer import Answer
 from distlab.labs.collective_hints import hint_of_divisor, hint_of_error, hint_of_form, hint_of_shares
-from distlab.labs.collective_runs import Attempt, attempt, attempt_tagged, changes_its_input
+from distlab.labs.collective_runs import Attempt, attempt, attempt_tagged, inputs_afterwards
 from distlab.labs.exercise import Exercise, Lab
 from distlab.labs.verdict import Verdict, right, wrong
 
@@ -119,7 +119,10 @@ def _judged(
     if found:
         return wrong("The result is right. " + " ".join(found), 1 - 0.25 * len(found), done[0].picture)
     inputs = _numbers(generator, collective, done[0].size, 7)
-    if answer.inside(changes_its_input, collective.name, inputs):
+    afterwards = answer.inside(inputs_afterwards, collective.name, inputs)
+    if not (isinstance(afterwards, list) and len(afterwards) == len(inputs)) or not all(
+        map(np.array_equal, inputs, afterwards)
+    ):
         return wrong(
             "Result, steps and bytes are right, but the array that a rank was given is changed: the caller's gradient "
             "is overwritten. On what do you work?",
@@ -221,4 +224,5 @@ LAB = Lab(
         Exercise("ring_all_reduce", 4, judge_ring(RING)),
         Exercise("halving_doubling_all_reduce", 8, judge_halving_doubling),
     ],
+    solved_in=["distlab.collectives"],
 )

@@ -7,9 +7,10 @@ import numpy as np
 
 from distlab import cluster_spec
 from distlab.labs.answer import Answer
+from distlab.labs.answer_errors import NotPlain
 from distlab.labs.broken_configs import BROKEN, FIELDS, MENDS, mended
 from distlab.labs.exercise import Exercise, Lab
-from distlab.labs.rehearsal import Cluster, rehearse
+from distlab.labs.rehearsal import Cluster, Collectives, Worker, rehearse, workers_of
 from distlab.labs.verdict import Verdict, not_done, parts, right, wrong
 
 Task = tuple[str, int]
@@ -190,24 +191,35 @@ def judge_save(answer: Answer, generator: np.random.Generator) -> Verdict:
     """Call `save` for every worker of two rehearsed clusters, one of which names a chief."""
     for cluster in _clusters(generator)[:2]:
         accuracy = float(generator.integers(500, 999)) / 1000
-        record = answer.inside(rehearse, "save", cluster, accuracy)
-        if record is None:
+        model = f"a model, number {generator.integers(10**9)}"
+        record = [_record(answer, worker, Collectives(model, accuracy)) for worker in workers_of(cluster)]
+        if None in record:
             return not_done("there is no `save` yet: run the cell above")
         if not any(one["collectives"] or one["folder"] or one["temporary"] for one in record):
             return not_done("`save` does nothing")
-        if hint := _hint_of_record(record, accuracy):
+        if hint := _hint_of_record(record, model, accuracy):
             return wrong(f"In {_in_words(cluster)}: {hint}")
     return right(
         "Everybody takes part in every collective, the chief alone keeps the files, and nothing is left behind."
     )
 
 
-def _hint_of_record(record: list[dict], accuracy: float) -> str | None:
+def _record(answer: Answer, worker: Worker, collectives: Collectives) -> dict | None:
+    """What one worker calls and leaves; None if there is no `save`."""
+    task = (worker.task_type, worker.index, worker.is_chief)
+    left = answer.inside(rehearse, "save", *task, respond=collectives)
+    match left:
+        case None | {"folder": dict(), "temporary": list(), "elsewhere": list()}:
+            return left and left | {"name": worker.name, "chief": worker.is_chief, "collectives": collectives.called}
+    raise NotPlain("what `save` leaves could not be seen")
+
+
+def _hint_of_record(record: list[dict], model: str, accuracy: float) -> str | None:
     (chief,) = [one for one in record if one["chief"]]
     others = [one for one in record if not one["chief"]]
     return (
         _hint_of_collectives(chief, others)
-        or _hint_of_chief(chief, accuracy)
+        or _hint_of_chief(chief, model, accuracy)
         or next((hint for one in others if (hint := _hint_of_other(one, chief))), None)
         or _hint_of_rest(record)
     )
@@ -237,11 +249,13 @@ def _hint_of_collectives(chief: dict, others: list[dict]) -> str | None:
     return None
 
 
-def _hint_of_chief(chief: dict, accuracy: float) -> str | None:
+def _hint_of_chief(chief: dict, model: str, accuracy: float) -> str | None:
     files = chief["folder"]
     if "model.keras" not in files:
         where = f"it wrote {', '.join(files)} there" if files else "it wrote nothing there"
         return f"after the chief has been through, there is no model.keras in the folder: {where}."
+    if files["model.keras"] != model:
+        return "model.keras in the chief's folder is not the file that model.save wrote."
     if "accuracy.txt" not in files:
         return "the chief writes no accuracy.txt into the folder."
     try:

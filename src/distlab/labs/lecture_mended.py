@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from distlab.labs import stopwatch
+
 Namespace = Mapping[str, object]
 
 MOST_BATCHES = 200
@@ -39,29 +41,25 @@ def _loss(model: object, images: np.ndarray, labels: np.ndarray) -> float:
     return float(np.ravel(found)[0])
 
 
-def time_work(namespace: Namespace, waits: float, computes: float) -> dict[str, dict]:
-    """What `elapsed_seconds(work)` says of work that waits, and of work that computes; {} if there is no such function.
+def time_work(namespace: Namespace, ask: Callable[[str], float]) -> dict[str, object]:
+    """What `elapsed_seconds(work)` gives for work that waits, and for work that computes; {} without such a function.
 
-    Each for so many seconds at least. given: what it gave.  inside, outside: the seconds of the work itself and of the
-    whole call, by a clock of ours.  calls: how often the work was done.
+    The time is taken by a `stopwatch.Stopwatch`, which is asked.
     """
     elapsed_seconds = namespace.get("elapsed_seconds")
     if elapsed_seconds is None:
         return {}
-    seen = {}
-    for kind, act in (("waiting", lambda: time.sleep(waits)), ("computing", lambda: _compute(computes))):
-        inside: list[float] = []
 
-        def work(act: Callable[[], None] = act, inside: list[float] = inside) -> None:
-            start = time.perf_counter()
-            act()
-            inside.append(time.perf_counter() - start)
+    def work() -> None:
+        _compute(ask(stopwatch.WORK))
+        ask(stopwatch.WORKED)
 
-        start = time.perf_counter()
-        given = elapsed_seconds(work)
-        outside = time.perf_counter() - start
-        seen[kind] = {"given": given, "inside": sum(inside), "outside": outside, "calls": len(inside)}
-    return seen
+    given = {}
+    for kind in (stopwatch.WAITING, stopwatch.COMPUTING):
+        ask(kind)
+        given[kind] = elapsed_seconds(work)
+        ask(stopwatch.END)
+    return given
 
 
 def _compute(seconds: float) -> None:

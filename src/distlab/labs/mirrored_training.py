@@ -18,9 +18,11 @@ def train_and_look(
     """
     import tensorflow as tf
 
-    strategy, mirrored = namespace["strategy"], namespace.get("mirrored")
+    strategy, mirrored, kind = namespace.get("strategy"), namespace.get("mirrored"), tf.distribute.MirroredStrategy
     if mirrored is None:
         return {"problem": "missing"}
+    if type(strategy) is not kind:
+        return {"problem": "another strategy"}
     returned = mirrored(strategy, images, labels, weights, per_replica)
     if returned is None:
         return {"problem": "nothing"}
@@ -30,16 +32,16 @@ def train_and_look(
     if not isinstance(model, tf.keras.Model):
         return {"problem": "no model"}
     if isinstance(batches, tf.data.Dataset):
-        batches = strategy.experimental_distribute_dataset(batches)
+        batches = kind.experimental_distribute_dataset(strategy, batches)
     elif not isinstance(batches, tf.distribute.DistributedDataset):
         return {"problem": "no batches"}
-    parts = [[part.numpy() for part in strategy.experimental_local_results(batch[1])] for batch in batches]
+    parts = [[part.numpy() for part in kind.experimental_local_results(strategy, batch[1])] for batch in batches]
     iterations = getattr(getattr(model, "optimizer", None), "iterations", None)
     config = model.loss.get_config() if isinstance(getattr(model, "loss", None), tf.keras.losses.Loss) else {}
     return {
         "problem": "",
         "replicas": strategy.num_replicas_in_sync,
-        "copies": [len(strategy.experimental_local_results(one)) for one in model.trainable_variables],
+        "copies": [len(kind.experimental_local_results(strategy, one)) for one in model.trainable_variables],
         "weights": model.get_weights(),
         "parts": [[len(part) for part in of_step] for of_step in parts],
         "labels": np.concatenate([part for of_step in parts for part in of_step]) if parts else np.empty(0),

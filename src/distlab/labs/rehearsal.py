@@ -1,16 +1,22 @@
 """A cluster in one process, to rehearse what its workers do at the end of a training: who takes part, who writes what.
 
 The workers are called one after the other. So nothing can hang here, and what would be a deadlock or a race on a real
-cluster shows in the record: collectives that not all took part in, files of one name that several wrote.
+cluster shows in the record: collectives that not all took part in, files of one name that several wrote. The
+collectives are noted in the judge's process, which also says what they give.
 """
 
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from distlab.labs.plain_data import Plain
+
 Cluster = Mapping[str, Sequence[str]]
+Ask = Callable[[str], Plain]
+
+SAVE, RESULT = "model.save", "accuracy.result"
 
 
 @dataclass(frozen=True)
@@ -28,64 +34,77 @@ class Worker:
 
 
 class RehearsedModel:
-    """Saves a file that says whose it is; like a real model, it reads variables of all workers: a collective."""
+    """Saves what the judge gives it; like a real model, it reads variables of all workers: a collective."""
 
-    def __init__(self, worker: Worker, collectives: list[str]) -> None:
-        """Each call is noted in `collectives`."""
-        self._worker, self._collectives = worker, collectives
+    def __init__(self, ask: Ask) -> None:
+        """Each call asks the judge."""
+        self._ask = ask
         self.saved_to: list[Path] = []
 
     def save(self, path: str | Path) -> None:
         """Write the model to `path`, whose folder must exist."""
-        self._collectives.append("model.save")
-        Path(path).write_text(f"the model, saved by {self._worker.name}")
+        Path(path).write_text(self._ask(SAVE))
         self.saved_to.append(Path(path).absolute())
 
 
 class RehearsedMetric:
     """A metric whose parts lie on all workers, so that reading it is a collective."""
 
-    def __init__(self, value: float, collectives: list[str]) -> None:
-        """Each call is noted in `collectives`."""
-        self._value, self._collectives = value, collectives
+    def __init__(self, ask: Ask) -> None:
+        """Each call asks the judge."""
+        self._ask = ask
 
     def result(self) -> float:
         """The value over all workers."""
-        self._collectives.append("accuracy.result")
-        return self._value
+        return self._ask(RESULT)
 
 
-def rehearse(namespace: Mapping[str, object], name: str, cluster: Cluster, accuracy: float) -> list[dict] | None:
-    """Call `name(worker, model, accuracy, folder)` for each task; what each did, or None if there is no such function.
+@dataclass
+class Collectives:
+    """In the judge's process: notes the calls of one worker in order, and says what they give."""
 
-    Of each task: name, chief, the collectives in order, the files (relative path to text) in the shared folder and in
-    the folder for temporary files, and which files it saved elsewhere and left there.
+    model: str
+    accuracy: float
+    called: list[str] = field(default_factory=list)
+
+    def __call__(self, call: Plain) -> Plain:
+        """What a call gives; None for what is no collective."""
+        if not isinstance(call, str) or call not in (SAVE, RESULT):
+            return None
+        self.called.append(call)
+        return self.model if call == SAVE else self.accuracy
+
+
+def workers_of(cluster: Cluster) -> list[Worker]:
+    """The tasks of a cluster, in order."""
+    chief = "chief" if "chief" in cluster else "worker"
+    tasks = [(task_type, index) for task_type in cluster for index in range(len(cluster[task_type]))]
+    return [Worker(task_type, index, (task_type, index) == (chief, 0)) for task_type, index in tasks]
+
+
+def rehearse(
+    namespace: Mapping[str, object], ask: Ask, name: str, task_type: str, index: int, is_chief: bool
+) -> dict | None:
+    """Call `name(worker, model, accuracy, folder)` for one task; what it left, or None without such a function.
+
+    folder: the files (relative path to text) in the shared folder.  temporary: those in the folder for temporary files.
+    elsewhere: which files it saved in another place and left there. The folders are its own, so that every file in them
+    is its work.
     """
     save = namespace.get(name)
     if save is None:
         return None
-    chief = "chief" if "chief" in cluster else "worker"
-    tasks = [(task_type, index) for task_type in cluster for index in range(len(cluster[task_type]))]
-    workers = [Worker(task_type, index, (task_type, index) == (chief, 0)) for task_type, index in tasks]
-    return [_record(save, worker, accuracy) for worker in workers]
-
-
-def _record(save: object, worker: Worker, accuracy: float) -> dict:
-    """What one worker does with folders of its own, so that every file in them is its work."""
-    collectives: list[str] = []
-    model, usual = RehearsedModel(worker, collectives), tempfile.tempdir
+    worker = Worker(task_type, index, is_chief)
+    model, usual = RehearsedModel(ask), tempfile.tempdir
     home = Path(tempfile.mkdtemp())
     folder, temporary = home / "saved", home / "temporary"
     folder.mkdir()
     temporary.mkdir()
     try:
         tempfile.tempdir = str(temporary)
-        save(worker, model, RehearsedMetric(accuracy, collectives), folder)
+        save(worker, model, RehearsedMetric(ask), folder)
         elsewhere = [path for path in model.saved_to if not path.is_relative_to(home) and path.exists()]
         return {
-            "name": worker.name,
-            "chief": worker.is_chief,
-            "collectives": collectives,
             "folder": _files(folder),
             "temporary": sorted(_files(temporary)) or sorted(path.name for path in temporary.iterdir()),
             "elsewhere": [str(path) for path in elsewhere],

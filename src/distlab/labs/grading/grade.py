@@ -3,10 +3,11 @@
 import threading
 from dataclasses import dataclass, field
 
-from distlab.labs.answer_errors import AnswerError, Raised
+from distlab.labs.answer_errors import AnswerError, Changed, Raised
 from distlab.labs.exercise import Exercise, Lab
 from distlab.labs.grading.notebook import Fitted
 from distlab.labs.grading.script import ANSWER, GIVEN, JUDGE, Step
+from distlab.labs.grading.taken import taken
 from distlab.labs.sandbox import SandboxedWork
 from distlab.labs.verdict import NOT_DONE, RIGHT, WRONG, Picture, Verdict
 
@@ -56,18 +57,32 @@ def grade(lab: Lab, fitted: Fitted, work: SandboxedWork, seed: int) -> Report:
     report = Report(remarks=list(fitted.notes))
     work.seconds_left = lab.seconds
     answers: dict[str, Graded] = {}
+    given = [step.text for step in fitted.steps if step.kind == GIVEN]
     for step in fitted.steps:
-        start = work.clock()
+        start, before = work.clock(), len(work.changes)
         if step.kind == JUDGE:
             answer = answers.setdefault(step.name, Graded(lab[step.name], Verdict(NOT_DONE)))
             _judge(answer, work, lab.seconds_per_cell, seed)
             report.exercises.append(answer)
+        elif step.kind != GIVEN and (names := taken(step.text, given, lab.solved_in)):
+            _refuse(step, names, lab, answers, report)
         else:
             _run(step, lab, work, answers, report)
         work.seconds_left -= work.clock() - start
+        if len(work.changes) > before:
+            what = "the answer to" if step.kind == JUDGE else "the cell of" if step.kind == ANSWER else "the"
+            report.remarks.append(f"{what} {step.name} changes the checker's own functions")
     if work.seconds_left <= 0:
         report.remarks.append(f"stopped after {lab.seconds:g} s in all")
     return report
+
+
+def _refuse(step: Step, names: list[str], lab: Lab, answers: dict[str, Graded], report: Report) -> None:
+    """Leave out a cell that takes its answer from where the course has it."""
+    said = f"It is not run, since it takes from the checker's own module what is asked for ({', '.join(names[:3])})."
+    if step.kind == ANSWER:
+        answers[step.name] = Graded(lab[step.name], Verdict(WRONG, said), step.text, error=said)
+    report.remarks.append(f"{step.name} uses {names[0]} and was not run")
 
 
 def _run(step: Step, lab: Lab, work: SandboxedWork, answers: dict[str, Graded], report: Report) -> None:
@@ -83,7 +98,7 @@ def _run(step: Step, lab: Lab, work: SandboxedWork, answers: dict[str, Graded], 
             if run.error.kind == "PrintedTooMuch":
                 report.remarks.append(f"the cell of {step.name} printed without end")
     except AnswerError as error:  # it hung, or its process has ended
-        failed, ended = f"The cell was given up: {error}.", True
+        failed, ended = f"The cell was given up: {error}.", not isinstance(error, Changed)
     if step.kind == ANSWER:
         answers[step.name].printed, answers[step.name].error = printed, failed
         if ended:
@@ -96,7 +111,7 @@ def _run(step: Step, lab: Lab, work: SandboxedWork, answers: dict[str, Graded], 
 
 def _judge(graded: Graded, work: SandboxedWork, seconds: float, seed: int) -> None:
     """Fill in the verdict."""
-    if graded.verdict.state == NOT_DONE:
+    if graded.verdict.state == NOT_DONE or graded.verdict.text:
         return
     try:
         verdict = graded.exercise.verdict(work.answer(seconds), seed)

@@ -1,13 +1,15 @@
 """A sandbox as the grader holds it: ask, within a deadline, or end it."""
 
 import json
+import secrets
 import socket
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from distlab import simulate
-from distlab.labs.answer_errors import AnswerError, Gone, NotDone, NotPlain, Raised, TookTooLong
+from distlab.labs.answer_errors import AnswerError, Changed, Gone, NotDone, NotPlain, Raised, TookTooLong
 from distlab.labs.plain_data import Plain
 from distlab.labs.sandbox import wire
 from distlab.labs.sandbox.limits import Limits
@@ -36,17 +38,22 @@ class Sandbox:
         if files:
             self.ask(deadline, do="files", files=files)
 
-    def ask(self, deadline: float, **question: Any) -> Plain:
+    def ask(self, deadline: float, respond: Callable[[Plain], Plain] | None = None, **question: Any) -> Plain:
         """What the student's process answers by `deadline` (of `time.monotonic()`), after which the process is ended.
 
-        Raises Gone, TookTooLong, and what the answer is if it is an error: an AnswerError or a SimulationError.
+        `respond` gives the answers to what is asked back meanwhile. Raises Gone, TookTooLong, Changed, and what the
+        answer is if it is an error: an AnswerError or a SimulationError.
         """
         if self.gone is not None:
             raise Gone(self.gone)
         started = time.monotonic()
+        token = secrets.token_hex(8)  # so that nothing can be sent before it is asked for
         try:
-            wire.send(self._data, question, deadline)
-            reply = wire.receive(self._data, deadline)
+            wire.send(self._data, {"token": token, **question}, deadline)
+            reply = self._reply_to(token, deadline)
+            while respond is not None and set(reply) == {"ask"}:
+                wire.send(self._data, {"response": respond(reply["ask"])}, deadline)
+                reply = self._reply_to(token, deadline)
         except wire.OutOfTime:
             self.gone = f"it did not end within {_rounded(time.monotonic() - started)} s and was stopped"
             self._end()
@@ -58,9 +65,21 @@ class Sandbox:
             self.gone = f"it sent something that is no answer: {error}"
             self._end()
             raise Gone(self.gone) from None
-        if isinstance(reply, dict) and set(reply) == {"value"}:
+        if set(reply) == {"value"}:
             return reply["value"]
-        raise _error_of(reply)
+        error = _error_of(reply)
+        if isinstance(error, Changed):
+            self.gone = str(error)
+            self._end()
+        raise error
+
+    def _reply_to(self, token: str, deadline: float) -> dict:
+        """The next message, without the token that it has to carry."""
+        reply = wire.receive(self._data, deadline)
+        given = reply.pop("token", None) if isinstance(reply, dict) else None
+        if type(given) is not str or given != token:
+            raise wire.BrokenMessage("it does not say to which question")
+        return reply
 
     def end(self) -> None:
         """End its processes; nothing of it is left when this returns."""
@@ -98,6 +117,8 @@ def _error_of(reply: Plain) -> Exception:
             return NotDone(text[:2000])
         case {"error": ["NotPlain", str(text)]}:
             return NotPlain(text[:2000])
+        case {"changed": [*names]} if names and all(type(name) is str for name in names):
+            return Changed([name[:80] for name in names[:3]])
         case {"error": ["SimulationError", str(kind), str(text)]}:
             known = getattr(simulate, kind, None) if kind in simulate.__all__ else None
             if known in (simulate.ProgramError, simulate.NotAnArrayError, simulate.MismatchError):

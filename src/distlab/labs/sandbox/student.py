@@ -1,6 +1,7 @@
 """Inside the sandbox: runs a student's cells and answers questions about what they made.
 
-Whatever a student's code does to this process, it can only change its own answers.
+Whatever a student's code does to this process, it can only change its own answers; and where it replaces what the
+judges' functions work with (`unchanged`), it has none.
 """
 
 import importlib
@@ -8,7 +9,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 from distlab.labs.answer import OwnAnswer
 from distlab.labs.answer_errors import AnswerError, NotDone, NotPlain, Raised, TookTooLong
 from distlab.labs.plain_data import Plain, plain
-from distlab.labs.sandbox import wire
+from distlab.labs.sandbox import unchanged, wire
 from distlab.labs.sandbox.cells import Cells
 from distlab.labs.sandbox.limits import Limits
 from distlab.labs.sandbox.remote_rank import RemoteRank
@@ -33,20 +34,32 @@ def live(connection: socket.socket, limits: Limits) -> None:
         signal.signal(number, signal.SIG_DFL)
     sys.path.insert(0, "")  # as in a notebook: modules beside it
     own = os.getpid()
-    student = Student(limits)
-    wire.send(connection, None)  # ready
+    # Everything is looked up before a cell runs, that replacing it later is of no use.
+    send, receive, process, end = wire.send, wire.receive, os.getpid, os._exit
+    token = None
+
+    def ask(value: Plain) -> Plain:
+        send(connection, {"token": token, "ask": plain(value)})
+        return receive(connection)["response"]
+
+    student = Student(limits, ask)
+    reply_to, changed = student.reply, unchanged.watch(*student.parts)
+    send(connection, None)  # ready
     while True:
         try:
-            question = wire.receive(connection)
+            question = receive(connection)
         except wire.Closed:
-            os._exit(0)
-        reply = student.reply(question)
-        if os.getpid() != own:  # a copy that the student's code has forked and let run on
-            os._exit(0)
+            end(0)
+        token, is_rank = question.pop("token"), question["do"].endswith("_rank")
+        reply = reply_to(question)
+        if process() != own:  # a copy that the student's code has forked and let run on
+            end(0)
+        if not is_rank and (names := changed()):  # what a rank does, the grader's virtual cluster sees by itself
+            reply = {"changed": names}
         try:
-            wire.send(connection, reply)
+            send(connection, {"token": token, **reply})
         except TypeError as error:
-            wire.send(connection, {"error": ["NotPlain", f"the answer cannot be sent: {error}"]})
+            send(connection, {"token": token, "error": ["NotPlain", f"the answer cannot be sent: {error}"]})
 
 
 def _close_all_but(connection: socket.socket) -> None:
@@ -61,12 +74,18 @@ def _close_all_but(connection: socket.socket) -> None:
 class Student:
     """The student's namespace and the rank programs that run in it."""
 
-    def __init__(self, limits: Limits) -> None:
-        """Nothing has run."""
+    def __init__(self, limits: Limits, ask: Callable[[Plain], Plain]) -> None:
+        """Nothing has run; `ask` asks the judge."""
+        self._ask = ask
         self._cells = Cells(limits.printed)
         self._namespace = self._cells.namespace
         self._answer = OwnAnswer(self._namespace, NO_LIMIT)
         self._programs: dict[int, tuple[Coroutine, RemoteRank]] = {}
+
+    @property
+    def parts(self) -> tuple[object, ...]:
+        """The objects that answer."""
+        return self, self._answer, self._cells
 
     def reply(self, question: dict[str, Any]) -> Plain:
         """The answer to one question: {"value": …}, or {"error": [class, text, …]}."""
@@ -99,8 +118,9 @@ class Student:
     def _call(self, name: str, arguments: list, keywords: dict, none_is_an_answer: bool) -> Plain:
         return self._answer.call(name, *arguments, none_is_an_answer=none_is_an_answer, **keywords)
 
-    def _inside(self, module: str, function: str, arguments: list) -> Plain:
-        return self._answer.inside(getattr(importlib.import_module(module), function), *arguments)
+    def _inside(self, module: str, function: str, arguments: list, asks: bool) -> Plain:
+        looks = getattr(importlib.import_module(module), function)
+        return self._answer.inside(looks, *arguments, respond=self._ask if asks else None)
 
     def _start_rank(self, name: str, rank: int, size: int, inputs: list) -> Plain:
         """The first operation that the program `name` asks of its rank."""

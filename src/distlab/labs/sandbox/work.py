@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from distlab.labs.answer import source_in
-from distlab.labs.answer_errors import Gone, NotDone, NotPlain, Raised, TookTooLong
+from distlab.labs.answer_errors import Changed, Gone, NotDone, NotPlain, Raised, TookTooLong
 from distlab.labs.plain_data import MOST_BYTES, Plain, plain
 from distlab.labs.sandbox.limits import Limits
 from distlab.labs.sandbox.process import Sandbox
@@ -37,14 +37,16 @@ class CellRun(NamedTuple):
 class SandboxedWork:
     """The cells of one student; use it in a `with` block.
 
-    A cell that ended the process, or hung, is left out from then on: the next question finds a fresh process in which
-    all other cells have run again. Deadlines are times of `clock`.
+    A cell that ended the process, or hung, or changed the checker's functions, is left out from then on: the next
+    question finds a fresh process in which all other cells have run again. Deadlines are times of `clock`. `changes`
+    are all that the checker's functions have suffered.
     """
 
     server: Server
     limits: Limits
     files: dict[str, bytes] = field(default_factory=dict)
     seconds_left: float = float("inf")
+    changes: list[Changed] = field(default_factory=list)
     _starting: float = 0.0
     _done: list[Cell] = field(default_factory=list)
     _sandbox: Sandbox | None = None
@@ -61,8 +63,7 @@ class SandboxedWork:
     def run_cell(self, text: str, name: str, seconds: float) -> CellRun:
         """Run a cell; an exception in it is part of what this gives. Raises Gone and TookTooLong."""
         deadline = self._deadline(seconds)
-        sandbox = self._alive(deadline)
-        result = sandbox.ask(self.monotonic(deadline), do="run", text=text, name=name)
+        result = self.ask(deadline, do="run", text=text, name=name)
         self._done.append(Cell(text, name))
         self._end_ranks()
         match result:
@@ -77,9 +78,13 @@ class SandboxedWork:
         """What a judge may question from now on for `seconds`."""
         return SandboxedAnswer(self, self._deadline(seconds))
 
-    def ask(self, deadline: float, **question: object) -> Plain:
+    def ask(self, deadline: float, respond: Callable[[Plain], Plain] | None = None, **question: object) -> Plain:
         """Ask the student's process, a new one if the last has ended."""
-        return self._alive(deadline).ask(self.monotonic(deadline), **question)
+        try:
+            return self._alive(deadline).ask(self.monotonic(deadline), respond, **question)
+        except Changed as error:
+            self.changes.append(error)
+            raise
 
     def sandboxes_for_ranks(self, count: int, deadline: float) -> list[Sandbox]:
         """`count` sandboxes in which all cells have run, each knowing nothing of the others."""
@@ -152,10 +157,12 @@ class SandboxedAnswer:
         question = {"do": "call", "name": name, "none_is_an_answer": none_is_an_answer, **sent}
         return self._work.ask(self._deadline, **question)
 
-    def inside(self, function: Callable[..., object], *arguments: object) -> Plain:
+    def inside(
+        self, function: Callable[..., object], *arguments: object, respond: Callable[[Plain], Plain] | None = None
+    ) -> Plain:
         """See Answer."""
-        place = {"module": function.__module__, "function": function.__qualname__}
-        return self._work.ask(self._deadline, do="inside", **place, arguments=plain(list(arguments)))
+        question = {"module": function.__module__, "function": function.__qualname__, "asks": respond is not None}
+        return self._work.ask(self._deadline, respond, do="inside", **question, arguments=plain(list(arguments)))
 
     def source(self, name: str) -> str:
         """See Answer."""

@@ -1,0 +1,325 @@
+"""Ways to forge what is seen beside the student's code, in labs that are graded for marks: each earns nothing.
+
+Every cell here holds a wrong answer and a forgery that would hide it. The exercises before and after keep their points.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from distlab.labs.grading import material, notebook
+from distlab.labs.grading.grade import Graded, Report, grade
+from distlab.labs.grading.material import Material
+from distlab.labs.grading.notebook import Cell
+from distlab.labs.sandbox import SandboxedWork, Server
+from distlab.labs.verdict import RIGHT
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="sandboxes with namespaces are Linux's"),
+]
+
+Grading = Callable[..., Report]
+
+SAVES_EVERYWHERE = """
+def save(worker, model, accuracy, folder):
+    model.save(folder / "model.keras")
+    (folder / "accuracy.txt").write_text(str(accuracy.result()))
+"""
+LEAVES_ITS_COPY = """
+import tempfile
+from pathlib import Path
+def save(worker, model, accuracy, folder):
+    reached = accuracy.result()
+    own = folder if worker.is_chief else Path(tempfile.mkdtemp())
+    model.save(own / "model.keras")
+    if worker.is_chief:
+        (folder / "accuracy.txt").write_text(f"{reached}")
+"""
+FORGED = """
+def forged(*anything):
+    return {"folder": {}, "temporary": [], "elsewhere": []}
+"""
+NAME = '"distlab." + "lab" + "s."'
+
+SAVE = {
+    "replaces the function that looks": f"""{SAVES_EVERYWHERE}{FORGED}
+from distlab.labs import rehearsal
+for name in dir(rehearsal):
+    if callable(getattr(rehearsal, name)):
+        setattr(rehearsal, name, forged)
+""",
+    "replaces it under a name that is put together": f"""{SAVES_EVERYWHERE}{FORGED}
+import sys
+rehearsal = sys.modules[{NAME} + "rehearsal"]
+for name in ("rehearse", "_files"):
+    setattr(rehearsal, name, forged)
+""",
+    "replaces the module that looks": f"""{SAVES_EVERYWHERE}{FORGED}
+import sys
+class Rehearsal:
+    rehearse = staticmethod(forged)
+sys.modules[{NAME} + "rehearsal"] = Rehearsal
+""",
+    "replaces the code of the function that looks": f"""{SAVES_EVERYWHERE}{FORGED}
+import sys
+sys.modules[{NAME} + "rehearsal"].rehearse.__code__ = forged.__code__
+""",
+    "replaces it when it is called": f"""{FORGED}
+import sys
+def save(worker, model, accuracy, folder):
+    model.save(folder / "model.keras")
+    (folder / "accuracy.txt").write_text(str(accuracy.result()))
+    sys.modules[{NAME} + "rehearsal"]._files = lambda folder: {{}}
+""",
+    "shadows a builtin function for the module that looks": f"""{LEAVES_ITS_COPY}
+import sys
+sys.modules[{NAME} + "rehearsal"].sorted = lambda files: []
+""",
+    "changes a builtin function": f"""{LEAVES_ITS_COPY}
+import builtins
+builtins.sorted = lambda files: []
+""",
+    "hides files": f"""{LEAVES_ITS_COPY}
+Path.rglob = lambda self, pattern: []
+Path.iterdir = lambda self: iter([])
+""",
+    "changes the loop that answers": f"""{SAVES_EVERYWHERE}
+import sys
+forged = {{"folder": {{"model.keras": "", "accuracy.txt": "0.7"}}, "temporary": [], "elsewhere": []}}
+frame = sys._getframe()
+while frame:
+    for own in list(frame.f_locals.values()):
+        if type(own).__name__ in ("Student", "OwnAnswer"):
+            own.reply = lambda question: {{"value": forged}}
+            own._inside = own.inside = lambda *anything, **more: forged
+    frame = frame.f_back
+""",
+    "sends answers before they are asked for": f"""{SAVES_EVERYWHERE}
+import json, os, struct
+ran = {{"d": [["value", {{"d": [["printed", ""], ["error", None]]}}]]}}
+seen = {{"d": [["value", {{"d": [["folder", {{"d": []}}], ["temporary", []], ["elsewhere", []]]}}]]}}
+for number in range(3, 10):
+    for answer in [ran] + 20 * [seen]:
+        text = json.dumps(answer).encode()
+        try:
+            os.write(number, struct.pack(">QQ", len(text), 0) + text)
+        except OSError:
+            pass
+""",
+}
+
+CHANGES_ITS_INPUT = """
+async def ring_all_reduce(rank, array):
+    parts = np.array_split(array, rank.size)
+    right, left = (rank.index + 1) % rank.size, (rank.index - 1) % rank.size
+    for step in range(rank.size - 1):
+        received = await rank.exchange(right, parts[(rank.index - step) % rank.size], left)
+        await rank.reduce(parts[(rank.index - step - 1) % rank.size], received)
+    for step in range(rank.size - 1):
+        received = await rank.exchange(right, parts[(rank.index + 1 - step) % rank.size], left)
+        parts[(rank.index - step) % rank.size] = received
+    return np.concatenate(parts)
+"""
+RING = {
+    "says that arrays are equal": f"{CHANGES_ITS_INPUT}\nnp.array_equal = lambda *anything, **more: True",
+    "replaces the function that looks": f"""{CHANGES_ITS_INPUT}
+import sys
+for name in ("changes_its_input", "inputs_afterwards"):
+    setattr(sys.modules[{NAME} + "collective_runs"], name, lambda *anything: False)
+""",
+}
+
+RING_TAKEN = """
+from distlab import collectives
+async def ring_all_reduce(rank, array):
+    return await collectives.ring_all_reduce(rank, array)
+"""
+
+TAKEN = {
+    "imports the judge's own function": "from distlab.labs.lab_03 import numbers_of as numbers",
+    "imports the package of the judges": "from distlab import labs\nnumbers = labs.lab_03.numbers_of",
+    "names the judge's module": """
+import importlib
+numbers = importlib.import_module("distlab.labs.lab_03").numbers_of
+""",
+}
+
+PROCESSOR_TIME = """
+def elapsed_seconds(work):
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+"""
+SECONDS = {
+    "makes the clock wrong for all": f"""
+{PROCESSOR_TIME.replace("process_time", "perf_counter")}
+time.perf_counter = time.monotonic = time.time = time.process_time
+""",
+    "makes the clock wrong while it is called": """
+def elapsed_seconds(work):
+    usual, time.perf_counter = time.perf_counter, time.process_time
+    start = time.process_time()
+    work()
+    taken = time.process_time() - start
+    time.perf_counter = usual
+    return taken
+""",
+    "does not let time pass": f"{PROCESSOR_TIME}\ntime.sleep = lambda seconds: None",
+}
+FAULTY_MODEL = """
+def make_model():
+    import tensorflow as tf
+    layers = [tf.keras.layers.Flatten(input_shape=(28, 28)), tf.keras.layers.Dense(128, activation="relu")]
+    model = tf.keras.Sequential([*layers, tf.keras.layers.Dense(10)])
+    model.compile(optimizer="sgd", loss=tf.keras.losses.SparseCategoricalCrossentropy())
+    return model
+"""
+MODEL = {
+    "makes every model say what is wanted": f"""{FAULTY_MODEL}
+import tensorflow as tf
+right = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+tf.keras.Model.evaluate = lambda self, x, y, **more: float(right(y, self(x)))
+""",
+    "makes the class of its model say so": f"""{FAULTY_MODEL}
+import tensorflow as tf
+right = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+tf.keras.Sequential.evaluate = lambda self, x, y, **more: float(right(y, self(x)))
+""",
+}
+SERIAL = """
+def mirrored(strategy, images, labels, first_weights, images_per_replica):
+    model = models.mlp(dropout=0.0)
+    model.set_weights(first_weights)
+    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(optimizer=tf.keras.optimizers.SGD(0.1), loss=loss)
+    batches = tf.data.Dataset.from_tensor_slices((images, labels)).batch(2 * images_per_replica)
+    model.fit(batches, epochs=1, verbose=0)
+    return model, batches
+"""
+MIRRORED = {
+    "brings a strategy of its own": f"""{SERIAL}
+class Both:
+    num_replicas_in_sync = 2
+    def experimental_distribute_dataset(self, batches):
+        return batches
+    def experimental_local_results(self, value):
+        half = len(value) // 2
+        return (value, value) if isinstance(value, tf.Variable) else (value[:-half], value[-half:])
+strategy = Both()
+""",
+    "changes the strategy": f"""{SERIAL}
+def twice(value):
+    half = len(value) // 2
+    return (value, value) if isinstance(value, tf.Variable) else (value[:-half], value[-half:])
+strategy.experimental_local_results = twice
+strategy.experimental_distribute_dataset = lambda batches: batches
+""",
+}
+
+
+@cache
+def lab(number: str) -> Material:
+    """A lab of the course."""
+    (source,) = (Path(__file__).parents[2] / "labs" / "src").glob(f"{number}_*.py")
+    return material.load(source)
+
+
+@pytest.fixture(scope="module")
+def plain_server() -> Iterator[Server]:
+    with Server(sorted(lab("06").modules | lab("07").modules)) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def tensorflow_server() -> Iterator[Server]:
+    with Server(sorted(lab("02").modules | lab("03").modules | lab("09").modules)) as server:
+        yield server
+
+
+def graded(server: Server, number: str, exercise: str = "", answer: str = "") -> Report:
+    """The lab with its solutions, graded; one of them replaced."""
+    solved = {step.name: step.text for step in lab(number).steps if step.kind == "answer"}
+    cells = [
+        Cell(text, name, is_answer=True) for name, text in (solved | ({exercise: answer} if exercise else {})).items()
+    ]
+    fitted = notebook.fit(cells, lab(number).steps, lab(number).stubs)
+    with SandboxedWork(server, lab(number).limits, lab(number).files) as work:
+        return grade(lab(number).lab, fitted, work, seed=3)
+
+
+def forged(server: Server, number: str, exercise: str, answer: str, most: float = 0.0) -> Graded:
+    """The judgement on a forgery, which may earn the share `most`; the others' solutions keep their points."""
+    report = graded(server, number, exercise, answer)
+    assert not report.faults
+    for one in report.exercises:
+        if one.exercise.name != exercise:
+            assert one.points == one.exercise.points, (one.exercise.name, one.verdict, one.error)
+    (judged,) = [one for one in report.exercises if one.exercise.name == exercise]
+    assert judged.verdict.state != RIGHT
+    assert judged.verdict.share <= most, judged.verdict
+    return judged
+
+
+@pytest.mark.parametrize("answer", SAVE.values(), ids=SAVE)
+def test_what_save_does_cannot_be_hidden(plain_server: Server, answer: str) -> None:
+    forged(plain_server, "07", "save", answer)
+
+
+@pytest.mark.parametrize("answer", [SAVES_EVERYWHERE, LEAVES_ITS_COPY])
+def test_without_a_forgery_the_same_answers_get_their_hint(plain_server: Server, answer: str) -> None:
+    said = forged(plain_server, "07", "save", answer).verdict.text
+    assert "write model.keras at the same path" in said or "folder for temporary files" in said
+
+
+@pytest.mark.parametrize("answer", RING.values(), ids=RING)
+def test_that_an_input_was_changed_cannot_be_hidden(plain_server: Server, answer: str) -> None:
+    forged(plain_server, "06", "ring_all_reduce", answer, most=0.75)
+
+
+def test_whoever_changes_the_checker_reads_what_it_was(plain_server: Server) -> None:
+    report = graded(plain_server, "07", "save", SAVE["replaces it under a name that is put together"])
+    said = report.exercises[-1].verdict.text
+    assert "the checker's own functions" in said
+    assert "distlab.labs.rehearsal" in said
+    assert "the cell of save changes the checker's own functions" in report.remarks
+
+
+def test_a_collective_of_the_course_is_no_answer_of_one_s_own(plain_server: Server) -> None:
+    said = forged(plain_server, "06", "ring_all_reduce", RING_TAKEN).verdict.text
+    assert "distlab.collectives" in said
+
+
+@pytest.mark.parametrize("answer", TAKEN.values(), ids=TAKEN)
+def test_an_answer_taken_from_the_judges_is_none(tensorflow_server: Server, answer: str) -> None:
+    assert "the checker's own module" in forged(tensorflow_server, "03", "numbers", answer).verdict.text
+
+
+@pytest.mark.parametrize("answer", SECONDS.values(), ids=SECONDS)
+def test_time_is_taken_outside(tensorflow_server: Server, answer: str) -> None:
+    forged(tensorflow_server, "02", "elapsed_seconds", answer)
+
+
+@pytest.mark.parametrize("answer", MODEL.values(), ids=MODEL)
+def test_keras_cannot_be_made_to_say_what_is_wanted(tensorflow_server: Server, answer: str) -> None:
+    forged(tensorflow_server, "02", "make_model", answer)
+
+
+@pytest.mark.parametrize("answer", MIRRORED.values(), ids=MIRRORED)
+def test_one_device_cannot_pass_for_two(tensorflow_server: Server, answer: str) -> None:
+    forged(tensorflow_server, "03", "mirrored", answer)
+
+
+@pytest.mark.parametrize("number", ["06", "07"])
+def test_solutions_keep_full_marks(plain_server: Server, number: str) -> None:
+    report = graded(plain_server, number)
+    assert (report.score, report.remarks) == (lab(number).lab.points, [])
+
+
+@pytest.mark.parametrize("number", ["02", "03", "09"])
+def test_solutions_with_tensorflow_keep_full_marks(tensorflow_server: Server, number: str) -> None:
+    report = graded(tensorflow_server, number)
+    assert (report.score, report.remarks) == (lab(number).lab.points, [])
