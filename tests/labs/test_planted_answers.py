@@ -10,6 +10,7 @@ import answers_07
 import answers_09
 import answers_10
 import answers_11
+import answers_12
 import pytest
 from planted import Wrong, assert_hints_differ, assert_not_done, assert_right, assert_wrong, verdict_on
 
@@ -23,6 +24,7 @@ ANSWERS = {
     "09": answers_09.PLANTED,
     "10": answers_10.PLANTED,
     "11": answers_11.PLANTED,
+    "12": answers_12.PLANTED,
 }
 # Exercises whose answers start TensorFlow are judged in a process of their own, by the lab's own test file.
 APART = {"02": 3, "03": 1, "09": 3}

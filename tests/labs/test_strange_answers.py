@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from planted import verdict_on
 
-from distlab.labs import NOT_DONE, WRONG, lab_02, lab_03, lab_06, lab_07, lab_10, lab_11
+from distlab.labs import NOT_DONE, WRONG, lab_02, lab_03, lab_06, lab_07, lab_10, lab_11, lab_12
 
 STRANGE = {
     "nothing": None,
@@ -42,7 +42,9 @@ def functions_that_give(value: object) -> list:
 @pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning")  # a coroutine where a function belongs
 @pytest.mark.parametrize("value", STRANGE.values(), ids=STRANGE)
 @pytest.mark.parametrize(
-    "lab", [lab_02.LAB, lab_03.LAB, lab_06.LAB, lab_07.LAB, lab_10.LAB, lab_11.LAB], ids=lambda lab: lab.name
+    "lab",
+    [lab_02.LAB, lab_03.LAB, lab_06.LAB, lab_07.LAB, lab_10.LAB, lab_11.LAB, lab_12.LAB],
+    ids=lambda lab: lab.name,
 )
 def test_a_strange_answer_is_not_right(lab: object, value: object) -> None:
     for exercise in lab:

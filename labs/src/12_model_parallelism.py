@@ -1,0 +1,260 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Lab 12: fill a pipeline, split a layer
+#
+# **Goal.** Schedule a pipeline with the smallest bubble and the least memory, choose its micro-batches, and write layers
+# that are split by columns and by rows, with no more communication than they need.
+#
+# **Time.** 45 minutes.
+#
+# **Before this.** [Notebook 12](../../notebooks/12_model_parallelism.ipynb), sections 1 to 3, and what an all-gather and
+# an all-reduce are ([notebook 06](../../notebooks/06_collectives_and_ring_all_reduce.ipynb)).
+#
+# **How it works.** Write each answer in the cell that says so, run it, and run the check below it. The check runs your
+# schedule or your program on a virtual cluster, also with numbers that stand nowhere here. It says what is wrong, and draws
+# your own schedule: a row for each stage, a box for each pass. `make check LAB=12` does the same in a terminal. A full
+# solution lies beside this file, in [solution.ipynb](solution.ipynb).
+
+# %%
+import numpy as np
+
+from distlab.collectives import all_gather, ring_all_reduce
+from distlab.labs import checker
+from distlab.labs.lab_12 import target
+from distlab.simulate import Rank
+
+check = checker("12")
+
+# %% [markdown]
+# ## 1. Fill the table
+#
+# A model is cut into 3 stages, a batch into 4 micro-batches. `F0` is the forward pass of micro-batch 0, `B0` its backward
+# pass. In a slot of time a stage does one pass, or waits (`..`); here a backward pass takes one slot as well.
+#
+# Every stage works on every micro-batch, forward and backward. Whatever a pass needs from another stage must have been
+# finished there in an *earlier* slot. The loss is computed in the last stage's forward pass.
+#
+# Half of the points are for a table that can be carried out, half for one without a needless slot. The target:
+
+# %%
+print(target("table"))
+
+# %% nbgrader={"grade": false, "grade_id": "table", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# Put passes in place of dots:
+table = """
+stage 0:  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..
+stage 1:  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..
+stage 2:  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..
+"""
+### BEGIN SOLUTION
+# One of several that need no slot more:
+table = """
+stage 0:  F0  F1  F2  F3  ..  ..  ..  ..  B3  B2  B1  B0
+stage 1:  ..  F0  F1  F2  F3  ..  ..  B3  B2  B1  B0  ..
+stage 2:  ..  ..  F0  F1  F2  F3  B3  B2  B1  B0  ..  ..
+"""
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "check_table", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check("table")
+### BEGIN HIDDEN TESTS
+check.points("table")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 2. One forward, one backward (1F1B)
+#
+# Between its forward and its backward pass a micro-batch's activations lie in a stage's memory. Write a function that
+# gives one stage's order of passes, a list such as `["F0", "F1", "B0", "B1"]`, for any number of stages and micro-batches:
+# as fast as possible, and no stage may hold more micro-batches than it must. The stages are numbered from 0, the input's.
+#
+# Only the order counts: the virtual cluster begins each pass as soon as its stage is free and what it needs has come. A
+# forward pass takes a second, a backward pass two.
+#
+# A quarter of the points each for orders that can be carried out on 4 stages, and with any numbers; for the time; for the
+# memory. The target:
+
+# %%
+print(target("one_forward_one_backward"))
+
+
+# %% nbgrader={"grade": false, "grade_id": "one_forward_one_backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def one_forward_one_backward(stage: int, stages: int, micro_batches: int) -> list[str]:
+    """The passes of a stage, in order."""
+    ### BEGIN SOLUTION
+    ahead = min(stages - stage - 1, micro_batches)
+    order = [f"F{number}" for number in range(ahead)]
+    for number in range(ahead, micro_batches):
+        order += [f"F{number}", f"B{number - ahead}"]
+    return order + [f"B{number}" for number in range(micro_batches - ahead, micro_batches)]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_one_forward_one_backward", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check("one_forward_one_backward")
+### BEGIN HIDDEN TESTS
+check.points("one_forward_one_backward")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 3. How many micro-batches?
+#
+# The more micro-batches, the smaller the bubble. But each has a price: a stage needs `fixed + examples * each` seconds for
+# a micro-batch of so many `examples`, forward and backward together. A pipeline under 1F1B has so many `stages`, a `batch`
+# of so many examples, and memory on each stage for the activations of `fits` examples at once; stage 0 holds most.
+#
+# Choose the number of micro-batches: one that divides the batch, that fits, and with which the batch takes the least time.
+# Give with it the **seconds** of the batch, and the **bubble**, the share of them in which a stage waits.
+#
+# Half of the points are for the number, a quarter each for time and bubble (of the number that you give). The target:
+
+# %%
+print(target("plan"))
+
+
+# %% nbgrader={"grade": false, "grade_id": "plan", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def plan(stages: int, batch: int, fits: int, fixed: float, each: float) -> dict[str, float | None]:
+    """The number of micro-batches, the seconds of the batch, and the bubble's share of them."""
+    micro_batches = seconds = bubble = None
+    ### BEGIN SOLUTION
+
+    def seconds_of(count: int) -> float:
+        return (count + stages - 1) * (fixed + batch / count * each)
+
+    dividing = [count for count in range(1, batch + 1) if batch % count == 0]
+    fitting = [count for count in dividing if min(stages, count) * batch / count <= fits]
+    micro_batches = min(fitting, key=seconds_of)
+    seconds = seconds_of(micro_batches)
+    bubble = (stages - 1) / (micro_batches + stages - 1)
+    ### END SOLUTION
+    return {"micro-batches": micro_batches, "seconds": seconds, "bubble": bubble}
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_plan", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check("plan")
+### BEGIN HIDDEN TESTS
+check.points("plan")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 4. A layer by columns
+#
+# From here on a layer is split inside. A dense layer computes `inputs @ weights + bias`; a column of `weights` belongs to
+# one unit. The units are dealt out to the ranks as `np.array_split` does it: some ranks may have one more, or none at all.
+#
+# Your program is an `async` function that every rank runs with its own `rank` (`rank.index` is its number, `rank.size` the
+# number of ranks) and its own part of the layer. Two collectives are given, which all ranks must call:
+#
+# - `await all_gather(rank, array)`: the rows of all ranks' arrays, one below the other, in order of rank;
+# - `await ring_all_reduce(rank, array)`: the sum of all ranks' arrays, element by element.
+#
+# Here every rank has all `inputs`, of shape (examples, inputs), but only the `columns` and the `bias` of its own units.
+# Give on every rank the outputs of *all* units, of shape (examples, units).
+#
+# Half of the points are for the result (a quarter if it is right only where all ranks have equally many units), half for
+# the bytes. The target:
+
+# %%
+print(target("by_columns"))
+
+
+# %% nbgrader={"grade": false, "grade_id": "by_columns", "locked": false, "schema_version": 3, "solution": true, "task": false}
+async def by_columns(rank: Rank, layer: tuple[np.ndarray, ...]) -> np.ndarray:
+    """The outputs of all units, on every rank."""
+    inputs, columns, bias = layer
+    ### BEGIN SOLUTION
+    own = inputs @ columns + bias
+    # A row for each unit, so that the units of all ranks can stand one below the other.
+    rows = await all_gather(rank, own.T)
+    return rows.T
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_by_columns", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check("by_columns")
+### BEGIN HIDDEN TESTS
+check.points("by_columns")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 5. A layer by rows
+#
+# Now the layer's *inputs* are dealt out: they are the units of the layer before, and those are on different ranks. A rank
+# has the `inputs` of its own units, of shape (examples, own units), and the `rows` of the weights that belong to them. The
+# `bias` is whole on every rank. Give on every rank the layer's outputs, of shape (examples, outputs). Points as before.
+
+# %%
+print(target("by_rows"))
+
+
+# %% nbgrader={"grade": false, "grade_id": "by_rows", "locked": false, "schema_version": 3, "solution": true, "task": false}
+async def by_rows(rank: Rank, layer: tuple[np.ndarray, ...]) -> np.ndarray:
+    """The layer's outputs, on every rank."""
+    inputs, rows, bias = layer
+    ### BEGIN SOLUTION
+    return await ring_all_reduce(rank, inputs @ rows) + bias
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_by_rows", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+check("by_rows")
+### BEGIN HIDDEN TESTS
+check.points("by_rows")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 6. Both, forward and backward
+#
+# Two layers with a ReLU between them: `np.maximum(inputs @ W1 + b1, 0) @ W2 + b2`. Every rank has all `inputs`; of its own
+# hidden units the columns of `W1` (`columns`), their `first_bias`, and the rows of `W2` (`rows`); and the whole
+# `second_bias`. It also has `by_outputs`, the gradient of the loss by the outputs, whole.
+#
+# Give on every rank a pair: the outputs, and the gradient of the loss by the inputs, both whole. In training the loss
+# stands between the two; what travels is the same.
+#
+# A third of the points each for the outputs, the gradient, and the bytes: those of one all-reduce forward and one
+# backward. The target:
+
+# %%
+print(target("two_layers"))
+
+
+# %% nbgrader={"grade": false, "grade_id": "two_layers", "locked": false, "schema_version": 3, "solution": true, "task": false}
+async def two_layers(rank: Rank, network: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """The outputs, and the gradient of the loss by the inputs, on every rank."""
+    inputs, columns, first_bias, rows, second_bias, by_outputs = network
+    ### BEGIN SOLUTION
+    hidden = np.maximum(inputs @ columns + first_bias, 0)
+    outputs = await ring_all_reduce(rank, hidden @ rows) + second_bias
+    by_hidden = by_outputs @ rows.T * (hidden > 0)
+    by_inputs = await ring_all_reduce(rank, by_hidden @ columns.T)
+    return outputs, by_inputs
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_two_layers", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+check("two_layers")
+### BEGIN HIDDEN TESTS
+check.points("two_layers")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## What you have now
+#
+# - A schedule as fast as GPipe's, in which the memory depends on the stages and not on the micro-batches.
+# - A number of micro-batches that weighs the bubble against the price of each, within the memory.
+# - By columns a layer ends in an all-gather, by rows in an all-reduce; one behind the other they need no gather at all.
+# - The backward pass turns it round: what was everywhere forward is added up backward.
+#
+# **Going on.** In the example of exercise 3 double `fits`, then halve `fixed`: which of the two shortens the step?
+# [Notebook 12](../../notebooks/12_model_parallelism.ipynb), section 6, chooses all splits of real models together.
+#
+# **Sources.** Huang et al. (2019), arXiv:1811.06965. Narayanan et al. (2021), arXiv:2104.04473, section 2.2. Shoeybi et
+# al. (2019), arXiv:1909.08053, section 3.
