@@ -10,6 +10,15 @@ from distlab.costs.published import RESULTS, compare, table
 from distlab.costs.published_splits import compare_figures, figures_table
 
 
+def assert_one_sentence(arguments: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command ends with status 2, says one sentence that holds `expected`, and prints nothing else."""
+    assert main(arguments.split()) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert expected in captured.err
+    assert captured.err.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -70,11 +79,7 @@ def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_mistakes_on_the_command_line_get_one_sentence(
     arguments: str, expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(arguments.split()) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert expected in captured.err
-    assert captured.err.count("\n") == 1
+    assert_one_sentence(arguments, expected, capsys)
 
 
 @pytest.mark.slow
@@ -130,8 +135,4 @@ def test_the_command_prints_a_split_transformer_as_json(capsys: pytest.CaptureFi
 def test_mistakes_about_splits_get_one_sentence(
     arguments: str, expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(arguments.split()) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert expected in captured.err
-    assert captured.err.count("\n") == 1
+    assert_one_sentence(arguments, expected, capsys)
