@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from planted import Planted
+from planted import Planted, written_solution
 
 from distlab import cluster_spec
 from distlab.labs.broken_configs import BROKEN
@@ -125,14 +125,7 @@ def by_the_first_address(cluster, task_type, index):
 
 # The diagnosis
 
-SOLUTION = {
-    "A": ("task.index", "count from 0"),
-    "B": ("cluster.worker", "give every address a port"),
-    "C": ("cluster.worker", "write the name that other hosts know"),
-    "D": ("the whole text", "let json.dumps write it"),
-    "E": ("task.index", "give every process a number of its own"),
-    "F": ("cluster.worker", "write the same list in every process"),
-}
+SOLUTION = written_solution("07", "diagnosis")
 PLANTED.right_answers["diagnosis"].append(
     (
         "lists_in_another_order",

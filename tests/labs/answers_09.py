@@ -1,34 +1,12 @@
 """Layouts of lab 09's puzzle as students make them; the functions are in answers_09_horovod."""
 
-from planted import Planted
+from planted import Planted, written_solution
 
 from distlab.labs.horovod_puzzle import LINES
 
 PLANTED = Planted()
 
-SOLUTION = [
-    "read options",
-    "init",
-    "pin by local rank",
-    "load",
-    "model",
-    "rate by size",
-    "optimizer",
-    "slots",
-    "restore",
-    "broadcast",
-    "shuffle",
-    "shard",
-    "batch",
-    "steps by size",
-    "steps",
-    "loss",
-    "wrap the tape",
-    "gradients",
-    "apply",
-    "only rank 0",
-    "save",
-]
+SOLUTION = written_solution("09", "program")
 
 
 def without(*cards):
