@@ -20,7 +20,8 @@
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it. The check runs your
 # schedule or your program on a virtual cluster, also with numbers that stand nowhere here. It says what is wrong, and draws
 # your own schedule: a row for each stage, a box for each pass. `make check LAB=12` does the same in a terminal. A full
-# solution lies beside this file, in [solution.ipynb](solution.ipynb).
+# solution lies beside this file, in [solution.ipynb](solution.ipynb). The course's own schedules, in `distlab.pipelines`,
+# are no answer: in grading a cell that uses them is not run.
 
 # %%
 import numpy as np
@@ -150,7 +151,7 @@ check.points("plan")
 # one unit. The units are dealt out to the ranks as `np.array_split` does it: some ranks may have one more, or none at all.
 #
 # Your program is an `async` function that every rank runs with its own `rank` (`rank.index` is its number, `rank.size` the
-# number of ranks) and its own part of the layer. Two collectives are given, which all ranks must call:
+# number of ranks) and its own part of the layer. Two collectives are given; what one rank calls, all must call:
 #
 # - `await all_gather(rank, array)`: the rows of all ranks' arrays, one below the other, in order of rank;
 # - `await ring_all_reduce(rank, array)`: the sum of all ranks' arrays, element by element.

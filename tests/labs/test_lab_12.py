@@ -10,12 +10,14 @@ from answers_12 import PLANTED
 from planted import Wrong, verdict_on
 
 from distlab import layered_network, pipelines
+from distlab.collectives import ring_all_reduce
 from distlab.labs import WRONG, lab_12, pipeline_plan, pipeline_runs, split_layers
+from distlab.labs.grading.taken import taken
 from distlab.labs.sandbox import SandboxedWork, Server
 from distlab.labs.sandbox.limits import PLAIN
 from distlab.labs.split_layer_verdicts import EVEN, UNEVEN
 from distlab.pipelines import Pass
-from distlab.simulate import World
+from distlab.simulate import Rank, World
 
 LAB = lab_12.LAB
 
@@ -111,6 +113,34 @@ def test_no_rank_is_given_what_others_have_to_send() -> None:
         held = [split.held(network, units) for units in network.units()]
         weights = [array for array in held[0] if array.ndim == 2 and array.shape != network.inputs.shape]
         assert all(array.shape not in (network.first.shape, network.second.shape) for array in weights)
+
+
+@pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning")
+def test_a_forgotten_await_is_named() -> None:
+    async def added_to(rank: Rank, layer: tuple) -> np.ndarray:
+        inputs, rows, bias = layer
+        return ring_all_reduce(rank, inputs @ rows) + bias
+
+    async def returned(rank: Rank, layer: tuple) -> object:
+        return ring_all_reduce(rank, layer[0] @ layer[1])
+
+    assert "when it is awaited" in verdict_on(LAB, "by_rows", {"by_rows": added_to}).text
+    assert "coroutine" in verdict_on(LAB, "by_rows", {"by_rows": returned}).text
+
+
+def test_an_endless_order_is_judged_quickly() -> None:
+    verdict = verdict_on(LAB, answers_12.ORDER, {answers_12.ORDER: lambda *arguments: ["F0"] * 50_000})
+    assert "does F0 50000 times" in verdict.text
+
+
+def test_the_plan_s_picture_has_the_time_of_every_number() -> None:
+    picture = verdict_on(LAB, "plan", {"plan": pipeline_plan.planned}).picture()
+    assert "<svg" in picture.svg and "6: 90, 8: 88, 12: 90" in picture.description
+
+
+def test_the_course_s_schedules_are_no_answer_and_its_collectives_may_be_used() -> None:
+    assert taken("from distlab.pipelines import orders", [], LAB.solved_in)
+    assert not taken("from distlab.collectives import reduce_scatter", [], LAB.solved_in)
 
 
 def test_the_lab_needs_no_tensorflow() -> None:

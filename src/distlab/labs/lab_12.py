@@ -63,4 +63,5 @@ LAB = Lab(
         Exercise("by_rows", 4, split_layer_verdicts.judge_by_rows),
         Exercise("two_layers", 6, split_layer_verdicts.judge_two_layers),
     ],
+    solved_in=["distlab.pipelines"],
 )

@@ -7,7 +7,7 @@ import numpy as np
 from distlab import pipelines
 from distlab.labs.answer import Answer
 from distlab.labs.near import Mistakes, hint_of, is_near, number
-from distlab.labs.verdict import Verdict, not_done, parts, right, wrong
+from distlab.labs.verdict import Picture, Verdict, not_done, parts, right, wrong
 
 EXACT = 1e-9
 COUNT, SECONDS, BUBBLE = "micro-batches", "seconds", "bubble"
@@ -91,7 +91,7 @@ def judge_plan(answer: Answer, generator: np.random.Generator) -> Verdict:
             hints.setdefault(name, wrong(f"{_described(job)}: {hint}"))
     found = parts({name: hints.get(name, right()) for name in NAMES})
     if found.is_right:
-        return right(_insight(jobs[0]))
+        return right(_insight(EXAMPLE), _drawn)
     share = sum(part for name, part in zip(NAMES, (0.5, 0.25, 0.25), strict=True) if name not in hints)
     return Verdict(found.state, found.text, share)
 
@@ -185,3 +185,31 @@ def _insight(job: Pipeline) -> str:
         f"{most} would have one of {bubbles[1]:.0%} and take {1e3 * job.seconds(most):.0f} ms. Under GPipe no number "
         f"fits: stage 0 would hold all {job.held(best, 'gpipe'):g} examples."
     )
+
+
+def _drawn() -> Picture:
+    """The example's time over the number of micro-batches, with the part of it that is a bubble."""
+    import matplotlib.pyplot as plt  # here, since it takes a second and is seldom needed
+
+    from distlab.draw.style import HATCHES, RANK_COLOURS, STYLE, svg
+
+    counts, fits = EXAMPLE.counts(), EXAMPLE.possible()
+    milliseconds = np.array([1e3 * EXAMPLE.seconds(count) for count in counts])
+    waiting = milliseconds * pipelines.bubble_fraction(EXAMPLE.stages, counts)
+    at = np.arange(len(counts))
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(7.2, 2.6))
+        axes.bar(at, milliseconds - waiting, color=RANK_COLOURS[0], label="a stage works")
+        look = {"color": "white", "edgecolor": RANK_COLOURS[0], "hatch": HATCHES[1]}
+        axes.bar(at, waiting, bottom=milliseconds - waiting, label="it waits: bubble", **look)
+        for place, count, time in zip(at, counts, milliseconds, strict=True):
+            note = "" if count in fits else "does\nnot fit"
+            axes.annotate(note or f"{time:.0f}", (place, time), (0, 2), textcoords="offset points", ha="center", size=8)
+        axes.set_xticks(at, counts)
+        axes.set(xlabel="micro-batches", ylabel="milliseconds of a batch", ylim=(0, 1.2 * milliseconds.max()))
+        axes.legend()
+        times = ", ".join(f"{count}: {time:.0f}" for count, time in zip(counts, milliseconds, strict=True))
+        description = f"Bars: milliseconds of the example's batch by number of micro-batches, and its bubble. {times}."
+        made = Picture(svg(figure, description), description)
+    plt.close(figure)
+    return made

@@ -1,6 +1,7 @@
 """A student's schedule of a pipeline: passes as "F0" and "B0", their run on the virtual cluster, its picture."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -54,13 +55,13 @@ def pass_of(text: object) -> Pass | None:
 
 def hint_of_passes(order: Sequence[Pass], stage: int, micro_batches: int) -> str | None:
     """What a stage does too often, not at all, or backward before forward; None if nothing is wrong."""
-    for each in order:
+    for each, count in Counter(order).items():
         if each.micro_batch >= micro_batches:
             is_shifted = all(one.micro_batch > 0 for one in order)
             question = "Which is the first one?" if is_shifted else "What if there are fewer of them than stages?"
             return f"stage {stage} does {text_of(each)}, but the micro-batches are 0 to {micro_batches - 1}. {question}"
-        if order.count(each) > 1:
-            return f"stage {stage} does {text_of(each)} {order.count(each)} times."
+        if count > 1:
+            return f"stage {stage} does {text_of(each)} {count} times."
     for number in range(micro_batches):
         forward, backward = Pass(FORWARD, number), Pass(BACKWARD, number)
         for each in (forward, backward):

@@ -22,6 +22,8 @@ def hint_of_error(error: SimulationError) -> str:
             "Some ranks wait for others in vain, or send what nobody receives. Every rank must call the same "
             "collectives, in the same order."
         )
+    if "coroutine" in sentence:
+        return f"{_sentence(sentence)} A collective gives its result when it is awaited."
     if "concatenat" in sentence or "must match exactly" in sentence:
         return (
             "`all_gather` puts the ranks' rows one below the other, and these arrays cannot stand so. What has to "
