@@ -619,7 +619,7 @@ print(subprocess.run(program, capture_output=True, text=True, check=True).stdout
 # - Every split gave the undivided model, within 1e-5.
 # - Tensor inside a server, pipeline between servers, data with the rest.
 #
-# **Next.** [13 fault tolerance](13_fault_tolerance.ipynb).
+# **Next.** [Lab 12](../labs/12_model_parallelism/lab.ipynb), [13 fault tolerance](13_fault_tolerance.ipynb).
 #
 # **Sources.**
 # - Huang et al. (2019), arXiv:1811.06965. Narayanan et al. (2021), arXiv:2104.04473.

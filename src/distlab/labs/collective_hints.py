@@ -1,11 +1,11 @@
 """From a wrong run of a collective to the hint that fits the mistake; none of them says what to write instead."""
 
-import traceback
 from collections.abc import Callable
 
 import numpy as np
 
 from distlab.labs.collective_runs import Attempt
+from distlab.labs.error_text import first_sentence, sentence
 from distlab.labs.tagged import Shares
 from distlab.simulate import (
     DeadlockError,
@@ -20,7 +20,7 @@ from distlab.simulate import (
 
 def hint_of_error(error: SimulationError, on_ring: bool) -> str:
     """Why a run could not go on; `on_ring` says whether each rank is meant to have two neighbours."""
-    sentence = str(error).splitlines()[0]
+    text = str(error).splitlines()[0]
     if isinstance(error, DeadlockError):
         return _hint_of_deadlock(error)
     if isinstance(error, UnreceivedMessageError):
@@ -33,22 +33,22 @@ def hint_of_error(error: SimulationError, on_ring: bool) -> str:
         question = "What follows after the last rank, what comes before rank 0?"
         if not on_ring:
             question = "Two partners have to name each other: is the partner's partner always the rank itself?"
-        return f"A neighbour that does not exist: {sentence}. {question}"
+        return f"A neighbour that does not exist: {text}. {question}"
     if isinstance(error, SelfMessageError):
-        return f"A rank is its own neighbour: {sentence.partition(':')[0]}. When are there no messages to send at all?"
-    if isinstance(error, MismatchError) and "shape" in sentence:
+        return f"A rank is its own neighbour: {text.partition(':')[0]}. When are there no messages to send at all?"
+    if isinstance(error, MismatchError) and "shape" in text:
         return (
-            f"{_sentence(sentence)} What arrives is not the same chunk as the one that it is added to: compare the "
+            f"{sentence(text)} What arrives is not the same chunk as the one that it is added to: compare the "
             "index of what the left neighbour sends with the index of what you add to."
         )
-    if isinstance(error, RankFailedError) and "broadcast" not in sentence:
-        return _sentence(f"{sentence}{_line(error)}")
+    if isinstance(error, RankFailedError) and "broadcast" not in text:
+        return first_sentence(error)
     if isinstance(error, RankFailedError):
         return (
-            f"{_sentence(sentence)} Chunks can have different lengths: is something of one chunk's length made for "
+            f"{sentence(text)} Chunks can have different lengths: is something of one chunk's length made for "
             "another chunk?"
         )
-    return _sentence(sentence)
+    return sentence(text)
 
 
 def _hint_of_deadlock(error: DeadlockError) -> str:
@@ -139,14 +139,3 @@ def in_words(ranks: list[int]) -> str:
     if len(ranks) == 1:
         return f"rank {ranks[0]}"
     return f"ranks {', '.join(map(str, ranks[:-1]))} and {ranks[-1]}"
-
-
-def _line(error: RankFailedError) -> str:
-    """Where in its cell the student's program raised, if it ran in this process."""
-    frames = traceback.extract_tb(error.__cause__.__traceback__) if error.__cause__ else []
-    own = [frame for frame in frames if "ipykernel" in frame.filename or "<" in frame.filename]
-    return f" (line {own[-1].lineno} of its cell)" if own else ""
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", ":")) else ".")

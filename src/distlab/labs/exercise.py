@@ -8,6 +8,7 @@ import numpy as np
 
 from distlab.labs.answer import Answer
 from distlab.labs.answer_errors import AnswerError, NotDone
+from distlab.labs.error_text import sentence
 from distlab.labs.verdict import WRONG, Verdict, not_done, wrong
 from distlab.plain_errors import PlainError
 from distlab.simulate import SimulationError
@@ -38,9 +39,9 @@ class Exercise:
         try:
             return self.judge(answer, generator)
         except NotDone as reason:
-            return not_done(_sentence(reason))
+            return not_done(sentence(reason))
         except (AnswerError, SimulationError) as error:
-            return wrong(_sentence(error))
+            return wrong(sentence(error))
         except Exception as error:
             fault = f"{type(error).__name__}: {error}"
             return Verdict(WRONG, f"The check could not cope with this answer ({fault}).", fault=fault)
@@ -88,8 +89,3 @@ class Lab:
 
     def __iter__(self) -> Iterator[Exercise]:
         return iter(self.exercises)
-
-
-def _sentence(error: Exception) -> str:
-    text = str(error)
-    return text[:1].upper() + text[1:] + ("" if text[-1:] in ".:?!" else ".")

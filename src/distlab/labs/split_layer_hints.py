@@ -1,10 +1,10 @@
 """From a wrong run of a split layer to the hint that fits the mistake; none of them says what to write instead."""
 
-import traceback
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from distlab.labs.error_text import first_sentence, sentence
 from distlab.labs.split_layers import ELEMENT, SplitRun, Undivided, equal, gathered, reduced
 from distlab.simulate import DeadlockError, MismatchError, RankFailedError, SimulationError, UnreceivedMessageError
 
@@ -16,29 +16,29 @@ WHOLE_TO_ONE = "Only rank 0 returns what is wanted. Which rank needs it?"
 
 def hint_of_error(error: SimulationError) -> str:
     """Why a run could not go on."""
-    sentence = str(error).splitlines()[0]
+    text = str(error).splitlines()[0]
     if isinstance(error, (DeadlockError, UnreceivedMessageError)):
         return (
             "Some ranks wait for others in vain, or send what nobody receives. Every rank must call the same "
             "collectives, in the same order."
         )
-    if "coroutine" in sentence:
-        return f"{_sentence(sentence)} A collective gives its result when it is awaited."
-    if "concatenat" in sentence or "must match exactly" in sentence:
+    if "coroutine" in text:
+        return f"{sentence(text)} A collective gives its result when it is awaited."
+    if "concatenat" in text or "must match exactly" in text:
         return (
             "`all_gather` puts the ranks' rows one below the other, and these arrays cannot stand so. What has to "
             "stand beside what?"
         )
-    if isinstance(error, MismatchError) or "broadcast" in sentence:
+    if isinstance(error, MismatchError) or "broadcast" in text:
         return (
             "Arrays of different shapes cannot be added to each other. Look at the shapes on two ranks: do the same "
             "places belong to the same units?"
         )
-    if "matmul" in sentence:
-        return f"{_sentence(sentence)} Write the shapes of both factors beside it."
+    if "matmul" in text:
+        return f"{sentence(text)} Write the shapes of both factors beside it."
     if isinstance(error, RankFailedError):
-        return _sentence(f"{sentence}{_line(error)}")
-    return _sentence(sentence)
+        return first_sentence(error)
+    return sentence(text)
 
 
 def hint_of_columns(one: SplitRun, part: int) -> str | None:
@@ -247,14 +247,3 @@ def _mistaken_gradients(network: Undivided) -> Mistakes:
 
 def _many_times(ranks: int) -> str:
     return f"The bias is in the sum {ranks} times. How many ranks add it?"
-
-
-def _line(error: RankFailedError) -> str:
-    """Where in its cell the student's program raised, if it ran in this process."""
-    frames = traceback.extract_tb(error.__cause__.__traceback__) if error.__cause__ else []
-    own = [frame for frame in frames if "ipykernel" in frame.filename or "<" in frame.filename]
-    return f" (line {own[-1].lineno} of its cell)" if own else ""
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", ":")) else ".")
