@@ -6,5 +6,3 @@ c = get_config()  # noqa: F821  (nbgrader defines it)
 c.ClearSolutions.code_stub = {"python": "# Write your answer here.\n..."}
 # A check may take 10 s, a cell that starts TensorFlow as much.
 c.ExecutePreprocessor.timeout = 120
-# A wrong answer must not keep the cells after it from being run.
-c.ExecutePreprocessor.allow_errors = True
