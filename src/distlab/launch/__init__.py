@@ -6,6 +6,7 @@
     run = launch.mpirun("train.py", ranks=4, result=True)              # run.result: what the program wrote as JSON
     run = launch.horovodrun("train.py", ranks=2)
     run = launch.torchrun("train.py", ranks=2)
+    run = launch.mxnet("train.py", workers=2, servers=1)               # and a scheduler
     run = launch.alone("train.py")                                     # one process
 
 The shell commands that do the same by hand are printed, then every line of every process, tagged with its rank, through
@@ -16,7 +17,7 @@ its GPU; a program of Horovod or PyTorch chooses its own by its local rank.
 
 from distlab.launch.errors import DeadlinePassed, LaunchError, WorkerFailed, WorkerMissing
 from distlab.launch.job import Run
-from distlab.launch.starters import How, alone, horovodrun, mpirun, tensorflow, torchrun
+from distlab.launch.starters import How, alone, horovodrun, mpirun, mxnet, tensorflow, torchrun
 
 __all__ = [
     "DeadlinePassed",
@@ -28,6 +29,7 @@ __all__ = [
     "alone",
     "horovodrun",
     "mpirun",
+    "mxnet",
     "tensorflow",
     "torchrun",
 ]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from distlab import processes
 from distlab.launch.errors import LaunchError
-from distlab.launch.starters import SECONDS, START_SECONDS, horovodrun, mpirun, tensorflow, torchrun
+from distlab.launch.starters import SECONDS, START_SECONDS, horovodrun, mpirun, mxnet, tensorflow, torchrun
 
 STARTERS = {"mpirun": mpirun, "horovodrun": horovodrun, "torchrun": torchrun}
 
@@ -16,7 +16,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", type=Path, help="a Python file; its own arguments follow after --")
     parser.add_argument("--workers", type=int, default=2, help="processes of type worker, or ranks (default: 2)")
     parser.add_argument("--parameter-servers", type=int, default=0, help="with TF_CONFIG only; adds a chief as well")
-    parser.add_argument("--with", dest="starter", choices=STARTERS, help="start ranks with this in place of TF_CONFIG")
+    parser.add_argument(
+        "--with", dest="starter", choices=[*STARTERS, "mxnet"], help="start them with this, not with TF_CONFIG"
+    )
+    parser.add_argument("--servers", type=int, default=1, help="with mxnet only: of the key-value store (default: 1)")
+    parser.add_argument("--python", type=Path, help="the interpreter of another environment (default: this one's)")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="deadline for the job (default: %(default)g)")
     parser.add_argument(
         "--start-seconds", type=float, default=START_SECONDS, help="deadline for connecting (default: %(default)g)"
@@ -27,8 +31,12 @@ def main(options: argparse.Namespace, arguments: list[str]) -> int:
     """Launch the program with its `arguments`; exit status 0, 1 when the job failed, 130 when it was interrupted."""
     processes.end_on_signals()
     how = {"seconds": options.seconds, "start_seconds": options.start_seconds}
+    if options.python:
+        how["python"] = options.python
     try:
-        if options.starter is None:
+        if options.starter == "mxnet":
+            mxnet(options.program, *arguments, workers=options.workers, servers=options.servers, **how)
+        elif options.starter is None:
             servers = options.parameter_servers
             tensorflow(options.program, *arguments, workers=options.workers, parameter_servers=servers, **how)
         elif options.parameter_servers:

@@ -61,15 +61,7 @@ def tensorflow(
     def job(arguments: list[str], as_typed: list[str]) -> Job:
         return _cluster(counts, [_python(how), *arguments], ["python", *as_typed], how.get("environment", {}))
 
-    for attempt in range(1, _ATTEMPTS + 1):
-        try:
-            return _run(job, program, arguments, how)
-        except PortTaken:
-            if attempt == _ATTEMPTS:
-                raise
-            if how.get("echo", True):
-                _print("Another program took one of the ports meanwhile; starting again with other ports.")
-    raise AssertionError("every attempt returns or raises")
+    return _with_other_ports(job, program, arguments, how)
 
 
 def alone(program: str | Path, *arguments: object, **how: Unpack[How]) -> Run:
@@ -116,6 +108,34 @@ def horovodrun(
     """
     starter = ["horovodrun", "-np", str(ranks), *options]
     return _run_ranks(starter, [], program, arguments, ranks, how, "--host-discovery-script" in options)
+
+
+def mxnet(program: str | Path, *arguments: object, workers: int = 2, servers: int = 1, **how: Unpack[How]) -> Run:
+    """Run a program of MXNet with a scheduler, `servers` that hold the key-value store, and `workers`.
+
+    The job is over when all workers are; the launcher then ends the rest. Names of the processes: "scheduler",
+    "server 0", "worker 0". MXNet numbers the workers itself, in the order in which they come: "worker 0" may have
+    another rank. `start_seconds` is for the scheduler.
+    Raises WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; in no case is a process left.
+    """
+    _check_count("workers", workers, 1)
+    _check_count("servers", servers, 1)
+    names = ["scheduler", *_names("server", servers), *_names("worker", workers)]
+
+    def job(arguments: list[str], as_typed: list[str]) -> Job:
+        [address] = ports.free_addresses(1)
+        host, _, port = address.partition(":")
+        place = {"DMLC_PS_ROOT_URI": host, "DMLC_PS_ROOT_PORT": port, "DMLC_NODE_HOST": host}
+        place |= {"DMLC_NUM_WORKER": str(workers), "DMLC_NUM_SERVER": str(servers)}
+        commands, shown = [], []
+        for name in names:
+            variables = {"DMLC_ROLE": name.split()[0]} | place | _threads(workers) | dict(how.get("environment", {}))
+            commands.append(Command(name, [_python(how), *arguments], variables))
+            shown.append(by_hand.shell(["python", *as_typed], variables))
+        decisive = _names("worker", workers)
+        return Job(commands, ["scheduler"], decisive, by_hand.side_by_side(shown), {"scheduler": address})
+
+    return _with_other_ports(job, program, arguments, how)
 
 
 def torchrun(
@@ -180,6 +200,21 @@ def _cluster(
     return Job(commands, list(names.values()), decisive, by_hand.side_by_side(shown[::-1]), by_name)
 
 
+def _with_other_ports(
+    make_job: Callable[[list[str], list[str]], Job], program: str | Path, arguments: Sequence[object], how: How
+) -> Run:
+    """Run the job, again with the other ports of a new one when a port was taken meanwhile."""
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            return _run(make_job, program, arguments, how)
+        except PortTaken:
+            if attempt == _ATTEMPTS:
+                raise
+            if how.get("echo", True):
+                _print("Another program took one of the ports meanwhile; starting again with other ports.")
+    raise AssertionError("every attempt returns or raises")
+
+
 def _run(
     make_job: Callable[[list[str], list[str]], Job], program: str | Path, arguments: Sequence[object], how: How
 ) -> Run:
@@ -213,6 +248,10 @@ def _python(how: How) -> str:
 
 def _print(line: str) -> None:
     print(line, flush=True)
+
+
+def _names(kind: str, count: int) -> list[str]:
+    return [f"{kind} {index}" for index in range(count)]
 
 
 def _task_name(kind: str, index: int) -> str:

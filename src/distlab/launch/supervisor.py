@@ -24,7 +24,7 @@ SOCKET = "{socket}"
 _SECONDS_BETWEEN_LOOKS = 0.3
 # Time for the others to say why they end too, and for mpirun and its like to end their ranks.
 _SECONDS_AFTER_FAILURE, _SECONDS_TO_END_RANKS = 1.0, 3.0
-_PORT_TAKEN = ("Could not start gRPC server", "Address already in use")
+_PORT_TAKEN = ("Could not start gRPC server", "Address already in use", "bind failed")  # TensorFlow, Gloo, MXNet
 
 
 class _Verdict(Enum):

@@ -1,0 +1,78 @@
+"""A Ray for one program: the cluster at an address, or one on this machine that is gone after the program."""
+
+import os
+import secrets
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from distlab import processes
+
+# Before Ray is imported: it would send statistics of its use.
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+try:
+    import ray
+except ModuleNotFoundError:
+    raise SystemExit("Ray is not installed here; `make setup-frameworks PART=ray`, then use its python.") from None
+
+# Waits until the program that holds its standard input has ended, in whatever way, and then removes the folder. When
+# the program was killed, Ray's daemons notice it within a second, and may write a file until then.
+REMOVE = 'read -r nothing; rm -rf "$0" 2> /dev/null || { sleep 2; rm -rf "$0"; }'
+
+
+@contextmanager
+def running_ray(workers: int, address: str | None = None, log: bool = False) -> Iterator[Path]:
+    """Ray, with a core for each worker, and a folder for what they write.
+
+    Without an `address`, HOST:PORT, Ray is started on this machine; afterwards, whatever happens, its processes and its
+    files are gone. With `log` what workers print is shown. Raises SystemExit when the cluster has too few cores.
+    """
+    with _short_folder() as folder:
+        how = {"address": address} if address else _own(workers, folder)
+        others = psutil.Process().children()
+        try:
+            ray.init(logging_level="ERROR", log_to_driver=log, **how)
+            if (cores := int(ray.cluster_resources().get("CPU", 0))) < workers:
+                raise SystemExit(f"This Ray has {cores} cores for {workers} workers; add machines by `ray start`.")
+            yield Path(folder)
+        finally:
+            _end(others)
+
+
+@contextmanager
+def _short_folder() -> Iterator[str]:
+    """A temporary folder with a short path: that of a socket has about a hundred characters, and Ray's lie deep."""
+    folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
+    # Without the launcher's mark: it must outlive a job that is ended.
+    unmarked = {name: value for name, value in os.environ.items() if name != processes.MARK}
+    command = ["sh", "-c", REMOVE, folder]
+    remover = subprocess.Popen(command, stdin=subprocess.PIPE, env=unmarked, start_new_session=True)
+    try:
+        yield folder
+    finally:
+        remover.stdin.close()
+        remover.wait()
+
+
+def _own(workers: int, folder: str) -> dict:
+    """Arguments for a Ray of our own, which leaves nothing in the home folder."""
+    # Without it nobody gets at Ray's daemons, which listen to the network; left to itself Ray keeps it in ~/.ray.
+    os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+    # Cloud machines may be announced to end soon; here that would be one process more to start.
+    os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")
+    own = {"num_cpus": workers, "object_store_memory": 2**27, "include_dashboard": False}
+    return own | {"_temp_dir": folder}
+
+
+def _end(others: list[psutil.Process]) -> None:
+    """End Ray and wait for its processes, all but the others, since the last of them still write files."""
+    started = [process for process in psutil.Process().children(recursive=True) if process not in others]
+    ray.shutdown()
+    _, left = psutil.wait_procs(started, timeout=2)
+    for process in left:
+        process.kill()
+    psutil.wait_procs(left, timeout=2)
