@@ -4,8 +4,8 @@
     python start.py start.npz --dataset mnist --images 4800
 
 NumPy alone draws the weights, so that no framework has the advantage. The file has the weights in Keras's layout
-(`layouts.py`), and `images`, float32 (n, 28, 28), and `labels`, int64 (n,). Every program reads the images from first to
-last; a rank of N takes every N-th.
+(`layouts.py`), and `images`, float32 (n, 28, 28), and `labels`, int64 (n,). Every program reads the images from first
+to last; a rank of N takes every N-th.
 """
 
 import argparse

@@ -6,7 +6,9 @@ which lies over the course's environment and so finds TensorFlow, Horovod and Nu
 """
 
 import hashlib
+import platform
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +22,7 @@ class Part(NamedTuple):
     """A framework to install.
 
     needs: the part that it needs, if any.  packages: those without hashes in its lock.  is_over_the_course: whether its
-    environment finds the course's packages too.
+    environment finds the course's packages too.  newest_python: the last version that its packages run on.
     """
 
     title: str
@@ -29,6 +31,7 @@ class Part(NamedTuple):
     needs: str | None = None
     packages: tuple[str, ...] = ()
     is_over_the_course: bool = True
+    newest_python: tuple[int, int] | None = None
 
 
 FRAMEWORKS, MXNET = ".venv-frameworks", ".venv-mxnet"
@@ -37,7 +40,7 @@ PARTS = {
     "torch": Part("PyTorch", FRAMEWORKS, "make setup-frameworks PART=torch", packages=("torch==2.13.0",)),
     "deepspeed": Part("DeepSpeed", FRAMEWORKS, "make setup-frameworks PART=deepspeed", needs="torch"),
     "ray": Part("Ray", FRAMEWORKS, "make setup-frameworks PART=ray"),
-    "mxnet": Part("MXNet", MXNET, "make setup-mxnet", is_over_the_course=False),
+    "mxnet": Part("MXNet", MXNET, "make setup-mxnet", is_over_the_course=False, newest_python=(3, 11)),
 }
 
 
@@ -46,7 +49,7 @@ class FrameworkMissing(PlainError, RuntimeError):
 
 
 def problem(part: str) -> str | None:
-    """None when this part is installed as its lock says, else one sentence that says what is wrong and what mends it."""
+    """None when this part is installed as its lock says, else one sentence with what is wrong and what mends it."""
     title, _, command, needs, *_ = PARTS[part]
     if not (found := installed(part)):
         return f"{title} is not installed; `{command}` gets it."
@@ -89,3 +92,16 @@ def installed(part: str) -> str | None:
         return record(part).read_text() if interpreter(PARTS[part].folder).exists() else None
     except FileNotFoundError:
         return None
+
+
+def versions(part: str | None, *packages: str) -> dict[str, str]:
+    """The versions of packages as programs of this part find them, or of the course itself, and Python's."""
+    places, python = list(sys.path), platform.python_version()
+    if part:
+        environment = PROJECT / PARTS[part].folder
+        settings = (environment / "pyvenv.cfg").read_text().splitlines()
+        python = next(line.partition("=")[2].strip() for line in settings if line.startswith("version"))
+        own = environment.glob("lib/python*/site-packages")
+        places = [*map(str, own), *(places if PARTS[part].is_over_the_course else [])]
+    found = {name: next(iter(metadata.distributions(name=name, path=places))).version for name in packages}
+    return {"python": python, **found}

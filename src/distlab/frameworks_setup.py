@@ -6,17 +6,21 @@ completed by the next. Nothing is installed into the course's own environment.
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
-from distlab import devices, frameworks
+from distlab import devices, frameworks, processes
 from distlab.frameworks import PARTS
 
 OVERLAY = "course.pth"
+OLDEST_PYTHON = (3, 10)  # for which the locks hold
+SECONDS_TO_COMPILE = 900
 GPU_BUILD = (
     "The only PyTorch that pip finds here is the one for GPUs, which brings several GB, and this machine has no GPU. "
     "PyTorch has an index of builds for processors alone (its address is on the page “Get started” of PyTorch): put "
@@ -35,7 +39,7 @@ def install(part: str, any_torch: bool = False) -> None:
     if not frameworks.problem(part):
         return
     title, folder = PARTS[part].title, PARTS[part].folder
-    make_environment(folder, PARTS[part].is_over_the_course)
+    make_environment(folder, PARTS[part].is_over_the_course, PARTS[part].newest_python)
     frameworks.record(part).unlink(missing_ok=True)  # until the new one is complete
     print(f"Installing {title} into {folder}", flush=True)
     _pip(part, "install", "--require-hashes", "--no-build-isolation", "--requirement", str(frameworks.lock(part)))
@@ -48,21 +52,42 @@ def install(part: str, any_torch: bool = False) -> None:
     frameworks.record(part).write_text(frameworks.recipe(part))
 
 
-def make_environment(folder: str, is_over_the_course: bool) -> None:
+def make_environment(folder: str, is_over_the_course: bool, newest: tuple[int, int] | None = None) -> None:
     """Make the environment, anew if it is of another Python or cannot start."""
     place, interpreter = frameworks.PROJECT / folder, frameworks.interpreter(folder)
-    try:
-        says = [str(interpreter), "-I", "-S", "-c", "import sys; print(sys.version_info[:2])"]
-        is_fit = subprocess.run(says, capture_output=True, text=True).stdout.strip() == str(sys.version_info[:2])
-    except OSError:
-        is_fit = False
-    if not is_fit:
+    base = base_python(newest)
+    if not version_of(base) or version_of(interpreter) != version_of(base):
         shutil.rmtree(place, ignore_errors=True)
-        subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
+        subprocess.run([base, "-m", "venv", str(place)], check=True)
     if is_over_the_course:
         names = {"base": str(place), "platbase": str(place)}
         overlay = Path(sysconfig.get_path("purelib", "venv", names)) / OVERLAY
         overlay.write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n")
+
+
+def base_python(newest: tuple[int, int] | None) -> str:
+    """The Python of a new environment: this one, or one that is not newer than `newest`; raises SetupFailed."""
+    if newest is None or sys.version_info[:2] <= newest:
+        return sys.executable
+    wanted = f">={OLDEST_PYTHON[0]}.{OLDEST_PYTHON[1]},<{newest[0]}.{newest[1] + 1}"
+    find = [str(Path(sys.executable).with_name("uv")), "python", "find", "--no-python-downloads", wanted]
+    found = subprocess.run(find, capture_output=True, text=True)
+    if found.returncode:
+        raise SetupFailed(
+            f"It needs a Python no newer than {newest[0]}.{newest[1]}, and there is none here besides the course's "
+            f"{sys.version_info[0]}.{sys.version_info[1]}; install one (with a network `.venv/bin/uv python install "
+            f"{newest[0]}.{newest[1]}` does) and say the same again."
+        )
+    return found.stdout.strip()
+
+
+def version_of(interpreter: str | Path) -> str | None:
+    """Major and minor version of an interpreter; None when it does not start."""
+    says = [str(interpreter), "-I", "-S", "-c", "import sys; print(sys.version_info[:2])"]
+    try:
+        return subprocess.run(says, capture_output=True, text=True).stdout.strip() or None
+    except OSError:
+        return None
 
 
 def brings_gpu_libraries(part: str) -> bool:
@@ -85,8 +110,33 @@ def _pip(part: str, *arguments: str) -> None:
         )
 
 
+def compile_extension() -> None:
+    """Compile the extension with which DeepSpeed's ranks exchange data where there is no GPU, afresh.
+
+    Otherwise the first program would, and one that is killed meanwhile leaves a lock on which all others wait forever.
+    """
+    folder = frameworks.PROJECT / PARTS["deepspeed"].folder
+    shutil.rmtree(folder / "extensions", ignore_errors=True)
+    print("Compiling DeepSpeed's extension: a minute or two, once", flush=True)
+    build = (
+        "from deepspeed.accelerator import get_accelerator as a; a().create_op_builder('ShareMemCommBuilder').load()"
+    )
+    path = os.pathsep.join([str(folder / "bin"), os.environ.get("PATH", os.defpath)])
+    variables = {"DS_ACCELERATOR": "cpu", "TORCH_EXTENSIONS_DIR": str(folder / "extensions"), "PATH": path}
+    command = [str(frameworks.interpreter(PARTS["deepspeed"].folder)), "-c", build]
+    finished = processes.run(command, SECONDS_TO_COMPILE, env=os.environ | variables)
+    if finished.status:
+        reason = finished.output.strip().splitlines()[-1:] or ["no reason is given"]
+        raise SetupFailed(
+            f"DeepSpeed's extension could not be compiled ({reason[0]}); it needs a C++ compiler, g++ or clang++; "
+            f"`{PARTS['deepspeed'].command}` tries again."
+        )
+    if finished.status is None:
+        raise SetupFailed(f"DeepSpeed's extension was not compiled within {SECONDS_TO_COMPILE} s; try again.")
+
+
 # What a part needs after its packages.
-AFTERWARDS: dict = {}
+AFTERWARDS: dict[str, Callable[[], None]] = {"deepspeed": compile_extension}
 
 
 def main() -> None:

@@ -1,0 +1,110 @@
+"""Run the programs of the optional frameworks and record what they give, for those who do not have them.
+
+    python record.py               all of RUNS, into recorded/NAME.json
+    python record.py ddp fsdp      these
+
+`make record-frameworks ONLY=ddp` does the same. Frameworks that are missing are named, and their records stay.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import layouts
+import start
+
+from distlab import checks, frameworks, horovod_wheel, launch, processes, recorded
+
+FOLDER = Path(__file__).parent
+
+
+class Run(NamedTuple):
+    """A run to record.
+
+    part: what must be installed beside the course's packages.  packages: those whose versions the record names.
+    starter: the function of `distlab.launch` that starts it; with "alone" the program starts its own processes.
+    """
+
+    framework: str
+    part: str | None
+    program: str
+    packages: tuple[str, ...]
+    arguments: tuple[str, ...] = ()
+    starter: str = "torchrun"
+
+
+STAGES = ("--stages", "0", "1", "2", "3")
+RUNS = {
+    "horovod": Run("Horovod", None, "train_horovod.py", ("horovod", "tensorflow", "tf-keras"), starter="horovodrun"),
+    "ddp": Run("PyTorch", "torch", "train_ddp.py", ("torch", "numpy")),
+    "fsdp": Run("PyTorch", "torch", "train_fsdp.py", ("torch", "numpy")),
+    "deepspeed": Run("DeepSpeed", "deepspeed", "train_deepspeed.py", ("deepspeed", "torch"), STAGES),
+    "ray_horovod": Run(
+        "Ray", "ray", "train_ray.py", ("ray", "tensorflow", "horovod"), ("--way", "RayExecutor"), "alone"
+    ),
+    "ray_tensorflow": Run("Ray", "ray", "train_ray.py", ("ray", "tensorflow"), ("--way", "TensorflowTrainer"), "alone"),
+    "mxnet": Run("MXNet", "mxnet", "train_mxnet.py", ("mxnet", "numpy"), starter="mxnet"),
+    "mxnet_all_reduce": Run(
+        "MXNet", "mxnet", "train_mxnet.py", ("mxnet", "numpy"), ("--optimizer-on", "worker"), "mxnet"
+    ),
+}
+
+
+def problem(name: str) -> str | None:
+    """Why this run cannot be done here, and what mends it, in one sentence; None when it can."""
+    return frameworks.problem(RUNS[name].part) if RUNS[name].part else horovod_wheel.problem()
+
+
+def measure(name: str, first: Path, serial: list, ranks: int = 2, arguments: Sequence[object] = ()) -> dict[str, Any]:
+    """Do a run from the file `first`; its result, and by file of weights how far they are from the serial run's."""
+    run = RUNS[name]
+    # Programs that start their own processes are told how many; the others are started so many times.
+    count = {"alone": {}, "mxnet": {"workers": ranks}}.get(run.starter, {"ranks": ranks})
+    workers = ["--workers", ranks] if run.starter == "alone" else []
+    how = {"python": frameworks.python(run.part)} if run.part else {}
+    with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
+        weights = Path(folder) / f"{name}.npz"
+        every = [first, *run.arguments, *workers, *arguments, "--weights", weights]
+        start_run = getattr(launch, run.starter)
+        done = start_run(FOLDER / run.program, *every, **count, **how, result=True, seconds=240, start_seconds=170)
+        files = sorted(Path(folder).glob("*.npz"))
+        differences = {file.stem: checks.largest_difference(serial, layouts.read(file)) for file in files}
+    return {"result": done.result, "differences": differences}
+
+
+def serial_weights(first: Path) -> list:
+    """What TensorFlow trains on one device."""
+    weights = first.with_name("serial.npz")
+    launch.alone(FOLDER / "train_tensorflow.py", first, "--weights", weights, echo=False)
+    return layouts.read(weights)
+
+
+def main() -> None:
+    """Record what is asked for."""
+    parser = argparse.ArgumentParser(description="Record the results of the optional frameworks.")
+    parser.add_argument("names", nargs="*", choices=[*RUNS, []], help="runs to record; all by default")
+    options = parser.parse_args()
+    processes.end_on_signals()
+    missing = []
+    with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
+        first = Path(folder) / "start.npz"
+        start.write(first)
+        serial = serial_weights(first)
+        for name in options.names or RUNS:
+            run = RUNS[name]
+            if reason := problem(name):
+                missing.append(f"{name}: {reason}")
+                continue
+            result = measure(name, first, serial)
+            versions = frameworks.versions(run.part, *run.packages)
+            command = f"make record-frameworks ONLY={name}"
+            recorded.write(name, run.framework, versions, command, run.program, list(run.arguments), result)
+    if missing:
+        sys.exit("\n".join(["Not recorded:", *missing]))
+
+
+if __name__ == "__main__":
+    main()

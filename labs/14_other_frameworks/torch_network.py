@@ -1,0 +1,61 @@
+"""The network of this folder in PyTorch, its data, and its weights in the layout that all programs share.
+
+The programs `train_ddp.py`, `train_fsdp.py` and `train_deepspeed.py` differ in what they do with it.
+"""
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+
+import layouts
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import TensorDataset
+
+
+def parser(description: str) -> argparse.ArgumentParser:
+    """The arguments that the three programs share."""
+    arguments = argparse.ArgumentParser(description=description)
+    arguments.add_argument("start", type=Path, help="the file that start.py wrote")
+    arguments.add_argument("--batch", type=int, default=24, help="images of one rank in a step")
+    arguments.add_argument("--epochs", type=int, default=1)
+    arguments.add_argument("--learning-rate", type=float, default=0.01, help="for one rank; it is scaled")
+    arguments.add_argument("--folder", type=Path, help="for checkpoints; without it nothing is saved")
+    arguments.add_argument("--resume", action="store_true", help="go on from the checkpoint in --folder")
+    arguments.add_argument("--weights", type=Path, help=".npz file for the trained weights, in Keras's layout")
+    arguments.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
+    return arguments
+
+
+def parse(arguments: argparse.ArgumentParser) -> argparse.Namespace:
+    """The command line, checked."""
+    options = arguments.parse_args()
+    if options.resume and not options.folder:
+        arguments.error("--resume needs --folder")
+    if not options.start.is_file():
+        arguments.error(f"there is no {options.start}; `python start.py {options.start}` writes it")
+    return options
+
+
+def network(filters: int = 16, units: int = 64) -> nn.Sequential:
+    """Images float32 (n, 1, 28, 28) to logits float32 (n, 10); weights of PyTorch's own drawing."""
+    features = nn.Sequential(nn.Conv2d(1, filters, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten())
+    return nn.Sequential(*features, nn.Linear(13 * 13 * filters, units), nn.ReLU(), nn.Linear(units, 10))
+
+
+def samples(start: Path) -> TensorDataset:
+    """The images, with their one channel first, and the labels."""
+    with np.load(start) as arrays:
+        return TensorDataset(torch.from_numpy(arrays["images"])[:, None], torch.from_numpy(arrays["labels"]))
+
+
+def first_state(start: Path) -> dict[str, torch.Tensor]:
+    """The first weights as a state for `network`, which names them 0.weight, 0.bias, 4.weight and so on."""
+    arrays = layouts.to_channels_first(layouts.read(start))
+    return dict(zip(network().state_dict(), map(torch.from_numpy, arrays), strict=True))
+
+
+def write_weights(file: Path, state: Mapping[str, torch.Tensor]) -> None:
+    """Write a whole state of `network` in Keras's layout."""
+    layouts.write(file, layouts.to_channels_last([tensor.cpu().numpy() for tensor in state.values()]))

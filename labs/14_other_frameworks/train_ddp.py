@@ -1,0 +1,110 @@
+"""Train the network of this folder with PyTorch's DistributedDataParallel: every rank keeps the whole model.
+
+On a laptop, as one rank and as two:
+
+    python train_ddp.py start.npz --result result.json
+    torchrun --standalone --nproc-per-node 2 train_ddp.py start.npz --folder saved --result result.json
+
+On two hosts with four GPUs each, on each of them (PORT is a free one of HOST0), and under Slurm with one task per host:
+
+    torchrun --nnodes 2 --nproc-per-node 4 --rdzv-backend c10d --rdzv-endpoint HOST0:PORT train_ddp.py start.npz
+    srun --nodes=2 --ntasks-per-node=1 torchrun --nnodes 2 --nproc-per-node 4 --rdzv-id $SLURM_JOB_ID \
+        --rdzv-backend c10d --rdzv-endpoint $(scontrol show hostnames | head -n 1):PORT train_ddp.py start.npz
+
+`start.py` writes start.npz. Rank 0 alone writes a checkpoint after each epoch; `--resume` goes on from it. The numbers
+in comments are the eight steps of notebook 09.
+"""
+
+import json
+import os
+
+import torch
+import torch.distributed as dist
+import torch_network
+from torch.nn.functional import cross_entropy
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler
+
+
+def initialize() -> torch.device:
+    """Meet the other ranks, and give this one its device."""
+    # Step 1, initialise: torchrun has set RANK, WORLD_SIZE and where to meet. Without it this is one rank.
+    backend = "nccl" if torch.cuda.is_available() else "gloo"
+    if "RANK" in os.environ:
+        dist.init_process_group(backend)
+    else:
+        dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
+    # Step 2, pin the device: the GPU of this process's place on the host.
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
+    device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)) % torch.cuda.device_count())
+    torch.cuda.set_device(device)
+    return device
+
+
+def train(options: object, device: torch.device) -> dict:
+    """Train; the losses of this rank's batches, the whole state of the model, and the bytes that this rank holds."""
+    torch.manual_seed(dist.get_rank())  # as without any seed, each rank draws first weights of its own
+    network = torch_network.network().to(device)
+    if dist.get_rank() == 0:
+        network.load_state_dict(torch_network.first_state(options.start))
+    # Step 3, scale the learning rate.
+    rate = options.learning_rate * dist.get_world_size()
+    optimizer = torch.optim.SGD(network.parameters(), rate, momentum=0.9)
+    first_epoch = 0
+    checkpoint = options.folder / "checkpoint.pt" if options.folder else None
+    if options.resume:
+        saved = torch.load(checkpoint, map_location=device)
+        network.load_state_dict(saved["model"])
+        optimizer.load_state_dict(saved["optimizer"])
+        first_epoch = saved["epochs_done"]
+    # Step 4, average the gradients: the wrapped model does it, bucket by bucket, while `backward` still computes.
+    # Step 5, broadcast: making it sends rank 0's weights to all. The optimizer's state is not sent.
+    model = DistributedDataParallel(network)
+    # Step 7, shard the data: rank r of N takes every N-th image from the r-th on.
+    images = torch_network.samples(options.start)
+    sampler = DistributedSampler(images, shuffle=False, drop_last=True)
+    # Step 8, steps per epoch: the loader's length follows from the sampler's share.
+    batches = DataLoader(images, options.batch, sampler=sampler, drop_last=True)
+    losses = []
+    for epoch in range(first_epoch, options.epochs):
+        for pictures, labels in batches:
+            optimizer.zero_grad()
+            loss = cross_entropy(model(pictures.to(device)), labels.to(device))
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        # Step 6, checkpoint on rank 0: of the model without its wrapper, so that any number of ranks can load it.
+        if checkpoint and dist.get_rank() == 0:
+            checkpoint.parent.mkdir(parents=True, exist_ok=True)
+            state = {"model": network.state_dict(), "optimizer": optimizer.state_dict(), "epochs_done": epoch + 1}
+            torch.save(state, checkpoint)
+    momentum = [slot["momentum_buffer"] for slot in optimizer.state.values()]
+    held = {"parameters": sum(weight.nbytes for weight in network.parameters())}
+    held["optimizer"] = sum(tensor.nbytes for tensor in momentum)
+    return {"losses": losses, "state": network.state_dict(), "held": held}
+
+
+def report(options: object, result: dict) -> None:
+    """Say how it went; rank 0 writes the mean losses, what each rank holds, and the weights."""
+    of_ranks = [None] * dist.get_world_size()
+    dist.all_gather_object(of_ranks, {name: result[name] for name in ("losses", "held")})
+    if dist.get_rank() == 0:
+        losses = torch.tensor([rank["losses"] for rank in of_ranks]).mean(dim=0).tolist()
+        print(f"{len(of_ranks)} ranks, {len(losses)} steps, last loss {losses[-1]:.4f}", flush=True)
+        if options.weights:
+            torch_network.write_weights(options.weights, result["state"])
+        if options.result:
+            summary = {"ranks": len(of_ranks), "losses": losses, "held": [rank["held"] for rank in of_ranks]}
+            options.result.write_text(json.dumps(summary | {"steps": len(losses)}) + "\n")
+
+
+def main() -> None:
+    """Train and report."""
+    options = torch_network.parse(torch_network.parser("Train with PyTorch's DistributedDataParallel."))
+    report(options, train(options, initialize()))
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

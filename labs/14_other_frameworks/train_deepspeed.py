@@ -1,0 +1,136 @@
+"""Train the network of this folder with DeepSpeed, with stage 0, 1, 2 or 3 of ZeRO, or with several in turn.
+
+On a laptop with two ranks, by PyTorch's launcher, which DeepSpeed understands:
+
+    torchrun --standalone --nproc-per-node 2 train_deepspeed.py start.npz --stages 1 --result result.json
+
+On two hosts with four GPUs each, on each of them (PORT is a free one of HOST0), and under Slurm with one task per host:
+
+    torchrun --nnodes 2 --nproc-per-node 4 --rdzv-backend c10d --rdzv-endpoint HOST0:PORT train_deepspeed.py start.npz
+    srun --nodes=2 --ntasks-per-node=1 torchrun --nnodes 2 --nproc-per-node 4 --rdzv-id $SLURM_JOB_ID \
+        --rdzv-backend c10d --rdzv-endpoint $(scontrol show hostnames | head -n 1):PORT train_deepspeed.py start.npz
+
+DeepSpeed's own launcher starts ranks on the hosts of a file: `deepspeed --hostfile hosts train_deepspeed.py start.npz`.
+
+`start.py` writes start.npz. Every rank writes its part of a checkpoint after each epoch; `--resume` goes on from it.
+Without a GPU, DeepSpeed compiles an extension at its first use, which takes a minute or two, unless it lies in the
+folder `extensions` of the environment or in TORCH_EXTENSIONS_DIR. The numbers in comments are the eight steps of
+notebook 09.
+"""
+
+import json
+import os
+import sys
+import warnings
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+import torch_network
+from torch.nn.functional import cross_entropy
+from torch.utils.data import DataLoader, DistributedSampler
+
+if not torch.cuda.is_available():  # both are read when DeepSpeed is imported
+    os.environ.setdefault("DS_ACCELERATOR", "cpu")
+    os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(Path(sys.prefix) / "extensions"))
+warnings.filterwarnings("ignore", category=FutureWarning)  # DeepSpeed calls PyTorch by names that are going
+import deepspeed  # noqa: E402
+
+
+def initialize() -> torch.device:
+    """Meet the other ranks, and give this one its device."""
+    # Step 1, initialise: the launcher has set RANK, WORLD_SIZE and where to meet.
+    deepspeed.init_distributed("nccl" if torch.cuda.is_available() else "gloo", verbose=False)
+    # Step 2, pin the device: the GPU of this process's place on the host.
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())
+    torch.cuda.set_device(device)
+    return device
+
+
+def configuration(options: object, stage: int) -> dict:
+    """What DeepSpeed is told instead of being programmed; usually a JSON file."""
+    return {
+        "train_micro_batch_size_per_gpu": options.batch,
+        "gradient_accumulation_steps": 1,
+        # Stage 1 divides the optimizer's state, 2 the gradients too, 3 the weights too; 0 nothing.
+        "zero_optimization": {"stage": stage, "stage3_param_persistence_threshold": 0},
+        "gradient_clipping": 0.0,  # 1.0 unless one says otherwise: larger gradients are shortened to this length
+        "zero_allow_untested_optimizer": True,  # it knows Adam; plain SGD works just as well
+    }
+
+
+def train(options: object, stage: int) -> dict:
+    """Train; the losses of this rank's batches, the whole state of the model, and the bytes that this rank holds."""
+    torch.manual_seed(dist.get_rank())  # as without any seed, each rank draws first weights of its own
+    network = torch_network.network()
+    if dist.get_rank() == 0:
+        network.load_state_dict(torch_network.first_state(options.start))
+    # Step 3, scale the learning rate.
+    rate = options.learning_rate * dist.get_world_size()
+    optimizer = torch.optim.SGD(network.parameters(), rate, momentum=0.9)
+    # Step 4, average the gradients: the engine does it in its `backward`. Step 5, broadcast: it sends rank 0's weights
+    # to all when it is made. It also moves the model to the device.
+    engine, _, _, _ = deepspeed.initialize(model=network, optimizer=optimizer, config=configuration(options, stage))
+    first_epoch = 0
+    folder = options.folder / f"stage_{stage}" if options.folder else None
+    if options.resume:
+        _, saved = engine.load_checkpoint(str(folder))
+        first_epoch = saved["epochs_done"]
+    # Step 7, shard the data: rank r of N takes every N-th image from the r-th on.
+    images = torch_network.samples(options.start)
+    sampler = DistributedSampler(images, shuffle=False, drop_last=True)
+    # Step 8, steps per epoch: the loader's length follows from the sampler's share.
+    batches = DataLoader(images, options.batch, sampler=sampler, drop_last=True)
+    losses = []
+    for epoch in range(first_epoch, options.epochs):
+        for pictures, labels in batches:
+            loss = cross_entropy(engine(pictures.to(engine.device)), labels.to(engine.device))
+            engine.backward(loss)
+            engine.step()
+            losses.append(loss.item())
+        # Step 6, checkpoint: every rank writes its part; one that stays away makes the others wait.
+        if folder:
+            engine.save_checkpoint(str(folder), client_state={"epochs_done": epoch + 1})
+    # At stage 3 a weight is there in parts, except in this block; its own number of elements is then 0.
+    held = {"parameters": sum(getattr(weight, "ds_tensor", weight).nbytes for weight in network.parameters())}
+    momentum = [slot["momentum_buffer"] for slot in optimizer.state.values()]
+    held["optimizer"] = sum(tensor.nbytes for tensor in momentum)
+    with deepspeed.zero.GatheredParameters(list(network.parameters()), enabled=stage == 3):
+        state = {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}
+    engine.destroy()
+    return {"losses": losses, "state": state, "held": held}
+
+
+def summary(of_ranks: list[dict]) -> dict:
+    """A stage's part of the result: the mean losses, and what each rank holds."""
+    losses = torch.tensor([rank["losses"] for rank in of_ranks]).mean(dim=0).tolist()
+    held = [rank["held"] for rank in of_ranks]
+    return {"ranks": len(of_ranks), "steps": len(losses), "losses": losses, "held": held}
+
+
+def main() -> None:
+    """Train with each stage, and report; rank 0 writes the results and the weights."""
+    arguments = torch_network.parser("Train with DeepSpeed and ZeRO.")
+    arguments.add_argument("--stages", type=int, nargs="+", choices=range(4), default=[1])
+    options = torch_network.parse(arguments)
+    initialize()
+    result = {}
+    for stage in options.stages:
+        trained, of_ranks = train(options, stage), [None] * dist.get_world_size()
+        dist.all_gather_object(of_ranks, {name: trained[name] for name in ("losses", "held")})
+        result[str(stage)] = summary(of_ranks)
+        if dist.get_rank() == 0:
+            print(f"ZeRO {stage}: {len(of_ranks)} ranks, last loss {result[str(stage)]['losses'][-1]:.4f}", flush=True)
+            if options.weights:  # one file for each stage
+                torch_network.write_weights(
+                    options.weights.with_stem(f"{options.weights.stem}_{stage}"), trained["state"]
+                )
+    if dist.get_rank() == 0 and options.result:
+        options.result.write_text(json.dumps(result) + "\n")
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""Train the network of this folder with PyTorch's fully_shard (FSDP): every rank keeps a part of every weight.
+
+On a laptop, as one rank and as two:
+
+    python train_fsdp.py start.npz --result result.json
+    torchrun --standalone --nproc-per-node 2 train_fsdp.py start.npz --folder saved --result result.json
+
+On two hosts with four GPUs each, on each of them (PORT is a free one of HOST0), and under Slurm with one task per host:
+
+    torchrun --nnodes 2 --nproc-per-node 4 --rdzv-backend c10d --rdzv-endpoint HOST0:PORT train_fsdp.py start.npz
+    srun --nodes=2 --ntasks-per-node=1 torchrun --nnodes 2 --nproc-per-node 4 --rdzv-id $SLURM_JOB_ID \
+        --rdzv-backend c10d --rdzv-endpoint $(scontrol show hostnames | head -n 1):PORT train_fsdp.py start.npz
+
+`start.py` writes start.npz. Every rank writes its part of a checkpoint after each epoch; `--resume` goes on from it, on
+any number of ranks. The numbers in comments are the eight steps of notebook 09.
+"""
+
+import json
+import os
+
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as parts
+import torch_network
+from torch.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_state_dict,
+    set_model_state_dict,
+    set_state_dict,
+)
+from torch.distributed.fsdp import fully_shard
+from torch.nn.functional import cross_entropy
+from torch.utils.data import DataLoader, DistributedSampler
+
+
+def initialize() -> torch.device:
+    """Meet the other ranks, and give this one its device."""
+    # Step 1, initialise: torchrun has set RANK, WORLD_SIZE and where to meet. Without it this is one rank.
+    backend = "nccl" if torch.cuda.is_available() else "gloo"
+    if "RANK" in os.environ:
+        dist.init_process_group(backend)
+    else:
+        dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
+    # Step 2, pin the device: the GPU of this process's place on the host.
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
+    device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)) % torch.cuda.device_count())
+    torch.cuda.set_device(device)
+    return device
+
+
+def train(options: object, device: torch.device) -> dict:
+    """Train; the losses of this rank's batches, the whole state of the model, and the bytes that this rank holds."""
+    torch.manual_seed(dist.get_rank())  # as without any seed, each rank draws first weights of its own
+    model = torch_network.network().to(device)
+    # Step 4, average the gradients: `backward` gathers each layer's weights, and reduce-scatters its gradients, so that
+    # each rank gets the average of its part. Two layers with weights are units of their own, the rest is the third.
+    for layer in (model[0], model[4]):
+        fully_shard(layer)
+    fully_shard(model)
+    # Step 5, broadcast: not by itself! Each rank would keep its part of other weights. Here rank 0's are distributed.
+    first = torch_network.first_state(options.start) if dist.get_rank() == 0 else {}
+    from_rank_0 = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
+    set_model_state_dict(model, first, options=from_rank_0)
+    # Step 3, scale the learning rate. The optimizer is made of the parts, after `fully_shard`.
+    rate = options.learning_rate * dist.get_world_size()
+    optimizer = torch.optim.SGD(model.parameters(), rate, momentum=0.9)
+    first_epoch = load(options, model, optimizer) if options.resume else 0
+    # Step 7, shard the data: rank r of N takes every N-th image from the r-th on.
+    images = torch_network.samples(options.start)
+    sampler = DistributedSampler(images, shuffle=False, drop_last=True)
+    # Step 8, steps per epoch: the loader's length follows from the sampler's share.
+    batches = DataLoader(images, options.batch, sampler=sampler, drop_last=True)
+    losses = []
+    for epoch in range(first_epoch, options.epochs):
+        for pictures, labels in batches:
+            optimizer.zero_grad()
+            loss = cross_entropy(model(pictures.to(device)), labels.to(device))
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        if options.folder:
+            save(options, model, optimizer, epochs_done=epoch + 1)
+    momentum = [slot["momentum_buffer"].to_local() for slot in optimizer.state.values()]
+    held = {"parameters": sum(weight.to_local().nbytes for weight in model.parameters())}
+    held["optimizer"] = sum(tensor.nbytes for tensor in momentum)
+    # Every rank takes part in gathering the whole state.
+    state = {name: tensor.full_tensor() for name, tensor in model.state_dict().items()}
+    return {"losses": losses, "state": state, "held": held}
+
+
+def save(options: object, model: torch.nn.Module, optimizer: torch.optim.Optimizer, epochs_done: int) -> None:
+    """Write a checkpoint."""
+    # Step 6, checkpoint: every rank writes its part; one that stays away makes the others wait.
+    of_model, of_optimizer = get_state_dict(model, optimizer)
+    state = {"model": of_model, "optimizer": of_optimizer, "epochs_done": torch.tensor(epochs_done)}
+    parts.save(state, checkpoint_id=options.folder / "checkpoint")
+
+
+def load(options: object, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> int:
+    """Read the parts that now belong to this rank, whoever wrote them; how many epochs are done."""
+    of_model, of_optimizer = get_state_dict(model, optimizer)
+    state = {"model": of_model, "optimizer": of_optimizer, "epochs_done": torch.tensor(0)}
+    parts.load(state, checkpoint_id=options.folder / "checkpoint")
+    set_state_dict(model, optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])
+    return int(state["epochs_done"])
+
+
+def report(options: object, result: dict) -> None:
+    """Say how it went; rank 0 writes the mean losses, what each rank holds, and the weights."""
+    of_ranks = [None] * dist.get_world_size()
+    dist.all_gather_object(of_ranks, {name: result[name] for name in ("losses", "held")})
+    if dist.get_rank() == 0:
+        losses = torch.tensor([rank["losses"] for rank in of_ranks]).mean(dim=0).tolist()
+        print(f"{len(of_ranks)} ranks, {len(losses)} steps, last loss {losses[-1]:.4f}", flush=True)
+        if options.weights:
+            torch_network.write_weights(options.weights, result["state"])
+        if options.result:
+            summary = {"ranks": len(of_ranks), "losses": losses, "held": [rank["held"] for rank in of_ranks]}
+            options.result.write_text(json.dumps(summary | {"steps": len(losses)}) + "\n")
+
+
+def main() -> None:
+    """Train and report."""
+    options = torch_network.parse(torch_network.parser("Train with PyTorch's fully_shard."))
+    report(options, train(options, initialize()))
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

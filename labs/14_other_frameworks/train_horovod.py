@@ -1,0 +1,127 @@
+"""Train the network of this folder with Horovod: one process per device, each with its own batch.
+
+On a laptop, two ranks, over Gloo or over MPI:
+
+    horovodrun -np 2 --gloo python train_horovod.py start.npz --folder saved --result result.json
+    mpirun -np 2 python train_horovod.py start.npz --folder saved --result result.json
+
+On two hosts with four slots each, and under Slurm in a batch script or after `salloc --nodes=2 --ntasks-per-node=4`:
+
+    horovodrun -np 8 -H host0:4,host1:4 python train_horovod.py start.npz --result result.json
+    srun --mpi=pmix python train_horovod.py start.npz --result result.json
+
+`start.py` writes start.npz. Rank 0 alone writes a checkpoint after each epoch; `--resume` goes on from it. The numbers
+in comments are the eight steps of notebook 09.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import layouts
+import numpy as np
+
+from distlab import models  # before TensorFlow: it selects tf-keras
+
+# isort: split
+import horovod.tensorflow as hvd
+import tensorflow as tf
+
+mean_loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Train with Horovod.")
+    parser.add_argument("start", type=Path, help="the file that start.py wrote")
+    parser.add_argument("--batch", type=int, default=24, help="images of one rank in a step")
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--learning-rate", type=float, default=0.01, help="for one rank; it is scaled")
+    parser.add_argument("--folder", type=Path, help="for checkpoints; without it nothing is saved")
+    parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint in --folder")
+    parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
+    options = parser.parse_args(arguments)
+    if options.resume and not options.folder:
+        parser.error("--resume needs --folder")
+    if not options.start.is_file():
+        parser.error(f"there is no {options.start}; `python start.py {options.start}` writes it")
+    return options
+
+
+def pin_device() -> None:
+    """Meet the other ranks, and let this one see one GPU only."""
+    # Step 1, initialise.
+    hvd.init()
+    # Step 2, pin the device: the GPU of this process's place on the host; the others are hidden.
+    gpus = tf.config.list_physical_devices("GPU")
+    if gpus:
+        tf.config.set_visible_devices(gpus[hvd.local_rank() % len(gpus)], "GPU")
+
+
+def train(options: argparse.Namespace) -> dict:
+    """Train; the losses of this rank's batches, the weights, and the bytes that this rank holds."""
+    tf.keras.utils.set_random_seed(1 + hvd.rank())  # as without any seed, each rank draws first weights of its own
+    model = models.cnn(filters=16)
+    # Step 3, scale the learning rate.
+    optimizer = tf.keras.optimizers.SGD(options.learning_rate * hvd.size(), momentum=0.9)
+    optimizer.build(model.trainable_variables)
+    epochs_done = tf.Variable(0, dtype=tf.int64)
+    checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer, epochs_done=epochs_done)
+    if hvd.rank() == 0:
+        model.set_weights(layouts.read(options.start))
+        if options.resume:
+            checkpoint.restore(tf.train.latest_checkpoint(options.folder)).assert_existing_objects_matched()
+    # Step 5, broadcast: rank 0's variables go to all.
+    hvd.broadcast_variables([*model.variables, *optimizer.variables, epochs_done], root_rank=0)
+    with np.load(options.start) as arrays:
+        images, labels = arrays["images"], arrays["labels"]
+    # Step 7, shard the data: rank r of N takes every N-th image from the r-th on.
+    samples = tf.data.Dataset.from_tensor_slices((images, labels)).shard(hvd.size(), hvd.rank())
+    # Step 8, steps per epoch: an N-th of what one process would need.
+    steps = len(images) // (options.batch * hvd.size())
+    batches = samples.batch(options.batch, drop_remainder=True).take(steps)
+
+    @tf.function
+    def step(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            loss = mean_loss(labels, model(images, training=True))
+        # Step 4, average the gradients: the wrapped tape does it when it is asked for them.
+        gradients = hvd.DistributedGradientTape(tape).gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        return loss
+
+    losses = []
+    for epoch in range(int(epochs_done), options.epochs):
+        losses += [float(step(*batch)) for batch in batches]
+        epochs_done.assign(epoch + 1)
+        # Step 6, checkpoint on rank 0.
+        if options.folder and hvd.rank() == 0:
+            checkpoint.save(str(options.folder / "checkpoint"))
+    held = {"parameters": sum(weight.nbytes for weight in model.get_weights())}
+    held["optimizer"] = sum(slot.numpy().nbytes for slot in optimizer.variables if slot.shape.rank)
+    return {"losses": losses, "weights": model.get_weights(), "held": held}
+
+
+def report(options: argparse.Namespace, result: dict) -> None:
+    """Say how it went; rank 0 writes the mean losses, what each rank holds, and the weights."""
+    of_ranks = hvd.allgather_object({name: result[name] for name in ("losses", "held")})
+    if hvd.rank() == 0:
+        losses = np.mean([rank["losses"] for rank in of_ranks], axis=0).tolist()
+        print(f"{hvd.size()} ranks, {len(losses)} steps, last loss {losses[-1]:.4f}", flush=True)
+        if options.weights:
+            layouts.write(options.weights, result["weights"])
+        if options.result:
+            summary = {"ranks": hvd.size(), "losses": losses, "held": [rank["held"] for rank in of_ranks]}
+            options.result.write_text(json.dumps(summary | {"steps": len(losses)}) + "\n")
+
+
+def main() -> None:
+    """Train and report."""
+    options = parse()
+    pin_device()
+    report(options, train(options))
+
+
+if __name__ == "__main__":
+    main()
