@@ -142,7 +142,11 @@ def _pages(options: argparse.Namespace) -> int:
 def _map(options: argparse.Namespace) -> int:
     from distlab import course_map
 
-    print(course_map.write(Path("README.md"), Path("docs") / "teaching.md", BUILD / "report.json"))
+    try:
+        print(course_map.write(Path("README.md"), Path("docs") / "teaching.md", BUILD / "report.json"))
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 1
     return 0
 
 

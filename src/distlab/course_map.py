@@ -32,10 +32,12 @@ class Entry:
 def write(readme: Path, teaching: Path, report: Path) -> str:
     """Replace the tables between the marks of README and docs/teaching.md; return the new tables.
 
-    `notebooks` and `labs` lie beside the README. Raises ValueError with one sentence when the marks, a notebook's line
-    in the report, or minutes are missing.
+    `notebooks` and `labs` lie beside the README. Raises ValueError with one sentence when the report, a notebook's line
+    in it, the marks, or minutes are missing.
     """
     course, labs = entries(readme.parent / "notebooks"), lab_entries(readme.parent / "labs")
+    if not report.is_file():
+        raise ValueError(f"There is no {report}; run `make execute` for all notebooks first.")
     seconds = {row["notebook"]: row["seconds"] for row in json.loads(report.read_text())["notebooks"]}
     for entry in course:
         if entry.file.stem not in seconds:

@@ -73,6 +73,7 @@ def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
         ("--overlap much", "fusion, layers, none"),
         ("--ranks none", "1..1024"),
         ("--batch many", "--batch"),
+        ("--baseline 0", "not 0"),
         ("--rank 3 --colour", "--ranks"),
     ],
 )
@@ -130,6 +131,8 @@ def test_the_command_prints_a_split_transformer_as_json(capsys: pytest.CaptureFi
         ("--model gpt-175b --tensor 8 --ranks 12", "12 ranks are no multiple of tensor × pipeline = 8 × 1 = 8"),
         ("--model gpt-175b --zero 4", "choose from 0, 1, 2, 3"),
         ("--model gpt-175b --hardware gigabit", "no matrix units"),
+        ("--model gpt-175b --tensor 0", "tensor is 0; it is a whole number of at least 1"),
+        ("--model gpt-175b --chunks 0", "chunks is 0; it is a whole number of at least 1"),
     ],
 )
 def test_mistakes_about_splits_get_one_sentence(

@@ -113,6 +113,13 @@ def test_formulas_take_arrays() -> None:
     assert shares[1, 2] == bubble_fraction(4, 32)
 
 
+def test_formulas_name_the_number_that_makes_no_sense() -> None:
+    with pytest.raises(ValueError, match=r"a number of micro-batches is a whole number of at least 1, not 2\.5"):
+        bubble_fraction(4, np.array([1, 2.5]))
+    with pytest.raises(ValueError, match=r"a number of stages .* not 0"):
+        bubble_fraction(0, 4)
+
+
 @pytest.mark.parametrize("stages", [1, 2, 3, 5])
 @pytest.mark.parametrize("micro_batches", [1, 2, 7])
 def test_gpipe_with_messages_that_take_time(stages: int, micro_batches: int) -> None:

@@ -27,8 +27,9 @@ class Assumptions:
         ranks and links; taken as normal and independent, so that the slowest of p is about √(2 ln p) deviations late.
     slowdown: 0.19. Mean slowdown of computing under overlapped communication, measured on A100, H100, MI210 and MI250
         with language models (arXiv:2507.03114, abstract); older GPUs and convolutions are taken to suffer as much.
-    fusion_bytes: 64 MiB, cycle_seconds: 5 ms. Horovod's defaults (docs/tensor-fusion.md); also taken for systems that
-        are not Horovod. On average a gradient waits half a cycle until it is noticed.
+    fusion_bytes: 64 MiB, cycle_seconds: 5 ms. Horovod's defaults when most of the published results were measured
+        (docs/tensor-fusion.md; since release 0.21 they are 128 MiB and 1 ms); also taken for systems that are not
+        Horovod. On average a gradient waits half a cycle until it is noticed.
     step_overhead: 1 ms. Order of magnitude of what a framework needs to start a step; matters to tiny models only.
     matrix_share: 0.63. Chosen with table 1 of Narayanan et al. (arXiv:2104.04473) in view; for transformers only, whose
         other work is counted at memory speed.

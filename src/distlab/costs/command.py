@@ -52,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
             options.algorithm,
             options.overlap or "fusion",
             batch=options.batch,
-            baseline_ranks=options.baseline or 1,
+            baseline_ranks=1 if options.baseline is None else options.baseline,
         )
     except (UsageError, ValueError) as error:
         print(error, file=sys.stderr)
@@ -66,13 +66,7 @@ def _splits(options: argparse.Namespace) -> list[SplitPrediction]:
     given = [name for name in _ONLY_IMAGES if getattr(options, name) is not None]
     if given:
         raise UsageError(f"--{given[0]} is for networks of images ({', '.join(MODELS)}), not for {options.model}")
-    split = Split(
-        options.tensor or 1,
-        options.pipeline or 1,
-        options.zero or 0,
-        options.micro_batch or 1,
-        options.chunks or 1,
-    )
+    split = Split(**{name: value for name in _OF_SPLIT if (value := getattr(options, name)) is not None})
     ranks = ranks_in(options.ranks or _RANKS)
     if options.ranks is None:
         # Of the usual numbers only those that make whole replicas; one replica where there are none.
@@ -91,7 +85,8 @@ def _check_only_images(options: argparse.Namespace) -> None:
             raise UsageError(f"--{name.replace('_', '-')} is for transformers ({known}), not for {options.model}")
 
 
-_ONLY_TRANSFORMERS = ("pipeline", "tensor", "zero", "micro_batch", "chunks", "sequences")
+_OF_SPLIT = ("tensor", "pipeline", "zero", "micro_batch", "chunks")
+_ONLY_TRANSFORMERS = (*_OF_SPLIT, "sequences")
 _ONLY_IMAGES = ("algorithm", "overlap", "batch", "baseline")
 
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
+from distlab.costs.hardware import hardware
 from distlab.costs.published_splits import TOLERANCES, FigureComparison, compare_figures, figures_table
 
 TITLES = {
     "bubble": "Bubble: share of the devices' time in %",
     "memory": "Model states: GB on a device",
-    "throughput": "Throughput: teraFLOP/s of a device (A100, peak 312)",
+    "throughput": f"Throughput: teraFLOP/s of a device (A100, peak {hardware('selene').matrix_flops / 1e12:g})",
 }
 
 

@@ -67,6 +67,7 @@ def activations_held(schedule: str, stages: int, micro_batches: int, stage: int,
 def _checked(*numbers: ArrayLike) -> list[np.ndarray]:
     arrays = np.broadcast_arrays(*(np.asarray(each, np.float64) for each in numbers))
     for name, values in zip(("stages", "micro-batches", "chunks"), arrays, strict=True):
-        if not np.all((values >= 1) & (values == np.floor(values)) & np.isfinite(values)):
-            raise ValueError(f"a number of {name} is a whole number of at least 1, not {values.min():g}")
+        wrong = values[~((values >= 1) & (values == np.floor(values)) & np.isfinite(values))]
+        if wrong.size:
+            raise ValueError(f"a number of {name} is a whole number of at least 1, not {wrong[0]:g}")
     return arrays
