@@ -416,7 +416,7 @@ draw.show(
 # %% [markdown]
 # **No broadcast**: the ranks start apart and stay apart, by the same amount, for they add the same averaged gradients
 # to different weights. Those gradients fit none of them. **Tape not wrapped**: each rank trains alone, with a rate that
-# is too large; they drift apart. In both, the loss falls on every rank.
+# is too large; they drift apart. In both, the loss falls all the same, only less far.
 #
 # **Not sharded**: all weights agree, but each step has only 32 different samples, the same on every rank. **Steps per
 # epoch not divided**: the loss even looks *better*, since the "epoch" went through the data twice. **Rate not scaled**:
@@ -588,7 +588,8 @@ for degrees, found in options["Adasum"].items():
     assert np.allclose(found["Adasum"], found["formula"], atol=1e-6)
 
 # %% [markdown]
-# Early in training gradients agree, and Adasum averages; later they differ, and it adds, up to the rate scaled by $N$.
+# Early in training gradients agree, its authors found, and Adasum averages; later they differ, and it adds, up to the
+# rate scaled by $N$.
 #
 # ## 9. Proof
 #

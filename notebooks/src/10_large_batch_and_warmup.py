@@ -457,9 +457,9 @@ assert min(means, key=means.get) == "none" and max(means.values()) - means["grad
 # %% [markdown]
 # What agrees: warm-up repairs what no warm-up breaks. What does not: which warm-up is better is, with so few seeds,
 # within their spread here. And *base*, the rate left as it was, is their worst line and one of our best. Two reasons.
-# Adam's step does not shrink with a smaller gradient, so it lacks less than SGD's when the rate stays; and digits need
-# few steps, while ImageNet at an unscaled rate does not get far enough in 90 epochs. So **tune the rate for your
-# optimizer and data**; the linear rule is a place to start, made for SGD.
+# Adam's step does not shrink with the gradient, so a rate that stays costs it less than SGD; and digits need few steps,
+# while ImageNet at an unscaled rate does not get far enough in 90 epochs. So **tune the rate for your optimizer and
+# data**; the linear rule is a place to start, made for SGD.
 
 # %% [markdown]
 # ## 6. Batch normalisation on eight ranks
@@ -588,7 +588,8 @@ programs.show(LABS / "noise_scale.py", "record")
 
 # %% [markdown]
 # Each estimate is unbiased and very noisy: average $|G|^2$ and $\operatorname{tr}\Sigma$ over steps first, divide
-# after. The ranks trained section 2's network with 8 images each.
+# after. The ranks trained section 2's network with 8 images each. The first stretch ends at the target, or after
+# 60 steps if they are over before.
 #
 # **Predict.** Is the noise scale the same at the start and at the end of a training?
 
@@ -615,9 +616,10 @@ print("later the noise scale is larger:", afterwards.batch > to_target.batch)
 assert 1 / 6 < ratio < 6 and afterwards.batch > to_target.batch
 
 # %% [markdown]
-# One training of a hundred steps said what eight batch sizes with four rates each had said, up to a small factor; the
-# theory promises no more, since it leaves out the curvature. And it says *when*: the gradient shrinks faster than its
-# noise, so the useful batch **grows** during a training. The paper finds about 900 for MNIST, averaged to a lower loss.
+# One training of a hundred steps said what section 2 took a training for each batch size and each rate to say, up to a
+# small factor; the theory promises no more, since it leaves out the curvature. And it says *when*: the gradient shrinks
+# faster than its noise, so the useful batch **grows** during a training. The paper finds about 900 for MNIST, averaged
+# to a lower loss.
 #
 # So the plan for more ranks: measure the noise scale once, stay below a few times that global batch, and beyond it
 # spend devices on something else, such as model parallelism (12).

@@ -329,7 +329,8 @@ print(f"strong scaling, serial share by Amdahl's law: {law.serial_share:.0%}; by
 # How to read it:
 #
 # - With **one rank** weak and strong are the same thing, measured twice: their difference is noise.
-# - **Up to the cores** weak scaling nearly keeps its time, and strong scaling nearly halves it.
+# - **Up to the cores** weak scaling nearly keeps its time. Strong scaling shortens it, but not to a $p$-th: each rank
+#   computes a $p$-th, and the all-reduce is as long as before.
 # - **Beyond the cores** a weak step takes longer in proportion to the ranks on a core, at least. The efficiency falls
 #   to cores / ranks or less. That is no fault of the network: there is nothing more to share.
 # - **Amdahl** fits a serial share to strong scaling. But where ranks outnumber cores the shares by each size alone
@@ -359,7 +360,8 @@ print(f"an all-reduce of the gradient in one piece, by the fit: {1e3 * exchange[
 # %% [markdown]
 # The last difference may be smaller than one all-reduce: gradients that are ready early travel while others are still
 # computed. It may be larger: the gradient comes in several pieces, and each waits for its turn. Section 5 shows the
-# pieces. Larger batches dilute the cost: computing grows with the batch, and the gradient does not.
+# pieces. Below zero it is noise: the blocks of one kind differ by more than the all-reduce takes. Larger batches dilute
+# the cost: computing grows with the batch, and the gradient does not.
 #
 # ### Which cores
 #

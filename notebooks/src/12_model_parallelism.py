@@ -309,8 +309,9 @@ for message in (0.0, 0.1, 0.3):
     print(f"message {message:.1f}: " + ",  ".join(f"{name}: {seconds:6.1f}" for name, seconds in times.items()))
 
 # %% [markdown]
-# What do real runs say? Bubble shares of models on 8 to 32 GPUs, computed by Qi et al. from profiled passes and
-# messages (2024, table 5), against our formula, which knows only $p$, $m$ and $v$; in %, the difference in points:
+# Messages of a tenth of a forward pass already eat up the gain here. What do real runs say? Bubble shares of models on
+# 8 to 32 GPUs, computed by Qi et al. from profiled passes and messages (2024, table 5), against our formula, which
+# knows only $p$, $m$ and $v$; in %, the difference in points:
 
 # %%
 from distlab.costs.published_splits import BUBBLES, MEMORY, THROUGHPUTS, compare_figures, figures_table
@@ -535,7 +536,8 @@ assert all(comparison.is_within for comparison in described)
 
 # %% [markdown]
 # One number was chosen with the first ten of those rows in view: the share of its peak that an A100 reaches in matrix
-# products. The rest is arithmetic. And where the model fails, since it does not describe what decides there:
+# products. Table 1 does not give micro-batches and chunks; they are assumed. The rest is arithmetic. And where the
+# model fails, since it does not describe what decides there:
 
 # %%
 print(figures_table([comparison for comparison in throughputs if not comparison.figure.is_described]))
@@ -544,8 +546,9 @@ print(figures_table([comparison for comparison in throughputs if not comparison.
 # ZeRO 3 alone, on so many devices that each has few sequences: all parameters cross the network for every micro-batch,
 # and real networks do that far worse than a formula without congestion.
 #
-# Now let it choose. 512 GPUs, 1,024 sequences a step; every split that divides and fits is tried, with micro-batches of
-# one, two and four sequences. ZeRO 3 is tried only where nothing else fits, since the model flatters it.
+# Now let it choose. 512 GPUs, 1,024 sequences a step; splits by powers of two are tried, without interleaving, with
+# micro-batches of one, two and four sequences. ZeRO 2 is tried only without a pipeline, whose many micro-batches would
+# each need a reduce-scatter, and ZeRO 3 only where nothing else fits, since the model flatters it.
 #
 # **Predict.** From which model on is a pipeline worth its bubble?
 
