@@ -46,7 +46,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--images", type=int, default=16384, help="of an epoch and a device; a small set is repeated")
     parser.add_argument("--epochs", type=int, default=5, help="that count (default: 5)")
     parser.add_argument("--result", type=Path, help="JSON file that the first process writes")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.images < BATCH or options.epochs < 1:
+        parser.error(f"--images is at least {BATCH}, one batch, and --epochs at least 1")
+    return options
 
 
 def prepare(options: argparse.Namespace) -> tuple[tf.distribute.Strategy, int, int]:

@@ -114,6 +114,8 @@ def main() -> None:
     tf.keras.utils.set_random_seed(options.seed)
     fed = batches(options)
     steps = options.images // hvd.size() // options.batch  # as many on every rank, so the rest is dropped
+    if not steps:
+        raise SystemExit(f"{options.images} images are too few for {hvd.size()} ranks with {options.batch} in a step.")
 
     model, throughput = models.cnn(), Throughput()
     optimizer = hvd_keras.DistributedOptimizer(tf.keras.optimizers.SGD(options.learning_rate * hvd.size()))

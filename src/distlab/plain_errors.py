@@ -1,9 +1,25 @@
 """Errors whose message is all that a user needs."""
 
+import sys
+from types import TracebackType
+
 
 class PlainError(Exception):
-    """The message says what is wrong and how to mend it; Jupyter shows it alone, without a traceback."""
+    """The message says what is wrong and how to mend it; Jupyter and programs show it alone, without a traceback."""
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows in place of a traceback."""
         return [f"{type(self).__name__}: {self}"]
+
+
+def show_alone() -> None:
+    """From now on, when a PlainError ends this program, its name and message are all that is written."""
+    usual = sys.excepthook
+
+    def show(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+        if isinstance(error, PlainError):
+            print(*error._render_traceback_(), file=sys.stderr)
+        else:
+            usual(kind, error, traceback)
+
+    sys.excepthook = show

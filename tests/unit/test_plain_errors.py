@@ -1,5 +1,7 @@
-"""Errors of users end in one sentence: no traceback in Jupyter, whichever part of the course raises them."""
+"""Errors of users end in one sentence: no traceback in Jupyter or from a program, whichever part raises them."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,3 +32,19 @@ def test_jupyter_shows_the_sentence_without_a_traceback(cell: str, capsys: pytes
 def test_another_error_keeps_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     InteractiveShell().run_cell("raise ValueError('no sentence')")
     assert "Traceback" in capsys.readouterr().out
+
+
+def ended(program: str) -> str:
+    """What a program that ends with an error writes about it."""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1 and not done.stdout
+    return done.stderr
+
+
+def test_a_program_ends_with_the_sentence_and_without_a_traceback() -> None:
+    said = ended("from distlab.large_batch import global_batches\nglobal_batches.numbers(0, 100, 101, 0)")
+    assert said == "BatchDoesNotFit: A global batch of 101 does not fit into 100 images; choose 1 to 100.\n"
+
+
+def test_another_error_of_a_program_keeps_its_traceback() -> None:
+    assert ended("import distlab\nraise ValueError('no sentence')").startswith("Traceback")
