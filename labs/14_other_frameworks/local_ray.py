@@ -45,8 +45,8 @@ def running_ray(workers: int, address: str | None = None, log: bool = False) -> 
 
 @contextmanager
 def _short_folder() -> Iterator[str]:
-    """A temporary folder with a short path: that of a socket has about a hundred characters, and Ray's lie deep."""
-    folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
+    """A folder in $RAY_TMPDIR or /tmp: the path of a socket has about a hundred characters, and Ray's lie deep."""
+    folder = tempfile.mkdtemp(prefix="ray-", dir=os.environ.get("RAY_TMPDIR", "/tmp"))
     # Without the launcher's mark: it must outlive a job that is ended.
     unmarked = {name: value for name, value in os.environ.items() if name != processes.MARK}
     command = ["sh", "-c", REMOVE, folder]

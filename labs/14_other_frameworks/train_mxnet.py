@@ -110,7 +110,8 @@ def train(options: argparse.Namespace, store: mx.kvstore.KVStore) -> dict:
                 store.pull(key, out=parameter.grad())  # the sum of the gradients: push and pull are an all-reduce
                 update(key, parameter.grad(), parameter.data())
     weights = layouts.to_channels_last([parameter.data().asnumpy() for parameter in parameters])
-    return {"ranks": store.num_workers, "store": store.type, "losses": losses, "weights": weights}
+    held = {"ranks": store.num_workers, "store": store.type, "optimizer on": options.optimizer_on}
+    return held | {"losses": losses, "weights": weights}
 
 
 def main() -> None:

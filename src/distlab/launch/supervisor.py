@@ -67,7 +67,9 @@ class Supervisor:
         return run
 
     def _names(self) -> list[str]:
-        return [*self._job.ranks, *sorted({*self._lines, *self._ended} - {*self._job.ranks})]
+        # A single command that starts the ranks is one to speak of only if it says something.
+        started = {command.name for command in self._job.commands} if len(self._job.commands) > 1 else set()
+        return [*self._job.ranks, *sorted({*self._lines, *self._ended, *started} - {*self._job.ranks})]
 
     def _start(self, mark: str, scratch: Path) -> None:
         socket_path = scratch / "ranks"
