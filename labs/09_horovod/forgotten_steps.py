@@ -5,7 +5,7 @@ On a laptop, two ranks, over Gloo or over MPI:
     horovodrun -np 2 --gloo python forgotten_steps.py --result result.json
     mpirun -np 2 python forgotten_steps.py --result result.json
 
-Under Slurm, in a batch script or after `salloc --nodes=2 --ntasks-per-node=1`:
+Under Slurm, in a batch script or after `salloc --nodes=1 --ntasks=2`, on one host since the ranks share a folder:
 
     srun --mpi=pmix python forgotten_steps.py --result result.json
 

@@ -52,6 +52,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.resume and not options.folder:
         parser.error("--resume needs --folder")
+    most = len(data.load(options.dataset).train.labels)
+    if not 1 <= options.batch <= options.images <= most:
+        parser.error(f"--images is from --batch, {options.batch}, to {most}, the training images of {options.dataset}")
     return options
 
 
@@ -135,6 +138,8 @@ def make_model() -> keras.Model:
 
 def train(options: argparse.Namespace) -> dict:
     """Train; what is in the result, of this rank."""
+    if not steps_per_epoch(options):
+        raise SystemExit(f"{options.images} images are too few for {hvd.size()} ranks with {options.batch} in a step.")
     # As without any seed, each rank draws first weights of its own.
     keras.utils.set_random_seed(options.seed + hvd.rank())
     model = make_model()
@@ -142,6 +147,8 @@ def train(options: argparse.Namespace) -> dict:
     model.compile(make_optimizer(options), loss, metrics=["accuracy"])
     model.optimizer.build(model.trainable_variables)
     first = begin(options, model)
+    if first >= options.epochs:
+        raise SystemExit("All epochs are done; --epochs can ask for more.")
     first_weights = model.get_weights()
     samples = functools.reduce(
         tf.data.Dataset.concatenate, [batches(options, epoch) for epoch in range(first, options.epochs)]

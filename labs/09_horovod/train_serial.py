@@ -38,6 +38,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.resume and not options.folder:
         parser.error("--resume needs --folder")
+    most = len(data.load(options.dataset).train.labels)
+    if not 1 <= options.batch <= options.images <= most:
+        parser.error(f"--images is from --batch, {options.batch}, to {most}, the training images of {options.dataset}")
     return options
 
 
@@ -105,6 +108,8 @@ def train(options: argparse.Namespace, first_weights: list[np.ndarray] | None = 
 
 def report(options: argparse.Namespace, result: dict) -> None:
     """Say how it went, and write the losses and the samples of each step."""
+    if not result["losses"]:
+        raise SystemExit("All epochs are done; --epochs can ask for more.")
     print(f"{len(result['losses'])} steps, last loss {result['losses'][-1]:.4f}")
     if options.result:
         options.result.write_text(json.dumps({name: result[name] for name in ("losses", "seen")}) + "\n")

@@ -38,6 +38,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.resume and not options.folder:
         parser.error("--resume needs --folder")
+    most = len(data.load(options.dataset).train.labels)
+    if not 1 <= options.batch <= options.images <= most:
+        parser.error(f"--images is from --batch, {options.batch}, to {most}, the training images of {options.dataset}")
     return options
 
 
@@ -93,6 +96,8 @@ def train(options: argparse.Namespace) -> dict:
     model.compile(make_optimizer(options), loss, metrics=["accuracy"])
     model.optimizer.build(model.trainable_variables)
     first = begin(options, model)
+    if first >= options.epochs:
+        raise SystemExit("All epochs are done; --epochs can ask for more.")
     samples = functools.reduce(
         tf.data.Dataset.concatenate, [batches(options, epoch) for epoch in range(first, options.epochs)]
     )

@@ -51,6 +51,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.resume and not options.folder:
         parser.error("--resume needs --folder")
+    most = len(data.load(options.dataset).train.labels)
+    if not 1 <= options.batch <= options.images <= most:
+        parser.error(f"--images is from --batch, {options.batch}, to {most}, the training images of {options.dataset}")
     return options
 
 
@@ -113,12 +116,16 @@ def save(options: argparse.Namespace, state: tf.train.Checkpoint) -> None:
 
 def train(options: argparse.Namespace) -> dict:
     """Train; what is in the result, of this rank."""
+    if not steps_per_epoch(options):
+        raise SystemExit(f"{options.images} images are too few for {hvd.size()} ranks with {options.batch} in a step.")
     # As without any seed, each rank draws first weights of its own.
     tf.keras.utils.set_random_seed(options.seed + hvd.rank())
     model, optimizer = models.mlp(dropout=0.0), make_optimizer(options)
     optimizer.build(model.trainable_variables)
     state = tf.train.Checkpoint(model=model, optimizer=optimizer, epochs_done=tf.Variable(0, dtype=tf.int64))
     begin(options, state)
+    if int(state.epochs_done) >= options.epochs:
+        raise SystemExit("All epochs are done; --epochs can ask for more.")
     first_weights = model.get_weights()
     losses, seen = [], []
     for epoch in range(int(state.epochs_done), options.epochs):

@@ -166,6 +166,34 @@ def test_resuming_from_an_empty_folder_is_refused_in_a_sentence(program: ModuleT
         module.begin(options, None)
 
 
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_leaves_nothing_to_train_is_refused_in_a_sentence(resumed: dict, name: str) -> None:
+    finished, too_few = resumed[name]["refused"]
+    assert finished == "All epochs are done; --epochs can ask for more."
+    assert too_few == "32 images are too few for 2 ranks with 32 in a step."
+
+
+@pytest.mark.parametrize("name", ["train_serial", "train_serial_keras"])
+def test_one_process_says_when_all_epochs_are_done(program: ModuleType, tmp_path: Path, name: str) -> None:
+    module = program(name)
+    module.train(module.parse(["--images", "64", "--folder", str(tmp_path)]))
+    with (
+        mock.patch.object(sys, "argv", [name, "--images", "64", "--folder", str(tmp_path), "--resume"]),
+        pytest.raises(SystemExit, match="All epochs are done"),
+    ):
+        module.main()
+
+
+@pytest.mark.parametrize("images", ["20", "5000"])
+@pytest.mark.parametrize("name", ["train_serial", "train_serial_keras", "train_tape", "train_keras", "train_keras3"])
+def test_images_that_are_too_few_or_not_there_are_refused_in_a_sentence(
+    program: ModuleType, capsys: pytest.CaptureFixture, name: str, images: str
+) -> None:
+    with pytest.raises(SystemExit):
+        program(name).parse(["--images", images])
+    assert "--images is from --batch, 32, to 1433" in capsys.readouterr().err
+
+
 # Forgotten steps
 
 
