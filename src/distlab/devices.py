@@ -1,6 +1,5 @@
 """The devices a notebook works with, GPUs or logical CPU devices, and what this machine is made of."""
 
-import os
 import platform
 import shutil
 import subprocess
@@ -8,6 +7,7 @@ from pathlib import Path
 
 import psutil
 
+from distlab import affinity
 from distlab.plain_errors import PlainError
 
 
@@ -50,7 +50,7 @@ def divide_processor(count: int) -> None:
 
 def cores() -> int:
     """The number of processor cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return len(affinity.allowed())
 
 
 def memory_gib() -> float:
