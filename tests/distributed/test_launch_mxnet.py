@@ -1,11 +1,12 @@
 """The launcher starts a scheduler, servers and workers for MXNet; here programs of a few lines play their parts."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
-from distlab import launch
+from distlab import launch, processes
 
 PROGRAM = """
 import json, os, socket, sys, time
@@ -78,3 +79,12 @@ def test_a_taken_port_is_replaced(program: Path) -> None:
 def test_counts_that_make_no_sense_are_refused(program: Path, counts: dict) -> None:
     with pytest.raises(launch.LaunchError, match="must be 1 or more"):
         launch.mxnet(program, program.parent / "places", **counts, echo=False)
+
+
+def test_the_command_line_takes_servers_and_an_interpreter(program: Path) -> None:
+    options = ["--with", "mxnet", "--workers", "1", "--servers", "2", "--python", sys.executable, "--seconds", "60"]
+    command = [sys.executable, "-m", "distlab.cli", "launch", *options, str(program), "--"]
+    finished = processes.run([*command, str(program.parent / "places")], seconds=90)
+    assert finished.status == 0, finished.output
+    roles = sorted(place["DMLC_ROLE"] for place in places(program))
+    assert roles == ["scheduler", "server", "server", "worker"]
