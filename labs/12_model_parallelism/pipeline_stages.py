@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from distlab import data, devices, pipelines  # before TensorFlow: it selects tf-keras
+from distlab import checks, data, devices, pipelines  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -45,7 +45,7 @@ def parse() -> argparse.Namespace:
     options = parser.parse_args()
     if not all(1 <= stages < len(SIZES) for stages in options.stages):
         parser.error(f"--stages are 1 to {len(SIZES) - 1}, one layer or more for each")
-    if options.batch < options.micro_batches:
+    if not 1 <= options.micro_batches <= options.batch:
         parser.error(f"--batch of {options.batch} images cannot be cut into {options.micro_batches} micro-batches")
     return options
 
@@ -155,11 +155,11 @@ def main() -> None:
         for schedule in options.schedules:
             stages = make_stages(count, names)
             weights = train(options, stages, schedule, options.micro_batches)
-            far = max(float(np.abs(one - other).max()) for one, other in zip(weights, undivided, strict=True))
+            far = checks.largest_difference(weights, undivided)
             tapes = [stage.most_tapes for stage in stages]
             runs.append({"stages": count, "schedule": schedule, "difference": far, "most_tapes": tapes})
             print(f"{count} stages, {schedule}: weights differ by {far:.1e}; tapes held {tapes}", flush=True)
-    moved = max(float(np.abs(one - other).max()) for one, other in zip(undivided, start, strict=True))
+    moved = checks.largest_difference(undivided, start)
     if options.result:
         options.result.write_text(json.dumps({"moved": moved, "runs": runs}) + "\n")
 

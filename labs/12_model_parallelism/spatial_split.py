@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from distlab import collectives, mpi_rank
+from distlab import checks, collectives, mpi_rank
 from distlab.simulate import Rank
 
 
@@ -130,7 +130,11 @@ def main() -> None:
 
     options, world = parse(), MPI.COMM_WORLD
     image, kernels, wanted = problem(options.height, options.width, options.kernel)
-    own = tiles_of(image, world.size)[world.rank], kernels, tiles_of(wanted, world.size)[world.rank]
+    cut, halo = tiles_of(image, world.size), options.kernel // 2
+    if min(min(tile.shape[:2]) for tile in cut) < halo:
+        size = f"{options.height} × {options.width} pixels"
+        raise SystemExit(f"{size} are too few for {world.size} tiles that each have a halo of {halo}.")
+    own = cut[world.rank], kernels, tiles_of(wanted, world.size)[world.rank]
     run = mpi_rank.run(lambda rank, inputs: convolve_tiles(rank, *inputs), own)
     tile, gradients = run.result
     tiles, sent = world.gather(tile), world.gather(run.bytes_sent)
@@ -138,8 +142,8 @@ def main() -> None:
         # One rank alone has no neighbours: its tile is the image.
         alone = mpi_rank.run(lambda rank: convolve_tiles(rank, image, kernels, wanted), communicator=MPI.COMM_SELF)
         whole, whole_gradients = alone.result
-        far = float(np.abs(together(tiles) - whole).max())
-        gradients_far = max(float(np.abs(a - b).max()) for a, b in zip(gradients, whole_gradients, strict=True))
+        far = checks.largest_difference([together(tiles)], [whole])
+        gradients_far = checks.largest_difference(gradients, whole_gradients)
         print(f"{world.size} tiles of {options.height} × {options.width}: outputs differ by {far:.1e}", flush=True)
         if options.result:
             found = {"difference": far, "gradients_difference": gradients_far, "bytes_sent": sent}

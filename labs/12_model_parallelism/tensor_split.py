@@ -30,7 +30,7 @@ from pathlib import Path
 
 import numpy as np
 
-from distlab import data  # before TensorFlow: it selects tf-keras
+from distlab import checks, data  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -159,10 +159,10 @@ def main() -> None:
         for split, *shape in meshes(count):
             run = train_split(options, split, names[:count], tuple(shape))
             weights = run.pop("weights")
-            far = max(float(np.abs(one - other).max()) for one, other in zip(weights, plain, strict=True))
+            far = checks.largest_difference(weights, plain)
             runs.append({"split": split, "data": shape[0], "model": shape[1], "difference": far, **run})
             print(f"{split}, {shape[0]} × {shape[1]} devices: weights differ by {far:.1e}", flush=True)
-    moved = max(float(np.abs(one - other).max()) for one, other in zip(plain, start_weights(options), strict=True))
+    moved = checks.largest_difference(plain, start_weights(options))
     if options.result:
         options.result.write_text(json.dumps({"loss": plain_loss, "moved": moved, "runs": runs}) + "\n")
 

@@ -176,6 +176,14 @@ def test_a_tile_smaller_than_its_halo_is_refused(spatial: ModuleType) -> None:
         World(9).run(lambda rank, own: spatial.convolve_tiles(rank, own[0], kernels, own[1]), inputs)
 
 
+def test_too_few_pixels_are_refused_in_one_sentence() -> None:
+    with pytest.raises(launch.WorkerFailed) as failure:
+        launch.mpirun(LAB / "spatial_split.py", "--height", 3, "--width", 3, ranks=2, seconds=100, echo=False)
+    said = "".join(failure.value.run.output.values())
+    assert "3 × 3 pixels are too few for 2 tiles that each have a halo of 2." in said
+    assert "Traceback" not in said
+
+
 def test_tiles_over_mpi_equal_the_whole_image(spatial: ModuleType) -> None:
     arguments = ["--height", 61, "--width", 47, "--kernel", 5]
     how = {"seconds": 200, "result": True, "echo": False}
