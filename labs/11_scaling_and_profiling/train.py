@@ -92,10 +92,10 @@ class Checkpoint(tf.keras.callbacks.Callback):
     def __init__(self, folder: Path | None, **parts: object) -> None:
         super().__init__()
         self.done = tf.Variable(0, dtype=tf.int64)
-        self._manager = folder and hvd.rank() == 0 and tf.train.CheckpointManager(
-            tf.train.Checkpoint(done=self.done, **parts), str(folder), max_to_keep=2
-        )  # fmt: skip
-        if self._manager:
+        self._manager: tf.train.CheckpointManager | None = None
+        if folder and hvd.rank() == 0:
+            state = tf.train.Checkpoint(done=self.done, **parts)
+            self._manager = tf.train.CheckpointManager(state, str(folder), max_to_keep=2)
             self._manager.restore_or_initialize()
         self.first_epoch = hvd.broadcast_object(int(self.done), 0)
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from distlab.large_batch.four_numbers import FourNumbers
 from distlab.large_batch.schedules import gradual_warm_up
 
-KNOWN = FourNumbers(images=60_000, replicas=1, per_replica_batch=100, known_rate=0.01, known_batch=100)
-WEAK = FourNumbers(images=60_000, replicas=8, per_replica_batch=100, known_rate=0.01, known_batch=100)
-STRONG = FourNumbers.of_global_batch(60_000, 4, 800, 0.01, 100)
+IMAGES, BATCH, RATE = 60_000, 100, 0.01
+KNOWN = FourNumbers(IMAGES, 1, BATCH, RATE, BATCH)
+WEAK = FourNumbers(IMAGES, 8, BATCH, RATE, BATCH)
+STRONG = FourNumbers.of_global_batch(IMAGES, 4, WEAK.global_batch, RATE, BATCH)
 WARM_UP_EPOCHS = 3.0
 
 
@@ -55,8 +56,9 @@ QUESTIONS = (
         WEAK.steps_per_epoch,
         {
             KNOWN.steps_per_epoch: "with so many steps every image is used 8 times: that is 8 epochs under one name",
-            KNOWN.steps_per_epoch * 8: "more replicas make fewer steps, not more: each step takes 8 times the images",
-            WEAK.steps_per_epoch / 8: "every replica takes part in every step; steps are not shared out",
+            KNOWN.steps_per_epoch
+            * WEAK.replicas: "more replicas make fewer steps, not more: each step takes 8 times the images",
+            WEAK.steps_per_epoch / WEAK.replicas: "every replica takes part in every step; steps are not shared out",
         },
         "divide the images of the data set by the images of one step",
     ),
@@ -65,9 +67,9 @@ QUESTIONS = (
         "The same 8 replicas: the learning rate by the linear rule?",
         WEAK.learning_rate,
         {
-            0.01: "the step is now the mean of 8 times the images, and there are 8 times fewer steps: it may be longer",
-            0.01 / 8: "turned round: fewer steps must be longer, not shorter",
-            0.01 * math.sqrt(8): "that is the square-root rule",
+            RATE: "the step is now the mean of 8 times the images, and there are 8 times fewer steps: it may be longer",
+            RATE / WEAK.replicas: "turned round: fewer steps must be longer, not shorter",
+            RATE * math.sqrt(WEAK.replicas): "that is the square-root rule",
         },
         "multiply by the ratio of the global batches",
     ),
@@ -76,19 +78,21 @@ QUESTIONS = (
         "You go on with 4 replicas and keep the global batch of 800: the learning rate by the linear rule?",
         STRONG.learning_rate,
         {
-            0.01 * 4: "the rule asks for the ratio of the global batches, not for the number of replicas",
-            0.01: "the batch of one device was 100, and it is 800 now",
-            0.01 * 2: "the per-replica batch doubled, but the rule asks for the ratio of the global batches",
+            RATE * STRONG.replicas: "the rule asks for the ratio of the global batches, not for the number of replicas",
+            RATE: "the batch of one device was 100, and it is 800 now",
+            RATE
+            * STRONG.per_replica_batch
+            / BATCH: "the per-replica batch doubled, but the rule asks for the ratio of the global batches",
         },
         "which global batch was 0.01 right for, and how large is the global batch now?",
     ),
     Question(
         "rate_in_warm_up",
         "Gradual warm-up over 3 epochs, from 0.01 to the rate of question 3: the learning rate after 1.5 epochs?",
-        gradual_warm_up(0.01, WEAK.learning_rate, WARM_UP_EPOCHS)(1.5),
+        gradual_warm_up(RATE, WEAK.learning_rate, WARM_UP_EPOCHS)(1.5),
         {
             WEAK.learning_rate: "it has that only at the end of the warm-up",
-            0.01: "that is constant warm-up; gradual warm-up rises in every step",
+            RATE: "that is constant warm-up; gradual warm-up rises in every step",
             WEAK.learning_rate / 2: "half of the way, but the way begins at 0.01, not at 0",
         },
         "half of the warm-up is over: go half of the way from the first rate to the last",
