@@ -23,7 +23,7 @@ MEMORY_PASSES = 2 * transformers.PASSES
 """Activations are written and read once in each of the passes of a step."""
 
 MICRO_BATCHES_PER_STAGE = 4
-"""With four times as many micro-batches as stages the bubble is small (Huang et al., arXiv:1811.06965, section 3)."""
+"""With four times as many micro-batches as stages the bubble is small (Huang et al., arXiv:1811.06965, section 2.3)."""
 
 
 @dataclass(frozen=True)
