@@ -142,6 +142,7 @@ async def ring_all_reduce(rank, array):
 TAKEN = {
     "imports the judge's own function": "from distlab.labs.lab_03 import numbers_of as numbers",
     "imports the package of the judges": "from distlab import labs\nnumbers = labs.lab_03.numbers_of",
+    "imports it beside a magic": "def numbers(*case):\n    %time\n    from distlab.labs import lab_03",
     "names the judge's module": """
 import importlib
 numbers = importlib.import_module("distlab.labs.lab_03").numbers_of
@@ -217,6 +218,30 @@ def twice(value):
     return (value, value) if isinstance(value, tf.Variable) else (value[:-half], value[-half:])
 strategy.experimental_local_results = twice
 strategy.experimental_distribute_dataset = lambda batches: batches
+""",
+}
+
+START = {
+    "says that the processes have met": """
+def start():
+    tf.config.set_visible_devices([], "CPU")
+hvd.is_initialized = lambda: True
+""",
+    "brings ranks of its own kind": """
+from distlab.labs.horovod_stand_in import hvd
+class Met(type(hvd)):
+    def is_initialized(self):
+        return True
+hvd = Met()
+def start():
+    tf.config.set_visible_devices([], "CPU")
+""",
+    "replaces the function that looks": f"""
+import sys
+def start():
+    tf.config.set_visible_devices([], "CPU")
+seen = [{{"value": [True, [rank % 3]], "error": None}} for rank in range(6)]
+sys.modules[{NAME} + "horovod_rehearsal"].start = lambda namespace: {{"problem": "", "3": seen, "0": seen}}
 """,
 }
 
@@ -311,6 +336,59 @@ def test_keras_cannot_be_made_to_say_what_is_wanted(tensorflow_server: Server, a
 @pytest.mark.parametrize("answer", MIRRORED.values(), ids=MIRRORED)
 def test_one_device_cannot_pass_for_two(tensorflow_server: Server, answer: str) -> None:
     forged(tensorflow_server, "03", "mirrored", answer)
+
+
+@pytest.mark.parametrize("answer", START.values(), ids=START)
+def test_what_start_does_cannot_be_hidden(tensorflow_server: Server, answer: str) -> None:
+    forged(tensorflow_server, "09", "start", answer)
+
+
+HABITS = """
+import builtins, json, os, shutil, tempfile, threading, time
+from pathlib import Path
+import numpy as np
+from distlab import collectives, costs, data, draw
+sum = sorted = None
+print = builtins.print
+np.random.seed(1)
+np.set_printoptions(precision=3)
+np.seterr(all="ignore")
+os.environ["X"] = "1"
+folder = tempfile.mkdtemp()
+shutil.copy(Path("/etc/hosts"), folder)
+class Number(int):
+    pass
+thread = threading.Thread(target=time.sleep, args=[0])
+thread.start()
+draw.apply_style()
+import matplotlib.pyplot as plt
+plt.plot([1, 2])
+"""
+HABITS_WITH_TENSORFLOW = """
+import tensorflow as tf
+from distlab import models
+tf.keras.utils.set_random_seed(1)
+class Own(tf.keras.Model):
+    def call(self, x):
+        return x
+    def train_step(self, data):
+        return {}
+model = models.mlp()
+model.compile("adam", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+batches = tf.data.Dataset.from_tensor_slices((np.zeros((9, 28, 28)), np.zeros(9))).shuffle(9).batch(4)
+model.fit(batches, verbose=0, callbacks=[tf.keras.callbacks.LambdaCallback()])
+model.save(folder + "/model.keras")
+tf.keras.models.load_model(folder + "/model.keras").evaluate(batches, verbose=0)
+step = tf.function(lambda x: model(x, training=True))(np.zeros((1, 28, 28)))
+tf.config.run_functions_eagerly(False)
+"""
+
+
+def test_what_students_usually_do_changes_nothing_of_the_checker(tensorflow_server: Server) -> None:
+    with SandboxedWork(tensorflow_server, lab("03").limits) as work:
+        for text in (HABITS, HABITS_WITH_TENSORFLOW):
+            assert work.run_cell(text, "habits", 60).error is None
+        assert work.changes == []
 
 
 @pytest.mark.parametrize("number", ["06", "07"])

@@ -15,10 +15,11 @@ import pytest
 import weakly_limited
 
 from distlab import simulate
-from distlab.labs import Answer, NotDone, OwnAnswer
+from distlab.labs import Answer, NotDone, OwnAnswer, lecture_mended
 from distlab.labs.grading import protections
 from distlab.labs.sandbox import Limits, SandboxedWork, Server
 from distlab.labs.sandbox.limits import TENSORFLOW
+from distlab.labs.stopwatch import Stopwatch
 from distlab.simulate import Network, World
 
 pytestmark = pytest.mark.slow
@@ -142,6 +143,29 @@ def test_the_source_of_a_function_is_that_of_its_last_definition(server: Server)
         assert work.answer(SECONDS).source("one") == "def one():\n    return 2"
         with pytest.raises(NotDone):
             work.answer(SECONDS).source("two")
+
+
+CLOCK = """
+import time
+def elapsed_seconds(work):
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+"""
+
+
+def test_what_is_asked_beside_the_student_s_code_the_judge_answers_in_its_own_process(server: Server) -> None:
+    namespace: dict[str, object] = {}
+    exec(CLOCK, namespace)
+    with SandboxedWork(server, Limits()) as work:
+        work.run_cell(CLOCK, "clock", SECONDS)
+        for answer in (OwnAnswer(namespace), work.answer(SECONDS)):
+            watch = Stopwatch(waits=0.05, computes=0.05)
+            given = answer.inside(lecture_mended.time_work, respond=watch)
+            assert set(given) == set(watch.timings)
+            for kind, timing in watch.timings.items():
+                assert timing.calls == 1
+                assert 0.05 <= timing.inside < given[kind] < timing.outside
 
 
 def test_a_program_of_two_ranks_runs_under_mpi_in_the_sandbox(server: Server) -> None:

@@ -24,11 +24,8 @@ def taken(text: str, given: Iterable[str], solved_in: Iterable[str] = ()) -> lis
 
 def _names(text: str) -> Iterator[str]:
     """The dotted names that a cell imports, reads or has as a text."""
-    try:
-        tree = ast.parse(re.sub(r"^\s*[%!].*$", "pass", text, flags=re.MULTILINE))  # IPython's own syntax
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    for node in ast.walk(tree):
+    tree = _parsed(text) or _parsed(re.sub(r"^(\s*)[%!].*$", r"\1pass", text, flags=re.MULTILINE))  # IPython's magics
+    for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -37,3 +34,10 @@ def _names(text: str) -> Iterator[str]:
             yield ast.unparse(node)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
+
+
+def _parsed(text: str) -> ast.AST | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None

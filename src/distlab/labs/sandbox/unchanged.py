@@ -3,8 +3,8 @@
 Python cannot keep code from changing the process that it runs in. What an exercise turns on is therefore taken to the
 grader as raw data (`Answer.inside` in `distlab.labs.answer`), and what is left is compared here with how it was before
 the first cell ran. That finds whoever replaces functions, methods, their code or whole modules. It does not find who
-puts everything back before anybody looks, or who reaches for the record itself through the interpreter's frames or its
-memory: that takes more than any exercise, and the text that does it stands on the page of feedback.
+puts everything back before anybody looks, or who reaches for the record or the connection itself through the
+interpreter's frames or its memory: that takes more than any exercise, and stands in the notebook that was handed in.
 """
 
 import sys
