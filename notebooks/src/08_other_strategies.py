@@ -23,7 +23,7 @@
 # - What do chief, workers and parameter servers do, and how is a variable divided?
 # - How stale is a gradient, and what does that cost?
 # - What does one slow worker do to synchronous and to asynchronous training?
-# - Which strategy works with `fit`, which with a loop, and with which Keras?
+# - Which strategy works with `fit`, which with a loop, and with which Keras? What does Keras 3 change?
 #
 # **Hardware.** Two processor cores. Parameter servers and workers are processes of this machine.
 
@@ -36,6 +36,7 @@ workers = 2  # replicas in section 1; real workers in sections 2 and 3, where 2 
 import distlab  # first: it selects tf-keras, which must happen before TensorFlow is imported
 
 import importlib.util
+import json
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -43,7 +44,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import tensorflow as tf
-from IPython.display import Markdown
+from IPython.display import Markdown, display
 
 from distlab import checks, collectives, data, devices, draw, launch, messages, models, programs, support_table
 from distlab.simulate import Network, World
@@ -592,8 +593,6 @@ axes.minorticks_off()
 figure.legend(loc="outside upper center", ncols=3)
 description = "Three rising lines: how many times longer synchronous training takes, by the slow factor."
 draw.show(figure, description)
-
-# %%
 for name, network in networks.items():
     link = network.default_link
     milliseconds = 1e3 * (link.latency + first.nbytes * link.seconds_per_byte)
@@ -707,14 +706,10 @@ Markdown(support_table.markdown(table))
 #   With one worker it works, so a test with one worker does not find it.
 # - **`ParameterServerStrategy`, Keras 3.** Its `fit` does not know the coordinator. In a loop all gradients reach the
 #   weights, but the optimizer's own counter loses updates of workers that write at the same time.
-# - **Horovod, Keras 3.** `DistributedOptimizer` expects TensorFlow's variables, and Keras 3 has its own. Notebook 09
-#   has the way round.
+# - **Horovod, Keras 3.** `DistributedOptimizer` expects TensorFlow's variables, and Keras 3 has its own.
 # - **`TPUStrategy`.** There is no device here; the table says nothing about the strategy.
 #
-# Beside it, what the guide said then:
-
-# %%
-Markdown(support_table.then_and_now(table))
+# The cells that fail with Keras 3 lead to section 7. Here they stand beside what the guide said then:
 
 # %%
 for name in ("multi-worker-2", "parameter-server", "horovod"):
@@ -724,16 +719,142 @@ for name in ("multi-worker-2", "parameter-server", "horovod"):
     assert {legacy, keras_3} <= {"works", "fails", "skipped"} and keras_3 != "works"
 assert support_table.state(table, "multi-worker-2", "custom", "keras-3") == "works"
 assert support_table.state(table, "parameter-server", "custom", "keras-3") == "wrong result"
+for name in ("default", "one-device", "mirrored", "central-storage", "multi-worker-1"):
+    assert all(api["keras-3"]["state"] == "works" for api in table["cells"][name].values())
+Markdown(support_table.then_and_now(table))
 
 # %% [markdown]
 # **What to use when.** One machine: `MirroredStrategy`, with either Keras. Several machines: with legacy Keras
-# `MultiWorkerMirroredStrategy` and `fit`; with Keras 3 a custom loop, or Horovod (notebook 09). Parameter servers:
-# legacy Keras, or a loop without Keras.
+# `MultiWorkerMirroredStrategy` and `fit`; with Keras 3 a custom loop, or Horovod. Parameter servers: legacy Keras, or a
+# loop without Keras.
 #
-# This course runs on legacy Keras because of these cells. Keras 3 on several workers needs changes in the loop, in the
-# optimizer and in what is broadcast. It gets a treatment of its own, apart from what is shown here.
+# ## 7. Keras 3
 #
-# ## 7. Estimators and Mesh TensorFlow
+# This course runs on legacy Keras because of the cells that fail. Your next project may run on Keras 3. Within one
+# process its `fit` works by itself, with every strategy that worked before. With several processes, ask: *who adds up
+# the gradients?*
+#
+# - `MultiWorkerMirroredStrategy`: the optimizer's `apply`. `fit` does not get that far; a loop of your own does.
+# - Horovod: nobody, unless your optimizer does.
+# - `ParameterServerStrategy`: nobody has to. In a loop every gradient arrives, but avoid what reads the optimizer's
+#   counter: schedules and Adam.
+#
+# Here are the loop of `labs/08_other_strategies/keras_3.py` and the optimizer of `labs/09_horovod/train_keras3.py`:
+
+# %%
+horovod_3 = LAB.parent / "09_horovod" / "train_keras3.py"
+display(programs.show(LAB / "keras_3.py", "trained"), programs.show(horovod_3, "AveragingSGD"))
+
+# %% [markdown]
+# ### One all-reduce too many
+#
+# The loop divides each loss by the *global* batch size. So the *sum* of the workers' gradients is the mean over the
+# batch, and `apply` forms this sum. Who comes from Horovod, or wants to clip the whole gradient, easily puts an
+# all-reduce before it. Legacy Keras can then leave out its own (`skip_gradients_aggregation=True`); Keras 3 cannot.
+#
+# The program trains with SGD and with Adam. Each time `apply` gets the gradients in three ways: as they are, added up
+# before (`SUM`), averaged before (`MEAN`). At the end the program tries `fit`.
+#
+# **Predict.** Two workers, 20 steps: which of the six runs differ from serial training, and in which of them would the
+# loss tell you?
+
+# %% tags=["varies"]
+with tempfile.TemporaryDirectory() as scratch:
+    file = Path(scratch) / "weights.npz"
+    arguments = ["--dataset", dataset, "--weights", file]
+    run = launch.tensorflow(LAB / "keras_3.py", *arguments, workers=2, **how)
+    saved = dict(np.load(file))
+
+# %%
+train_3 = programs.module(LAB / "keras_3.py")
+options = train_3.parse(["--dataset", dataset])
+rates, share = {"SGD": options.sgd, "Adam": options.adam}, {}
+print("                       distance from serial,    loss of the")
+print("optimizer, gradients   % of distance trained      last step")
+for name, of_keras_3 in train_3.OPTIMIZERS.items():
+    first, last = train_3.serial(options, of_keras_3(rates[name]))
+    for way in (f"{name}, {way}" for way in train_3.WAYS):
+        share[way] = np.linalg.norm(saved[way] - last) / np.linalg.norm(last - first)
+        print(f"{way:22} {share[way]:21.1%} {run.result['losses'][way][-1]:14.3f}")
+        if "added" not in way:
+            assert checks.largest_difference([saved[way]], [last]) < checks.TOLERANCE
+print("fit:", run.result["fit"])
+assert share["SGD, added before"] > 0.2 > 0.1 > share["Adam, added before"]
+assert "PerReplica" in run.result["fit"]
+
+# %% [markdown]
+# Added up before, `apply` gets the whole gradient from *each* worker and adds these up again: of $n$ workers, the
+# gradient $g$ becomes $n g$. For SGD that is a learning rate $n$ times as large. Adam divides $m$, a mean of gradients,
+# by the root of $v$, a mean of their squares. With $n g$ for $g$ its step is
+#
+# $$\eta \, \frac{n m}{\sqrt{n^2 v} + \varepsilon} = \eta \, \frac{m}{\sqrt{v} + \varepsilon / n}.$$
+#
+# The factor cancels, but for the tiny $\varepsilon$ that protects from a division by zero: the loss looks the same.
+# With SGD it even falls faster here, so nothing looks wrong until the rate is too large. Comparing weights finds both.
+# Both explanations can be tested on one device:
+
+# %%
+sgd, adam = train_3.OPTIMIZERS["SGD"], train_3.OPTIMIZERS["Adam"]
+_, twice_the_rate = train_3.serial(options, sgd(2 * options.sgd))
+print("SGD, added before, and SGD with twice the learning rate on one device.", end=" ")
+checks.assert_equal_weights([saved["SGD, added before"]], [twice_the_rate])
+for epsilon in (1e-7, 1e-16):
+    once, twice = (train_3.serial(options, adam(options.adam, epsilon=epsilon), scale)[1] for scale in (1, 2))
+    print(f"Adam, ε = {epsilon:g}: a doubled loss changes the weights by up to {np.abs(twice - once).max():.3f}")
+assert np.array_equal(once, twice)
+
+# %% [markdown]
+# ### `keras.distribution`
+#
+# Keras 3 has an interface of its own to data and model parallelism: `DataParallel`, and `ModelParallel` with a
+# `LayoutMap` from the paths of variables to their splits. The
+# [guide](https://keras.io/guides/distribution/) names JAX and PyTorch as backends. This course has TensorFlow.
+#
+# `labs/08_other_strategies/keras_distribution.py` trains by `fit` on four devices, and a probe in the network notes who
+# computes. `MirroredStrategy` is the control. Beside it stands what the program recorded on JAX, which the course does
+# not install.
+#
+# **Predict.** What does `ModelParallel` do on TensorFlow: split, fail, or nothing?
+
+# %%
+here = launch.tensorflow(LAB / "keras_distribution.py", workers=1, echo=False, result=True).result
+recorded = json.loads((LAB / "keras_distribution_jax.json").read_text())
+
+
+def parts(run):
+    """How many devices have a part of the kernel and of the batch, and its shape."""
+    texts = [f"{len(run[what])} × {tuple(run[what][0][1])}" for what in ("kernel", "batch")] if run else ["", ""]
+    return "".join(f"{text:15}" for text in texts)
+
+
+print(f"{'':32}TensorFlow: kernel, batch     JAX: kernel, batch")
+for name, run in here["runs"].items():
+    print(f"{name:32}{parts(run)}{parts(recorded['runs'].get(name))}".rstrip())
+for name in ("DataParallel", "ModelParallel"):
+    assert parts(here["runs"][name]) == parts(here["runs"]["nothing"]), "it distributes: this section is out of date"
+    assert parts(recorded["runs"][name]) != parts(recorded["runs"]["nothing"])
+assert len(here["runs"]["MirroredStrategy"]["batch"]) == 4
+print("calls that fail on TensorFlow:", *(f"\n  {what}" for what, error in here["errors"].items() if error))
+versions = ", ".join(f"{name} {version}" for name, version in recorded["versions"].items())
+print(f"JAX: recorded on {recorded['measured']} with {versions}; {recorded['machine']}")
+
+# %% [markdown]
+# On TensorFlow the layouts of variables are accepted and ignored. One device does everything, the result is right, and
+# the others idle; only some calls fail. On JAX a key that is a part of a path, `hidden/kernel`, matches nothing and
+# says nothing: write `.*hidden/kernel`.
+#
+# <details>
+# <summary>Question: four workers; a loop in Keras 3 does <code>all_reduce("SUM")</code>, clips that gradient's norm and
+# calls <code>apply</code>. What makes it right?</summary>
+#
+# 1. *Adam.* It hides the factor until somebody changes the optimizer.
+# 2. *A quarter of the learning rate.* Right for SGD, and wrong again with eight workers.
+# 3. *Dividing the clipped gradient by <code>num_replicas_in_sync</code>.* Yes: <code>apply</code> adds up four equal
+#    quarters.
+# 4. *Nothing: one worker equals serial training.* A sum over one hides every factor.
+# </details>
+#
+# ## 8. Estimators and Mesh TensorFlow
 #
 # Older texts name two more ways to distribute. What is left of them?
 
@@ -762,7 +883,7 @@ print("tf.experimental.dtensor:", hasattr(tf.experimental, "dtensor"))
 # - Staleness limits the learning rate much as a larger batch does.
 # - Synchronous training goes at the pace of the slowest; asynchronous rates add up.
 # - On a slow network one parameter server is the bottleneck.
-# - `fit` on several machines works with legacy Keras, not with Keras 3.
+# - With several machines `fit` needs legacy Keras; with Keras 3 a loop works, whose `apply` adds up gradients.
 #
 # **Next.** [09 Horovod](09_horovod.ipynb).
 #

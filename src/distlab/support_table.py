@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 
 STATES = ("works", "fails", "wrong result", "does not end", "no such device", "skipped")
 COMMAND = "make support-table"
+# What to do where Keras 3 does not work by itself: a section of this notebook, seen from the table's folder.
+NOTEBOOK, SECTION = "../../notebooks/08_other_strategies.ipynb", "#7.-Keras-3"
+KERAS_3, BROKEN = "keras-3", ("fails", "wrong result", "does not end")
 
 Table = dict[str, Any]
 
@@ -88,7 +91,7 @@ def write(table: Table, file: Path) -> None:
     """Write the file, and beside it the same for readers, with the ending .md."""
     file.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n")
     title = "# Strategy × training API, measured\n\nWritten by `make support-table`.\n\n"
-    file.with_suffix(".md").write_text(title + markdown(read(file)) + "\n")
+    file.with_suffix(".md").write_text(title + markdown(read(file), NOTEBOOK + SECTION) + "\n")
 
 
 def state(table: Table, strategy: str, api: str, keras: str) -> str:
@@ -96,14 +99,17 @@ def state(table: Table, strategy: str, api: str, keras: str) -> str:
     return table["cells"][strategy][api][keras]["state"]
 
 
-def markdown(table: Table) -> str:
-    """The table, its footnotes, and the line that says when and with what it was measured."""
+def markdown(table: Table, section: str = SECTION) -> str:
+    """The table, its footnotes, and the line that says when and with what it was measured.
+
+    A cell that does not work with Keras 3 is a link to `section`, by default the section of the notebook that shows it.
+    """
     footnotes = _Footnotes()
     columns = [(api, keras) for keras in table["kerases"] for api in table["apis"]]
     headings = [f"{escape(table['apis'][api])}, {escape(table['kerases'][keras])}" for api, keras in columns]
     rows = [["Strategy", "as", *headings]]
     for strategy, described in table["strategies"].items():
-        cells = [_cell(table, strategy, api, keras, footnotes) for api, keras in columns]
+        cells = [_cell(table, strategy, api, keras, footnotes, section) for api, keras in columns]
         rows.append([f"**{escape(described['name'])}**", escape(described["set_up"]), *cells])
     return "\n\n".join(filter(None, [_grid(rows), footnotes.markdown(), measured_with(table)]))
 
@@ -117,7 +123,7 @@ def then_and_now(table: Table) -> str:
         name = f"**{escape(table['strategies'][strategy]['name'])}**"
         for api, described in table["apis"].items():
             then = [escape(one.says[strategy][api]) for one in PUBLISHED]
-            now = [_cell(table, strategy, api, keras, footnotes) for keras in table["kerases"]]
+            now = [_cell(table, strategy, api, keras, footnotes, SECTION) for keras in table["kerases"]]
             rows.append([name, escape(described), *then, *now])
         then = [escape(one.says[strategy]["estimator"]) for one in PUBLISHED]
         now = _marked(table["estimator"], footnotes)
@@ -167,11 +173,12 @@ class _Footnotes:
         return "\n".join(f"{number}. {text}" for number, text in enumerate(self.texts, start=1))
 
 
-def _cell(table: Table, strategy: str, api: str, keras: str, footnotes: _Footnotes) -> str:
-    return _marked(table["cells"][strategy][api][keras], footnotes)
+def _cell(table: Table, strategy: str, api: str, keras: str, footnotes: _Footnotes, section: str) -> str:
+    cell = table["cells"][strategy][api][keras]
+    return _marked(cell, footnotes, section if keras == KERAS_3 and cell["state"] in BROKEN else None)
 
 
-def _marked(cell: dict[str, Any], footnotes: _Footnotes) -> str:
+def _marked(cell: dict[str, Any], footnotes: _Footnotes, link: str | None = None) -> str:
     """The state with the number of its footnote: the error or difference, and what the reader should know."""
     detail, sentences = cell["detail"], list(cell["notes"])
     if detail:
@@ -180,6 +187,7 @@ def _marked(cell: dict[str, Any], footnotes: _Footnotes) -> str:
         sentences.insert(0, first if is_error and detail.endswith((".", "…")) else f"{first}.")
     text = " ".join(sentences)
     shown = escape(cell["state"]) if cell["state"] == "works" else f"**{escape(cell['state'])}**"
+    shown = f"[{shown}]({link})" if link else shown
     return f"{shown} ({footnotes.number(text)})" if text else shown
 
 

@@ -109,7 +109,23 @@ def test_the_table_was_measured_with_the_locked_versions(root: Path, table: dict
 
 def test_the_markdown_beside_it_is_the_same_table(table: dict) -> None:
     shown = TABLE.with_suffix(".md").read_text()
-    assert support_table.markdown(table) in shown, "write both again with support_table.write(table, TABLE)"
+    link = support_table.NOTEBOOK + support_table.SECTION
+    assert support_table.markdown(table, link) in shown, "write both again with support_table.write(table, TABLE)"
+
+
+def test_what_fails_with_keras_3_leads_to_a_section_that_is_there(root: Path, table: dict) -> None:
+    broken = [
+        (strategy, api)
+        for strategy, by_api in table["cells"].items()
+        for api, by_keras in by_api.items()
+        if by_keras["keras-3"]["state"] in ("fails", "wrong result", "does not end")
+    ]
+    link = support_table.NOTEBOOK + support_table.SECTION
+    assert TABLE.with_suffix(".md").read_text().count(f"]({link})") == len(broken) >= 5
+    notebook = (TABLE.parent / support_table.NOTEBOOK).resolve()
+    assert notebook.is_relative_to(root)
+    headings = re.findall(r"^# (?:#+) (.+)$", (notebook.parent / "src" / f"{notebook.stem}.py").read_text(), re.M)
+    assert support_table.SECTION in [f"#{heading.replace(' ', '-')}" for heading in headings]
 
 
 def test_the_table_names_no_machine() -> None:
