@@ -20,7 +20,8 @@
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it. The check runs your
 # program on a virtual cluster, says what is wrong, and draws your own run: a row for each rank, a column for each step,
 # a box for each chunk. `make check LAB=06` does the same in a terminal. A full solution lies beside this file, in
-# [solution.ipynb](solution.ipynb); look at it when the check is content.
+# [solution.ipynb](solution.ipynb); look at it when the check is content. In grading, cells that import the course's own
+# `distlab.collectives` are not run.
 
 # %%
 import numpy as np
