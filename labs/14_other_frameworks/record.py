@@ -42,6 +42,9 @@ RUNS = {
     "ddp": Run("PyTorch", "torch", "train_ddp.py", ("torch", "numpy")),
     "fsdp": Run("PyTorch", "torch", "train_fsdp.py", ("torch", "numpy")),
     "deepspeed": Run("DeepSpeed", "deepspeed", "train_deepspeed.py", ("deepspeed", "torch"), STAGES),
+    "deepspeed_clipped": Run(
+        "DeepSpeed", "deepspeed", "train_deepspeed.py", ("deepspeed", "torch"), ("--stages", "1", "--clip", "1.0")
+    ),
     "ray_horovod": Run(
         "Ray", "ray", "train_ray.py", ("ray", "tensorflow", "horovod"), ("--way", "RayExecutor"), "alone"
     ),

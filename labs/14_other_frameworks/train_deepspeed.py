@@ -56,7 +56,7 @@ def configuration(options: object, stage: int) -> dict:
         "gradient_accumulation_steps": 1,
         # Stage 1 divides the optimizer's state, 2 the gradients too, 3 the weights too; 0 nothing.
         "zero_optimization": {"stage": stage, "stage3_param_persistence_threshold": 0},
-        "gradient_clipping": 0.0,  # 1.0 unless one says otherwise: larger gradients are shortened to this length
+        "gradient_clipping": options.clip,  # 1.0 unless one says otherwise: longer gradients are shortened
         "zero_allow_untested_optimizer": True,  # it knows Adam; plain SGD works just as well
     }
 
@@ -114,6 +114,7 @@ def main() -> None:
     """Train with each stage, and report; rank 0 writes the results and the weights."""
     arguments = torch_network.parser("Train with DeepSpeed and ZeRO.")
     arguments.add_argument("--stages", type=int, nargs="+", choices=range(4), default=[1])
+    arguments.add_argument("--clip", type=float, default=0.0, help="length to shorten gradients to; 0: as they are")
     options = torch_network.parse(arguments)
     initialize()
     result = {}

@@ -74,7 +74,7 @@ def base_python(newest: tuple[int, int] | None) -> str:
     found = subprocess.run(find, capture_output=True, text=True)
     if found.returncode:
         raise SetupFailed(
-            f"This framework needs a Python no newer than {newest[0]}.{newest[1]}, and there is none here besides the course's "
+            f"This framework needs a Python no newer than {newest[0]}.{newest[1]}, and here is none but the course's "
             f"{sys.version_info[0]}.{sys.version_info[1]}; install one (with a network `.venv/bin/uv python install "
             f"{newest[0]}.{newest[1]}` does) and say the same again."
         )
