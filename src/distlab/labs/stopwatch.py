@@ -35,7 +35,7 @@ class Stopwatch:
         """
         now = time.perf_counter()
         timing = self.timings[self._kind]
-        match event:
+        match event if isinstance(event, str) else "":
             case "waiting" | "computing":
                 self._kind, self._began = event, now
             case "work":
