@@ -17,6 +17,7 @@ from torch.utils.data import TensorDataset
 def parser(description: str) -> argparse.ArgumentParser:
     """The arguments that the three programs share."""
     arguments = argparse.ArgumentParser(description=description)
+    # Not --start: torchrun reads the options of the program too, and would stop with "ambiguous option".
     arguments.add_argument("start", type=Path, help="the file that start.py wrote")
     arguments.add_argument("--batch", type=int, default=24, help="images of one rank in a step")
     arguments.add_argument("--epochs", type=int, default=1)

@@ -86,6 +86,19 @@ def test_a_pytorch_of_several_gigabytes_is_not_taken_unasked(project: Path, monk
     assert not any("torch==2.13.0" in call for call in calls)
 
 
+def test_a_lock_that_a_killed_build_left_is_cleared_and_a_failing_build_is_named(project: Path) -> None:
+    pretend_installed(project, "deepspeed")
+    interpreter = frameworks.interpreter(frameworks.PARTS["deepspeed"].folder)
+    interpreter.write_text("#!/bin/sh\necho no compiler; exit 1\n")
+    interpreter.chmod(0o755)
+    lock = project / frameworks.FRAMEWORKS / "extensions" / "deepspeed_shm_comm" / "lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    with pytest.raises(frameworks_setup.SetupFailed, match=r"\(no compiler\).*needs a C\+\+ compiler"):
+        frameworks_setup.compile_extension()
+    assert not lock.exists()
+
+
 @pytest.mark.parametrize("part", frameworks.PARTS)
 def test_a_lock_pins_every_package_with_hashes_and_names_no_host(part: str) -> None:
     text = frameworks.lock(part).read_text()
