@@ -38,10 +38,8 @@ import distlab  # first: it selects tf-keras, which must happen before TensorFlo
 
 import argparse
 import itertools
-import json
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -162,13 +160,9 @@ programs.show(tensor_split, "step", "train_split")
 # cuts both by columns. Which needs more communication, and where?
 
 # %% tags=["varies"]
-with tempfile.TemporaryDirectory() as folder:
-    file = Path(folder) / "result.json"
-    command = [sys.executable, str(tensor_split), "--devices", "8", "--steps", "10", "--dataset", dataset]
-    print("python", *command[1:])
-    child = subprocess.run([*command, "--result", file], capture_output=True, text=True, timeout=300)
-    print(child.stdout or child.stderr[-2000:])
-    dtensor = json.loads(file.read_text())
+how = {"result": True, "seconds": 200}
+arguments = ["--devices", 8, "--steps", 10, "--dataset", dataset]
+dtensor = launch.alone(tensor_split, *arguments, **how).result
 
 # %%
 print(f"{'split':16}{'data × model':>14}   first weights, second weights on one device")
@@ -464,7 +458,6 @@ for stage, run in sharded.items():
 # The same program over real processes, two of them:
 
 # %% tags=["varies"]
-how = {"result": True, "seconds": 200}
 real = launch.mpirun(LAB / "shard_optimizer.py", "--dataset", dataset, ranks=2, **how).result
 
 # %%
