@@ -1,0 +1,448 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # 14 Other frameworks
+#
+# **Goal.** Recognise the same eight steps in programs of five frameworks, and prove that all of them train the same
+# model.
+#
+# **Time.** 45 minutes to read, two minutes to run.
+#
+# **Before this.** [09 Horovod](09_horovod.ipynb) for the eight steps,
+# [12 model parallelism](12_model_parallelism.ipynb) for sharded states, and
+# [08 other strategies](08_other_strategies.ipynb) for parameter servers.
+#
+# **Questions.**
+# - How do weights get from one framework into another?
+# - What do PyTorch's DDP and FSDP and DeepSpeed's ZeRO do by themselves, and what must a program still do?
+# - What is Ray for, if Horovod and TensorFlow already know how to train together?
+# - What were MXNet and Mesh TensorFlow, and where did their ideas go?
+#
+# **Hardware.** Two processor cores. PyTorch, DeepSpeed, Ray and MXNet are extras, in environments of their own:
+# `make setup-frameworks` and `make setup-mxnet`. Without them you see recorded results, with machine and date.
+
+# %% tags=["parameters"]
+dataset = "digits"  # digits, mnist or fashion_mnist; 960 images are trained on
+epochs = 1  # not used in this chapter: every run has 20 steps, so that weights can be compared
+workers = 2  # ranks of each job: 2, or 4 for 4 and more
+
+# %%
+import distlab  # first: it selects tf-keras, which must happen before TensorFlow is imported
+
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import tensorflow as tf
+
+from distlab import checks, data, draw, frameworks, launch, programs, recorded
+
+draw.apply_style()
+tf.get_logger().setLevel("ERROR")
+LAB, ranks = Path("../labs/14_other_frameworks"), 4 if workers >= 4 else 2
+sys.path.insert(0, str(LAB))  # the programs of this chapter
+import layouts
+import record
+import start
+import train_tensorflow
+
+scratch = tempfile.TemporaryDirectory()
+first = Path(scratch.name) / "start.npz"
+print(data.describe(dataset))
+
+# %% tags=["varies"]
+for name, part in frameworks.PARTS.items():
+    print(f"{part.title:10}", frameworks.problem(name) or "is here: its programs run in this notebook")
+
+# %% [markdown]
+# ## 1. One start for all
+#
+# Two programs can only be compared if they start from the same weights and see the same images in the same order. Seeds
+# do not help: every framework draws its own numbers from them. So a small program writes both into one file, with NumPy
+# alone.
+
+# %%
+start.write(first, dataset)
+programs.show(LAB / "start.py", "first_weights", "write")
+
+# %%
+with np.load(first) as arrays:
+    for name in sorted(arrays.files):
+        print(f"{name:9} {arrays[name].dtype!s:8} {arrays[name].shape}")
+
+# %% [markdown]
+# The network is the course's CNN with 16 filters: convolution 3 × 3, pooling 2 × 2, two dense layers. These are the
+# weights as Keras has them, with the **channels last**. PyTorch has the **channels first**: images as (n, 1, 28, 28),
+# kernels as (out, in, height, width), and dense kernels transposed.
+#
+# **Predict.** The first dense kernel goes from (2704, 64) to (64, 2704). Is a transposition enough?
+
+# %%
+keras_weights = layouts.read(first)
+torch_weights = layouts.to_channels_first(keras_weights)
+print([weight.shape for weight in torch_weights])
+features = np.random.default_rng(0).random((13, 13, 16), dtype=np.float32)  # one image after the pooling
+in_keras = features.reshape(-1) @ keras_weights[2]
+flat = features.transpose(2, 0, 1).reshape(-1)  # as PyTorch lays it out: channel by channel
+for way, kernel in {"converted": torch_weights[2], "only transposed": keras_weights[2].T}.items():
+    is_equal = np.allclose(kernel @ flat, in_keras, atol=1e-5)
+    print(f"{way:16} shape {kernel.shape}: {'the same' if is_equal else 'another'} function")
+
+# %% [markdown]
+# No. `Flatten` lays out what the layer sees row by row in Keras and channel by channel in PyTorch, so its 2,704 inputs
+# come in another order. The shapes fit both times; nothing warns. (`layouts.py` has the way there and back.)
+#
+# <details>
+# <summary>Question 1: two frameworks give different losses in the first step, before any update. Where do you look?
+# </summary>
+#
+# 1. *At the optimizer.* No. Before the first update it has done nothing.
+# 2. *At the all-reduce.* No: gradients are exchanged after the loss.
+# 3. *At the weights' layout, the order of images, and the mean or sum in the loss.* Yes. The first loss is a check of
+#    all three, and it costs one step.
+# </details>
+
+# %% [markdown]
+# ## 2. TensorFlow and Horovod
+#
+# First the reference: `train_tensorflow.py` without `TF_CONFIG` trains on one device, here in this kernel. 20 steps,
+# global batch 48, SGD with momentum, rate 0.02.
+
+# %%
+options = train_tensorflow.parse([str(first)])
+reference = train_tensorflow.train(options, train_tensorflow.make_strategy())
+serial = reference["weights"]
+print(f"{len(reference['losses'])} steps, loss {reference['losses'][0]:.3f} to {reference['losses'][-1]:.3f}")
+print(f"training moved a weight by up to {checks.largest_difference(keras_weights, serial):.2f}")
+
+# %% [markdown]
+# Now the same program as workers of a `MultiWorkerMirroredStrategy`. It names the *global* batch; the strategy divides
+# it. Each comment `Step` in the programs is one of the eight steps of [notebook 09](09_horovod.ipynb).
+
+# %% tags=["varies"]
+file = first.with_name("workers.npz")
+run = launch.tensorflow(LAB / "train_tensorflow.py", first, "--weights", file, workers=ranks, result=True)
+
+# %%
+checks.assert_equal_weights(layouts.read(file), serial)
+
+# %% [markdown]
+# `train_horovod.py` is the tape program of notebook 09: each rank has its own batch, the tape averages, rank 0
+# broadcasts. From here on every framework is run by the same few lines. `record.measure` starts a program with the
+# launcher of its framework and compares the weights that it writes.
+
+# %%
+programs.show(LAB / "record.py", "measure")
+
+
+# %%
+def trained(name):
+    """Train with this framework, or take what was recorded; its result and its differences from the serial weights."""
+    batch = ["--batch", 48 // ranks, "--learning-rate", 0.02 / ranks] if name in ("horovod", "ddp", "fsdp") else []
+    run = partial(record.measure, name, first, serial, ranks, batch)
+    found, source = recorded.measured_or_recorded(name, record.problem(name), run)
+    print(source)
+    return found["result"], found["differences"]
+
+
+verdicts = {}
+
+
+def judge(title, difference):
+    """Note and print whether a framework's weights are those of the serial run."""
+    assert difference <= checks.TOLERANCE, f"{title}: {difference}"
+    verdicts[title] = f"equal within {checks.TOLERANCE:g}"
+    print(f"{title}: {verdicts[title]}")
+
+
+# %% tags=["varies"]
+horovod, difference = trained("horovod")
+
+# %%
+judge("Horovod", difference["horovod"])
+
+# %% [markdown]
+# ## 3. PyTorch: DistributedDataParallel
+#
+# **DDP** (Li et al., 2020) is Horovod's idea inside PyTorch: one process per device, each with the whole model.
+# `torchrun` starts the processes and tells each its rank in environment variables. (It also reads the program's
+# options, so that `--start` would be "ambiguous": a prefix of one of its own.) Look for what you know:
+
+# %%
+programs.show(LAB / "train_ddp.py", "initialize", "train")
+
+# %% [markdown]
+# What is wrapped is the *model*, neither tape nor optimizer. DDP puts the gradients into buckets, and starts the
+# all-reduce of a bucket while `backward` still computes the layers before it: Horovod's tensor fusion, at fixed places.
+#
+# **Predict.** Rank 1 draws other first weights than rank 0, and no line of the program sends any. Are the trained
+# weights those of the serial run?
+
+# %% tags=["varies"]
+ddp, difference = trained("ddp")
+
+# %%
+judge("PyTorch DDP", difference["ddp"])
+
+# %% [markdown]
+# They are: step 5 is inside the constructor. The optimizer's state is not sent, so after `--resume` every rank must
+# read the checkpoint, where under Horovod rank 0 was enough.
+#
+# ## 4. PyTorch: fully_shard
+#
+# DDP keeps as many copies of the model as there are ranks. **FSDP** (fully sharded data parallel; in PyTorch 2 the
+# function `fully_shard`) divides every weight among the ranks, and with it gradients and momentum. A layer's whole
+# weights exist only while it computes: an all-gather before, and for its gradients a reduce-scatter after. Together
+# these are the two halves of a ring all-reduce ([notebook 06](06_collectives_and_ring_all_reduce.ipynb)), with the
+# optimizer's step in between; the backward pass gathers once more.
+
+# %%
+before, after = (programs.source(LAB / name, "train") for name in ("train_ddp.py", "train_fsdp.py"))
+programs.changes(before, after)
+
+# %% [markdown]
+# Two steps now need more care than under DDP. **Step 5:** `fully_shard` sends nothing. With other first weights on each
+# rank, the model would start as a patchwork of all of them, and nothing would warn. **Step 6:** no rank has the whole
+# model, so each must take part in writing the checkpoint.
+
+# %% tags=["varies"]
+fsdp, difference = trained("fsdp")
+
+# %%
+judge("PyTorch FSDP", difference["fsdp"])
+
+# %% [markdown]
+# <details>
+# <summary>Question 2: a program saves with <code>if rank == 0: save(model.state_dict())</code>. It worked under DDP.
+# What happens under <code>fully_shard</code>?</summary>
+#
+# 1. *The same: rank 0 has the model.* No: it has its part of it.
+# 2. *The file holds a part.* Nearly: the state's tensors know that they are parts, and whoever asks one for its whole
+#    starts a collective.
+# 3. *Rank 0 waits for the others, which never come, or its file is no whole model.* Yes. Whatever needs all parts must
+#    be called by all ranks, as under `MultiWorkerMirroredStrategy`.
+# </details>
+#
+# ## 5. DeepSpeed: ZeRO by configuration
+#
+# **DeepSpeed** is a library on top of PyTorch. Its engine has `backward` and `step`; what they do is a configuration,
+# not a program. The stages of ZeRO are those of [notebook 12](12_model_parallelism.ipynb): 1 divides the optimizer's
+# state, 2 the gradients too, 3 the weights too.
+
+# %%
+programs.show(LAB / "train_deepspeed.py", "configuration", "train")
+
+# %% tags=["varies"]
+deepspeed, difference = trained("deepspeed")
+
+# %%
+for stage in range(4):
+    judge(f"DeepSpeed ZeRO {stage}", difference[f"deepspeed_{stage}"])
+
+# %% [markdown]
+# One line of the configuration was found the hard way: `gradient_clipping`. Without it DeepSpeed 0.19 shortens every
+# gradient that is longer than 1, without a word. A recorded run leaves it so:
+
+# %% tags=["varies"]
+clipped = recorded.read("deepspeed_clipped")
+print(clipped.source())
+
+# %%
+[off] = clipped.result["differences"].values()
+losses = clipped.result["result"]["1"]["losses"]
+print(f"with clipping, a weight is off by {off:.2f}; last loss {losses[-1]:.2f} where serial has ", end="")
+print(f"{reference['losses'][-1]:.2f}" if dataset == "digits" else "another, of other data")
+assert off > 1000 * checks.TOLERANCE
+
+# %% [markdown]
+# <details>
+# <summary>Question 3: with clipping, two ranks of DeepSpeed equal one rank of DeepSpeed. Is the program correct?
+# </summary>
+#
+# 1. *Yes: parallel equals serial.* It shows that the *parallel* part is correct, no more.
+# 2. *No: two ranks must never equal one.* They must, if the global batch is the same.
+# 3. *It trains correctly, but not what was meant.* Yes. Only a reference from outside, here TensorFlow's run, shows
+#    that a default has changed the algorithm.
+# </details>
+#
+# ## 6. What a rank holds
+#
+# Every run also reported the bytes of weights and momentum that each rank keeps from step to step.
+#
+# **Predict.** Which of the bars are half as long with two ranks?
+
+# %%
+count = sum(weight.size for weight in serial)
+runs = {"serial": reference, "Horovod": horovod, "DDP": ddp, "ZeRO 0": deepspeed["0"], "ZeRO 1": deepspeed["1"]}
+runs |= {"ZeRO 2": deepspeed["2"], "ZeRO 3": deepspeed["3"], "FSDP": fsdp}
+parts = {"ZeRO 1": (1, 0.5), "ZeRO 2": (1, 0.5), "ZeRO 3": (0.5, 0.5), "FSDP": (0.5, 0.5)}  # of weights, of momentum
+figure, axes = plt.subplots(figsize=(7, 3.2))
+for row, run in enumerate(runs.values()):
+    left = 0
+    for number, kind in ((0, "parameters"), (2, "optimizer")):  # looks as in notebook 12
+        share = run["held"][0][kind] / (4 * count)
+        look = {"color": draw.RANK_COLOURS[number], "hatch": draw.HATCHES[number], "edgecolor": "white"}
+        axes.barh(row, share, left=left, label=kind if row == 0 else None, **look)
+        left += share
+axes.set_yticks(range(len(runs)), runs)
+axes.invert_yaxis()
+axes.set_xlabel("multiples of the model's weights")
+figure.legend(loc="outside upper center", ncols=2)
+draw.show(figure, "Bars of what rank 0 holds: ZeRO 1 and 2 a part of the momentum, ZeRO 3 and FSDP of everything.")
+
+# %%
+for title, run in runs.items():
+    sharers = run.get("ranks", 1)
+    of_weights, of_momentum = (sharers if part < 1 else 1 for part in parts.get(title, (1, 1)))
+    expected = 4 * count * np.array([1 / of_weights, 1 / of_momentum])
+    found = [run["held"][0][kind] for kind in ("parameters", "optimizer")]
+    assert np.allclose(found, expected, rtol=1e-3), title
+print("as the formulas of notebook 12 say: N ranks keep an N-th of what is divided, up to a few bytes of padding")
+
+# %% [markdown]
+# ZeRO 1 and 2 look alike, since gradients do not outlive a step. ZeRO 3 and `fully_shard` are the same idea from two
+# houses: DeepSpeed (Rajbhandari et al., 2020), and PyTorch (Zhao et al., 2023).
+
+# %% [markdown]
+# ## 7. Side by side
+#
+# | step | TensorFlow | Horovod | DDP | `fully_shard` | DeepSpeed |
+# |---|---|---|---|---|---|
+# | 1 initialise | `MultiWorkerMirroredStrategy` | `hvd.init` | `init_process_group` | as DDP | `init_distributed` |
+# | 2 device | the strategy | `set_visible_devices` | `set_device` | as DDP | as DDP |
+# | 3 rate | of the global batch | × `hvd.size` | × `get_world_size` | as DDP | as DDP |
+# | 4 average | `apply_gradients` | `DistributedGradientTape` | `DistributedDataParallel` | `fully_shard` | `backward` |
+# | 5 broadcast | the scope | `broadcast_variables` | the constructor | `broadcast_from_rank0` | `initialize` |
+# | 6 checkpoint | all call, one stays | rank 0 | rank 0 | all, in parts | all, in parts |
+# | 7 shard | `shard` | `shard` | `DistributedSampler` | as DDP | as DDP |
+# | 8 steps | of global batches | an N-th | the loader's length | as DDP | as DDP |
+
+# %% [markdown]
+# **What they have in common** is nearly everything: processes with ranks, one average per step, equal first weights,
+# disjoint data. **What differs** is who does a step, and so what one can forget. Rows 5 and 6 are where programs break
+# when they are moved.
+#
+# DDP, FSDP and DeepSpeed average the gradients of ranks that each took the *mean* over their own batch. TensorFlow
+# *sums*, so there the loss is divided by the global batch. Mix the two, and the rate is wrong by a factor N.
+
+# %% [markdown]
+# ## 8. Ray: who starts the processes?
+#
+# `mpirun`, `horovodrun` and `torchrun` start processes on machines that somebody has chosen. **Ray** (Moritz et al.,
+# 2018) is a cluster of its own: a daemon on each machine, and one that knows what is free. A program asks for workers
+# with so many cores and GPUs; Ray finds places, starts Python there, and sends functions and data. The same program
+# runs on a laptop, where it starts a Ray of its own, and with `--address` on a cluster.
+#
+# Ray does not train. Inside the workers Horovod, or TensorFlow's strategy, still does the all-reduce. What Ray replaces
+# is the launcher, the list of hosts and the shared folder: here the images travel through Ray.
+
+# %%
+programs.show(LAB / "train_ray.py", "train_with_horovod", "ray_executor")
+
+# %% [markdown]
+# `RayExecutor` belongs to Horovod: it asks Ray for places, tells each rank its number and where to meet, and runs the
+# function. `TensorflowTrainer` belongs to Ray: it starts the workers, writes TF_CONFIG for each, and stores what the
+# chief reports. (The second is shown from its record, since Ray and TensorFlow in several processes take half a
+# minute to start; `make record-frameworks ONLY=ray_tensorflow` runs it.)
+#
+# **Predict.** The same libraries add up the gradients. How far are the weights from the serial run's: not at all, by
+# rounding, or visibly?
+
+# %% tags=["varies"]
+_, by_executor = trained("ray_horovod")
+by_trainer = recorded.read("ray_tensorflow")
+print(by_trainer.source())
+
+# %%
+judge("Ray, RayExecutor", by_executor["ray_horovod"])
+judge("Ray, TensorflowTrainer", by_trainer.result["differences"]["ray_tensorflow"])
+
+# %% [markdown]
+# ## 9. MXNet: a key-value store
+#
+# **Apache MXNet** came from the groups of the parameter server (Li et al., 2014; Chen et al., 2015). In 2016 Amazon
+# made it its framework of choice (Vogels, *MXNet – deep learning framework of choice at AWS*). Version 2.0 was never
+# released; the project was retired in September 2023. Its last release, 1.9.1, still runs, with a NumPy of its time.
+#
+# It is here for its idea: a **key-value store** with two verbs. A worker *pushes* its gradient under a key, one for
+# each array of weights; the store adds up what all workers push; a worker *pulls* what the store then holds.
+# `dist_sync` waits for all workers, `dist_async` for none. Behind it stand a scheduler, which introduces everybody, and
+# one or more servers, which share the keys.
+
+# %%
+programs.show(LAB / "train_mxnet.py", "train")
+
+# %% [markdown]
+# `set_optimizer` decides what a pull gives. With it the *server* makes each complete sum into a step, and hands out
+# **new weights**. Without it a pull gives the **sum of the gradients**, and each worker has an optimizer of its own:
+# push and pull are then an all-reduce, though not a ring.
+#
+# The traffic is another, too. A worker sends and receives $n$ bytes, less than the $2n(N-1)/N$ of a ring with $N > 2$.
+# The one server, however, receives and sends $Nn$. With $N$ servers that share the keys evenly each carries $n$ each
+# way: the load is even, at the price of $N$ more processes.
+
+# %% tags=["varies"]
+_, on_server = trained("mxnet")
+
+# %% tags=["varies"]
+_, on_workers = trained("mxnet_all_reduce")
+
+# %%
+judge("MXNet, optimizer on the server", on_server["mxnet"])
+judge("MXNet, optimizer on the workers", on_workers["mxnet_all_reduce"])
+
+# %% [markdown]
+# <details>
+# <summary>Question 4: the optimizer is on the server, and a worker's gradient is the <em>sum</em> over its images. To
+# which batch does <code>rescale_grad</code> belong?</summary>
+#
+# 1. *To the worker's.* No: the server adds up the sums of all workers; the step would be N times too long.
+# 2. *To the global batch.* Yes: then the step is the mean gradient of all images.
+# 3. *To none: each push is a step of its own.* That is `dist_async`; `dist_sync` makes one step of all pushes of a key.
+# </details>
+
+# %% [markdown]
+# ## 10. Mesh TensorFlow, and what became of its idea
+#
+# **Mesh TensorFlow** (Shazeer et al., 2018) gave names to the dimensions of tensors and to those of a grid of
+# processors, the *mesh*; a layout says which goes over which: `batch` over rows, `hidden` over columns. Where a sum
+# runs over a divided dimension, it inserts an all-reduce. A layout changes speed and memory, not the result. It built
+# graphs of TensorFlow 1, with operations of its own, so models had to be written for it.
+
+# %% [markdown]
+# The idea won. GSPMD (Xu et al., 2021) put it into the compiler: one annotates a few tensors of an ordinary program,
+# and XLA divides the rest. JAX offers that as `jax.sharding`. TensorFlow has **DTensor**, in which
+# [notebook 12](12_model_parallelism.ipynb) divides its layers; PyTorch has a `DTensor` of its own, on which
+# `fully_shard` stands. **Estimators** are in [notebook 08](08_other_strategies.ipynb).
+#
+# The balance of this chapter:
+
+# %%
+for title, verdict in verdicts.items():
+    print(f"{title:32} {verdict}")
+
+# %% [markdown]
+# ## Recap
+#
+# - Weights need another layout in another framework; after `Flatten` a transposition is not enough.
+# - Horovod, DDP, FSDP, ZeRO, Ray's workers and MXNet's store all computed the serial run's weights.
+# - DDP broadcasts by itself, `fully_shard` does not; with it, as with DeepSpeed, all ranks write a checkpoint.
+# - ZeRO 3 and FSDP keep an N-th of weights and momentum on each rank.
+# - Two ranks that equal one prove the parallel part; a silent default shows only against another framework.
+# - Ray chooses machines and starts processes; Horovod or TensorFlow still trains.
+#
+# **Next.** This is the end of the course. [00 start here](00_start_here.ipynb) has its map.
+#
+# **Sources.**
+# - DDP, FSDP: arXiv:2006.15704, arXiv:2304.11277. ZeRO: arXiv:1910.02054. GSPMD: arXiv:2105.04663.
+# - Ray: arXiv:1712.05889. Mesh TensorFlow: arXiv:1811.02084. MXNet: arXiv:1512.01274; Apache Attic.
+# - Li et al. (2014), *Scaling distributed machine learning with the parameter server*, OSDI.
