@@ -3,12 +3,11 @@
 import os
 import secrets
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-import psutil
 
 from distlab import processes
 
@@ -19,9 +18,15 @@ try:
 except ModuleNotFoundError:
     raise SystemExit("Ray is not installed here; `make setup-frameworks PART=ray`, then use its python.") from None
 
-# Waits until the program that holds its standard input has ended, in whatever way, and then removes the folder. When
-# the program was killed, Ray's daemons notice it within a second, and may write a file until then.
-REMOVE = 'read -r nothing; rm -rf "$0" 2> /dev/null || { sleep 2; rm -rf "$0"; }'
+# Waits until the program that holds its standard input has ended, in whatever way, then ends Ray and removes its files.
+# When the program is killed while Ray starts, Ray by itself lives on for a while.
+AFTERWARDS = """
+import shutil, sys
+from distlab import processes
+sys.stdin.read()
+processes.end(sys.argv[1])
+shutil.rmtree(sys.argv[2])
+"""
 
 
 @contextmanager
@@ -33,29 +38,32 @@ def running_ray(workers: int, address: str | None = None, log: bool = False) -> 
     """
     with _short_folder() as folder:
         how = {"address": address} if address else _own(workers, folder)
-        others = psutil.Process().children()
         try:
             ray.init(logging_level="ERROR", log_to_driver=log, **how)
             if (cores := int(ray.cluster_resources().get("CPU", 0))) < workers:
                 raise SystemExit(f"This Ray has {cores} cores for {workers} workers; add machines by `ray start`.")
             yield Path(folder)
         finally:
-            _end(others)
+            ray.shutdown()
 
 
 @contextmanager
 def _short_folder() -> Iterator[str]:
-    """A folder in $RAY_TMPDIR or /tmp: the path of a socket has about a hundred characters, and Ray's lie deep."""
-    folder = tempfile.mkdtemp(prefix="ray-", dir=os.environ.get("RAY_TMPDIR", "/tmp"))
+    """A folder in $RAY_TMPDIR or /tmp: the path of a socket has about a hundred characters, and Ray's lie deep.
+
+    What is started in the block is ended after it, and then the folder is removed.
+    """
+    folder, mark = tempfile.mkdtemp(prefix="ray-", dir=os.environ.get("RAY_TMPDIR", "/tmp")), processes.new_mark()
     # Without the launcher's mark: it must outlive a job that is ended.
     unmarked = {name: value for name, value in os.environ.items() if name != processes.MARK}
-    command = ["sh", "-c", REMOVE, folder]
-    remover = subprocess.Popen(command, stdin=subprocess.PIPE, env=unmarked, start_new_session=True)
+    command = [sys.executable, "-c", AFTERWARDS, mark, folder]
+    guard = subprocess.Popen(command, stdin=subprocess.PIPE, env=unmarked, start_new_session=True)
+    os.environ[processes.MARK] = " ".join(filter(None, [os.environ.get(processes.MARK), mark]))
     try:
         yield folder
     finally:
-        remover.stdin.close()
-        remover.wait()
+        guard.stdin.close()
+        guard.wait()
 
 
 def _own(workers: int, folder: str) -> dict:
@@ -66,13 +74,3 @@ def _own(workers: int, folder: str) -> dict:
     os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")
     own = {"num_cpus": workers, "object_store_memory": 2**27, "include_dashboard": False}
     return own | {"_temp_dir": folder}
-
-
-def _end(others: list[psutil.Process]) -> None:
-    """End Ray and wait for its processes, all but the others, since the last of them still write files."""
-    started = [process for process in psutil.Process().children(recursive=True) if process not in others]
-    ray.shutdown()
-    _, left = psutil.wait_procs(started, timeout=2)
-    for process in left:
-        process.kill()
-    psutil.wait_procs(left, timeout=2)
