@@ -1,4 +1,4 @@
-"""The program for the launcher as a fixture."""
+"""The program for the launcher, and the programs of chapter 09, as fixtures."""
 
 import os
 import signal
@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from chapter_programs import Chapter, chapter
 from launched_program import Launched
 
 
@@ -18,3 +19,10 @@ def launched(tmp_path: Path) -> Iterator[Launched]:
     for pid in launched.left():
         with suppress(OSError):
             os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def chapter_09(root: Path) -> Iterator[Chapter]:
+    """The programs of notebook 09."""
+    with chapter(root / "labs" / "09_horovod") as programs:
+        yield programs

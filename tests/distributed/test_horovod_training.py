@@ -1,18 +1,16 @@
 """The programs of notebook 09: they equal one process, resume, and notice each step that is forgotten."""
 
-import importlib
 import json
-import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from unittest import mock
 
 import numpy as np
 import pytest
+from chapter_programs import Chapter
 
-from distlab import checks, data, environment, horovod_wheel, launch, processes
+from distlab import checks, environment, horovod_wheel, launch, processes
 
 environment.apply()  # puts this environment's mpirun on the path
 
@@ -37,13 +35,6 @@ JOBS = [(launch.horovodrun, 2), (launch.mpirun, 3), (launch.mpirun, 4)]
 @pytest.fixture(scope="module")
 def labs(root: Path) -> Path:
     return root / "labs" / "09_horovod"
-
-
-@pytest.fixture(scope="module")
-def program(labs: Path) -> Iterator:
-    """Gives a program of the chapter as a module; the programs import one another by name."""
-    with mock.patch.object(sys, "path", [str(labs), *sys.path]):
-        yield importlib.import_module
 
 
 def arrays(weights: list) -> list[np.ndarray]:
@@ -74,12 +65,12 @@ def test_ranks_with_seeds_of_their_own_end_with_identical_weights(equality: dict
 
 
 def test_a_program_started_plainly_is_one_rank_and_the_serial_one(
-    labs: Path, program: ModuleType, tmp_path: Path
+    labs: Path, chapter_09: Chapter, tmp_path: Path
 ) -> None:
     file = tmp_path / "result.json"
     finished = processes.run([sys.executable, str(labs / "train_tape.py"), "--result", str(file)], 300)
     assert finished.status == 0 and "1 ranks, 40 steps" in finished.output, finished.output
-    result, serial = json.loads(file.read_text()), program("train_serial")
+    result, serial = json.loads(file.read_text()), chapter_09("train_serial")
     np.testing.assert_allclose(result["losses"], serial.train(serial.parse([]))["losses"], atol=1e-5)
 
 
@@ -114,9 +105,9 @@ def resumed(labs: Path, root: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(program: ModuleType, resumed: dict) -> dict[str, list[np.ndarray]]:
+def uninterrupted(chapter_09: Chapter, resumed: dict) -> dict[str, list[np.ndarray]]:
     """The weights of two epochs in this process, with the batch and the rate of two ranks, for each program."""
-    serial = program("train_serial")
+    serial = chapter_09("train_serial")
     options = serial.parse(["--epochs", "2", "--batch", "64", "--learning-rate", "0.04"])
     return {name: serial.train(options, arrays(resumed[name]["first weights"]))["weights"] for name in PROGRAMS}
 
@@ -136,8 +127,8 @@ def test_rank_0_alone_writes_and_alone_must_be_able_to_read(resumed: dict, name:
     assert written == {"rank-0": True, "rank-1": False}
 
 
-def test_horovod_s_broadcast_callback_comes_after_the_first_step(resumed: dict, program: ModuleType) -> None:
-    serial = program("train_serial")
+def test_horovod_s_broadcast_callback_comes_after_the_first_step(resumed: dict, chapter_09: Chapter) -> None:
+    serial = chapter_09("train_serial")
     alone = serial.train(serial.parse(["--batch", "64", "--learning-rate", "0.04"]))["weights"]
     first, second = (arrays(weights) for weights in resumed["late broadcast"]["of ranks"])
     assert checks.largest_difference(first, second) == 0
@@ -149,16 +140,16 @@ def test_a_wrapped_optimizer_averages_nothing_in_a_loop_of_one_s_own(resumed: di
     assert checks.largest_difference(first, second) > 0.01
 
 
-def test_resuming_without_a_folder_is_refused_in_a_sentence(program: ModuleType, capsys: pytest.CaptureFixture) -> None:
+def test_resuming_without_a_folder_is_refused_in_a_sentence(chapter_09: Chapter, capsys: pytest.CaptureFixture) -> None:
     for name in ("train_serial", "train_tape", "train_serial_keras", "train_keras", "train_keras3"):
         with pytest.raises(SystemExit):
-            program(name).parse(["--resume"])
+            chapter_09(name).parse(["--resume"])
         assert "--resume needs --folder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["train_serial", "train_serial_keras", "train_keras"])
-def test_resuming_from_an_empty_folder_is_refused_in_a_sentence(program: ModuleType, tmp_path: Path, name: str) -> None:
-    module = program(name)
+def test_resuming_from_an_empty_folder_is_refused_in_a_sentence(chapter_09: Chapter, tmp_path: Path, name: str) -> None:
+    module = chapter_09(name)
     options = module.parse(["--folder", str(tmp_path), "--resume"])
     rank_0 = mock.patch.object(module, "hvd", SimpleNamespace(rank=lambda: 0), create=True)
     sentence = r"There is no (checkpoint|saved epoch) in .* to go on from\."
@@ -174,8 +165,8 @@ def test_what_leaves_nothing_to_train_is_refused_in_a_sentence(resumed: dict, na
 
 
 @pytest.mark.parametrize("name", ["train_serial", "train_serial_keras"])
-def test_one_process_says_when_all_epochs_are_done(program: ModuleType, tmp_path: Path, name: str) -> None:
-    module = program(name)
+def test_one_process_says_when_all_epochs_are_done(chapter_09: Chapter, tmp_path: Path, name: str) -> None:
+    module = chapter_09(name)
     module.train(module.parse(["--images", "64", "--folder", str(tmp_path)]))
     with (
         mock.patch.object(sys, "argv", [name, "--images", "64", "--folder", str(tmp_path), "--resume"]),
@@ -187,10 +178,10 @@ def test_one_process_says_when_all_epochs_are_done(program: ModuleType, tmp_path
 @pytest.mark.parametrize("images", ["20", "5000"])
 @pytest.mark.parametrize("name", ["train_serial", "train_serial_keras", "train_tape", "train_keras", "train_keras3"])
 def test_images_that_are_too_few_or_not_there_are_refused_in_a_sentence(
-    program: ModuleType, capsys: pytest.CaptureFixture, name: str, images: str
+    chapter_09: Chapter, capsys: pytest.CaptureFixture, name: str, images: str
 ) -> None:
     with pytest.raises(SystemExit):
-        program(name).parse(["--images", images])
+        chapter_09(name).parse(["--images", images])
     assert "--images is from --batch, 32, to 1433" in capsys.readouterr().err
 
 
@@ -202,13 +193,13 @@ def answers(labs: Path) -> dict:
     return launch.mpirun(labs / "forgotten_steps.py", **HOW).result
 
 
-def test_a_complete_program_is_found_complete(answers: dict, program: ModuleType) -> None:
-    assert program("forgotten_steps").forgotten(answers["nothing"]) == []
+def test_a_complete_program_is_found_complete(answers: dict, chapter_09: Chapter) -> None:
+    assert chapter_09("forgotten_steps").forgotten(answers["nothing"]) == []
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_forgotten_step_is_noticed_and_no_other_is_accused(answers: dict, program: ModuleType, step: str) -> None:
-    assert program("forgotten_steps").forgotten(answers[step]) == [step]
+def test_a_forgotten_step_is_noticed_and_no_other_is_accused(answers: dict, chapter_09: Chapter, step: str) -> None:
+    assert chapter_09("forgotten_steps").forgotten(answers[step]) == [step]
 
 
 def test_ranks_stay_apart_without_the_broadcast_and_drift_apart_without_the_tape(answers: dict) -> None:
@@ -230,10 +221,10 @@ def test_each_write_of_two_to_one_path_fails_or_leaves_one_file(answers: dict) -
     assert race["failures"] > 0 or set(race["kept"]) == {0, 1}
 
 
-def test_every_function_that_can_be_forgotten_differs_between_the_programs(program: ModuleType, labs: Path) -> None:
+def test_every_function_that_can_be_forgotten_differs_between_the_programs(chapter_09: Chapter, labs: Path) -> None:
     from distlab import programs
 
-    functions = program("forgotten_steps").FUNCTIONS
+    functions = chapter_09("forgotten_steps").FUNCTIONS
     assert tuple(functions) == STEPS
     for name in functions.values():
         assert programs.source(labs / "train_serial.py", name) != programs.source(labs / "train_tape.py", name)
@@ -247,111 +238,6 @@ def test_every_function_that_can_be_forgotten_differs_between_the_programs(progr
         ([[[0, 1], [2, 3], [0, 1], [2, 3]], [[4, 5], [6, 7], [4, 5], [6, 7]]], 0, 2.0),
     ],
 )
-def test_samples_are_counted_by_step_and_by_epoch(program: ModuleType, seen: list, several: int, rounds: float) -> None:
-    assert program("forgotten_steps").seen_by_several(seen) == several
-    assert program("forgotten_steps").rounds_per_epoch(seen, 8) == rounds
-
-
-# Feeding
-
-
-def fed(program: ModuleType, ranks: int, feeding: str, epoch: int = 0) -> list[np.ndarray]:
-    """The numbers of the samples that each rank of train_tape is given in an epoch."""
-    tape = program("train_tape")
-    options = tape.parse(["--feeding", feeding])
-    of_ranks = []
-    for rank in range(ranks):
-        with mock.patch.multiple(tape.hvd, size=lambda: ranks, rank=lambda rank=rank: rank):
-            batches = tape.batches(options, epoch).take(tape.steps_per_epoch(options))
-            of_ranks.append(np.concatenate([numbers for numbers, _, _ in batches.as_numpy_iterator()]))
-    return of_ranks
-
-
-@pytest.mark.parametrize("ranks", [1, 2, 4])
-def test_the_shards_cover_every_sample_exactly_once(program: ModuleType, ranks: int) -> None:
-    for epoch in range(2):
-        together = np.concatenate(fed(program, ranks, "partition", epoch))
-        assert np.array_equal(np.sort(together), np.arange(1280))
-
-
-def test_uneven_shards_hold_no_sample_twice(program: ModuleType) -> None:
-    shards = fed(program, 3, "partition")
-    assert [len(one) for one in shards] == [13 * 32] * 3
-    assert len(set(np.concatenate(shards).tolist())) == 3 * 13 * 32
-
-
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_ranks_that_draw_from_everything_miss_the_expected_share(program: ModuleType, ranks: int) -> None:
-    orders = fed(program, ranks, "everything")
-    assert all(not np.array_equal(orders[0], other) for other in orders[1:])
-    assert not np.array_equal(orders[0], fed(program, ranks, "everything", 1)[0])
-    seen = len(set(np.concatenate(orders).tolist())) / 1280
-    assert abs(seen - (1 - (1 - 1 / ranks) ** ranks)) < 0.04
-
-
-@pytest.mark.parametrize("name", ["train_keras", "train_keras3"])
-def test_keras_is_fed_the_same_partition(program: ModuleType, name: str) -> None:
-    keras, images = program(name), data.load("digits").train.images
-    numbers = fed(program, 2, "partition")
-    for rank in range(2):
-        with mock.patch.multiple(keras.hvd, size=lambda: 2, rank=lambda rank=rank: rank):
-            batches = list(keras.batches(keras.parse([]), 0).as_numpy_iterator())
-        assert np.array_equal(np.concatenate([batch for batch, _ in batches]), images[numbers[rank]])
-
-
-# Devices
-
-
-@pytest.mark.parametrize("name", ["train_tape", "train_keras", "train_keras3"])
-@pytest.mark.parametrize(("gpus", "local_rank", "chosen"), [("abcd", 2, "c"), ("a", 3, "a"), ("", 1, None)])
-def test_each_process_sees_the_gpu_of_its_local_rank_only(
-    program: ModuleType, name: str, gpus: str, local_rank: int, chosen: str | None
-) -> None:
-    module, calls = program(name), []
-    config = SimpleNamespace(
-        list_physical_devices=lambda kind: list(gpus) if kind == "GPU" else ["CPU"],
-        set_visible_devices=lambda device, kind: calls.append((device, kind)),
-    )
-    ours = mock.patch.object(module.hvd, "local_rank", lambda: local_rank)
-    with ours, mock.patch.object(module, "tf", SimpleNamespace(config=config)):
-        module.pin_device()
-    assert calls == ([(chosen, "GPU")] if chosen else [])
-
-
-# Options
-
-
-@pytest.fixture(scope="module")
-def options(labs: Path) -> dict:
-    with mock.patch.dict(os.environ):
-        os.environ.pop("HOROVOD_TIMELINE", None)
-        return launch.mpirun(labs / "measure_options.py", **HOW).result
-
-
-def test_without_fusion_each_gradient_is_all_reduced_alone(options: dict) -> None:
-    fused, alone = options["fusion"]["fused"], options["fusion"]["not fused"]
-    assert alone["all-reduces"] == 40 > 2 * fused["all-reduces"]
-    assert alone["bytes"] == fused["bytes"] == 40 * 500 * 4
-
-
-def test_half_precision_halves_the_bytes_and_loses_precision_and_range(options: dict) -> None:
-    none, fp16 = options["compression"]["none"], options["compression"]["fp16"]
-    assert (none["bytes"], fp16["bytes"]) == (40_000, 20_000)
-    assert none["error"] < 1e-6 < fp16["error"] < 2**-10
-    assert none["special"] == ["40000.0", "1.0", "1e-08"]
-    assert fp16["special"] == ["inf", "1.0", "0.0"]  # 40,000 + 40,000 is more than a 16-bit float can hold
-
-
-def test_accumulated_gradients_are_those_of_a_larger_batch_with_fewer_bytes(options: dict) -> None:
-    each, accumulated, large = (options["accumulation"][name] for name in ("16, each", "16, every 4th", "64, each"))
-    assert each["batches"] == accumulated["batches"] == 4 * large["batches"] == 32
-    assert accumulated["bytes"] == large["bytes"] == each["bytes"] // 4 == 8 * 101_770 * 4
-    assert accumulated["from 64, each"] < checks.TOLERANCE < 1e-3 < each["from 64, each"]
-
-
-@pytest.mark.parametrize(("degrees", "length"), [(0, 1.0), (60, 1.5 * np.cos(np.pi / 6)), (90, 2**0.5), (180, 0.0)])
-def test_adasum_averages_what_agrees_and_adds_what_does_not(options: dict, degrees: int, length: float) -> None:
-    found = options["Adasum"][str(degrees)]
-    assert np.linalg.norm(found["Adasum"]) == pytest.approx(length, abs=1e-6)
-    np.testing.assert_allclose(found["Adasum"], found["formula"], atol=1e-6)
-    assert np.linalg.norm(found["average"]) == pytest.approx(np.cos(np.deg2rad(degrees) / 2), abs=1e-6)
+def test_samples_are_counted_by_step_and_by_epoch(chapter_09: Chapter, seen: list, several: int, rounds: float) -> None:
+    assert chapter_09("forgotten_steps").seen_by_several(seen) == several
+    assert chapter_09("forgotten_steps").rounds_per_epoch(seen, 8) == rounds
