@@ -58,7 +58,9 @@ RUNS = {
 
 def problem(name: str) -> str | None:
     """Why this run cannot be done here, and what mends it, in one sentence; None when it can."""
-    return frameworks.problem(RUNS[name].part) if RUNS[name].part else horovod_wheel.problem()
+    run = RUNS[name]
+    missing = frameworks.problem(run.part) if run.part else None
+    return missing or (horovod_wheel.problem() if "horovod" in run.packages else None)
 
 
 def measure(name: str, first: Path, serial: list, ranks: int = 2, arguments: Sequence[object] = ()) -> dict[str, Any]:

@@ -117,6 +117,7 @@ def main() -> None:
     arguments.add_argument("--clip", type=float, default=0.0, help="length to shorten gradients to; 0: as they are")
     options = torch_network.parse(arguments)
     initialize()
+    deepspeed.utils.logger.setLevel("ERROR")
     result = {}
     for stage in options.stages:
         trained, of_ranks = train(options, stage), [None] * dist.get_world_size()

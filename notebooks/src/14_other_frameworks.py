@@ -145,9 +145,12 @@ programs.show(LAB / "record.py", "measure")
 
 
 # %%
+SHARES = ("horovod", "ddp", "fsdp", "deepspeed")  # programs whose ranks are told their own batch and rate
+
+
 def trained(name):
     """Train with this framework, or take what was recorded; its result and its differences from the serial weights."""
-    batch = ["--batch", 48 // ranks, "--learning-rate", 0.02 / ranks] if name in ("horovod", "ddp", "fsdp") else []
+    batch = ["--batch", 48 // ranks, "--learning-rate", 0.02 / ranks] if name in SHARES else []
     run = partial(record.measure, name, first, serial, ranks, batch)
     found, source = recorded.measured_or_recorded(name, record.problem(name), run)
     print(source)
@@ -249,8 +252,8 @@ for stage in range(4):
     judge(f"DeepSpeed ZeRO {stage}", difference[f"deepspeed_{stage}"])
 
 # %% [markdown]
-# One line of the configuration was found the hard way: `gradient_clipping`. Without it DeepSpeed 0.19 shortens every
-# gradient that is longer than 1, without a word. A recorded run leaves it so:
+# One line of the configuration guards against a trap: `gradient_clipping`. Without it DeepSpeed 0.19 shortens every
+# gradient that is longer than 1, without a word. A recorded run has the default:
 
 # %% tags=["varies"]
 clipped = recorded.read("deepspeed_clipped")
@@ -315,16 +318,25 @@ print("as the formulas of notebook 12 say: N ranks keep an N-th of what is divid
 # %% [markdown]
 # ## 7. Side by side
 #
-# | step | TensorFlow | Horovod | DDP | `fully_shard` | DeepSpeed |
-# |---|---|---|---|---|---|
-# | 1 initialise | `MultiWorkerMirroredStrategy` | `hvd.init` | `init_process_group` | as DDP | `init_distributed` |
-# | 2 device | the strategy | `set_visible_devices` | `set_device` | as DDP | as DDP |
-# | 3 rate | of the global batch | × `hvd.size` | × `get_world_size` | as DDP | as DDP |
-# | 4 average | `apply_gradients` | `DistributedGradientTape` | `DistributedDataParallel` | `fully_shard` | `backward` |
-# | 5 broadcast | the scope | `broadcast_variables` | the constructor | `broadcast_from_rank0` | `initialize` |
-# | 6 checkpoint | all call, one stays | rank 0 | rank 0 | all, in parts | all, in parts |
-# | 7 shard | `shard` | `shard` | `DistributedSampler` | as DDP | as DDP |
-# | 8 steps | of global batches | an N-th | the loader's length | as DDP | as DDP |
+# | step | TensorFlow | Horovod | DDP |
+# |---|---|---|---|
+# | 1 initialise | `MultiWorkerMirroredStrategy` | `hvd.init` | `init_process_group` |
+# | 2 device | the strategy | `set_visible_devices` | `set_device` |
+# | 3 rate | of the global batch | × `hvd.size` | × `get_world_size` |
+# | 4 average | `apply_gradients` | `DistributedGradientTape` | `DistributedDataParallel` |
+# | 5 broadcast | the scope | `broadcast_variables` | the constructor |
+# | 6 checkpoint | all call, one file stays | rank 0 | rank 0 |
+# | 7 shard | `shard` | `shard` | `DistributedSampler` |
+# | 8 steps | of global batches | an N-th | the loader's length |
+#
+# FSDP and DeepSpeed are programs of PyTorch too; four of their steps differ from DDP's:
+#
+# | step | `fully_shard` | DeepSpeed |
+# |---|---|---|
+# | 1 initialise | `init_process_group` | `init_distributed` |
+# | 4 average | `fully_shard` | `engine.backward` |
+# | 5 broadcast | `broadcast_from_rank0`, by hand | `initialize` |
+# | 6 checkpoint | all, in parts | all, in parts |
 
 # %% [markdown]
 # **What they have in common** is nearly everything: processes with ranks, one average per step, equal first weights,
@@ -445,4 +457,4 @@ for title, verdict in verdicts.items():
 # **Sources.**
 # - DDP, FSDP: arXiv:2006.15704, arXiv:2304.11277. ZeRO: arXiv:1910.02054. GSPMD: arXiv:2105.04663.
 # - Ray: arXiv:1712.05889. Mesh TensorFlow: arXiv:1811.02084. MXNet: arXiv:1512.01274; Apache Attic.
-# - Li et al. (2014), *Scaling distributed machine learning with the parameter server*, OSDI.
+# - Li et al. (2014), *Parameter server*, OSDI.
