@@ -169,8 +169,9 @@ print("a thousand times the arithmetic takes more than five times as long:", lar
 # | `ParameterServerStrategy` | fails | works |
 # | Horovod's `DistributedOptimizer` | fails | works |
 #
-# Notebook 08, other strategies, measures this table. `tf.keras` is legacy Keras when the environment variable
-# `TF_USE_LEGACY_KERAS` is 1 before TensorFlow starts. Importing `distlab` sets it, so it comes first in every notebook.
+# Notebook [08](08_other_strategies.ipynb) measures this table and shows what to do with Keras 3. `tf.keras` is legacy
+# Keras when the environment variable `TF_USE_LEGACY_KERAS` is 1 before TensorFlow starts. Importing `distlab` sets it,
+# so it comes first in every notebook.
 
 # %%
 print("TF_USE_LEGACY_KERAS =", os.environ["TF_USE_LEGACY_KERAS"])

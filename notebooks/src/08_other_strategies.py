@@ -12,7 +12,7 @@
 # **Goal.** Know every strategy of `tf.distribute`, train with parameter servers and see how stale their gradients are,
 # and decide between synchronous and asynchronous training by numbers.
 #
-# **Time.** 40 minutes to read, two minutes to run.
+# **Time.** 45 minutes to read, two minutes to run.
 #
 # **Before this.** [03 mirrored strategy](03_mirrored_strategy.ipynb),
 # [04 custom training loop](04_custom_training_loop.ipynb),

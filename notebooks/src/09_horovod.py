@@ -497,7 +497,7 @@ print(f"largest difference between ranks {between}, from a broadcast in time {la
 #
 # Horovod's optimizer and callbacks know tf-keras only; with Keras 3 they fail ("'Variable' object has no attribute
 # 'ref'"). But an optimizer of Keras 3 has one method through which all gradients go, `apply`. And Horovod broadcasts
-# TensorFlow's variables, which are the `value` of Keras's.
+# TensorFlow's variables, which are the `value` of Keras's. (Section 7 of [08](08_other_strategies.ipynb) has more.)
 
 # %%
 display(programs.show(keras3, "AveragingSGD", "average"), changed("begin", before=keras, after=keras3))
