@@ -25,6 +25,6 @@ def test_a_process_that_fails_is_named_and_what_it_started_is_ended(launched: La
 
 
 def test_a_process_that_is_not_over_in_time_is_ended(launched: Launched) -> None:
-    with pytest.raises(launch.DeadlinePassed, match="still running: "):
+    with pytest.raises(launch.DeadlinePassed, match="still running: program"):
         launch.alone(launched.program, "all=child,wait", **(LIMITS | {"seconds": 3}))
     assert launched.left() == []

@@ -149,7 +149,7 @@ class Supervisor:
             return self._failure(run)
         if verdict is _Verdict.MISSING:
             return self._missing(run)
-        running = [name for name in self._names() if name not in self._ended]
+        running = [name for name in self._names() if name not in self._ended] or self._job.decisive
         return DeadlinePassed(
             f"The job was not over after {self._limits.seconds:g} s and was ended; still running: "
             f"{', '.join(running)}. Give it more time (seconds=…), or look for what it waits for."
