@@ -605,8 +605,9 @@ def scale_between(first, last):
 
 
 to_target, afterwards = scale_between(0, reached), scale_between(reached, None)
-print(f"up to the target, {reached} steps: noise scale {to_target.batch:.0f} images")
-print(f"after it, {len(noise['losses']) - reached} steps: {afterwards.batch:.0f} images")
+print(f"first {reached} steps, to loss {smooth[reached]:.2f} (target {TARGET}): "
+      f"noise scale {to_target.batch:.0f} images")  # fmt: skip
+print(f"the next {len(noise['losses']) - reached} steps: {afterwards.batch:.0f} images")
 print(f"the bend of section 2: {tradeoff.critical_batch:.0f} images")
 
 # %%

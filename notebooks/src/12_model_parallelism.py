@@ -594,7 +594,8 @@ for name, step in chosen.items():
 command = "predict --model gpt-175b --tensor 4 --pipeline 4 --zero 1 --sequences 1024 --ranks 256,512"
 print("distlab", command)
 program = [sys.executable, "-m", "distlab.cli", *command.split()]
-print(subprocess.run(program, capture_output=True, text=True, check=True).stdout)
+done = subprocess.run(program, capture_output=True, text=True)
+print(done.stdout or done.stderr)
 
 # %% [markdown]
 # <details><summary>Question: a model fits on one device, but training is too slow. Which split?</summary>
