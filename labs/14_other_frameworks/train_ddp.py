@@ -103,7 +103,7 @@ def main() -> None:
     """Train and report."""
     options = torch_network.parse(torch_network.parser("Train with PyTorch's DistributedDataParallel."))
     report(options, train(options, initialize()))
-    dist.destroy_process_group()
+    torch_network.leave()
 
 
 if __name__ == "__main__":

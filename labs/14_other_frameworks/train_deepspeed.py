@@ -131,7 +131,7 @@ def main() -> None:
                 )
     if dist.get_rank() == 0 and options.result:
         options.result.write_text(json.dumps(result) + "\n")
-    dist.destroy_process_group()
+    torch_network.leave()
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ any number of ranks. The numbers in comments are the eight steps of notebook 09.
 
 import json
 import os
-import sys
 
 import torch
 import torch.distributed as dist
@@ -125,10 +124,7 @@ def main() -> None:
     """Train and report."""
     options = torch_network.parse(torch_network.parser("Train with PyTorch's fully_shard."))
     report(options, train(options, initialize()))
-    dist.barrier()
-    sys.stdout.flush()
-    # Now and then PyTorch 2.13 aborts such a process in its teardown, after everything is done: leave without.
-    os._exit(0)
+    torch_network.leave()
 
 
 if __name__ == "__main__":
