@@ -556,7 +556,7 @@ dense = sum(ms for kind, ms in busiest.items() if "MatMul" in kind)
 parameters = {layer.name: layer.parameters for layer in costs.MODELS["cnn"].layers}
 print("the convolution takes longer than the dense layers:", convolution > dense)
 print(f"with {parameters['convolution'] / sum(parameters.values()):.1%} of the parameters")
-assert convolution > 0 and dense > 0
+assert convolution > dense > 0
 
 # %% [markdown]
 # The convolution computes much with few weights; the dense layer is nearly all of the gradient. **What takes long to

@@ -676,7 +676,7 @@ scratch.cleanup()
 # - Reading a checkpoint whole finds damage; a seal also finds a wrong one.
 # - Horovod Elastic goes on with one rank less and with one more, to the same weights.
 #
-# **Next.** Notebook 14, other frameworks.
+# **Next.** [14 other frameworks](14_other_frameworks.ipynb).
 #
 # **Sources.**
 # - Young (1974), optimum checkpoint interval, CACM 17(9):530–531.

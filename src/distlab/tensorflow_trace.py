@@ -29,7 +29,7 @@ def operations(folder: str | Path) -> list[OperationTime]:
         raise FileNotFoundError(f"there is no trace (*.xplane.pb) below {folder}")
     space = xplane_pb2.XSpace.FromString(files[-1].read_bytes())
     found: dict[tuple[str, str], list[float]] = {}
-    for plane in space.planes:
+    for plane in (plane for plane in space.planes if plane.name.startswith("/host:")):
         for event in (event for line in plane.lines for event in line.events):
             name = _OPERATION.fullmatch(plane.event_metadata[event.metadata_id].name)
             if name:
