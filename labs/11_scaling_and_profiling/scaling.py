@@ -15,12 +15,13 @@ world size with the ranks that take part; the others wait without using a core.
 |---|---|
 | weak | a step in which every rank has --batch images |
 | strong | a step in which all ranks together have --batch images |
-| alone | the weak step without any all-reduce on all ranks at once, and the share of a core that they had |
+| turns | the weak step of two ranks, in turn: one by itself, both without the all-reduce, both with it |
 | all_reduce | Horovod's all-reduce of some sizes, by itself |
 | placements | the weak step of two ranks by which cores they may use, and while a timeline is recorded |
 
 Each is the time of several blocks of steps after a warm-up, in seconds per step, of the slowest rank. Every rank has
-one core and one thread of TensorFlow. Nothing is learned or saved: images and labels are random.
+one core and one thread of TensorFlow; `core_share` is what the poorest had of its core. Nothing is learned or saved:
+images and labels are random.
 """
 
 import argparse
@@ -28,12 +29,13 @@ import json
 import os
 import tempfile
 import time
+import timeit
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
-import distlab  # noqa: F401  before TensorFlow: it selects tf-keras
+from distlab import affinity, models  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -41,10 +43,8 @@ import numpy as np
 import tensorflow as tf
 from mpi4py import MPI  # after TensorFlow: started before it, Open MPI crashes at the end
 
-from distlab import affinity, models
-
 ALL_REDUCE_BYTES = [4**power for power in range(5, 12)]  # 1 KiB to 4 MiB
-PARTS = ["weak", "strong", "alone", "all_reduce", "placements"]
+PARTS = ["weak", "strong", "turns", "all_reduce", "placements"]
 CORES, WORLD = affinity.allowed(), MPI.COMM_WORLD
 
 
@@ -74,9 +74,9 @@ def take_device(local_rank: int) -> None:
     tf.config.threading.set_inter_op_parallelism_threads(1)
 
 
-def wait_for_all() -> None:
-    """A barrier of all processes that does not spin, unlike MPI's own."""
-    request = WORLD.Ibarrier()
+def wait_for_all(ranks: MPI.Comm = WORLD) -> None:
+    """A barrier that does not spin, unlike MPI's own."""
+    request = ranks.Ibarrier()
     while not request.Test():
         time.sleep(0.02)
 
@@ -117,28 +117,35 @@ class Training:
         shapes = [tf.TensorSpec((None, *models.IMAGE_SHAPE)), tf.TensorSpec((None,), tf.int64)]
         return tf.function(train, input_signature=shapes, autograph=False)
 
-    def seconds(self, step: Callable, batch: int, ranks: MPI.Comm) -> list[float]:
-        """Per step, the slowest rank's, for each block; `core_share` is then what the poorest rank had of a core."""
-        images, labels, blocks = self.images[:batch], self.labels[:batch], []
-        for _ in range(1 + self.options.blocks):
-            ranks.Barrier()
-            start, cpu_start = time.perf_counter(), time.process_time()
-            for _ in range(self.options.steps):
-                loss = step(images, labels)
-            loss.numpy()
-            blocks.append((time.perf_counter() - start, time.process_time() - cpu_start))
-        of_ranks = np.array(ranks.allgather(blocks[1:]))  # [rank, block, elapsed and CPU]
-        self.core_share = float(np.min(np.median(of_ranks[..., 1] / of_ranks[..., 0], axis=1)))
-        return (np.max(of_ranks[..., 0], axis=0) / self.options.steps).tolist()
+    def block(self, ranks: MPI.Comm, step: Callable, batch: int, doing: int) -> tuple[float, float]:
+        """Seconds per step, done by the first `doing` ranks, and this rank's share of a core; 0 and 1 if it is idle."""
+        wait_for_all(ranks)  # those that are idle must not use a core meanwhile
+        ranks.Barrier()
+        if ranks.rank >= doing:
+            return 0.0, 1.0
+        images, labels = self.images[:batch], self.labels[:batch]
+        start, cpu_start = time.perf_counter(), time.process_time()
+        for _ in range(self.options.steps):
+            loss = step(images, labels)
+        loss.numpy()
+        seconds = time.perf_counter() - start
+        return seconds / self.options.steps, (time.process_time() - cpu_start) / seconds
+
+    def seconds(self, ranks: MPI.Comm, *kinds: tuple[Callable, int, int]) -> list[list[float]]:
+        """Seconds per step of the slowest rank, for each kind (step, batch, ranks that do it) and block.
+
+        Kinds take turns, so that all meet the same disturbances. `core_share` is then what the poorest had of a core.
+        """
+        rounds = [[self.block(ranks, *kind) for kind in kinds] for _ in range(1 + self.options.blocks)]
+        of_ranks = np.array(ranks.allgather(rounds[1:]))  # [rank, block, kind, seconds and share]
+        self.core_share = float(np.min(np.median(of_ranks[..., 1], axis=1)))
+        return np.max(of_ranks[..., 0], axis=0).T.tolist()
 
 
 def all_reduce_seconds(array_bytes: int, repeats: int = 9) -> float:
     """The median of some all-reduces; the first does not count."""
-    tensor, seconds = tf.ones(array_bytes // 4), []
-    for _ in range(1 + repeats):
-        start = time.perf_counter()
-        hvd.allreduce(tensor, op=hvd.Sum, name=f"bytes.{array_bytes}").numpy()
-        seconds.append(time.perf_counter() - start)
+    tensor, name = tf.ones(array_bytes // 4), f"bytes.{array_bytes}"
+    seconds = timeit.repeat(lambda: hvd.allreduce(tensor, op=hvd.Sum, name=name).numpy(), number=1, repeat=1 + repeats)
     return float(np.median(seconds[1:]))
 
 
@@ -149,23 +156,24 @@ def measure(training: Training, ranks: MPI.Comm) -> dict:
     with horovod_on(ranks):
         together = training.step(with_all_reduce=True)
         if "weak" in parts:
-            found["weak"] = training.seconds(together, batch, ranks)
-        if "strong" in parts:
-            found["strong"] = training.seconds(together, batch // ranks.size, ranks)
-        if "alone" in parts:
-            found["alone"] = training.seconds(training.step(with_all_reduce=False), batch, ranks)
+            [found["weak"]] = training.seconds(ranks, (together, batch, ranks.size))
             found["core_share"] = training.core_share  # near 1 unless other programs, or other ranks, use the core
+        if "strong" in parts:
+            [found["strong"]] = training.seconds(ranks, (together, batch // ranks.size, ranks.size))
+        if "turns" in parts and ranks.size == 2:
+            alone = training.step(with_all_reduce=False)
+            found["turns"] = training.seconds(ranks, (alone, batch, 1), (alone, batch, 2), (together, batch, 2))
         if "all_reduce" in parts:
             found["all_reduce"] = [all_reduce_seconds(size) for size in ALL_REDUCE_BYTES]
         if "placements" in parts and ranks.size == 2 and len(CORES) > 1:
             places = {"a core each": held, "any core": CORES, "one core for both": CORES[:1]}
             for name, cores in {**places, "a core each, again": held}.items():
                 affinity.hold(cores)
-                found.setdefault("placements", {})[name] = training.seconds(together, batch, ranks)
+                [found.setdefault("placements", {})[name]] = training.seconds(ranks, (together, batch, 2))
     if "placements" in found:
         with tempfile.TemporaryDirectory() as folder, horovod_on(ranks, HOROVOD_TIMELINE=f"{folder}/timeline.json"):
             together = training.step(with_all_reduce=True)
-            found["placements"]["a core each, recording"] = training.seconds(together, batch, ranks)
+            [found["placements"]["a core each, recording"]] = training.seconds(ranks, (together, batch, 2))
     return found
 
 
@@ -180,18 +188,11 @@ def main() -> None:
         if ranks != MPI.COMM_NULL:
             sizes[size] = measure(training, ranks)
             if WORLD.rank == 0:
-                medians = {part: 1e3 * np.median(sizes[size][part]) for part in PARTS[:2] if part in sizes[size]}
-                print(f"world size {size}: " + ", ".join(f"{part} {ms:.1f} ms a step" for part, ms in medians.items()))
+                print(f"world size {size}: {', '.join(part for part in PARTS if part in sizes[size])} measured")
     wait_for_all()
     if WORLD.rank == 0 and options.result:
-        result = {
-            "cores": len(CORES),
-            "batch": options.batch,
-            "parameters": training.model.count_params(),
-            "tensors": len(training.model.trainable_variables),
-            "all_reduce_bytes": ALL_REDUCE_BYTES,
-            "sizes": dict(sorted(sizes.items())),
-        }
+        result = {"cores": len(CORES), "batch": options.batch, "all_reduce_bytes": ALL_REDUCE_BYTES, "sizes": sizes}
+        result |= {"parameters": training.model.count_params(), "tensors": len(training.model.trainable_variables)}
         options.result.write_text(json.dumps(result) + "\n")
 
 

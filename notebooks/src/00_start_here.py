@@ -73,7 +73,7 @@ print(data.describe(dataset))
 # |---|---|
 # | [06 collectives](06_collectives_and_ring_all_reduce.ipynb) | broadcast, reduce, all-reduce; the ring and its cost |
 # | [07 multi-worker](07_multi_worker.ipynb) | several processes with `TF_CONFIG` |
-# | [08 other strategies](08_other_strategies.ipynb) | parameter server, central storage, one device, TPU |
+# | [08 other strategies](08_other_strategies.ipynb) | parameter server, central storage, one device, TPU; Keras 3 |
 # | [09 Horovod](09_horovod.ipynb) | with TensorFlow and with Keras; how to launch it |
 # | [10 large batches](10_large_batch_and_warmup.ipynb) | learning-rate scaling, warm-up, why training diverges |
 # | [11 scaling and profiling](11_scaling_and_profiling.ipynb) | throughput, efficiency, timelines, MPI calls |
@@ -84,7 +84,7 @@ print(data.describe(dataset))
 # |---|---|
 # | [12 model parallelism](12_model_parallelism.ipynb) | by layers, inside a layer, on parts of an image |
 # | [13 fault tolerance](13_fault_tolerance.ipynb) | workers that die, and training that goes on |
-# | 14 other frameworks | PyTorch, DeepSpeed, MXNet |
+# | [14 other frameworks](14_other_frameworks.ipynb) | PyTorch, DeepSpeed, Ray, MXNet |
 # | 15 clusters | batch jobs with Slurm on several hosts |
 #
 # The chapters with a link are in this folder. A chapter with a lab, where you write the decisive parts yourself, names

@@ -8,7 +8,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
-from distlab import data, horovod_wheel, processes
+from distlab import data, frameworks, horovod_wheel, processes
 
 SECONDS_FOR_ALL_REDUCE = 90
 ALL_REDUCE = """
@@ -34,7 +34,7 @@ def examine() -> list[Row]:
     """Look at everything the course uses; runs a real all-reduce over two ranks (up to 90 s on a busy machine)."""
     rows = [_python(), *_tensorflow(), *_machine(), _mpi(), *_horovod(), _compiler()]
     rows += [*_data_sets(), _package("JupyterLab", "jupyterlab"), _package("papermill", "papermill")]
-    return rows
+    return [*rows, *_frameworks()]
 
 
 def can_run(rows: list[Row]) -> bool:
@@ -146,6 +146,16 @@ def _data_sets() -> list[Row]:
     for name in data.NAMES[1:]:
         place = data.find(name)
         rows.append(Row(f"data: {name}", place is not None, str(place or "not on this machine"), mend, False))
+    return rows
+
+
+def _frameworks() -> list[Row]:
+    """The extras of notebook 14."""
+    rows = []
+    for name, part in frameworks.PARTS.items():
+        reason, _, _ = (frameworks.problem(name) or "").partition(";")
+        mend = f"nothing to do for the course, notebook 14 shows recorded results; `{part.command}` for its own runs"
+        rows.append(Row(f"extra: {part.title}", not reason, reason or f"in {part.folder}", mend, False))
     return rows
 
 

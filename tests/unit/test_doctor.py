@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from distlab import data, doctor, horovod_wheel, processes
+from distlab import data, doctor, frameworks, horovod_wheel, processes
 from distlab.doctor import Row
 
 GOOD = Row("good", True, "here", "", True)
@@ -49,6 +49,14 @@ def test_without_horovod_its_lines_name_the_reason_and_the_course_can_run(monkey
     rows = doctor._horovod()
     assert [row.item for row in rows] == ["Horovod", "Horovod over Gloo", "Horovod over MPI"]
     assert all(not row.ok and row.mend == "planted reason" for row in rows)
+    assert doctor.can_run(rows)
+
+
+def test_a_missing_extra_is_said_with_its_command_and_the_course_can_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frameworks, "installed", lambda part: frameworks.recipe(part) if part == "torch" else None)
+    rows = doctor._frameworks()
+    assert [row.ok for row in rows] == [part == "torch" for part in frameworks.PARTS]
+    assert rows[-1].found == "MXNet is not installed" and "`make setup-mxnet`" in rows[-1].mend
     assert doctor.can_run(rows)
 
 
