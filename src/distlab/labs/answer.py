@@ -72,7 +72,7 @@ class OwnAnswer:
                 run = world.run(program, inputs)
             except RankFailedError as error:
                 if isinstance(error.__cause__, NotImplementedError):
-                    raise NotDone(f"`{name}` raises NotImplementedError") from None
+                    raise NotDone.raised_by(name) from None
                 raise
         if all(result is None or result is ... for result in run.results):
             raise NotDone(f"`{name}` gives None on every rank: is a `return` missing?")
@@ -120,7 +120,7 @@ class OwnAnswer:
         try:
             return function(*arguments, **keywords)
         except NotImplementedError:
-            raise NotDone(f"`{function.__name__}` raises NotImplementedError") from None
+            raise NotDone.raised_by(function.__name__) from None
         except Exception as error:
             raise Raised(type(error).__name__, str(error), line_of(error.__traceback__, self._namespace)) from error
 

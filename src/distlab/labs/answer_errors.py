@@ -1,6 +1,7 @@
 """Why a question to the student's answer has no answer: one class, and one clear sentence, for each reason."""
 
 from collections.abc import Sequence
+from typing import Self
 
 
 class AnswerError(Exception):
@@ -9,6 +10,11 @@ class AnswerError(Exception):
 
 class NotDone(AnswerError):
     """The student has not begun: the name is missing, or holds what the untouched cell gave it."""
+
+    @classmethod
+    def raised_by(cls, name: str) -> Self:
+        """For a function whose body says by Python's own exception that it is not written yet."""
+        return cls(f"`{name}` raises NotImplementedError")
 
 
 class Raised(AnswerError):

@@ -34,18 +34,19 @@ class Stopwatch:
         those of the call around them.
         """
         now = time.perf_counter()
+        if not isinstance(event, str):  # an array has no answer to ==
+            return 0.0
         timing = self.timings[self._kind]
-        match event if isinstance(event, str) else "":
-            case "waiting" | "computing":
-                self._kind, self._began = event, now
-            case "work":
-                self._work_began = now
-                if self._kind == COMPUTING:
-                    return self._computes
-                time.sleep(self._waits)
-            case "worked":
-                timing.inside += now - self._work_began
-                timing.calls += 1
-            case "end":
-                timing.outside = now - self._began
+        if event in (WAITING, COMPUTING):
+            self._kind, self._began = event, now
+        elif event == WORK:
+            self._work_began = now
+            if self._kind == COMPUTING:
+                return self._computes
+            time.sleep(self._waits)
+        elif event == WORKED:
+            timing.inside += now - self._work_began
+            timing.calls += 1
+        elif event == END:
+            timing.outside = now - self._began
         return 0.0

@@ -79,7 +79,7 @@ def grade(lab: Lab, fitted: Fitted, work: SandboxedWork, seed: int) -> Report:
 
 def _refuse(step: Step, names: list[str], lab: Lab, answers: dict[str, Graded], report: Report) -> None:
     """Leave out a cell that takes its answer from where the course has it."""
-    said = f"It is not run, since it takes from the checker's own module what is asked for ({', '.join(names[:3])})."
+    said = f"It is not run, since it takes from the course what is asked for ({', '.join(names[:3])})."
     if step.kind == ANSWER:
         answers[step.name] = Graded(lab[step.name], Verdict(WRONG, said), step.text, error=said)
     report.remarks.append(f"{step.name} uses {names[0]} and was not run")

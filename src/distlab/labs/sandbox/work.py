@@ -227,7 +227,7 @@ class _Program:
             return sandbox.ask(self._deadline, **question)
         except Raised as error:
             if error.kind == "NotImplementedError":
-                raise NotDone(f"`{self.__name__}` raises NotImplementedError") from None
+                raise NotDone.raised_by(self.__name__) from None
             # The virtual cluster names the class of what a program raises.
             raise type(error.kind, (Exception,), {})(error.message) from None
 
