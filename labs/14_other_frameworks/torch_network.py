@@ -1,9 +1,10 @@
-"""The network of this folder in PyTorch, its data, and its weights in the layout that all programs share.
+"""The network of this folder in PyTorch, its data, its weights in the layout that all programs share, and the report.
 
 The programs `train_ddp.py`, `train_fsdp.py` and `train_deepspeed.py` differ in what they do with it.
 """
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Mapping
@@ -64,6 +65,25 @@ def first_state(start: Path) -> dict[str, torch.Tensor]:
 def write_weights(file: Path, state: Mapping[str, torch.Tensor]) -> None:
     """Write a whole state of `network` in Keras's layout."""
     layouts.write(file, layouts.to_channels_last([tensor.cpu().numpy() for tensor in state.values()]))
+
+
+def summary(result: dict) -> dict:
+    """On every rank: how many ranks and steps, the losses' means over the ranks, and the bytes that each rank holds."""
+    of_ranks = [None] * dist.get_world_size()
+    dist.all_gather_object(of_ranks, {name: result[name] for name in ("losses", "held")})
+    losses = np.mean([rank["losses"] for rank in of_ranks], axis=0).tolist()
+    return {"ranks": len(of_ranks), "steps": len(losses), "losses": losses, "held": [rank["held"] for rank in of_ranks]}
+
+
+def report(options: argparse.Namespace, result: dict) -> None:
+    """Say how it went; rank 0 writes the summary and the weights."""
+    found = summary(result)
+    if dist.get_rank() == 0:
+        print(f"{found['ranks']} ranks, {found['steps']} steps, last loss {found['losses'][-1]:.4f}", flush=True)
+        if options.weights:
+            write_weights(options.weights, result["state"])
+        if options.result:
+            options.result.write_text(json.dumps(found) + "\n")
 
 
 def leave() -> NoReturn:

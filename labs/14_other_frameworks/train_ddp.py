@@ -15,7 +15,6 @@ On two hosts with four GPUs each, on each of them (PORT is a free one of HOST0),
 in comments are the eight steps of notebook 09.
 """
 
-import json
 import os
 
 import torch
@@ -85,24 +84,10 @@ def train(options: object, device: torch.device) -> dict:
     return {"losses": losses, "state": network.state_dict(), "held": held}
 
 
-def report(options: object, result: dict) -> None:
-    """Say how it went; rank 0 writes the mean losses, what each rank holds, and the weights."""
-    of_ranks = [None] * dist.get_world_size()
-    dist.all_gather_object(of_ranks, {name: result[name] for name in ("losses", "held")})
-    if dist.get_rank() == 0:
-        losses = torch.tensor([rank["losses"] for rank in of_ranks]).mean(dim=0).tolist()
-        print(f"{len(of_ranks)} ranks, {len(losses)} steps, last loss {losses[-1]:.4f}", flush=True)
-        if options.weights:
-            torch_network.write_weights(options.weights, result["state"])
-        if options.result:
-            summary = {"ranks": len(of_ranks), "losses": losses, "held": [rank["held"] for rank in of_ranks]}
-            options.result.write_text(json.dumps(summary | {"steps": len(losses)}) + "\n")
-
-
 def main() -> None:
     """Train and report."""
     options = torch_network.parse(torch_network.parser("Train with PyTorch's DistributedDataParallel."))
-    report(options, train(options, initialize()))
+    torch_network.report(options, train(options, initialize()))
     torch_network.leave()
 
 

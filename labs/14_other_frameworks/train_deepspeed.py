@@ -103,13 +103,6 @@ def train(options: object, stage: int) -> dict:
     return {"losses": losses, "state": state, "held": held}
 
 
-def summary(of_ranks: list[dict]) -> dict:
-    """A stage's part of the result: the mean losses, and what each rank holds."""
-    losses = torch.tensor([rank["losses"] for rank in of_ranks]).mean(dim=0).tolist()
-    held = [rank["held"] for rank in of_ranks]
-    return {"ranks": len(of_ranks), "steps": len(losses), "losses": losses, "held": held}
-
-
 def main() -> None:
     """Train with each stage, and report; rank 0 writes the results and the weights."""
     arguments = torch_network.parser("Train with DeepSpeed and ZeRO.")
@@ -120,11 +113,10 @@ def main() -> None:
     deepspeed.utils.logger.setLevel("ERROR")
     result = {}
     for stage in options.stages:
-        trained, of_ranks = train(options, stage), [None] * dist.get_world_size()
-        dist.all_gather_object(of_ranks, {name: trained[name] for name in ("losses", "held")})
-        result[str(stage)] = summary(of_ranks)
+        trained = train(options, stage)
+        found = result[str(stage)] = torch_network.summary(trained)
         if dist.get_rank() == 0:
-            print(f"ZeRO {stage}: {len(of_ranks)} ranks, last loss {result[str(stage)]['losses'][-1]:.4f}", flush=True)
+            print(f"ZeRO {stage}: {found['ranks']} ranks, last loss {found['losses'][-1]:.4f}", flush=True)
             if options.weights:  # one file for each stage
                 torch_network.write_weights(
                     options.weights.with_stem(f"{options.weights.stem}_{stage}"), trained["state"]
