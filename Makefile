@@ -53,10 +53,10 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	@touch $@
 
 setup-frameworks: setup  ## add PyTorch, DeepSpeed and Ray in .venv-frameworks: make setup-frameworks PART=torch
-	@$(BIN)/python -m distlab.frameworks_setup $(or $(PART),torch deepspeed ray) $(if $(TORCH),--any-torch)
+	@$(BIN)/python -m distlab.setup.install_frameworks $(or $(PART),torch deepspeed ray) $(if $(TORCH),--any-torch)
 
 setup-mxnet: setup  ## add Apache MXNet in .venv-mxnet
-	@$(BIN)/python -m distlab.frameworks_setup mxnet
+	@$(BIN)/python -m distlab.setup.install_frameworks mxnet
 
 doctor: setup  ## say what this machine has for the course and how to mend the rest
 	@$(BIN)/distlab doctor

@@ -17,7 +17,7 @@ from matplotlib.patches import Rectangle
 import distlab  # noqa: F401  (selects the course's Keras before anything can import TensorFlow)
 from distlab import collectives, draw
 from distlab.draw.diagram import arrow, box, canvas, label, row, tint
-from distlab.draw.steps import steps_of
+from distlab.draw.steps.history import steps_of
 from distlab.draw.style import HATCHES, INK, MARKERS, QUIET, RANK_COLOURS
 from distlab.simulate import Contributions, Network, Rank, World
 

@@ -20,7 +20,7 @@ from distlab.collectives import all_gather, ring_all_reduce
 from distlab.draw.diagram import arrow, box, canvas, label, row, tint
 from distlab.draw.pipeline_schedules import draw_schedule
 from distlab.draw.style import HATCHES, INK, QUIET, RANK_COLOURS
-from distlab.pipelines import Timing, simulate
+from distlab.model_parallel.pipelines import Timing, simulate
 from distlab.simulate import Rank, World
 
 FOLDER = Path(__file__).parents[1]

@@ -68,8 +68,8 @@ def ring() -> Backend:
     """The ring of the course; `mpi_rank.run` has a barrier before the clock starts."""
     from mpi4py import MPI
 
-    from distlab import mpi_rank
     from distlab.collectives import ring_all_reduce
+    from distlab.simulate import mpi_rank
 
     def all_reduce(array: np.ndarray) -> tuple[np.ndarray, float]:
         run = mpi_rank.run(ring_all_reduce, array)

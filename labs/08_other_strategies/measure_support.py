@@ -20,8 +20,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from distlab import checks, devices, horovod_wheel, launch, processes, support_table
-from distlab.support_verdict import Outcome, first_line_of_error, judge
+from distlab import checks, devices, launch
+from distlab.runtime import processes
+from distlab.setup import horovod_wheel
+from distlab.strategy_support import table as support_table
+from distlab.strategy_support.verdict import Outcome, first_line_of_error, judge
 
 FOLDER = Path(__file__).parent
 TABLE = FOLDER / "support_table.json"

@@ -21,7 +21,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from distlab import checks, horovod_timeline  # before TensorFlow: it selects tf-keras
+from distlab import checks
+from distlab.profiling import horovod_timeline  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import horovod.tensorflow as hvd

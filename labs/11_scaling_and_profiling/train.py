@@ -35,7 +35,8 @@ import numpy as np
 import tensorflow as tf
 from throughput import Throughput
 
-from distlab import affinity, data, models, tensorflow_trace
+from distlab import affinity, data, models
+from distlab.profiling import tensorflow_trace
 
 
 def parse() -> argparse.Namespace:

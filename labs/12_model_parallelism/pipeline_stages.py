@@ -10,7 +10,7 @@ Under Slurm, one process that drives all GPUs of its node:
 
 One program drives all devices. `tf.device` says where a layer's weights lie and where its passes run; TensorFlow copies
 activations and gradients between the devices. Every micro-batch has a tape of its own on every stage, which holds its
-activations until the backward pass has used them. The order of the passes is that of `distlab.pipelines`. The result
+activations until the backward pass has used them. The order of the passes is that of `distlab.model_parallel.pipelines`. The result
 has, for every number of stages and every schedule, the largest difference of any weight from a run of the undivided
 network, and the most tapes that each stage held at once.
 """
@@ -23,7 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
-from distlab import checks, data, devices, pipelines  # before TensorFlow: it selects tf-keras
+from distlab import checks, data, devices
+from distlab.model_parallel import pipelines  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf

@@ -9,7 +9,7 @@ Under Slurm, in a batch script or after `salloc --nodes=2 --ntasks-per-node=4`:
 
     srun --mpi=pmix python shard_optimizer.py --result result.json
 
-The program of every rank is `distlab.sharded_optimizers.train`, the one that runs on the virtual cluster; here its
+The program of every rank is `distlab.model_parallel.sharded_optimizers.train`, the one that runs on the virtual cluster; here its
 messages are MPI's. Rank 0 trains the same network alone on the whole batches, and writes for each stage how far the
 weights differ, the bytes of parameters, gradients and optimizer states on every rank, and the bytes it sent.
 """
@@ -21,8 +21,10 @@ from pathlib import Path
 import numpy as np
 from mpi4py import MPI
 
-from distlab import checks, data, layered_network, mpi_rank
-from distlab import sharded_optimizers as zero
+from distlab import checks, data
+from distlab.model_parallel import layered_network
+from distlab.model_parallel import sharded_optimizers as zero
+from distlab.simulate import mpi_rank
 
 
 def parse() -> argparse.Namespace:

@@ -21,8 +21,8 @@ from pathlib import Path
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from distlab import checks, collectives, mpi_rank
-from distlab.simulate import Rank
+from distlab import checks, collectives
+from distlab.simulate import Rank, mpi_rank
 
 
 def parse() -> argparse.Namespace:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from distlab import processes
+from distlab.runtime import processes
 
 # Before Ray is imported: it would send statistics of its use.
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -22,7 +22,7 @@ except ModuleNotFoundError:
 # When the program is killed while Ray starts, Ray by itself lives on for a while.
 AFTERWARDS = """
 import shutil, sys
-from distlab import processes
+from distlab.runtime import processes
 sys.stdin.read()
 processes.end(sys.argv[1])
 shutil.rmtree(sys.argv[2])

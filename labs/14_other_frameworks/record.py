@@ -16,7 +16,10 @@ from typing import Any, NamedTuple
 import layouts
 import start
 
-from distlab import checks, frameworks, horovod_wheel, launch, processes, recorded
+from distlab import checks, launch
+from distlab.course import recorded_results
+from distlab.runtime import processes
+from distlab.setup import frameworks, horovod_wheel
 
 FOLDER = Path(__file__).parent
 
@@ -106,7 +109,7 @@ def main() -> None:
             result = measure(name, first, serial)
             versions = frameworks.versions(run.part, *run.packages)
             command = f"make record-frameworks ONLY={name}"
-            recorded.write(name, run.framework, versions, command, run.program, list(run.arguments), result)
+            recorded_results.write(name, run.framework, versions, command, run.program, list(run.arguments), result)
     if missing:
         sys.exit("\n".join(["Not recorded:", *missing]))
 

@@ -30,7 +30,8 @@ import layouts
 import numpy as np
 from local_ray import running_ray
 
-from distlab import horovod_wheel, processes
+from distlab.runtime import processes
+from distlab.setup import horovod_wheel
 
 STEPS, GLOBAL_BATCH, LEARNING_RATE = 20, 48, 0.01  # the rate is that of one worker
 

@@ -23,7 +23,7 @@
 # %%
 from distlab import data
 from distlab.labs import checker
-from distlab.labs.lab_02 import CAUSES, SYMPTOMS
+from distlab.labs.lab_02.lab import CAUSES, SYMPTOMS
 
 # isort: split
 import time

@@ -27,7 +27,7 @@
 import numpy as np
 
 from distlab.labs import checker
-from distlab.labs.lab_06 import target
+from distlab.labs.lab_06.lab import target
 from distlab.simulate import Rank
 
 check = checker("06")

@@ -27,7 +27,7 @@ import tempfile
 from pathlib import Path
 
 from distlab.labs import checker
-from distlab.labs.broken_configs import FIELDS, MENDS, described
+from distlab.labs.lab_07.given import FIELDS, MENDS, described
 
 check = checker("07")
 

@@ -24,9 +24,9 @@
 # %%
 from distlab import data, programs
 from distlab.labs import checker
-from distlab.labs.horovod_puzzle import CARDS, LINES, described
-from distlab.labs.horovod_stand_in import hvd
-from distlab.labs.horovod_two_ranks import write
+from distlab.labs.lab_09.puzzle import CARDS, LINES, described
+from distlab.labs.lab_09.fake_horovod import hvd
+from distlab.labs.lab_09.two_ranks import write
 
 # isort: split
 import sys
@@ -256,7 +256,7 @@ file = Path(folder.name) / "steps.py"
 write(globals(), file)
 
 # %%
-# !{sys.executable} -m distlab.labs.horovod_two_ranks {file}
+# !{sys.executable} -m distlab.labs.lab_09.two_ranks {file}
 
 # %% [markdown]
 # ## What you have now

@@ -24,7 +24,7 @@
 import numpy as np
 
 from distlab.labs import checker
-from distlab.labs.lab_10 import target
+from distlab.labs.lab_10.lab import target
 
 check = checker("10")
 

@@ -25,8 +25,8 @@
 import numpy as np
 
 from distlab.labs import checker
-from distlab.labs.lab_11 import target
-from distlab.labs.scaling_audit import published_table
+from distlab.labs.lab_11.lab import target
+from distlab.labs.lab_11.audit import published_table
 
 check = checker("11")
 

@@ -20,7 +20,7 @@
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it. The check runs your
 # schedule or your program on a virtual cluster, also with numbers that stand nowhere here. It says what is wrong, and draws
 # your own schedule: a row for each stage, a box for each pass. `make check LAB=12` does the same in a terminal. A full
-# solution lies beside this file, in [solution.ipynb](solution.ipynb). The course's own schedules, in `distlab.pipelines`,
+# solution lies beside this file, in [solution.ipynb](solution.ipynb). The course's own schedules, in `distlab.model_parallel.pipelines`,
 # are no answer: in grading a cell that uses them is not run.
 
 # %%
@@ -28,7 +28,7 @@ import numpy as np
 
 from distlab.collectives import all_gather, ring_all_reduce
 from distlab.labs import checker
-from distlab.labs.lab_12 import target
+from distlab.labs.lab_12.lab import target
 from distlab.simulate import Rank
 
 check = checker("12")

@@ -31,7 +31,8 @@ epochs = 2  # passes over the 512 images of that training
 workers = 2  # into how many logical devices the processor is divided
 
 # %%
-from distlab import checks, data, devices, doctor, metrics  # first: it selects legacy Keras, see below
+from distlab import checks, data, devices, metrics
+from distlab.setup import doctor  # first: it selects legacy Keras, see below
 
 import os
 

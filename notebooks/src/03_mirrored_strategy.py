@@ -46,7 +46,8 @@ import tensorflow as tf
 from IPython.display import Markdown
 from tensorflow.python.distribute import input_ops  # private: strategies shard their input with it
 
-from distlab import checks, data, devices, draw, messages, metrics, models
+from distlab import checks, data, devices, draw, metrics, models
+from distlab.profiling import messages
 
 draw.apply_style()
 tf.get_logger().setLevel("ERROR")  # else it announces every strategy and every all-reduce that it plans

@@ -44,8 +44,10 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from distlab import checks, collectives, costs, data, draw, horovod_wheel, processes
-from distlab.costs import published
+from distlab import checks, collectives, costs, data, draw
+from distlab.setup import horovod_wheel
+from distlab.runtime import processes
+from distlab.costs.published import efficiencies
 from distlab.simulate import DeadlockError, Link, Network, World
 
 draw.apply_style()
@@ -759,9 +761,9 @@ print(f"42 × 100 kB by the fit of {modes[name]['name']}: {42e3 * each:.1f} ms o
 # **Predict.** VGG-16 has 138 million parameters, Inception V3 24 million. Which scales worse on 25 Gbit/s?
 
 # %%
-comparisons = published.compare()
-print(published.table(comparisons))
-print("\nassumptions\n" + published.describe_assumptions())
+comparisons = efficiencies.compare()
+print(efficiencies.table(comparisons))
+print("\nassumptions\n" + efficiencies.describe_assumptions())
 assert all(comparison.is_within for comparison in comparisons[:4])
 
 # %% [markdown]

@@ -46,7 +46,9 @@ import numpy as np
 import tensorflow as tf
 from IPython.display import Markdown, display
 
-from distlab import checks, collectives, data, devices, draw, launch, messages, models, programs, support_table
+from distlab import checks, collectives, data, devices, draw, launch, models, programs
+from distlab.profiling import messages
+from distlab.strategy_support import table as support_table
 from distlab.simulate import Network, World
 
 draw.apply_style()

@@ -43,7 +43,9 @@ import numpy as np
 import tensorflow as tf
 from IPython.display import display
 
-from distlab import checks, collectives, data, draw, engines, horovod_wheel, launch, models, programs
+from distlab import checks, collectives, data, draw, launch, models, programs
+from distlab.launch import engines
+from distlab.setup import horovod_wheel
 from distlab.simulate import World
 
 horovod_wheel.require()

@@ -41,12 +41,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import tensorflow as tf
 
-from distlab import checks, data, draw, horovod_wheel, launch, metrics, models, programs
-from distlab.large_batch import critical_batch, four_numbers_check, global_batches, noise_scale, schedules
+from distlab import checks, data, draw, launch, metrics, models, programs
+from distlab.setup import horovod_wheel
+from distlab.large_batch import critical_batch, quiz, global_batches, noise_scale, schedules
 from distlab.large_batch.four_numbers import FourNumbers
 from distlab.large_batch.four_numbers_panel import FourNumbersPanel
 from distlab.large_batch.lamb import LAMB
-from distlab.large_batch.lars import LARS
+from distlab.large_batch.optimizers import LARS
 
 horovod_wheel.require()
 draw.apply_style()
@@ -640,7 +641,7 @@ assert 1 / 6 < ratio < 6 and afterwards.batch > to_target.batch
 # Put numbers in place of `None` and run the cell again. A wrong one gets a hint.
 
 # %%
-for question in four_numbers_check.QUESTIONS:
+for question in quiz.QUESTIONS:
     print(f"{question.name}: {question.text}")
 
 # %%
@@ -651,7 +652,7 @@ answers = {
     "rate_with_4_replicas": None,
     "rate_in_warm_up": None,
 }
-print(*four_numbers_check.feedback(answers), sep="\n")
+print(*quiz.feedback(answers), sep="\n")
 
 # %% [markdown]
 # ## Recap

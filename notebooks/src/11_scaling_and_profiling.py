@@ -41,7 +41,9 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from distlab import affinity, costs, data, draw, horovod_timeline, horovod_wheel, launch, metrics, mpi_profile, programs
+from distlab import affinity, costs, data, draw, launch, metrics, programs
+from distlab.profiling import horovod_timeline, mpi_profile
+from distlab.setup import horovod_wheel
 
 horovod_wheel.require()
 draw.apply_style()
@@ -542,7 +544,7 @@ if not problem:
 # ## 7. What TensorFlow computed
 #
 # The profiler of TensorFlow records each operation with its begin and end (`tf.profiler.experimental.Profile(folder)`).
-# `distlab.tensorflow_trace` adds them up by kind; TensorBoard's profile plugin shows the same files. Names with `_Mkl`
+# `distlab.profiling.tensorflow_trace` adds them up by kind; TensorBoard's profile plugin shows the same files. Names with `_Mkl`
 # are operations that the library oneDNN does on processors.
 #
 # **Predict.** The dense layer has most of the weights, the convolution few. Which takes longer?

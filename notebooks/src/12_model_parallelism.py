@@ -46,8 +46,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import tensorflow as tf
 
-from distlab import checks, costs, data, devices, draw, launch, layered_network, pipelines, programs
-from distlab import sharded_optimizers as zero
+from distlab import checks, costs, data, devices, draw, launch, programs
+from distlab.model_parallel import layered_network, pipelines
+from distlab.model_parallel import sharded_optimizers as zero
 from distlab.simulate import Network, World
 
 draw.apply_style()
@@ -308,7 +309,7 @@ for message in (0.0, 0.1, 0.3):
 # knows only $p$, $m$ and $v$; in %, the difference in points:
 
 # %%
-from distlab.costs.published_splits import BUBBLES, MEMORY, THROUGHPUTS, compare_figures, figures_table
+from distlab.costs.published.split_figures import BUBBLES, MEMORY, THROUGHPUTS, compare_figures, figures_table
 
 bubbles = compare_figures([figure for figure in BUBBLES if figure.is_described])
 print(figures_table(bubbles[::3]))

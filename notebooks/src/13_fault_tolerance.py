@@ -45,7 +45,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import tensorflow as tf
 
-from distlab import checks, collectives, data, draw, horovod_wheel, launch, programs
+from distlab import checks, collectives, data, draw, launch, programs
+from distlab.setup import horovod_wheel
 from distlab.simulate import Network, World
 
 draw.apply_style()

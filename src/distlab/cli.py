@@ -4,9 +4,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from distlab import environment, horovod_wheel
-from distlab.labs import command as labs_command
+from distlab.grading import command as labs_command
 from distlab.launch import command as launch_command
+from distlab.runtime import environment
+from distlab.setup import horovod_wheel
 
 NOTEBOOKS = Path("notebooks")
 BUILD = Path("build")
@@ -25,21 +26,21 @@ def main(arguments: list[str] | None = None) -> int:
     notebooks.add_argument("sources", nargs="*", type=Path, help="notebooks/src/NN_topic.py; all by default")
     notebooks.set_defaults(run=_notebooks)
 
-    execute = commands.add_parser("execute", help="run the notebooks without a browser; write pages and a report")
-    execute.add_argument("--dataset", help="digits, mnist or fashion_mnist")
-    execute.add_argument("--epochs", type=int)
-    execute.add_argument("--workers", type=int)
-    execute.add_argument("--only", help='some notebooks by number or name: "03" or "02,04"')
-    execute.add_argument("--at-once", type=int, help="notebooks side by side; by default one for each core, at most 4")
-    execute.add_argument("--seconds-per-cell", type=int)
-    execute.add_argument("--seconds-per-notebook", type=int)
-    execute.set_defaults(run=_execute)
+    runner = commands.add_parser("execute", help="run the notebooks without a browser; write pages and a report")
+    runner.add_argument("--dataset", help="digits, mnist or fashion_mnist")
+    runner.add_argument("--epochs", type=int)
+    runner.add_argument("--workers", type=int)
+    runner.add_argument("--only", help='some notebooks by number or name: "03" or "02,04"')
+    runner.add_argument("--at-once", type=int, help="notebooks side by side; by default one for each core, at most 4")
+    runner.add_argument("--seconds-per-cell", type=int)
+    runner.add_argument("--seconds-per-notebook", type=int)
+    runner.set_defaults(run=_execute)
 
-    pages = commands.add_parser("pages", help="write HTML pages of the committed notebooks, as they are")
-    pages.set_defaults(run=_pages)
+    html_pages = commands.add_parser("pages", help="write HTML pages of the committed notebooks, as they are")
+    html_pages.set_defaults(run=_pages)
 
-    course_map = commands.add_parser("map", help="write the README's table of notebooks with the last run's seconds")
-    course_map.set_defaults(run=_map)
+    readme_tables = commands.add_parser("map", help="write the README's table of notebooks with the last run's seconds")
+    readme_tables.set_defaults(run=_map)
 
     doctor = commands.add_parser("doctor", help="say what this machine has for the course and how to mend the rest")
     doctor.add_argument("--json", action="store_true", help="the same for machines")
@@ -75,7 +76,7 @@ def _at_double_dash(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _setup(options: argparse.Namespace) -> int:
-    from distlab import processes
+    from distlab.runtime import processes
 
     processes.end_on_signals()
     environment.install()
@@ -87,7 +88,7 @@ def _setup(options: argparse.Namespace) -> int:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from distlab import doctor
+    from distlab.setup import doctor
 
     rows = doctor.examine()
     print(doctor.as_json(rows) if options.json else doctor.table(rows))
@@ -95,12 +96,14 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _execute(options: argparse.Namespace) -> int:
-    from distlab import data, devices, execute, pages, processes
+    from distlab import data, devices
+    from distlab.course import html_pages, runner
+    from distlab.runtime import processes
 
     named = {"dataset": options.dataset, "epochs": options.epochs, "workers": options.workers}
     parameters = {name: value for name, value in named.items() if value is not None}
     try:
-        notebooks = execute.choose(NOTEBOOKS, options.only)
+        notebooks = runner.choose(NOTEBOOKS, options.only)
         if options.dataset:
             print(data.describe(options.dataset))
         for name in ("epochs", "workers"):
@@ -109,13 +112,13 @@ def _execute(options: argparse.Namespace) -> int:
     except (data.DataError, ValueError) as error:
         print(error)
         return 2
-    at_once = options.at_once or execute.default_at_once(devices.cores())
+    at_once = options.at_once or runner.default_at_once(devices.cores())
     limits = {"seconds_per_cell": options.seconds_per_cell, "seconds_per_notebook": options.seconds_per_notebook}
     given = {name: seconds for name, seconds in limits.items() if seconds is not None}
-    plan = execute.Plan(notebooks, BUILD, parameters, **given, at_once=at_once)
+    plan = runner.Plan(notebooks, BUILD, parameters, **given, at_once=at_once)
     processes.end_on_signals()
     try:
-        outcomes = execute.execute(plan)
+        outcomes = runner.execute(plan)
     except KeyboardInterrupt:
         print("\nInterrupted; everything that the notebooks had started is ended.")
         return 130
@@ -123,27 +126,27 @@ def _execute(options: argparse.Namespace) -> int:
         executed = BUILD / "executed" / notebook.name
         # Of a notebook that was skipped the page shows the committed outputs.
         shown = executed if executed.exists() else notebook
-        pages.write_page(shown, BUILD / "html" / f"{notebook.stem}.html", NOTEBOOKS)
-    index = pages.write_index(BUILD / "html", outcomes)
-    report = execute.write_report(outcomes, plan)
-    print(f"{execute.summary(outcomes)}\nPages: {index}\nReport: {report}")
+        html_pages.write_page(shown, BUILD / "html" / f"{notebook.stem}.html", NOTEBOOKS)
+    index = html_pages.write_index(BUILD / "html", outcomes)
+    report = runner.write_report(outcomes, plan)
+    print(f"{runner.summary(outcomes)}\nPages: {index}\nReport: {report}")
     return 1 if any(outcome.status == "failed" for outcome in outcomes.values()) else 0
 
 
 def _pages(options: argparse.Namespace) -> int:
-    from distlab import execute, pages
+    from distlab.course import html_pages, runner
 
-    for notebook in execute.choose(NOTEBOOKS):
-        pages.write_page(notebook, BUILD / "html" / f"{notebook.stem}.html", NOTEBOOKS)
+    for notebook in runner.choose(NOTEBOOKS):
+        html_pages.write_page(notebook, BUILD / "html" / f"{notebook.stem}.html", NOTEBOOKS)
         print(BUILD / "html" / f"{notebook.stem}.html")
     return 0
 
 
 def _map(options: argparse.Namespace) -> int:
-    from distlab import course_map
+    from distlab.course import readme_tables
 
     try:
-        print(course_map.write(Path("README.md"), Path("docs") / "teaching.md", BUILD / "report.json"))
+        print(readme_tables.write(Path("README.md"), Path("docs") / "teaching.md", BUILD / "report.json"))
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1
@@ -151,7 +154,8 @@ def _map(options: argparse.Namespace) -> int:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    from distlab import bench, processes
+    from distlab.course import bench
+    from distlab.runtime import processes
 
     processes.end_on_signals()
     bench.write(BUILD / "bench.json")
@@ -170,7 +174,7 @@ def _launch(options: argparse.Namespace) -> int:
 
 
 def _notebooks(options: argparse.Namespace) -> int:
-    from distlab import notebooks
+    from distlab.course import notebooks
 
     for source in options.sources or notebooks.sources(NOTEBOOKS):
         print(notebooks.regenerate(source.resolve()), flush=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 
 from distlab import affinity
-from distlab.plain_errors import PlainError
+from distlab.runtime.errors import PlainError
 
 
 class DevicesAlreadyUsed(PlainError, RuntimeError):

@@ -9,7 +9,7 @@ from types import ModuleType
 
 from IPython.display import Markdown
 
-from distlab.plain_errors import PlainError
+from distlab.runtime.errors import PlainError
 
 
 class NoSuchPart(PlainError, LookupError):

@@ -7,8 +7,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from distlab import notebooks
-from distlab.notebooks import VARIES
+from distlab.course import notebooks
+from distlab.course.notebooks import VARIES
 
 OPENING = ("Goal", "Time", "Before this", "Questions", "Hardware")
 PARAMETERS = ("dataset", "epochs", "workers")

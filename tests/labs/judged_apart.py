@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from planted import verdict_on
-
 from distlab.labs import NOT_DONE, RIGHT, WRONG, Verdict, catalogue
+from tests.labs.known_wrong import verdict_on
 
 SECRET_SEED = 12345
 DEADLINE = 400
@@ -34,8 +33,8 @@ class Judged(NamedTuple):
 
 def judged_apart(number: str, module: str) -> list[Judged]:
     """Every answer in `module` that a process of its own has judged by the lab of that number."""
-    command = [sys.executable, Path(__file__).name, number, module]
-    folder = Path(__file__).parent
+    command = [sys.executable, "-m", "tests.labs.judged_apart", number, module]
+    folder = Path(__file__).parents[2]
     run = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=DEADLINE, check=False)
     assert run.returncode == 0, run.stderr[-3000:]
     return [Judged(*fields) for fields in json.loads(run.stdout.splitlines()[-1])]

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from distlab.grading.grade import Report
 from distlab.labs import Answer, Exercise, Lab, Verdict, right, wrong
-from distlab.labs.exercise import Judge
-from distlab.labs.grading.grade import Report
+from distlab.labs.lab import Judge
 from distlab.simulate import Network, World
 
 STEPS = Network(latency=1.0, seconds_per_byte=0.0)

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import nbformat
 import pytest
-import sample_lab
 
-from distlab.labs import Checker, Picture, catalogue, recheck, right, sources, wrong
-from distlab.labs.exercise import Exercise, Lab, NoSuchExercise
+from distlab.grading import check_file
+from distlab.labs import Checker, Picture, catalogue, right, sources, wrong
+from distlab.labs.lab import Exercise, Lab, NoSuchExercise
+from tests.labs import sample_lab
 
 
 def test_a_check_prints_its_verdict_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,7 +78,7 @@ def test_in_a_terminal_the_exercises_of_the_own_notebook_are_checked(
     (tmp_path / "90_sample").mkdir()
     nbformat.write(made, tmp_path / "90_sample" / "lab.ipynb")
     monkeypatch.setattr(catalogue, "lab", lambda number: sample_lab.lab())
-    assert list(recheck.recheck("90", tmp_path)) == [
+    assert list(check_file.recheck("90", tmp_path)) == [
         "mean: ✘ not right yet. It raised ZeroDivisionError in line 2 of its cell: division by zero.",
         "steps: ✔ right",
         "all_gather: … not done yet. `all_gather` is still empty.",
@@ -89,7 +90,7 @@ def test_a_lab_or_a_notebook_that_is_not_there_is_said_in_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(catalogue.NoSuchLab, match="There is no lab 98; there are"):
-        next(recheck.recheck("98", tmp_path))
+        next(check_file.recheck("98", tmp_path))
     monkeypatch.setattr(catalogue, "lab", lambda number: sample_lab.lab())
-    with pytest.raises(recheck.CannotCheck, match=r"cannot be checked: it cannot be read"):
-        next(recheck.recheck("90", tmp_path))
+    with pytest.raises(check_file.CannotCheck, match=r"cannot be checked: it cannot be read"):
+        next(check_file.recheck("90", tmp_path))

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import nbformat
 import pytest
-import sample_lab
 from pytest_notebook.nb_regression import NBRegressionFixture
-from sample_lab import points
 
-from distlab import notebooks
+from distlab.course import notebooks
+from distlab.grading import grade, material, notebook
 from distlab.labs import catalogue, release, sources
-from distlab.labs.grading import grade, material, notebook
-from distlab.labs.sandbox import SandboxedWork, Server
+from distlab.sandbox import SandboxedWork, Server
+from tests.labs import sample_lab
+from tests.labs.sample_lab import points
 
 LABS = Path(__file__).parents[2] / "labs"
 SOURCES = notebooks.sources(LABS)
@@ -103,7 +103,7 @@ def test_nbgrader_generates_grades_writes_feedback_and_exports(tmp_path: Path) -
             place = course / "submitted" / student / source.stem
             place.mkdir(parents=True)
             (place / sources.STUDENT).write_bytes((sources.folder_of(source) / file).read_bytes())
-    program = Path(__file__).with_name("nbgrader_course.py")
+    program = Path(__file__).parents[1] / "grading" / "nbgrader_course.py"
     done = subprocess.run(
         [sys.executable, str(program), str(course)], capture_output=True, text=True, timeout=SECONDS, check=False
     )

@@ -2,9 +2,16 @@
 
 import numpy as np
 import pytest
-from planted import verdict_on
 
-from distlab.labs import NOT_DONE, WRONG, lab_02, lab_03, lab_06, lab_07, lab_10, lab_11, lab_12
+from distlab.labs import NOT_DONE, WRONG
+from distlab.labs.lab_02 import lab as lab_02
+from distlab.labs.lab_03 import lab as lab_03
+from distlab.labs.lab_06 import lab as lab_06
+from distlab.labs.lab_07 import lab as lab_07
+from distlab.labs.lab_10 import lab as lab_10
+from distlab.labs.lab_11 import lab as lab_11
+from distlab.labs.lab_12 import lab as lab_12
+from tests.labs.known_wrong import verdict_on
 
 STRANGE = {
     "nothing": None,

@@ -7,8 +7,9 @@ import nbformat
 import pytest
 from pytest_notebook.nb_regression import NBRegressionError, NBRegressionFixture
 
-from distlab import needs, processes
-from distlab.notebooks import VARIES
+from distlab.course import requirements
+from distlab.course.notebooks import VARIES
+from distlab.runtime import processes
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +24,7 @@ def regression(nb_regression: NBRegressionFixture, root: Path) -> NBRegressionFi
 def test_a_notebook_gives_its_committed_outputs_and_leaves_no_process(
     notebook: Path, regression: NBRegressionFixture
 ) -> None:
-    if reason := needs.missing(notebook):
+    if reason := requirements.missing(notebook):
         pytest.skip(reason)
     mark = processes.new_mark()
     regression.exec_env = {processes.MARK: mark}

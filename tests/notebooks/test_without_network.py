@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from distlab import processes
+from distlab.runtime import processes
 
 pytestmark = pytest.mark.slow
 

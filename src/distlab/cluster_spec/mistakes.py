@@ -3,7 +3,7 @@
 import json
 from typing import Any, NoReturn
 
-from distlab.plain_errors import PlainError
+from distlab.runtime.errors import PlainError
 
 LONGEST_VALUE = 60
 

@@ -20,11 +20,10 @@
 | `command` | `distlab predict` |
 """
 
-from distlab.costs.all_reduces import ALL_REDUCE, all_reduce, bandwidth_needed
-from distlab.costs.amdahl import Amdahl, fit_amdahl, serial_share
-from distlab.costs.assumptions import Assumptions
-from distlab.costs.bandwidth import BUS_FACTOR, algorithm_bandwidth, bus_bandwidth
-from distlab.costs.collectives import (
+from distlab.costs.formulas.all_reduces import ALL_REDUCE, all_reduce, bandwidth_needed
+from distlab.costs.formulas.amdahl import Amdahl, fit_amdahl, serial_share
+from distlab.costs.formulas.bandwidth import BUS_FACTOR, algorithm_bandwidth, bus_bandwidth
+from distlab.costs.formulas.collectives import (
     all_gather_ring,
     all_to_all,
     barrier,
@@ -38,15 +37,16 @@ from distlab.costs.collectives import (
     scatter_linear,
     scatter_tree,
 )
-from distlab.costs.cost import Cost
-from distlab.costs.fitting import Fit, fit
-from distlab.costs.hardware import HARDWARE, Hardware
-from distlab.costs.model_parallel import Split, SplitPrediction, predict_split
-from distlab.costs.models import MODELS, Model
-from distlab.costs.overlap import OVERLAPS
-from distlab.costs.prediction import Prediction, predict
-from distlab.costs.transformers import TRANSFORMERS, Transformer
-from distlab.costs.two_levels import ALGORITHMS
+from distlab.costs.formulas.cost import Cost
+from distlab.costs.formulas.fitting import Fit, fit
+from distlab.costs.formulas.hierarchical import ALGORITHMS
+from distlab.costs.prediction.assumptions import Assumptions
+from distlab.costs.prediction.data_parallel import Prediction, predict
+from distlab.costs.prediction.hardware import HARDWARE, Hardware
+from distlab.costs.prediction.model_parallel import Split, SplitPrediction, predict_split
+from distlab.costs.prediction.networks import MODELS, Model
+from distlab.costs.prediction.overlap import OVERLAPS
+from distlab.costs.prediction.transformers import TRANSFORMERS, Transformer
 
 __all__ = [
     "ALGORITHMS",

@@ -8,15 +8,15 @@ from typing import NoReturn
 
 import numpy as np
 
-from distlab.costs import split_table
-from distlab.costs.hardware import HARDWARE
-from distlab.costs.model_parallel import Split, SplitPrediction, predict_split
-from distlab.costs.models import MODELS
-from distlab.costs.overlap import OVERLAPS
-from distlab.costs.prediction import CHOICES, Prediction, predict
-from distlab.costs.report import report
-from distlab.costs.transformers import TRANSFORMERS
-from distlab.sharded_optimizers.memory import STAGES
+from distlab.costs.prediction.data_parallel import CHOICES, Prediction, predict
+from distlab.costs.prediction.hardware import HARDWARE
+from distlab.costs.prediction.model_parallel import Split, SplitPrediction, predict_split
+from distlab.costs.prediction.networks import MODELS
+from distlab.costs.prediction.overlap import OVERLAPS
+from distlab.costs.prediction.transformers import TRANSFORMERS
+from distlab.costs.published import split_table
+from distlab.costs.published.report import report
+from distlab.model_parallel.sharded_optimizers.memory import STAGES
 
 _SHORT = 16
 _RANKS = "1..1024"

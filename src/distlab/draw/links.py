@@ -7,7 +7,7 @@ from matplotlib.patches import Rectangle
 
 from distlab.draw.diagram import tint
 from distlab.draw.style import INK, QUIET, RANK_COLOURS
-from distlab.draw.traced_runs import Source, Trace, events_of, ranks_in
+from distlab.draw.traces import Source, Trace, events_of, ranks_in
 from distlab.simulate import KINDS, Run
 
 _UNITS = (("bytes", 1), ("kB", 10**3), ("MB", 10**6), ("GB", 10**9), ("TB", 10**12))

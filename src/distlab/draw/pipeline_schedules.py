@@ -9,7 +9,7 @@ from matplotlib.patches import Rectangle
 
 from distlab.draw.diagram import label, tint
 from distlab.draw.style import INK, RANK_COLOURS
-from distlab.pipelines import FORWARD, Timing, Work
+from distlab.model_parallel.pipelines import FORWARD, Timing, Work
 
 _WIDEST, _LEFT = 7.2, 0.75
 # Inches that a letter of 8 points takes, and the edges of its box.

@@ -5,10 +5,10 @@ from collections.abc import Callable, Coroutine, Sequence
 import ipywidgets
 import matplotlib.pyplot as plt
 
-from distlab.draw.step_strips import description_of, strip_of
-from distlab.draw.storyboard import Storyboard, storyboard
+from distlab.draw.steps.storyboard import Storyboard, storyboard
+from distlab.draw.steps.strip import description_of, strip_of
 from distlab.draw.style import svg
-from distlab.draw.traced_runs import trace
+from distlab.draw.traces import trace
 from distlab.draw.widgets import show_widget
 
 

@@ -12,7 +12,7 @@ from distlab.draw.diagram import arrow, tint
 from distlab.draw.style import HATCHES, INK, MARKERS, QUIET, RANK_COLOURS
 
 if TYPE_CHECKING:  # it imports TensorFlow, which drawing does not need
-    from distlab.messages import Message
+    from distlab.profiling.messages import Message
 
 
 class Interval(NamedTuple):

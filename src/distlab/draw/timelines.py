@@ -9,7 +9,7 @@ from matplotlib.patches import Patch
 from distlab.draw.diagram import tint
 from distlab.draw.rank_colours import line_of
 from distlab.draw.style import INK, QUIET, RANK_COLOURS
-from distlab.draw.traced_runs import Source, Trace, events_of, ranks_in
+from distlab.draw.traces import Source, Trace, events_of, ranks_in
 from distlab.simulate import DeadlockError, Run, SimulationError
 
 Span = tuple[float, float]

@@ -86,7 +86,7 @@ verdict by itself. So do the errors of `distlab.simulate` (a deadlock, say).
 from distlab.labs.answer import Answer, OwnAnswer
 from distlab.labs.answer_errors import AnswerError, NotDone, NotPlain, Raised, TookTooLong
 from distlab.labs.check import Checker, checker
-from distlab.labs.exercise import Exercise, Lab
+from distlab.labs.lab import Exercise, Lab
 from distlab.labs.verdict import NOT_DONE, RIGHT, WRONG, Picture, Verdict, not_done, parts, right, wrong
 
 __all__ = [

@@ -3,8 +3,8 @@
 import importlib
 import pkgutil
 
-from distlab.labs.exercise import Lab
-from distlab.plain_errors import PlainError
+from distlab.labs.lab import Lab
+from distlab.runtime.errors import PlainError
 
 
 class NoSuchLab(PlainError, LookupError):
@@ -24,4 +24,4 @@ def lab(number: str | int) -> Lab:
     wanted = str(number).partition("_")[0].zfill(2)
     if wanted not in numbers():
         raise NoSuchLab(f"There is no lab {number}; there are {', '.join(numbers()) or 'none'}.")
-    return importlib.import_module(f"distlab.labs.lab_{wanted}").LAB
+    return importlib.import_module(f"distlab.labs.lab_{wanted}.lab").LAB

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from distlab.labs.answer import SECONDS, OwnAnswer
-from distlab.labs.exercise import Lab
+from distlab.labs.lab import Lab
 from distlab.labs.verdict import NOT_DONE, RIGHT, Verdict
 
 _SIGNS = {RIGHT: "✔ right", NOT_DONE: "… not done yet"}

@@ -12,10 +12,10 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from distlab import notebooks
+from distlab.course import notebooks
 from distlab.labs import catalogue
-from distlab.labs.exercise import Exercise, Lab
-from distlab.plain_errors import PlainError
+from distlab.labs.lab import Exercise, Lab
+from distlab.runtime.errors import PlainError
 
 STUB = "# Write your answer here.\n..."
 CHECK = "check_"

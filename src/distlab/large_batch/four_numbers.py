@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from distlab.large_batch import global_batches, schedules
-from distlab.plain_errors import PlainError
+from distlab.runtime.errors import PlainError
 
 RULES = {
     "linear": schedules.linear_rule,

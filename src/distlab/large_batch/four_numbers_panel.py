@@ -3,7 +3,7 @@
 import ipywidgets
 
 from distlab.large_batch.four_numbers import RULES, FourNumbers
-from distlab.plain_errors import PlainError
+from distlab.runtime.errors import PlainError
 
 KEPT = {"each replica's batch (weak scaling)": False, "the global batch (strong scaling)": True}
 

@@ -5,7 +5,7 @@ So a run can begin at any step, and a run on 8 ranks has the same global batches
 
 import numpy as np
 
-from distlab.plain_errors import PlainError
+from distlab.runtime.errors import PlainError
 
 
 class BatchDoesNotFit(PlainError, ValueError):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from distlab.plain_errors import PlainError
+from distlab.runtime.errors import PlainError
 
 
 class CannotEstimate(PlainError, ValueError):

@@ -8,7 +8,7 @@ steps done / steps per epoch.
 import math
 from collections.abc import Callable
 
-from distlab.plain_errors import PlainError
+from distlab.runtime.errors import PlainError
 
 Schedule = Callable[[float], float]
 NAMES = ("base", "none", "constant", "gradual", "square root")

@@ -4,9 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from distlab import processes
 from distlab.launch.errors import LaunchError
 from distlab.launch.starters import SECONDS, START_SECONDS, horovodrun, mpirun, mxnet, tensorflow, torchrun
+from distlab.runtime import processes
 
 STARTERS = {"mpirun": mpirun, "horovodrun": horovodrun, "torchrun": torchrun}
 

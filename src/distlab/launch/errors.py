@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from distlab.plain_errors import PlainError
+from distlab.runtime.errors import PlainError
 
 if TYPE_CHECKING:
     from distlab.launch.job import Run

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import psutil
 
-from distlab import processes
 from distlab.launch import ports
 from distlab.launch.errors import LAST_LINES, DeadlinePassed, LaunchError, PortTaken, WorkerFailed, WorkerMissing
 from distlab.launch.job import Job, Limits, Run
 from distlab.launch.reports import Ended, Line, Reports, Started
+from distlab.runtime import processes
 
 SOCKET = "{socket}"
 """Stands in a command's arguments for the path of the socket on which ranks report."""

@@ -1,0 +1,120 @@
+"""The α–β–γ cost of an all-reduce, by algorithm; `ranks` p and `array_bytes` n as in `collectives`.
+
+Sources: T for Thakur, Rabenseifner and Gropp, IJHPCA 19(1):49-66, 2005, section 4.5; P for Patarasuk and Yuan, JPDC
+69(2):117-124, 2009; M for the comments of MPICH's source (src/mpi/coll/allreduce).
+
+No algorithm lets the ranks send fewer than 2(p−1)n bytes together (P, theorem 1): all but the trees, recursive doubling
+and the naive way come down to 2((p−1)/p)n on each rank when p is a power of two.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from distlab.costs.formulas.collectives import all_gather_ring, broadcast_tree, reduce_scatter_ring, reduce_tree
+from distlab.costs.formulas.cost import Cost, ceil_log2, checked, floor_log2
+
+
+def all_reduce_naive(ranks: ArrayLike, array_bytes: ArrayLike) -> Cost:
+    """Every rank sends its array to rank 0, which adds them and sends each rank the sum: 2(p−1) (α + nβ) + nγ.
+
+    Rank 0 has one port each way, so that p−1 messages follow one another, twice. It adds an array while the next comes
+    in, so that only the last addition counts; a lower bound where adding takes longer than receiving (nγ > α + nβ).
+    """
+    p, n = checked(ranks, array_bytes)
+    return Cost(p, 2 * (p - 1), 2 * (p - 1) * n, n * (p > 1), 2 * (p - 1) * n, (p - 1) * n)
+
+
+def all_reduce_tree(ranks: ArrayLike, array_bytes: ArrayLike) -> Cost:
+    """Reduce up a binomial tree, broadcast down it: 2⌈lg p⌉ (α + nβ) + ⌈lg p⌉ nγ (T, 4.2 and 4.4).
+
+    With γ > 0 and p no power of two an upper bound, as `reduce_tree` is. Rank 0 sends most.
+    """
+    p, n = checked(ranks, array_bytes)
+    both = reduce_tree(p, n) + broadcast_tree(p, n)
+    # The root sends in the broadcast alone, ⌈lg p⌉ times; every other rank once more than in the broadcast, no more.
+    return Cost(p, both.steps, both.bytes_on_path, both.bytes_reduced, both.bytes_sent, ceil_log2(p) * n)
+
+
+def all_reduce_ring(ranks: ArrayLike, array_bytes: ArrayLike) -> Cost:
+    """Ring reduce-scatter, ring all-gather: 2(p−1) α + 2((p−1)/p) nβ + ((p−1)/p) nγ (P, section 3).
+
+    Every rank sends 2((p−1)/p)n bytes: n for two ranks, 1.5n for four, 1.75n for eight, and never 2n.
+    """
+    return reduce_scatter_ring(ranks, array_bytes) + all_gather_ring(ranks, array_bytes)
+
+
+def all_reduce_recursive_doubling(ranks: ArrayLike, array_bytes: ArrayLike) -> Cost:
+    """Whole arrays exchanged with the ranks at distance 1, 2, 4, …: lg p (α + nβ + nγ) (T, 4.5).
+
+    When p is no power of two, p − 2^⌊lg p⌋ ranks first hand their array to a neighbour and get the result at the end:
+    (⌊lg p⌋ + 2) (α + nβ) + (⌊lg p⌋ + 1) nγ (M). That is a lower bound: ranks that need not wait for a neighbour's array
+    send at once, and their messages hold up its port.
+    """
+    p, n = checked(ranks, array_bytes)
+    core = np.exp2(floor_log2(p))
+    folded = p - core
+    doublings, extra = floor_log2(p), folded > 0
+    steps = doublings + 2 * extra
+    return Cost(
+        p,
+        steps,
+        steps * n,
+        (doublings + extra) * n,
+        (core * doublings + 2 * folded) * n,
+        (doublings + extra) * n,
+    )
+
+
+def all_reduce_halving_doubling(ranks: ArrayLike, array_bytes: ArrayLike) -> Cost:
+    """Rabenseifner's algorithm: reduce-scatter by recursive halving, all-gather by recursive doubling.
+
+    2 lg p α + 2((p−1)/p) nβ + ((p−1)/p) nγ for a power of two (T, 4.5). Else p − q ranks, q = 2^⌊lg p⌋, first hand
+    their whole array to a neighbour and get the result at the end, which takes
+    (2⌊lg p⌋ + 2) α + (2(q−1)/q + 2) nβ + (1 + (q−1)/q) nγ.
+    T and M print p where q stands in the fractions, which is a little more; q is the number of ranks that take part.
+    For p other than a power of two a lower bound, as in `all_reduce_recursive_doubling`.
+    """
+    p, n = checked(ranks, array_bytes)
+    core = np.exp2(floor_log2(p))
+    folded = p - core
+    extra = folded > 0
+    half_way = (core - 1) / core * n
+    return Cost(
+        p,
+        2 * floor_log2(p) + 2 * extra,
+        2 * half_way + 2 * extra * n,
+        half_way + extra * n,
+        core * 2 * half_way + 2 * folded * n,
+        2 * half_way + extra * n,
+    )
+
+
+ALL_REDUCE: dict[str, Callable[[ArrayLike, ArrayLike], Cost]] = {
+    "naive": all_reduce_naive,
+    "tree": all_reduce_tree,
+    "ring": all_reduce_ring,
+    "recursive_doubling": all_reduce_recursive_doubling,
+    "halving_doubling": all_reduce_halving_doubling,
+}
+"""Every algorithm for ranks that are equally far from each other; `two_levels` has those that tell hosts apart."""
+
+
+def all_reduce(algorithm: str, ranks: ArrayLike, array_bytes: ArrayLike) -> Cost:
+    """The cost of the all-reduce with this name in `ALL_REDUCE`; ValueError, with the names, for another."""
+    if algorithm not in ALL_REDUCE:
+        raise ValueError(f"there is no all-reduce {algorithm!r}; there are {', '.join(ALL_REDUCE)}")
+    return ALL_REDUCE[algorithm](ranks, array_bytes)
+
+
+def bandwidth_needed(gradient_bytes: ArrayLike, backward_seconds: ArrayLike) -> np.ndarray | np.float64:
+    """Bytes per second each way that hide an all-reduce behind the backward pass: 2n / t, for many ranks and large n.
+
+    Goyal et al. (arXiv:1706.02677, section 4): 2 × 100 MB / 0.125 s = 12.8 Gbit/s for ResNet-50. Raises ValueError for
+    bytes or seconds that are not positive.
+    """
+    n, seconds = np.asarray(gradient_bytes, np.float64), np.asarray(backward_seconds, np.float64)
+    if not (np.all(n > 0) and np.all(seconds > 0)):
+        raise ValueError("both the bytes of the gradient and the seconds of the backward pass are above 0")
+    return (2 * n / seconds)[()]

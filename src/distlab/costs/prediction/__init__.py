@@ -1,0 +1,1 @@
+"""Step time and scaling efficiency on a described machine, from the formulas."""

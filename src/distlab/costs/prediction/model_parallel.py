@@ -1,0 +1,258 @@
+"""Step time and memory of a transformer on tensor × pipeline × data ranks, with or without ZeRO.
+
+Placed as in Narayanan et al., arXiv:2104.04473: the tensor ranks of a layer are neighbours on one host, then come the
+data-parallel ranks, then the stages of the pipeline.
+"""
+
+from dataclasses import dataclass
+
+from distlab.costs.formulas.hierarchical import ring
+from distlab.costs.prediction import hardware as machines
+from distlab.costs.prediction import transformers
+from distlab.costs.prediction.assumptions import Assumptions
+from distlab.costs.prediction.hardware import Hardware
+from distlab.costs.prediction.transformers import BYTES_PER_ACTIVATION, Transformer
+from distlab.model_parallel.pipelines.formulas import activations_held, bubble_fraction
+from distlab.model_parallel.sharded_optimizers.memory import check_stage, model_state_bytes
+from distlab.simulate import Link
+
+ALL_REDUCES_PER_LAYER = 6
+"""Two in a layer's forward pass, two in its recomputation, two in its backward pass (Shoeybi et al., 1909.08053)."""
+
+MEMORY_PASSES = 2 * transformers.PASSES
+"""Activations are written and read once in each of the passes of a step."""
+
+MICRO_BATCHES_PER_STAGE = 4
+"""With four times as many micro-batches as stages the bubble is small (Huang et al., arXiv:1811.06965, section 2.3)."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """How a model is divided: among `tensor` ranks in each layer and `pipeline` stages of layers, `chunks` to a stage.
+
+    zero: 0 to 3. micro_batch: sequences that go through the pipeline together.
+    """
+
+    tensor: int = 1
+    pipeline: int = 1
+    zero: int = 0
+    micro_batch: int = 1
+    chunks: int = 1
+
+    def __post_init__(self) -> None:
+        check_stage(self.zero)
+        for name in ("tensor", "pipeline", "micro_batch", "chunks"):
+            value = getattr(self, name)
+            if value != int(value) or value < 1:
+                raise ValueError(f"{name} is {value}; it is a whole number of at least 1")
+        if self.chunks > 1 and self.pipeline == 1:
+            raise ValueError(f"{self.chunks} chunks a stage make sense only with a pipeline of several stages")
+
+
+@dataclass(frozen=True)
+class SplitPrediction:
+    """What `predict_split` gives; seconds are those of a step that follow one another, bytes those of one device.
+
+    matrix_seconds: matrix products. memory_seconds: all other computing, at the speed of memory. tensor_seconds,
+    pipeline_seconds, data_seconds: communication of the three kinds, none of it hidden. bubble_seconds: waiting for the
+    pipeline to fill and to drain.
+    """
+
+    transformer: Transformer
+    hardware: Hardware
+    split: Split
+    ranks: int
+    sequences: int
+    matrix_seconds: float
+    memory_seconds: float
+    tensor_seconds: float
+    pipeline_seconds: float
+    bubble_seconds: float
+    data_seconds: float
+    state_bytes: float
+    activation_bytes: float
+
+    @property
+    def data(self) -> int:
+        """Data-parallel replicas."""
+        return self.ranks // (self.split.tensor * self.split.pipeline)
+
+    @property
+    def micro_batches(self) -> int:
+        """Micro-batches that each replica's batch is cut into."""
+        return self.sequences // (self.data * self.split.micro_batch)
+
+    @property
+    def step_seconds(self) -> float:
+        """Of a whole step."""
+        return sum(getattr(self, name) for name in PARTS)
+
+    @property
+    def flops_per_device(self) -> float:
+        """Floating-point operations of matrix products per second and device, recomputation included."""
+        return self.transformer.training_flops(self.sequences) / (self.ranks * self.step_seconds)
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Of all ranks together."""
+        return self.sequences * self.transformer.sequence / self.step_seconds
+
+    @property
+    def bubble_fraction(self) -> float:
+        """The bubble's share of the pipeline's time, by formula."""
+        return float(bubble_fraction(self.split.pipeline, self.micro_batches, self.split.chunks))
+
+    @property
+    def fits(self) -> bool:
+        """Whether states and activations fit into a device's memory."""
+        return self.state_bytes + self.activation_bytes <= self.hardware.memory_bytes
+
+
+PARTS = (
+    "matrix_seconds",
+    "memory_seconds",
+    "tensor_seconds",
+    "pipeline_seconds",
+    "bubble_seconds",
+    "data_seconds",
+)
+
+
+def predict_split(
+    transformer: str | Transformer,
+    hardware: str | Hardware,
+    ranks: int,
+    split: Split | None = None,
+    *,
+    sequences: int | None = None,
+    assumptions: Assumptions | None = None,
+) -> SplitPrediction:
+    """One training step with mixed precision, Adam and recomputed activations.
+
+    sequences: in a step, of all ranks together; by default MICRO_BATCHES_PER_STAGE micro-batches per stage and replica.
+
+    Left out: reading data, the optimizer's own time, ranks that are late, overlap of communication with computing (so
+    ZeRO comes out too slow where its transfers are hidden), congestion (so it comes out too fast where they are not).
+
+    Raises ValueError for unknown names, and for ranks, layers, heads or sequences that do not divide.
+    """
+    model = transformers.transformer(transformer) if isinstance(transformer, str) else transformer
+    machine = machines.hardware(hardware) if isinstance(hardware, str) else hardware
+    split, assumptions = split or Split(), assumptions or Assumptions()
+    if not machine.matrix_flops:
+        known = [name for name, each in machines.HARDWARE.items() if each.matrix_flops]
+        raise ValueError(f"{machine.name} has no matrix units for half precision; there are {', '.join(known)}")
+    data = replicas(ranks, split)
+    if sequences is None:
+        sequences = data * split.micro_batch * MICRO_BATCHES_PER_STAGE * split.pipeline
+    check_divides(model, split, data, sequences)
+    micro_batches = sequences // (data * split.micro_batch)
+    inside, between = (
+        Link(link.latency, link.seconds_per_byte / assumptions.bandwidth_share)
+        for link in (machine.inside, machine.between)
+    )
+    layer_passes = micro_batches * model.layers / split.pipeline
+    matrix = model.training_flops(sequences) / (ranks * machine.matrix_flops * assumptions.matrix_share)
+    activations = model.layer_activation_bytes(split.micro_batch, split.tensor)
+    memory = layer_passes * MEMORY_PASSES * activations / machine.memory_bandwidth
+    one_all_reduce = ring(split.tensor, model.boundary_bytes(split.micro_batch), machine.ranks_per_host)
+    tensor = layer_passes * ALL_REDUCES_PER_LAYER * float(one_all_reduce.seconds(inside, between))
+    bubble = (split.pipeline - 1) / (split.chunks * micro_batches) * (matrix + memory + tensor)
+    state_bytes = model_state_bytes(model.parameters / (split.tensor * split.pipeline), data, split.zero)
+    return SplitPrediction(
+        model,
+        machine,
+        split,
+        int(ranks),
+        int(sequences),
+        matrix_seconds=float(matrix),
+        memory_seconds=float(memory),
+        tensor_seconds=tensor,
+        pipeline_seconds=_pipeline_seconds(model, machine, split, micro_batches, inside, between),
+        bubble_seconds=float(bubble),
+        data_seconds=_data_seconds(model, machine, split, data, micro_batches, inside, between),
+        state_bytes=float(state_bytes),
+        activation_bytes=activation_bytes(model, split, micro_batches),
+    )
+
+
+def activation_bytes(model: Transformer, split: Split, micro_batches: int) -> float:
+    """What the first stage keeps: its layers' inputs for every micro-batch under way, and one layer's activations.
+
+    2sbh for each layer and micro-batch (not divided among the tensor ranks), and sbh(10 + 24/t + 5as/(ht)) for the
+    layer that is being recomputed (Korthikanti et al., arXiv:2205.05198, equation 2 and section 5).
+    """
+    schedule = "interleaved" if split.chunks > 1 else "1f1b"
+    under_way = activations_held(schedule, split.pipeline, micro_batches, 0, split.chunks)
+    kept = under_way * model.layers / split.pipeline * model.boundary_bytes(split.micro_batch)
+    return float(kept + model.layer_activation_bytes(split.micro_batch, split.tensor))
+
+
+def replicas(ranks: int, split: Split) -> int:
+    """How many data-parallel replicas so many ranks make; ValueError if one would be left incomplete."""
+    one = split.tensor * split.pipeline
+    if ranks != int(ranks) or ranks < 1 or ranks % one:
+        raise ValueError(
+            f"{ranks} ranks are no multiple of tensor × pipeline = {split.tensor} × {split.pipeline} = {one}"
+        )
+    return int(ranks) // one
+
+
+def check_divides(model: Transformer, split: Split, data: int, sequences: int) -> None:
+    """Raise ValueError unless layers, heads and sequences can be divided so."""
+    pieces = split.pipeline * split.chunks
+    if model.layers % pieces:
+        raise ValueError(f"{model.layers} layers of {model.name} cannot be cut into {pieces} equal pieces")
+    if model.heads % split.tensor:
+        raise ValueError(f"{model.heads} attention heads of {model.name} cannot be shared by {split.tensor} ranks")
+    if sequences < 1 or sequences % (data * split.micro_batch):
+        raise ValueError(
+            f"{sequences} sequences are no multiple of {data} replicas × {split.micro_batch} in a micro-batch"
+        )
+    if split.chunks > 1 and sequences // (data * split.micro_batch) % split.pipeline:
+        raise ValueError(
+            f"interleaving {split.chunks} chunks needs a multiple of {split.pipeline} micro-batches in each replica"
+        )
+
+
+def _pipeline_seconds(
+    model: Transformer, machine: Hardware, split: Split, micro_batches: int, inside: Link, between: Link
+) -> float:
+    """Every chunk sends each micro-batch on, forward and backward.
+
+    Each tensor rank sends its part, and the receiving ones gather the whole inside their host (the scatter/gather
+    optimization, Narayanan et al., section 4.1).
+    """
+    if split.pipeline == 1:
+        return 0.0
+    part = model.boundary_bytes(split.micro_batch) / split.tensor
+    if split.tensor * split.pipeline <= machine.ranks_per_host:
+        sending = inside.latency + part * inside.seconds_per_byte
+    else:
+        sending = between.latency + machine.ranks_per_host * part * between.seconds_per_byte
+    gathering = (split.tensor - 1) * (inside.latency + part * inside.seconds_per_byte)
+    return 2 * split.chunks * micro_batches * (sending + gathering)
+
+
+def _data_seconds(
+    model: Transformer,
+    machine: Hardware,
+    split: Split,
+    data: int,
+    micro_batches: int,
+    inside: Link,
+    between: Link,
+) -> float:
+    """Gradients reduced and parameters gathered among the replicas, by rings that share their hosts' connections.
+
+    A reduce-scatter and an all-gather in each step; with ZeRO 2 one reduce-scatter for each micro-batch, since sums are
+    kept nowhere whole; with ZeRO 3 two all-gathers for each besides.
+    """
+    if data == 1:
+        return 0.0
+    gradient_bytes = BYTES_PER_ACTIVATION * model.parameters / (split.tensor * split.pipeline)
+    rings = min(split.tensor, machine.ranks_per_host)
+    shared = Link(between.latency, rings * between.seconds_per_byte)
+    both = float(ring(data, gradient_bytes, max(1, machine.ranks_per_host // rings)).seconds(inside, shared))
+    halves = {0: 2, 1: 2, 2: micro_batches + 1, 3: 3 * micro_batches}[split.zero]
+    return both * halves / 2

@@ -1,0 +1,1 @@
+"""Published results next to what the model predicts for them."""

@@ -1,0 +1,147 @@
+"""HTML pages of notebooks that need no network: images inside, formulas as MathML, and an index."""
+
+import base64
+import mimetypes
+import os
+import re
+from html import escape
+from pathlib import Path
+
+import nbformat
+from latex2mathml.converter import convert as mathml
+from nbconvert import HTMLExporter
+from nbformat import NotebookNode
+
+from distlab.course.runner_child import Outcome
+
+FORMULA = re.compile(r"\$\$(?P<block>.+?)\$\$|(?<![\\$\w])\$(?P<inline>[^$\n]+?)\$(?![\w$])", re.DOTALL)
+PICTURE = re.compile(r"!\[(?P<description>[^\]]*)\]\((?P<file>[^):\s]+)\)")
+CODE = re.compile(r"(```.*?```|`[^`\n]+`)", re.DOTALL)
+# nbconvert's page without the scripts that it would fetch from the network.
+TEMPLATE = """
+{%- extends 'lab/index.html.j2' -%}
+{%- block html_head_js -%}{%- endblock -%}
+{%- block html_head_js_jquery -%}{%- endblock -%}
+{%- block html_head_js_requirejs -%}{%- endblock -%}
+{%- block html_head_js_mathjax -%}{%- endblock -%}
+{%- block html_head_js_mermaidjs -%}{%- endblock -%}
+{%- block html_head_css -%}
+<style>
+/* Long lines of code are broken, so that nothing is cut off on a narrow screen or on paper. */
+.jp-InputArea-editor pre, .jp-RenderedText pre { white-space: pre-wrap; overflow-wrap: anywhere; }
+.jp-RenderedHTMLCommon .highlight pre { font-family: monospace; line-height: 1.3; margin: 0 0 1em; }
+/* Lines of a difference: removed and added; their sign stays, so that colour is not alone. */
+.highlight .gd { background: #fde8e0; color: #7c2d12; }
+.highlight .gi { background: #dceefb; color: #0c4a6e; }
+.jp-RenderedHTMLCommon img, .jp-RenderedSVG svg { max-width: 100%; height: auto; }
+</style>
+{%- endblock -%}
+"""
+WIDGET = "application/vnd.jupyter.widget-view+json"
+WIDGET_NOTE = "<p><em>A slider stands here when the notebook runs in JupyterLab.</em></p>"
+
+INDEX = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Distributed training: the executed notebooks</title>
+<style>
+body {{ font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222; }}
+table {{ border-collapse: collapse; width: 100%; }}
+th, td {{ text-align: left; padding: .35rem .75rem; border-bottom: 1px solid #ddd; vertical-align: top; }}
+td.number, th.number {{ text-align: right; font-variant-numeric: tabular-nums; }}
+.failed {{ color: #9a3412; font-weight: 600; }}
+</style></head><body>
+<h1>Distributed training: the executed notebooks</h1>
+<table>
+<tr><th>Notebook</th><th>Status</th><th class="number">Seconds</th><th class="number">Memory, MiB</th></tr>
+{rows}
+</table>
+</body></html>
+"""
+
+
+def write_page(notebook_file: Path, page: Path, folder: Path) -> None:
+    """Convert one executed notebook into one HTML file that shows everything without a network.
+
+    `folder` is where the notebook belongs: the pictures in its text are named relative to it.
+    """
+    notebook = nbformat.read(notebook_file, as_version=4)
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = with_pictures(with_mathml(cell.source), folder)
+        elif cell.cell_type == "code":
+            cell.outputs = [_without_widget(output) for output in cell.outputs]
+    notebook.metadata.pop("widgets", None)
+    exporter = HTMLExporter(raw_template=TEMPLATE)
+    html, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": title_of(notebook)}})
+    page.parent.mkdir(parents=True, exist_ok=True)
+    # Links between notebooks become links between pages; those to other files of the course lead there from the page.
+    html = re.sub(r'href="(\d\d_\w+)\.ipynb', r'href="\1.html', html)
+    to_course = os.path.relpath(folder.parent, page.parent)
+    page.write_text(re.sub(r'href="\.\./', f'href="{to_course}/', html))
+
+
+def write_index(folder: Path, outcomes: dict[str, Outcome]) -> Path:
+    """Write `index.html` beside the pages: each notebook's title, status, seconds and memory."""
+    rows = []
+    for name, outcome in outcomes.items():
+        page = folder / f"{name}.html"
+        title = escape(_page_title(page) or name)
+        link = f'<a href="{name}.html">{title}</a>' if page.exists() else title
+        fault = "" if outcome.error is None else f"<br>{escape(outcome.error)}"
+        rows.append(
+            f'<tr><td>{link}{fault}</td><td class="{outcome.status}">{outcome.status}</td>'
+            f'<td class="number">{outcome.seconds:.0f}</td><td class="number">{outcome.peak_memory_mib:,.0f}</td></tr>'
+        )
+    index = folder / "index.html"
+    folder.mkdir(parents=True, exist_ok=True)
+    index.write_text(INDEX.format(rows="\n".join(rows)))
+    return index
+
+
+def with_mathml(text: str) -> str:
+    """Markdown with its $…$ and $$…$$ formulas replaced by MathML, which browsers draw themselves; code stays."""
+    parts = CODE.split(text)
+    return "".join(part if index % 2 else FORMULA.sub(_formula, part) for index, part in enumerate(parts))
+
+
+def with_pictures(text: str, folder: Path) -> str:
+    """Markdown whose pictures, files named relative to `folder`, are inside the text; code stays.
+
+    (nbconvert's own way of embedding closes every HTML tag where it opens, which breaks folded answers and MathML.)
+    """
+
+    def embedded(match: re.Match[str]) -> str:
+        file = folder / match["file"]
+        if not file.is_file():
+            return match[0]
+        kind = mimetypes.guess_type(file)[0]
+        content = base64.b64encode(file.read_bytes()).decode()
+        return f"![{match['description']}](data:{kind};base64,{content})"
+
+    parts = CODE.split(text)
+    return "".join(part if index % 2 else PICTURE.sub(embedded, part) for index, part in enumerate(parts))
+
+
+def title_of(notebook: NotebookNode) -> str:
+    """The text of the notebook's first heading."""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and (heading := re.search(r"^# +(.+)$", cell.source, re.MULTILINE)):
+            return heading[1].strip()
+    return "Notebook"
+
+
+def _formula(match: re.Match[str]) -> str:
+    if match["block"]:
+        return mathml(match["block"].strip(), display="block").replace("\n", " ")
+    return mathml(match["inline"].strip(), display="inline").replace("\n", " ")
+
+
+def _without_widget(output: NotebookNode) -> NotebookNode:
+    if WIDGET not in output.get("data", {}):
+        return output
+    return nbformat.v4.new_output("display_data", data={"text/html": WIDGET_NOTE})
+
+
+def _page_title(page: Path) -> str | None:
+    found = re.search(r"<title>(.*?)</title>", page.read_text(), re.DOTALL) if page.exists() else None
+    return found[1].strip() if found else None

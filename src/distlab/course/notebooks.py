@@ -1,0 +1,104 @@
+"""The committed notebooks: made from `notebooks/src/*.py`, executed, and freed of what belongs to one machine."""
+
+import re
+import sys
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+
+SECONDS_PER_CELL = 180
+# A cell with this tag shows what differs from run to run (times, this machine); its outputs are not compared.
+VARIES = "varies"
+# For pytest-notebook. Emptying the texts first saves minutes: it would look for the differences between two pictures
+# of a measurement, character by character, before it ignores them.
+NOT_COMPARED = {
+    "diff_ignore": ["/outputs"],
+    "diff_replace": [[f"/outputs/*/{place}", "(?s).+", ""] for place in ("data", "text")],
+}
+
+
+def sources(folder: Path) -> list[Path]:
+    """The text sources in `folder`/src, in the order of the course."""
+    return sorted((folder / "src").glob("[0-9][0-9]_*.py"))
+
+
+def notebook_of(source: Path) -> Path:
+    """The committed notebook that belongs to a text source."""
+    return source.parent.parent / f"{source.stem}.ipynb"
+
+
+def convert(source: Path) -> NotebookNode:
+    """The notebook that a text source describes, without outputs; the same for the same text, cell ids included."""
+    notebook = jupytext.read(source, fmt="py:percent")
+    notebook.metadata = nbformat.from_dict(
+        {
+            "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},
+        }
+    )
+    for index, cell in enumerate(notebook.cells):
+        cell["id"] = f"{source.stem[:2]}-{index:02d}"
+        if VARIES in cell.metadata.get("tags", []):
+            cell.metadata["nbreg"] = nbformat.from_dict(NOT_COMPARED)
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    return notebook
+
+
+def execute(notebook: NotebookNode, folder: Path) -> NotebookNode:
+    """Run every cell in a fresh kernel that starts in `folder`; the notebook itself gets the outputs.
+
+    Raises nbclient.exceptions.CellExecutionError or CellTimeoutError with the failing cell.
+    """
+    NotebookClient(
+        notebook,
+        timeout=SECONDS_PER_CELL,
+        kernel_name="python3",
+        record_timing=False,
+        store_widget_state=False,
+        # pytest-notebook joins what a cell prints into one output before it compares, whenever it was printed.
+        coalesce_streams=True,
+        resources={"metadata": {"path": str(folder)}},
+    ).execute()
+    notebook.metadata["language_info"] = {"name": "python"}
+    return notebook
+
+
+def clean(notebook: NotebookNode) -> NotebookNode:
+    """Replace what names this machine (home folder, environment, project folder) in the outputs; drop widget views."""
+    project = Path(__file__).parents[3]
+    names = {str(project): "…", sys.prefix: "….venv", str(Path.home()): "~"}
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        cell.outputs = [_cleaned(output, names) for output in cell.outputs]
+    notebook.metadata.pop("widgets", None)
+    return notebook
+
+
+def regenerate(source: Path) -> Path:
+    """Write the notebook of a text source with fresh outputs; return its file."""
+    target = notebook_of(source)
+    notebook = clean(execute(convert(source), target.parent))
+    nbformat.validate(notebook)
+    nbformat.write(notebook, target)
+    return target
+
+
+def _cleaned(output: NotebookNode, names: dict[str, str]) -> NotebookNode:
+    def replaced(value: object) -> object:
+        if isinstance(value, str):
+            for name, neutral in names.items():
+                value = value.replace(name, neutral)
+            return re.sub(r"/tmp/[\w.-]+", "/tmp/…", value)
+        if isinstance(value, list):
+            return [replaced(item) for item in value]
+        if isinstance(value, dict):
+            return nbformat.from_dict({key: replaced(item) for key, item in value.items()})
+        return value
+
+    if "application/vnd.jupyter.widget-view+json" in output.get("data", {}):
+        output.data.pop("application/vnd.jupyter.widget-view+json")
+    return replaced(output)

@@ -1,0 +1,147 @@
+"""Running one notebook with papermill in a process of its own: `python -m distlab.course.runner_child JOB.json`.
+
+Prints one JSON line for each cell that starts and, at the end, one with the outcome; `runner` reads them.
+"""
+
+import json
+import os
+import sys
+import threading
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import papermill
+import psutil
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
+from nbformat import NotebookNode
+from papermill.engines import NBClientEngine, NotebookExecutionManager, papermill_engines
+from papermill.exceptions import PapermillExecutionError
+
+from distlab.runtime import processes
+
+SECONDS_TO_START = 120
+
+
+@dataclass(frozen=True)
+class Job:
+    """One notebook to run: its file, the file for the executed one, papermill's parameters, the limit per cell."""
+
+    notebook: str
+    executed: str
+    seconds_per_cell: int
+    parameters: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass
+class Outcome:
+    """How a run ended: status "ok", "failed" or "skipped", the error or the reason, the failing cell (from 0)."""
+
+    status: str
+    seconds: float
+    peak_memory_mib: float
+    failing_cell: int | None = None
+    failing_line: str | None = None
+    error: str | None = None
+
+
+class ReportingEngine(NBClientEngine):
+    """Papermill's engine, which says on standard output which cell runs, and remembers it."""
+
+    cell: NotebookNode | None = None
+    number: int | None = None
+
+    @classmethod
+    def execute_managed_notebook(cls, nb_man: NotebookExecutionManager, kernel_name: str, **options: object) -> None:
+        """Run the notebook's cells; see papermill.engines.Engine."""
+        start_cell, total = nb_man.cell_start, len(nb_man.nb.cells)
+
+        def report_and_start(cell: NotebookNode, cell_index: int, **more: object) -> None:
+            cls.cell, cls.number = cell, cell_index
+            _say(cell=cell_index + 1, cells=total)
+            start_cell(cell, cell_index, **more)
+
+        nb_man.cell_start = report_and_start
+        super().execute_managed_notebook(nb_man, kernel_name, **options)
+
+
+class PeakMemory:
+    """The largest resident memory, in MiB, of this process's descendants (kernel and workers) while a block runs."""
+
+    def __enter__(self) -> "PeakMemory":
+        self.mib = 0.0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(0.25):
+            total = 0
+            for process in psutil.Process().children(recursive=True):
+                try:
+                    total += process.memory_info().rss
+                except psutil.Error:
+                    continue
+            self.mib = max(self.mib, total / 2**20)
+
+
+def run(job: Job) -> Outcome:
+    """Execute the notebook; never raises for a fault in the notebook, which becomes the outcome."""
+    papermill_engines.register("reporting", ReportingEngine)
+    notebook = Path(job.notebook)
+    start = time.perf_counter()
+    error = None
+    with PeakMemory() as memory:
+        try:
+            papermill.execute_notebook(
+                str(notebook),
+                job.executed,
+                parameters=job.parameters,
+                engine_name="reporting",
+                kernel_name="python3",
+                language="python",
+                cwd=str(notebook.parent),
+                progress_bar=False,
+                execution_timeout=job.seconds_per_cell,
+                start_timeout=SECONDS_TO_START,
+            )
+        except PapermillExecutionError as fault:
+            error = f"{fault.ename}: {fault.evalue}"
+        except CellTimeoutError:
+            error = f"the cell ran longer than {job.seconds_per_cell} s"
+        except DeadKernelError:
+            error = "the kernel died"
+        except Exception as fault:  # a file that is no notebook, a parameter that papermill cannot write, …
+            error = f"{type(fault).__name__}: {fault}"
+    outcome = Outcome("failed" if error else "ok", time.perf_counter() - start, memory.mib, error=error)
+    if error and ReportingEngine.cell is not None:
+        outcome.failing_cell = ReportingEngine.number
+        outcome.failing_line = _first_line(ReportingEngine.cell.source)
+    return outcome
+
+
+def _first_line(source: str) -> str:
+    return next((line.strip() for line in source.splitlines() if line.strip()), "")
+
+
+def _say(**event: object) -> None:
+    print(json.dumps(event), file=_EVENTS, flush=True)
+
+
+def main() -> None:
+    """Run the job described by the JSON file named on the command line."""
+    job = Job(**json.loads(Path(sys.argv[1]).read_text()))
+    processes.end_on_signals()
+    _say(outcome=asdict(run(job)))
+
+
+if __name__ == "__main__":
+    # The kernel inherits standard output: keep a copy for the events, and send everything else to standard error.
+    _EVENTS = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    main()

@@ -1,0 +1,1 @@
+"""The runs of collectives, step by step: strips, animation, legend, faults."""

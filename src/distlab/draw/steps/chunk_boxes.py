@@ -1,0 +1,196 @@
+"""A rank's chunks after one step, as boxes: a segment for each rank's share, and marks for what happens to a chunk."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from matplotlib.colors import to_hex
+
+from distlab.draw.diagram import tint
+from distlab.draw.rank_colours import fill_of
+from distlab.draw.steps.faults import Fault, fault_of, is_complete
+from distlab.draw.steps.stamps import Shape, Stamp, polygon, rectangle, words
+from distlab.draw.steps.storyboard import Storyboard
+from distlab.draw.style import INK, QUIET
+from distlab.simulate import Contributions
+
+_PALE = to_hex(tint(QUIET, 0.45))
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Draws the boxes of a storyboard, `scale` times as large as in a strip; lengths are in inches."""
+
+    story: Storyboard
+    scale: float = 1.0
+
+    @cached_property
+    def columns(self) -> int:
+        """The segments side by side in a box."""
+        return 2 if self.story.adds and self.story.task.size > 4 else 1
+
+    @cached_property
+    def lines(self) -> int:
+        """The segments one above the other in a box."""
+        return -(-self.story.task.size // self.columns) if self.story.adds else 1
+
+    @cached_property
+    def segment(self) -> tuple[float, float]:
+        """The width and height of a segment."""
+        if not self.story.adds:
+            few = self.story.task.size <= 6
+            width = (0.26 if few else 0.225) if self._names_chunks else (0.22 if few else 0.185)
+            return width * self.scale, 0.19 * self.scale
+        width, height = {1: (0.17, 0.125), 2: (0.095, 0.105)}[self.columns]
+        return width * self.scale, height * self.scale
+
+    @cached_property
+    def points(self) -> float:
+        """The size of the numbers."""
+        if not self.story.adds:
+            return (7.5 if self.story.task.size <= 6 else 6.8) * self.scale
+        return (7.0 if self.columns == 1 else 5.8) * self.scale
+
+    @cached_property
+    def box(self) -> tuple[float, float]:
+        """The width and height of a box."""
+        return self.columns * self.segment[0], self.lines * self.segment[1]
+
+    @cached_property
+    def pitch(self) -> float:
+        """From one box to the next."""
+        return self.box[0] + self._between
+
+    @cached_property
+    def width(self) -> float:
+        """All boxes of a rank, side by side."""
+        return self.pitch * len(self.story.boxes) - self._between
+
+    @property
+    def height(self) -> float:
+        """A box; the marks need 0.09 inches more above and below it."""
+        return self.box[1]
+
+    def of_rank(self, step: int, rank: int, x: float, y: float) -> list[Stamp]:
+        """The boxes of `rank` after `step`, from the lower left corner at x, y."""
+        stamps = []
+        for number in range(len(self.story.boxes)):
+            stamps += self.one(step, rank, number, x + number * self.pitch, y)
+        return stamps
+
+    def one(self, step: int, rank: int, number: int, x: float, y: float) -> list[Stamp]:
+        """One box, with its lower left corner at x, y."""
+        held = self.story.held[step][rank][self.story.boxes[number]]
+        return self.holding(held, rank, number, x, y, self.story.is_over and step == self.story.last)
+
+    def holding(
+        self, held: Contributions | None, rank: int, number: int, x: float, y: float, at_end: bool = False
+    ) -> list[Stamp]:
+        """Box `number` of `rank` as it looks when it holds `held`; `at_end`: what is missing is marked."""
+        task, position = self.story.task, self.story.boxes[number]
+        fault = fault_of(task, rank, position, held, at_end) or Fault()
+        counts: dict[int, int] = {}
+        for (owner, _), count in sorted(held.counts.items()) if held else []:
+            counts[owner] = counts.get(owner, 0) + count
+        strange = {owner for owner, _ in fault.strange}
+
+        stamps = [Stamp(rectangle("box", *self.box, "white", _PALE, 0.6), x, y)]
+        if self.story.adds:
+            places = {owner: self._place(owner, x, y) for owner in range(task.size)}
+        else:
+            owners = list(counts) or list(fault.missing)[:1]
+            places = dict.fromkeys(owners, (x, y))
+        for owner, place in places.items():
+            if owner in strange:
+                stamps += self._segment(f"strange share {owner}", self._name(owner, held), place, INK)
+            elif owner in fault.twice:
+                stamps += self._segment(f"share {owner} twice", f"{counts[owner]}×", place, INK)
+            elif owner in counts:
+                face = fill_of(owner)
+                stamps += self._segment(f"share {owner}", self._name(owner, held), place, face)
+            elif owner in fault.missing:
+                stamps += self._segment(f"missing share {owner}", "–", place, "white")
+        stamps.append(Stamp(self._frame(held is not None, fault, is_complete(task, rank, position, held)), x, y))
+        if fault != Fault():
+            stamps.append(Stamp(words("!", 7 * self.scale, INK, bold=True), x + self.box[0] / 2, self._above(y)))
+        return stamps
+
+    def marks(self, step: int, rank: int, x: float, y: float) -> list[Stamp]:
+        """The triangles of the boxes of `rank`, whose row begins at x, y: changed in `step`, sent in the next one."""
+        stamps = []
+        size = 0.038 * self.scale
+        down = polygon("changed", [(-size, size), (size, size), (0, -size)], INK)
+        right = polygon("sent next", [(-size, size), (-size, -size), (size, 0)], INK)
+        for number in self.story.boxes_changed(step, rank):
+            if not self._is_faulty(step, rank, number):
+                stamps.append(Stamp(down, self._middle(x, number), self._above(y)))
+        for message in self.story.arriving_in(step + 1):
+            if message.source == rank:
+                for number in self.story.boxes_sent(message):
+                    below, middle = y - 0.065 * self.scale, self._middle(x, number)
+                    sent = self.story.sent_from(message, number)
+                    if not self.story.adds and sent != self.story.held[step][rank][self.story.boxes[number]]:
+                        # Another chunk has taken its place in the picture; the program still has it elsewhere.
+                        stamps.append(Stamp(words(self._name_of(sent), 6.5 * self.scale), middle, below))
+                        middle += 0.15 * self.scale
+                    stamps.append(Stamp(right, middle, below))
+        return stamps
+
+    def chunk_numbers(self, x: float, y: float) -> list[Stamp]:
+        """The number of each box's chunk in a line at height y above boxes that begin at x."""
+        chunks = [self.story.task.chunk_of(position) for position in self.story.boxes]
+        return [
+            Stamp(words(str(chunk), 6.5 * self.scale, QUIET), self._middle(x, number), y)
+            for number, chunk in enumerate(chunks)
+        ]
+
+    def box_place(self, number: int, x: float) -> float:
+        """The left edge of box `number` of the boxes that begin at x."""
+        return x + number * self.pitch
+
+    @property
+    def _between(self) -> float:
+        return (0.045 if self.story.task.size <= 6 else 0.035) * self.scale
+
+    @property
+    def _names_chunks(self) -> bool:
+        return self.story.task.moves_between_chunks
+
+    def _name(self, owner: int, held: Contributions) -> str:
+        """What stands in a segment: whose share it is, and where chunks change places which of its chunks it was."""
+        if self.story.adds or not self._names_chunks:
+            return str(owner)
+        return f"{owner}.{self.story.task.chunk_of(min(held.positions))}"
+
+    def _name_of(self, held: Contributions) -> str:
+        return self._name(held.ranks[0], held)
+
+    def _place(self, owner: int, x: float, y: float) -> tuple[float, float]:
+        line, column = divmod(owner, self.columns)
+        return x + column * self.segment[0], y + (self.lines - 1 - line) * self.segment[1]
+
+    def _segment(self, name: str, text: str, place: tuple[float, float], face: str) -> list[Stamp]:
+        width, height = self.segment
+        colour = "white" if face == INK else INK
+        shape: Shape = rectangle(name, width, height, face, "white", 0.5, layer=1)
+        number = words(text, self.points, colour, bold=face == INK)
+        return [Stamp(shape, *place), Stamp(number, place[0] + width / 2, place[1] + height / 2)]
+
+    def _frame(self, is_held: bool, fault: Fault, complete: bool) -> Shape:
+        if fault != Fault():
+            return rectangle("wrong chunk", *self.box, "none", INK, 1.5, dashed=True, layer=2)
+        if complete:
+            return rectangle("finished chunk", *self.box, "none", INK, 1.5, layer=2)
+        return rectangle(
+            "chunk" if is_held else "no chunk", *self.box, "none", QUIET if is_held else _PALE, 0.6, layer=2
+        )
+
+    def _is_faulty(self, step: int, rank: int, number: int) -> bool:
+        position = self.story.boxes[number]
+        at_end = self.story.is_over and step == self.story.last
+        return fault_of(self.story.task, rank, position, self.story.held[step][rank][position], at_end) is not None
+
+    def _middle(self, x: float, number: int) -> float:
+        return self.box_place(number, x) + self.box[0] / 2
+
+    def _above(self, y: float) -> float:
+        return y + self.height + 0.065 * self.scale

@@ -1,0 +1,166 @@
+"""The step strip: what each rank holds after each step of a run, and which messages bring it about."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from distlab.draw.diagram import arrow, canvas
+from distlab.draw.rank_colours import line_of
+from distlab.draw.steps.chunk_boxes import Boxes
+from distlab.draw.steps.history import StepMessage
+from distlab.draw.steps.legend import Legend
+from distlab.draw.steps.stamps import Stamp, stamp_on, words
+from distlab.draw.steps.storyboard import Storyboard, storyboard
+from distlab.draw.style import INK, QUIET
+from distlab.draw.traces import Source
+
+_NAMES = 0.62  # the room for the ranks' names, in inches
+_GAP = 0.4  # between two columns, for the arrows
+_HEAD = 0.46  # above the first row, for the steps' and the chunks' numbers
+_ROW_GAP = 0.23
+_WIDEST = 9.6
+
+
+def step_strip(
+    source: Source,
+    size: int | None = None,
+    collective: str | None = "all_reduce",
+    root: int = 0,
+    steps: Sequence[int] | None = None,
+) -> Figure:
+    """What each rank holds after each step, as the program really ran: a column a step, a row a rank.
+
+    In a rank's row stand the chunks of its array. The coloured, numbered segments of a chunk are the ranks whose share
+    has been added so far, each at a place of its own, so that an empty place is a share that has yet to come. A small
+    triangle below a chunk says that it is sent in the next step, one above it that the step changed it; arrows lead
+    from the sender to the receiver. A thick frame is a finished chunk. What is wrong (a share added twice, a share of
+    another chunk, in the end a missing one) is black, or a dash, in a dashed frame with an exclamation mark, and a line
+    below the picture says where it first went wrong. A run that ended in an error is drawn up to where it stopped.
+
+    source: a `draw.trace`, or a run, its events or the error that ended it, of a program that was given
+        `distlab.simulate.contributions` and run with `keep_contents=True`. A trace knows the arguments size, collective
+        and root; they are for the others.
+    size: the number of ranks; for events and errors, if some rank neither sent nor received.
+    collective, root: what the program had to do, see `draw.trace`.
+    steps: the columns to draw; 0 is the start. Default: all of them, in as many lines as needed.
+
+    Raises ValueError for steps that the run does not have.
+    """
+    story = storyboard(source, size, collective, root)
+    wanted = list(range(story.last + 1) if steps is None else steps)
+    if not wanted or not set(wanted) <= set(range(story.last + 1)):
+        raise ValueError(f"steps are {wanted}, but the run has the start, 0, and the steps to {story.last}")
+    return strip_of(story, wanted)
+
+
+def describe_steps(
+    source: Source, size: int | None = None, collective: str | None = "all_reduce", root: int = 0
+) -> str:
+    """The step strip in words, for the picture's description: who sends to whom in each step, and how it ends."""
+    return description_of(storyboard(source, size, collective, root))
+
+
+def strip_of(story: Storyboard, steps: list[int]) -> Figure:
+    """The step strip of a storyboard, with a column for each of `steps`."""
+    boxes = Boxes(story)
+    waiting = story.waiting()
+    pitch = boxes.width + _GAP
+    margin = 0.15 + (1.05 if waiting else 0.0)
+    in_a_line = max(2, int((_WIDEST - _NAMES - margin + _GAP) / pitch))
+    lines = _lines(steps, in_a_line)
+    row = boxes.height + _ROW_GAP
+    line_height = _HEAD + story.task.size * row
+    width = max(_NAMES + max(map(len, lines)) * pitch - _GAP + margin, 5.2)
+    legend = Legend(boxes, steps, width - 0.3)
+
+    height = len(lines) * line_height + legend.height + 0.1
+    figure, axes = canvas(width, height)
+    for number, columns in enumerate(lines):
+        top = height - number * line_height
+        _draw_line(axes, boxes, columns, top - _HEAD, row)
+    for rank, text in waiting.items():
+        x = _NAMES + len(lines[-1]) * pitch - _GAP + 0.12
+        y = height - (len(lines) - 1) * line_height - _HEAD - rank * row - boxes.height / 2
+        stamp_on(axes, [Stamp(words(text, 7.5, INK, align="left"), x, y)])
+    stamp_on(axes, legend.stamps(0.15, legend.height))
+    return figure
+
+
+def description_of(story: Storyboard) -> str:
+    """A storyboard in words."""
+    size = story.task.size
+    parts = [
+        f"Step strip of {size} rank{'s' if size > 1 else ''} in {story.last} step{'s' if story.last != 1 else ''}."
+    ]
+    for step in range(1, story.last + 1):
+        sent = [_in_words(story, message) for message in story.arriving_in(step)]
+        shown = "; ".join(sent[:8]) + (f"; and {len(sent) - 8} more" if len(sent) > 8 else "")
+        parts.append(f"Step {step}: {shown or 'no message'}.")
+    fault = story.first_fault()
+    if story.error is not None:
+        parts.append(f"Then it stopped: {' '.join(str(story.error).split())}.")
+    if fault:
+        parts.append(fault)
+    elif story.error is None and story.task.collective:
+        parts.append("In the end every rank holds what it should.")
+    return " ".join(parts)
+
+
+def _lines(steps: list[int], in_a_line: int) -> list[list[int]]:
+    """The columns in lines; a line begins with the last column of the one before, so that no arrow is cut."""
+    lines = [steps[:in_a_line]]
+    while lines[-1][-1] != steps[-1]:
+        begin = (in_a_line - 1) * len(lines)
+        lines.append(steps[begin : begin + in_a_line])
+    return lines
+
+
+def _draw_line(axes: Axes, boxes: Boxes, columns: list[int], top: float, row: float) -> None:
+    """One line of columns, whose first row of boxes has its upper edge at `top`."""
+    story = boxes.story
+    stamps = []
+    ranks = range(story.task.size)
+    for rank in ranks:
+        stamps.append(Stamp(words(f"rank {rank}", 8.5, INK, align="left"), 0.12, top - rank * row - boxes.height / 2))
+    for place, step in enumerate(columns):
+        x = _NAMES + place * (boxes.width + _GAP)
+        title = "start" if step == 0 else f"step {step}"
+        stamps.append(Stamp(words(title, 8.5, INK, bold=True), x + boxes.width / 2, top + 0.32))
+        stamps += boxes.chunk_numbers(x, top + 0.16)
+        for rank in ranks:
+            y = top - rank * row - boxes.height
+            stamps += boxes.of_rank(step, rank, x, y)
+            stamps += boxes.marks(step, rank, x, y)
+    for place, (before, after) in enumerate(pairwise(columns)):
+        left = _NAMES + place * (boxes.width + _GAP) + boxes.width
+        if after != before + 1:
+            stamps.append(Stamp(words("…", 12, QUIET), left + _GAP / 2, top + 0.32))
+            continue
+        for message in story.arriving_in(after):
+            _draw_message(axes, message, left, top - boxes.height / 2, row)
+    stamp_on(axes, stamps)
+
+
+def _draw_message(axes: Axes, message: StepMessage, left: float, first: float, row: float) -> None:
+    """An arrow in the darkened colour of its sender; one that nobody received is dashed and ends in a cross."""
+    colour = line_of(message.source)
+    start = (left + 0.04, first - message.source * row)
+    end = (left + _GAP - 0.04, first - message.to * row)
+    arrow(axes, start, end, colour, "-" if message.received else ":")
+    if not message.received:
+        # Nearer to the receiver, since crossing arrows meet in the middle.
+        place = [0.28 * begin + 0.72 * stop for begin, stop in zip(start, end, strict=True)]
+        cross = replace(words("×", 13, INK, bold=True), name="lost message")
+        stamp_on(axes, [Stamp(cross, *place)], zorder=3)
+
+
+def _in_words(story: Storyboard, message: StepMessage) -> str:
+    chunks = sorted({story.task.chunk_of(story.boxes[number]) for number in story.boxes_sent(message)})
+    what = "nothing"
+    if chunks:
+        what = f"chunk {chunks[0]}" if len(chunks) == 1 else f"chunks {', '.join(map(str, chunks))}"
+    lost = "" if message.received else ", which nobody receives"
+    return f"rank {message.source} sends {what} to rank {message.to}{lost}"

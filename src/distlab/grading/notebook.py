@@ -1,0 +1,115 @@
+"""A student's notebook file: read without trust, and fitted into the lab's own script."""
+
+import json
+import re
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from distlab.grading.script import ANSWER, GIVEN, OWN, Step
+from distlab.labs.sources import CHECK
+
+_MOST_BYTES = 50 * 2**20
+_MOST_CELLS = 500
+_MOST_TEXT = 200_000
+
+
+class Unreadable(Exception):
+    """The file is no notebook; the message is a sentence."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A code cell: its text, its grade_id if it has one, and whether it is marked as a cell for an answer."""
+
+    text: str
+    grade_id: str = ""
+    is_answer: bool = False
+
+
+@dataclass
+class Fitted:
+    """The steps to run, and what is remarkable about the file."""
+
+    steps: list[Step]
+    notes: list[str] = field(default_factory=list)
+
+
+def read(file: Path) -> list[Cell]:
+    """The code cells of a notebook file (format 4). Raises Unreadable."""
+    try:
+        about = file.lstat()
+        if not stat.S_ISREG(about.st_mode):
+            raise Unreadable("it is not a plain file")
+        if about.st_size > _MOST_BYTES:
+            raise Unreadable(f"it is larger than {_MOST_BYTES // 2**20} MiB; its outputs can be cleared")
+        content = json.loads(file.read_bytes())
+        cells = [_cell(cell) for cell in content["cells"] if cell.get("cell_type") == "code"]
+    except OSError as error:
+        raise Unreadable(f"it cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, MemoryError):
+        raise Unreadable("it is not a notebook of format 4") from None
+    if len(cells) > _MOST_CELLS:
+        raise Unreadable(f"it has more than {_MOST_CELLS} code cells")
+    if any(len(cell.text) > _MOST_TEXT for cell in cells):
+        raise Unreadable(f"one of its cells is longer than {_MOST_TEXT:,} characters")
+    return cells
+
+
+def fit(cells: Sequence[Cell], script: Sequence[Step], stubs: dict[str, str]) -> Fitted:
+    """The lab's script with the student's answers in place of the lab's, and the student's own cells where they stand.
+
+    `stubs` are the texts of the untouched answer cells. An answer that stands there several times (a copied cell) runs
+    in order, the last one counting; untouched copies do not count. Given cells and checks are the lab's, whatever
+    became of them in the student's file.
+    """
+    answers: dict[str, list[str]] = {name: [] for name in stubs}
+    given = {_squeezed(step.text): step.name for step in script if step.kind == GIVEN}
+    added: dict[str | None, list[Step]] = {}
+    place: str | None = None
+    for number, cell in enumerate(cells):
+        if cell.is_answer and cell.grade_id in answers:
+            answers[cell.grade_id].append(cell.text)
+            place = cell.grade_id
+        elif cell.grade_id.startswith(CHECK) or _only_checks(cell.text):
+            continue
+        elif (known := given.get(_squeezed(cell.text))) is not None:
+            place = known
+        else:
+            added.setdefault(place, []).append(Step(OWN, f"code cell {number + 1}", cell.text))
+    fitted = Fitted(list(added.get(None, [])))
+    for step in script:
+        if step.kind == ANSWER:
+            step = _answered(step, answers[step.name], stubs[step.name], fitted.notes)
+        fitted.steps.append(step)
+        if step.kind in (ANSWER, GIVEN):
+            fitted.steps += added.get(step.name, [])
+    return fitted
+
+
+def _answered(step: Step, texts: list[str], stub: str, notes: list[str]) -> Step:
+    touched = [text for text in texts if _squeezed(text) != _squeezed(stub)]
+    if not texts:
+        notes.append(f"the cell of {step.name} is missing")
+    if len(touched) > 1:
+        notes.append(f"{step.name} is answered in {len(touched)} cells, the last one counts")
+    return replace(step, text="\n\n".join(touched) or stub, untouched=not touched)
+
+
+def _cell(cell: dict[str, Any]) -> Cell:
+    source = cell["source"]
+    text = source if isinstance(source, str) else "".join(source)
+    settings = cell.get("metadata", {}).get("nbgrader", {})
+    grade_id = settings.get("grade_id", "")
+    return Cell(text, grade_id if isinstance(grade_id, str) else "", settings.get("solution") is True)
+
+
+def _squeezed(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def _only_checks(text: str) -> bool:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return all(re.fullmatch(r"""check\(["']\w+["']\)|#.*""", line) for line in lines)

@@ -1,0 +1,129 @@
+"""What was handed in: which student, which lab, which file, when."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from distlab.labs.sources import STUDENT
+from distlab.runtime.errors import PlainError
+
+TIMESTAMP, ROSTER = "timestamp.txt", "students.txt"
+
+
+class NoSubmissions(PlainError):
+    """The folder does not hold what grading needs; the message says what is missing."""
+
+
+@dataclass
+class Submission:
+    """A student's notebook for a lab, `None` if there is none; `notes` say what is remarkable, in our own words."""
+
+    student: str
+    lab: str
+    file: Path | None = None
+    notes: list[str] = field(default_factory=list)
+    late: bool = False
+
+
+def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: bool = False) -> list[Submission]:
+    """One submission for each student and lab, missing ones included; in order of students and labs.
+
+    Students are the subfolders of `folder`, and the lines of `folder`/students.txt if there is such a file. `labs` are
+    the names of all labs; expected of everybody are those that anybody has handed in, or with `only` all of them.
+    Raises NoSubmissions.
+    """
+    if not folder.is_dir():
+        raise NoSubmissions(
+            f"There is no folder {folder}; say SUBMISSIONS=folder, with folder/STUDENT/NN_topic/lab.ipynb."
+        )
+    students = {
+        entry.name
+        for entry in folder.iterdir()
+        if entry.is_dir() and not entry.is_symlink() and not entry.name.startswith((".", "_"))
+    }
+    roster = folder / ROSTER
+    if roster.is_file():
+        students |= {line.strip() for line in roster.read_text().splitlines() if line.strip()}
+    found = [_find_one(folder / student, student, lab, due) for student in sorted(students) for lab in sorted(labs)]
+    expected = labs if only else {submission.lab for submission in found if submission.file is not None}
+    if not expected:
+        raise NoSubmissions(f"No folder in {folder} holds a lab: expected is {folder}/STUDENT/NN_topic/{STUDENT}.")
+    return [submission for submission in found if submission.lab in expected]
+
+
+def _find_one(folder: Path, student: str, lab: str, due: datetime | None) -> Submission:
+    submission = Submission(student, lab)
+    places = _places(folder, lab)
+    if not places:
+        submission.notes.append("missing")
+        return submission
+    if len(places) > 1:
+        submission.notes.append(f"{len(places)} folders for this lab, {places[0].name} counts")
+    elif places[0].name != lab:
+        submission.notes.append("the folder has another name than the lab's")
+    notebooks = sorted(places[0].glob("*.ipynb"))
+    if (places[0] / STUDENT) in notebooks:
+        submission.file = places[0] / STUDENT
+    elif notebooks:
+        submission.file = max(notebooks, key=lambda file: (file.lstat().st_mtime, file.name))
+        submission.notes.append(f"no {STUDENT}, another notebook counts")
+    else:
+        submission.notes.append("missing: the folder holds no notebook")
+        return submission
+    if len(notebooks) > 1:
+        submission.notes.append(
+            f"{len(notebooks)} notebooks, {'it' if submission.file.name == STUDENT else 'the newest'} counts"
+        )
+    if due is not None:
+        _note_lateness(submission, places[0], due)
+    return submission
+
+
+def _places(folder: Path, lab: str) -> list[Path]:
+    """The folders that can be meant for the lab: its name first, then those that begin with its number."""
+    if not folder.is_dir():
+        return []
+    number = lab[:2]
+    alike = [
+        entry
+        for entry in folder.iterdir()
+        if entry.is_dir()
+        and not entry.is_symlink()
+        and (entry.name == number or entry.name.startswith((f"{number}_", f"{number}-", f"{number} ")))
+    ]
+    return sorted(alike, key=lambda entry: (entry.name != lab, entry.name))
+
+
+def _note_lateness(submission: Submission, place: Path, due: datetime) -> None:
+    handed_in = _handed_in(place, submission.file)
+    if handed_in > due:
+        minutes = int((handed_in - due).total_seconds() // 60)
+        days, hours = minutes // 1440, minutes % 1440 // 60
+        submission.late = True
+        submission.notes.append(f"late by {days} d {hours} h {minutes % 60} min")
+
+
+def _handed_in(place: Path, file: Path) -> datetime:
+    """The time in timestamp.txt, as nbgrader writes it, else that of the file's last change."""
+    written = place / TIMESTAMP
+    if written.is_file() and not written.is_symlink():
+        with suppress(OSError, ValueError):
+            return _time(written.read_text()[:40].strip().removesuffix(" UTC"))
+    return datetime.fromtimestamp(file.lstat().st_mtime, UTC)
+
+
+def _time(text: str) -> datetime:
+    """A time such as "2026-11-20 18:00", UTC unless it says otherwise. Raises ValueError."""
+    time = datetime.fromisoformat(text)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def due_time(text: str) -> datetime:
+    """The deadline that an instructor writes, in the machine's time zone unless it names one. Raises NoSubmissions."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise NoSubmissions(f"{text!r} is no time: write DUE='2026-11-20 18:00'.") from None
+    return time if time.tzinfo else time.astimezone()

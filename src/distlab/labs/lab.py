@@ -1,0 +1,91 @@
+"""An exercise and a lab: what is demanded, and what it is worth."""
+
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from distlab.labs.answer import Answer
+from distlab.labs.answer_errors import AnswerError, NotDone
+from distlab.labs.error_text import sentence
+from distlab.labs.verdict import WRONG, Verdict, not_done, wrong
+from distlab.runtime.errors import PlainError
+from distlab.simulate import SimulationError
+
+
+class NoSuchExercise(PlainError, LookupError):
+    """The lab has no exercise of that name; the message lists those it has."""
+
+
+Judge = Callable[[Answer, np.random.Generator], Verdict]
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise of a lab: `name` is the grade_id of the cell for its answer, `judge` says whether that is right."""
+
+    name: str
+    points: float
+    judge: Judge
+
+    def verdict(self, answer: Answer, seed: int = 0) -> Verdict:
+        """What the judge says; a question that has no answer becomes a verdict too.
+
+        With `seed` 0 the inputs are those of the check; grading has a secret one. Whatever else the judge raises is a
+        fault of the lab: the verdict has it in `fault`, and no points.
+        """
+        generator = np.random.default_rng([seed, zlib.crc32(self.name.encode())])
+        try:
+            return self.judge(answer, generator)
+        except NotDone as reason:
+            return not_done(sentence(reason))
+        except (AnswerError, SimulationError) as error:
+            return wrong(sentence(error))
+        except Exception as error:
+            fault = f"{type(error).__name__}: {error}"
+            return Verdict(WRONG, f"The check could not cope with this answer ({fault}).", fault=fault)
+
+
+class Lab:
+    """The exercises of `labs/NN_topic`, in the order of its notebook; `lab["name"]` is one of them."""
+
+    def __init__(
+        self,
+        name: str,
+        exercises: Sequence[Exercise],
+        tensorflow: bool = False,
+        seconds_per_cell: float | None = None,
+        seconds: float | None = None,
+        solved_in: Sequence[str] = (),
+    ) -> None:
+        """In grading no cell and no check may run longer than `seconds_per_cell`, nor all together than `seconds`.
+
+        `tensorflow` says that the student's cells import TensorFlow, for which grading then prepares a process.
+        `solved_in` are modules of the course that hold what is asked for; a cell that uses them is not run in grading.
+        """
+        self.solved_in = tuple(solved_in)
+        self.name, self.exercises, self.tensorflow = name, tuple(exercises), tensorflow
+        self.seconds_per_cell = seconds_per_cell or (30.0 if tensorflow else 10.0)
+        self.seconds = seconds or 4 * self.seconds_per_cell
+        if len({exercise.name for exercise in exercises}) < len(exercises):
+            raise ValueError(f"two exercises of {name} have one name")
+
+    @property
+    def number(self) -> str:
+        """The two digits of its chapter."""
+        return self.name[:2]
+
+    @property
+    def points(self) -> float:
+        """What all exercises are worth together."""
+        return sum(exercise.points for exercise in self.exercises)
+
+    def __getitem__(self, name: str) -> Exercise:
+        for exercise in self.exercises:
+            if exercise.name == name:
+                return exercise
+        raise NoSuchExercise(f"{self.name} has no exercise {name}; it has {', '.join(one.name for one in self)}.")
+
+    def __iter__(self) -> Iterator[Exercise]:
+        return iter(self.exercises)

@@ -1,0 +1,1 @@
+"""Lab 02, a single device: the lecture's program diagnosed and fixed."""

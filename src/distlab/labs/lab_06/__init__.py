@@ -1,0 +1,1 @@
+"""Lab 06, collectives as rank programs."""

@@ -1,0 +1,1 @@
+"""Lab 10, large batches: plan, warm-up, gradient noise scale."""

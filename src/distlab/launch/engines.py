@@ -1,0 +1,115 @@
+"""Ranks that wait for cells: ipyparallel's engines under MPI, so that `%%px` runs a notebook's cell on every rank.
+
+    ranks = engines.start(2)
+    %%px                                  # in a cell of its own: runs on both
+    ranks.view["name"]                    # what that name is on each rank
+    ranks.stop()
+
+Their files lie in a temporary folder. No process of theirs is left after `stop`, nor when the kernel ends or is killed.
+"""
+
+import atexit
+import logging
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from distlab import devices
+from distlab.runtime import processes
+from distlab.runtime.errors import PlainError
+
+if TYPE_CHECKING:
+    from ipyparallel import Client, DirectView
+
+START_SECONDS = 150.0
+OUTPUT = "--IPEngine.out_stream_factory=distlab.launch.engine_output.PythonOutput"
+
+
+class EnginesFailed(PlainError, RuntimeError):
+    """The engines did not start; the message says what they wrote."""
+
+
+class Engines:
+    """Running engines; `view` is ipyparallel's view of all of them, engine n is rank n of MPI."""
+
+    def __init__(self, client: "Client", held: ExitStack) -> None:
+        """`held` ends the engines when it is closed."""
+        self.view: DirectView = client[:]
+        self._client, self._held = client, held
+        atexit.register(self.stop)
+
+    def stop(self) -> None:
+        """End the engines and remove their files; calling it again does nothing."""
+        atexit.unregister(self.stop)
+        self._client.close(linger=0)
+        self._held.close()
+
+
+def start(ranks: int, seconds: float = START_SECONDS) -> Engines:
+    """Start that many engines as ranks of one MPI job; raises EnginesFailed when they are not there in time."""
+    import ipyparallel
+    from ipyparallel.client.magics import ParallelMagics
+    from IPython import get_ipython
+    from traitlets.config import Config
+
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="distlab-", ignore_cleanup_errors=True)))
+        mark = processes.new_mark()
+        stack.enter_context(processes.guarded(mark))
+        threads = str(max(1, devices.cores() // ranks))
+        variables = {
+            processes.MARK: " ".join(filter(None, [os.environ.get(processes.MARK), mark])),
+            "IPYTHONDIR": str(folder),  # else they write into the user's profile
+            "OMP_NUM_THREADS": threads,
+            "TF_NUM_INTRAOP_THREADS": threads,
+        }
+        with _environment(variables):
+            cluster = ipyparallel.Cluster(
+                engines="mpi",
+                n=ranks,
+                profile_dir=str(folder / "profile"),
+                shutdown_atexit=False,
+                log_level=logging.CRITICAL,
+                log=_silent(),
+                config=Config({"EngineLauncher": {"engine_args": [OUTPUT]}}),
+            )
+            try:
+                cluster.start_cluster_sync()
+                client = cluster.connect_client_sync()
+                client.wait_for_engines(ranks, timeout=seconds, interactive=False)
+            except Exception as error:
+                raise EnginesFailed(f"{ranks} engines did not start: {error}{_logged(folder)}") from error
+        if get_ipython():
+            client.activate()
+            ParallelMagics.progress_after_seconds = -1  # no bars: they would go into the outputs
+            ParallelMagics.stream_output = False  # rank by rank when the cell is done, not as it comes
+        return Engines(client, stack.pop_all())
+
+
+def _silent() -> logging.Logger:
+    """For what ipyparallel announces at each start and stop: a cell is for what the ranks say."""
+    log = logging.getLogger("distlab.launch.engines")
+    log.setLevel(logging.CRITICAL)
+    return log
+
+
+def _logged(folder: Path) -> str:
+    lines = [line for file in sorted(folder.rglob("*.log")) for line in file.read_text(errors="replace").splitlines()]
+    return "".join(f"\n    {line}" for line in lines[-20:])
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name)
+            else:
+                os.environ[name] = value

@@ -1,0 +1,1 @@
+"""Networks that are split: layers by stages, optimizer state by ranks."""

@@ -1,0 +1,1 @@
+"""What every process of the course relies on: errors, processes, environment variables."""

@@ -1,0 +1,120 @@
+"""Starting programs that can be ended whole: every process of a run carries a mark, so that none is forgotten.
+
+`python -m distlab.runtime.processes MARK` waits until its standard input is closed and then ends what carries the mark.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+
+MARK = "DISTLAB_RUN"
+SECONDS_TO_END = 2.0
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a program printed (standard output and error together) and its exit status; None when its time was over."""
+
+    output: str
+    status: int | None
+
+
+def new_mark() -> str:
+    """A mark that no other run has."""
+    return uuid.uuid4().hex
+
+
+def start(command: list[str], mark: str, **options: Any) -> subprocess.Popen:
+    """Start a program, in a session of its own, whose processes and all that they start carry the mark.
+
+    `mark` may be several marks with spaces between; those of this process itself are added, so that ending an outer run
+    ends what it started in turn. `options` go to subprocess.Popen. A Ctrl-C in the terminal does not reach the program:
+    who starts it ends it, with `end`.
+    """
+    marks = " ".join(filter(None, [os.environ.get(MARK), mark]))
+    environment = (options.pop("env", None) or os.environ) | {MARK: marks}
+    return subprocess.Popen(command, env=environment, start_new_session=True, **options)
+
+
+def alive(mark: str) -> list[psutil.Process]:
+    """The living processes that carry the mark; never this process itself."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            marked = process.pid != os.getpid() and mark in process.environ().get(MARK, "").split()
+            if marked and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def end(mark: str) -> None:
+    """End every process that carries the mark, first by SIGTERM, then by SIGKILL."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        # A process may start another while it is being ended: look again until none is left.
+        while processes := alive(mark):
+            for process in processes:
+                with suppress(psutil.Error):
+                    process.send_signal(number)
+            _, left = psutil.wait_procs(processes, timeout=SECONDS_TO_END)
+            if number == signal.SIGTERM and left:
+                break
+
+
+@contextmanager
+def guarded(mark: str) -> Iterator[None]:
+    """Whatever carries the mark is ended after the block, and also when this process dies in it, even by `kill -9`.
+
+    For that a process that outlives this one holds the other end of a pipe, which the system closes when this one ends.
+    """
+    command = [sys.executable, "-m", "distlab.runtime.processes", mark]
+    guard = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+    try:
+        yield
+    finally:
+        try:
+            end(mark)
+        finally:
+            # If a second Ctrl-C has cut `end` short, the guard completes it.
+            guard.stdin.close()
+            guard.wait()
+
+
+def run(command: list[str], seconds: float, **options: Any) -> Finished:
+    """Run a program for at most `seconds`; whatever it started is ended when this returns or is interrupted."""
+    mark = new_mark()
+    process = start(command, mark, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    try:
+        output, _ = process.communicate(timeout=seconds)
+        return Finished(output, process.returncode)
+    except subprocess.TimeoutExpired:
+        end(mark)
+        output, _ = process.communicate()
+        return Finished(output, None)
+    finally:
+        end(mark)
+        process.wait()
+
+
+def end_on_signals() -> None:
+    """Let SIGTERM and SIGHUP end this program as Ctrl-C does, by an exception, so that `finally` blocks run."""
+
+    def interrupt(number: int, frame: object) -> None:
+        sys.exit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupt)
+
+
+if __name__ == "__main__":
+    sys.stdin.read()
+    end(sys.argv[1])

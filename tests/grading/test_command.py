@@ -1,0 +1,116 @@
+"""`distlab check`, `release` and `grade` as they are typed, on the labs as they are."""
+
+import csv
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import psutil
+import pytest
+
+from distlab import cli
+from distlab.course import notebooks
+from distlab.labs import catalogue, sources
+from distlab.runtime import processes
+
+pytestmark = pytest.mark.slow
+SECONDS = 240
+NUMBER = "06"
+
+
+@pytest.fixture
+def course(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, with the labs in it."""
+    (tmp_path / "labs").symlink_to(root / "labs")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def source(root: Path) -> Path:
+    return next(source for source in notebooks.sources(root / "labs") if source.stem.startswith(NUMBER))
+
+
+def distlab(*arguments: str) -> subprocess.CompletedProcess:
+    started = [sys.executable, "-m", "distlab.cli", *arguments]
+    return subprocess.run(started, capture_output=True, text=True, timeout=SECONDS, check=False)
+
+
+def hand_in(folder: Path, student: str, source: Path, **answers: str) -> None:
+    made = sources.solved(sources.convert(source))
+    for name, cell in sources.answer_cells(made):
+        cell.source = answers.get(name, cell.source)
+    place = folder / student / source.stem
+    place.mkdir(parents=True)
+    nbformat.write(made, place / "lab.ipynb")
+
+
+def test_a_class_is_graded_from_the_command_line(course: Path, source: Path) -> None:
+    lab = catalogue.lab(NUMBER)
+    last = lab.exercises[-1]
+    hand_in(course / "in", "ada", source)
+    hand_in(course / "in", "grace", source, **{last.name: "import os\nos._exit(1)"})
+    done = distlab("grade", "in", "--only", NUMBER, "--due", "2020-01-01", "--late-share", "0.5", "--weak")
+    assert done.returncode == 0, done.stdout + done.stderr
+    with (course / "build" / "grades" / "grades.csv").open() as stream:
+        rows = {row["student"]: row for row in csv.DictReader(stream)}
+    assert float(rows["ada"]["score"]) == lab.points / 2
+    assert float(rows["grace"]["score"]) == (lab.points - last.points) / 2
+    assert rows["ada"]["note"].startswith("late by")
+    assert (course / "build" / "grades" / "feedback" / "grace" / f"{source.stem}.html").exists()
+
+
+def processes_below(process: psutil.Process) -> Iterator[psutil.Process]:
+    yield from process.children(recursive=True)
+
+
+def test_grading_that_is_interrupted_leaves_no_process(course: Path, source: Path) -> None:
+    first = catalogue.lab(NUMBER).exercises[0]
+    hand_in(course / "in", "ada", source, **{first.name: "while True: pass"})
+    started = [sys.executable, "-m", "distlab.cli", "grade", "in", "--only", NUMBER, "--weak"]
+    grading = subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert "limits" in grading.stdout.readline()
+    watched = psutil.Process(grading.pid)
+    while len(below := list(processes_below(watched))) < 3:  # server, keeper, student
+        assert grading.poll() is None
+    grading.send_signal(signal.SIGINT)
+    output, _ = grading.communicate(timeout=SECONDS)
+    assert grading.returncode == 130
+    assert "Interrupted" in output
+    _, alive = psutil.wait_procs(below, timeout=30)
+    assert alive == []
+
+
+def test_a_release_and_a_check_are_made_from_the_command_line(
+    course: Path, source: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["release", "--only", NUMBER]) == 0
+    assert (course / "build" / "release" / "students" / source.stem / "lab.ipynb").exists()
+    assert (course / "build" / "release" / "nbgrader" / "nbgrader_config.py").exists()
+    assert cli.main(["check", NUMBER]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith(f"of {catalogue.lab(NUMBER).points:g} points")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["grade", "nowhere"], "There is no folder nowhere"),
+        (["grade", "labs"], "holds a lab"),
+        (["grade", "labs", "--due", "tomorrow"], "is no time"),
+        (["check", "98"], "There is no lab 98"),
+        (["labs", "--only", "98"], "There is no lab 98"),
+    ],
+)
+def test_mistakes_in_a_command_end_in_a_sentence(
+    course: Path,
+    arguments: list[str],
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(processes, "end_on_signals", lambda: None)
+    assert cli.main(arguments) == 2
+    assert said in capsys.readouterr().out

@@ -1,0 +1,78 @@
+"""In grading, where the answer lives in sandboxes, the planted mistakes get the points and hints of the notebook."""
+
+import inspect
+import re
+from collections.abc import Iterator
+from types import ModuleType
+
+import pytest
+
+from distlab.labs import WRONG
+from distlab.labs.lab_06 import lab as lab_06
+from distlab.labs.lab_07 import lab as lab_07
+from distlab.sandbox import SandboxedWork, Server
+from distlab.sandbox.limits import PLAIN
+from tests.labs.known_wrong import Wrong
+from tests.labs.lab_06 import answers_06
+from tests.labs.lab_07 import answers_07
+
+pytestmark = pytest.mark.slow
+
+SECONDS = 30.0
+GIVEN = """
+import contextlib, json, shutil, tempfile
+from pathlib import Path
+
+import numpy as np
+
+from distlab import collectives
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """What sandboxes are forked from; it has loaded what the answers need."""
+    with Server(["numpy", "distlab.labs.lab_06.lab", "distlab.labs.lab_07.lab"]) as server:
+        yield server
+
+
+def planted(module: ModuleType) -> list:
+    """The wrong answers that are functions of a module, so that they have a text of their own."""
+    return [
+        pytest.param(exercise, wrong, id=f"{exercise}-{wrong.title}")
+        for exercise, wrong in module.PLANTED.all_wrong()
+        if hasattr(module, wrong.title)
+    ]
+
+
+def cell(module: ModuleType, exercise: str, wrong: Wrong) -> str:
+    """A cell with the answer under its exercise's name, and the helpers that it calls."""
+    function = wrong.namespace[exercise]
+    text = re.sub(r"^@.*?(?=^(async )?def )", "", inspect.getsource(function), flags=re.DOTALL | re.MULTILINE)
+    helpers = [inspect.getsource(getattr(module, name)) for name in ("neighbours", "finish") if hasattr(module, name)]
+    helpers = [re.sub(r"rank: Rank(.*?) -> tuple\[int, int\]", r"rank\1", helper) for helper in helpers]
+    return "\n".join([*helpers, text.replace(f"def {wrong.title}(", f"def {exercise}(")])
+
+
+def assert_same_verdict(server: Server, module: ModuleType, lab: object, exercise: str, wrong: Wrong) -> None:
+    with SandboxedWork(server, PLAIN) as work:
+        for number, text in enumerate((GIVEN, cell(module, exercise, wrong))):
+            assert work.run_cell(text, str(number), SECONDS).error is None
+        verdict = lab[exercise].verdict(work.answer(SECONDS), seed=12345)
+    assert (verdict.state, verdict.share, verdict.fault) == (WRONG, wrong.share, None), verdict
+    for words in wrong.hint:
+        assert words in verdict.text, verdict
+    if (
+        exercise == "reduce_scatter" and verdict.picture is not None
+    ):  # of the others' runs it is the same; it takes long
+        assert "<svg" in verdict.picture().svg
+
+
+@pytest.mark.parametrize(("exercise", "wrong"), planted(answers_06))
+def test_collectives(server: Server, exercise: str, wrong: Wrong) -> None:
+    assert_same_verdict(server, answers_06, lab_06.LAB, exercise, wrong)
+
+
+@pytest.mark.parametrize(("exercise", "wrong"), planted(answers_07))
+def test_configurations_and_saving(server: Server, exercise: str, wrong: Wrong) -> None:
+    assert_same_verdict(server, answers_07, lab_07.LAB, exercise, wrong)

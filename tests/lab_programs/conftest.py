@@ -1,0 +1,15 @@
+"""The programs of chapter 09."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.lab_programs.chapter_programs import Chapter, chapter
+
+
+@pytest.fixture(scope="module")
+def chapter_09(root: Path) -> Iterator[Chapter]:
+    """The programs of notebook 09."""
+    with chapter(root / "labs" / "09_horovod") as programs:
+        yield programs

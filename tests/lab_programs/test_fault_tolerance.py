@@ -1,0 +1,191 @@
+"""The programs of notebook 13: what a fault costs, and that the weights are those of a run without it."""
+
+import argparse
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from distlab import checks, launch, models
+from distlab.runtime import environment
+from distlab.setup import horovod_wheel
+
+environment.apply()  # puts this environment's mpirun on the path
+
+pytestmark = pytest.mark.slow
+
+EPOCHS, STEPS_PER_EPOCH, SAVE_EVERY, KILLED_AT = 2, 12, 6, 14
+TOTAL = EPOCHS * STEPS_PER_EPOCH
+# The save at the last step of an epoch, from which the next epoch has to go on.
+SAVED = 12
+PATIENT = {"echo": False, "seconds": 400, "start_seconds": 300}
+
+
+@pytest.fixture(scope="module")
+def labs(root: Path) -> Path:
+    return root / "labs" / "13_fault_tolerance"
+
+
+def loaded(file: Path) -> ModuleType:
+    specification = importlib.util.spec_from_file_location(file.stem, file)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def arrays(weights: list) -> list[np.ndarray]:
+    return [np.array(weight) for weight in weights]
+
+
+@pytest.fixture(scope="module")
+def train(labs: Path) -> ModuleType:
+    return loaded(labs / "train.py")
+
+
+@pytest.fixture(scope="module")
+def one_process(train: ModuleType) -> list[np.ndarray]:
+    """The weights of a plain loop in this process over the same batches."""
+    tf.keras.utils.set_random_seed(train.SEED)
+    model = models.mlp(dropout=0.0)
+    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(tf.keras.optimizers.SGD(0.1, momentum=0.9), loss)
+    start = model.get_weights()
+    options = argparse.Namespace(dataset="digits", epochs=EPOCHS, steps_per_epoch=STEPS_PER_EPOCH)
+    for images, labels in train.batches(options, 0):
+        model.train_on_batch(images, labels)
+    assert checks.largest_difference(start, model.get_weights()) > 0.01
+    return model.get_weights()
+
+
+@dataclass
+class Killed:
+    """A job whose chief was killed, and its second start."""
+
+    fault: launch.WorkerFailed
+    saved: int
+    resumed: launch.Run
+    folder: Path
+
+    def steps(self, worker: int) -> list[int]:
+        """The steps that a worker has done in both lives."""
+        return [int(line) for line in (self.folder / f"worker-{worker}.txt").read_text().split()]
+
+
+@pytest.fixture(scope="module")
+def killed(labs: Path, train: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Killed:
+    folder = tmp_path_factory.mktemp("killed")
+    arguments = ["--epochs", EPOCHS, "--steps-per-epoch", STEPS_PER_EPOCH, "--save-every", SAVE_EVERY]
+    arguments += ["--backup", folder / "backup", "--steps-done", folder]
+    with pytest.raises(launch.WorkerFailed) as raised:
+        launch.tensorflow(labs / "train.py", *arguments, "--kill-worker", 0, "--kill-at-step", KILLED_AT, **PATIENT)
+    saved = train.steps_in_backup(folder / "backup")
+    resumed = launch.tensorflow(labs / "train.py", *arguments, result=True, **PATIENT)
+    return Killed(raised.value, saved, resumed, folder)
+
+
+def test_the_fault_names_the_worker_that_was_killed(killed: Killed) -> None:
+    assert (killed.fault.rank, killed.fault.exit_code) == ("worker 0", -9)
+
+
+def test_nothing_is_lost_but_the_steps_since_the_last_save(killed: Killed) -> None:
+    assert killed.saved == SAVED
+    assert killed.resumed.result["first_step"] == SAVED
+    for worker in range(2):
+        assert killed.steps(worker) == [*range(1, KILLED_AT + 1), *range(SAVED + 1, TOTAL + 1)]
+
+
+def test_the_resumed_run_has_the_weights_of_a_run_without_a_fault(
+    killed: Killed, one_process: list[np.ndarray]
+) -> None:
+    checks.assert_equal_weights(arrays(killed.resumed.result["weights"]), one_process)
+
+
+@pytest.mark.parametrize("first", [0, 1, 11, 12, 13, 24])
+def test_the_batches_of_a_step_are_the_same_wherever_one_begins(train: ModuleType, first: int) -> None:
+    options = argparse.Namespace(dataset="digits", epochs=EPOCHS, steps_per_epoch=STEPS_PER_EPOCH)
+    whole = [labels.numpy() for _, labels in train.batches(options, 0)]
+    rest = [labels.numpy() for _, labels in train.batches(options, first)]
+    assert len(whole) == TOTAL
+    assert np.array_equal(whole[first:], rest)
+
+
+def test_an_epoch_has_every_image_once(train: ModuleType) -> None:
+    options = argparse.Namespace(dataset="digits", epochs=EPOCHS, steps_per_epoch=STEPS_PER_EPOCH)
+    images = np.concatenate([images.numpy() for images, _ in train.batches(options, 0)])
+    epochs = images.reshape(EPOCHS, STEPS_PER_EPOCH * train.BATCH, -1)
+    first, second = (sorted(map(bytes, epoch)) for epoch in epochs)
+    expected = train.data.load("digits").train.images[: len(first)]
+    assert first == second == sorted(map(bytes, expected))
+    assert not np.array_equal(*epochs)
+
+
+@pytest.fixture(scope="module")
+def elastic(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
+    if problem := horovod_wheel.problem():
+        pytest.skip(problem)
+    folder = tmp_path_factory.mktemp("elastic")
+    hosts, discover = folder / "hosts.txt", folder / "discover.sh"
+    hosts.write_text("localhost:1\n127.0.0.1:1\n")
+    discover.write_text(f"#!/bin/sh\ncat {hosts}\n")
+    discover.chmod(0o755)
+    options = ["--gloo", "--gloo-timeout-seconds", "200", "--min-np", "1", "--max-np", "2"]
+    options += ["--host-discovery-script", str(discover)]
+    arguments = ["--steps", TOTAL, "--steps-per-epoch", STEPS_PER_EPOCH, "--commit-every", 5, "--hosts", hosts]
+    arguments += ["--kill-at-step", 13, "--add-at-step", 17]
+    return launch.horovodrun(labs / "train_elastic.py", *arguments, options=options, result=True, **PATIENT).result
+
+
+def test_the_elastic_job_goes_on_from_the_commit_and_grows_again(elastic: dict) -> None:
+    assert elastic["starts"] == [[0, 2], [10, 1], [17, 2]]
+    two_ranks, one_rank = range(1, 14), range(11, 18)
+    expected = [*([step, 2] for step in two_ranks), *([step, 1] for step in one_rank)]
+    assert elastic["executed"] == [*expected, *([step, 2] for step in range(18, TOTAL + 1))]
+
+
+def test_the_elastic_job_has_the_weights_of_a_run_without_a_fault(elastic: dict, one_process: list[np.ndarray]) -> None:
+    checks.assert_equal_weights(arrays(elastic["weights"]), one_process)
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun")
+def test_the_straggler_is_the_rank_that_waits_least(labs: Path) -> None:
+    arguments = ["--steps", 7, "--slow-rank", 2, "--times-slower", 5]
+    trainings = launch.mpirun(labs / "find_straggler.py", *arguments, ranks=3, result=True, **PATIENT).result
+    assert np.argmin(trainings["slow"]["waiting"]) == 2
+    assert np.argmax(trainings["slow"]["computing"]) == 2
+    assert [sum(training["shares"]) for training in trainings.values()] == [64, 64, 64]
+    assert trainings["even"]["shares"] == trainings["slow"]["shares"] == [22, 21, 21]
+    assert np.argmin(trainings["shared by speed"]["shares"]) == 2
+    assert all(training["difference"] < checks.TOLERANCE for training in trainings.values())
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun")
+def test_shares_are_in_proportion_to_the_speeds(labs: Path) -> None:
+    # In a process of its own: importing the program starts MPI, and what this process starts later would inherit that.
+    speeds = [[1, 1], [1, 1, 1], [1, 0.25, 1], [1]]
+    code = f"import find_straggler; print([find_straggler.shares_by(speeds) for speeds in {speeds}])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=labs, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert json.loads(done.stdout) == [[32, 32], [22, 21, 21], [29, 7, 28], [64]]
+
+
+def test_a_worker_that_never_comes_is_named_with_its_address(labs: Path) -> None:
+    with pytest.raises(launch.WorkerMissing) as raised:
+        launch.tensorflow(labs / "late_worker.py", "--late-worker", 1, echo=False, seconds=300, start_seconds=45)
+    assert raised.value.ranks == ["worker 1"]
+    assert "waiting for it: worker 0" in str(raised.value)
+    assert "worker 1 (nobody listens at 127.0.0.1:" in str(raised.value)
+
+
+def test_a_worker_that_comes_late_is_waited_for(labs: Path) -> None:
+    arguments = ["--late-worker", 1, "--late-seconds", 5]
+    run = launch.tensorflow(labs / "late_worker.py", *arguments, **PATIENT)
+    assert "all 2 are here" in run.output["worker 0"]

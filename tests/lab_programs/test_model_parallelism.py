@@ -1,0 +1,216 @@
+"""The programs of notebook 12: every split trains to the weights of the undivided network."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from scipy.signal import correlate
+
+from distlab import launch, programs
+from distlab.model_parallel.pipelines import activations_held
+from distlab.model_parallel.sharded_optimizers import BytesPerParameter, bytes_sent, model_state_bytes
+from distlab.simulate import RankFailedError, World
+
+pytestmark = pytest.mark.slow
+
+TOLERANCE = 1e-5
+LAB = Path(__file__).parents[2] / "labs" / "12_model_parallelism"
+RANKS = 4
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict]:
+    """Run a program as one process; its result."""
+
+    def run(program: str, *arguments: object) -> dict:
+        file = tmp_path_factory.mktemp("result") / "result.json"
+        command = [sys.executable, LAB / program, *map(str, arguments), "--result", file]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr[-2000:]
+        return json.loads(file.read_text())
+
+    return run
+
+
+# Inside the layers --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def split(alone: Callable[..., dict]) -> dict:
+    return alone("tensor_split.py", "--devices", 8, "--steps", 20)
+
+
+def test_every_layout_trains_to_the_weights_of_one_device(split: dict) -> None:
+    assert split["moved"] > 1000 * TOLERANCE
+    for run in split["runs"]:
+        assert run["difference"] <= TOLERANCE, run
+        assert run["loss"] == pytest.approx(split["loss"], abs=TOLERANCE)
+
+
+def test_each_device_has_its_part_of_every_tensor(split: dict) -> None:
+    found = {(run["split"], run["data"], run["model"]): run["shapes"] for run in split["runs"]}
+    wanted = {}
+    for count in (4, 8):
+        wanted["data", count, 1] = [64 // count, 784], [[784, 80], [80, 16]]
+        wanted["column, row", 1, count] = [64, 784], [[784, 80 // count], [80 // count, 16]]
+        wanted["column, column", 1, count] = [64, 784], [[784, 80 // count], [80, 16 // count]]
+    for rows, columns in ((2, 2), (2, 4), (4, 2)):
+        wanted["data × model", rows, columns] = [64 // rows, 784], [[784, 80 // columns], [80 // columns, 16]]
+    assert found == {key: {"images": images, "weights": weights} for key, (images, weights) in wanted.items()}
+
+
+@pytest.mark.parametrize("wrong", [["--devices", "6"], ["--devices", "8", "--units", "12"]])
+def test_what_cannot_be_divided_is_said_in_one_sentence(wrong: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, LAB / "tensor_split.py", *wrong], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 2
+    assert "--devices is 4, 8 or 16" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_dtensor_comes_too_late_after_the_first_operation() -> None:
+    lines = "import tensorflow as tf; tf.constant(1); tf.experimental.dtensor.initialize_accelerator_system('CPU')"
+    done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert "TensorFlow has already been initialized" in done.stderr
+
+
+# By layers ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def staged(alone: Callable[..., dict]) -> dict:
+    return alone("pipeline_stages.py", "--stages", 2, 3, 4, "--micro-batches", 6, "--steps", 10, "--batch", 50)
+
+
+def test_every_pipeline_trains_to_the_weights_of_the_undivided_network(staged: dict) -> None:
+    assert staged["moved"] > 1000 * TOLERANCE
+    assert {(run["stages"], run["schedule"]) for run in staged["runs"]} == {
+        (stages, schedule) for stages in (2, 3, 4) for schedule in ("gpipe", "1f1b")
+    }
+    for run in staged["runs"]:
+        assert run["difference"] <= TOLERANCE, run
+
+
+def test_stages_hold_as_many_tapes_as_the_formula_says(staged: dict) -> None:
+    for run in staged["runs"]:
+        p = run["stages"]
+        assert run["most_tapes"] == [activations_held(run["schedule"], p, 6, stage) for stage in range(p)]
+
+
+# On parts of an image -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def spatial() -> ModuleType:
+    return programs.module(LAB / "spatial_split.py")
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 6, 9])
+@pytest.mark.parametrize(("height", "width", "kernel"), [(12, 12, 3), (13, 17, 3), (23, 11, 5), (9, 10, 1)])
+def test_tiles_of_any_size_give_the_convolutions_of_the_whole_image(
+    ranks: int, height: int, width: int, kernel: int, spatial: ModuleType
+) -> None:
+    image, kernels, wanted = spatial.problem(height, width, kernel)
+    inputs = list(zip(spatial.tiles_of(image, ranks), spatial.tiles_of(wanted, ranks), strict=True))
+
+    run = World(ranks).run(lambda rank, own: spatial.convolve_tiles(rank, own[0], kernels, own[1]), inputs)
+    outputs = spatial.together([tile for tile, _ in run.results])
+    np.testing.assert_allclose(outputs, convolved(image, kernels), atol=1e-12)
+
+
+def convolved(image: np.ndarray, kernels: list[np.ndarray]) -> np.ndarray:
+    """The same by SciPy, on the whole image."""
+    for number, kernel in enumerate(kernels):
+        image = np.stack(
+            [
+                sum(
+                    correlate(image[:, :, channel], kernel[:, :, channel, output], "same")
+                    for channel in range(image.shape[2])
+                )
+                for output in range(kernel.shape[3])
+            ],
+            axis=2,
+        )
+        image = np.maximum(image, 0) if number == 0 else image
+    return image
+
+
+def test_the_gradients_of_the_tiles_are_those_of_finite_differences(spatial: ModuleType) -> None:
+    image, kernels, wanted = spatial.problem(11, 8, 3)
+    inputs = list(zip(spatial.tiles_of(image, 4), spatial.tiles_of(wanted, 4), strict=True))
+    run = World(4).run(lambda rank, own: spatial.convolve_tiles(rank, own[0], kernels, own[1]), inputs)
+    step, numbers = 1e-5, np.random.default_rng(1)
+    for which, gradient in enumerate(run.results[0][1]):
+        for place in zip(*(numbers.integers(0, size, 12) for size in gradient.shape), strict=True):
+            losses = []
+            for sign in (1, -1):
+                changed = [kernel.copy() for kernel in kernels]
+                changed[which][place] += sign * step
+                losses.append(np.sum((convolved(image, changed) - wanted) ** 2) / 2)
+            assert gradient[place] == pytest.approx((losses[0] - losses[1]) / (2 * step), rel=1e-5, abs=1e-6)
+
+
+def test_without_the_exchange_the_borders_would_be_wrong(spatial: ModuleType) -> None:
+    """The comparison sees it: tiles that are padded with zeros differ along the cuts, and nowhere else."""
+    image, kernels, wanted = spatial.problem(16, 16, 3)
+    tiles = [
+        World(1).run(lambda rank, own: spatial.convolve_tiles(rank, own[0], kernels, own[1]), [pair]).results[0][0]
+        for pair in zip(spatial.tiles_of(image, 4), spatial.tiles_of(wanted, 4), strict=True)
+    ]
+    wrong = np.abs(spatial.together(tiles) - convolved(image, kernels)).max(axis=2) > TOLERANCE
+    cuts = np.isin(np.arange(16), [6, 7, 8, 9])
+    assert wrong[cuts].any() and wrong[:, cuts].any()
+    assert not wrong[np.ix_(~cuts, ~cuts)].any()
+
+
+def test_a_tile_smaller_than_its_halo_is_refused(spatial: ModuleType) -> None:
+    image, kernels, wanted = spatial.problem(5, 5, 5)
+    inputs = list(zip(spatial.tiles_of(image, 9), spatial.tiles_of(wanted, 9), strict=True))
+    with pytest.raises(RankFailedError, match="smaller than its halo of 2"):
+        World(9).run(lambda rank, own: spatial.convolve_tiles(rank, own[0], kernels, own[1]), inputs)
+
+
+def test_too_few_pixels_are_refused_in_one_sentence() -> None:
+    with pytest.raises(launch.WorkerFailed) as failure:
+        launch.mpirun(LAB / "spatial_split.py", "--height", 3, "--width", 3, ranks=2, seconds=100, echo=False)
+    said = "".join(failure.value.run.output.values())
+    assert "3 × 3 pixels are too few for 2 tiles that each have a halo of 2." in said
+    assert "Traceback" not in said
+
+
+def test_tiles_over_mpi_equal_the_whole_image(spatial: ModuleType) -> None:
+    arguments = ["--height", 61, "--width", 47, "--kernel", 5]
+    how = {"seconds": 200, "result": True, "echo": False}
+    found = launch.mpirun(LAB / "spatial_split.py", *arguments, ranks=RANKS, **how).result
+    assert found["difference"] <= TOLERANCE and found["gradients_difference"] <= TOLERANCE
+    assert found["tiles"] == [[31, 24], [31, 23], [30, 24], [30, 23]]
+    # As many bytes as on the virtual cluster.
+    image, kernels, wanted = spatial.problem(61, 47, 5)
+    inputs = list(zip(spatial.tiles_of(image, RANKS), spatial.tiles_of(wanted, RANKS), strict=True))
+    run = World(RANKS).run(lambda rank, own: spatial.convolve_tiles(rank, own[0], kernels, own[1]), inputs)
+    assert found["bytes_sent"] == run.bytes_sent_by_rank.tolist()
+
+
+# Optimizer states ---------------------------------------------------------------------------------------------------
+
+
+def test_sharded_optimizers_over_mpi_train_as_one_process_does() -> None:
+    how = {"seconds": 200, "result": True, "echo": False}
+    arguments = ["--steps", 4, "--units", 40]
+    found = launch.mpirun(LAB / "shard_optimizer.py", *arguments, ranks=RANKS, **how).result
+    parameters = found["parameters"]
+    assert parameters == 785 * 40 + 41 * 10
+    assert found["moved"] > 100 * TOLERANCE
+    for stage, each in found["stages"].items():
+        assert each["difference"] <= TOLERANCE
+        wanted = model_state_bytes(parameters, RANKS, int(stage), BytesPerParameter(8, 8, 16))
+        for held in each["bytes_held"]:
+            # Layers whose size is no multiple of the ranks leave some an element more.
+            assert sum(held.values()) == pytest.approx(wanted, abs=2 * 32)
+        np.testing.assert_allclose(each["bytes_sent"], 4 * bytes_sent(8 * parameters, RANKS, int(stage)), rtol=1e-3)

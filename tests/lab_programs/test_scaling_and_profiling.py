@@ -1,0 +1,194 @@
+"""The programs of notebook 11: what they count and record, and that a job goes on where it stopped."""
+
+import math
+import os
+import shutil
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from distlab import affinity, costs, launch
+from distlab.profiling import horovod_timeline, mpi_profile
+from distlab.runtime import environment, processes
+from distlab.setup import horovod_wheel
+
+environment.apply()  # puts this environment's mpirun on the path
+
+pytestmark = pytest.mark.slow
+
+AS_ROOT = ["--allow-run-as-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+RANKS, BATCH, IMAGES, EPOCHS = 2, 32, 210, 2
+STEPS = IMAGES // RANKS // BATCH
+PATIENT = {"echo": False, "result": True, "seconds": 400, "start_seconds": 300}
+
+
+@pytest.fixture(scope="module")
+def labs(root: Path) -> Path:
+    if problem := horovod_wheel.problem():
+        pytest.skip(problem)
+    if not shutil.which("mpirun"):
+        pytest.skip("there is no mpirun")
+    return root / "labs" / "11_scaling_and_profiling"
+
+
+@pytest.fixture(scope="module")
+def recorded(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, Path]:
+    """The result of a training under every instrument, and the folder with what they wrote."""
+    folder = tmp_path_factory.mktemp("recorded")
+    variables = {"HOROVOD_TIMELINE": str(folder / "timeline.json"), "HOROVOD_CACHE_CAPACITY": "0"}
+    try:
+        library = mpi_profile.build(labs / "mpi_profile.c", folder)
+        variables |= {"LD_PRELOAD": str(library), "MPI_PROFILE": str(folder / "profile")}
+    except mpi_profile.NoCompiler:
+        pass
+    arguments = ["--images", IMAGES, "--batch", BATCH, "--epochs", EPOCHS]
+    arguments += ["--folder", folder / "saved", "--trace", folder / "trace"]
+    run = launch.mpirun(labs / "train.py", *arguments, ranks=RANKS, environment=variables, **PATIENT)
+    return run.result, folder
+
+
+@pytest.fixture(scope="module")
+def result(recorded: tuple[dict, Path]) -> dict:
+    return recorded[0]
+
+
+@pytest.fixture(scope="module")
+def timeline(recorded: tuple[dict, Path]) -> horovod_timeline.Timeline:
+    return horovod_timeline.read(recorded[1] / "timeline.json")
+
+
+def reduced(timeline: horovod_timeline.Timeline) -> list[horovod_timeline.Operation]:
+    return [operation for operation in timeline.operations if operation.kind == "ALLREDUCE"]
+
+
+def test_the_images_are_those_of_the_batches_that_were_trained_on(result: dict) -> None:
+    part = [BATCH] * 3 + [IMAGES // RANKS - 3 * BATCH]  # a rank's batches, again and again
+    assert STEPS == 3
+    expected = [
+        sum(part[step % len(part)] for step in range(epoch * STEPS, (epoch + 1) * STEPS)) for epoch in range(EPOCHS)
+    ]
+    for epochs in result["epochs"]:
+        assert [images for images, _ in epochs] == expected
+        assert all(seconds > 0 for _, seconds in epochs)
+    assert sum(expected) < EPOCHS * IMAGES / RANKS
+
+
+def test_each_rank_is_held_to_a_core(result: dict) -> None:
+    cores = affinity.allowed()
+    assert result["cores"] == [[affinity.core_of(rank, cores)] for rank in range(RANKS)]
+
+
+def test_the_timeline_has_every_tensor_of_the_gradient_in_every_step(
+    result: dict, timeline: horovod_timeline.Timeline
+) -> None:
+    operations = reduced(timeline)
+    steps = STEPS * (EPOCHS + 1)  # with the traced epoch
+    by_tensor = {one.tensor: one.nbytes for one in operations}
+    assert sum(by_tensor.values()) == result["gradient_bytes"]
+    assert {tensor: len(timeline.of(tensor)) for tensor in by_tensor} == dict.fromkeys(by_tensor, steps)
+
+
+def test_the_parts_of_every_recorded_operation_are_its_time(timeline: horovod_timeline.Timeline) -> None:
+    for operation in timeline.operations:
+        parts = operation.parts()
+        assert min(parts.values()) > -1e-9
+        assert math.isclose(sum(parts.values()), operation.end - operation.start)
+        assert operation.communication is not None
+        assert sorted(operation.ready) == [0, 1]
+
+
+def test_the_recorded_collectives_carry_each_tensor_once(timeline: horovod_timeline.Timeline) -> None:
+    collectives = timeline.collectives()
+    assert sum(len(one.tensors) for one in collectives) == len(timeline.operations)
+    assert all(one.end <= other.start for one, other in pairwise(collectives))
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.99])
+def test_a_recording_that_was_cut_gives_what_was_finished(
+    recorded: tuple[dict, Path], timeline: horovod_timeline.Timeline, tmp_path: Path, share: float
+) -> None:
+    text = (recorded[1] / "timeline.json").read_text()
+    (tmp_path / "cut.json").write_text(text[: int(share * len(text))])
+    cut = horovod_timeline.read(tmp_path / "cut.json")
+    assert cut.is_truncated
+    assert 0 < len(cut.operations) <= len(timeline.operations)
+    assert all(operation in timeline.operations for operation in cut.operations)
+
+
+def test_the_bytes_that_mpi_reduced_are_the_steps_times_the_model(recorded: tuple[dict, Path]) -> None:
+    result, folder = recorded
+    if not list(folder.glob("*.so")):
+        pytest.skip("there is no C compiler")
+    ranks = mpi_profile.read(folder / "profile")
+    assert list(ranks) == [0, 1]
+    for rows in ranks.values():
+        floats = mpi_profile.total(rows, lambda row: row.routine == "MPI_Allreduce" and row.type == "MPI_FLOAT")
+        assert floats.bytes == EPOCHS * STEPS * result["gradient_bytes"]
+        assert EPOCHS * STEPS <= floats.calls <= EPOCHS * STEPS * 6
+        weights = mpi_profile.total(rows, lambda row: row.routine == "MPI_Bcast" and row.type == "MPI_FLOAT")
+        assert result["gradient_bytes"] <= weights.bytes < 3 * result["gradient_bytes"]
+
+
+def test_the_trace_holds_the_operations_of_the_model(result: dict) -> None:
+    kinds = {operation["kind"]: operation["calls"] for operation in result["operations"]}
+    for part in ("Conv2DBackpropFilter", "MaxPool", "MatMul", "ReluGrad"):
+        assert any(part in kind and calls >= STEPS for kind, calls in kinds.items()), part
+    assert all(operation["seconds"] > 0 for operation in result["operations"][:10])
+
+
+def test_the_job_goes_on_after_the_epochs_that_were_saved(recorded: tuple[dict, Path], labs: Path) -> None:
+    arguments = ["--images", IMAGES, "--batch", BATCH, "--epochs", EPOCHS + 1, "--folder", recorded[1] / "saved"]
+    resumed = launch.mpirun(labs / "train.py", *arguments, ranks=1, **PATIENT).result
+    assert resumed["first_epoch"] == EPOCHS
+    assert len(resumed["losses"]) == 1
+    assert resumed["losses"][0] < recorded[0]["losses"][0]
+
+
+def test_scaling_measures_every_world_size_in_one_launch(labs: Path) -> None:
+    arguments = ["--batch", 32, "--blocks", 2, "--steps", 2]
+    found = launch.mpirun(labs / "scaling.py", *arguments, ranks=RANKS, **PATIENT).result
+    assert set(found["sizes"]) == {"1", "2"}
+    cores = affinity.allowed()
+    assert found["cores"] == len(cores)
+    for size, measured in found["sizes"].items():
+        assert measured["cores"] == [[affinity.core_of(rank, cores)] for rank in range(int(size))]
+        assert all(len(measured[part]) == 2 and min(measured[part]) > 0 for part in ("weak", "strong"))
+        assert len(measured["all_reduce"]) == len(found["all_reduce_bytes"])
+        assert 0 < measured["core_share"] < 3
+    placements = found["sizes"]["2"].get("placements", {})
+    assert len(placements) == (5 if len(cores) > 1 else 0)
+    turns = found["sizes"]["2"]["turns"]
+    assert [len(blocks) for blocks in turns] == [2, 2, 2] and min(map(min, turns)) > 0
+    assert not {"turns", "placements"} & set(found["sizes"]["1"])
+
+
+def test_the_courses_ring_sends_what_the_formula_says(labs: Path, tmp_path: Path) -> None:
+    try:
+        library = mpi_profile.build(labs / "mpi_profile.c", tmp_path)
+    except mpi_profile.NoCompiler as error:
+        pytest.skip(str(error))
+    program = labs.parent / "06_collectives_and_ring_all_reduce" / "measure_all_reduce.py"
+    variables = {"LD_PRELOAD": str(library), "MPI_PROFILE": str(tmp_path / "ring")}
+    arguments = ["--modes", "ring", "--sizes", 40_000, "--repeats", 3, "--warm-up", 0]
+    launch.mpirun(program, *arguments, ranks=4, environment=variables, **PATIENT)
+    for rows in mpi_profile.read(tmp_path / "ring").values():
+        sent = mpi_profile.total(rows, lambda row: row.routine == "MPI_Isend")
+        headers = sent.bytes - 3 * costs.all_reduce("ring", 4, 40_000).largest_bytes_sent
+        assert sent.calls == 3 * 6
+        assert 0 <= headers <= sent.calls * 200
+
+
+@pytest.mark.parametrize(("first", "is_clean"), [("tensorflow", True), ("mpi4py.MPI", False)])
+def test_mpi_that_starts_before_tensorflow_crashes_at_the_end(first: str, is_clean: bool) -> None:
+    if not shutil.which("mpirun"):
+        pytest.skip("there is no mpirun")
+    code = f"import {first}, tensorflow, mpi4py.MPI; print('all imported', flush=True)"
+    command = ["mpirun", *AS_ROOT, "-np", "1", sys.executable, "-c", code]
+    finished = processes.run(command, seconds=200)
+    assert "all imported" in finished.output
+    # Not every Open MPI has hwloc inside; the one of the package index has.
+    if "OPAL_PREFIX" in os.environ or is_clean:
+        assert (finished.status == 0) == is_clean
+        assert ("Caught signal 11" in finished.output) != is_clean

@@ -1,0 +1,202 @@
+"""Answers to `mirrored` of lab 03; importing this starts TensorFlow, so it is done in a process of its own."""
+
+from distlab import devices, models
+from tests.labs.known_wrong import Planted
+
+# isort: split
+import tensorflow as tf
+
+PLANTED = Planted()
+wrong, right = PLANTED.wrong, PLANTED.right
+
+strategy = tf.distribute.MirroredStrategy(devices.at_least(2))
+
+
+def compiled(rate=0.1, dropout=0.0, from_logits=True, optimizer=tf.keras.optimizers.SGD):
+    model = models.mlp(dropout)
+    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=from_logits)
+    model.compile(optimizer(rate), loss)
+    return model
+
+
+def batches_of(images, labels, size, **options):
+    return tf.data.Dataset.from_tensor_slices((images, labels)).batch(size, **options)
+
+
+def solution(strategy, images, labels, first_weights, images_per_replica):
+    with strategy.scope():
+        model = compiled()
+    model.set_weights(first_weights)
+    batches = batches_of(images, labels, images_per_replica * strategy.num_replicas_in_sync)
+    model.fit(batches, shuffle=False, verbose=0)
+    return model, batches
+
+
+def serial(images, labels, first_weights, batch_size):
+    model = compiled()
+    model.set_weights(first_weights)
+    batches = batches_of(images, labels, batch_size)
+    model.fit(batches, shuffle=False, verbose=0)
+    return model, batches
+
+
+@wrong("mirrored", "nothing is mirrored")
+def without_scope(strategy, images, labels, first_weights, images_per_replica):
+    return serial(images, labels, first_weights, 2 * images_per_replica)
+
+
+@wrong("mirrored", "different scopes")
+def only_compile_in_the_scope(strategy, images, labels, first_weights, images_per_replica):
+    model = models.mlp(0.0)
+    model.set_weights(first_weights)
+    with strategy.scope():
+        loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(tf.keras.optimizers.SGD(0.1), loss)
+    batches = batches_of(images, labels, images_per_replica * strategy.num_replicas_in_sync)
+    model.fit(batches, verbose=0)
+    return model, batches
+
+
+@wrong("mirrored", "the strategy divides what batch(...) says")
+def batch_of_one_replica(strategy, images, labels, first_weights, images_per_replica):
+    with strategy.scope():
+        model = compiled()
+    model.set_weights(first_weights)
+    batches = batches_of(images, labels, images_per_replica)
+    model.fit(batches, verbose=0)
+    return model, batches
+
+
+@wrong("mirrored", "multiplied once too often")
+def multiplied_twice(strategy, images, labels, first_weights, images_per_replica):
+    return solution(strategy, images, labels, first_weights, 2 * images_per_replica)
+
+
+@wrong("mirrored", "too long by the number of replicas", share=0.5)
+def learning_rate_scaled(strategy, images, labels, first_weights, images_per_replica):
+    with strategy.scope():
+        model = compiled(0.1 * strategy.num_replicas_in_sync)
+    model.set_weights(first_weights)
+    batches = batches_of(images, labels, images_per_replica * strategy.num_replicas_in_sync)
+    model.fit(batches, verbose=0)
+    return model, batches
+
+
+@wrong("mirrored", "too short by the number of replicas", share=0.5)
+def learning_rate_divided(strategy, images, labels, first_weights, images_per_replica):
+    with strategy.scope():
+        model = compiled(0.1 / strategy.num_replicas_in_sync)
+    model.set_weights(first_weights)
+    batches = batches_of(images, labels, images_per_replica * strategy.num_replicas_in_sync)
+    model.fit(batches, verbose=0)
+    return model, batches
+
+
+@wrong("mirrored", "raises AttributeError", "num_replicas")
+def misremembers_a_name(strategy, images, labels, first_weights, images_per_replica):
+    batches = batches_of(images, labels, images_per_replica * strategy.num_replicas)
+    with strategy.scope():
+        model = compiled()
+    model.set_weights(first_weights)
+    model.fit(batches, verbose=0)
+    return model, batches
+
+
+@wrong("mirrored", "another one", "optimizer is Adam", share=0.5)
+def with_adam(strategy, images, labels, first_weights, images_per_replica):
+    with strategy.scope():
+        model = compiled(0.001, optimizer=tf.keras.optimizers.Adam)
+    model.set_weights(first_weights)
+    batches = batches_of(images, labels, images_per_replica * strategy.num_replicas_in_sync)
+    model.fit(batches, verbose=0)
+    return model, batches
+
+
+@wrong("mirrored", "updates, and one pass", share=0.5)
+def two_epochs(strategy, images, labels, first_weights, images_per_replica):
+    model, batches = solution(strategy, images, labels, first_weights, images_per_replica)
+    model.fit(batches, verbose=0)
+    return model, batches
+
+
+@wrong("mirrored", "begin with the first weights", share=0.5)
+def forgets_the_first_weights(strategy, images, labels, first_weights, images_per_replica):
+    with strategy.scope():
+        model = compiled()
+    batches = batches_of(images, labels, images_per_replica * strategy.num_replicas_in_sync)
+    model.fit(batches, verbose=0)
+    return model, batches
+
+
+@wrong("mirrored", "the last, smaller batch is dropped")
+def drops_the_rest(strategy, images, labels, first_weights, images_per_replica):
+    with strategy.scope():
+        model = compiled()
+    model.set_weights(first_weights)
+    size = images_per_replica * strategy.num_replicas_in_sync
+    batches = batches_of(images, labels, size, drop_remainder=True)
+    model.fit(batches, verbose=0)
+    return model, batches
+
+
+@wrong("mirrored", "another order")
+def shuffles(strategy, images, labels, first_weights, images_per_replica):
+    with strategy.scope():
+        model = compiled()
+    model.set_weights(first_weights)
+    batches = tf.data.Dataset.from_tensor_slices((images, labels)).shuffle(100, seed=1)
+    batches = batches.batch(images_per_replica * strategy.num_replicas_in_sync)
+    model.fit(batches, verbose=0)
+    return model, batches
+
+
+@wrong("mirrored", "drops units at random", share=0.5)
+def with_dropout(strategy, images, labels, first_weights, images_per_replica):
+    with strategy.scope():
+        model = compiled(dropout=0.2)
+    model.set_weights(first_weights)
+    batches = batches_of(images, labels, images_per_replica * strategy.num_replicas_in_sync)
+    model.fit(batches, verbose=0)
+    return model, batches
+
+
+@wrong("mirrored", "takes them for probabilities", share=0.5)
+def loss_by_name(strategy, images, labels, first_weights, images_per_replica):
+    with strategy.scope():
+        model = models.mlp(0.0)
+        model.compile(tf.keras.optimizers.SGD(0.1), "sparse_categorical_crossentropy")
+    model.set_weights(first_weights)
+    batches = batches_of(images, labels, images_per_replica * strategy.num_replicas_in_sync)
+    model.fit(batches, verbose=0)
+    return model, batches
+
+
+@wrong("mirrored", "returns two things")
+def returns_the_model_alone(strategy, images, labels, first_weights, images_per_replica):
+    return solution(strategy, images, labels, first_weights, images_per_replica)[0]
+
+
+@right("mirrored")
+def with_a_loop_of_its_own(strategy, images, labels, first_weights, images_per_replica):
+    size = images_per_replica * strategy.num_replicas_in_sync
+    with strategy.scope():
+        model, optimizer = models.mlp(0.0), tf.keras.optimizers.SGD(0.1)
+        model.set_weights(first_weights)
+        optimizer.build(model.trainable_variables)
+    loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="none")
+
+    def step(images, labels):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(loss_of(labels, model(images, training=True))) / size
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+
+    whole_step = tf.function(lambda batch: strategy.run(step, args=batch))
+    batches = strategy.experimental_distribute_dataset(batches_of(images, labels, size))
+    for batch in batches:
+        whole_step(batch)
+    return model, batches
+
+
+GIVEN = {"strategy": strategy}
+SOLUTIONS = {"mirrored": {"mirrored": solution}}

@@ -1,0 +1,492 @@
+"""Answers to the functions of lab 09; importing this starts TensorFlow, so it is done in a process of its own.
+
+Horovod itself is not needed: `hvd` is the lab's stand-in.
+"""
+
+import distlab  # before TensorFlow: it selects tf-keras
+
+# isort: split
+import numpy as np
+import tensorflow as tf
+
+from distlab import data
+from distlab.labs.lab_09.fake_horovod import hvd
+from tests.labs.known_wrong import Planted, Wrong
+
+assert distlab
+PLANTED = Planted()
+mean_loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+
+# The solutions
+
+
+def start():
+    hvd.init()
+    gpus = tf.config.list_physical_devices("GPU")
+    if gpus:
+        tf.config.set_visible_devices(gpus[hvd.local_rank()], "GPU")
+
+
+def shuffled(options, epoch, own=()):
+    images, labels = data.load(options.dataset).train
+    order = np.random.default_rng([options.seed, epoch, *own]).permutation(options.images)
+    return tf.data.Dataset.from_tensor_slices((order, images[order], labels[order]))
+
+
+def dealt(samples, options, size=1):
+    return samples.batch(options.batch * size, drop_remainder=True).repeat()
+
+
+def batches(options, epoch):
+    return dealt(shuffled(options, epoch).shard(hvd.size(), hvd.rank()), options)
+
+
+def steps_per_epoch(options):
+    return options.images // (options.batch * hvd.size())
+
+
+def make_optimizer(options):
+    return tf.keras.optimizers.SGD(options.learning_rate * hvd.size(), momentum=0.9)
+
+
+def everything(state):
+    return [*state.model.variables, *state.optimizer.variables, state.epochs_done]
+
+
+def restore(options, state):
+    newest = tf.train.latest_checkpoint(options.folder)
+    if not newest:
+        raise SystemExit(f"There is no checkpoint in {options.folder} to go on from.")
+    state.restore(newest).assert_existing_objects_matched()
+
+
+def begin(options, state):
+    if options.resume and hvd.rank() == 0:
+        restore(options, state)
+    hvd.broadcast_variables(everything(state), root_rank=0)
+
+
+@tf.function
+def step(state, images, labels):
+    with tf.GradientTape() as tape:
+        loss = mean_loss(labels, state.model(images, training=True))
+    tape = hvd.DistributedGradientTape(tape)
+    gradients = tape.gradient(loss, state.model.trainable_variables)
+    state.optimizer.apply_gradients(zip(gradients, state.model.trainable_variables, strict=True))
+    return loss
+
+
+def save(options, state):
+    if options.folder and hvd.rank() == 0:
+        state.save(str(options.folder / "checkpoint"))
+
+
+FEEDING = {"batches": batches, "steps_per_epoch": steps_per_epoch}
+TRAINING = {"make_optimizer": make_optimizer, "begin": begin, "step": step, "save": save}
+SOLUTIONS = {"start": {"start": start}, "feeding": FEEDING, "training": TRAINING}
+GIVEN = {"hvd": hvd}
+SHARES = {"start": 0.5, "feeding": 0.5, "training": 0.75}
+
+
+def wrong(exercise, name, *hint, share=None):
+    """The decorated function takes the place of `name` in a solution that is right otherwise."""
+
+    def plant(function):
+        title = getattr(function, "__name__", None) or function.python_function.__name__
+        earned = SHARES[exercise] if share is None else share
+        PLANTED.wrong_answers[exercise].append(Wrong(title, SOLUTIONS[exercise] | {name: function}, hint, earned))
+        return function
+
+    return plant
+
+
+def right(exercise, **functions):
+    PLANTED.right_answers[exercise].append((" and ".join(functions), SOLUTIONS[exercise] | functions))
+
+
+# 1 initialise, 2 pin the device
+
+
+@wrong("start", "start", "1 initialise", "before the processes have met", share=0)
+def without_init():
+    gpus = tf.config.list_physical_devices("GPU")
+    if gpus:
+        tf.config.set_visible_devices(gpus[hvd.local_rank()], "GPU")
+
+
+@wrong("start", "start", "a GPU that its host does not have")
+def pinned_by_rank():
+    hvd.init()
+    gpus = tf.config.list_physical_devices("GPU")
+    if gpus:
+        tf.config.set_visible_devices(gpus[hvd.rank()], "GPU")
+
+
+@wrong("start", "start", "sees all GPUs of its host still")
+def not_pinned():
+    hvd.init()
+
+
+@wrong("start", "start", "all ranks of a host take the same GPU")
+def first_gpu_for_all():
+    hvd.init()
+    gpus = tf.config.list_physical_devices("GPU")
+    if gpus:
+        tf.config.set_visible_devices(gpus[0], "GPU")
+
+
+@wrong("start", "start", "no GPU at all", "IndexError")
+def fails_without_gpus():
+    hvd.init()
+    gpus = tf.config.list_physical_devices("GPU")
+    tf.config.set_visible_devices(gpus[hvd.local_rank()], "GPU")
+
+
+@wrong("start", "start", "several GPUs")
+def shows_all():
+    hvd.init()
+    gpus = tf.config.list_physical_devices("GPU")
+    for gpu in gpus:
+        tf.config.experimental.set_memory_growth(gpu, True)
+    if gpus:
+        tf.config.set_visible_devices(gpus, "GPU")
+
+
+@wrong("start", "start", "take the GPUs [0, 0, 0, 1, 1, 1]")
+def pinned_by_host():
+    hvd.init()
+    gpus = tf.config.list_physical_devices("GPU")
+    if gpus:
+        tf.config.set_visible_devices(gpus[hvd.cross_rank()], "GPU")
+
+
+def start_with_a_slice():
+    if not hvd.is_initialized():
+        hvd.init()
+    gpus = tf.config.experimental.list_physical_devices("GPU")
+    for gpu in gpus:
+        tf.config.experimental.set_memory_growth(gpu, True)
+    place = hvd.rank() % hvd.local_size()
+    tf.config.experimental.set_visible_devices(gpus[place : place + 1], "GPU")
+
+
+right("start", start=start_with_a_slice)
+
+
+# 7 shard the data, 8 steps per epoch
+
+
+@wrong("feeding", "batches", "all ranks get the same samples")
+def not_sharded(options, epoch):
+    return dealt(shuffled(options, epoch), options)
+
+
+@wrong("feeding", "batches", "each host gets the same ones")
+def sharded_by_local_rank(options, epoch):
+    return dealt(shuffled(options, epoch).shard(hvd.local_size(), hvd.local_rank()), options)
+
+
+@wrong("feeding", "batches", "options.batch is the batch of one rank")
+def sharded_after_global_batches(options, epoch):
+    return dealt(shuffled(options, epoch), options, hvd.size()).shard(hvd.size(), hvd.rank())
+
+
+@wrong("feeding", "batches", "its own and not divided")
+def batch_divided(options, epoch):
+    samples = shuffled(options, epoch).shard(hvd.size(), hvd.rank())
+    return samples.batch(options.batch // hvd.size(), drop_remainder=True).repeat()
+
+
+@wrong("feeding", "batches", "go to more than one rank", "different orders")
+def own_order_before_sharding(options, epoch):
+    return dealt(shuffled(options, epoch, [hvd.rank()]).shard(hvd.size(), hvd.rank()), options)
+
+
+@wrong("feeding", "batches", "raises InvalidArgumentError")
+def arguments_of_shard_swapped(options, epoch):
+    return dealt(shuffled(options, epoch).shard(hvd.rank(), hvd.size()), options)
+
+
+@wrong("feeding", "batches", "the same order")
+def every_epoch_alike(options, epoch):
+    return dealt(shuffled(options, 0).shard(hvd.size(), hvd.rank()), options)
+
+
+@wrong("feeding", "steps_per_epoch", "go through the data several times")
+def steps_not_divided(options):
+    return options.images // options.batch
+
+
+@wrong("feeding", "steps_per_epoch", "if there were one host")
+def steps_by_local_size(options):
+    return options.images // (options.batch * hvd.local_size())
+
+
+@wrong("feeding", "steps_per_epoch", "leaves such a step out")
+def steps_rounded_up(options):
+    return -(-options.images // (options.batch * hvd.size()))
+
+
+@wrong("feeding", "steps_per_epoch", "a whole number")
+def steps_as_a_float(options):
+    return options.images / options.batch / hvd.size()
+
+
+@wrong("feeding", "steps_per_epoch", "more ranks, and more steps")
+def steps_multiplied(options):
+    return options.images // options.batch * hvd.size()
+
+
+@wrong("feeding", "steps_per_epoch", "the ranks do not agree")
+def the_rest_to_the_first_rank(options):
+    return options.images // (options.batch * hvd.size()) + (hvd.rank() == 0)
+
+
+def batches_in_one_piece(options, epoch):
+    images, labels = data.load(options.dataset).train
+    order = np.random.default_rng([options.seed, epoch]).permutation(options.images)
+    own = np.array_split(order, hvd.size())[hvd.rank()]
+    return dealt(tf.data.Dataset.from_tensor_slices((own, images[own], labels[own])), options)
+
+
+def batches_then_shard(options, epoch):
+    return dealt(shuffled(options, epoch), options).shard(hvd.size(), hvd.rank())
+
+
+right(
+    "feeding",
+    batches=batches_in_one_piece,
+    steps_per_epoch=lambda options: options.images // options.batch // hvd.size(),
+)
+
+
+# 3 scale the learning rate
+
+
+def rate_of(factor):
+    return lambda options: tf.keras.optimizers.SGD(options.learning_rate * factor(), momentum=0.9)
+
+
+for title, factor, hint in (
+    ("not_scaled", lambda: 1, "still that of one rank"),
+    ("scaled_by_local_size", hvd.local_size, "scaled by what one host has"),
+    ("scaled_by_rank", hvd.rank, "the ranks have different rates"),
+    ("rate_divided", lambda: 1 / hvd.size(), "not a shorter one"),
+    ("scaled_by_the_root", lambda: hvd.size() ** 0.5, "the square root is another rule"),
+):
+    planted = rate_of(factor)
+    planted.__name__ = title
+    wrong("training", "make_optimizer", "3 scale", hint)(planted)
+
+
+@wrong("training", "make_optimizer", "with momentum")
+def momentum_lost(options):
+    return tf.keras.optimizers.SGD(options.learning_rate * hvd.size())
+
+
+# 4 wrap the tape
+
+
+def applied(state, images, labels, change, tape_of=lambda tape: tape):
+    with tf.GradientTape() as tape:
+        loss = mean_loss(labels, state.model(images, training=True))
+    gradients = change(tape_of(tape).gradient(loss, state.model.trainable_variables))
+    state.optimizer.apply_gradients(zip(gradients, state.model.trainable_variables, strict=True))
+    return loss
+
+
+@wrong("training", "step", "4 wrap", "gradients of its own samples")
+def not_wrapped(state, images, labels):
+    return applied(state, images, labels, lambda gradients: gradients)
+
+
+@wrong("training", "step", "added up and not averaged")
+def summed(state, images, labels):
+    return applied(
+        state, images, labels, lambda gradients: [hvd.allreduce(gradient, op=hvd.Sum) for gradient in gradients]
+    )
+
+
+@wrong("training", "step", "divided once more")
+def divided_twice(state, images, labels):
+    return applied(
+        state,
+        images,
+        labels,
+        lambda gradients: [gradient / hvd.size() for gradient in gradients],
+        hvd.DistributedGradientTape,
+    )
+
+
+@wrong("training", "step", "do not come from the wrapped one")
+def wrapped_too_late(state, images, labels):
+    with tf.GradientTape() as tape:
+        loss = mean_loss(labels, state.model(images, training=True))
+    gradients = tape.gradient(loss, state.model.trainable_variables)
+    hvd.DistributedGradientTape(tape)
+    state.optimizer.apply_gradients(zip(gradients, state.model.trainable_variables, strict=True))
+    return loss
+
+
+@wrong("training", "step", "raises UnboundLocalError")
+def wrapped_before_there_is_one(state, images, labels):
+    tape = hvd.DistributedGradientTape(tape)  # noqa: F821, F841
+
+
+@wrong("training", "step", "it hangs", "which never come")
+def averages_on_rank_0_alone(state, images, labels):
+    return applied(
+        state,
+        images,
+        labels,
+        lambda gradients: gradients,
+        lambda tape: hvd.DistributedGradientTape(tape) if hvd.rank() == 0 else tape,
+    )
+
+
+@wrong("training", "step", "nothing was applied")
+def never_applied(state, images, labels):
+    with tf.GradientTape() as tape:
+        loss = mean_loss(labels, state.model(images, training=True))
+    hvd.DistributedGradientTape(tape).gradient(loss, state.model.trainable_variables)
+    return loss
+
+
+# 5 broadcast the variables
+
+
+@wrong("training", "begin", "5 broadcast", "its own first weights")
+def no_broadcast(options, state):
+    if options.resume and hvd.rank() == 0:
+        restore(options, state)
+
+
+@wrong("training", "begin", "the momentum is not")
+def weights_alone(options, state):
+    if options.resume and hvd.rank() == 0:
+        restore(options, state)
+    hvd.broadcast_variables(state.model.variables, root_rank=0)
+
+
+@wrong("training", "begin", "the epochs that are done")
+def epochs_forgotten(options, state):
+    if options.resume and hvd.rank() == 0:
+        restore(options, state)
+    hvd.broadcast_variables([*state.model.variables, *state.optimizer.variables], root_rank=0)
+
+
+@wrong("training", "begin", "In which order")
+def broadcast_before_the_checkpoint(options, state):
+    hvd.broadcast_variables(everything(state), root_rank=0)
+    if options.resume and hvd.rank() == 0:
+        restore(options, state)
+
+
+@wrong("training", "begin", "nobody tells the others")
+def broadcast_only_at_the_first_start(options, state):
+    if options.resume:
+        if hvd.rank() == 0:
+            restore(options, state)
+    else:
+        hvd.broadcast_variables(everything(state), root_rank=0)
+
+
+@wrong("training", "begin", "ends the program", "have to find a checkpoint")
+def every_rank_reads(options, state):
+    if options.resume:
+        restore(options, state)
+    hvd.broadcast_variables(everything(state), root_rank=0)
+
+
+@wrong("training", "begin", "it hangs", "broadcast_variables", "which never come")
+def rank_0_broadcasts_alone(options, state):
+    if hvd.rank() == 0:
+        if options.resume:
+            restore(options, state)
+        hvd.broadcast_variables(everything(state), root_rank=0)
+
+
+@wrong("training", "begin", "all have the weights of rank 5")
+def last_rank_is_the_source(options, state):
+    if options.resume and hvd.rank() == 0:
+        restore(options, state)
+    hvd.broadcast_variables(everything(state), root_rank=hvd.size() - 1)
+
+
+@wrong("training", "begin", "does not have the weights of its checkpoint")
+def never_reads(options, state):
+    hvd.broadcast_variables(everything(state), root_rank=0)
+
+
+# 6 checkpoint on rank 0
+
+
+@wrong("training", "save", "6 checkpoint", "all ranks write")
+def all_save(options, state):
+    if options.folder:
+        state.save(str(options.folder / "checkpoint"))
+
+
+@wrong("training", "save", "one on each host")
+def one_saves_on_each_host(options, state):
+    if options.folder and hvd.local_rank() == 0:
+        state.save(str(options.folder / "checkpoint"))
+
+
+@wrong("training", "save", "it hangs")
+def saves_with_a_collective(options, state):
+    if options.folder and hvd.rank() == 0:
+        hvd.broadcast_variables(everything(state), root_rank=0)
+        state.save(str(options.folder / "checkpoint"))
+
+
+@wrong("training", "save", "nobody has written")
+def nobody_saves(options, state):
+    if options.folder and hvd.rank() == hvd.size():
+        state.save(str(options.folder / "checkpoint"))
+
+
+@wrong("training", "save", "raises TypeError")
+def folder_is_not_optional(options, state):
+    if hvd.rank() == 0:
+        state.save(str(options.folder / "checkpoint"))
+
+
+# Right ones of another make
+
+
+def optimizer_by_name(options):
+    optimizer = tf.keras.optimizers.SGD(momentum=0.9)
+    optimizer.learning_rate.assign(hvd.size() * options.learning_rate)
+    return optimizer
+
+
+def begin_one_by_one(options, state):
+    if hvd.rank() == 0 and options.resume:
+        restore(options, state)
+    for variable in everything(state):
+        variable.assign(hvd.broadcast(variable, root_rank=0))
+
+
+def step_by_hand(state, images, labels):
+    return applied(state, images, labels, lambda gradients: [hvd.allreduce(gradient) for gradient in gradients])
+
+
+def step_with_a_tape_wrapped_first(state, images, labels):
+    with hvd.DistributedGradientTape(tf.GradientTape()) as tape:
+        loss = mean_loss(labels, state.model(images, training=True))
+    gradients = tape.gradient(loss, state.model.trainable_variables)
+    state.optimizer.apply_gradients(zip(gradients, state.model.trainable_variables, strict=True))
+    return loss
+
+
+def save_or_return(options, state):
+    if hvd.rank() > 0 or not options.folder:
+        return
+    tf.train.CheckpointManager(state, str(options.folder), max_to_keep=3).save()
+
+
+right("feeding", batches=batches_then_shard)
+right("training", make_optimizer=optimizer_by_name, begin=begin_one_by_one, step=step_by_hand, save=save_or_return)
+right("training", step=step_with_a_tape_wrapped_first)

@@ -1,0 +1,49 @@
+"""Lab 10: the judge's own numbers against the papers and calculations by hand."""
+
+import numpy as np
+import pytest
+
+from distlab.labs.lab_10 import lab, noise_scale, plan, warm_up
+from tests.labs.known_wrong import assert_not_done
+
+LAB = lab.LAB
+
+
+@pytest.mark.parametrize(("name", "names"), [("plan", plan.NUMBERS), ("noise_scale", noise_scale.NUMBERS)])
+def test_names_without_numbers_are_not_done_yet(name: str, names: tuple[str, ...]) -> None:
+    assert_not_done(LAB, name, {name: lambda *arguments: dict.fromkeys(names)})
+
+
+def test_eight_ranks_with_the_known_batch_get_eight_times_the_rate() -> None:
+    numbers = plan.plan(60_000, 2, 4, 100, 0.01, 100, 10_000)
+    assert list(numbers.values()) == [100, 800, 75, pytest.approx(0.08)]
+
+
+def test_goyal_s_warm_up_rises_by_the_same_amount_in_every_iteration() -> None:
+    steps, epochs, first, full = 156, 5, 0.1, 3.2  # ImageNet with batches of 8k, section 5.1
+    rates = [warm_up.warm_up(step, steps, epochs, first, full) for step in range(steps * epochs + 2)]
+    assert rates[0] == first and rates[-2] == pytest.approx(full) and rates[-1] == pytest.approx(full)
+    assert np.diff(rates[:-1]) == pytest.approx((full - first) / (steps * epochs))
+
+
+def test_the_estimate_of_many_steps_is_the_scale_that_the_gradients_were_made_with() -> None:
+    generator, batch, ranks, parameters = np.random.default_rng(5), 16, 8, 30
+    variance, true = 900.0, np.ones(parameters)
+    noise = generator.normal(size=(2000, ranks, parameters)) * np.sqrt(variance / parameters / batch)
+    numbers = noise_scale.noise_scale(true + noise, batch)
+    assert numbers["squared gradient"] == pytest.approx(30, rel=0.03)
+    assert numbers["variance"] == pytest.approx(variance, rel=0.03)
+    assert numbers["noise scale"] == pytest.approx(30, rel=0.05)
+
+
+def test_the_targets_are_what_a_calculation_by_hand_gives() -> None:
+    numbers = [line.split()[-1] for line in lab.target("noise_scale").splitlines()[1:]]
+    assert numbers == ["8", "32", "4"]  # (16 · 10 − 8 · 12) / 8, (12 − 10) / (1/8 − 1/16), their ratio
+    rates = [line.split()[-1] for line in lab.target("warm_up").splitlines()[1:]]
+    assert rates[0] == "0.01000" and rates[6] == "0.04500" and rates[12:] == ["0.08000", "0.08000"]
+    numbers = [line.split()[-1] for line in lab.target("plan").splitlines()[1:]]
+    assert numbers == ["187", "1496", "40", "0.1496"]
+
+
+def test_the_lab_needs_no_tensorflow() -> None:
+    assert not LAB.tensorflow

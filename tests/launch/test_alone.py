@@ -1,0 +1,30 @@
+"""The launcher with a program of one process, which may start others: the same promises."""
+
+import pytest
+
+from distlab import launch
+from tests.launch.launched_program import Launched
+
+LIMITS = {"seconds": 20, "echo": False}
+
+
+def test_one_process_gives_its_output_and_its_result(launched: Launched, capsys: pytest.CaptureFixture[str]) -> None:
+    how = {"environment": {"COLOUR": "blue"}, "seconds": 20, "result": True}
+    run = launch.alone(launched.program, "all=show:COLOUR,result", **how)
+    assert run.output["program"] == "COLOUR is blue"
+    assert run.exit_codes == {"program": 0}
+    assert run.result is not None
+    assert capsys.readouterr().out.startswith("COLOUR=blue python ")
+
+
+def test_a_process_that_fails_is_named_and_what_it_started_is_ended(launched: Launched) -> None:
+    with pytest.raises(launch.WorkerFailed, match="program failed, exit code 3") as caught:
+        launch.alone(launched.program, "all=child,say:the reason,exit3", **LIMITS)
+    assert "the reason" in str(caught.value)
+    assert launched.left() == []
+
+
+def test_a_process_that_is_not_over_in_time_is_ended(launched: Launched) -> None:
+    with pytest.raises(launch.DeadlinePassed, match="still running: program"):
+        launch.alone(launched.program, "all=child,wait", **(LIMITS | {"seconds": 3}))
+    assert launched.left() == []

@@ -1,0 +1,75 @@
+"""Ranks that wait for cells: started by MPI, their files in a temporary folder, gone afterwards whatever happens."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from distlab.launch import engines
+from distlab.runtime import environment, processes
+
+environment.apply()  # puts this environment's mpirun on the path
+
+pytestmark = pytest.mark.slow
+
+KILLED = """
+import os, signal
+from distlab.launch import engines
+started = engines.start(2)
+print(started.view.apply_sync(os.getpid), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def gone_within(seconds: float, mark: str) -> bool:
+    end = time.monotonic() + seconds
+    while processes.alive(mark) and time.monotonic() < end:
+        time.sleep(0.1)
+    return not processes.alive(mark)
+
+
+def test_engines_are_the_ranks_of_one_job_and_leave_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture
+) -> None:
+    mark, home = processes.new_mark(), tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv(processes.MARK, mark)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    started = engines.start(2)
+    try:
+        assert started.view["mpi_rank"] == [0, 1]
+        assert started.view["mpi_size"] == [2, 2]
+        folders = started.view.apply_sync(lambda: os.environ["IPYTHONDIR"])
+        assert {Path(folder).parent for folder in folders} == {tmp_path}
+        assert len(processes.alive(mark)) >= 2
+    finally:
+        started.stop()
+    started.stop()
+    assert processes.alive(mark) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["home"]
+    assert list(home.iterdir()) == []
+    assert capfd.readouterr().err == ""
+
+
+def test_engines_end_when_the_kernel_is_killed() -> None:
+    mark = processes.new_mark()
+    process = processes.start([sys.executable, "-c", KILLED], mark, stdout=subprocess.PIPE, text=True)
+    try:
+        output, _ = process.communicate(timeout=200)
+        assert len(output.split(",")) == 2
+        assert gone_within(10, mark)
+    finally:
+        processes.end(mark)
+
+
+def test_engines_that_do_not_start_are_said_to_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    mark = processes.new_mark()
+    monkeypatch.setenv(processes.MARK, mark)
+    with pytest.raises(engines.EnginesFailed, match="2 engines did not start"):
+        engines.start(2, seconds=0.01)
+    assert processes.alive(mark) == []

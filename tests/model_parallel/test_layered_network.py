@@ -1,0 +1,43 @@
+"""The small NumPy network: its gradients are those of finite differences, and of parts that add up."""
+
+import numpy as np
+import pytest
+
+from distlab.model_parallel import layered_network
+
+NUMBERS = np.random.default_rng(0)
+INPUTS, LABELS = NUMBERS.normal(size=(10, 5)), NUMBERS.integers(0, 3, 10)
+LAYERS = layered_network.random_layers((5, 8, 6, 3), seed=1)
+
+
+def test_gradients_are_the_finite_differences_of_the_loss() -> None:
+    step = 1e-6
+    for index, gradient in enumerate(layered_network.gradients(LAYERS, INPUTS, LABELS)):
+        assert gradient.shape == LAYERS[index].shape
+        for place in np.ndindex(gradient.shape):
+            losses = []
+            for sign in (1, -1):
+                layers = [layer.copy() for layer in LAYERS]
+                layers[index][place] += sign * step
+                losses.append(layered_network.loss(layers, INPUTS, LABELS))
+            assert abs((losses[0] - losses[1]) / (2 * step) - gradient[place]) < 1e-7
+
+
+def test_the_loss_of_zero_weights_is_the_logarithm_of_the_classes() -> None:
+    layers = [np.zeros_like(layer) for layer in LAYERS]
+    assert layered_network.loss(layers, INPUTS, LABELS) == pytest.approx(np.log(3))
+
+
+def test_gradients_of_the_parts_of_a_batch_add_up_to_the_whole_batch_s() -> None:
+    logits = NUMBERS.normal(size=(10, 3))
+    whole = layered_network.loss_gradient(logits, LABELS, 10)
+    parts = [layered_network.loss_gradient(logits[part], LABELS[part], 10) for part in (slice(4), slice(4, None))]
+    np.testing.assert_allclose(np.concatenate(parts), whole)
+
+
+def test_the_same_seed_gives_the_same_layers() -> None:
+    again = layered_network.random_layers((5, 8, 6, 3), seed=1)
+    other = layered_network.random_layers((5, 8, 6, 3), seed=2)
+    assert all(np.array_equal(one, two) for one, two in zip(LAYERS, again, strict=True))
+    assert not np.array_equal(LAYERS[0], other[0])
+    assert layered_network.random_layers((5, 3), dtype=np.float16)[0].dtype == np.float16

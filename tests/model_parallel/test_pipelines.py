@@ -1,0 +1,229 @@
+"""Pipeline schedules: legal, as long and as full as their formulas say, and with the gradients of one device."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from distlab.model_parallel import layered_network
+from distlab.model_parallel.pipelines import (
+    BACKWARD,
+    FORWARD,
+    DenseChunk,
+    Pass,
+    Timed,
+    Work,
+    activations_held,
+    bubble_fraction,
+    gpipe_seconds,
+    orders,
+    pipeline,
+    seconds,
+    simulate,
+)
+from distlab.simulate import DeadlockError, Network, World
+
+STAGES, MICRO_BATCHES = range(1, 9), range(1, 33)
+
+
+def fault(works: list[list[Work]], micro_batches: int, chunks: int) -> str | None:
+    """What is illegal in a schedule as it was done; None if nothing is."""
+    stages = len(works)
+    done = [work for of_stage in works for work in of_stage]
+    at = {(work.kind, work.chunk * stages + work.stage, work.micro_batch): work for work in done}
+    wanted = set(itertools.product((FORWARD, BACKWARD), range(stages * chunks), range(micro_batches)))
+    if len(done) != len(at) or set(at) != wanted:
+        return "not each pass once"
+    for of_stage in works:
+        if any(one.end > other.start for one, other in itertools.pairwise(of_stage)):
+            return "two passes of a stage at once"
+    last = stages * chunks - 1
+    for kind, piece, micro_batch in wanted:
+        if kind == FORWARD:
+            before = at.get((FORWARD, piece - 1, micro_batch))
+        else:
+            before = at[FORWARD, last, micro_batch] if piece == last else at[BACKWARD, piece + 1, micro_batch]
+        if before is not None and before.end > at[kind, piece, micro_batch].start:
+            return "a pass before its input was there"
+    return None
+
+
+def every_case() -> list[tuple[str, int, int, int]]:
+    """Schedule, stages, micro-batches, chunks."""
+    cases = [(name, p, m, 1) for name, p, m in itertools.product(("gpipe", "1f1b"), STAGES, MICRO_BATCHES)]
+    return cases + [
+        ("interleaved", p, m, v) for p, m, v in itertools.product(STAGES, MICRO_BATCHES, (1, 2, 3)) if m % p == 0
+    ]
+
+
+@pytest.mark.parametrize("name", ["gpipe", "1f1b", "interleaved"])
+def test_every_schedule_is_legal_and_takes_the_time_of_its_formula(name: str) -> None:
+    for schedule, p, m, v in every_case():
+        if schedule != name:
+            continue
+        timing = simulate(schedule, p, m, v, forward_seconds=1.0, backward_seconds=2.0)
+        assert fault(timing.works, m, v) is None, (p, m, v)
+        assert timing.seconds == pytest.approx(seconds(p, m, 1.0, 2.0, v)), (p, m, v)
+        assert timing.bubble_fraction == pytest.approx(bubble_fraction(p, m, v)), (p, m, v)
+        for stage in range(p):
+            held = activations_held(schedule, p, m, stage, v)
+            assert timing.activations_held(stage) == pytest.approx(held), (p, m, v, stage)
+
+
+@pytest.mark.parametrize(("forward", "backward"), [(1.0, 1.0), (3.0, 1.0), (0.5, 4.0)])
+def test_the_formula_holds_whatever_a_backward_pass_costs(forward: float, backward: float) -> None:
+    for schedule, p, m, v in [("gpipe", 5, 7, 1), ("1f1b", 5, 7, 1), ("1f1b", 6, 2, 1), ("interleaved", 4, 8, 3)]:
+        timing = simulate(schedule, p, m, v, forward, backward)
+        assert timing.seconds == pytest.approx(seconds(p, m, forward, backward, v))
+
+
+def test_the_order_of_one_forward_one_backward_by_hand() -> None:
+    """Narayanan et al., figure 4: four devices, eight micro-batches; device 2 warms up with two forward passes."""
+    found = orders("1f1b", 4, 8)
+    names = ["".join(f"{each.kind[0]}{each.micro_batch + 1} " for each in order).split() for order in found]
+    assert names[1][:8] == ["f1", "f2", "f3", "b1", "f4", "b2", "f5", "b3"]
+    assert names[3][:6] == ["f1", "b1", "f2", "b2", "f3", "b3"]
+    assert names[0][-4:] == ["b5", "b6", "b7", "b8"]
+
+
+def test_the_order_of_the_interleaved_schedule_by_hand() -> None:
+    """The same figure below: device 1 does 1 to 4 through its first chunk, then through its second, then 5, 6, 7."""
+    first = orders("interleaved", 4, 8, 2)[0]
+    assert first[:10] == [Pass(FORWARD, number, chunk) for chunk in (0, 1) for number in range(4)] + [
+        Pass(FORWARD, 4, 0),
+        Pass(FORWARD, 5, 0),
+    ]
+    assert first[10:12] == [Pass(FORWARD, 6, 0), Pass(BACKWARD, 0, 1)]
+
+
+def test_published_formulas_at_their_own_numbers() -> None:
+    # Huang et al., section 2.3: (K−1)/(M+K−1); with M = 4K it is below a fifth.
+    assert bubble_fraction(8, 32) == pytest.approx(7 / 39)
+    # Narayanan et al., section 2.2: bubble over ideal time is (p−1)/m, and 1/v of that with v chunks.
+    for v in (1, 2, 4):
+        fraction = bubble_fraction(4, 8, v)
+        assert fraction / (1 - fraction) == pytest.approx(3 / 8 / v)
+    # Korthikanti et al., section 4.2.3: the first stage holds p(1 + (p−1)/(pv)) micro-batches.
+    assert activations_held("interleaved", 8, 64, 0, 2) == pytest.approx(8 * (1 + 7 / 16))
+
+
+def test_formulas_take_arrays() -> None:
+    shares = bubble_fraction(np.array([[2], [4]]), np.array([1, 4, 32]))
+    assert shares.shape == (2, 3)
+    assert shares[1, 2] == bubble_fraction(4, 32)
+
+
+def test_formulas_name_the_number_that_makes_no_sense() -> None:
+    with pytest.raises(ValueError, match=r"a number of micro-batches is a whole number of at least 1, not 2\.5"):
+        bubble_fraction(4, np.array([1, 2.5]))
+    with pytest.raises(ValueError, match=r"a number of stages .* not 0"):
+        bubble_fraction(0, 4)
+
+
+@pytest.mark.parametrize("stages", [1, 2, 3, 5])
+@pytest.mark.parametrize("micro_batches", [1, 2, 7])
+def test_gpipe_with_messages_that_take_time(stages: int, micro_batches: int) -> None:
+    network = Network(latency=0.25, seconds_per_byte=0.01)
+    timing = simulate("gpipe", stages, micro_batches, network=network, message_bytes=10)
+    assert timing.seconds == pytest.approx(gpipe_seconds(stages, micro_batches, 1.0, 2.0, 0.35))
+    assert fault(timing.works, micro_batches, 1) is None
+
+
+def test_slow_messages_cost_the_interleaved_schedule_more() -> None:
+    """It has v times as many; with v = 4 they eat up what the shorter bubble gave."""
+    network = Network(latency=0.3, seconds_per_byte=0.0)
+    plain, interleaved = (simulate(name, 4, 32, v, network=network) for name, v in (("1f1b", 1), ("interleaved", 4)))
+    assert fault(interleaved.works, 32, 4) is None
+    assert interleaved.seconds > plain.seconds
+    assert bubble_fraction(4, 32, 4) < bubble_fraction(4, 32)
+
+
+# The checker itself -------------------------------------------------------------------------------------------------
+
+
+def test_a_pass_left_out_is_seen() -> None:
+    works = simulate("1f1b", 3, 4).works
+    assert fault([works[0][:-1], *works[1:]], 4, 1) == "not each pass once"
+    assert fault([[*works[0], works[0][-1]], *works[1:]], 4, 1) == "not each pass once"
+
+
+def test_a_pass_before_its_input_is_seen() -> None:
+    works = simulate("gpipe", 3, 4).works
+    early = works[1][0]._replace(start=0.0, end=0.5)
+    assert fault([works[0], [early, *works[1][1:]], works[2]], 4, 1) == "a pass before its input was there"
+
+
+def test_two_passes_at_once_are_seen() -> None:
+    works = simulate("gpipe", 3, 4).works
+    doubled = works[0][1]._replace(start=0.5, end=1.5)
+    assert fault([[works[0][0], doubled, *works[0][2:]], *works[1:]], 4, 1) == "two passes of a stage at once"
+
+
+def test_an_order_that_waits_for_itself_is_a_deadlock() -> None:
+    """The first stage wants a gradient before it has sent the activation that it comes from."""
+    found = orders("gpipe", 2, 1)
+    found[0].reverse()
+    with pytest.raises(DeadlockError):
+        World(2).run(lambda rank: pipeline(rank, found, [Timed(1.0, 1.0)]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("gpipes", 2, 2, 1), "no schedule 'gpipes'; there are gpipe, 1f1b, interleaved"),
+        (("gpipe", 0, 2, 1), "a pipeline of 0 stages"),
+        (("1f1b", 2, 0, 1), "a batch of 0 micro-batches"),
+        (("1f1b", 2, 2, 2), "2 chunks a stage: the schedule 1f1b takes 1 chunk"),
+        (("interleaved", 4, 6, 2), "6 micro-batches on 4 stages: interleaving needs a multiple .* for example 8"),
+    ],
+)
+def test_impossible_schedules_are_refused(arguments: tuple, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        orders(*arguments)
+
+
+# A real network -----------------------------------------------------------------------------------------------------
+
+SIZES = (6, 9, 8, 7, 6, 5, 7, 6, 4)
+NUMBERS = np.random.default_rng(3)
+INPUTS, LABELS = NUMBERS.normal(size=(21, SIZES[0])), NUMBERS.integers(0, SIZES[-1], 21)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "stages", "micro_batches", "chunks"),
+    [
+        ("gpipe", 1, 1, 1),
+        ("gpipe", 2, 3, 1),
+        ("gpipe", 4, 5, 1),
+        ("1f1b", 2, 1, 1),
+        ("1f1b", 4, 5, 1),
+        ("1f1b", 8, 3, 1),
+        ("interleaved", 1, 3, 4),
+        ("interleaved", 2, 4, 2),
+        ("interleaved", 2, 6, 4),
+        ("interleaved", 4, 8, 2),
+    ],
+)
+def test_a_network_in_a_pipeline_has_the_gradients_of_one_device(
+    schedule: str, stages: int, micro_batches: int, chunks: int
+) -> None:
+    layers = layered_network.random_layers(SIZES)
+    inputs, labels = np.array_split(INPUTS, micro_batches), np.array_split(LABELS, micro_batches)
+    pieces = np.array_split(np.arange(len(layers)), stages * chunks)
+    parts = [
+        DenseChunk(
+            [layers[index] for index in piece],
+            inputs if number == 0 else None,
+            labels if number == len(pieces) - 1 else None,
+        )
+        for number, piece in enumerate(pieces)
+    ]
+    found = orders(schedule, stages, micro_batches, chunks)
+    World(stages).run(lambda rank: pipeline(rank, found, parts[rank.index :: stages]))
+    gradients = [gradient for part in parts for gradient in part.gradients]
+    for found_gradient, wanted in zip(gradients, layered_network.gradients(layers, INPUTS, LABELS), strict=True):
+        np.testing.assert_allclose(found_gradient, wanted, rtol=1e-12, atol=1e-14)
+    assert [part.activations_held for part in parts] == [0] * len(parts)
+    if chunks == 1:
+        held = [activations_held(schedule, stages, micro_batches, stage) for stage in range(stages)]
+        assert [part.most_activations_held for part in parts] == held

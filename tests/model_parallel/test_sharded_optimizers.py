@@ -1,0 +1,155 @@
+"""ZeRO as a rank program: weights of one device, bytes held and sent as by the formulas, and the published figures."""
+
+import numpy as np
+import pytest
+
+from distlab.model_parallel import layered_network
+from distlab.model_parallel.sharded_optimizers import (
+    MIXED_PRECISION_ADAM,
+    SINGLE_PRECISION_ADAM,
+    Adam,
+    AdamState,
+    BytesPerParameter,
+    bytes_sent,
+    model_state_bytes,
+    train,
+    train_serially,
+    whole_layers,
+)
+from distlab.simulate import Run, World
+
+# Every layer has a multiple of 8 parameters, so that up to eight ranks get equal shards of those powers of two.
+SIZES = (7, 16, 8, 8)
+LAYERS = layered_network.random_layers(SIZES, seed=1)
+PARAMETERS = sum(layer.size for layer in LAYERS)
+NUMBERS = np.random.default_rng(0)
+BATCHES = [(NUMBERS.normal(size=(24, SIZES[0])), NUMBERS.integers(0, SIZES[-1], 24)) for _ in range(4)]
+ADAM = Adam(learning_rate=0.01)
+STAGES = range(4)
+
+
+def trained(ranks: int, stage: int, layers: list[np.ndarray] = LAYERS) -> Run:
+    batches = [(inputs.astype(layers[0].dtype), labels) for inputs, labels in BATCHES]
+    return World(ranks).run(lambda rank: train(rank, layers, batches, stage, ADAM))
+
+
+def weights(run: Run, stage: int) -> list[np.ndarray]:
+    return whole_layers(run.results, [layer.shape for layer in LAYERS], stage)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5, 8])
+def test_every_stage_trains_to_the_weights_of_one_device(ranks: int, stage: int) -> None:
+    run = trained(ranks, stage)
+    serial = train_serially(LAYERS, BATCHES, ADAM)
+    for found, wanted, start in zip(weights(run, stage), serial, LAYERS, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-13)
+        assert np.abs(wanted - start).max() > 0.01
+    if stage < 3:
+        for result in run.results[1:]:
+            for found, wanted in zip(result.parameters, run.results[0].parameters, strict=True):
+                np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("ranks", [1, 2, 4, 8])
+@pytest.mark.parametrize(
+    ("dtype", "each"),
+    [
+        (np.float16, MIXED_PRECISION_ADAM),
+        (np.float32, SINGLE_PRECISION_ADAM),
+        (np.float64, BytesPerParameter(8, 8, 16)),
+    ],
+)
+def test_bytes_held_are_those_of_the_formula(dtype: type, each: BytesPerParameter, ranks: int, stage: int) -> None:
+    run = trained(ranks, stage, [layer.astype(dtype) for layer in LAYERS])
+    for result in run.results:
+        assert sum(result.bytes_held.values()) == model_state_bytes(PARAMETERS, ranks, stage, each)
+    shares = {name: ranks if stage >= first else 1 for name, first in SHARDED_FROM.items()}
+    assert run.results[0].bytes_held == {
+        name: getattr(each, name) * PARAMETERS / share for name, share in shares.items()
+    }
+
+
+SHARDED_FROM = {"optimizer": 1, "gradients": 2, "parameters": 3}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("ranks", [1, 2, 4, 8])
+def test_bytes_sent_are_those_of_the_formula(ranks: int, stage: int) -> None:
+    run = trained(ranks, stage)
+    wanted = len(BATCHES) * bytes_sent(8 * PARAMETERS, ranks, stage)
+    np.testing.assert_allclose(run.bytes_sent_by_rank, wanted)
+
+
+def test_shards_that_do_not_divide_add_up_to_the_whole() -> None:
+    held = [result.bytes_held for result in trained(3, 3).results]
+    for name, size in (("parameters", 8), ("gradients", 8), ("optimizer", 16)):
+        assert sum(each[name] for each in held) == size * PARAMETERS
+
+
+def test_stage_3_gathers_one_layer_at_a_time() -> None:
+    largest = max(layer.nbytes for layer in LAYERS)
+    assert [result.gathered_bytes for result in trained(4, 3).results] == [largest] * 4
+    assert trained(4, 2).results[0].gathered_bytes == 0
+
+
+def test_half_precision_learns_through_its_copy_in_single_precision() -> None:
+    """Steps of 1e-5 are lost in float16 values near 1, but add up in the copy."""
+    values = np.ones(3, np.float16)
+    state = AdamState(Adam(learning_rate=1e-5), values)
+    for _ in range(100):
+        state.update(values, np.ones(3, np.float16))
+    assert state.nbytes == 12 * 3
+    np.testing.assert_allclose(values, 1 - 100e-5, atol=5e-4)
+    assert np.float16(1) - np.float16(1e-5) == 1
+
+
+def test_one_step_of_adam_by_hand() -> None:
+    """The first step is the learning rate against the gradient's sign, whatever its size."""
+    values = np.array([1.0, 1.0, 1.0])
+    AdamState(Adam(learning_rate=0.1), values).update(values, np.array([5.0, -0.01, 0.0]))
+    np.testing.assert_allclose(values, [0.9, 1.1, 1.0], atol=1e-6)
+
+
+@pytest.mark.slow
+def test_adam_equals_keras() -> None:
+    import tensorflow as tf  # here, since it takes seconds to start
+
+    variable = tf.Variable([0.5, -1.0, 2.0])
+    optimizer = tf.keras.optimizers.Adam(0.01, epsilon=1e-8)
+    values = variable.numpy()
+    state = AdamState(Adam(0.01), values)
+    for step in range(1, 6):
+        gradient = np.array([0.1 * step, -0.3, 1.0 / step], np.float32)
+        optimizer.apply_gradients([(tf.constant(gradient), variable)])
+        state.update(values, gradient)
+    np.testing.assert_allclose(values, variable.numpy(), atol=2e-6)
+
+
+# The formulas -------------------------------------------------------------------------------------------------------
+
+
+def test_figure_1_of_the_paper() -> None:
+    """7.5 billion parameters on 64 devices, K = 12: 120, 31.4, 16.6 and 1.9 GB."""
+    found = [model_state_bytes(7.5e9, 64, stage) / 1e9 for stage in STAGES]
+    assert [round(gigabytes, 1) for gigabytes in found] == [120.0, 31.4, 16.6, 1.9]
+
+
+def test_arrays_equal_numbers() -> None:
+    together = model_state_bytes(7.5e9, np.array([1, 4, 64]), 2)
+    assert together.tolist() == [model_state_bytes(7.5e9, ranks, 2) for ranks in (1, 4, 64)]
+
+
+def test_stage_3_sends_half_as_much_again() -> None:
+    assert bytes_sent(1e9, 64, 3) == 1.5 * bytes_sent(1e9, 64, 0)
+    assert bytes_sent(1e9, 64, 1) == bytes_sent(1e9, 64, 2) == bytes_sent(1e9, 64, 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [((1e9, 4, 4), "stages 1, 2 and 3"), ((-1, 4, 1), "parameters"), ((1e9, 0, 1), "ranks"), ((1e9, 1.5, 1), "ranks")],
+)
+def test_impossible_shardings_are_refused(arguments: tuple, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        model_state_bytes(*arguments)

@@ -1,0 +1,165 @@
+"""The reader of Horovod's timelines: known times, files that break off, damaged ones."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from distlab.profiling import horovod_timeline
+from distlab.profiling.horovod_timeline import NotATimeline, Timeline
+from distlab.runtime.errors import PlainError
+
+CLOSING = '"args": {"dtype": "float32", "shape": "[2, 5]"}'
+
+
+def named(pid: int, tensor: str) -> str:
+    return f'{{"name": "process_name", "ph": "M", "pid": {pid}, "args": {{"name": "{tensor}"}}}}'
+
+
+def event(phase: str, moment: int, pid: int, name: str = "", rest: str = "") -> str:
+    label = f', "name": "{name}"' if name else ""
+    return f'{{"ph": "{phase}"{label}, "ts": {moment}, "pid": {pid}{", " * bool(rest)}{rest}}}'
+
+
+def step(pid: int, begin: int, queue: int = 5) -> list[str]:
+    """One operation: 100 µs of negotiating, 5 of queueing, 3 of copying, 20 on the way, 4 of finishing."""
+    turn = begin + 100 + queue
+    return [
+        event("B", begin, pid, "NEGOTIATE_ALLREDUCE"),
+        event("X", begin + 10, pid, "1", '"dur": 0'),
+        event("X", begin + 100, pid, "0", '"dur": 0'),
+        event("E", begin + 100, pid),
+        event("B", turn - 1, pid, "ALLREDUCE"),
+        event("B", turn, pid, "MEMCPY_IN_FUSION_BUFFER"),
+        event("E", turn + 2, pid),
+        event("B", turn + 2, pid, "MPI_ALLREDUCE"),
+        event("E", turn + 22, pid),
+        event("B", turn + 22, pid, "MEMCPY_OUT_FUSION_BUFFER"),
+        event("E", turn + 23, pid),
+        event("E", turn + 27, pid, rest=CLOSING),
+    ]
+
+
+EVENTS = [
+    named(0, ""),
+    named(1, "first"),
+    *step(1, 1000),
+    '{"ph": "i", "name": "CYCLE_START", "ts": 1200, "s": "g"}',
+    named(2, "second"),
+    *step(2, 2000),
+    *step(1, 2000),
+    *step(2, 3000, queue=50),
+]
+STREAM = "[\n" + ",\n".join(EVENTS) + "]"
+
+
+def read(folder: Path, text: str) -> Timeline:
+    file = folder / "timeline.json"
+    file.write_text(text)
+    return horovod_timeline.read(file)
+
+
+def microseconds(seconds: dict[str, float]) -> dict[str, float]:
+    return {part: round(1e6 * value, 3) for part, value in seconds.items()}
+
+
+def test_every_part_of_an_operation_has_its_known_time(tmp_path: Path) -> None:
+    timeline = read(tmp_path, STREAM)
+    first, *_, last = timeline.operations
+    expected = {"negotiating": 100, "queueing": 5, "copying": 3, "communicating": 20, "finishing": 4}
+    assert microseconds(first.parts()) == expected
+    assert microseconds(last.parts()) == expected | {"queueing": 50}
+    assert first.end - first.start == pytest.approx(132e-6)
+    assert (first.tensor, first.kind, first.nbytes) == ("first", "ALLREDUCE", 40)
+
+
+def test_sums_by_tensor_and_in_all(tmp_path: Path) -> None:
+    timeline = read(tmp_path, STREAM)
+    assert timeline.tensors == ["first", "second"]
+    assert [len(timeline.of(tensor)) for tensor in timeline.tensors] == [2, 2]
+    assert microseconds(timeline.by_tensor()["second"])["queueing"] == 55
+    assert microseconds(timeline.totals())["negotiating"] == 400
+    assert (timeline.unfinished, timeline.is_truncated) == (0, False)
+
+
+def test_the_rank_that_was_ready_last_is_known(tmp_path: Path) -> None:
+    operation = read(tmp_path, STREAM).operations[0]
+    assert operation.ready == {1: pytest.approx(1010e-6), 0: pytest.approx(1100e-6)}
+    assert operation.last_rank == 0
+
+
+def test_a_tensor_that_the_cache_knew_says_nothing_about_ranks(tmp_path: Path) -> None:
+    cached = [one for one in step(1, 1000) if '"X"' not in one]
+    (operation,) = read(tmp_path, "[" + ",".join([named(1, "first"), *cached]) + "]").operations
+    assert operation.last_rank is None
+
+
+def test_tensors_that_travel_together_are_one_collective(tmp_path: Path) -> None:
+    collectives = read(tmp_path, STREAM).collectives()
+    assert [sorted(one.tensors) for one in collectives] == [["first"], ["first", "second"], ["second"]]
+    assert [one.nbytes for one in collectives] == [40, 80, 40]
+
+
+def test_what_horovod_calls_a_queue_is_queueing(tmp_path: Path) -> None:
+    events = [
+        event("B", 0, 1, "NEGOTIATE_ALLREDUCE"),
+        event("E", 10, 1),
+        event("B", 12, 1, "ALLREDUCE"),
+        event("B", 13, 1, "QUEUE"),
+        event("E", 20, 1),
+        event("B", 24, 1, "NCCL_ALLREDUCE"),
+        event("E", 30, 1),
+        event("E", 30, 1, rest=CLOSING),
+    ]
+    (operation,) = read(tmp_path, "[" + ",".join([named(1, "first"), *events]) + "]").operations
+    assert microseconds(operation.parts()) == {
+        "negotiating": 10,
+        "queueing": 14,
+        "copying": 0,
+        "communicating": 6,
+        "finishing": 0,
+    }
+
+
+@pytest.mark.parametrize("kept", range(0, len(STREAM), 7))
+def test_a_file_that_breaks_off_anywhere_gives_what_was_finished(tmp_path: Path, kept: int) -> None:
+    timeline = read(tmp_path, STREAM[:kept])
+    whole = read(tmp_path, STREAM).operations
+    assert timeline.is_truncated
+    assert all(operation in whole for operation in timeline.operations)
+    closed = STREAM[:kept].count(CLOSING + "}")
+    assert len(timeline.operations) == closed
+
+
+def test_an_operation_under_way_at_the_end_is_counted(tmp_path: Path) -> None:
+    assert read(tmp_path, STREAM[: STREAM.rindex("MPI_ALLREDUCE")]).unfinished == 1
+
+
+def test_what_was_negotiated_when_the_recording_began_is_left_out(tmp_path: Path) -> None:
+    late = [named(1, "first"), *step(1, 1000)[3:4], *step(1, 2000)]
+    (operation,) = read(tmp_path, "[" + ",".join(late) + "]").operations
+    assert operation.start == pytest.approx(2000e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("no timeline", "does not begin with a list"),
+        ('{"traceEvents": []}', "does not begin with a list"),
+        ("[1, 2]", "something else than an event"),
+        (STREAM.replace('"ts": 2000', '"ts": 20&0', 1), "damaged at character"),
+        (STREAM.replace('"ts": 2000', '"ts": "late"', 1), "cannot be read"),
+        (STREAM.replace(', "ts": 2000', "", 1), "cannot be read"),
+        (STREAM.replace('"ts": 1127', '"ts": 1', 1), "ends before it begins"),
+        (STREAM.replace(named(2, "second") + ",\n", ""), "never named"),
+    ],
+)
+def test_a_file_that_is_no_timeline_is_refused_in_one_sentence(tmp_path: Path, text: str, reason: str) -> None:
+    with pytest.raises(NotATimeline, match=reason) as raised:
+        read(tmp_path, text)
+    assert isinstance(raised.value, PlainError)
+    assert "\n" not in str(raised.value)
+
+
+def test_the_planted_stream_is_a_trace_that_other_viewers_read() -> None:
+    assert len(json.loads(STREAM)) == len(EVENTS)

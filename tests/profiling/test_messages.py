@@ -1,0 +1,75 @@
+"""Messages are read from a graph: who sends to whom, in which step, and once per tensor and receiver."""
+
+from collections.abc import Callable
+
+import pytest
+import tensorflow as tf
+
+from distlab.profiling.messages import Message, between_devices
+
+DEVICES = ["CPU:0", "CPU:1", "CPU:2", "CPU:3"]
+
+
+def graph_of(build: Callable[[], object]) -> tf.Graph:
+    """The graph that `build` makes; nothing in it is executed, so the devices need not exist."""
+    with tf.Graph().as_default() as graph:
+        build()
+    return graph
+
+
+def on(device: str, *inputs: tf.Tensor) -> tf.Tensor:
+    """An operation on `device` that reads `inputs`, or a constant when there are none."""
+    with tf.device(device):
+        return tf.concat([[0.0], *inputs], axis=0) if inputs else tf.constant([1.0])
+
+
+def to_one_and_back() -> None:
+    total = on("CPU:0", *(on(device) for device in DEVICES))
+    for device in DEVICES:
+        on(device, total)
+
+
+def test_everything_goes_to_device_0_and_comes_back() -> None:
+    gathered = [Message(1, source, 0) for source in (1, 2, 3)]
+    returned = [Message(2, 0, destination) for destination in (1, 2, 3)]
+    assert between_devices(graph_of(to_one_and_back), DEVICES) == gathered + returned
+
+
+def test_a_chain_takes_one_step_a_device() -> None:
+    def chain() -> None:
+        tensor = on("CPU:3")
+        for device in ("CPU:1", "CPU:1", "CPU:0"):
+            tensor = on(device, tensor)
+
+    assert between_devices(graph_of(chain), DEVICES) == [Message(1, 3, 1), Message(2, 1, 0)]
+
+
+def test_a_tensor_with_two_readers_on_a_device_travels_once() -> None:
+    def two_readers() -> None:
+        tensor = on("CPU:0")
+        on("CPU:1", tensor)
+        on("CPU:1", tensor, tensor)
+
+    assert between_devices(graph_of(two_readers), DEVICES) == [Message(1, 0, 1)]
+
+
+def test_two_tensors_to_the_same_device_are_two_messages() -> None:
+    def two_tensors() -> None:
+        on("CPU:1", on("CPU:0"), on("CPU:0"))
+
+    assert between_devices(graph_of(two_tensors), DEVICES) == [Message(1, 0, 1)] * 2
+
+
+@pytest.mark.parametrize("outside", ["CPU:7", "GPU:0", None])
+def test_operations_on_other_devices_send_and_receive_nothing(outside: str | None) -> None:
+    def detour() -> None:
+        on("CPU:1", on(outside, on("CPU:0")))
+
+    assert between_devices(graph_of(detour), DEVICES) == []
+
+
+def test_a_device_s_number_is_its_place_in_the_list() -> None:
+    def swap() -> None:
+        on("GPU:0", on("GPU:1"))
+
+    assert between_devices(graph_of(swap), ["GPU:1", "GPU:0"]) == [Message(1, 0, 1)]

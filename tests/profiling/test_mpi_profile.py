@@ -1,0 +1,56 @@
+"""The profile's files, and what is said when the library cannot be built."""
+
+from pathlib import Path
+
+import pytest
+
+from distlab.profiling import mpi_profile
+from distlab.runtime import environment
+
+environment.apply()  # puts this environment's mpicc on the path
+
+WRITTEN = """routine,type,calls,bytes,seconds
+MPI_Allreduce,MPI_FLOAT,3,1200,0.5
+MPI_Allreduce,MPI_LONG_LONG_INT,10,80,0.25
+MPI_Barrier,,2,0,0.125
+"""
+
+
+def test_the_rows_of_every_rank_are_read(tmp_path: Path) -> None:
+    for rank in (0, 1, 10):
+        (tmp_path / f"profile.{rank}.csv").write_text(WRITTEN)
+    (tmp_path / "other.0.csv").write_text("nothing")
+    ranks = mpi_profile.read(tmp_path / "profile")
+    assert list(ranks) == [0, 1, 10]
+    assert ranks[10][0] == ("MPI_Allreduce", "MPI_FLOAT", 3, 1200, 0.5)
+    assert ranks[10][2].type == ""
+
+
+def test_totals_of_all_and_of_chosen_rows(tmp_path: Path) -> None:
+    (tmp_path / "profile.0.csv").write_text(WRITTEN)
+    rows = mpi_profile.read(tmp_path / "profile")[0]
+    assert mpi_profile.total(rows)[2:] == (15, 1280, 0.875)
+    assert mpi_profile.total(rows, lambda row: row.type == "MPI_FLOAT")[2:] == (3, 1200, 0.5)
+    assert mpi_profile.total(rows, lambda row: False)[2:] == (0, 0, 0)
+
+
+def test_without_a_file_it_is_said_what_may_be_wrong(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="was the program run with the library"):
+        mpi_profile.read(tmp_path / "profile")
+
+
+def test_without_mpicc_one_sentence_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(mpi_profile.NoCompiler, match="There is no mpicc in this environment"):
+        mpi_profile.build(Path("mpi_profile.c"), tmp_path)
+
+
+def test_a_compiler_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler = tmp_path / "mpicc"
+    compiler.write_text("#!/bin/sh\necho 'the compiler gcc was not found' >&2\nexit 1\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    with pytest.raises(
+        mpi_profile.NoCompiler, match=r"could not compile mpi_profile\.c: the compiler gcc was not found"
+    ):
+        mpi_profile.build(Path("mpi_profile.c"), tmp_path)

@@ -1,0 +1,243 @@
+"""The sandbox as the grader holds it: rank programs as on the virtual cluster itself, and an end whatever happens."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import psutil
+import pytest
+
+from distlab import simulate
+from distlab.labs import Answer, NotDone, OwnAnswer
+from distlab.labs.lab_02 import inside
+from distlab.labs.lab_02.stopwatch import Stopwatch
+from distlab.sandbox import Limits, SandboxedWork, Server, protections
+from distlab.sandbox.limits import TENSORFLOW
+from distlab.simulate import Network, World
+from tests.sandbox import weakly_limited
+
+pytestmark = pytest.mark.slow
+NETWORK = Network(latency=1e-6, seconds_per_byte=1e-9, seconds_per_byte_reduced=1e-10)
+SECONDS = 30.0
+NOBODY = 65534
+
+PROGRAMS = """
+import numpy as np
+from distlab.collectives import ring_all_reduce
+
+async def any_order(rank, array):
+    if rank.index:
+        await rank.compute(1e-6 * (rank.size - rank.index))
+        await rank.send(0, array)
+        return rank.now
+    return [await rank.receive_any() for _ in range(1, rank.size)]
+
+async def without_input(rank):
+    await rank.compute(1.0)
+    return rank.index
+
+async def stuck(rank, array):
+    return await rank.receive((rank.index + 1) % rank.size)
+
+async def not_awaited(rank, array):
+    rank.send((rank.index + 1) % rank.size, array)
+    return array
+
+async def to_itself(rank, array):
+    await rank.send(rank.index, array)
+
+async def to_nobody(rank, array):
+    await rank.send(1.5, array)
+
+async def of_objects(rank, array):
+    await rank.send((rank.index + 1) % rank.size, [object()])
+
+async def unlike(rank, array):
+    await rank.reduce(array, array[:1])
+
+async def raises(rank, array):
+    return {}['missing']
+
+async def awaits_something_else(rank, array):
+    import asyncio
+    await asyncio.sleep(1)
+
+def no_coroutine(rank, array):
+    return array
+
+async def untouched(rank, array):
+    ...
+
+async def later(rank, array):
+    raise NotImplementedError
+"""
+WRONG = ["stuck", "not_awaited", "to_itself", "to_nobody", "of_objects", "unlike", "raises", "awaits_something_else"]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server(["distlab.collectives"]) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def both(server: Server) -> Iterator[tuple[Answer, Answer]]:
+    """The same programs as an answer of this process and as one in a sandbox."""
+    namespace: dict[str, object] = {}
+    exec(PROGRAMS, namespace)
+    with SandboxedWork(server, Limits()) as work:
+        assert work.run_cell(PROGRAMS, "programs", SECONDS).error is None
+        yield OwnAnswer(namespace), work.answer(600)
+
+
+def inputs(size: int) -> list[np.ndarray]:
+    return [np.random.default_rng(rank).normal(size=7) for rank in range(size)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 11])
+@pytest.mark.parametrize("name", ["ring_all_reduce", "any_order"])
+def test_results_times_and_messages_are_those_of_a_run_in_one_process(
+    both: tuple[Answer, Answer], name: str, size: int
+) -> None:
+    own, boxed = (answer.run(name, World(size, NETWORK), inputs(size)) for answer in both)
+    assert np.array_equal(own.events.columns, boxed.events.columns)
+    assert np.array_equal(own.finished, boxed.finished)
+    assert (own.bytes_sent, own.messages, own.elapsed) == (boxed.bytes_sent, boxed.messages, boxed.elapsed)
+    assert repr(own.results) == repr(boxed.results)
+    if name == "ring_all_reduce":
+        assert np.allclose(boxed.results[0], sum(inputs(size)))
+
+
+def test_a_program_without_input_runs_too(both: tuple[Answer, Answer]) -> None:
+    assert [answer.run("without_input", World(3)).results for answer in both] == [[0, 1, 2]] * 2
+
+
+@pytest.mark.parametrize("name", [*WRONG, "no_coroutine"])
+def test_a_mistake_gives_the_same_error_with_the_same_words(both: tuple[Answer, Answer], name: str) -> None:
+    errors = []
+    for answer in both:
+        with pytest.raises(simulate.SimulationError) as caught:
+            answer.run(name, World(3, NETWORK), inputs(3))
+        errors.append((type(caught.value), str(caught.value)))
+    assert errors[0] == errors[1]
+
+
+@pytest.mark.parametrize("name", ["untouched", "later", "not_there"])
+def test_a_program_that_was_not_begun_is_not_done(both: tuple[Answer, Answer], name: str) -> None:
+    for answer in both:
+        with pytest.raises(NotDone):
+            answer.run(name, World(3, NETWORK), inputs(3))
+
+
+def test_the_source_of_a_function_is_that_of_its_last_definition(server: Server) -> None:
+    with SandboxedWork(server, Limits()) as work:
+        work.run_cell("def one():\n    return 1\n", "first", SECONDS)
+        work.run_cell("x = 2\ndef one():\n    return 2\n\ny = one()", "second", SECONDS)
+        work.run_cell("def broken(", "third", SECONDS)
+        assert work.answer(SECONDS).source("one") == "def one():\n    return 2"
+        with pytest.raises(NotDone):
+            work.answer(SECONDS).source("two")
+
+
+CLOCK = """
+import time
+def elapsed_seconds(work):
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+"""
+
+
+def test_what_is_asked_beside_the_student_s_code_the_judge_answers_in_its_own_process(server: Server) -> None:
+    namespace: dict[str, object] = {}
+    exec(CLOCK, namespace)
+    with SandboxedWork(server, Limits()) as work:
+        work.run_cell(CLOCK, "clock", SECONDS)
+        for answer in (OwnAnswer(namespace), work.answer(SECONDS)):
+            watch = Stopwatch(waits=0.05, computes=0.05)
+            given = answer.inside(inside.time_work, respond=watch)
+            assert set(given) == set(watch.timings)
+            for kind, timing in watch.timings.items():
+                assert timing.calls == 1
+                assert 0.05 <= timing.inside < given[kind] < timing.outside
+
+
+def test_a_program_of_two_ranks_runs_under_mpi_in_the_sandbox(server: Server) -> None:
+    program = "from mpi4py import MPI\nprint(MPI.COMM_WORLD.allreduce(MPI.COMM_WORLD.rank + 1))\n"
+    start = "from distlab import launch\nlaunch.mpirun('program.py', ranks=2, seconds=100)"
+    with SandboxedWork(server, TENSORFLOW, {"program.py": program.encode()}) as work:
+        run = work.run_cell(start, "launch", 120)
+    assert run.error is None, run
+    assert sorted(run.printed.splitlines())[-2:] == ["[rank 0] 3", "[rank 1] 3"]
+
+
+GRADER = """
+import sys
+from distlab.sandbox import Limits, SandboxedWork, Server
+with Server() as server, SandboxedWork(server, Limits()) as work:
+    work.run_cell(f"import subprocess; subprocess.Popen(['sleep', '{sys.argv[1]}'])", "one", 60)
+    print("started", flush=True)
+    work.run_cell("while True: pass", "two", 600)
+"""
+
+
+def sleeping(number: str) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        if process.info["cmdline"] == ["sleep", number]:
+            found.append(process)
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_when_the_grader_is_ended_nothing_of_a_sandbox_is_left(number: int) -> None:
+    mark = str(np.random.default_rng().integers(10**8, 10**9))
+    grader = subprocess.Popen(
+        [sys.executable, "-c", GRADER, mark], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    try:
+        assert grader.stdout.readline() == "started\n"
+        assert len(sleeping(mark)) == 1
+        grader.send_signal(number)
+        grader.wait(timeout=SECONDS)
+        until = time.monotonic() + SECONDS
+        while sleeping(mark) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert sleeping(mark) == []
+    finally:
+        grader.kill()
+        for process in sleeping(mark):
+            process.kill()
+
+
+# As root, grading becomes another user; and it is tried as a user who was never root.
+USERS = [0, 12345] if os.geteuid() == 0 else [os.geteuid()]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the keeper counts processes in /proc")
+@pytest.mark.parametrize("user", USERS)
+def test_without_namespaces_the_limits_hold_and_nothing_is_left(user: int) -> None:
+    mark = str(np.random.default_rng().integers(10**8, 10**9))
+    command = [sys.executable, "-m", "tests.sandbox.weakly_limited", str(user), mark]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    if run.returncode == weakly_limited.NOT_HERE:
+        pytest.skip(run.stdout.strip())
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    assert found.pop("left behind")
+    assert found.pop("user") == (NOBODY if user == 0 else user)
+    said = ["did not end", "processes", "MiB of memory", "exit status 4", "OSError"]
+    for (attack, became), words in zip(found.items(), said, strict=True):
+        assert words in became, (attack, became)
+    assert sleeping(mark) == []
+
+
+def test_a_sandbox_that_cannot_be_made_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(protections.NoSandbox, match="cannot be shut in on this machine"):
+        protections.find()

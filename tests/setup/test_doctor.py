@@ -1,0 +1,128 @@
+"""The doctor: what is missing is said with its mend, and only what is needed decides whether the course runs."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from distlab import data
+from distlab.runtime import processes
+from distlab.setup import doctor, frameworks, horovod_wheel
+from distlab.setup.doctor import Row
+
+GOOD = Row("good", True, "here", "", True)
+NEEDED = Row("needed", False, "nowhere", "get it", True)
+OPTIONAL = Row("optional", False, "nowhere", "get it if you like", False)
+
+
+def fake_program(folder: Path, name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program of that name, first on PATH."""
+    program = folder / name
+    program.write_text(f"#!/bin/sh\n{text}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+
+def test_only_what_is_needed_stops_the_course() -> None:
+    assert doctor.can_run([GOOD, OPTIONAL])
+    assert not doctor.can_run([GOOD, NEEDED])
+
+
+def test_the_table_has_a_mend_below_each_missing_line_and_a_verdict() -> None:
+    lines = doctor.table([GOOD, NEEDED]).splitlines()
+    assert [line.split() for line in lines[:3]] == [
+        ["good", "ok", "here"],
+        ["needed", "missing", "nowhere"],
+        ["mend:", "get", "it"],
+    ]
+    assert lines[-1] == "The course cannot run here yet: mend the lines above."
+    assert doctor.table([GOOD, OPTIONAL]).endswith("The course can run here.")
+
+
+def test_the_answer_for_machines_holds_the_same() -> None:
+    answer = json.loads(doctor.as_json([GOOD, OPTIONAL]))
+    assert answer["can_run"] is True
+    assert answer["rows"][1] == OPTIONAL._asdict()
+
+
+def test_without_horovod_its_lines_name_the_reason_and_the_course_can_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(horovod_wheel, "problem", lambda: "planted reason")
+    rows = doctor._horovod()
+    assert [row.item for row in rows] == ["Horovod", "Horovod over Gloo", "Horovod over MPI"]
+    assert all(not row.ok and row.mend == "planted reason" for row in rows)
+    assert doctor.can_run(rows)
+
+
+def test_a_missing_extra_is_said_with_its_command_and_the_course_can_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frameworks, "installed", lambda part: frameworks.recipe(part) if part == "torch" else None)
+    rows = doctor._frameworks()
+    assert [row.ok for row in rows] == [part == "torch" for part in frameworks.PARTS]
+    assert rows[-1].found == "MXNet is not installed" and "`make setup-mxnet`" in rows[-1].mend
+    assert doctor.can_run(rows)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("echo 'all-reduce: ranks=2 sum=3 gloo=True mpi=True'", [True, True, True]),
+        ("echo 'all-reduce: ranks=2 sum=3 gloo=True mpi=False'", [True, True, False]),
+        ("echo 'all-reduce: ranks=2 sum=2 gloo=True mpi=True'", [False, False, False]),
+        ("echo 'all-reduce: ranks=1 sum=1 gloo=True mpi=True'", [False, False, False]),
+        ("echo 'it crashed'; exit 1", [False, False, False]),
+        ("sleep 60", [False, False, False]),
+    ],
+)
+def test_horovod_is_ok_only_after_a_right_all_reduce_over_two_ranks(
+    answer: str, expected: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_program(tmp_path, "horovodrun", answer, monkeypatch)
+    monkeypatch.setattr(horovod_wheel, "problem", lambda: None)
+    monkeypatch.setattr(doctor, "SECONDS_FOR_ALL_REDUCE", 1)
+    rows = doctor._horovod()
+    assert [row.ok for row in rows] == expected
+    if "crashed" in answer:
+        assert "it crashed" in rows[0].found
+    if "sleep" in answer:
+        assert "no answer in time" in rows[0].found
+
+
+@pytest.mark.parametrize(
+    ("answer", "ok"), [("echo rank 0; echo rank 1", True), ("echo rank 0", False), ("exit 1", False)]
+)
+def test_mpi_is_ok_only_when_two_ranks_started(
+    answer: str, ok: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_program(tmp_path, "mpirun", answer, monkeypatch)
+    assert doctor._mpi().ok is ok
+
+
+def test_a_missing_mpirun_and_a_missing_compiler_are_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    assert (doctor._mpi().ok, doctor._mpi().found) == (False, "no mpirun")
+    assert (doctor._compiler().ok, doctor._compiler().found) == (False, "none")
+
+
+def test_data_sets_are_found_where_load_finds_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "mnist.npz").touch()
+    monkeypatch.setenv("DISTLAB_DATA", str(tmp_path))
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    rows = {row.item: row for row in doctor._data_sets()}
+    assert list(rows) == [f"data: {name}" for name in data.NAMES]
+    assert rows["data: digits"].ok and rows["data: mnist"].ok
+    assert rows["data: mnist"].found == str(tmp_path / "mnist.npz")
+    assert not rows["data: fashion_mnist"].ok
+
+
+@pytest.mark.slow
+def test_the_command_answers_in_json_with_status_0_where_the_course_can_run() -> None:
+    # TensorFlow's C++ notes go to the error channel, which the run joins: the answer begins at the first brace.
+    finished = processes.run([sys.executable, "-m", "distlab.cli", "doctor", "--json"], seconds=240)
+    answer = json.loads(finished.output[finished.output.index("{\n") :].split("\n}\n")[0] + "\n}")
+    assert finished.status == 0
+    rows = {row["item"]: row for row in answer["rows"]}
+    assert answer["can_run"] is True
+    assert rows["Keras"]["found"].startswith("legacy Keras")
+    assert rows["Horovod"]["ok"] is (horovod_wheel.problem() is None)

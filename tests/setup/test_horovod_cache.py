@@ -1,0 +1,86 @@
+"""The cache of Horovod's wheels: complete entries only, built once, whoever asks and whatever is killed."""
+
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from distlab.setup import horovod_wheel
+from distlab.setup.horovod_wheel import BuildFailed
+
+
+def build(folder: Path) -> None:
+    (folder / "horovod.whl").write_text("built")
+
+
+def fail_to_build(folder: Path) -> None:
+    (folder / "half").write_text("built")
+    raise BuildFailed("no luck")
+
+
+def build_nothing(folder: Path) -> None:
+    pass
+
+
+@pytest.mark.parametrize("faulty", [fail_to_build, build_nothing])
+def test_a_build_that_fails_leaves_no_entry_and_the_next_may_succeed(wheels: Path, faulty: object) -> None:
+    with pytest.raises(BuildFailed):
+        horovod_wheel.cached_wheel("name", faulty)
+    assert [file.name for file in wheels.iterdir()] == ["name.lock"]
+    assert horovod_wheel.cached_wheel("name", build).read_text() == "built"
+
+
+def test_an_emptied_entry_is_built_again(wheels: Path) -> None:
+    (wheels / "name").mkdir(parents=True)
+    assert horovod_wheel.cached_wheel("name", build) == wheels / "name" / "horovod.whl"
+    shutil.rmtree(wheels / "name")
+    assert horovod_wheel.cached_wheel("name", build).exists()
+
+
+def test_a_wheel_for_something_else_is_left_alone(wheels: Path) -> None:
+    horovod_wheel.cached_wheel("name-1", build)
+    horovod_wheel.cached_wheel("name", build)
+    assert {file.name for file in wheels.iterdir() if file.is_dir()} == {"name", "name-1"}
+
+
+BUILDER = """
+import sys
+from distlab.setup import horovod_wheel
+
+def build(folder):
+    print("building", flush=True)
+    sys.stdin.readline()
+    (folder / "horovod.whl").write_text("built")
+
+print("asking", flush=True)
+print(horovod_wheel.cached_wheel("name", build).name)
+"""
+
+
+def start_builder() -> subprocess.Popen:
+    command = [sys.executable, "-c", BUILDER]
+    builder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert builder.stdout.readline() == "asking\n"
+    return builder
+
+
+def test_two_processes_that_ask_at_once_build_once(wheels: Path) -> None:
+    first = start_builder()
+    assert first.stdout.readline() == "building\n"
+    second = start_builder()
+    assert first.communicate("go\n", timeout=60)[0] == "horovod.whl\n"
+    assert second.communicate("go\n", timeout=60)[0] == "horovod.whl\n"
+    assert first.returncode == second.returncode == 0
+
+
+def test_what_a_killed_build_left_is_removed_by_the_next(wheels: Path) -> None:
+    killed = start_builder()
+    assert killed.stdout.readline() == "building\n"
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate(timeout=60)
+    assert len([file for file in wheels.iterdir() if file.is_dir()]) == 1
+    assert horovod_wheel.cached_wheel("name", build).read_text() == "built"
+    assert [file.name for file in wheels.iterdir() if file.is_dir()] == ["name"]

