@@ -22,7 +22,7 @@
 
 # %%
 from distlab import data
-from distlab.labs import checker
+from distlab import labs
 from distlab.labs.lab_02.lab import CAUSES, SYMPTOMS
 
 # isort: split
@@ -31,7 +31,7 @@ import time
 import numpy as np
 import tensorflow as tf
 
-check = checker("02")
+lab = labs.open("02")
 
 # %% [markdown]
 # ## The program
@@ -115,9 +115,9 @@ diagnosis = {
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_diagnosis", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-check("diagnosis")
+lab.check("diagnosis")
 ### BEGIN HIDDEN TESTS
-check.points("diagnosis")
+lab.points("diagnosis")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -150,9 +150,9 @@ def make_model() -> tf.keras.Model:
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_make_model", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-check("make_model")
+lab.check("make_model")
 ### BEGIN HIDDEN TESTS
-check.points("make_model")
+lab.points("make_model")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -173,9 +173,9 @@ def elapsed_seconds(work) -> float:
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_elapsed_seconds", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-check("elapsed_seconds")
+lab.check("elapsed_seconds")
 ### BEGIN HIDDEN TESTS
-check.points("elapsed_seconds")
+lab.points("elapsed_seconds")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -195,9 +195,9 @@ def make_batches(images, labels, per_replica: int, replicas: int) -> tf.data.Dat
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_make_batches", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-check("make_batches")
+lab.check("make_batches")
 ### BEGIN HIDDEN TESTS
-check.points("make_batches")
+lab.points("make_batches")
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -22,13 +22,13 @@
 
 # %%
 from distlab import devices, models
-from distlab.labs import checker
+from distlab import labs
 
 # isort: split
 import tensorflow as tf
 
 tf.get_logger().setLevel("ERROR")
-check = checker("03")
+lab = labs.open("03")
 
 # %% [markdown]
 # ## 1. Four numbers
@@ -63,9 +63,9 @@ def numbers(images: int, per_replica: int, replicas: int, epochs: int) -> dict[s
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_numbers", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-check("numbers")
+lab.check("numbers")
 ### BEGIN HIDDEN TESTS
-check.points("numbers")
+lab.points("numbers")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -119,9 +119,9 @@ def mirrored(strategy, images, labels, first_weights, images_per_replica):
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_mirrored", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
-check("mirrored")
+lab.check("mirrored")
 ### BEGIN HIDDEN TESTS
-check.points("mirrored")
+lab.points("mirrored")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -153,9 +153,9 @@ def samples_seen(policy: str, images_per_file: list[int], workers: int, batch: i
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_samples_seen", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
-check("samples_seen")
+lab.check("samples_seen")
 ### BEGIN HIDDEN TESTS
-check.points("samples_seen")
+lab.points("samples_seen")
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -26,11 +26,10 @@
 # %%
 import numpy as np
 
-from distlab.labs import checker
-from distlab.labs.lab_06.lab import target
+from distlab import labs
 from distlab.simulate import Rank
 
-check = checker("06")
+lab = labs.open("06")
 
 # %% [markdown]
 # ## What a rank can do
@@ -74,7 +73,7 @@ async def one_step(rank: Rank, array: np.ndarray) -> np.ndarray:
 # Points: a quarter each for sums of equal chunks, sums of any length on any number of ranks, steps, bytes. The target:
 
 # %%
-print(target("reduce_scatter"))
+print(lab.target("reduce_scatter"))
 
 
 # %% nbgrader={"grade": false, "grade_id": "reduce_scatter", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -93,9 +92,9 @@ async def reduce_scatter(rank: Rank, array: np.ndarray) -> np.ndarray:
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_reduce_scatter", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-check("reduce_scatter")
+lab.check("reduce_scatter")
 ### BEGIN HIDDEN TESTS
-check.points("reduce_scatter")
+lab.points("reduce_scatter")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -105,7 +104,7 @@ check.points("reduce_scatter")
 # one array, in order of rank. On a ring again. The table counts the bytes of the whole array in the end.
 
 # %%
-print(target("all_gather"))
+print(lab.target("all_gather"))
 
 
 # %% nbgrader={"grade": false, "grade_id": "all_gather", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -122,9 +121,9 @@ async def all_gather(rank: Rank, chunk: np.ndarray) -> np.ndarray:
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_all_gather", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-check("all_gather")
+lab.check("all_gather")
 ### BEGIN HIDDEN TESTS
-check.points("all_gather")
+lab.points("all_gather")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -136,7 +135,7 @@ check.points("all_gather")
 # No all-reduce can do with fewer bytes than the last column (Patarasuk and Yuan 2009): you are asked for the optimum.
 
 # %%
-print(target("ring_all_reduce"))
+print(lab.target("ring_all_reduce"))
 
 
 # %% nbgrader={"grade": false, "grade_id": "ring_all_reduce", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -149,9 +148,9 @@ async def ring_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_ring_all_reduce", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-check("ring_all_reduce")
+lab.check("ring_all_reduce")
 ### BEGIN HIDDEN TESTS
-check.points("ring_all_reduce")
+lab.points("ring_all_reduce")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -168,7 +167,7 @@ check.points("ring_all_reduce")
 # to another one, and get the sum from it in the end; 2 or 3 more steps are allowed for that. Halves need not be equal.
 
 # %%
-print(target("halving_doubling_all_reduce", sizes=(2, 4, 8, 16, 64, 6, 12), length=192))
+print(lab.target("halving_doubling_all_reduce", sizes=(2, 4, 8, 16, 64, 6, 12), length=192))
 
 
 # %% nbgrader={"grade": false, "grade_id": "halving_doubling_all_reduce", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -207,9 +206,9 @@ async def halving_doubling_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarr
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_halving_doubling_all_reduce", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false}
-check("halving_doubling_all_reduce")
+lab.check("halving_doubling_all_reduce")
 ### BEGIN HIDDEN TESTS
-check.points("halving_doubling_all_reduce")
+lab.points("halving_doubling_all_reduce")
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -26,10 +26,10 @@ import json
 import tempfile
 from pathlib import Path
 
-from distlab.labs import checker
+from distlab import labs
 from distlab.labs.lab_07.given import FIELDS, MENDS, described
 
-check = checker("07")
+lab = labs.open("07")
 
 # %% [markdown]
 # ## 1. TF_CONFIG for any task
@@ -53,9 +53,9 @@ def tf_config(cluster: dict[str, list[str]], task_type: str, index: int) -> str:
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_tf_config", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-check("tf_config")
+lab.check("tf_config")
 ### BEGIN HIDDEN TESTS
-check.points("tf_config")
+lab.points("tf_config")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -77,9 +77,9 @@ def is_chief(cluster: dict[str, list[str]], task_type: str, index: int) -> bool:
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_is_chief", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-check("is_chief")
+lab.check("is_chief")
 ### BEGIN HIDDEN TESTS
-check.points("is_chief")
+lab.points("is_chief")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -124,9 +124,9 @@ diagnosis = {
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_diagnosis", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
-check("diagnosis")
+lab.check("diagnosis")
 ### BEGIN HIDDEN TESTS
-check.points("diagnosis")
+lab.points("diagnosis")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -159,9 +159,9 @@ def save(worker, model, accuracy, folder: Path) -> None:
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_save", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
-check("save")
+lab.check("save")
 ### BEGIN HIDDEN TESTS
-check.points("save")
+lab.points("save")
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -23,7 +23,7 @@
 
 # %%
 from distlab import data, programs
-from distlab.labs import checker
+from distlab import labs
 from distlab.labs.lab_09.puzzle import CARDS, LINES, described
 from distlab.labs.lab_09.fake_horovod import hvd
 from distlab.labs.lab_09.two_ranks import write
@@ -37,7 +37,7 @@ import numpy as np
 import tensorflow as tf
 
 tf.get_logger().setLevel("ERROR")
-check = checker("09")
+lab = labs.open("09")
 
 # %% [markdown]
 # ## 1. The puzzle
@@ -102,9 +102,9 @@ program = [
 ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "check_program", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false}
-check("program")
+lab.check("program")
 ### BEGIN HIDDEN TESTS
-check.points("program")
+lab.points("program")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -129,9 +129,9 @@ def start():
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_start", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
-check("start")
+lab.check("start")
 ### BEGIN HIDDEN TESTS
-check.points("start")
+lab.points("start")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -170,9 +170,9 @@ def steps_per_epoch(options):
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_feeding", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-check("feeding")
+lab.check("feeding")
 ### BEGIN HIDDEN TESTS
-check.points("feeding")
+lab.points("feeding")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -238,9 +238,9 @@ def save(options, state):
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_training", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false}
-check("training")
+lab.check("training")
 ### BEGIN HIDDEN TESTS
-check.points("training")
+lab.points("training")
 ### END HIDDEN TESTS
 
 # %% [markdown]

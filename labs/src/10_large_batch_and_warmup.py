@@ -23,10 +23,9 @@
 # %%
 import numpy as np
 
-from distlab.labs import checker
-from distlab.labs.lab_10.lab import target
+from distlab import labs
 
-check = checker("10")
+lab = labs.open("10")
 
 # %% [markdown]
 # ## 1. Batch and learning rate for eight ranks
@@ -44,7 +43,7 @@ check = checker("10")
 # Target: right whichever limit holds, on several hosts and on one. A quarter of the points each. For example
 
 # %%
-print(target("plan"))
+print(lab.target("plan"))
 
 
 # %% nbgrader={"grade": false, "grade_id": "plan", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -69,9 +68,9 @@ def plan(
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_plan", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-check("plan")
+lab.check("plan")
 ### BEGIN HIDDEN TESTS
-check.points("plan")
+lab.points("plan")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -89,7 +88,7 @@ check.points("plan")
 # after it, and the full rate, which includes the case without warm-up. For example
 
 # %%
-print(target("warm_up"))
+print(lab.target("warm_up"))
 
 
 # %% nbgrader={"grade": false, "grade_id": "warm_up", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -104,9 +103,9 @@ def warm_up(step: int, steps_per_epoch: int, warm_up_epochs: int, first_rate: fl
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_warm_up", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-check("warm_up")
+lab.check("warm_up")
 ### BEGIN HIDDEN TESTS
-check.points("warm_up")
+lab.points("warm_up")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -128,7 +127,7 @@ check.points("warm_up")
 # Target: exact to a millionth. A third of the points each. For one step, two ranks and three parameters:
 
 # %%
-print(target("noise_scale"))
+print(lab.target("noise_scale"))
 
 
 # %% nbgrader={"grade": false, "grade_id": "noise_scale", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -147,9 +146,9 @@ def noise_scale(gradients: np.ndarray, batch: int) -> dict[str, float]:
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_noise_scale", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
-check("noise_scale")
+lab.check("noise_scale")
 ### BEGIN HIDDEN TESTS
-check.points("noise_scale")
+lab.points("noise_scale")
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -24,11 +24,10 @@
 # %%
 import numpy as np
 
-from distlab.labs import checker
-from distlab.labs.lab_11.lab import target
+from distlab import labs
 from distlab.labs.lab_11.audit import published_table
 
-check = checker("11")
+lab = labs.open("11")
 
 # %% [markdown]
 # ## 1. What a run processed
@@ -47,7 +46,7 @@ check = checker("11")
 # follows from the claim):
 
 # %%
-print(target("audit"))
+print(lab.target("audit"))
 
 
 # %% nbgrader={"grade": false, "grade_id": "audit", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -66,9 +65,9 @@ def audit(images: int, batch: int, gpus: int, seconds: float, seconds_on_one: fl
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_audit", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-check("audit")
+lab.check("audit")
 ### BEGIN HIDDEN TESTS
-check.points("audit")
+lab.points("audit")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -100,9 +99,9 @@ def corrected(claimed: float, images: int, batch: int, gpus: int) -> float | Non
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_corrected", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-check("corrected")
+lab.check("corrected")
 ### BEGIN HIDDEN TESTS
-check.points("corrected")
+lab.points("corrected")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -117,7 +116,7 @@ check.points("corrected")
 # Target: exact for exact times (half of the points), within 5 % of the best fit for noisy ones. For example
 
 # %%
-print(target("amdahl"))
+print(lab.target("amdahl"))
 
 
 # %% nbgrader={"grade": false, "grade_id": "amdahl", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -132,9 +131,9 @@ def amdahl(ranks: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_amdahl", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-check("amdahl")
+lab.check("amdahl")
 ### BEGIN HIDDEN TESTS
-check.points("amdahl")
+lab.points("amdahl")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -150,7 +149,7 @@ check.points("amdahl")
 # fit for noisy ones (half of them). For example
 
 # %%
-print(target("alpha_beta"))
+print(lab.target("alpha_beta"))
 
 
 # %% nbgrader={"grade": false, "grade_id": "alpha_beta", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -167,9 +166,9 @@ def alpha_beta(ranks: int, sizes: np.ndarray, seconds: np.ndarray) -> tuple[floa
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_alpha_beta", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-check("alpha_beta")
+lab.check("alpha_beta")
 ### BEGIN HIDDEN TESTS
-check.points("alpha_beta")
+lab.points("alpha_beta")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -186,7 +185,7 @@ check.points("alpha_beta")
 # example:
 
 # %%
-print(target("predicted"))
+print(lab.target("predicted"))
 
 
 # %% nbgrader={"grade": false, "grade_id": "predicted", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -209,9 +208,9 @@ def predicted(
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_predicted", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-check("predicted")
+lab.check("predicted")
 ### BEGIN HIDDEN TESTS
-check.points("predicted")
+lab.points("predicted")
 ### END HIDDEN TESTS
 
 # %% [markdown]

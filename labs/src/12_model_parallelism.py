@@ -27,11 +27,10 @@
 import numpy as np
 
 from distlab.collectives import all_gather, ring_all_reduce
-from distlab.labs import checker
-from distlab.labs.lab_12.lab import target
+from distlab import labs
 from distlab.simulate import Rank
 
-check = checker("12")
+lab = labs.open("12")
 
 # %% [markdown]
 # ## 1. Fill the table
@@ -45,7 +44,7 @@ check = checker("12")
 # Half of the points are for a table that can be carried out, half for one without a needless slot. The target:
 
 # %%
-print(target("table"))
+print(lab.target("table"))
 
 # %% nbgrader={"grade": false, "grade_id": "table", "locked": false, "schema_version": 3, "solution": true, "task": false}
 # Put passes in place of dots:
@@ -64,9 +63,9 @@ stage 2:  ..  ..  F0  F1  F2  F3  B3  B2  B1  B0  ..  ..
 ### END SOLUTION
 
 # %% nbgrader={"grade": true, "grade_id": "check_table", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-check("table")
+lab.check("table")
 ### BEGIN HIDDEN TESTS
-check.points("table")
+lab.points("table")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -83,7 +82,7 @@ check.points("table")
 # memory. The target:
 
 # %%
-print(target("one_forward_one_backward"))
+print(lab.target("one_forward_one_backward"))
 
 
 # %% nbgrader={"grade": false, "grade_id": "one_forward_one_backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -99,9 +98,9 @@ def one_forward_one_backward(stage: int, stages: int, micro_batches: int) -> lis
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_one_forward_one_backward", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-check("one_forward_one_backward")
+lab.check("one_forward_one_backward")
 ### BEGIN HIDDEN TESTS
-check.points("one_forward_one_backward")
+lab.points("one_forward_one_backward")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -117,7 +116,7 @@ check.points("one_forward_one_backward")
 # Half of the points are for the number, a quarter each for time and bubble (of the number that you give). The target:
 
 # %%
-print(target("plan"))
+print(lab.target("plan"))
 
 
 # %% nbgrader={"grade": false, "grade_id": "plan", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -139,9 +138,9 @@ def plan(stages: int, batch: int, fits: int, fixed: float, each: float) -> dict[
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_plan", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-check("plan")
+lab.check("plan")
 ### BEGIN HIDDEN TESTS
-check.points("plan")
+lab.points("plan")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -163,7 +162,7 @@ check.points("plan")
 # the bytes. The target:
 
 # %%
-print(target("by_columns"))
+print(lab.target("by_columns"))
 
 
 # %% nbgrader={"grade": false, "grade_id": "by_columns", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -179,9 +178,9 @@ async def by_columns(rank: Rank, layer: tuple[np.ndarray, ...]) -> np.ndarray:
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_by_columns", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-check("by_columns")
+lab.check("by_columns")
 ### BEGIN HIDDEN TESTS
-check.points("by_columns")
+lab.points("by_columns")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -192,7 +191,7 @@ check.points("by_columns")
 # `bias` is whole on every rank. Give on every rank the layer's outputs, of shape (examples, outputs). Points as before.
 
 # %%
-print(target("by_rows"))
+print(lab.target("by_rows"))
 
 
 # %% nbgrader={"grade": false, "grade_id": "by_rows", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -205,9 +204,9 @@ async def by_rows(rank: Rank, layer: tuple[np.ndarray, ...]) -> np.ndarray:
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_by_rows", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-check("by_rows")
+lab.check("by_rows")
 ### BEGIN HIDDEN TESTS
-check.points("by_rows")
+lab.points("by_rows")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -224,7 +223,7 @@ check.points("by_rows")
 # backward. The target:
 
 # %%
-print(target("two_layers"))
+print(lab.target("two_layers"))
 
 
 # %% nbgrader={"grade": false, "grade_id": "two_layers", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -241,9 +240,9 @@ async def two_layers(rank: Rank, network: tuple[np.ndarray, ...]) -> tuple[np.nd
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_two_layers", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
-check("two_layers")
+lab.check("two_layers")
 ### BEGIN HIDDEN TESTS
-check.points("two_layers")
+lab.points("two_layers")
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -13,7 +13,7 @@ import pytest
 
 from distlab import cli
 from distlab.course import notebooks
-from distlab.labs import catalogue, sources
+from distlab.labs import registry, sources
 from distlab.runtime import processes
 
 pytestmark = pytest.mark.slow
@@ -49,7 +49,7 @@ def hand_in(folder: Path, student: str, source: Path, **answers: str) -> None:
 
 
 def test_a_class_is_graded_from_the_command_line(course: Path, source: Path) -> None:
-    lab = catalogue.lab(NUMBER)
+    lab = registry.lab(NUMBER)
     last = lab.exercises[-1]
     hand_in(course / "in", "ada", source)
     hand_in(course / "in", "grace", source, **{last.name: "import os\nos._exit(1)"})
@@ -68,7 +68,7 @@ def processes_below(process: psutil.Process) -> Iterator[psutil.Process]:
 
 
 def test_grading_that_is_interrupted_leaves_no_process(course: Path, source: Path) -> None:
-    first = catalogue.lab(NUMBER).exercises[0]
+    first = registry.lab(NUMBER).exercises[0]
     hand_in(course / "in", "ada", source, **{first.name: "while True: pass"})
     started = [sys.executable, "-m", "distlab.cli", "grade", "in", "--only", NUMBER, "--weak"]
     grading = subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -91,7 +91,7 @@ def test_a_release_and_a_check_are_made_from_the_command_line(
     assert (course / "build" / "release" / "students" / source.stem / "lab.ipynb").exists()
     assert (course / "build" / "release" / "nbgrader" / "nbgrader_config.py").exists()
     assert cli.main(["check", NUMBER]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].endswith(f"of {catalogue.lab(NUMBER).points:g} points")
+    assert capsys.readouterr().out.splitlines()[-1].endswith(f"of {registry.lab(NUMBER).points:g} points")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from distlab.labs import catalogue, release, sources
+from distlab.labs import registry, release, sources
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +24,7 @@ def commands(root: Path) -> list[str]:
 
 def test_they_grade_a_course_folder_and_a_cell_that_raises_costs_its_points_alone(root: Path, tmp_path: Path) -> None:
     (source,) = {root / "labs" / "src" / f"{line.split()[2]}.py" for line in commands(root) if line.split()[2:]}
-    lab, handed_in = catalogue.lab(source.stem), sources.folder_of(source)
+    lab, handed_in = registry.lab(source.stem), sources.folder_of(source)
     release.release([source], tmp_path)
     course = tmp_path / release.NBGRADER
     mistaken = nbformat.read(handed_in / sources.SOLUTION, as_version=4)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from distlab.labs import NOT_DONE, RIGHT, WRONG, Verdict, catalogue
+from distlab.labs import NOT_DONE, RIGHT, WRONG, Verdict, registry
 from tests.labs.known_wrong import verdict_on
 
 SECRET_SEED = 12345
@@ -53,7 +53,7 @@ def assert_told_apart(found: list[Judged]) -> None:
 
 
 def _judged(number: str, module: str) -> Iterator[Judged]:
-    answers, lab = importlib.import_module(module), catalogue.lab(number)
+    answers, lab = importlib.import_module(module), registry.lab(number)
 
     def judged(exercise: str, title: str, names: dict, wanted: Verdict, hint: tuple = (), seed: int = 0) -> Judged:
         verdict = verdict_on(lab, exercise, answers.GIVEN | names, seed)

@@ -6,14 +6,14 @@ import nbformat
 import pytest
 
 from distlab.grading import check_file
-from distlab.labs import Checker, Picture, catalogue, right, sources, wrong
+from distlab.labs import OpenLab, Picture, registry, right, sources, wrong
 from distlab.labs.lab import Exercise, Lab, NoSuchExercise
 from tests.labs import sample_lab
 
 
 def test_a_check_prints_its_verdict_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     namespace = {"steps": None}
-    check = Checker(sample_lab.lab(), namespace)
+    check = OpenLab(sample_lab.lab(), namespace)
     check("steps")
     namespace["steps"] = 5
     check("steps")
@@ -31,7 +31,7 @@ def test_a_check_shows_the_picture_of_the_run(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("IPython.display.display", lambda *bundle, **how: shown.append(bundle[0]))
     picture = Picture("<svg/>", "A ring of four ranks that stands still")
     lab = Lab("90_sample", [Exercise("one", 1, lambda answer, generator: wrong("no", picture=lambda: picture))])
-    Checker(lab, {})("one")
+    OpenLab(lab, {})("one")
     assert shown == [{"image/svg+xml": "<svg/>", "text/plain": "A ring of four ranks that stands still"}]
 
 
@@ -40,7 +40,7 @@ def test_a_picture_that_cannot_be_drawn_leaves_the_verdict(capsys: pytest.Captur
         raise ValueError("too wide")
 
     lab = Lab("90_sample", [Exercise("one", 1, lambda answer, generator: wrong("no", picture=fails))])
-    Checker(lab, {})("one")
+    OpenLab(lab, {})("one")
     assert capsys.readouterr().out.splitlines() == [
         "one: ✘ not right yet. no",
         "(The run could not be drawn: ValueError: too wide)",
@@ -49,7 +49,7 @@ def test_a_picture_that_cannot_be_drawn_leaves_the_verdict(capsys: pytest.Captur
 
 def test_an_exercise_that_is_not_there_is_said_with_those_that_are() -> None:
     with pytest.raises(NoSuchExercise, match="has no exercise median; it has mean, steps, all_gather") as caught:
-        Checker(sample_lab.lab(), {})("median")
+        OpenLab(sample_lab.lab(), {})("median")
     assert len(caught.value._render_traceback_()) == 1
 
 
@@ -60,7 +60,7 @@ def test_points_come_from_inputs_that_the_check_has_not_used() -> None:
         seen.append(generator.integers(2**60))
         return right() if len(seen) % 2 else wrong("half", share=0.5)
 
-    check = Checker(Lab("90_sample", [Exercise("one", 3, judge)]), {})
+    check = OpenLab(Lab("90_sample", [Exercise("one", 3, judge)]), {})
     assert [check.points("one"), check.points("one")] == [3, 1.5]
     check.verdict("one")
     assert len(set(seen)) == 3
@@ -77,7 +77,7 @@ def test_in_a_terminal_the_exercises_of_the_own_notebook_are_checked(
         )
     (tmp_path / "90_sample").mkdir()
     nbformat.write(made, tmp_path / "90_sample" / "lab.ipynb")
-    monkeypatch.setattr(catalogue, "lab", lambda number: sample_lab.lab())
+    monkeypatch.setattr(registry, "lab", lambda number: sample_lab.lab())
     assert list(check_file.recheck("90", tmp_path)) == [
         "mean: ✘ not right yet. It raised ZeroDivisionError in line 2 of its cell: division by zero.",
         "steps: ✔ right",
@@ -89,8 +89,8 @@ def test_in_a_terminal_the_exercises_of_the_own_notebook_are_checked(
 def test_a_lab_or_a_notebook_that_is_not_there_is_said_in_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(catalogue.NoSuchLab, match="There is no lab 98; there are"):
+    with pytest.raises(registry.NoSuchLab, match="There is no lab 98; there are"):
         next(check_file.recheck("98", tmp_path))
-    monkeypatch.setattr(catalogue, "lab", lambda number: sample_lab.lab())
+    monkeypatch.setattr(registry, "lab", lambda number: sample_lab.lab())
     with pytest.raises(check_file.CannotCheck, match=r"cannot be checked: it cannot be read"):
         next(check_file.recheck("90", tmp_path))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from distlab.labs import Lab, catalogue
+from distlab.labs import Lab, registry
 from tests.labs.known_wrong import Wrong, assert_hints_differ, assert_not_done, assert_right, assert_wrong, verdict_on
 from tests.labs.lab_02 import answers_02
 from tests.labs.lab_03 import answers_03
@@ -28,7 +28,7 @@ ANSWERS = {
 }
 # Exercises whose answers start TensorFlow are judged in a process of their own, by the lab's own test file.
 APART = {"02": 3, "03": 1, "09": 3}
-LABS = {number: catalogue.lab(number) for number in ANSWERS}
+LABS = {number: registry.lab(number) for number in ANSWERS}
 SECRET_SEEDS = range(1, 12)
 
 right = pytest.mark.parametrize(
@@ -92,4 +92,4 @@ def test_no_exercise_is_left_out(number: str) -> None:
 
 
 def test_no_lab_is_left_out() -> None:
-    assert list(ANSWERS) == sorted(catalogue.numbers())
+    assert list(ANSWERS) == sorted(list(registry.MODULES))

@@ -11,7 +11,7 @@ from pytest_notebook.nb_regression import NBRegressionFixture
 
 from distlab.course import notebooks
 from distlab.grading import grade, material, notebook
-from distlab.labs import catalogue, release, sources
+from distlab.labs import registry, release, sources
 from distlab.sandbox import SandboxedWork, Server
 from tests.labs import sample_lab
 from tests.labs.sample_lab import points
@@ -38,7 +38,7 @@ def printed(made: nbformat.NotebookNode) -> dict[str, str]:
 
 
 def test_every_lab_has_a_module_and_every_module_a_source() -> None:
-    assert [source.stem[:2] for source in SOURCES] == catalogue.numbers()
+    assert [source.stem[:2] for source in SOURCES] == list(registry.MODULES)
 
 
 @every_lab
@@ -95,7 +95,7 @@ def test_in_grading_the_solution_gets_all_points_and_the_untouched_lab_none(sour
 
 @pytest.mark.slow
 def test_nbgrader_generates_grades_writes_feedback_and_exports(tmp_path: Path) -> None:
-    chosen = [source for source in SOURCES if not catalogue.lab(source.stem).tensorflow]
+    chosen = [source for source in SOURCES if not registry.lab(source.stem).tensorflow]
     release.release(chosen, tmp_path / "release")
     course = tmp_path / "release" / release.NBGRADER
     for source in chosen:
@@ -111,7 +111,7 @@ def test_nbgrader_generates_grades_writes_feedback_and_exports(tmp_path: Path) -
     with (course / "grades.csv").open() as stream:
         scores = {(row["student_id"], row["assignment"]): float(row["score"]) for row in csv.DictReader(stream)}
     for source in chosen:
-        assert scores["solved", source.stem] == catalogue.lab(source.stem).points
+        assert scores["solved", source.stem] == registry.lab(source.stem).points
         assert scores["untouched", source.stem] == 0
         assert (course / "feedback" / "solved" / source.stem / "lab.html").stat().st_size > 0
         generated = nbformat.read(course / "release" / source.stem / sources.STUDENT, as_version=4)

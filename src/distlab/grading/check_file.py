@@ -7,7 +7,7 @@ from distlab.grading import notebook
 from distlab.grading.grade import grade
 from distlab.grading.material import Material, files_beside
 from distlab.grading.script import ANSWER, GIVEN, JUDGE, Step
-from distlab.labs import catalogue, sources
+from distlab.labs import registry, sources
 from distlab.labs.check import shown
 from distlab.runtime.errors import PlainError
 from distlab.sandbox import SandboxedWork, Server
@@ -21,9 +21,9 @@ class CannotCheck(PlainError):
 def recheck(number: str, folder: Path) -> Iterator[str]:
     """A line for each exercise of `folder`/NN_topic/lab.ipynb, as its check would print it, and the sum of the points.
 
-    The inputs are those of the checks. Raises catalogue.NoSuchLab and CannotCheck.
+    The inputs are those of the checks. Raises registry.NoSuchLab and CannotCheck.
     """
-    lab = catalogue.lab(number)
+    lab = registry.lab(number)
     file = folder / lab.name / sources.STUDENT
     try:
         cells = notebook.read(file)

@@ -34,9 +34,9 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 
 
 def chosen(only: str | None) -> list[Path]:
-    """The sources in `labs/src`, in order; all, or those that `only` names. Raises catalogue.NoSuchLab."""
+    """The sources in `labs/src`, in order; all, or those that `only` names. Raises registry.NoSuchLab."""
     from distlab.course import notebooks
-    from distlab.labs import catalogue
+    from distlab.labs import registry
 
     sources = notebooks.sources(LABS)
     if not only:
@@ -45,7 +45,7 @@ def chosen(only: str | None) -> list[Path]:
     for number in numbers:
         if not any(source.stem.startswith(f"{number}_") for source in sources):
             present = ", ".join(source.stem[:2] for source in sources) or "none"
-            raise catalogue.NoSuchLab(f"There is no lab {number}; there are {present}.")
+            raise registry.NoSuchLab(f"There is no lab {number}; there are {present}.")
     return [source for source in sources if source.stem[:2] in numbers]
 
 

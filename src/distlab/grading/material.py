@@ -7,7 +7,7 @@ from pathlib import Path
 
 from distlab.grading import script
 from distlab.grading.script import GIVEN, Step
-from distlab.labs import catalogue, sources
+from distlab.labs import registry, sources
 from distlab.labs.lab import Lab
 from distlab.sandbox import Limits
 from distlab.sandbox.limits import PLAIN, TENSORFLOW
@@ -41,7 +41,7 @@ class Material:
 
 def load(source: Path, lab: Lab | None = None) -> Material:
     """The material of `labs/src/NN_topic.py`. Raises sources.BrokenSource."""
-    lab = lab or catalogue.lab(source.stem)
+    lab = lab or registry.lab(source.stem)
     notebook = sources.convert(source, lab)
     stubs = {name: sources.stubbed(cell.source) for name, cell in sources.answer_cells(notebook)}
     return Material(lab, script.of_cells(notebook.cells), stubs, files_beside(sources.folder_of(source)))

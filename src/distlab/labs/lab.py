@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 
 import numpy as np
 
@@ -10,11 +11,11 @@ from distlab.labs.answer import Answer
 from distlab.labs.answer_errors import AnswerError, NotDone
 from distlab.labs.error_text import sentence
 from distlab.labs.verdict import WRONG, Verdict, not_done, wrong
-from distlab.runtime.errors import PlainError
+from distlab.runtime.lookups import NoSuchName, look_up
 from distlab.simulate import SimulationError
 
 
-class NoSuchExercise(PlainError, LookupError):
+class NoSuchExercise(NoSuchName):
     """The lab has no exercise of that name; the message lists those it has."""
 
 
@@ -58,12 +59,17 @@ class Lab:
         seconds_per_cell: float | None = None,
         seconds: float | None = None,
         solved_in: Sequence[str] = (),
+        target: Callable[..., str] | None = None,
+        given: ModuleType | None = None,
     ) -> None:
         """In grading no cell and no check may run longer than `seconds_per_cell`, nor all together than `seconds`.
 
         `tensorflow` says that the student's cells import TensorFlow, for which grading then prepares a process.
         `solved_in` are modules of the course that hold what is asked for; a cell that uses them is not run in grading.
+        `target(name, …)` is a text that says what the answer to an exercise has to reach. `given` is the module with
+        what the exercises work on; students reach it as `lab.given`.
         """
+        self.given, self._target = given, target
         self.solved_in = tuple(solved_in)
         self.name, self.exercises, self.tensorflow = name, tuple(exercises), tensorflow
         self.seconds_per_cell = seconds_per_cell or (30.0 if tensorflow else 10.0)
@@ -82,10 +88,13 @@ class Lab:
         return sum(exercise.points for exercise in self.exercises)
 
     def __getitem__(self, name: str) -> Exercise:
-        for exercise in self.exercises:
-            if exercise.name == name:
-                return exercise
-        raise NoSuchExercise(f"{self.name} has no exercise {name}; it has {', '.join(one.name for one in self)}.")
+        return look_up({exercise.name: exercise for exercise in self}, name, "exercise", NoSuchExercise)
+
+    def target(self, name: str, **options: object) -> str:
+        """What the answer to an exercise has to reach, as text. Raises NoSuchExercise."""
+        if self._target is None:
+            raise NoSuchExercise(f"Lab {self.number} has no targets.")
+        return self._target(self[name].name, **options)
 
     def __iter__(self) -> Iterator[Exercise]:
         return iter(self.exercises)

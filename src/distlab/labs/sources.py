@@ -13,7 +13,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from distlab.course import notebooks
-from distlab.labs import catalogue
+from distlab.labs import registry
 from distlab.labs.lab import Exercise, Lab
 from distlab.runtime.errors import PlainError
 
@@ -36,7 +36,7 @@ def convert(source: Path, lab: Lab | None = None) -> NotebookNode:
 
     Raises BrokenSource unless it has, for each exercise of the lab, the cell for the answer and that of the check.
     """
-    lab = lab or catalogue.lab(source.stem)
+    lab = lab or registry.lab(source.stem)
     notebook = notebooks.convert(source)
     _check(notebook, lab, source.name)
     return notebook
@@ -131,7 +131,7 @@ def _problem(exercise: Exercise, answer: NotebookNode, check: NotebookNode) -> s
         return "the check's cell needs solution false, grade true and locked true"
     if settings.get("points") != exercise.points:
         return f"the check's cell gives {settings.get('points')} points, but the exercise {exercise.points}"
-    call, points = f'check("{exercise.name}")', f'check.points("{exercise.name}")'
+    call, points = f'lab.check("{exercise.name}")', f'lab.points("{exercise.name}")'
     if check.source.split() != f"{call} ### BEGIN HIDDEN TESTS {points} ### END HIDDEN TESTS".split():
         return f"the check's cell has to hold {call}, and {points} between ### BEGIN and END HIDDEN TESTS"
     return None

@@ -1,10 +1,11 @@
-"""The check in the cell after an exercise."""
+"""A lab as a student's notebook has it: `lab = labs.open("06")`."""
 
 import secrets
 import sys
 from collections.abc import Mapping
-from typing import Any
+from types import ModuleType
 
+from distlab.labs import registry
 from distlab.labs.answer import SECONDS, OwnAnswer
 from distlab.labs.lab import Lab
 from distlab.labs.verdict import NOT_DONE, RIGHT, Verdict
@@ -12,14 +13,22 @@ from distlab.labs.verdict import NOT_DONE, RIGHT, Verdict
 _SIGNS = {RIGHT: "✔ right", NOT_DONE: "… not done yet"}
 
 
-class Checker:
-    """`check("name")` says whether the exercise's answer is right, and else what is wrong."""
+class OpenLab:
+    """A lab with the answers of one notebook: `lab.check("name")` says whether an answer is right, or what is wrong.
 
-    def __init__(self, lab: Lab, namespace: Mapping[str, Any]) -> None:
-        """The answers are in `namespace`, as `globals()` gives it."""
+    `lab.given` holds what the exercises work on; it is the lab's module `given`, or None.
+    """
+
+    def __init__(self, lab: Lab, namespace: Mapping[str, object]) -> None:
+        """The answers are in `namespace`, as `globals()` returns it."""
         self._lab, self._namespace = lab, namespace
 
-    def __call__(self, name: str) -> None:
+    @property
+    def given(self) -> ModuleType | None:
+        """What the exercises work on."""
+        return self._lab.given
+
+    def check(self, name: str) -> None:
         """Print the verdict in one line or a few, and show its picture if there is one; no traceback ever."""
         verdict = self.verdict(name)
         print(shown(name, verdict))
@@ -27,18 +36,22 @@ class Checker:
             from IPython.display import display
 
             try:
-                drawn = verdict.picture()
+                picture = verdict.picture()
             except Exception as error:
                 print(f"(The run could not be drawn: {type(error).__name__}: {error})")
                 return
-            display({"image/svg+xml": drawn.svg, "text/plain": drawn.description}, raw=True)
+            display({"image/svg+xml": picture.svg, "text/plain": picture.description}, raw=True)
+
+    def target(self, name: str, **options: object) -> str:
+        """What the answer to an exercise has to reach, as text. Raises NoSuchExercise."""
+        return self._lab.target(name, **options)
 
     def points(self, name: str) -> float:
         """The points for the exercise on inputs that the check has not used; for nbgrader's hidden tests."""
         return self._lab[name].points * self.verdict(name, secrets.randbits(60)).share
 
     def verdict(self, name: str, seed: int = 0) -> Verdict:
-        """What the judge says."""
+        """What the judge says. Raises NoSuchExercise."""
         return self._lab[name].verdict(OwnAnswer(self._namespace, SECONDS), seed)
 
 
@@ -48,8 +61,6 @@ def shown(name: str, verdict: Verdict) -> str:
     return f"{name}: {sign}{'. ' if verdict.text else ''}{verdict.text}"
 
 
-def checker(number: str) -> Checker:
-    """The check of a lab for the notebook that calls this; `number` is the chapter's, as in "06"."""
-    from distlab.labs import catalogue
-
-    return Checker(catalogue.lab(number), sys._getframe(1).f_globals)
+def open_lab(number: str) -> OpenLab:
+    """The lab of a chapter, such as "06", for the notebook that calls this. Raises NoSuchLab."""
+    return OpenLab(registry.lab(number), sys._getframe(1).f_globals)

@@ -1,0 +1,29 @@
+"""Looking a name up in what there is; a name that is missing ends in a sentence that lists the others."""
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from distlab.runtime.errors import PlainError
+
+Value = TypeVar("Value")
+
+
+class NoSuchName(PlainError, ValueError, LookupError):
+    """There is nothing of that name; the message lists the names there are."""
+
+
+def look_up(table: Mapping[str, Value], name: str, kind: str, error: type[NoSuchName] = NoSuchName) -> Value:
+    """The entry of `table` called `name`; `kind` says in the singular what the table holds.
+
+    Raises `error` with a sentence such as "There is no schedule 'linear'; there are constant, gradual.".
+    """
+    require_name(table, name, kind, error)
+    return table[name]
+
+
+def require_name(names: Iterable[str], name: str, kind: str, error: type[NoSuchName] = NoSuchName) -> None:
+    """Raise `error` unless `name` is one of `names`; the arguments are those of `look_up`."""
+    known = list(names)
+    if name not in known:
+        choice = f"there are {', '.join(known)}" if known else "there are none"
+        raise error(f"There is no {kind} {name!r}; {choice}.")

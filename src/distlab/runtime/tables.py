@@ -1,0 +1,24 @@
+"""Tables as text: aligned columns for a terminal or a cell, and Markdown for pages and documents."""
+
+from collections.abc import Sequence
+
+Row = Sequence[object]
+
+
+def text(header: Row, rows: Sequence[Row], right: Sequence[int] = (), gap: str = "  ") -> str:
+    """Aligned columns, one line per row; `right` are the numbers (from 0) of the columns aligned to the right."""
+    lines = [[str(cell) for cell in row] for row in (header, *rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        gap.join(
+            cell.rjust(width) if number in right else cell.ljust(width)
+            for number, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def markdown(header: Row, rows: Sequence[Row], right: Sequence[int] = ()) -> str:
+    """A Markdown table; `right` are the numbers (from 0) of the columns aligned to the right."""
+    rule = ["---:" if number in right else "---" for number in range(len(header))]
+    return "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in (header, rule, *rows))
