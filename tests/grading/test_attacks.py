@@ -12,9 +12,9 @@ import numpy as np
 import psutil
 import pytest
 
+from distlab.course import lab_sources
 from distlab.grading.grade import Graded, Report
 from distlab.grading.material import load
-from distlab.labs import sources
 from distlab.labs.verdict import RIGHT
 from distlab.sandbox import Limits, wire
 from tests.labs import sample_lab
@@ -394,4 +394,4 @@ def test_nothing_that_is_sent_into_the_sandbox_tells_the_seed(
 
 
 def test_sources_have_no_solution_for_students(sample_source: Path, handed_in: Handin) -> None:
-    assert "BEGIN" not in "".join(cell.source for cell in sources.student(handed_in()).cells)
+    assert "BEGIN" not in "".join(cell.source for cell in lab_sources.student(handed_in()).cells)

@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 from distlab import cli
-from distlab.course import notebooks
-from distlab.labs import registry, sources
+from distlab.course import lab_sources, notebooks
+from distlab.labs import registry
 from distlab.runtime import processes
 
 pytestmark = pytest.mark.slow
@@ -40,8 +40,8 @@ def distlab(*arguments: str) -> subprocess.CompletedProcess:
 
 
 def hand_in(folder: Path, student: str, source: Path, **answers: str) -> None:
-    made = sources.solved(sources.convert(source))
-    for name, cell in sources.answer_cells(made):
+    made = lab_sources.solved(lab_sources.convert(source))
+    for name, cell in lab_sources.answer_cells(made):
         cell.source = answers.get(name, cell.source)
     place = folder / student / source.stem
     place.mkdir(parents=True)

@@ -9,7 +9,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from distlab.labs import registry, release, sources
+from distlab.course import lab_sources
+from distlab.labs import registry
 
 pytestmark = pytest.mark.slow
 
@@ -24,20 +25,20 @@ def commands(root: Path) -> list[str]:
 
 def test_they_grade_a_course_folder_and_a_cell_that_raises_costs_its_points_alone(root: Path, tmp_path: Path) -> None:
     (source,) = {root / "labs" / "src" / f"{line.split()[2]}.py" for line in commands(root) if line.split()[2:]}
-    lab, handed_in = registry.lab(source.stem), sources.folder_of(source)
-    release.release([source], tmp_path)
-    course = tmp_path / release.NBGRADER
-    mistaken = nbformat.read(handed_in / sources.SOLUTION, as_version=4)
-    next(cell for name, cell in sources.answer_cells(mistaken) if name == MISTAKE).source = "1 / 0"
+    lab, handed_in = registry.lab(source.stem), lab_sources.folder_of(source)
+    lab_sources.release([source], tmp_path)
+    course = tmp_path / lab_sources.NBGRADER
+    mistaken = nbformat.read(handed_in / lab_sources.SOLUTION, as_version=4)
+    next(cell for name, cell in lab_sources.answer_cells(mistaken) if name == MISTAKE).source = "1 / 0"
     notebooks = {
-        "solved": nbformat.read(handed_in / sources.SOLUTION, as_version=4),
-        "untouched": nbformat.read(handed_in / sources.STUDENT, as_version=4),
+        "solved": nbformat.read(handed_in / lab_sources.SOLUTION, as_version=4),
+        "untouched": nbformat.read(handed_in / lab_sources.STUDENT, as_version=4),
         "mistaken": mistaken,
     }
     for student, notebook in notebooks.items():
         place = course / "submitted" / student / source.stem
         place.mkdir(parents=True)
-        nbformat.write(notebook, place / sources.STUDENT)
+        nbformat.write(notebook, place / lab_sources.STUDENT)
 
     variables = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     said = ""

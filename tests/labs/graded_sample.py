@@ -6,10 +6,10 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from distlab.course import lab_sources
 from distlab.grading import material, notebook
 from distlab.grading.grade import Report, grade
 from distlab.grading.material import Material
-from distlab.labs import sources
 from distlab.sandbox import Limits, SandboxedWork, Server
 from tests.labs import sample_lab
 
@@ -46,8 +46,8 @@ def handed_in(sample_source: Path) -> Handin:
     """The student's notebook with answers in it: the right ones, unless others are given by exercise."""
 
     def made(**answers: str) -> nbformat.NotebookNode:
-        made = sources.student(sources.convert(sample_source, sample_lab.lab()))
-        for name, cell in sources.answer_cells(made):
+        made = lab_sources.student(lab_sources.convert(sample_source, sample_lab.lab()))
+        for name, cell in lab_sources.answer_cells(made):
             cell.source = answers.get(name, sample_lab.ANSWERS[name])
         return made
 

@@ -88,7 +88,7 @@ def source() -> str:
     """The lab's text, as in labs/src."""
     parts = [
         "# %% [markdown]\n# # Lab 90: a sample\n",
-        "# %%\nimport numpy as np\n\n\ndef check(name):\n    print(name)\n",
+        "# %%\nfrom types import SimpleNamespace\n\nimport numpy as np\n\nlab = SimpleNamespace(check=print)\n",
     ]
     for exercise in lab():
         name = exercise.name
@@ -96,8 +96,8 @@ def source() -> str:
         judged = f'"grade": true, "grade_id": "check_{name}", "locked": true, "solution": false, {_FIXED}'
         parts.append(f"# %% nbgrader={{{answer}}}\n{_MARKED[name]}")
         parts.append(
-            f'# %% nbgrader={{{judged}, "points": {exercise.points}}}\ncheck("{name}")\n'
-            f'### BEGIN HIDDEN TESTS\ncheck.points("{name}")\n### END HIDDEN TESTS\n'
+            f'# %% nbgrader={{{judged}, "points": {exercise.points}}}\nlab.check("{name}")\n'
+            f'### BEGIN HIDDEN TESTS\nlab.points("{name}")\n### END HIDDEN TESTS\n'
         )
     return "\n".join(parts)
 

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from distlab.course import lab_sources
 from distlab.grading import notebook
 from distlab.grading.grade import grade
 from distlab.grading.material import Material, files_beside
 from distlab.grading.script import ANSWER, GIVEN, JUDGE, Step
-from distlab.labs import registry, sources
-from distlab.labs.check import shown
+from distlab.labs import registry
+from distlab.labs.open_lab import shown
 from distlab.runtime.errors import PlainError
 from distlab.sandbox import SandboxedWork, Server
 from distlab.sandbox.process import SandboxFailed
@@ -24,7 +25,7 @@ def recheck(number: str, folder: Path) -> Iterator[str]:
     The inputs are those of the checks. Raises registry.NoSuchLab and CannotCheck.
     """
     lab = registry.lab(number)
-    file = folder / lab.name / sources.STUDENT
+    file = folder / lab.name / lab_sources.STUDENT
     try:
         cells = notebook.read(file)
     except notebook.Unreadable as error:
@@ -54,8 +55,8 @@ def _steps(cells: list[notebook.Cell]) -> list[Step]:
     for place, cell in enumerate(cells, start=1):
         if cell.is_answer:
             steps.append(Step(ANSWER, cell.grade_id, cell.text))
-        elif cell.grade_id.startswith(sources.CHECK):
-            steps.append(Step(JUDGE, cell.grade_id.removeprefix(sources.CHECK)))
+        elif cell.grade_id.startswith(lab_sources.CHECK):
+            steps.append(Step(JUDGE, cell.grade_id.removeprefix(lab_sources.CHECK)))
         else:
             steps.append(Step(GIVEN, f"code cell {place}", cell.text))
     return steps

@@ -63,10 +63,10 @@ def _plainly(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Nam
 
 
 def _labs(options: argparse.Namespace) -> int:
-    from distlab.labs import sources
+    from distlab.course import lab_sources
 
     for source in chosen(options.only):
-        for file in sources.regenerate(source):
+        for file in lab_sources.regenerate(source):
             print(file, flush=True)
     return 0
 
@@ -80,9 +80,9 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _release(options: argparse.Namespace) -> int:
-    from distlab.labs import release
+    from distlab.course import lab_sources
 
-    for written in release.release(chosen(options.only), BUILD / "release"):
+    for written in lab_sources.release(chosen(options.only), BUILD / "release"):
         print(written)
     return 0
 

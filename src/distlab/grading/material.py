@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from distlab.course import lab_sources
 from distlab.grading import script
 from distlab.grading.script import GIVEN, Step
-from distlab.labs import registry, sources
+from distlab.labs import registry
 from distlab.labs.lab import Lab
 from distlab.sandbox import Limits
 from distlab.sandbox.limits import PLAIN, TENSORFLOW
@@ -40,11 +41,11 @@ class Material:
 
 
 def load(source: Path, lab: Lab | None = None) -> Material:
-    """The material of `labs/src/NN_topic.py`. Raises sources.BrokenSource."""
+    """The material of `labs/src/NN_topic.py`. Raises lab_sources.BrokenSource."""
     lab = lab or registry.lab(source.stem)
-    notebook = sources.convert(source, lab)
-    stubs = {name: sources.stubbed(cell.source) for name, cell in sources.answer_cells(notebook)}
-    return Material(lab, script.of_cells(notebook.cells), stubs, files_beside(sources.folder_of(source)))
+    notebook = lab_sources.convert(source, lab)
+    stubs = {name: lab_sources.stubbed(cell.source) for name, cell in lab_sources.answer_cells(notebook)}
+    return Material(lab, script.of_cells(notebook.cells), stubs, files_beside(lab_sources.folder_of(source)))
 
 
 def files_beside(folder: Path) -> dict[str, bytes]:

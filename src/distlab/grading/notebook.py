@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from distlab.course.lab_sources import CHECK
 from distlab.grading.script import ANSWER, GIVEN, OWN, Step
-from distlab.labs.sources import CHECK
 
 _MOST_BYTES = 50 * 2**20
 _MOST_CELLS = 500

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from nbformat import NotebookNode
 
-from distlab.labs.sources import CHECK
+from distlab.course.lab_sources import CHECK
 
 GIVEN, ANSWER, JUDGE, OWN = "given", "answer", "judge", "own"
 

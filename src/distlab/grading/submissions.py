@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from distlab.labs.sources import STUDENT
+from distlab.course.lab_sources import STUDENT
 from distlab.runtime.errors import PlainError
 
 TIMESTAMP, ROSTER = "timestamp.txt", "students.txt"

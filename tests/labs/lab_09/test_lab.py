@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from distlab import launch
-from distlab.labs import sources
+from distlab.course import lab_sources
 from distlab.labs.lab_09 import lab, puzzle
 from distlab.labs.lab_09.fake_horovod import Team, hvd, rehearse
 from distlab.labs.lab_09.two_ranks import HEAD
@@ -130,8 +130,8 @@ def test_the_stand_in_computes_what_horovod_does(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("broken", "said"), [(None, "forgotten: nothing"), ("begin", "forgotten: broadcast")])
 def test_the_lab_s_functions_run_on_two_ranks_of_horovod(tmp_path: Path, broken: str | None, said: str) -> None:
     source = Path(__file__).parents[3] / "labs" / "src" / "09_horovod.py"
-    solved = sources.solved(sources.convert(source))
-    cells = [cell.source for name, cell in sources.answer_cells(solved) if name != "program"]
+    solved = lab_sources.solved(lab_sources.convert(source))
+    cells = [cell.source for name, cell in lab_sources.answer_cells(solved) if name != "program"]
     text = "\n".join(cells)
     if broken:
         text = text.replace("    hvd.broadcast_variables(", "    list(")
@@ -140,6 +140,6 @@ def test_the_lab_s_functions_run_on_two_ranks_of_horovod(tmp_path: Path, broken:
     file.write_text(HEAD + text)
     command = [sys.executable, "-m", "distlab.labs.lab_09.two_ranks", str(file)]
     run = subprocess.run(
-        command, cwd=sources.folder_of(source), capture_output=True, text=True, timeout=SECONDS, check=True
+        command, cwd=lab_sources.folder_of(source), capture_output=True, text=True, timeout=SECONDS, check=True
     )
     assert said in run.stdout and "2 ranks made 20 steps" in run.stdout, run.stdout

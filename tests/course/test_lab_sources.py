@@ -9,9 +9,9 @@ import nbformat
 import pytest
 from pytest_notebook.nb_regression import NBRegressionFixture
 
-from distlab.course import notebooks
+from distlab.course import lab_sources, notebooks
 from distlab.grading import grade, material, notebook
-from distlab.labs import registry, release, sources
+from distlab.labs import registry
 from distlab.sandbox import SandboxedWork, Server
 from tests.labs import sample_lab
 from tests.labs.sample_lab import points
@@ -23,13 +23,13 @@ SECONDS = 300
 
 
 def committed(source: Path, name: str) -> nbformat.NotebookNode:
-    return nbformat.read(sources.folder_of(source) / name, as_version=4)
+    return nbformat.read(lab_sources.folder_of(source) / name, as_version=4)
 
 
 def printed(made: nbformat.NotebookNode) -> dict[str, str]:
     """What the checks print, by exercise."""
     return {
-        cell.metadata.nbgrader["grade_id"].removeprefix(sources.CHECK): "".join(
+        cell.metadata.nbgrader["grade_id"].removeprefix(lab_sources.CHECK): "".join(
             output.get("text", "") for output in cell.outputs
         )
         for cell in made.cells
@@ -43,12 +43,12 @@ def test_every_lab_has_a_module_and_every_module_a_source() -> None:
 
 @every_lab
 def test_the_student_s_notebook_is_that_of_the_source(source: Path) -> None:
-    assert committed(source, sources.STUDENT) == sources.student(sources.convert(source)), "say: make labs"
+    assert committed(source, lab_sources.STUDENT) == lab_sources.student(lab_sources.convert(source)), "say: make labs"
 
 
 @every_lab
 def test_the_solution_is_that_of_the_source_and_was_executed(source: Path) -> None:
-    made, wanted = committed(source, sources.SOLUTION), sources.solved(sources.convert(source))
+    made, wanted = committed(source, lab_sources.SOLUTION), lab_sources.solved(lab_sources.convert(source))
     assert [(cell.cell_type, cell.source) for cell in made.cells] == [
         (cell.cell_type, cell.source) for cell in wanted.cells
     ], "say: make labs"
@@ -58,23 +58,23 @@ def test_the_solution_is_that_of_the_source_and_was_executed(source: Path) -> No
 
 @every_lab
 def test_the_student_s_notebook_tells_no_solution_but_where_it_is(source: Path) -> None:
-    text = "\n".join(cell.source for cell in committed(source, sources.STUDENT).cells)
+    text = "\n".join(cell.source for cell in committed(source, lab_sources.STUDENT).cells)
     for mark in ("BEGIN", "END SOLUTION", "HIDDEN", "check.points"):
         assert mark not in text
-    assert sources.SOLUTION in text
+    assert lab_sources.SOLUTION in text
 
 
 @pytest.mark.slow
 @every_lab
 def test_the_solution_gives_its_committed_outputs(source: Path, nb_regression: NBRegressionFixture) -> None:
-    nb_regression.exec_cwd = str(sources.folder_of(source))
-    nb_regression.check(str(sources.folder_of(source) / sources.SOLUTION))
+    nb_regression.exec_cwd = str(lab_sources.folder_of(source))
+    nb_regression.check(str(lab_sources.folder_of(source) / lab_sources.SOLUTION))
 
 
 @pytest.mark.slow
 @every_lab
 def test_an_untouched_lab_runs_from_top_to_bottom_and_nothing_is_done(source: Path) -> None:
-    made = notebooks.execute(committed(source, sources.STUDENT), sources.folder_of(source))
+    made = notebooks.execute(committed(source, lab_sources.STUDENT), lab_sources.folder_of(source))
     assert all("not done yet" in text for text in printed(made).values()), printed(made)
 
 
@@ -83,8 +83,10 @@ def test_an_untouched_lab_runs_from_top_to_bottom_and_nothing_is_done(source: Pa
 def test_in_grading_the_solution_gets_all_points_and_the_untouched_lab_none(source: Path) -> None:
     graded_lab = material.load(source)
     with Server(sorted(graded_lab.modules)) as server:
-        for name, share in ((sources.SOLUTION, 1), (sources.STUDENT, 0)):
-            fitted = notebook.fit(notebook.read(sources.folder_of(source) / name), graded_lab.steps, graded_lab.stubs)
+        for name, share in ((lab_sources.SOLUTION, 1), (lab_sources.STUDENT, 0)):
+            fitted = notebook.fit(
+                notebook.read(lab_sources.folder_of(source) / name), graded_lab.steps, graded_lab.stubs
+            )
             with SandboxedWork(server, graded_lab.limits, graded_lab.files) as work:
                 report = grade.grade(graded_lab.lab, fitted, work, seed=20_261_120)
             assert points(report) == {exercise.name: share * exercise.points for exercise in graded_lab.lab}, [
@@ -96,13 +98,13 @@ def test_in_grading_the_solution_gets_all_points_and_the_untouched_lab_none(sour
 @pytest.mark.slow
 def test_nbgrader_generates_grades_writes_feedback_and_exports(tmp_path: Path) -> None:
     chosen = [source for source in SOURCES if not registry.lab(source.stem).tensorflow]
-    release.release(chosen, tmp_path / "release")
-    course = tmp_path / "release" / release.NBGRADER
+    lab_sources.release(chosen, tmp_path / "release")
+    course = tmp_path / "release" / lab_sources.NBGRADER
     for source in chosen:
-        for student, file in (("solved", sources.SOLUTION), ("untouched", sources.STUDENT)):
+        for student, file in (("solved", lab_sources.SOLUTION), ("untouched", lab_sources.STUDENT)):
             place = course / "submitted" / student / source.stem
             place.mkdir(parents=True)
-            (place / sources.STUDENT).write_bytes((sources.folder_of(source) / file).read_bytes())
+            (place / lab_sources.STUDENT).write_bytes((lab_sources.folder_of(source) / file).read_bytes())
     program = Path(__file__).parents[1] / "grading" / "nbgrader_course.py"
     done = subprocess.run(
         [sys.executable, str(program), str(course)], capture_output=True, text=True, timeout=SECONDS, check=False
@@ -114,18 +116,18 @@ def test_nbgrader_generates_grades_writes_feedback_and_exports(tmp_path: Path) -
         assert scores["solved", source.stem] == registry.lab(source.stem).points
         assert scores["untouched", source.stem] == 0
         assert (course / "feedback" / "solved" / source.stem / "lab.html").stat().st_size > 0
-        generated = nbformat.read(course / "release" / source.stem / sources.STUDENT, as_version=4)
-        ours = committed(source, sources.STUDENT)
+        generated = nbformat.read(course / "release" / source.stem / lab_sources.STUDENT, as_version=4)
+        ours = committed(source, lab_sources.STUDENT)
         assert [cell.source.strip() for cell in generated.cells] == [cell.source.strip() for cell in ours.cells]
 
 
 def test_only_named_labs_are_released_and_what_stood_there_goes(sample_source: Path, tmp_path: Path) -> None:
     (sample_source.parents[1] / "nbgrader_config.py").write_text("c = get_config()\n")
-    (tmp_path / release.HANDED_OUT / "old").mkdir(parents=True)
-    sample = sources.convert(sample_source, sample_lab.lab())
+    (tmp_path / lab_sources.HANDED_OUT / "old").mkdir(parents=True)
+    sample = lab_sources.convert(sample_source, sample_lab.lab())
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sources, "convert", lambda source: sample)
-        students, packed, _ = release.release([sample_source], tmp_path)
+        patched.setattr(lab_sources, "convert", lambda source: sample)
+        students, packed, _ = lab_sources.release([sample_source], tmp_path)
     assert sorted(file.name for file in students.rglob("*") if file.is_file()) == ["given.py", "lab.ipynb"]
     assert not (students / "old").exists()
     assert packed.stat().st_size > 0
@@ -135,7 +137,7 @@ def test_a_stub_stands_where_the_solution_was() -> None:
     region = "    ### BEGIN SOLUTION\n    return 1\n    ### END SOLUTION"
     text = f"def f():\n{region}\n\n{region}"
     stub = "    # Write your answer here.\n    ..."
-    assert sources.stubbed(text) == f"def f():\n{stub}\n\n{stub}"
+    assert lab_sources.stubbed(text) == f"def f():\n{stub}\n\n{stub}"
 
 
 @pytest.mark.parametrize(
@@ -144,7 +146,7 @@ def test_a_stub_stands_where_the_solution_was() -> None:
         ('"grade_id": "steps"', '"grade_id": "step"', "have the grade_ids"),
         ('"points": 1', '"points": 2', "2 points, but the exercise 1"),
         ("### BEGIN SOLUTION\nsteps = 6\n### END SOLUTION", "steps = 6", "the answer's cell needs"),
-        ('check("steps")\n', 'check("mean")\n', "has to hold check"),
+        ('lab.check("steps")\n', 'check("mean")\n', "has to hold check"),
         ('check.points("steps")', "pass", "has to hold check"),
         ('"grade_id": "check_steps", "locked": true', '"grade_id": "check_steps", "locked": false', "locked true"),
     ],
@@ -154,5 +156,5 @@ def test_a_source_that_does_not_fit_its_module_is_refused(tmp_path: Path, before
     assert before in text
     file = tmp_path / "90_sample.py"
     file.write_text(text.replace(before, after, 1))
-    with pytest.raises(sources.BrokenSource, match=said):
-        sources.convert(file, sample_lab.lab())
+    with pytest.raises(lab_sources.BrokenSource, match=said):
+        lab_sources.convert(file, sample_lab.lab())

@@ -6,7 +6,8 @@ student's notebook here (`labs/nbgrader_config.py` gives nbgrader the same stub)
 
 import copy
 import re
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import nbformat
@@ -20,6 +21,7 @@ from distlab.runtime.errors import PlainError
 STUB = "# Write your answer here.\n..."
 CHECK = "check_"
 STUDENT, SOLUTION = "lab.ipynb", "solution.ipynb"
+HANDED_OUT, NBGRADER = "students", "nbgrader"
 
 
 class BrokenSource(PlainError):
@@ -95,6 +97,28 @@ def answer_cells(notebook: NotebookNode) -> Iterator[tuple[str, NotebookNode]]:
         settings = cell.metadata.get("nbgrader", {})
         if cell.cell_type == "code" and settings.get("solution") and isinstance(settings.get("grade_id"), str):
             yield settings["grade_id"], cell
+
+
+def release(lab_sources: Sequence[Path], folder: Path) -> list[Path]:
+    """Write `folder`/students/NN_topic for each lab, the same as a zip, and `folder`/nbgrader for nbgrader.
+
+    What stood in these folders before is replaced. Raises BrokenSource.
+    """
+    notebooks = {source: convert(source) for source in lab_sources}
+    for part in (HANDED_OUT, NBGRADER):
+        shutil.rmtree(folder / part, ignore_errors=True)
+    for source, notebook in notebooks.items():
+        students, graders = folder / HANDED_OUT / source.stem, folder / NBGRADER / "source" / source.stem
+        for place in (students, graders):
+            place.mkdir(parents=True)
+            for file in sorted(folder_of(source).glob("*")):
+                if file.is_file() and file.suffix != ".ipynb":
+                    shutil.copy(file, place)
+        nbformat.write(student(notebook), students / STUDENT)
+        nbformat.write(notebook, graders / STUDENT)
+    shutil.copy(lab_sources[0].parent.parent / "nbgrader_config.py", folder / NBGRADER)
+    packed = shutil.make_archive(str(folder / "labs"), "zip", folder / HANDED_OUT)
+    return [folder / HANDED_OUT, Path(packed), folder / NBGRADER]
 
 
 def _written(notebook: NotebookNode, file: Path) -> Path:

@@ -5,8 +5,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from distlab.course import lab_sources
 from distlab.grading import check_file
-from distlab.labs import OpenLab, Picture, registry, right, sources, wrong
+from distlab.labs import OpenLab, Picture, registry, right, wrong
 from distlab.labs.lab import Exercise, Lab, NoSuchExercise
 from tests.labs import sample_lab
 
@@ -31,7 +32,7 @@ def test_a_check_shows_the_picture_of_the_run(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("IPython.display.display", lambda *bundle, **how: shown.append(bundle[0]))
     picture = Picture("<svg/>", "A ring of four ranks that stands still")
     lab = Lab("90_sample", [Exercise("one", 1, lambda answer, generator: wrong("no", picture=lambda: picture))])
-    OpenLab(lab, {})("one")
+    OpenLab(lab, {}).check("one")
     assert shown == [{"image/svg+xml": "<svg/>", "text/plain": "A ring of four ranks that stands still"}]
 
 
@@ -40,7 +41,7 @@ def test_a_picture_that_cannot_be_drawn_leaves_the_verdict(capsys: pytest.Captur
         raise ValueError("too wide")
 
     lab = Lab("90_sample", [Exercise("one", 1, lambda answer, generator: wrong("no", picture=fails))])
-    OpenLab(lab, {})("one")
+    OpenLab(lab, {}).check("one")
     assert capsys.readouterr().out.splitlines() == [
         "one: ✘ not right yet. no",
         "(The run could not be drawn: ValueError: too wide)",
@@ -49,7 +50,7 @@ def test_a_picture_that_cannot_be_drawn_leaves_the_verdict(capsys: pytest.Captur
 
 def test_an_exercise_that_is_not_there_is_said_with_those_that_are() -> None:
     with pytest.raises(NoSuchExercise, match="has no exercise median; it has mean, steps, all_gather") as caught:
-        OpenLab(sample_lab.lab(), {})("median")
+        OpenLab(sample_lab.lab(), {}).check("median")
     assert len(caught.value._render_traceback_()) == 1
 
 
@@ -70,8 +71,8 @@ def test_points_come_from_inputs_that_the_check_has_not_used() -> None:
 def test_in_a_terminal_the_exercises_of_the_own_notebook_are_checked(
     sample_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = sources.student(sources.convert(sample_source, sample_lab.lab()))
-    for name, cell in sources.answer_cells(made):
+    made = lab_sources.student(lab_sources.convert(sample_source, sample_lab.lab()))
+    for name, cell in lab_sources.answer_cells(made):
         cell.source = {"mean": "def mean(values):\n    return 1 / 0\n", "all_gather": cell.source}.get(
             name, "steps = 6"
         )
