@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 
 from distlab import checks, devices, launch
 from distlab.runtime import processes
-from distlab.setup import horovod_wheel
 from distlab.strategy_support import table as support_table
 from distlab.strategy_support.verdict import Outcome, first_line_of_error, judge
 
@@ -122,7 +121,7 @@ def _run_alone(command: list[str], keras: str, seconds: float) -> Outcome:
 
 def cell(strategy: str, api: str, keras: str, weights: list | None) -> tuple[dict[str, Any], Outcome | None]:
     """One cell as the table's file holds it, and the run; `weights`: those of the default strategy."""
-    if strategy == "horovod" and (problem := horovod_wheel.problem()):
+    if strategy == "horovod" and (problem := launch.horovod_problem()):
         return {"state": "skipped", "detail": problem, "notes": []}, None
     row = ROWS[strategy]
     expected = weights if row.is_synchronous else None

@@ -19,7 +19,7 @@ import start
 from distlab import checks, launch
 from distlab.course import recorded_results
 from distlab.runtime import processes
-from distlab.setup import frameworks, horovod_wheel
+from distlab.setup import frameworks
 
 FOLDER = Path(__file__).parent
 
@@ -63,7 +63,7 @@ def problem(name: str) -> str | None:
     """Why this run cannot be done here, and what mends it, in one sentence; None when it can."""
     run = RUNS[name]
     missing = frameworks.problem(run.part) if run.part else None
-    return missing or (horovod_wheel.problem() if "horovod" in run.packages else None)
+    return missing or (launch.horovod_problem() if "horovod" in run.packages else None)
 
 
 def measure(name: str, first: Path, serial: list, ranks: int = 2, arguments: Sequence[object] = ()) -> dict[str, Any]:

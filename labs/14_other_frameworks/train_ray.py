@@ -30,8 +30,8 @@ import layouts
 import numpy as np
 from local_ray import running_ray
 
+from distlab import launch
 from distlab.runtime import processes
-from distlab.setup import horovod_wheel
 
 STEPS, GLOBAL_BATCH, LEARNING_RATE = 20, 48, 0.01  # the rate is that of one worker
 
@@ -129,8 +129,8 @@ def train_with_tensorflow(config: dict) -> None:
 def ray_executor(options: argparse.Namespace, start: dict, folder: Path) -> tuple[list[float], list[np.ndarray]]:
     """Horovod on Ray."""
     try:
-        horovod_wheel.require()
-    except horovod_wheel.HorovodMissing as missing:
+        launch.require_horovod()
+    except launch.HorovodMissing as missing:
         raise SystemExit(str(missing)) from None
     from horovod.ray import RayExecutor
 

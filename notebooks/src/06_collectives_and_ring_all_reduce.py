@@ -44,8 +44,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from distlab import checks, collectives, costs, data, draw
-from distlab.setup import horovod_wheel
+from distlab import checks, collectives, costs, data, draw, launch
 from distlab.runtime import processes
 from distlab.costs.published import efficiencies
 from distlab.simulate import DeadlockError, Link, Network, World
@@ -623,7 +622,7 @@ modes = measured["modes"]
 # long, so it gets 4 at most.
 
 # %% tags=["varies"]
-problem = horovod_wheel.problem()
+problem = launch.horovod_problem()
 with_horovod = None if problem else measure(["horovod"], min(real_ranks, 4), seconds=42)
 if problem:
     print("Without Horovod:", problem)

@@ -45,10 +45,9 @@ from IPython.display import display
 
 from distlab import checks, collectives, data, draw, launch, models, programs
 from distlab.launch import engines
-from distlab.setup import horovod_wheel
 from distlab.simulate import World
 
-horovod_wheel.require()
+launch.require_horovod()
 draw.apply_style()
 tf.get_logger().setLevel("ERROR")
 labs = Path("../labs/09_horovod")

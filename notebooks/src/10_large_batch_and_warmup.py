@@ -42,14 +42,13 @@ import numpy as np
 import tensorflow as tf
 
 from distlab import checks, data, draw, launch, metrics, models, programs
-from distlab.setup import horovod_wheel
 from distlab.large_batch import critical_batch, quiz, global_batches, noise_scale, schedules
 from distlab.large_batch.four_numbers import FourNumbers
 from distlab.large_batch.four_numbers_panel import FourNumbersPanel
 from distlab.large_batch.lamb import LAMB
 from distlab.large_batch.optimizers import LARS
 
-horovod_wheel.require()
+launch.require_horovod()
 draw.apply_style()
 LABS = Path("../labs/10_large_batch_and_warmup")
 RANKS, run_epochs = 8, max(epochs, 5)

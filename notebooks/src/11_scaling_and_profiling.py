@@ -43,9 +43,8 @@ import numpy as np
 
 from distlab import affinity, costs, data, draw, launch, metrics, programs
 from distlab.profiling import horovod_timeline, mpi_profile
-from distlab.setup import horovod_wheel
 
-horovod_wheel.require()
+launch.require_horovod()
 draw.apply_style()
 epochs = max(2, epochs)  # one to warm up, and one to look at
 labs = Path("../labs/11_scaling_and_profiling")

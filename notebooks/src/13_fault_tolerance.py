@@ -46,7 +46,6 @@ import numpy as np
 import tensorflow as tf
 
 from distlab import checks, collectives, data, draw, launch, programs
-from distlab.setup import horovod_wheel
 from distlab.simulate import Network, World
 
 draw.apply_style()
@@ -584,7 +583,7 @@ programs.show(LAB / "train_elastic.py", "on_train_batch_end")
 # **Predict.** A commit every 5 steps. How many steps are lost by the death, and how many by the addition?
 
 # %% tags=["varies"]
-elastic, problem, added_at = None, horovod_wheel.problem(), (killed_at + total) // 2
+elastic, problem, added_at = None, launch.horovod_problem(), (killed_at + total) // 2
 if problem:
     print("Without Horovod:", problem)
 else:

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from distlab import launch
 from distlab.course import bench
-from distlab.course.bench import all_reduce, simulator, training
-from distlab.setup import horovod_wheel
 
 
 @pytest.mark.slow
@@ -15,9 +14,9 @@ def test_the_report_holds_every_measurement_or_the_reason_why_not(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(root)
-    monkeypatch.setattr(simulator, "REPEATS", {8: 3})
-    monkeypatch.setattr(training, "ROUNDS", 1)
-    monkeypatch.setattr(training, "ARGUMENTS", ("--images", 2048, "--epochs", 1))
+    monkeypatch.setattr(bench, "REPEATS", {8: 3})
+    monkeypatch.setattr(bench, "ROUNDS", 1)
+    monkeypatch.setattr(bench, "ARGUMENTS", ("--images", 2048, "--epochs", 1))
     bench.write(tmp_path / "build" / "bench.json")
     report = json.loads((tmp_path / "build" / "bench.json").read_text())
     assert list(report) == ["simulator", "all_reduce", "training"]
@@ -28,18 +27,18 @@ def test_the_report_holds_every_measurement_or_the_reason_why_not(
 
     assert list(report["all_reduce"]) == ["mpi and ring", "horovod over gloo", "horovod over mpi"]
     for name, measured in report["all_reduce"].items():
-        if "horovod" in name and (problem := horovod_wheel.problem()):
+        if "horovod" in name and (problem := launch.horovod_problem()):
             assert measured == {"skipped": problem}
             continue
-        assert measured["ranks"] == all_reduce.RANKS
+        assert measured["ranks"] == bench.RANKS
         for mode in measured["modes"].values():
             assert mode["sums_are_right"]
             assert len(mode["seconds"]) == len(measured["array_bytes"])
 
     assert list(report["training"])[:3] == ["lecture, 1 device", "ours, 1 device", "mirrored, 1 device"]
-    assert len(report["training"]) == len(training.WAYS)
+    assert len(report["training"]) == len(bench.WAYS)
     for name, measured in report["training"].items():
-        if "horovod" in name and (problem := horovod_wheel.problem()):
+        if "horovod" in name and (problem := launch.horovod_problem()):
             assert measured == {"skipped": problem}
             continue
         (rate,), (ratio,) = measured["images_per_second"], measured["ratios"]
@@ -50,9 +49,9 @@ def test_the_report_holds_every_measurement_or_the_reason_why_not(
 
 def test_a_program_that_fails_is_reported_with_its_last_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "program.py"
-    program.write_text("raise SystemExit('planted')")
-    monkeypatch.setattr(all_reduce, "PROGRAM", program)
-    assert all_reduce._launch([], ["mpi"]) == {"skipped": " ended with status 1: planted"}
+    program.write_text("raise SystemExit('on purpose')")
+    monkeypatch.setattr(bench, "ALL_REDUCE_PROGRAM", program)
+    assert bench._all_reduce([], ["mpi"]) == {"skipped": " ended with status 1: on purpose"}
 
 
 def test_ratios_are_to_ours_of_the_same_round_with_their_spread(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,22 +61,22 @@ def test_ratios_are_to_ours_of_the_same_round_with_their_spread(monkeypatch: pyt
 
     def measure(way: str, devices: int) -> float | str:
         order.append(way)
-        return next(taken[way]) if way in taken else "planted"
+        return next(taken[way]) if way in taken else "on purpose"
 
-    monkeypatch.setattr(training, "_measure", measure)
-    monkeypatch.setattr(training, "WAYS", (("lecture", 1), ("ours", 1), ("horovod", 2)))
-    report = training.measure(say=lambda line: None)
+    monkeypatch.setattr(bench, "_images_per_second", measure)
+    monkeypatch.setattr(bench, "WAYS", (("lecture", 1), ("ours", 1), ("horovod", 2)))
+    report = bench.measure_training(say=lambda line: None)
     assert order == ["lecture", "ours", "horovod"] * 3
     found = report["lecture, 1 device"]
     assert found["ratios"] == pytest.approx([0.2, 0.15, 0.6])
     assert (found["median"], found["least"], found["most"]) == pytest.approx((0.2, 0.15, 0.6))
-    assert report["horovod, 2 ranks"] == {"skipped": "planted"}
+    assert report["horovod, 2 ranks"] == {"skipped": "on purpose"}
 
 
 def test_a_training_that_fails_is_reported_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "program.py"
-    program.write_text("raise SystemExit('planted')")
-    monkeypatch.setattr(training, "PROGRAM", program)
-    reason = training._measure("ours", 1)
+    program.write_text("raise SystemExit('on purpose')")
+    monkeypatch.setattr(bench, "TRAINING_PROGRAM", program)
+    reason = bench._images_per_second("ours", 1)
     assert isinstance(reason, str)
     assert reason.startswith("worker 0 failed, exit code 1")

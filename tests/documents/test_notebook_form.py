@@ -63,7 +63,7 @@ def test_the_first_cell_is_the_opening_block(notebook: Path) -> None:
 
 def test_a_notebook_that_cannot_do_without_horovod_says_so_in_its_first_cell(notebook: Path) -> None:
     cells = read(notebook).cells
-    requires = any("horovod_wheel.require()" in cell.source for cell in cells if cell.cell_type == "code")
+    requires = any("launch.require_horovod()" in cell.source for cell in cells if cell.cell_type == "code")
     assert ("needs-horovod" in cells[0].metadata.get("tags", [])) == requires
 
 

@@ -16,7 +16,6 @@ import tensorflow as tf
 
 from distlab import checks, launch, models
 from distlab.runtime import environment
-from distlab.setup import horovod_wheel
 
 environment.apply()  # puts this environment's mpirun on the path
 
@@ -129,7 +128,7 @@ def test_an_epoch_has_every_image_once(train: ModuleType) -> None:
 
 @pytest.fixture(scope="module")
 def elastic(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
-    if problem := horovod_wheel.problem():
+    if problem := launch.horovod_problem():
         pytest.skip(problem)
     folder = tmp_path_factory.mktemp("elastic")
     hosts, discover = folder / "hosts.txt", folder / "discover.sh"

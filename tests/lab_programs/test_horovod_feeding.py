@@ -6,13 +6,12 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from distlab import data
-from distlab.setup import horovod_wheel
+from distlab import data, launch
 from tests.lab_programs.chapter_programs import Chapter
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(horovod_wheel.problem() is not None, reason=str(horovod_wheel.problem())),
+    pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem())),
 ]
 
 

@@ -9,13 +9,12 @@ import pytest
 
 from distlab import checks, launch
 from distlab.runtime import environment
-from distlab.setup import horovod_wheel
 
 environment.apply()  # puts this environment's mpirun on the path
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(horovod_wheel.problem() is not None, reason=str(horovod_wheel.problem())),
+    pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem())),
 ]
 
 

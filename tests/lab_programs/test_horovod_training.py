@@ -11,14 +11,13 @@ import pytest
 
 from distlab import checks, launch
 from distlab.runtime import environment, processes
-from distlab.setup import horovod_wheel
 from tests.lab_programs.chapter_programs import Chapter
 
 environment.apply()  # puts this environment's mpirun on the path
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(horovod_wheel.problem() is not None, reason=str(horovod_wheel.problem())),
+    pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem())),
 ]
 
 HOW = {"echo": False, "result": True, "seconds": 500, "start_seconds": 400}

@@ -11,7 +11,6 @@ import tensorflow as tf
 from distlab import checks, data, launch, models, programs
 from distlab.large_batch import global_batches, noise_scale, schedules
 from distlab.runtime import environment, processes
-from distlab.setup import horovod_wheel
 
 environment.apply()  # puts this environment's mpirun on the path
 
@@ -35,7 +34,7 @@ def one_process(labs: Path) -> ModuleType:
 @pytest.fixture(scope="module")
 def ranks(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
     """One launch for all: a run of two epochs, the same again to three, the noise scale, batch normalisation."""
-    if problem := horovod_wheel.problem():
+    if problem := launch.horovod_problem():
         pytest.skip(problem)
     folder = tmp_path_factory.mktemp("checkpoints")
     train = ["train", "--schedules", "gradual", "--per-replica-batch", PER_REPLICA, "--checkpoints", folder]
@@ -153,7 +152,7 @@ def test_most_seeds_diverge_without_warm_up_and_none_with_it(
     [(["dance"], "name one or more of train, noise_scale, batch_norm"), ([], "with --then between them")],
 )
 def test_together_says_which_programs_there_are(labs: Path, arguments: list[str], answer: str) -> None:
-    if problem := horovod_wheel.problem():
+    if problem := launch.horovod_problem():
         pytest.skip(problem)
     finished = processes.run([sys.executable, str(labs / "together.py"), *arguments], seconds=200)
     assert finished.status == 2 and answer in finished.output

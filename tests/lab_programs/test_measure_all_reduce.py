@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from distlab import launch
 from distlab.runtime import environment, processes
-from distlab.setup import horovod_wheel
 
 environment.apply()  # puts this environment's mpirun on the path
 
@@ -64,14 +64,14 @@ def test_one_rank_alone_measures_too(root: Path, tmp_path: Path) -> None:
     assert_whole(measured(root, tmp_path, "mpi", "ring", ranks=1), "mpi", "ring", ranks=1)
 
 
-@pytest.mark.skipif(horovod_wheel.problem() is not None, reason=f"no Horovod: {horovod_wheel.problem()}")
+@pytest.mark.skipif(launch.horovod_problem() is not None, reason=f"no Horovod: {launch.horovod_problem()}")
 def test_horovod_over_mpi(root: Path, tmp_path: Path) -> None:
     result = measured(root, tmp_path, "horovod")
     assert_whole(result, "horovod")
     assert result["modes"]["horovod"]["name"] == "Horovod over MPI"
 
 
-@pytest.mark.skipif(horovod_wheel.problem() is not None, reason=f"no Horovod: {horovod_wheel.problem()}")
+@pytest.mark.skipif(launch.horovod_problem() is not None, reason=f"no Horovod: {launch.horovod_problem()}")
 def test_horovod_over_gloo(root: Path, tmp_path: Path) -> None:
     result = tmp_path / "result.json"
     options = ["--sizes", *map(str, SIZES), "--repeats", "3", "--warm-up", "1", "--result", str(result)]

@@ -14,12 +14,12 @@ import numpy as np
 import psutil
 import pytest
 
-from distlab import checks
+from distlab import checks, launch
 from distlab.runtime import processes
-from distlab.setup import frameworks, horovod_wheel
+from distlab.setup import frameworks
 from tests.lab_programs.frameworks_lab import LAB, STEPS, serial, weights_in, write_start
 
-MISSING = frameworks.problem("ray") or horovod_wheel.problem()
+MISSING = frameworks.problem("ray") or launch.horovod_problem()
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(MISSING is not None, reason=str(MISSING))]
 
 DEADLINE = 300

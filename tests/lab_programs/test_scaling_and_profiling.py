@@ -12,7 +12,6 @@ import pytest
 from distlab import affinity, costs, launch
 from distlab.profiling import horovod_timeline, mpi_profile
 from distlab.runtime import environment, processes
-from distlab.setup import horovod_wheel
 
 environment.apply()  # puts this environment's mpirun on the path
 
@@ -26,7 +25,7 @@ PATIENT = {"echo": False, "result": True, "seconds": 400, "start_seconds": 300}
 
 @pytest.fixture(scope="module")
 def labs(root: Path) -> Path:
-    if problem := horovod_wheel.problem():
+    if problem := launch.horovod_problem():
         pytest.skip(problem)
     if not shutil.which("mpirun"):
         pytest.skip("there is no mpirun")

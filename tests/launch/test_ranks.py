@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from distlab import launch
-from distlab.setup import horovod_wheel
 from tests.launch.launched_program import Launched
 
 LIMITS = {"seconds": 90, "start_seconds": 60, "echo": False}
 
 needs_mpi = pytest.mark.skipif(not shutil.which("mpirun"), reason="no mpirun on this machine")
-needs_horovod = pytest.mark.skipif(bool(horovod_wheel.problem()), reason=str(horovod_wheel.problem()))
+needs_horovod = pytest.mark.skipif(bool(launch.horovod_problem()), reason=str(launch.horovod_problem()))
 
 # Starts ranks as torchrun and Horovod Elastic do, so far as the launcher can tell: the one needs PyTorch, and the other
 # goes on when a rank fails.

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from distlab import launch
 from distlab.runtime import environment, processes
-from distlab.setup import horovod_wheel
 
 PROGRAMS = str(Path(sys.prefix) / "bin")
-needs_horovod = pytest.mark.skipif(bool(horovod_wheel.problem()), reason=horovod_wheel.problem() or "")
+needs_horovod = pytest.mark.skipif(bool(launch.horovod_problem()), reason=launch.horovod_problem() or "")
 
 
 @pytest.fixture

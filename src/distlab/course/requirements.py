@@ -4,10 +4,10 @@ from pathlib import Path
 
 import nbformat
 
-from distlab.setup import horovod_wheel
+from distlab import launch
 
 # By tag: the function that gives None when the need is met, else one sentence with the reason and the mend.
-NEEDS = {"needs-horovod": horovod_wheel.problem}
+NEEDS = {"needs-horovod": launch.horovod_problem}
 
 
 def missing(notebook: Path) -> str | None:

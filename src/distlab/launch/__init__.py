@@ -16,20 +16,24 @@ its GPU; a program of Horovod or PyTorch chooses its own by its local rank.
 """
 
 from distlab.launch.errors import DeadlinePassed, LaunchError, WorkerFailed, WorkerMissing
+from distlab.launch.horovod import HorovodMissing, horovod_problem, require_horovod
 from distlab.launch.job import Run
 from distlab.launch.starters import How, alone, horovodrun, mpirun, mxnet, tensorflow, torchrun
 
 __all__ = [
     "DeadlinePassed",
+    "HorovodMissing",
     "How",
     "LaunchError",
     "Run",
     "WorkerFailed",
     "WorkerMissing",
     "alone",
+    "horovod_problem",
     "horovodrun",
     "mpirun",
     "mxnet",
+    "require_horovod",
     "tensorflow",
     "torchrun",
 ]

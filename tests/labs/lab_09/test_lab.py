@@ -13,14 +13,13 @@ from distlab.course import lab_sources
 from distlab.labs.lab_09 import lab, puzzle
 from distlab.labs.lab_09.fake_horovod import Team, hvd, rehearse
 from distlab.labs.lab_09.two_ranks import HEAD
-from distlab.setup import horovod_wheel
 from tests.labs.judged_apart import assert_told_apart, judged_apart
 from tests.labs.known_wrong import verdict_on
 from tests.labs.lab_09 import answers_09
 
 LAB = lab.LAB
 SECONDS = 400
-needs_horovod = pytest.mark.skipif(horovod_wheel.problem() is not None, reason=str(horovod_wheel.problem()))
+needs_horovod = pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 
 
 @pytest.mark.parametrize("card", puzzle.CARDS)

@@ -22,7 +22,6 @@ import numpy as np
 import distlab
 from distlab import launch, programs
 from distlab.labs.lab_09.inside import written
-from distlab.setup import horovod_wheel
 
 RANKS = 2
 SECONDS = 150.0
@@ -97,7 +96,7 @@ def _program(name: str) -> ModuleType:
 
 def report(file: Path) -> str:
     """Train on two ranks; what came of it, in a few lines, or one line that says why not."""
-    if problem := horovod_wheel.problem():
+    if problem := launch.horovod_problem():
         return f"Skipped: {problem}"
     text = file.read_text()
     if missing := [name for name in ("start", *FUNCTIONS) if f"def {name}(" not in text]:
