@@ -5,7 +5,7 @@ import dis
 import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import CodeType, TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from distlab.labs.answer_errors import NotDone, Raised
 from distlab.labs.plain_data import Plain, plain
@@ -24,7 +24,7 @@ class Answer(Protocol):
     def call(self, name: str, *arguments: object, none_is_an_answer: bool = False, **keywords: object) -> Plain:
         """What the student's function gives; raises NotDone if it is not there, is untouched or gives None."""
 
-    def run(self, name: str, world: World, inputs: Iterable | None = None) -> Run:
+    def run(self, name: str, world: World, inputs: Iterable[Any] | None = None) -> Run:
         """Run the student's `async def name(rank, input)` on every rank; raises also what `World.run` raises."""
 
     def inside(
@@ -49,7 +49,7 @@ class OwnAnswer:
 
     def value(self, name: str) -> Plain:
         """See Answer."""
-        value = self._found(name)
+        value = self._named(name)
         if value is None or value is ...:
             raise NotDone(f"`{name}` is still empty")
         return plain(value, f"`{name}`")
@@ -57,14 +57,15 @@ class OwnAnswer:
     def call(self, name: str, *arguments: object, none_is_an_answer: bool = False, **keywords: object) -> Plain:
         """See Answer."""
         function = self._function(name)
-        copies, named = plain(list(arguments)), plain(keywords)
+        copies = [plain(argument) for argument in arguments]
+        named = {keyword: plain(argument) for keyword, argument in keywords.items()}
         with time_limit(self._seconds, f"`{name}`"):
             value = self._student(function, *copies, **named)
         if value is ... or (value is None and not none_is_an_answer):
             raise NotDone(f"`{name}` gives None: is a `return` missing?")
         return plain(value, f"what `{name}` gives")
 
-    def run(self, name: str, world: World, inputs: Iterable | None = None) -> Run:
+    def run(self, name: str, world: World, inputs: Iterable[Any] | None = None) -> Run:
         """See Answer."""
         program = self._function(name)
         with time_limit(self._seconds, f"`{name}`"):
@@ -83,12 +84,17 @@ class OwnAnswer:
         self, function: Callable[..., object], *arguments: object, respond: Callable[[Plain], Plain] | None = None
     ) -> Plain:
         """See Answer."""
-        given = plain(list(arguments))
-        if respond is not None:
-            given = [lambda value: plain(respond(plain(value))), *given]
-        return plain(self._student(function, self._namespace, *given), "the answer")
+        copies = [plain(argument) for argument in arguments]
+        if respond is None:
+            return plain(self._student(function, self._namespace, *copies))
+        respond_plainly = respond
 
-    def started(self, name: str, rank: Rank, *inputs: object) -> Coroutine:
+        def ask(question: object) -> Plain:
+            return plain(respond_plainly(plain(question)))
+
+        return plain(self._student(function, self._namespace, ask, *copies))
+
+    def started(self, name: str, rank: Rank, *inputs: object) -> Coroutine[Any, Any, Any]:
         """The coroutine of the student's rank program; raises ProgramError if it is none."""
         program = self._function(name)
         coroutine = program(rank, *inputs)
@@ -103,20 +109,20 @@ class OwnAnswer:
         except (OSError, TypeError):
             raise NotDone(f"there is no text of `{name}`") from None
 
-    def _found(self, name: str) -> Any:
+    def _named(self, name: str) -> Any:
         if name not in self._namespace:
             raise NotDone(f"there is no `{name}` yet: run the cell above")
         return self._namespace[name]
 
-    def _function(self, name: str) -> Callable:
-        function = self._found(name)
+    def _function(self, name: str) -> Callable[..., Any]:
+        function = self._named(name)
         if function is None or function is ... or is_untouched(function):
             raise NotDone(f"`{name}` is still empty")
         if not callable(function):
-            raise Raised("TypeError", f"`{name}` is {plain_name(function)}, not a function")
-        return function
+            raise Raised("TypeError", f"`{name}` is of type {type(function).__name__}, not a function")
+        return cast(Callable[..., Any], function)
 
-    def _student(self, function: Callable, *arguments: object, **keywords: object) -> object:
+    def _student(self, function: Callable[..., object], *arguments: object, **keywords: object) -> object:
         try:
             return function(*arguments, **keywords)
         except NotImplementedError:
@@ -128,8 +134,8 @@ class OwnAnswer:
 def source_in(text: str, name: str) -> str | None:
     """The text of the last function or class `name` that the Python `text` defines at its top; None without one."""
     definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    found = [node for node in ast.parse(text).body if isinstance(node, definitions) and node.name == name]
-    return ast.get_source_segment(text, found[-1]) if found else None
+    nodes = [node for node in ast.parse(text).body if isinstance(node, definitions) and node.name == name]
+    return ast.get_source_segment(text, nodes[-1]) if nodes else None
 
 
 def line_of(traceback: TracebackType | None, namespace: Mapping[str, Any]) -> int | None:
@@ -146,11 +152,6 @@ def is_untouched(function: object) -> bool:
     """Whether a function or coroutine function does nothing but `...`, `pass` or `return None`."""
     code = getattr(function, "__code__", None)
     return isinstance(code, CodeType) and _instructions(code) in _EMPTY
-
-
-def plain_name(value: object) -> str:
-    """The type of `value` in words."""
-    return f"of type {type(value).__name__}"
 
 
 def _nothing() -> None: ...

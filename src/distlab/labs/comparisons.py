@@ -1,40 +1,133 @@
-"""Numbers that students give, beside the right ones and those that usual mistakes give."""
+"""Numbers that students give, next to the right ones and those that usual mistakes give."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-Mistakes = Iterable[tuple[float | None, str]]
-"""What a mistake gives, and its hint."""
+from distlab.labs.plain_data import Plain
+from distlab.labs.verdict import AnyHint, Hint, Picture, Verdict, not_done, parts, right, wrong
+
+TOLERANCE = 1e-6
+
+Mistakes = Sequence[tuple[float | None, AnyHint]]
+"""What a mistake gives, and its hint; a mistake that is not possible in this case gives None."""
 
 
-def number(given: object) -> float | None:
+class NumberHint(Hint):
+    """What is said about numbers in every lab."""
+
+    NAMES = "`{function}` gives a dictionary with the names {names}."
+    NOT_A_NUMBER = "this is not a number."
+
+
+def number(value: Plain) -> float | None:
     """A real number as float, also out of an array without dimensions; None for all else, truth values included."""
-    if isinstance(given, np.ndarray) and given.ndim == 0:
-        given = given.item()
-    return float(given) if isinstance(given, (int, float)) and not isinstance(given, bool) else None
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
-def two_numbers(given: object) -> tuple[float, float] | None:
+def two_numbers(pair: Plain) -> tuple[float, float] | None:
     """A tuple, list or array of two finite numbers; None for all else."""
-    if isinstance(given, np.ndarray):
-        given = given.tolist()
-    if not isinstance(given, (tuple, list)) or len(given) != 2:
+    if isinstance(pair, np.ndarray):
+        pair = pair.tolist()
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         return None
-    first, second = map(number, given)
+    first, second = map(number, pair)
     if first is None or second is None or not (math.isfinite(first) and math.isfinite(second)):
         return None
     return first, second
 
 
-def is_near(given: float | None, wanted: float | None, tolerance: float = 1e-6) -> bool:
-    """Whether two numbers differ by no more than that part of the wanted one; None is near to None alone."""
-    if given is None or wanted is None:
-        return given is wanted
-    return given == wanted or (math.isfinite(wanted) and abs(given - wanted) <= tolerance * abs(wanted))
+def is_near(value: float | None, expected: float | None, tolerance: float = TOLERANCE, absolute: float = 0.0) -> bool:
+    """Whether two numbers differ by no more than that part of the expected one, or that much; None is near None."""
+    if value is None or expected is None:
+        return value is expected
+    allowed = max(tolerance * abs(expected), absolute)
+    return value == expected or (math.isfinite(expected) and abs(value - expected) <= allowed)
 
 
-def hint_of(given: float | None, mistakes: Mistakes, tolerance: float = 1e-6) -> str | None:
+def hint_of(value: float | None, mistakes: Mistakes, tolerance: float = TOLERANCE) -> AnyHint | None:
     """The hint of the first mistake that gives this number."""
-    return next((hint for value, hint in mistakes if is_near(given, value, tolerance)), None)
+    return next((hint for mistaken, hint in mistakes if is_near(value, mistaken, tolerance)), None)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A number that is asked for; None if the right answer is None.
+
+    mistakes: what usual mistakes give instead.  otherwise: the hint for every other number.
+    """
+
+    value: float | None
+    mistakes: Mistakes
+    otherwise: AnyHint
+    tolerance: float = TOLERANCE
+    absolute: float = 0.0
+
+    def hint_for(self, answer: Plain) -> AnyHint | None:
+        """What leads on a student who gives this; None if it is right."""
+        value = number(answer)
+        if is_near(value, self.value, self.tolerance, self.absolute) and (value is not None or answer is None):
+            return None
+        if value is None:
+            return NumberHint.NOT_A_NUMBER
+        return hint_of(value, self.mistakes, self.tolerance) or self.otherwise
+
+
+class NumberJudge:
+    """Judges the numbers that a function gives by name, case by case; of each number the first wrong case counts.
+
+    judge = NumberJudge("plan", ("steps", "learning rate"))
+    for job in jobs:
+        if problem := judge.compare(answer.call("plan", *job), expected_of(job), described(job)):
+            return problem
+    return judge.verdict()
+    """
+
+    def __init__(self, function: str, names: Sequence[str]) -> None:
+        """`function` is the student's; `names` are those of the numbers, in the order of the verdict."""
+        self._function, self._names = function, tuple(names)
+        self._mistakes: dict[str, Verdict] = {}
+
+    def compare(self, answer: Plain, expected: Mapping[str, Expected], case: str) -> Verdict | None:
+        """Note which numbers are wrong; a verdict at once if these are no numbers by name.
+
+        `case` says in words what was asked. Where no number may be expected before the answer is known, call `note`.
+        """
+        if problem := self.problem_of_form(answer):
+            return problem
+        assert isinstance(answer, dict)
+        for name, number_expected in expected.items():
+            hint = number_expected.hint_for(answer[name])
+            if hint is None:
+                continue
+            value = number(answer[name])
+            if answer[name] is None:
+                self.note(name, not_done(f"`{self._function}` gives None"))
+            else:
+                self.note(name, wrong(hint, context="" if value is None else f"{value:.6g} for {case}: "))
+        return None
+
+    def problem_of_form(self, answer: Plain) -> Verdict | None:
+        """What is said of an answer that is not a dictionary with all names; None if it is one."""
+        if isinstance(answer, dict) and all(name in answer for name in self._names):
+            return None
+        return wrong(NumberHint.NAMES.says(function=self._function, names=", ".join(self._names)))
+
+    def note(self, name: str, verdict: Verdict) -> None:
+        """The verdict on one number, unless an earlier case has given it one."""
+        self._mistakes.setdefault(name, verdict)
+
+    def verdict(
+        self,
+        praise: str = "",
+        picture: Callable[[], Picture] | None = None,
+        weights: Mapping[str, float] | None = None,
+    ) -> Verdict:
+        """On all numbers in all cases; `praise` and `picture` are for an answer that is right, `weights` as in `parts`."""
+        if not self._mistakes:
+            return right(praise, picture)
+        return parts({name: self._mistakes.get(name, right()) for name in self._names}, weights=weights)

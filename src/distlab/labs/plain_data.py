@@ -4,20 +4,29 @@
 equals everything, an array that lies about its sum) never reaches a judge.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, TypeVar, cast, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 from distlab.labs.answer_errors import NotPlain
 
-Plain = object
+Array: TypeAlias = NDArray[Any]
+"""Of numbers, truth values or texts; judges look at shape and dtype themselves."""
+PlainKey: TypeAlias = "bool | int | float | str | tuple[PlainKey, ...]"
+Plain: TypeAlias = "None | bool | int | float | complex | str | bytes | Array | list[Plain] | tuple[Plain, ...] | dict[PlainKey, Plain]"
+"""What `plain` gives. It is copied whenever it crosses, so that a list or dictionary has one owner."""
+
+Record = TypeVar("Record")
+
 MOST_BYTES = 16 * 2**20
 MOST_BITS = 1000  # of a whole number; a float holds 1023
 MOST_ITEMS = 1_000_000
 _DEEPEST = 20
 _ARRAY_KINDS = "biufcUS"
 # How an instance of a subclass becomes one of the type itself, whatever methods the subclass has.
-_EXACT = {
+_EXACT: dict[type, Callable[[Any], Plain]] = {
     int: int.__index__,
     float: float.__float__,
     complex: complex.__complex__,
@@ -36,6 +45,19 @@ def plain(value: object, what: str = "the answer") -> Plain:
     return _Copy(what).of(value, 0)
 
 
+def as_record(value: Plain, kind: type[Record], what: str = "the answer") -> Record:
+    """The dataclass `kind` out of a dictionary of its fields, which `dataclasses.asdict` made next to student code.
+
+    That may be forged, so names and types are compared (of a list or dictionary not the items'). Raises NotPlain.
+    """
+    types = get_type_hints(kind)
+    if isinstance(value, dict) and set(value) == set(types):
+        fields = cast(dict[str, Any], value)
+        if all(isinstance(fields[name], get_origin(field_type) or field_type) for name, field_type in types.items()):
+            return kind(**fields)
+    raise NotPlain(f"{what} has not the form that the check needs")
+
+
 class _Copy:
     def __init__(self, what: str) -> None:
         self._what, self._bytes, self._items = what, 0, 0
@@ -47,31 +69,34 @@ class _Copy:
         if value is None or type(value) is bool:
             return value
         if isinstance(value, np.generic):
-            return self._array(np.asarray(value)).item()
+            return cast(Plain, self._array(np.asarray(value)).item())
         if isinstance(value, np.ndarray):
             return self._array(value)
+        if isinstance(value, str):
+            self._count(str.__len__(value))
+        elif isinstance(value, bytes):
+            self._count(bytes.__len__(value))
+        elif isinstance(value, int) and int.bit_length(value) > MOST_BITS:
+            raise NotPlain(f"{self._what} is or holds a whole number of more than 300 digits")
         for kind, exact in _EXACT.items():
             if isinstance(value, kind):
-                if kind in (str, bytes):
-                    self._count(kind.__len__(value))
-                elif kind is int and int.bit_length(value) > MOST_BITS:
-                    raise NotPlain(f"{self._what} is or holds a whole number of more than 300 digits")
-                return value if type(value) is kind else exact(value)
-        if isinstance(value, (list, tuple)):
-            kind = list if isinstance(value, list) else tuple
-            return kind([self.of(item, depth + 1) for item in kind.__iter__(value)])
+                return cast(Plain, value if type(value) is kind else exact(value))
+        if isinstance(value, list):
+            return [self.of(item, depth + 1) for item in list.__iter__(value)]
+        if isinstance(value, tuple):
+            return tuple([self.of(item, depth + 1) for item in tuple.__iter__(value)])
         if isinstance(value, Mapping):
             return {self._key(key): self.of(item, depth + 1) for key, item in value.items()}
         if callable(getattr(type(value), "numpy", None)):
-            return self.of(np.asarray(value.numpy()), depth + 1)
+            return self.of(np.asarray(cast(Any, value).numpy()), depth + 1)
         raise NotPlain(f"{self._what} is or holds {_named(value)}, not a number, an array, a text or a list of these")
 
-    def _key(self, key: object) -> Plain:
+    def _key(self, key: object) -> PlainKey:
         if not isinstance(key, (str, int, float, tuple, np.generic)):
             raise NotPlain(f"{self._what} holds a dictionary with {_named(key)} as key")
-        return self.of(key, _DEEPEST - 1)
+        return cast(PlainKey, self.of(key, _DEEPEST - 1))
 
-    def _array(self, array: np.ndarray) -> np.ndarray:
+    def _array(self, array: Array) -> Array:
         if array.dtype.kind not in _ARRAY_KINDS:
             raise NotPlain(f"{self._what} is or holds an array of dtype {array.dtype}, not of numbers")
         self._count(array.nbytes)

@@ -1,5 +1,6 @@
-"""What a judge says about an answer."""
+"""What a judge says about an answer: a verdict, and the hints that lead the student on."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
@@ -17,23 +18,48 @@ class State(StrEnum):
 RIGHT, WRONG, NOT_DONE = State.RIGHT, State.WRONG, State.NOT_DONE
 
 
+_PLACEHOLDER = re.compile(r"{([a-z_]\w*)(![rs])?(:[^{}]*)?}")
+
+
 class Hint(Enum):
     """The hints of a lab are the members of a subclass: the name is the hint's id, the value its text.
 
-    A text may have placeholders, as in "{sent} messages are sent": `says` fills them in.
+    A text may have placeholders, as in "{sent} messages are sent" or "{share:.0%} of it": `says` fills them in. All
+    other braces are part of the text, as in '{"cluster": …}'.
     """
 
     def says(self, **values: object) -> "Advice":
-        """The hint with its placeholders filled in."""
-        return Advice(self, self.value.format(**values))
+        """The hint with its placeholders filled in; exactly those that the text has."""
+        names = {match[1] for match in _PLACEHOLDER.finditer(self.value)}
+        if names != set(values):
+            raise TypeError(f"{self} needs the values {sorted(names)}, and gets {sorted(values)}")
+        return Advice(_PLACEHOLDER.sub(lambda match: match[0].format(**values), self.value), (self,))
 
 
 @dataclass(frozen=True)
 class Advice:
-    """A hint as the student reads it."""
+    """What the student reads, and the hints in it; `str(advice)` is the text."""
 
-    hint: Hint
     text: str
+    hints: tuple[Hint, ...] = ()
+
+    @classmethod
+    def of(cls, hint: "AnyHint") -> "Advice":
+        """A hint without placeholders, or a text without a hint, as advice."""
+        if isinstance(hint, Hint):
+            return hint.says()
+        return hint if isinstance(hint, Advice) else cls(hint)
+
+    def after(self, context: str) -> "Advice":
+        """The same behind some words that say where it holds."""
+        return Advice(context + self.text, self.hints)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+AnyHint = Advice | Hint | str
+"""A hint without placeholders, one whose placeholders are filled in, or a text that is no hint, such as an error's."""
 
 
 class Picture(NamedTuple):
@@ -72,15 +98,17 @@ def right(text: str = "", picture: Callable[[], Picture] | None = None) -> Verdi
     return Verdict(RIGHT, text, 1.0, picture)
 
 
-def wrong(advice: Advice | Hint | str, share: float = 0.0, picture: Callable[[], Picture] | None = None) -> Verdict:
-    """The answer has a mistake, which the advice fits. `share` of the points is given all the same."""
+def wrong(
+    hint: AnyHint, share: float = 0.0, picture: Callable[[], Picture] | None = None, context: str = ""
+) -> Verdict:
+    """The answer has a mistake, which the hint fits; `context`, before it, says where.
+
+    `share` of the points is given all the same.
+    """
     if not 0 <= share < 1:
         raise ValueError(f"a wrong answer gets a share from 0 to below 1 of the points, not {share}")
-    if isinstance(advice, Hint):
-        advice = advice.says()
-    if isinstance(advice, Advice):
-        return Verdict(WRONG, advice.text, share, picture, hints=(advice.hint,))
-    return Verdict(WRONG, advice, share, picture)
+    advice = Advice.of(hint).after(context)
+    return Verdict(WRONG, advice.text, share, picture, hints=advice.hints)
 
 
 def not_done(why: str = "") -> Verdict:
@@ -88,13 +116,21 @@ def not_done(why: str = "") -> Verdict:
     return Verdict(NOT_DONE, why)
 
 
-def parts(verdicts: Mapping[str, Verdict], picture: Callable[[], Picture] | None = None) -> Verdict:
-    """The verdict on an exercise of independent parts, which count equally; each hint follows the name of its part."""
-    share = sum(verdict.share for verdict in verdicts.values()) / len(verdicts)
+def parts(
+    verdicts: Mapping[str, Verdict],
+    picture: Callable[[], Picture] | None = None,
+    weights: Mapping[str, float] | None = None,
+) -> Verdict:
+    """The verdict on an exercise of independent parts; each hint follows the name of its part.
+
+    `weights` say how much each part counts; without them all count equally.
+    """
+    weights = weights or dict.fromkeys(verdicts, 1)
     if all(verdict.is_right for verdict in verdicts.values()):
-        return Verdict(RIGHT, " ".join(verdict.text for verdict in verdicts.values() if verdict.text), 1.0, picture)
+        return right(" ".join(verdict.text for verdict in verdicts.values() if verdict.text), picture)
     if all(verdict.state == NOT_DONE for verdict in verdicts.values()):
         return Verdict(NOT_DONE, next(iter(verdicts.values())).text, 0.0, picture)
+    share = sum(weights[name] * verdict.share for name, verdict in verdicts.items()) / sum(weights.values())
     count = sum(verdict.is_right for verdict in verdicts.values())
     lines = [f"{name}: {verdict}" for name, verdict in verdicts.items() if not verdict.is_right]
     hints = tuple(hint for verdict in verdicts.values() for hint in verdict.hints)
