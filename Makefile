@@ -1,4 +1,4 @@
-# The only door to the course. `make help` lists what there is.
+# The single entry point of the course. `make help` lists the targets.
 
 PYTHON ?=
 VENV := .venv
@@ -27,14 +27,14 @@ help:  ## list the targets
 setup: $(VENV)/ready  ## make .venv with everything the course needs; does only what is missing
 	@$(BIN)/distlab setup
 
-horovod: $(VENV)/ready  ## install Horovod again, built anew if its build had failed
+horovod: $(VENV)/ready  ## install Horovod again, built again if its build had failed
 	@$(BIN)/distlab setup --retry
 
 $(VENV)/ready: requirements.lock pyproject.toml
 	@if [ ! -x $(BIN)/python ]; then \
 		for python in $(CANDIDATES); do "$$python" -c '$(FITS)' 2>/dev/null && break; python=; done; \
 		if [ -z "$$python" ]; then \
-			echo "The course needs Python 3.11, 3.12 or 3.13 and found none among: $(CANDIDATES); say 'make setup PYTHON=/path/to/python3.12'."; \
+			echo "The course needs Python 3.11, 3.12 or 3.13 and found none among: $(CANDIDATES); run 'make setup PYTHON=/path/to/python3.12'."; \
 			exit 1; \
 		fi; \
 		"$$python" -m venv $(VENV) || { \
@@ -47,18 +47,18 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	@echo "Installing the packages of requirements.lock into $(VENV)"
 	@awk '/^uv==/ {inside = 1} inside {print; if (!/\\$$/) exit}' requirements.lock > $(VENV)/uv.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(VENV)/uv.txt
-	@# Compiled once here: otherwise, where Python may not write bytecode, every process compiles TensorFlow anew.
+	@# Compiled once here: otherwise, where Python may not write bytecode, every process compiles TensorFlow again.
 	@$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --requirement requirements.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
 setup-frameworks: setup  ## add PyTorch, DeepSpeed and Ray in .venv-frameworks: make setup-frameworks PART=torch
-	@$(BIN)/python -m distlab.setup.install_frameworks $(or $(PART),torch deepspeed ray) $(if $(TORCH),--any-torch)
+	@$(BIN)/distlab setup-frameworks $(or $(PART),torch deepspeed ray) $(if $(TORCH),--any-torch)
 
 setup-mxnet: setup  ## add Apache MXNet in .venv-mxnet
-	@$(BIN)/python -m distlab.setup.install_frameworks mxnet
+	@$(BIN)/distlab setup-frameworks mxnet
 
-doctor: setup  ## say what this machine has for the course and how to mend the rest
+doctor: setup  ## say what this machine has for the course and how to fix the rest
 	@$(BIN)/distlab doctor
 
 lab: setup  ## open JupyterLab on the first notebook; it listens on this machine only

@@ -48,7 +48,7 @@ print(data.describe(dataset))
 #
 # Training a neural network on several devices at once: why, how, what it costs, and how to be sure that the result is
 # the same. It follows a university lecture on distributed training with TensorFlow and Horovod. The lecture's small
-# MNIST program runs through the chapters; where it has mistakes, they are found and mended.
+# MNIST program runs through the chapters; where it has mistakes, they are found and fixed.
 #
 # Everything really runs, here, on two cores, without a GPU and without a network. The same programs run on GPUs and on
 # a cluster. What cannot run here, such as 512 GPUs, is computed and compared with published measurements.
@@ -274,7 +274,7 @@ print("logical devices:", len(tf.config.list_logical_devices("CPU")))
 
 # %% [markdown]
 # Too late. Asking for the list of logical devices was the first use, and it fixed them. An innocent `tf.constant(1)`
-# further up would have done the same. The mend is always to restart the kernel and to say it earlier. In the other
+# further up would have done the same. Restart the kernel and configure the devices before the first operation. In the other
 # chapters `devices.at_least(workers)` does it: it takes GPUs if there are enough, divides the processor otherwise, and
 # says in one line which.
 
@@ -359,7 +359,7 @@ print("the wrong training is at most 10 points less accurate:", True)
 #
 # ## The doctor
 #
-# `make doctor` looks at everything the course needs and says how to mend what is missing. It also runs a real
+# `make doctor` looks at everything the course needs and says how to fix what is missing. It also runs a real
 # all-reduce with Horovod: two processes add the numbers 1 and 2 and both get 3. Here it is asked from Python; it takes
 # some seconds, most of them for starting TensorFlow twice.
 
@@ -373,7 +373,7 @@ print("the course can run here:", doctor.can_run(rows))
 # %% [markdown]
 # A line "missing" is not always bad: without MNIST the notebooks take `digits`, without a GPU logical devices, and
 # without a C++ compiler the Horovod chapters are left out with that reason. If the last line says False, do what the
-# line "mend" says and run `make doctor` again; `docs/troubleshooting.md` has more.
+# line "fix" says and run `make doctor` again; `docs/troubleshooting.md` has more.
 
 # %% [markdown]
 # ## Recap

@@ -533,7 +533,7 @@ for name, fed in orders.items():
 # %% [markdown]
 # A cache freezes what stands before it, the order as well as the augmentation. The fourth line surprises: the
 # augmentation stands after the cache, and repeats itself all the same. The reason is the seed set at the top. With a
-# seed, an operation such as `tf.random.uniform` inside `map` starts its sequence anew with every new iterator, so in
+# seed, an operation such as `tf.random.uniform` inside `map` starts its sequence again with every new iterator, so in
 # every epoch of `fit`; `add_noise` above does it too. `Dataset.random` with `rerandomize_each_iteration=True` brings
 # other seeds in each epoch, and the whole run stays reproducible.
 #
@@ -788,7 +788,7 @@ print("The other three end within 0.02 of one another: True")
 #
 # Now the lecture's program against a better one, on the same device. The better one takes from each section: batches of
 # 128 with the learning rate of the linear rule, 16 steps per execution, a pipeline of few threads. The pipeline repeats
-# without end and `steps_per_epoch` marks the epochs, so that no epoch starts by building it anew. Both train for the
+# without end and `steps_per_epoch` marks the epochs, so that no epoch starts by building it again. Both train for the
 # same number of epochs; in each turn both start from the same new weights.
 #
 # The two take turns, so that a disturbance of the machine hits both. The ratio of the medians of three turns is

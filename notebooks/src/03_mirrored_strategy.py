@@ -152,7 +152,7 @@ print("test accuracy:        ", round(accuracy_lecture, 3))
 # the ten numbers by their sum, cuts off what is not between 0 and 1, and takes logarithms of the rest. A cut-off number
 # has no gradient. [Notebook 02](02_single_device_baseline.ipynb) has all four combinations of layer and loss.
 #
-# The mend is one argument. Everything else stays as it was, the second bug included.
+# The fix is one argument. Everything else stays as it was, the second bug included.
 
 # %% tags=["varies"]
 tf.keras.utils.set_random_seed(3)
@@ -162,19 +162,19 @@ with strategy.scope():
     model.compile(
         optimizer="adam", loss=tf.keras.losses.CategoricalCrossentropy(from_logits=True), metrics=["accuracy"]
     )
-first_loss_mended = model.evaluate(test_batches, verbose=0)[0]
+first_loss_fixed = model.evaluate(test_batches, verbose=0)[0]
 model.fit(train_batches, epochs=epochs, verbose=0)
-accuracy_mended = model.evaluate(test_batches, verbose=0)[1]
-print("loss before training: ", round(first_loss_mended, 2))
-print("test accuracy:        ", round(accuracy_mended, 3))
+accuracy_fixed = model.evaluate(test_batches, verbose=0)[1]
+print("loss before training: ", round(first_loss_fixed, 2))
+print("test accuracy:        ", round(accuracy_fixed, 3))
 
 # %%
 assert [(type(layer), layer.count_params()) for layer in model.layers] == lecture_layers
-assert abs(first_loss_mended - np.log(10)) < 0.5 < abs(first_loss - np.log(10))
-assert accuracy_mended > accuracy_lecture + 0.3
+assert abs(first_loss_fixed - np.log(10)) < 0.5 < abs(first_loss - np.log(10))
+assert accuracy_fixed > accuracy_lecture + 0.3
 print("near ln 10 before training: lecture", abs(first_loss - np.log(10)) < 0.5, end=", ")
-print("mended", abs(first_loss_mended - np.log(10)) < 0.5)
-print("mended, it is at least 30 percentage points better:", accuracy_mended > accuracy_lecture + 0.3)
+print("fixed", abs(first_loss_fixed - np.log(10)) < 0.5)
+print("fixed, it is at least 30 percentage points better:", accuracy_fixed > accuracy_lecture + 0.3)
 
 # %% [markdown]
 # ### Bug 2: look at what each replica is given
@@ -203,7 +203,7 @@ print("the program:", images_per_replica(train_batches), "images in a step,", le
 # every further device makes each device's share smaller, and the number of steps, each with an all-reduce, stays the
 # same. With eight GPUs each would get eight images. A device works poorly on so few, and nothing is gained.
 #
-# Here is the program with both mends.
+# Here is the program with both fixes.
 
 # %% tags=["varies"]
 train_batches = tf.data.Dataset.from_tensor_slices((images, labels)).cache().shuffle(8000, seed=1)

@@ -197,7 +197,7 @@ for size in (GLOBAL_BATCH, GLOBAL_BATCH, GLOBAL_BATCH, GLOBAL_BATCH - 5, GLOBAL_
 assert traces == [GLOBAL_BATCH, GLOBAL_BATCH - 5]
 
 # %% [markdown]
-# Each new shape is traced anew, and a known one is looked up. A smaller last batch costs one more trace. A Python
+# Each new shape is traced again, and a known one is looked up. A smaller last batch costs one more trace. A Python
 # number as an argument is worse: it becomes part of the graph, so each *value* is a new trace.
 
 
@@ -481,7 +481,7 @@ except ValueError as error:
 # 2. The division by 8 undoes the factor 8 in the gradient.
 # 3. By luck: a factor in the loss changes nothing.
 #
-# **2.** The colleague has mended the loss in the wrong place. Answer 1 has the rule upside down: a larger batch
+# **2.** The colleague has fixed the loss in the wrong place. Answer 1 has the rule upside down: a larger batch
 # allows a *larger* learning rate (notebook 10, large batches). Answer 3 is nearly true of Adam, and false for SGD.
 #
 # </details>

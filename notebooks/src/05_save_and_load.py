@@ -443,7 +443,7 @@ for name, difference in resumed.items():
 # `load_weights` does not wait when it reads an `.h5` file. A checkpoint waits and fills variables as they appear. For
 # a SavedModel, Keras makes a new optimizer from the compile arguments.
 #
-# One more line mends each: create the optimizer's variables first; or read the SavedModel's `variables` folder, which
+# One more line fixes each: create the optimizer's variables first; or read the SavedModel's `variables` folder, which
 # is a checkpoint.
 
 
@@ -461,10 +461,10 @@ def from_saved_model_variables():
 
 
 # %%
-mended = {"weights only": lambda: from_weights(built), "SavedModel": from_saved_model_variables}
+fixed = {"weights only": lambda: from_weights(built), "SavedModel": from_saved_model_variables}
 exported = str(tf.train.list_variables(str(folder / "export" / "variables" / "variables")))
 kept["optimizer state"] = equal | {"export": "optimizer" in exported}
-for name, load in mended.items():
+for name, load in fixed.items():
     with strategy.scope():
         model = load()
     model.optimizer.learning_rate.assign(learning_rate)

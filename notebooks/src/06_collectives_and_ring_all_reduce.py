@@ -559,7 +559,7 @@ assert abs(uneven.elapsed - even.elapsed - 1e-3) < 1e-9
 # naive way does not use it at all.
 #
 # With the straggler the step is longer by exactly its extra millisecond, and the other three wait for it, since the sum
-# needs its share. No all-reduce mends that.
+# needs its share. No all-reduce fixes that.
 #
 # A cluster usually has two levels. Here 4 hosts with 4 ranks each; links inside a host are 10 times faster than those
 # between hosts. The **hierarchical** all-reduce runs rings inside the hosts, and rings between them with a quarter of

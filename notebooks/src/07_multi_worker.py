@@ -341,7 +341,7 @@ print("the whole step takes longer than the gradient alone:", True)
 
 # %% [markdown]
 # The naive guess counts workers: each computes half, so half the time. Count the *work*. Each worker starts every
-# operation anew for a smaller batch, updates a copy of all weights, and takes part in the all-reduce of
+# operation again for a smaller batch, updates a copy of all weights, and takes part in the all-reduce of
 # [notebook 06](06_collectives_and_ring_all_reduce.ipynb): $2\frac{p-1}{p}n$ bytes, copied several times on their way
 # through gRPC. A second worker on the same cores can win only what one process leaves idle, as in
 # [notebook 03](03_mirrored_strategy.ipynb). And a step ends when the *slowest* worker ends.
@@ -545,11 +545,11 @@ for one in uneven["keras"]:
     assert off["weighted_fit"] < 1e-5 < off["fit"]
 
 # %% [markdown]
-# **The mend**: all-reduce *sums and counts*, and divide once, at the end. Keras's metrics do that, so `evaluate` is
+# **The fix**: all-reduce *sums and counts*, and divide once, at the end. Keras's metrics do that, so `evaluate` is
 # right. Its *gradients* do not: each worker averages over its own samples, then the workers are averaged. In the last
 # step of batch 111 one sample meets two empty batches, and its gradient comes out three times too small.
 #
-# Padding mends it: all parts have one size again, the padding has weight 0, and the real samples of the last batch
+# Padding fixes it: all parts have one size again, the padding has weight 0, and the real samples of the last batch
 # weigh $\frac{\text{batch}}{\text{real samples}}$ each. (The metrics of that training are then weighted too: evaluate
 # separately.) In a loop of your own, divide by the all-reduced count in place of a constant.
 
@@ -559,7 +559,7 @@ for one in uneven["keras"]:
 # Why does weighting not help?</summary>
 #
 # 1. *The weights are rounded.* No: they are whole numbers of samples.
-# 2. *The average is right, of other data.* Yes: 56 (or 110) samples count twice. Weighting mends the averaging, not the
+# 2. *The average is right, of other data.* Yes: 56 (or 110) samples count twice. Weighting fixes the averaging, not the
 #    feeding.
 # 3. *The workers see different samples.* They do in every sharded feeding, also in the right one.
 # </details>

@@ -533,7 +533,7 @@ with np.errstate(all="ignore"):
 
 # %% [markdown]
 # At small rates the price is small. At a rate that a single worker stands, both kinds of eight workers diverge: a
-# gradient that is seven updates old errs much like a step that is eight times as large. Staleness is no bug with a mend
+# gradient that is seven updates old errs much like a step that is eight times as large. Staleness is no bug with a fix
 # but a limit on the learning rate. Momentum, which adds old gradients once more, lowers the limit further.
 #
 # ### Speed: a slow worker and the links
@@ -690,7 +690,7 @@ except ValueError as error:
 # %% [markdown]
 # ## 6. Which strategy works with what
 #
-# TensorFlow's guide once had a table "strategy × training API". Here it is measured anew: each cell is a program that
+# TensorFlow's guide once had a table "strategy × training API". Here it is measured again: each cell is a program that
 # ran in a process of its own, its weights compared with those of the default strategy (`make support-table` does it
 # again on your machine).
 #

@@ -238,7 +238,7 @@ programs.show(labs / "scaling.py", "block", "seconds", "horovod_on", "wait_for_a
 
 # %% [markdown]
 # Starting TensorFlow takes seconds of processor time in each rank, far longer than measuring. So one launch measures
-# several world sizes: all processes start once, Horovod is initialised anew for the first $p$ of them, and the others
+# several world sizes: all processes start once, Horovod is initialised again for the first $p$ of them, and the others
 # wait without using a core. One launch has 4 processes, another has 8. Each measures one rank too, so that a ratio
 # always compares times of the same launch.
 #

@@ -161,7 +161,7 @@ assert (fault.rank, fault.exit_code, saved) == ("worker 1", -9, killed_at // sav
 # %% [markdown]
 # Worker 0 was healthy, but it waits in the all-reduce of the next step for a gradient that never comes. The launcher
 # ended it. Left alone it gives up by itself after some seconds: "The following tasks are unhealthy (stopped sending
-# heartbeats)". A cluster whose worker is gone cannot be entered again; **the whole job is started anew**, with the same
+# heartbeats)". A cluster whose worker is gone cannot be entered again; **the whole job is started again**, with the same
 # command.
 
 # %% tags=["varies"]
@@ -208,7 +208,7 @@ checks.assert_equal_weights([np.array(weights) for weights in resumed.result["we
 #
 # - *The run is the same; the backup holds everything.* No: the backup does not know the data order.
 # - *`fit` fails.* No, nothing is noticed. That is the trap.
-# - ***Some images come twice in the epoch and some not at all***. Right: the epoch is shuffled anew, and what was done
+# - ***Some images come twice in the epoch and some not at all***. Right: the epoch is shuffled again, and what was done
 #   before the fault is forgotten. It is another run, and no bug in it can be repeated.
 #
 # </details>

@@ -43,7 +43,7 @@ def write_notebook(folder: Path, name: str, *cells: str | tuple[str, str]) -> Pa
 
 
 @pytest.fixture(scope="module")
-def run_of_several(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, runner.Outcome], Path, Path]:
+def run_of_several(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, runner.NotebookOutcome], Path, Path]:
     """One run of five notebooks, two at a time: outcomes, the build folder and the notebooks' folder."""
     folder = tmp_path_factory.mktemp("notebooks")
     build = tmp_path_factory.mktemp("build")
@@ -52,7 +52,7 @@ def run_of_several(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, 
     write_notebook(folder, "02_endless", "while True:\n    pass")
     write_notebook(folder, "03_dies", "import os\nos._exit(3)")
     write_notebook(folder, "04_leaves", LEAVES_A_PROCESS.format(file=str(folder / "left")))
-    plan = runner.Plan(
+    plan = runner.ExecutionPlan(
         runner.choose(folder), build, {"epochs": 7}, seconds_per_cell=8, seconds_per_notebook=120, at_once=2
     )
     outcomes = runner.execute(plan)
@@ -105,7 +105,7 @@ def test_the_report_has_seconds_memory_status_and_fault_of_each_notebook(run_of_
 
 def test_a_notebook_over_its_whole_time_is_ended(tmp_path: Path) -> None:
     notebook = write_notebook(tmp_path, "00_long", "import time\ntime.sleep(300)")
-    plan = runner.Plan([notebook], tmp_path / "build", seconds_per_cell=300, seconds_per_notebook=10)
+    plan = runner.ExecutionPlan([notebook], tmp_path / "build", seconds_per_cell=300, seconds_per_notebook=10)
     outcome = runner.execute(plan)["00_long"]
     assert outcome.status == "failed"
     assert outcome.error == "the notebook ran longer than 10 s"
@@ -120,7 +120,7 @@ def test_a_notebook_whose_need_is_not_met_is_skipped_with_the_reason_and_is_no_f
     notebook.cells[0].metadata["tags"] = ["needs-horovod"]
     nbformat.write(notebook, needy)
     monkeypatch.setitem(requirements.NEEDS, "needs-horovod", lambda: "planted reason")
-    outcomes = runner.execute(runner.Plan([needy, good], tmp_path / "build"))
+    outcomes = runner.execute(runner.ExecutionPlan([needy, good], tmp_path / "build"))
     assert {name: outcome.status for name, outcome in outcomes.items()} == {"00_needy": "skipped", "01_good": "ok"}
     assert outcomes["00_needy"].error == "planted reason"
     assert runner.summary(outcomes).splitlines() == [
@@ -128,7 +128,7 @@ def test_a_notebook_whose_need_is_not_met_is_skipped_with_the_reason_and_is_no_f
         "Skipped 00_needy: planted reason",
     ]
     monkeypatch.setitem(requirements.NEEDS, "needs-horovod", lambda: None)
-    assert runner.execute(runner.Plan([needy], tmp_path / "build"))["00_needy"].status == "failed"
+    assert runner.execute(runner.ExecutionPlan([needy], tmp_path / "build"))["00_needy"].status == "failed"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

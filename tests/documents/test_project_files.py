@@ -109,7 +109,7 @@ def test_the_readme_lists_every_lab(root: Path) -> None:
     table = text[text.index(readme_tables.BEGIN_LABS) : text.index(readme_tables.END_LABS)]
     listed = re.findall(r"\(labs/(\w+)/lab\.ipynb\) \| (.+?) \| (\d+) \|", table)
     assert [row[0] for row in listed] == [file.stem for file in sorted((root / "labs" / "src").glob("*.py"))]
-    expected = readme_tables.labs_markdown(readme_tables.lab_entries(root / "labs"))
+    expected = readme_tables.labs_table(readme_tables.lab_entries(root / "labs"))
     assert table == f"{readme_tables.BEGIN_LABS}\n{expected}\n"
 
 

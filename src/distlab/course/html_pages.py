@@ -4,15 +4,18 @@ import base64
 import mimetypes
 import os
 import re
-from html import escape
+from collections.abc import Mapping
+from html import unescape
 from pathlib import Path
 
+import jinja2
 import nbformat
 from latex2mathml.converter import convert as mathml
 from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 
-from distlab.course.runner_child import Outcome
+from distlab.course.notebooks import WIDGET_VIEW
+from distlab.course.runner_child import NotebookOutcome
 
 FORMULA = re.compile(r"\$\$(?P<block>.+?)\$\$|(?<![\\$\w])\$(?P<inline>[^$\n]+?)\$(?![\w$])", re.DOTALL)
 PICTURE = re.compile(r"!\[(?P<description>[^\]]*)\]\((?P<file>[^):\s]+)\)")
@@ -37,26 +40,31 @@ TEMPLATE = """
 </style>
 {%- endblock -%}
 """
-WIDGET = "application/vnd.jupyter.widget-view+json"
-WIDGET_NOTE = "<p><em>A slider stands here when the notebook runs in JupyterLab.</em></p>"
+WIDGET_NOTE = "<p><em>In JupyterLab there is a slider here.</em></p>"
 
-INDEX = """<!DOCTYPE html>
+INDEX = jinja2.Environment(autoescape=True).from_string("""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>Distributed training: the executed notebooks</title>
 <style>
-body {{ font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222; }}
-table {{ border-collapse: collapse; width: 100%; }}
-th, td {{ text-align: left; padding: .35rem .75rem; border-bottom: 1px solid #ddd; vertical-align: top; }}
-td.number, th.number {{ text-align: right; font-variant-numeric: tabular-nums; }}
-.failed {{ color: #9a3412; font-weight: 600; }}
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; padding: .35rem .75rem; border-bottom: 1px solid #ddd; vertical-align: top; }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
+.failed { color: #9a3412; font-weight: 600; }
 </style></head><body>
 <h1>Distributed training: the executed notebooks</h1>
 <table>
 <tr><th>Notebook</th><th>Status</th><th class="number">Seconds</th><th class="number">Memory, MiB</th></tr>
-{rows}
+{% for name, title, has_page, outcome in rows -%}
+<tr><td>{% if has_page %}<a href="{{ name }}.html">{{ title }}</a>{% else %}{{ title }}{% endif -%}
+{% if outcome.error is not none %}<br>{{ outcome.error }}{% endif %}</td>
+<td class="{{ outcome.status }}">{{ outcome.status }}</td>
+<td class="number">{{ "%.0f" | format(outcome.seconds) }}</td>
+<td class="number">{{ "{:,.0f}".format(outcome.peak_memory_mib) }}</td></tr>
+{% endfor -%}
 </table>
 </body></html>
-"""
+""")
 
 
 def write_page(notebook_file: Path, page: Path, folder: Path) -> None:
@@ -80,21 +88,15 @@ def write_page(notebook_file: Path, page: Path, folder: Path) -> None:
     page.write_text(re.sub(r'href="\.\./', f'href="{to_course}/', html))
 
 
-def write_index(folder: Path, outcomes: dict[str, Outcome]) -> Path:
-    """Write `index.html` beside the pages: each notebook's title, status, seconds and memory."""
+def write_index(folder: Path, outcomes: Mapping[str, NotebookOutcome]) -> Path:
+    """Write `index.html` next to the pages: each notebook's title, status, seconds and memory."""
     rows = []
     for name, outcome in outcomes.items():
         page = folder / f"{name}.html"
-        title = escape(_page_title(page) or name)
-        link = f'<a href="{name}.html">{title}</a>' if page.exists() else title
-        fault = "" if outcome.error is None else f"<br>{escape(outcome.error)}"
-        rows.append(
-            f'<tr><td>{link}{fault}</td><td class="{outcome.status}">{outcome.status}</td>'
-            f'<td class="number">{outcome.seconds:.0f}</td><td class="number">{outcome.peak_memory_mib:,.0f}</td></tr>'
-        )
-    index = folder / "index.html"
+        rows.append((name, _page_title(page) or name, page.exists(), outcome))
     folder.mkdir(parents=True, exist_ok=True)
-    index.write_text(INDEX.format(rows="\n".join(rows)))
+    index = folder / "index.html"
+    index.write_text(INDEX.render(rows=rows))
     return index
 
 
@@ -137,11 +139,11 @@ def _formula(match: re.Match[str]) -> str:
 
 
 def _without_widget(output: NotebookNode) -> NotebookNode:
-    if WIDGET not in output.get("data", {}):
+    if WIDGET_VIEW not in output.get("data", {}):
         return output
     return nbformat.v4.new_output("display_data", data={"text/html": WIDGET_NOTE})
 
 
 def _page_title(page: Path) -> str | None:
-    found = re.search(r"<title>(.*?)</title>", page.read_text(), re.DOTALL) if page.exists() else None
-    return found[1].strip() if found else None
+    title = re.search(r"<title>(.*?)</title>", page.read_text(), re.DOTALL) if page.exists() else None
+    return unescape(title[1].strip()) if title else None

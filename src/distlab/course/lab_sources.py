@@ -17,6 +17,7 @@ from distlab.course import notebooks
 from distlab.labs import registry
 from distlab.labs.lab import Exercise, Lab
 from distlab.runtime.errors import PlainError
+from distlab.runtime.lookups import look_up
 
 STUB = "# Write your answer here.\n..."
 CHECK = "check_"
@@ -31,6 +32,18 @@ class BrokenSource(PlainError):
 def folder_of(source: Path) -> Path:
     """The folder `labs/NN_topic` of a source `labs/src/NN_topic.py`."""
     return source.parent.parent / source.stem
+
+
+def chosen(labs: Path, only: str | None = None) -> list[Path]:
+    """The sources in `labs`/src, in order; `only` names some by number, separated by commas ("06" or "02,06").
+
+    Raises registry.NoSuchLab for one that is not there.
+    """
+    by_number = {source.stem[:2]: source for source in notebooks.sources(labs)}
+    if not only:
+        return list(by_number.values())
+    numbers = {name.strip().partition("_")[0].zfill(2) for name in only.split(",") if name.strip()}
+    return [look_up(by_number, number, "lab", registry.NoSuchLab) for number in sorted(numbers)]
 
 
 def convert(source: Path, lab: Lab | None = None) -> NotebookNode:

@@ -3,6 +3,7 @@
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import jupytext
 import nbformat
@@ -10,6 +11,7 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 SECONDS_PER_CELL = 180
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 # A cell with this tag shows what differs from run to run (times, this machine); its outputs are not compared.
 VARIES = "varies"
 # For pytest-notebook. Emptying the texts first saves minutes: it would look for the differences between two pictures
@@ -88,17 +90,19 @@ def regenerate(source: Path) -> Path:
 
 
 def _cleaned(output: NotebookNode, names: dict[str, str]) -> NotebookNode:
-    def replaced(value: object) -> object:
-        if isinstance(value, str):
-            for name, neutral in names.items():
-                value = value.replace(name, neutral)
-            return re.sub(r"/tmp/[\w.-]+", "/tmp/…", value)
-        if isinstance(value, list):
-            return [replaced(item) for item in value]
-        if isinstance(value, dict):
-            return nbformat.from_dict({key: replaced(item) for key, item in value.items()})
-        return value
+    if WIDGET_VIEW in output.get("data", {}):
+        output.data.pop(WIDGET_VIEW)
+    return nbformat.from_dict(_neutral(output, names))
 
-    if "application/vnd.jupyter.widget-view+json" in output.get("data", {}):
-        output.data.pop("application/vnd.jupyter.widget-view+json")
-    return replaced(output)
+
+def _neutral(value: Any, names: dict[str, str]) -> Any:
+    """The value with every name of this machine replaced in all its texts."""
+    if isinstance(value, str):
+        for name, neutral in names.items():
+            value = value.replace(name, neutral)
+        return re.sub(r"/tmp/[\w.-]+", "/tmp/…", value)
+    if isinstance(value, list):
+        return [_neutral(item, names) for item in value]
+    if isinstance(value, dict):
+        return {key: _neutral(item, names) for key, item in value.items()}
+    return value

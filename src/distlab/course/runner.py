@@ -2,33 +2,41 @@
 
 import json
 import os
-import queue
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from distlab.course import notebooks, requirements
-from distlab.course.runner_child import Job, Outcome
+from distlab.course import requirements
+from distlab.course.notebooks import SECONDS_PER_CELL
+from distlab.course.progress import Progress
+from distlab.course.runner_child import FAILED, OK, SKIPPED, NotebookJob, NotebookOutcome
 from distlab.runtime import processes
+from distlab.runtime.lookups import NoSuchName, require_name
+from distlab.runtime.worker_pool import run_all
+
+__all__ = ["FAILED", "OK", "SKIPPED"]
+
+Outcomes = Mapping[str, NotebookOutcome]
+"""How each notebook ended, by name."""
 
 
-class UnknownNotebook(ValueError):
+class NoSuchNotebook(NoSuchName):
     """No notebook has that number or name; the message lists those there are."""
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass
+class ExecutionPlan:
     """What to run and how: notebooks, folder for results, parameters, limits in seconds, how many at once."""
 
-    notebooks: list[Path]
+    notebooks: Sequence[Path]
     build: Path
     parameters: dict[str, object] = field(default_factory=dict)
-    seconds_per_cell: int = notebooks.SECONDS_PER_CELL
+    seconds_per_cell: int = SECONDS_PER_CELL
     seconds_per_notebook: int = 600
     at_once: int = 1
 
@@ -36,19 +44,17 @@ class Plan:
 def choose(folder: Path, only: str | None = None) -> list[Path]:
     """The notebooks of a folder in order; `only` names some by number or name, separated by commas ("03" or "02,04").
 
-    Raises UnknownNotebook for one that is not there.
+    Raises NoSuchNotebook for one that is not there.
     """
     notebooks = sorted(folder.glob("[0-9][0-9]_*.ipynb"))
     if not only:
         return notebooks
-    wanted = [name.strip().zfill(2) for name in only.split(",") if name.strip()]
-    chosen = []
-    for name in wanted:
-        matching = [notebook for notebook in notebooks if name in (notebook.stem, notebook.stem[:2])]
-        if not matching:
-            raise UnknownNotebook(f"There is no notebook {name}; there are {', '.join(n.stem for n in notebooks)}.")
-        chosen += matching
-    return sorted(set(chosen))
+    names = [name.strip().zfill(2) for name in only.split(",") if name.strip()]
+    numbers = [notebook.stem[:2] for notebook in notebooks]
+    for name in names:
+        if name not in numbers:
+            require_name([notebook.stem for notebook in notebooks], name, "notebook", NoSuchNotebook)
+    return [notebook for notebook in notebooks if {notebook.stem, notebook.stem[:2]} & set(names)]
 
 
 def default_at_once(cores: int) -> int:
@@ -59,42 +65,26 @@ def default_at_once(cores: int) -> int:
     return max(1, min(cores, 4))
 
 
-def execute(plan: Plan) -> dict[str, Outcome]:
-    """Run the planned notebooks, say how they come along, and return each one's outcome by name, in order.
+def execute(plan: ExecutionPlan) -> dict[str, NotebookOutcome]:
+    """Run the planned notebooks, report their progress, and return each one's outcome by name, in order.
 
     Writes `executed/NAME.ipynb` and `logs/NAME.log` under `plan.build`. When this returns or is interrupted, nothing
     that a notebook started is alive.
     """
     mark = processes.new_mark()
-    waiting: queue.Queue[Path] = queue.Queue()
-    for notebook in plan.notebooks:
-        waiting.put(notebook)
-    outcomes: dict[str, Outcome] = {}
-    progress = Progress(len(plan.notebooks))
 
-    def work() -> None:
-        while True:
-            try:
-                notebook = waiting.get_nowait()
-            except queue.Empty:
-                return
-            outcomes[notebook.stem] = run_one(notebook, plan, mark, progress)
-            progress.finished(notebook.stem, outcomes[notebook.stem])
+    with processes.guarded(mark), Progress(len(plan.notebooks)) as progress:
 
-    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(plan.at_once, len(plan.notebooks)))]
-    with processes.guarded(mark):
-        try:
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-        finally:
-            with waiting.mutex:
-                waiting.queue.clear()
-    return {notebook.stem: outcomes[notebook.stem] for notebook in plan.notebooks}
+        def run(notebook: Path) -> NotebookOutcome:
+            outcome = run_one(notebook, plan, mark, progress)
+            progress.finished(notebook.stem, outcome)
+            return outcome
+
+        outcomes = run_all(plan.notebooks, run, plan.at_once, stop=lambda: processes.end(mark))
+    return {notebook.stem: outcome for notebook, outcome in zip(plan.notebooks, outcomes, strict=True)}
 
 
-def run_one(notebook: Path, plan: Plan, outer_mark: str, progress: "Progress") -> Outcome:
+def run_one(notebook: Path, plan: ExecutionPlan, outer_mark: str, progress: Progress) -> NotebookOutcome:
     """Run one notebook in a process of its own within the plan's limits; end whatever it leaves behind."""
     executed = plan.build / "executed" / notebook.name
     log = plan.build / "logs" / f"{notebook.stem}.log"
@@ -102,19 +92,18 @@ def run_one(notebook: Path, plan: Plan, outer_mark: str, progress: "Progress") -
         file.parent.mkdir(parents=True, exist_ok=True)
     executed.unlink(missing_ok=True)
     if reason := requirements.missing(notebook):
-        return Outcome("skipped", 0, 0, error=reason)
+        return NotebookOutcome(SKIPPED, 0, 0, error=reason)
     mark = processes.new_mark()
     start = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="distlab-") as scratch, log.open("w") as errors:
-        job = Path(scratch) / "job.json"
-        parameters = asdict(Job(str(notebook), str(executed), plan.seconds_per_cell, plan.parameters))
-        job.write_text(json.dumps(parameters))
+        job_file = Path(scratch) / "job.json"
+        job = NotebookJob(str(notebook), str(executed), plan.seconds_per_cell, plan.parameters)
+        job_file.write_text(json.dumps(asdict(job)))
         # Notebooks put their files into the temporary folder, which goes with this block whatever happens to them.
-        environment = os.environ | {"TMPDIR": scratch}
         process = processes.start(
-            [sys.executable, "-m", "distlab.course.runner_child", str(job)],
+            [sys.executable, "-m", "distlab.course.runner_child", str(job_file)],
             f"{outer_mark} {mark}",
-            env=environment,
+            env=os.environ | {"TMPDIR": scratch},
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
@@ -122,67 +111,36 @@ def run_one(notebook: Path, plan: Plan, outer_mark: str, progress: "Progress") -
         limit = threading.Timer(plan.seconds_per_notebook, processes.end, [mark])
         limit.start()
         try:
-            outcome = _follow(process.stdout, notebook.stem, progress)
+            outcome = _follow(process.stdout or (), notebook.stem, progress)
             process.wait()
         finally:
             limit.cancel()
             processes.end(mark)
     seconds = time.perf_counter() - start
     if outcome is None and seconds >= plan.seconds_per_notebook:
-        return Outcome("failed", seconds, 0, error=f"the notebook ran longer than {plan.seconds_per_notebook} s")
-    return outcome or Outcome("failed", seconds, 0, error=f"it ended without an outcome, see {log}")
+        error = f"the notebook ran longer than {plan.seconds_per_notebook} s"
+        return NotebookOutcome(FAILED, seconds, 0, error=error)
+    return outcome or NotebookOutcome(FAILED, seconds, 0, error=f"it ended without an outcome, see {log}")
 
 
-def _follow(lines: Iterable[str], name: str, progress: "Progress") -> Outcome | None:
+def _follow(lines: Iterable[str], name: str, progress: Progress) -> NotebookOutcome | None:
+    """The outcome that the child process prints in the end; None when it ends without one."""
     outcome = None
     for line in lines:
         event = json.loads(line)
         if "outcome" in event:
-            outcome = Outcome(**event["outcome"])
+            outcome = NotebookOutcome(**event["outcome"])
         else:
             progress.cell(name, event["cell"], event["cells"])
     return outcome
 
 
-class Progress:
-    """Says how the notebooks come along: one line that is renewed on a terminal, else a line at each quarter."""
-
-    def __init__(self, total: int) -> None:
-        """For `total` notebooks."""
-        self._total, self._done = total, 0
-        self._running: dict[str, tuple[int, int]] = {}
-        self._terminal = sys.stdout.isatty()
-        self._lock = threading.Lock()
-
-    def cell(self, name: str, number: int, total: int) -> None:
-        """Notebook `name` has started its cell `number` of `total`."""
-        with self._lock:
-            before = self._running.get(name, (0, total))[0]
-            self._running[name] = (number, total)
-            if self._terminal:
-                running = ", ".join(f"{name} cell {at}/{of}" for name, (at, of) in self._running.items())
-                print(f"\r\033[K{self._done}/{self._total} done · {running}"[:160], end="", flush=True)
-            elif before * 4 // total != number * 4 // total or before == 0:
-                print(f"  {name}: cell {number} of {total}", flush=True)
-
-    def finished(self, name: str, outcome: Outcome) -> None:
-        """Notebook `name` has ended."""
-        with self._lock:
-            self._running.pop(name, None)
-            self._done += 1
-            renew = "\r\033[K" if self._terminal else ""
-            used = f"{outcome.seconds:.0f} s, {outcome.peak_memory_mib:,.0f} MiB"
-            if outcome.status == "skipped":
-                used = outcome.error
-            print(f"{renew}{name}: {outcome.status}, {used}", flush=True)
-
-
-def summary(outcomes: dict[str, Outcome]) -> str:
+def summary(outcomes: Outcomes) -> str:
     """What failed, with notebook, cell and error, or that nothing did; and what was skipped."""
     lines = []
-    skipped = [name for name, outcome in outcomes.items() if outcome.status == "skipped"]
+    skipped = [name for name, outcome in outcomes.items() if outcome.status == SKIPPED]
     for name, outcome in outcomes.items():
-        if outcome.status != "failed":
+        if outcome.status != FAILED:
             continue
         place = "" if outcome.failing_cell is None else f", cell {outcome.failing_cell} ({outcome.failing_line})"
         lines.append(f"FAILED {name}{place}: {outcome.error}")
@@ -192,7 +150,7 @@ def summary(outcomes: dict[str, Outcome]) -> str:
     return "\n".join([f"{len(lines)} of {len(outcomes)} notebooks failed:", *lines, *left_out])
 
 
-def write_report(outcomes: dict[str, Outcome], plan: Plan) -> Path:
+def write_report(outcomes: Outcomes, plan: ExecutionPlan) -> Path:
     """Write `report.json`: the plan's parameters and limits, and every notebook's seconds, memory, status and fault."""
     report = {
         "parameters": plan.parameters,

@@ -10,6 +10,7 @@ import threading
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TextIO
 
 import papermill
 import psutil
@@ -23,9 +24,12 @@ from distlab.runtime import processes
 SECONDS_TO_START = 120
 
 
+OK, FAILED, SKIPPED = "ok", "failed", "skipped"
+
+
 @dataclass(frozen=True)
-class Job:
-    """One notebook to run: its file, the file for the executed one, papermill's parameters, the limit per cell."""
+class NotebookJob:
+    """One notebook to run: its file, the file for the executed one, the limit per cell, papermill's parameters."""
 
     notebook: str
     executed: str
@@ -34,8 +38,8 @@ class Job:
 
 
 @dataclass
-class Outcome:
-    """How a run ended: status "ok", "failed" or "skipped", the error or the reason, the failing cell (from 0)."""
+class NotebookOutcome:
+    """How a run ended: status OK, FAILED or SKIPPED, the error or the reason, the failing cell (from 0)."""
 
     status: str
     seconds: float
@@ -46,8 +50,9 @@ class Outcome:
 
 
 class ReportingEngine(NBClientEngine):
-    """Papermill's engine, which says on standard output which cell runs, and remembers it."""
+    """Papermill's engine, which reports the cell that runs to `events`, and remembers it."""
 
+    events: TextIO
     cell: NotebookNode | None = None
     number: int | None = None
 
@@ -58,7 +63,7 @@ class ReportingEngine(NBClientEngine):
 
         def report_and_start(cell: NotebookNode, cell_index: int, **more: object) -> None:
             cls.cell, cls.number = cell, cell_index
-            _say(cell=cell_index + 1, cells=total)
+            _report(cls.events, cell=cell_index + 1, cells=total)
             start_cell(cell, cell_index, **more)
 
         nb_man.cell_start = report_and_start
@@ -90,8 +95,9 @@ class PeakMemory:
             self.mib = max(self.mib, total / 2**20)
 
 
-def run(job: Job) -> Outcome:
-    """Execute the notebook; never raises for a fault in the notebook, which becomes the outcome."""
+def run(job: NotebookJob, events: TextIO) -> NotebookOutcome:
+    """Execute the notebook, one event per cell; a fault in the notebook becomes the outcome and is never raised."""
+    ReportingEngine.events = events
     papermill_engines.register("reporting", ReportingEngine)
     notebook = Path(job.notebook)
     start = time.perf_counter()
@@ -118,7 +124,7 @@ def run(job: Job) -> Outcome:
             error = "the kernel died"
         except Exception as fault:  # a file that is no notebook, a parameter that papermill cannot write, …
             error = f"{type(fault).__name__}: {fault}"
-    outcome = Outcome("failed" if error else "ok", time.perf_counter() - start, memory.mib, error=error)
+    outcome = NotebookOutcome(FAILED if error else OK, time.perf_counter() - start, memory.mib, error=error)
     if error and ReportingEngine.cell is not None:
         outcome.failing_cell = ReportingEngine.number
         outcome.failing_line = _first_line(ReportingEngine.cell.source)
@@ -129,19 +135,19 @@ def _first_line(source: str) -> str:
     return next((line.strip() for line in source.splitlines() if line.strip()), "")
 
 
-def _say(**event: object) -> None:
-    print(json.dumps(event), file=_EVENTS, flush=True)
+def _report(events: TextIO, **event: object) -> None:
+    print(json.dumps(event), file=events, flush=True)
 
 
 def main() -> None:
     """Run the job described by the JSON file named on the command line."""
-    job = Job(**json.loads(Path(sys.argv[1]).read_text()))
+    # The kernel inherits standard output: keep a copy for the events, and send everything else to standard error.
+    events = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    job = NotebookJob(**json.loads(Path(sys.argv[1]).read_text()))
     processes.end_on_signals()
-    _say(outcome=asdict(run(job)))
+    _report(events, outcome=asdict(run(job, events)))
 
 
 if __name__ == "__main__":
-    # The kernel inherits standard output: keep a copy for the events, and send everything else to standard error.
-    _EVENTS = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
     main()

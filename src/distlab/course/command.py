@@ -1,0 +1,147 @@
+"""`distlab execute`, `notebooks`, `labs`, `release`, `pages`, `map` and `bench`: making the course."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from distlab.runtime import processes
+from distlab.runtime.errors import PlainError
+
+if TYPE_CHECKING:
+    from argparse import _SubParsersAction
+
+    from distlab.course.runner import ExecutionPlan
+
+NOTEBOOKS = Path("notebooks")
+LABS = Path("labs")
+BUILD = Path("build")
+
+
+class WrongParameter(PlainError, ValueError):
+    """A notebook cannot run with this parameter; the message says why."""
+
+
+def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the subcommands to the parser of `distlab`."""
+    execute = commands.add_parser("execute", help="run the notebooks without a browser; write pages and a report")
+    execute.add_argument("--dataset", help="digits, mnist or fashion_mnist")
+    execute.add_argument("--epochs", type=int)
+    execute.add_argument("--workers", type=int)
+    execute.add_argument("--only", help='some notebooks by number or name: "03" or "02,04"')
+    execute.add_argument("--at-once", type=int, help="notebooks side by side; by default one for each core, at most 4")
+    execute.add_argument("--seconds-per-cell", type=int)
+    execute.add_argument("--seconds-per-notebook", type=int)
+    execute.set_defaults(run=_execute)
+
+    notebooks = commands.add_parser("notebooks", help="write the notebooks with outputs from their text sources")
+    notebooks.add_argument("sources", nargs="*", type=Path, help="notebooks/src/NN_topic.py; all by default")
+    notebooks.set_defaults(run=_notebooks)
+
+    labs = commands.add_parser("labs", help="write the labs' notebooks from their text sources")
+    labs.set_defaults(run=_labs)
+    release = commands.add_parser("release", help="write what is handed out to build/release")
+    release.set_defaults(run=_release)
+    for command in (labs, release):
+        command.add_argument("--only", help='some labs by number: "06" or "02,06"')
+
+    pages = commands.add_parser("pages", help="write HTML pages of the committed notebooks, as they are")
+    pages.set_defaults(run=_pages)
+    readme_tables = commands.add_parser("map", help="write the README's table of notebooks with the last run's seconds")
+    readme_tables.set_defaults(run=_map)
+    bench = commands.add_parser("bench", help="measure simulator, all-reduce and training; writes build/bench.json")
+    bench.set_defaults(run=_bench)
+
+
+def _execute(options: argparse.Namespace) -> int:
+    from distlab.course import html_pages, runner
+
+    plan = _plan(options)
+    processes.end_on_signals()
+    try:
+        outcomes = runner.execute(plan)
+    except KeyboardInterrupt:
+        print("\nInterrupted; everything that the notebooks had started is ended.")
+        return 130
+    for notebook in plan.notebooks:
+        executed = BUILD / "executed" / notebook.name
+        # The page of a skipped notebook shows the committed outputs.
+        html_pages.write_page(executed if executed.exists() else notebook, _page(notebook), NOTEBOOKS)
+    index = html_pages.write_index(BUILD / "html", outcomes)
+    report = runner.write_report(outcomes, plan)
+    print(f"{runner.summary(outcomes)}\nPages: {index}\nReport: {report}")
+    return 1 if any(outcome.status == runner.FAILED for outcome in outcomes.values()) else 0
+
+
+def _plan(options: argparse.Namespace) -> "ExecutionPlan":
+    """The plan that the options ask for. Raises WrongParameter, NoSuchNotebook and data.DataError."""
+    from distlab import data, devices
+    from distlab.course import runner
+
+    parameters = {
+        name: value for name in ("dataset", "epochs", "workers") if (value := getattr(options, name)) is not None
+    }
+    notebooks = runner.choose(NOTEBOOKS, options.only)
+    if options.dataset:
+        print(data.describe(options.dataset))
+    for name in ("epochs", "workers"):
+        if parameters.get(name, 1) < 1:
+            raise WrongParameter(f"{name.upper()}={parameters[name]} makes no sense: it must be 1 or more.")
+    plan = runner.ExecutionPlan(notebooks, BUILD, parameters)
+    plan.at_once = options.at_once or runner.default_at_once(devices.cores())
+    plan.seconds_per_cell = options.seconds_per_cell or plan.seconds_per_cell
+    plan.seconds_per_notebook = options.seconds_per_notebook or plan.seconds_per_notebook
+    return plan
+
+
+def _notebooks(options: argparse.Namespace) -> int:
+    from distlab.course import notebooks
+
+    for source in options.sources or notebooks.sources(NOTEBOOKS):
+        print(notebooks.regenerate(source.resolve()), flush=True)
+    return 0
+
+
+def _labs(options: argparse.Namespace) -> int:
+    from distlab.course import lab_sources
+
+    for source in lab_sources.chosen(LABS, options.only):
+        for file in lab_sources.regenerate(source):
+            print(file, flush=True)
+    return 0
+
+
+def _release(options: argparse.Namespace) -> int:
+    from distlab.course import lab_sources
+
+    for path in lab_sources.release(lab_sources.chosen(LABS, options.only), BUILD / "release"):
+        print(path)
+    return 0
+
+
+def _pages(options: argparse.Namespace) -> int:
+    from distlab.course import html_pages, runner
+
+    for notebook in runner.choose(NOTEBOOKS):
+        html_pages.write_page(notebook, _page(notebook), NOTEBOOKS)
+        print(_page(notebook))
+    return 0
+
+
+def _map(options: argparse.Namespace) -> int:
+    from distlab.course import readme_tables
+
+    print(readme_tables.write(Path("README.md"), Path("docs") / "teaching.md", BUILD / "report.json"))
+    return 0
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from distlab.course import bench
+
+    processes.end_on_signals()
+    bench.write(BUILD / "bench.json")
+    print(BUILD / "bench.json")
+    return 0
+
+
+def _page(notebook: Path) -> Path:
+    return BUILD / "html" / f"{notebook.stem}.html"
