@@ -80,11 +80,7 @@ class Expected:
 class NumberJudge:
     """Judges the numbers that a function gives by name, case by case; of each number the first wrong case counts.
 
-    judge = NumberJudge("plan", ("steps", "learning rate"))
-    for job in jobs:
-        if problem := judge.compare(answer.call("plan", *job), expected_of(job), described(job)):
-            return problem
-    return judge.verdict()
+    Call `compare` for every case, return at once what it gives unless that is None, and in the end return `verdict()`.
     """
 
     def __init__(self, function: str, names: Sequence[str]) -> None:
@@ -95,7 +91,7 @@ class NumberJudge:
     def compare(self, answer: Plain, expected: Mapping[str, Expected], case: str) -> Verdict | None:
         """Note which numbers are wrong; a verdict at once if these are no numbers by name.
 
-        `case` says in words what was asked. Where no number may be expected before the answer is known, call `note`.
+        `case` says in words what was asked. For a number that needs more than an expected value, call `note`.
         """
         if problem := self.problem_of_form(answer):
             return problem
@@ -127,7 +123,7 @@ class NumberJudge:
         picture: Callable[[], Picture] | None = None,
         weights: Mapping[str, float] | None = None,
     ) -> Verdict:
-        """On all numbers in all cases; `praise` and `picture` are for an answer that is right, `weights` as in `parts`."""
+        """On all numbers in all cases; `praise` and `picture` are for a right answer, `weights` are those of `parts`."""
         if not self._mistakes:
             return right(praise, picture)
         return parts({name: self._mistakes.get(name, right()) for name in self._names}, weights=weights)

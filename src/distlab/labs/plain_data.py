@@ -15,7 +15,8 @@ from distlab.labs.answer_errors import NotPlain
 Array: TypeAlias = NDArray[Any]
 """Of numbers, truth values or texts; judges look at shape and dtype themselves."""
 PlainKey: TypeAlias = "bool | int | float | str | tuple[PlainKey, ...]"
-Plain: TypeAlias = "None | bool | int | float | complex | str | bytes | Array | list[Plain] | tuple[Plain, ...] | dict[PlainKey, Plain]"
+Number: TypeAlias = bool | int | float | complex
+Plain: TypeAlias = "Number | str | bytes | Array | list[Plain] | tuple[Plain, ...] | dict[PlainKey, Plain] | None"
 """What `plain` gives. It is copied whenever it crosses, so that a list or dictionary has one owner."""
 
 Record = TypeVar("Record")
