@@ -11,8 +11,10 @@ from distlab.runtime import processes
 STARTERS = {"mpirun": mpirun, "horovodrun": horovodrun, "torchrun": torchrun}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the subcommand; the program's own arguments follow after `--`."""
+def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the subcommand to the parser of `distlab`; the program's own arguments follow after `--`."""
+    parser = commands.add_parser("launch", help="run a program as several processes: launch PROGRAM -- ITS ARGUMENTS")
+    parser.set_defaults(run=run)
     parser.add_argument("program", type=Path, help="a Python file; its own arguments follow after --")
     parser.add_argument("--workers", type=int, default=2, help="processes of type worker, or ranks (default: 2)")
     parser.add_argument("--parameter-servers", type=int, default=0, help="with TF_CONFIG only; adds a chief as well")
@@ -27,8 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def main(options: argparse.Namespace, arguments: list[str]) -> int:
-    """Launch the program with its `arguments`; exit status 0, 1 when the job failed, 130 when it was interrupted."""
+def run(options: argparse.Namespace) -> int:
+    """Launch the program; exit status 0, 1 when the job failed, 130 when it was interrupted."""
+    arguments = options.program_arguments
     processes.end_on_signals()
     how = {"seconds": options.seconds, "start_seconds": options.start_seconds}
     if options.python:
