@@ -1,5 +1,6 @@
-"""The devices of a notebook: logical devices, asked for in time or too late, and what the machine says of itself."""
+"""Logical devices, asked for in time or too late; cores of ranks; what the machine says of itself."""
 
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +11,27 @@ import pytest
 from distlab import devices
 
 TOPOLOGY = "\tGPU0\tGPU1\nGPU0\t X \tNV2\nGPU1\tNV2\t X \n"
+
+HOLDING = """
+import json, os, threading
+from distlab import devices
+
+def wait():
+    started.set()
+    stop.wait()
+
+started, stop = threading.Event(), threading.Event()
+threads = [threading.Thread(target=wait)]
+threads[0].start()
+started.wait()
+core = devices.core_of(1, devices.allowed_cores())
+is_held = devices.hold_cores({core})
+threads.append(threading.Thread(target=stop.wait))
+threads[1].start()
+held = [sorted(os.sched_getaffinity(thread.native_id)) for thread in (threading.main_thread(), *threads)]
+stop.set()
+print(json.dumps([is_held, core, devices.allowed_cores(), held]))
+"""
 
 
 def run(program: str) -> str:
@@ -128,3 +150,34 @@ def test_without_nvidia_smi_the_topology_is_the_processors(tmp_path: Path, monke
     lines = devices.topology().splitlines()
     assert f"{devices.cores()} cores for this process" in lines[0]
     assert lines[-1].startswith("no GPU")
+
+
+@pytest.mark.parametrize(
+    ("cores", "expected"), [([0, 1], [0, 1, 0, 1]), ([3], [3, 3, 3, 3]), ([4, 5, 8, 9], [4, 5, 8, 9])]
+)
+def test_each_rank_has_a_core_of_its_own_until_there_are_no_more(cores: list[int], expected: list[int]) -> None:
+    assert [devices.core_of(rank, cores) for rank in range(4)] == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system does not hold threads to cores")
+def test_threads_from_before_and_from_after_are_held() -> None:
+    done = subprocess.run([sys.executable, "-c", HOLDING], capture_output=True, text=True, timeout=60, check=True)
+    is_held, core, allowed, held = json.loads(done.stdout)
+    assert is_held
+    assert allowed == [core]
+    assert held == [[core]] * 3
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system does not hold threads to cores")
+def test_a_core_that_does_not_exist_is_refused_and_nothing_changes() -> None:
+    before = devices.allowed_cores()
+    with pytest.raises(OSError):
+        devices.hold_cores({100_000})
+    assert devices.allowed_cores() == before
+
+
+def test_where_the_system_holds_nothing_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sched_setaffinity", raising=False)
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    assert not devices.hold_cores({0})
+    assert devices.allowed_cores() == list(range(os.cpu_count()))

@@ -35,7 +35,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
-from distlab import affinity, models  # before TensorFlow: it selects tf-keras
+from distlab import devices, models  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -45,7 +45,7 @@ from mpi4py import MPI  # after TensorFlow: started before it, Open MPI crashes 
 
 ALL_REDUCE_BYTES = [4**power for power in range(5, 12)]  # 1 KiB to 4 MiB
 PARTS = ["weak", "strong", "turns", "all_reduce", "placements"]
-CORES, WORLD = affinity.allowed(), MPI.COMM_WORLD
+CORES, WORLD = devices.allowed_cores(), MPI.COMM_WORLD
 
 
 def parse() -> argparse.Namespace:
@@ -69,7 +69,7 @@ def take_device(local_rank: int) -> None:
     if gpus := tf.config.list_physical_devices("GPU"):
         tf.config.set_visible_devices(gpus[local_rank % len(gpus)], "GPU")
         return
-    affinity.hold({affinity.core_of(local_rank, CORES)})
+    devices.hold_cores({devices.core_of(local_rank, CORES)})
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
 
@@ -151,7 +151,7 @@ def all_reduce_seconds(array_bytes: int, repeats: int = 9) -> float:
 
 def measure(training: Training, ranks: MPI.Comm) -> dict:
     """Every part that is asked for, with one world size."""
-    batch, parts, held = training.options.batch, training.options.parts, affinity.allowed()
+    batch, parts, held = training.options.batch, training.options.parts, devices.allowed_cores()
     found: dict = {"cores": ranks.allgather(held)}
     with horovod_on(ranks):
         together = training.step(with_all_reduce=True)
@@ -168,7 +168,7 @@ def measure(training: Training, ranks: MPI.Comm) -> dict:
         if "placements" in parts and ranks.size == 2 and len(CORES) > 1:
             places = {"a core each": held, "any core": CORES, "one core for both": CORES[:1]}
             for name, cores in {**places, "a core each, again": held}.items():
-                affinity.hold(cores)
+                devices.hold_cores(cores)
                 [found.setdefault("placements", {})[name]] = training.seconds(ranks, (together, batch, 2))
     if "placements" in found:
         with tempfile.TemporaryDirectory() as folder, horovod_on(ranks, HOROVOD_TIMELINE=f"{folder}/timeline.json"):

@@ -35,7 +35,7 @@ import numpy as np
 import tensorflow as tf
 from throughput import Throughput
 
-from distlab import affinity, data, models
+from distlab import data, devices, models
 from distlab.profiling import tensorflow_trace
 
 
@@ -61,7 +61,7 @@ def take_device(is_free: bool) -> None:
     if gpus:
         tf.config.set_visible_devices(gpus[hvd.local_rank() % len(gpus)], "GPU")
     elif not is_free:
-        affinity.hold({affinity.core_of(hvd.local_rank(), affinity.allowed())})
+        devices.hold_cores({devices.core_of(hvd.local_rank(), devices.allowed_cores())})
         tf.config.threading.set_intra_op_parallelism_threads(1)
         tf.config.threading.set_inter_op_parallelism_threads(1)
 
@@ -138,7 +138,7 @@ def main() -> None:
             model.fit(fed.repeat(), epochs=1, **how)
         operations = tensorflow_trace.operations(options.trace) if is_traced else []
 
-    everyone = hvd.allgather_object({"epochs": throughput.epochs, "cores": affinity.allowed()})
+    everyone = hvd.allgather_object({"epochs": throughput.epochs, "cores": devices.allowed_cores()})
     if hvd.rank() == 0:
         result = {
             "ranks": hvd.size(),

@@ -41,7 +41,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from distlab import affinity, costs, data, draw, launch, metrics, programs
+from distlab import costs, data, devices, draw, launch, metrics, programs
 from distlab.profiling import horovod_timeline, mpi_profile
 
 launch.require_horovod()
@@ -372,12 +372,12 @@ print(f"an all-reduce of the gradient in one piece, by the fit: {1e3 * exchange[
 # ### Which cores
 #
 # The same step of two ranks with other rights to cores. A cluster's launcher binds processes (`mpirun --bind-to core`,
-# `srun --cpu-bind=cores`); here the program does it, with `distlab.affinity.hold`.
+# `srun --cpu-bind=cores`); here the program does it, with `distlab.devices.hold_cores`.
 #
 # **Predict.** Both ranks on one core: what happens to the time of a step?
 
 # %%
-programs.show(affinity.__file__, "core_of", "hold")
+programs.show(devices.__file__, "core_of", "hold_cores")
 
 # %% tags=["varies"]
 placements = {name: 1e3 * np.median(blocks) for name, blocks in measured[2].get("placements", {}).items()}

@@ -1,14 +1,18 @@
-"""The devices a notebook works with, GPUs or logical CPU devices, and what this machine is made of."""
+"""The devices of a notebook, GPUs or logical CPU devices; the cores of a process; what the machine is made of."""
 
+import os
 import platform
 import shutil
 import subprocess
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
-from distlab import affinity
 from distlab.runtime.errors import PlainError
+
+_THREADS = Path("/proc/self/task")
 
 
 class DevicesAlreadyUsed(PlainError, RuntimeError):
@@ -27,8 +31,8 @@ def at_least(count: int) -> list[str]:
         print(f"Devices: {count} of {len(gpus)} GPUs")
         return [f"GPU:{index}" for index in range(count)]
     divide_processor(count)
-    found = f"{len(gpus) or 'no'} GPU{'s' * (len(gpus) > 1)} here"
-    print(f"Devices: {count} logical CPU devices ({found}); they share its cores")
+    reason = f"{len(gpus) or 'no'} GPU{'s' * (len(gpus) > 1)} here"
+    print(f"Devices: {count} logical CPU devices ({reason}); they share its cores")
     return [f"CPU:{index}" for index in range(count)]
 
 
@@ -39,10 +43,10 @@ def divide_processor(count: int) -> None:
     processor = tf.config.list_physical_devices("CPU")[0]
     try:
         tf.config.set_logical_device_configuration(processor, [tf.config.LogicalDeviceConfiguration()] * count)
-        found = len(tf.config.list_logical_devices("CPU"))
+        devices = len(tf.config.list_logical_devices("CPU"))
     except RuntimeError:
-        found = 0
-    if found != count:
+        devices = 0
+    if devices != count:
         raise DevicesAlreadyUsed(
             "TensorFlow has already fixed its devices; restart the kernel and run this cell first."
         )
@@ -50,7 +54,33 @@ def divide_processor(count: int) -> None:
 
 def cores() -> int:
     """The number of processor cores that this process may use."""
-    return len(affinity.allowed())
+    return len(allowed_cores())
+
+
+def allowed_cores() -> list[int]:
+    """The cores that this thread may run on, by number; all cores where the system does not say (macOS)."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def core_of(local_rank: int, cores: Sequence[int]) -> int:
+    """The core of a rank: each its own, and shared in turn when there are more ranks on the host than cores."""
+    return cores[local_rank % len(cores)]
+
+
+def hold_cores(cores: Collection[int]) -> bool:
+    """Let every thread of this process, and those that they start later, run on these cores only.
+
+    False where the system has no such call. Raises OSError for cores that do not exist.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        return False
+    os.sched_setaffinity(0, cores)
+    for thread in _THREADS.iterdir() if _THREADS.is_dir() else ():
+        with suppress(ProcessLookupError):  # it has ended meanwhile
+            os.sched_setaffinity(int(thread.name), cores)
+    return True
 
 
 def memory_gib() -> float:

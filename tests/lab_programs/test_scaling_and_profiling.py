@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from distlab import affinity, costs, launch
+from distlab import costs, devices, launch
 from distlab.profiling import horovod_timeline, mpi_profile
 from distlab.runtime import environment, processes
 
@@ -75,8 +75,8 @@ def test_the_images_are_those_of_the_batches_that_were_trained_on(result: dict) 
 
 
 def test_each_rank_is_held_to_a_core(result: dict) -> None:
-    cores = affinity.allowed()
-    assert result["cores"] == [[affinity.core_of(rank, cores)] for rank in range(RANKS)]
+    cores = devices.allowed_cores()
+    assert result["cores"] == [[devices.core_of(rank, cores)] for rank in range(RANKS)]
 
 
 def test_the_timeline_has_every_tensor_of_the_gradient_in_every_step(
@@ -149,10 +149,10 @@ def test_scaling_measures_every_world_size_in_one_launch(labs: Path) -> None:
     arguments = ["--batch", 32, "--blocks", 2, "--steps", 2]
     found = launch.mpirun(labs / "scaling.py", *arguments, ranks=RANKS, **PATIENT).result
     assert set(found["sizes"]) == {"1", "2"}
-    cores = affinity.allowed()
+    cores = devices.allowed_cores()
     assert found["cores"] == len(cores)
     for size, measured in found["sizes"].items():
-        assert measured["cores"] == [[affinity.core_of(rank, cores)] for rank in range(int(size))]
+        assert measured["cores"] == [[devices.core_of(rank, cores)] for rank in range(int(size))]
         assert all(len(measured[part]) == 2 and min(measured[part]) > 0 for part in ("weak", "strong"))
         assert len(measured["all_reduce"]) == len(found["all_reduce_bytes"])
         assert 0 < measured["core_share"] < 3
