@@ -4,14 +4,16 @@ import math
 
 import numpy as np
 
+from distlab.labs.comparisons import NumberHint
 from distlab.labs.lab_10 import plan as large_batch_plan
+from distlab.labs.lab_10.hints import Lab10Hint
 from distlab.labs.lab_10.noise_scale import noise_scale as true_noise_scale
 from distlab.labs.lab_10.warm_up import warm_up as true_warm_up
-from tests.labs.known_wrong import Planted
+from tests.labs.known_wrong import LabAnswers
 
-PLANTED = Planted()
-wrong, right = PLANTED.wrong, PLANTED.right
-Job = large_batch_plan.Job
+ANSWERS = LabAnswers()
+wrong, right = ANSWERS.wrong, ANSWERS.right
+TrainingJob = large_batch_plan.TrainingJob
 
 
 # Batch and learning rate
@@ -21,49 +23,53 @@ def but_for(**formulas):
     """The right numbers but for some, which are computed from the job and the right numbers."""
 
     def plan(*job):
-        found = large_batch_plan.plan(*job)
-        per, whole, steps, _ = found.values()
-        changed = {name: formula(Job(*job), per, whole, steps) for name, formula in formulas.items()}
+        numbers = large_batch_plan.plan(*job)
+        per, whole, steps, _ = numbers.values()
+        changed = {name: formula(TrainingJob(*job), per, whole, steps) for name, formula in formulas.items()}
         names = {"per_replica": "per-replica batch", "whole": "global batch", "steps": "steps per epoch"}
-        return found | {names.get(name, "learning rate"): value for name, value in changed.items()}
+        return numbers | {names.get(name, "learning rate"): value for name, value in changed.items()}
 
     return plan
 
 
 for title, plan, hint in (
-    ("what_fits", but_for(per_replica=lambda j, b, n, s: j.fits), "Is that worthwhile?"),
-    ("the_limit_for_each", but_for(per_replica=lambda j, b, n, s: j.worthwhile), "limit of the global batch"),
+    ("what_fits", but_for(per_replica=lambda j, b, n, s: j.fits), Lab10Hint.ALL_THAT_FITS),
+    ("the_limit_for_each", but_for(per_replica=lambda j, b, n, s: j.worthwhile), Lab10Hint.LIMIT_OF_ALL),
     (
         "divides_by_the_local_size",
         but_for(per_replica=lambda j, b, n, s: j.worthwhile // j.ranks_per_host),
-        "the ranks of one host alone",
+        Lab10Hint.DIVIDED_BY_LOCAL_SIZE,
     ),
     (
         "forgets_the_memory",
         but_for(per_replica=lambda j, b, n, s: j.worthwhile // j.ranks),
-        "does it fit into the memory",
+        Lab10Hint.TOO_LARGE_FOR_MEMORY,
     ),
-    ("parts_of_images", but_for(per_replica=lambda j, b, n, s: j.worthwhile / j.ranks), "images cannot be cut"),
-    ("one_ranks_batch", but_for(whole=lambda j, b, n, s: b), "that is what one rank gets"),
-    ("one_hosts_batch", but_for(whole=lambda j, b, n, s: b * j.ranks_per_host), "the local size instead of the world"),
-    ("the_limit_itself", but_for(whole=lambda j, b, n, s: j.worthwhile), "cannot be divided evenly"),
-    ("rounds_up", but_for(steps=lambda j, b, n, s: -(-j.images // n)), "does not fill a global batch"),
-    ("each_rank_sees_all", but_for(steps=lambda j, b, n, s: j.images // b), "every rank would see every image"),
-    ("steps_shared_out", but_for(steps=lambda j, b, n, s: s // j.ranks), "steps are not shared out"),
-    ("times_the_ranks", but_for(rate=lambda j, b, n, s: j.known_rate * j.ranks), "times the ranks"),
-    ("times_the_local_size", but_for(rate=lambda j, b, n, s: j.known_rate * j.ranks_per_host), "times the local size"),
-    ("the_old_rate", but_for(rate=lambda j, b, n, s: j.known_rate), "the rate of the small batch"),
+    ("parts_of_images", but_for(per_replica=lambda j, b, n, s: j.worthwhile / j.ranks), Lab10Hint.PARTS_OF_IMAGES),
+    ("one_ranks_batch", but_for(whole=lambda j, b, n, s: b), Lab10Hint.BATCH_OF_ONE_RANK),
+    ("one_hosts_batch", but_for(whole=lambda j, b, n, s: b * j.ranks_per_host), Lab10Hint.BATCH_OF_ONE_HOST),
+    ("the_limit_itself", but_for(whole=lambda j, b, n, s: j.worthwhile), Lab10Hint.LIMIT_ITSELF),
+    ("rounds_up", but_for(steps=lambda j, b, n, s: -(-j.images // n)), Lab10Hint.STEPS_ROUNDED_UP),
+    ("each_rank_sees_all", but_for(steps=lambda j, b, n, s: j.images // b), Lab10Hint.EACH_RANK_SEES_ALL),
+    ("steps_shared_out", but_for(steps=lambda j, b, n, s: s // j.ranks), Lab10Hint.STEPS_DIVIDED),
+    ("times_the_ranks", but_for(rate=lambda j, b, n, s: j.known_rate * j.ranks), Lab10Hint.TIMES_RANKS),
+    (
+        "times_the_local_size",
+        but_for(rate=lambda j, b, n, s: j.known_rate * j.ranks_per_host),
+        Lab10Hint.TIMES_LOCAL_SIZE,
+    ),
+    ("the_old_rate", but_for(rate=lambda j, b, n, s: j.known_rate), Lab10Hint.KNOWN_RATE_KEPT),
     (
         "square_root",
         but_for(rate=lambda j, b, n, s: j.known_rate * math.sqrt(n / j.known_batch)),
-        "the square-root rule",
+        Lab10Hint.SQUARE_ROOT_RULE,
     ),
-    ("turned_round", but_for(rate=lambda j, b, n, s: j.known_rate * j.known_batch / n), "turned round"),
+    ("turned_round", but_for(rate=lambda j, b, n, s: j.known_rate * j.known_batch / n), Lab10Hint.RATE_INVERTED),
 ):
-    PLANTED.wrong_value("plan", title, plan, hint, share=0.75)
+    ANSWERS.wrong_value("plan", title, plan, hint, share=0.75)
 
 
-@wrong("plan", "dictionary with the names")
+@wrong("plan", NumberHint.NAMES)
 def a_tuple(*job):
     return tuple(large_batch_plan.plan(*job).values())
 
@@ -71,7 +77,7 @@ def a_tuple(*job):
 @right("plan")
 def by_trying(images, hosts, ranks_per_host, known_batch, known_rate, fits, worthwhile):
     ranks = len([(host, rank) for host in range(hosts) for rank in range(ranks_per_host)])
-    per_replica = max(one for one in range(1, fits + 1) if one * ranks <= worthwhile)
+    per_replica = max(batch for batch in range(1, fits + 1) if batch * ranks <= worthwhile)
     steps = 0
     while (steps + 1) * ranks * per_replica <= images:
         steps += 1
@@ -97,41 +103,66 @@ for title, schedule, hints, share in (
     (
         "by_epoch",
         clipped(lambda k, n, e: k // n / e),
-        ("in this epoch the rate does not rise", "the rate changes once an epoch"),
+        (Lab10Hint.FLAT_EPOCH, Lab10Hint.BY_EPOCH),
         0.5,
     ),
-    ("constant", clipped(lambda k, n, e: float(k >= n * e)), ("constant warm-up",), 0.5),
-    ("last_step_early", clipped(lambda k, n, e: k / (n * e - 1)), ("these increments are too large",), 0.5),
-    ("one_ahead", clipped(lambda k, n, e: (k + 1) / (n * e)), ("one increment too early", "one increment ahead"), 0.25),
-    ("epochs_for_steps", clipped(lambda k, n, e: k / e), ("the step is not counted in epochs",), 0.5),
-    ("one_epoch", clipped(lambda k, n, e: k / n), ("takes one epoch here",), 0.5),
+    (
+        "constant",
+        clipped(lambda k, n, e: float(k >= n * e)),
+        (Lab10Hint.FLAT_EPOCH, Lab10Hint.CONSTANT),
+        0.5,
+    ),
+    (
+        "last_step_early",
+        clipped(lambda k, n, e: k / (n * e - 1)),
+        (Lab10Hint.INCREMENTS_TOO_LARGE, Lab10Hint.INCREMENTS_TOO_LARGE),
+        0.5,
+    ),
+    (
+        "one_ahead",
+        clipped(lambda k, n, e: (k + 1) / (n * e)),
+        (Lab10Hint.INCREMENT_TOO_EARLY, Lab10Hint.INCREMENT_AHEAD, Lab10Hint.INCREMENT_AHEAD),
+        0.25,
+    ),
+    (
+        "epochs_for_steps",
+        clipped(lambda k, n, e: k / e),
+        (Lab10Hint.STEPS_FOR_EPOCHS, Lab10Hint.FULL_ALREADY),
+        0.5,
+    ),
+    (
+        "one_epoch",
+        clipped(lambda k, n, e: k / n),
+        (Lab10Hint.ONE_EPOCH, Lab10Hint.FULL_ALREADY),
+        0.5,
+    ),
 ):
-    PLANTED.wrong_value("warm_up", title, schedule, *hints, share=share)
+    ANSWERS.wrong_value("warm_up", title, schedule, *hints, share=share)
 
 
-@wrong("warm_up", "From which rate does the warm-up start", "this line begins at 0", share=0.25)
+@wrong("warm_up", Lab10Hint.STARTS_AT_ZERO, Lab10Hint.LINE_FROM_ZERO, Lab10Hint.LINE_FROM_ZERO, share=0.25)
 def from_nothing(step, count, epochs, first, full):
     return full * min(step / (count * epochs), 1) if epochs else full
 
 
-@wrong("warm_up", "goes on rising", share=0.75)
+@wrong("warm_up", Lab10Hint.ABOVE_FULL_RATE, share=0.75)
 def without_end(step, count, epochs, first, full):
     return first + (full - first) * step / (count * epochs) if epochs else full
 
 
-@wrong("warm_up", "falls back", share=0.75)
+@wrong("warm_up", Lab10Hint.FALLS_BACK, share=0.75)
 def falls_back(step, count, epochs, first, full):
     if not epochs:
         return full
     return true_warm_up(step, count, epochs, first, full) if step < count * epochs else first
 
 
-@wrong("warm_up", "with 0 epochs", "ZeroDivisionError", share=0.75)
+@wrong("warm_up", Lab10Hint.RAISES_WITHOUT_WARM_UP, "ZeroDivisionError", share=0.75)
 def needs_a_warm_up(step, count, epochs, first, full):
     return first + (full - first) * min(step / (count * epochs), 1)
 
 
-@wrong("warm_up", "one increment is missing still", share=0.75)
+@wrong("warm_up", Lab10Hint.INCREMENT_MISSING, share=0.75)
 def one_step_late(step, count, epochs, first, full):
     if not epochs:
         return full
@@ -139,12 +170,12 @@ def one_step_late(step, count, epochs, first, full):
     return full if step > end else first + (full - first) * min(step, end - 1) / end
 
 
-@wrong("warm_up", "equal factors", share=0.5)
+@wrong("warm_up", Lab10Hint.EQUAL_FACTORS, Lab10Hint.EQUAL_FACTORS, share=0.5)
 def by_factors(step, count, epochs, first, full):
     return first * (full / first) ** min(step / (count * epochs), 1) if epochs else full
 
 
-@wrong("warm_up", "the full rate at once", "has the full rate already", share=0.25)
+@wrong("warm_up", Lab10Hint.FULL_AT_ONCE, Lab10Hint.FULL_ALREADY, Lab10Hint.FULL_ALREADY, share=0.25)
 def without_warm_up(step, count, epochs, first, full):
     return full
 
@@ -169,82 +200,86 @@ def noisy_but_for(**formulas):
     """The right estimates but for some, computed from |g|² of ranks, |g|² of the mean, batch and ranks."""
 
     def noise_scale(gradients, batch):
-        found = true_noise_scale(gradients, batch)
+        numbers = true_noise_scale(gradients, batch)
         small = np.mean(np.sum(gradients**2, axis=2))
         big = np.mean(np.sum(gradients.mean(axis=1) ** 2, axis=1))
         ranks = gradients.shape[1]
         new = {
             name.replace("_", " "): formula(small, big, batch, ranks, gradients) for name, formula in formulas.items()
         }
-        return found | {name: value for name, value in new.items() if np.isfinite(found[name])}
+        return numbers | {name: value for name, value in new.items() if np.isfinite(numbers[name])}
 
     return noise_scale
 
 
 def by_steps(gradients, batch, combine):
-    return combine([true_noise_scale(one[None], batch)["noise scale"] for one in gradients])
+    return combine([true_noise_scale(of_step[None], batch)["noise scale"] for of_step in gradients])
 
 
 for title, noise_scale, hint in (
-    ("biased", noisy_but_for(squared_gradient=lambda s, g, b, r, x: g), "it is noisy itself"),
-    ("one_ranks_square", noisy_but_for(squared_gradient=lambda s, g, b, r, x: s), "what one rank has, noise and all"),
+    ("biased", noisy_but_for(squared_gradient=lambda s, g, b, r, x: g), Lab10Hint.GRADIENT_IS_NOISY),
+    ("one_ranks_square", noisy_but_for(squared_gradient=lambda s, g, b, r, x: s), Lab10Hint.SQUARE_OF_ONE_RANK),
     (
         "a_sum_of_gradients",
         noisy_but_for(squared_gradient=lambda s, g, b, r, x: (r * r * r * g - s) / (r - 1)),
-        "the large batch's gradient is their mean",
+        Lab10Hint.GRADIENTS_SUMMED,
     ),
     (
         "squares_exchanged",
         noisy_but_for(squared_gradient=lambda s, g, b, r, x: (r * s - g) / (r - 1)),
-        "have changed places",
+        Lab10Hint.SQUARES_EXCHANGED,
     ),
     (
         "steps_first",
         noisy_but_for(squared_gradient=lambda s, g, b, r, x: true_noise_scale(x.mean(0)[None], b)["squared gradient"]),
-        "averaged first",
+        Lab10Hint.STEPS_AVERAGED_FIRST,
     ),
     (
         "variance_of_a_ranks_gradient",
         noisy_but_for(variance=lambda s, g, b, r, x: (s - g) / (1 - 1 / r)),
-        "the variance of a rank's gradient",
+        Lab10Hint.VARIANCE_OF_A_RANK,
     ),
     (
         "global_batch_for_the_ranks",
         noisy_but_for(variance=lambda s, g, b, r, x: (s - g) / (1 / (r * b) - 1 / (r * r * b))),
-        "the global batch is taken for that of a rank",
+        Lab10Hint.GLOBAL_BATCH_FOR_RANK,
     ),
     (
         "divides_by_all_ranks",
         noisy_but_for(variance=lambda s, g, b, r, x: b * np.var(x, axis=1).sum(1).mean()),
-        "it is noisy itself",
+        Lab10Hint.GRADIENT_IS_NOISY,
     ),
     (
         "mean_over_parameters",
         noisy_but_for(variance=lambda s, g, b, r, x: b * np.var(x, axis=1, ddof=1).mean()),
-        "a sum over the parameters",
+        Lab10Hint.TRACE_AVERAGED,
     ),
     (
         "turned_round",
         noisy_but_for(noise_scale=lambda s, g, b, r, x: 1 / true_noise_scale(x, b)["noise scale"]),
-        "noise by gradient",
+        Lab10Hint.SCALE_INVERTED,
     ),
-    ("mean_of_ratios", noisy_but_for(noise_scale=lambda s, g, b, r, x: by_steps(x, b, np.mean)), "Average first"),
+    (
+        "mean_of_ratios",
+        noisy_but_for(noise_scale=lambda s, g, b, r, x: by_steps(x, b, np.mean)),
+        Lab10Hint.MEAN_OF_RATIOS,
+    ),
     (
         "in_batches",
         noisy_but_for(noise_scale=lambda s, g, b, r, x: true_noise_scale(x, b)["noise scale"] / b),
-        "images are asked for",
+        Lab10Hint.IN_RANK_BATCHES,
     ),
 ):
-    PLANTED.wrong_value("noise_scale", title, noise_scale, hint, share=2 / 3)
+    ANSWERS.wrong_value("noise_scale", title, noise_scale, hint, share=2 / 3)
 
 
-@wrong("noise_scale", "the noise hides the gradient", share=2 / 3)
+@wrong("noise_scale", Lab10Hint.NO_ESTIMATE, share=2 / 3)
 def negative_scale(gradients, batch):
-    found = true_noise_scale(gradients, batch)
-    return found | {"noise scale": found["variance"] / found["squared gradient"]}
+    numbers = true_noise_scale(gradients, batch)
+    return numbers | {"noise scale": numbers["variance"] / numbers["squared gradient"]}
 
 
-@wrong("noise_scale", "dictionary with the names")
+@wrong("noise_scale", NumberHint.NAMES)
 def the_scale_alone(gradients, batch):
     return true_noise_scale(gradients, batch)["noise scale"]
 
@@ -262,6 +297,6 @@ def by_variances(gradients, batch):
     }
 
 
-PLANTED.solved("plan", large_batch_plan.plan)
-PLANTED.solved("warm_up", true_warm_up)
-PLANTED.solved("noise_scale", true_noise_scale)
+ANSWERS.solved("plan", large_batch_plan.plan)
+ANSWERS.solved("warm_up", true_warm_up)
+ANSWERS.solved("noise_scale", true_noise_scale)

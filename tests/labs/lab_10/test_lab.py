@@ -37,11 +37,11 @@ def test_the_estimate_of_many_steps_is_the_scale_that_the_gradients_were_made_wi
 
 
 def test_the_targets_are_what_a_calculation_by_hand_gives() -> None:
-    numbers = [line.split()[-1] for line in lab.target("noise_scale").splitlines()[1:]]
+    numbers = [line.split()[-1] for line in LAB.target("noise_scale").splitlines()[1:]]
     assert numbers == ["8", "32", "4"]  # (16 · 10 − 8 · 12) / 8, (12 − 10) / (1/8 − 1/16), their ratio
-    rates = [line.split()[-1] for line in lab.target("warm_up").splitlines()[1:]]
+    rates = [line.split()[-1] for line in LAB.target("warm_up").splitlines()[1:]]
     assert rates[0] == "0.01000" and rates[6] == "0.04500" and rates[12:] == ["0.08000", "0.08000"]
-    numbers = [line.split()[-1] for line in lab.target("plan").splitlines()[1:]]
+    numbers = [line.split()[-1] for line in LAB.target("plan").splitlines()[1:]]
     assert numbers == ["187", "1496", "40", "0.1496"]
 
 

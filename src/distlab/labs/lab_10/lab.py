@@ -5,7 +5,7 @@ from distlab.labs.lab_10 import noise_scale, plan, warm_up
 
 
 def target(name: str) -> str:
-    """One call of an exercise's function and what it has to give, by the course's own functions."""
+    """One call of an exercise's function and what it must give, by the course's own functions."""
     return {"plan": _plan, "warm_up": _warm_up, "noise_scale": _noise_scale}[name]()
 
 
@@ -36,4 +36,5 @@ LAB = Lab(
         Exercise("warm_up", 4, warm_up.judge_warm_up),
         Exercise("noise_scale", 6, noise_scale.judge_noise_scale),
     ],
+    target=target,
 )
