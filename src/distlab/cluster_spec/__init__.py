@@ -1,7 +1,8 @@
 """TF_CONFIG, the text that tells a TensorFlow process which cluster it belongs to and which of its tasks it is.
 
-TensorFlow reads it when a strategy is made and says little about mistakes: many show only as a wait without end. Here
-every mistake is one sentence that names the field and the mend. TensorFlow is not needed.
+TensorFlow reads it when a strategy is made and says little about mistakes: many show only as a job that waits forever.
+Here every mistake is one sentence that names the field and the fix. Begin with `tf_config`, which builds the text for
+one task, and `check`, which says what a text means. The package may import `runtime`; it does not need TensorFlow.
 """
 
 import json
@@ -9,10 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
-from distlab.cluster_spec.mistakes import ClusterSpecError, fail, shown
 from distlab.cluster_spec.rules import check_same_cluster, checked
-from distlab.cluster_spec.spec import ClusterSpec
-from distlab.cluster_spec.text import parsed
+from distlab.cluster_spec.spec import ClusterSpec, ClusterSpecError, fail, parsed, quoted
 
 __all__ = ["ClusterSpec", "ClusterSpecError", "check", "check_all", "tf_config"]
 
@@ -48,13 +47,13 @@ def check_all(texts: Iterable[str | None]) -> list[ClusterSpec]:
     for spec in specs:
         check_same_cluster(first, spec)
         if (spec.task_type, spec.index) in tasks:
-            fail(f"task is {spec.name} in two of the TF_CONFIGs: give every process an index of its own")
+            fail(f"task is {spec.name} in two of the TF_CONFIGs: give every process its own index")
         tasks.add((spec.task_type, spec.index))
     for job, addresses in first.cluster.items():
         for index, address in enumerate(addresses):
             if (job, index) not in tasks:
                 fail(
-                    f"cluster.{job}[{index}] is {shown(address)}, but task is {job} {index} in no TF_CONFIG: "
+                    f"cluster.{job}[{index}] is {quoted(address)}, but task is {job} {index} in no TF_CONFIG: "
                     "start a process with this task, or take the address out of every cluster"
                 )
     return specs

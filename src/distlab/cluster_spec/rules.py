@@ -5,45 +5,44 @@ from collections.abc import Iterable
 from ipaddress import ip_address
 from typing import Any
 
-from distlab.cluster_spec.mistakes import fail, shown
-from distlab.cluster_spec.spec import ClusterSpec
+from distlab.cluster_spec.spec import ClusterSpec, fail, quoted
 
 JOBS = ("chief", "worker", "ps", "evaluator")
 
 
-def checked(config: Any) -> ClusterSpec:
+def checked(config: object) -> ClusterSpec:
     """The values of a TF_CONFIG, if nothing in them is wrong."""
     if isinstance(config, str):
         fail("TF_CONFIG is JSON of a text, not of an object: apply json.dumps once, not twice")
     if not isinstance(config, dict):
-        fail(f'TF_CONFIG is {shown(config)}, not an object: write {{"cluster": ..., "task": ...}}')
-    for field, mend in [
+        fail(f'TF_CONFIG is {quoted(config)}, not an object: write {{"cluster": ..., "task": ...}}')
+    for field, fix in [
         ("cluster", 'add "cluster" with the addresses of each job, such as {"worker": ["host1:2222", "host2:2222"]}'),
         ("task", 'add "task", which says who this process is, such as {"type": "worker", "index": 0}'),
     ]:
         if field not in config:
-            fail(f"{field} is missing from TF_CONFIG: {mend}{_instead(field, config)}")
+            fail(f"{field} is missing from TF_CONFIG: {fix}{_instead(field, config)}")
         if not isinstance(config[field], dict):
-            fail(f"{field} is {shown(config[field])}, not an object: {mend}")
+            fail(f"{field} is {quoted(config[field])}, not an object: {fix}")
     cluster = _checked_cluster(config["cluster"])
     return _checked_task(config["task"], cluster)
 
 
-def _instead(name: str, found: Iterable[Any]) -> str:
+def _instead(name: str, written_names: Iterable[object]) -> str:
     """A hint at a name that is meant to be `name`, if there is one."""
-    written = {str(one).lower(): one for one in found}
+    written = {str(written_name).lower(): written_name for written_name in written_names}
     close = difflib.get_close_matches(name, written, n=1)
-    return f" (there is {shown(written[close[0]])})" if close else ""
+    return f" (there is {quoted(written[close[0]])})" if close else ""
 
 
-def _checked_job(field: str, job: Any) -> None:
+def _checked_job(field: str, job: object) -> None:
     if job in JOBS:
         return
     if job == "master":
         fail(f'{field} is "master": TensorFlow 2 calls it "chief"')
     close = difflib.get_close_matches(str(job).lower(), JOBS, n=1)
-    mend = shown(close[0]) if close else "one of " + ", ".join(map(shown, JOBS))
-    fail(f"{field} is {shown(job)}, which TensorFlow does not know: write {mend}")
+    fix = quoted(close[0]) if close else "one of " + ", ".join(map(quoted, JOBS))
+    fail(f"{field} is {quoted(job)}, which TensorFlow does not know: write {fix}")
 
 
 def _checked_cluster(cluster: dict[str, Any]) -> dict[str, tuple[str, ...]]:
@@ -54,8 +53,8 @@ def _checked_cluster(cluster: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     for job, addresses in cluster.items():
         _checked_job("a name in cluster", job)
         if not isinstance(addresses, list):
-            mend = f"write [{shown(addresses)}]" if isinstance(addresses, str) else 'write ["host1:2222", ...]'
-            fail(f"cluster.{job} is {shown(addresses)}, not a list of addresses: {mend}")
+            fix = f"write [{quoted(addresses)}]" if isinstance(addresses, str) else 'write ["host1:2222", ...]'
+            fail(f"cluster.{job} is {quoted(addresses)}, not a list of addresses: {fix}")
         if not addresses:
             fail(f'cluster.{job} is an empty list: give an address "host:port" for each task, or leave {job} out')
         if job in ("chief", "evaluator") and len(addresses) > 1:
@@ -67,17 +66,17 @@ def _checked_cluster(cluster: dict[str, Any]) -> dict[str, tuple[str, ...]]:
             hosts[field] = host
             owner = owners.setdefault(("" if _is_this_host(host) else host, port), field)
             if owner != field:
-                mend = "list the chief only as chief" if "cluster.chief[0]" in (owner, field) else "give each its own"
-                fail(f"{owner} and {field} are the same address {shown(address)}: {mend}")
+                fix = "list the chief only as chief" if "cluster.chief[0]" in (owner, field) else "give each its own"
+                fail(f"{owner} and {field} are the same address {quoted(address)}: {fix}")
     if "worker" not in cluster and "chief" not in cluster:
         fail("cluster has no worker: nobody would train, so add their addresses as worker")
     _check_hosts(hosts)
     return {job: tuple(addresses) for job, addresses in cluster.items()}
 
 
-def _checked_address(field: str, address: Any) -> tuple[str, str]:
+def _checked_address(field: str, address: object) -> tuple[str, str]:
     """Host, in small letters, and port."""
-    is_ = f"{field} is {shown(address)}"
+    is_ = f"{field} is {quoted(address)}"
     if not isinstance(address, str):
         fail(f'{is_}, not a text: write "host:port"')
     if "://" in address or "/" in address:
@@ -88,13 +87,13 @@ def _checked_address(field: str, address: Any) -> tuple[str, str]:
     if address.count(":") > 1 and not (host.startswith("[") and host.endswith("]")):
         fail(f'{is_}, an address with several colons: write IPv6 as "[address]:port", anything else as "host:port"')
     if not colon or not port:
-        fail(f"{is_}, without a port: write {shown(address.rstrip(':') + ':2222')}, with a free port")
+        fail(f"{is_}, without a port: write {quoted(address.rstrip(':') + ':2222')}, with a free port")
     if not host or host == "[]":
-        fail(f"{is_}, without a host: write the host before the port, {shown(f'host:{port}')}")
+        fail(f"{is_}, without a host: write the host before the port, {quoted(f'host:{port}')}")
     if not (port.isascii() and port.isdigit()):
-        fail(f"{is_}, but the port {shown(port)} is not a number: write a port from 1 to 65535")
+        fail(f"{is_}, but the port {quoted(port)} is not a number: write a port from 1 to 65535")
     if len(port) > 5 or not 1 <= int(port) <= 65535:
-        fail(f"{is_}, but there is no port {shown(port)}: write one from 1 to 65535")
+        fail(f"{is_}, but there is no port {quoted(port)}: write one from 1 to 65535")
     return host.lower().strip("[]"), str(int(port))
 
 
@@ -115,42 +114,45 @@ def _check_hosts(hosts: dict[str, str]) -> None:
     for field, host in hosts.items():
         if others and _is_this_host(host):
             fail(
-                f"{field} is on {shown(host)}, which tasks on other hosts ({shown(others[0])}) cannot reach: "
+                f"{field} is on {quoted(host)}, which tasks on other hosts ({quoted(others[0])}) cannot reach: "
                 "write the host's name or address in the network"
             )
 
 
 def _checked_task(task: dict[str, Any], cluster: dict[str, tuple[str, ...]]) -> ClusterSpec:
-    for field, mend in [("type", 'such as "worker"'), ("index", "such as 0")]:
+    for field, fix in [("type", 'such as "worker"'), ("index", "such as 0")]:
         if field not in task:
-            fail(f"task.{field} is missing: add it, {mend}{_instead(field, task)}")
+            fail(f"task.{field} is missing: add it, {fix}{_instead(field, task)}")
     job, index = task["type"], task["index"]
     _checked_job("task.type", job)
     if job not in cluster and job != "evaluator":  # An evaluator may stay outside the cluster: nobody calls it.
-        known = " or ".join(map(shown, cluster))
-        fail(f"task.type is {shown(job)}, but cluster has no {job}: write {known}, or add the address to cluster.{job}")
+        known = " or ".join(map(quoted, cluster))
+        fail(
+            f"task.type is {quoted(job)}, but cluster has no {job}: write {known}, or add the address to cluster.{job}"
+        )
     if isinstance(index, bool) or not isinstance(index, int):
         is_quoted = isinstance(index, str) and index.isascii() and index.isdigit()
-        mend = f"write {index} without quotes" if is_quoted else "write 0 for the first task of its type"
-        fail(f"task.index is {shown(index)}, not a whole number: {mend}")
+        fix = f"write {index} without quotes" if is_quoted else "write 0 for the first task of its type"
+        fail(f"task.index is {quoted(index)}, not a whole number: {fix}")
     count = len(cluster.get(job, ("",)))
     if not 0 <= index < count:
         has = (
             f"cluster.{job} has {count} address{'es' if count > 1 else ''}" if job in cluster else f"there is one {job}"
         )
-        mend = "write 0" if count == 1 else f"write a number from 0 to {count - 1}"
+        fix = "write 0" if count == 1 else f"write a number from 0 to {count - 1}"
         more = f", or add the missing addresses to cluster.{job}" if index >= count and job in ("worker", "ps") else ""
-        fail(f"task.index is {shown(index)}, but {has}: {mend}{more}")
+        fail(f"task.index is {quoted(index)}, but {has}: {fix}{more}")
     return ClusterSpec(cluster, job, index)
 
 
 def check_same_cluster(first: ClusterSpec, spec: ClusterSpec) -> None:
     """Two processes of one job must name the same cluster, in the same order."""
     for job in JOBS:
-        one, other = first.cluster.get(job, ()), spec.cluster.get(job, ())
-        if one != other:
-            how = "lists the same addresses in another order" if sorted(one) == sorted(other) else "differs"
+        addresses, first_addresses = spec.cluster.get(job, ()), first.cluster.get(job, ())
+        if addresses != first_addresses:
+            is_permuted = sorted(addresses) == sorted(first_addresses)
+            difference = "lists the same addresses in another order" if is_permuted else "differs"
             fail(
-                f"cluster.{job} {how} in the TF_CONFIGs of {first.name} and {spec.name}: "
+                f"cluster.{job} {difference} in the TF_CONFIGs of {first.name} and {spec.name}: "
                 "give every process the same cluster, and let only task differ"
             )
