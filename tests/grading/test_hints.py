@@ -12,7 +12,7 @@ from distlab.labs.lab_06 import lab as lab_06
 from distlab.labs.lab_07 import lab as lab_07
 from distlab.sandbox import SandboxedWork, Server
 from distlab.sandbox.limits import PLAIN
-from tests.labs.known_wrong import Wrong
+from tests.labs.known_wrong import WrongAnswer
 from tests.labs.lab_06 import answers_06
 from tests.labs.lab_07 import answers_07
 
@@ -40,12 +40,12 @@ def planted(module: ModuleType) -> list:
     """The wrong answers that are functions of a module, so that they have a text of their own."""
     return [
         pytest.param(exercise, wrong, id=f"{exercise}-{wrong.title}")
-        for exercise, wrong in module.PLANTED.all_wrong()
+        for exercise, wrong in module.ANSWERS.all_wrong()
         if hasattr(module, wrong.title)
     ]
 
 
-def cell(module: ModuleType, exercise: str, wrong: Wrong) -> str:
+def cell(module: ModuleType, exercise: str, wrong: WrongAnswer) -> str:
     """A cell with the answer under its exercise's name, and the helpers that it calls."""
     function = wrong.namespace[exercise]
     text = re.sub(r"^@.*?(?=^(async )?def )", "", inspect.getsource(function), flags=re.DOTALL | re.MULTILINE)
@@ -54,13 +54,14 @@ def cell(module: ModuleType, exercise: str, wrong: Wrong) -> str:
     return "\n".join([*helpers, text.replace(f"def {wrong.title}(", f"def {exercise}(")])
 
 
-def assert_same_verdict(server: Server, module: ModuleType, lab: object, exercise: str, wrong: Wrong) -> None:
+def assert_same_verdict(server: Server, module: ModuleType, lab: object, exercise: str, wrong: WrongAnswer) -> None:
     with SandboxedWork(server, PLAIN) as work:
         for number, text in enumerate((GIVEN, cell(module, exercise, wrong))):
             assert work.run_cell(text, str(number), SECONDS).error is None
         verdict = lab[exercise].verdict(work.answer(SECONDS), seed=12345)
     assert (verdict.state, verdict.share, verdict.fault) == (WRONG, wrong.share, None), verdict
-    for words in wrong.hint:
+    assert not wrong.hints or verdict.hints == wrong.hints, verdict
+    for words in wrong.words:
         assert words in verdict.text, verdict
     if (
         exercise == "reduce_scatter" and verdict.picture is not None
@@ -69,10 +70,10 @@ def assert_same_verdict(server: Server, module: ModuleType, lab: object, exercis
 
 
 @pytest.mark.parametrize(("exercise", "wrong"), planted(answers_06))
-def test_collectives(server: Server, exercise: str, wrong: Wrong) -> None:
+def test_collectives(server: Server, exercise: str, wrong: WrongAnswer) -> None:
     assert_same_verdict(server, answers_06, lab_06.LAB, exercise, wrong)
 
 
 @pytest.mark.parametrize(("exercise", "wrong"), planted(answers_07))
-def test_configurations_and_saving(server: Server, exercise: str, wrong: Wrong) -> None:
+def test_configurations_and_saving(server: Server, exercise: str, wrong: WrongAnswer) -> None:
     assert_same_verdict(server, answers_07, lab_07.LAB, exercise, wrong)

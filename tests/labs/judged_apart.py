@@ -1,6 +1,7 @@
-"""Judge the answers to a lab that needs TensorFlow, planted ones and the solutions, in one process of their own.
+"""Judge the answers to a lab that needs TensorFlow, wrong ones and right ones, in a process of their own.
 
-As a program, `python judged_apart.py 03 answers_03_mirrored`, it prints what it found as JSON, one list an answer.
+As a program, `python -m tests.labs.judged_apart 03 tests.labs.lab_03.answers_03_mirrored`, it prints JSON: one list of
+`Judged`'s fields per answer.
 """
 
 import importlib
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from distlab.labs import NOT_DONE, RIGHT, WRONG, Verdict, registry
+from distlab.labs import NOT_DONE, RIGHT, WRONG, Hint, Verdict, registry
 from tests.labs.known_wrong import verdict_on
 
 SECRET_SEED = 12345
@@ -19,20 +20,22 @@ DEADLINE = 400
 
 
 class Judged(NamedTuple):
-    """An answer, what its verdict must be, and what it is."""
+    """An answer, what its verdict must be, and what it is; hints are their ids' names."""
 
     exercise: str
     title: str
-    wanted_state: str
-    wanted_hint: list[str]
-    wanted_share: float
+    expected_state: str
+    expected_hints: list[str]
+    expected_words: list[str]
+    expected_share: float
     state: str
+    hints: list[str]
     text: str
     share: float
 
 
 def judged_apart(number: str, module: str) -> list[Judged]:
-    """Every answer in `module` that a process of its own has judged by the lab of that number."""
+    """Every answer in `module`, judged by the lab of that number in another process."""
     command = [sys.executable, "-m", "tests.labs.judged_apart", number, module]
     folder = Path(__file__).parents[2]
     run = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=DEADLINE, check=False)
@@ -40,36 +43,54 @@ def judged_apart(number: str, module: str) -> list[Judged]:
     return [Judged(*fields) for fields in json.loads(run.stdout.splitlines()[-1])]
 
 
-def assert_told_apart(found: list[Judged]) -> None:
-    """Every verdict is as wanted, and no two of an exercise's wrong answers, at least five, get one hint."""
-    for one in found:
-        assert one.state == one.wanted_state and one.share == one.wanted_share, one
-        for words in one.wanted_hint:
-            assert words in one.text, one
-    for exercise in {one.exercise for one in found}:
-        hints = [one.text for one in found if one.exercise == exercise and one.wanted_state == WRONG]
-        assert len(hints) == len(set(hints)) >= 5, hints
-        assert any(one.exercise == exercise and one.title != "solution" and one.wanted_state == RIGHT for one in found)
+def assert_told_apart(answers: list[Judged]) -> None:
+    """Every verdict is as expected, and no two of an exercise's wrong answers, at least five, get one text."""
+    for answer in answers:
+        assert answer.state == answer.expected_state and answer.share == answer.expected_share, answer
+        if answer.expected_hints:
+            assert answer.hints == answer.expected_hints, answer
+        for words in answer.expected_words:
+            assert words in answer.text, answer
+    for exercise in {answer.exercise for answer in answers}:
+        group = [answer for answer in answers if answer.exercise == exercise]
+        texts = [answer.text for answer in group if answer.expected_state == WRONG]
+        assert len(texts) == len(set(texts)) >= 5, texts
+        assert any(answer.title != "solution" and answer.expected_state == RIGHT for answer in group)
 
 
 def _judged(number: str, module: str) -> Iterator[Judged]:
-    answers, lab = importlib.import_module(module), registry.lab(number)
+    known, lab = importlib.import_module(module), registry.lab(number)
 
-    def judged(exercise: str, title: str, names: dict, wanted: Verdict, hint: tuple = (), seed: int = 0) -> Judged:
-        verdict = verdict_on(lab, exercise, answers.GIVEN | names, seed)
+    def judged(
+        exercise: str, title: str, names: dict, expected: Verdict, words: tuple[str, ...] = (), seed: int = 0
+    ) -> Judged:
+        verdict = verdict_on(lab, exercise, known.GIVEN | names, seed)
         return Judged(
-            exercise, title, wanted.state, list(hint), wanted.share, verdict.state, verdict.text, verdict.share
+            exercise,
+            title,
+            expected.state,
+            _names(expected.hints),
+            list(words),
+            expected.share,
+            verdict.state,
+            _names(verdict.hints),
+            verdict.text,
+            verdict.share,
         )
 
-    for exercise, group in answers.PLANTED.wrong_answers.items():
-        for one in group:
-            yield judged(exercise, one.title, one.namespace, Verdict(WRONG, share=one.share), one.hint)
-    for exercise, names in answers.SOLUTIONS.items():
-        for title, right in [("solution", names), *answers.PLANTED.right_answers[exercise]]:
+    for exercise, answer in known.ANSWERS.all_wrong():
+        expected = Verdict(WRONG, share=answer.share, hints=answer.hints)
+        yield judged(exercise, answer.title, answer.namespace, expected, answer.words)
+    for exercise, names in known.SOLUTIONS.items():
+        for title, right in [("solution", names), *known.ANSWERS.right_answers[exercise]]:
             for seed in (0, SECRET_SEED):
                 yield judged(exercise, title, right, Verdict(RIGHT, share=1.0), seed=seed)
         for title, names in (("untouched", {exercise: _untouched}), ("missing", {})):
             yield judged(exercise, title, names, Verdict(NOT_DONE))
+
+
+def _names(hints: tuple[Hint, ...]) -> list[str]:
+    return [hint.name for hint in hints]
 
 
 def _untouched(*arguments: object) -> object: ...

@@ -1,16 +1,16 @@
 """Answers to the first exercise of lab 02 as students give them; the others are in answers_02_tensorflow."""
 
 from distlab.labs.lab_02.lab import SYMPTOMS
-from tests.labs.known_wrong import Planted, written_solution
+from tests.labs.known_wrong import LabAnswers, written_solution
 
-PLANTED = Planted()
+ANSWERS = LabAnswers()
 
 SOLUTION = written_solution("02", "diagnosis")
 
 
 def but_for(symptom, cause, *hint):
     title = f"{symptom}_because_{cause}".replace(" ", "_")
-    PLANTED.wrong_value("diagnosis", title, SOLUTION | {symptom: cause}, f"{symptom}: wrong", *hint, share=2 / 3)
+    ANSWERS.wrong_value("diagnosis", title, SOLUTION | {symptom: cause}, f"{symptom}: wrong", *hint, share=2 / 3)
 
 
 but_for("loss", "the learning rate is too large", "no step has been made")
@@ -22,8 +22,8 @@ but_for("steps", "the last batch is dropped", "one step fewer")
 but_for("steps", "the images are not shuffled", "order of images")
 but_for("steps", "the strategy is slow", "not in the list")
 
-PLANTED.right_answers["diagnosis"].append(
+ANSWERS.right_answers["diagnosis"].append(
     ("with_a_note", {"diagnosis": {"note": "mine", **dict(reversed(list(SOLUTION.items())))}})
 )
 
-PLANTED.solved("diagnosis", SOLUTION, untouched=dict.fromkeys(SYMPTOMS))
+ANSWERS.solved("diagnosis", SOLUTION, untouched=dict.fromkeys(SYMPTOMS))

@@ -4,14 +4,14 @@ import time
 import timeit
 
 from distlab import models
-from tests.labs.known_wrong import Planted
+from tests.labs.known_wrong import LabAnswers
 
 # isort: split
 import numpy as np
 import tensorflow as tf
 
-PLANTED = Planted()
-wrong, right = PLANTED.wrong, PLANTED.right
+ANSWERS = LabAnswers()
+wrong, right = ANSWERS.wrong, ANSWERS.right
 GIVEN = {}
 
 

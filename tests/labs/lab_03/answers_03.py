@@ -2,10 +2,10 @@
 
 from distlab.labs.lab_03.auto_shard import samples_seen
 from distlab.labs.lab_03.lab import NUMBERS, numbers_of
-from tests.labs.known_wrong import Planted
+from tests.labs.known_wrong import LabAnswers
 
-PLANTED = Planted()
-wrong, right = PLANTED.wrong, PLANTED.right
+ANSWERS = LabAnswers()
+wrong, right = ANSWERS.wrong, ANSWERS.right
 
 
 # The four numbers
@@ -57,7 +57,7 @@ for title, numbers, hint in (
         "rest after global batches",
     ),
 ):
-    PLANTED.wrong_value("numbers", title, numbers, hint, share=0.75)
+    ANSWERS.wrong_value("numbers", title, numbers, hint, share=0.75)
 
 
 @wrong("numbers", "dictionary with the names")
@@ -87,7 +87,7 @@ def table(policies, formula, *hint, share):
                 return formula(files, workers, batch)
             return samples_seen(policy, files, workers, batch)
 
-        PLANTED.wrong_value("samples_seen", title, samples, *hint, share=share)
+        ANSWERS.wrong_value("samples_seen", title, samples, *hint, share=share)
 
     return plant
 
@@ -154,5 +154,5 @@ def by_dealing(policy, files, workers, batch):
     return hands
 
 
-PLANTED.solved("numbers", numbers_of)
-PLANTED.solved("samples_seen", samples_seen)
+ANSWERS.solved("numbers", numbers_of)
+ANSWERS.solved("samples_seen", samples_seen)

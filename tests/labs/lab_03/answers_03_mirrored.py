@@ -1,13 +1,13 @@
 """Answers to `mirrored` of lab 03; importing this starts TensorFlow, so it is done in a process of its own."""
 
 from distlab import devices, models
-from tests.labs.known_wrong import Planted
+from tests.labs.known_wrong import LabAnswers
 
 # isort: split
 import tensorflow as tf
 
-PLANTED = Planted()
-wrong, right = PLANTED.wrong, PLANTED.right
+ANSWERS = LabAnswers()
+wrong, right = ANSWERS.wrong, ANSWERS.right
 
 strategy = tf.distribute.MirroredStrategy(devices.at_least(2))
 

@@ -4,10 +4,10 @@ import numpy as np
 
 from distlab import collectives
 from distlab.simulate import Rank
-from tests.labs.known_wrong import Planted
+from tests.labs.known_wrong import LabAnswers
 
-PLANTED = Planted()
-wrong, right = PLANTED.wrong, PLANTED.right
+ANSWERS = LabAnswers()
+wrong, right = ANSWERS.wrong, ANSWERS.right
 
 
 def neighbours(rank: Rank) -> tuple[int, int]:
@@ -329,7 +329,7 @@ for title, program, hint in (
     ("divides_by_the_ranks_less_one", ring(1, 0, scale=lambda size: size - 1 or 1), ["divided by 3"]),
     ("stops_the_second_half_early", ring(1, 0, second_rounds=2), ["A round is missing"]),
 ):
-    PLANTED.wrong_value("ring_all_reduce", title, program, *hint)
+    ANSWERS.wrong_value("ring_all_reduce", title, program, *hint)
 
 
 @wrong("ring_all_reduce", "nobody has told the others")
@@ -451,22 +451,22 @@ def halving_doubling(
 
 
 NAME = "halving_doubling_all_reduce"
-PLANTED.wrong_value(NAME, "only_powers_of_two", halving_doubling(), "Right for 2, 4, 8", "does not exist", share=0.75)
-PLANTED.wrong_value(
+ANSWERS.wrong_value(NAME, "only_powers_of_two", halving_doubling(), "Right for 2, 4, 8", "does not exist", share=0.75)
+ANSWERS.wrong_value(
     NAME,
     "partner_by_adding",
     halving_doubling(lambda index, distance: index + distance),
     "does not exist",
     "name each other",
 )
-PLANTED.wrong_value(
+ANSWERS.wrong_value(
     NAME,
     "both_keep_the_lower_half",
     halving_doubling(keeps_lower=lambda index, partner: True),
     "the half that you add to",
 )
-PLANTED.wrong_value(NAME, "doubles_in_the_order_of_halving", halving_doubling(backwards=False), "last split first")
-PLANTED.wrong_value(NAME, "adds_when_doubling", halving_doubling(replace=False), "When you double")
+ANSWERS.wrong_value(NAME, "doubles_in_the_order_of_halving", halving_doubling(backwards=False), "last split first")
+ANSWERS.wrong_value(NAME, "adds_when_doubling", halving_doubling(replace=False), "When you double")
 
 
 @wrong(NAME, "result is right", "whole array", share=0.75 * 0.75)
@@ -536,4 +536,4 @@ async def untouched(rank, array): ...
 
 
 for name in ("reduce_scatter", "all_gather", "ring_all_reduce", "halving_doubling_all_reduce"):
-    PLANTED.solved(name, getattr(collectives, name), untouched)
+    ANSWERS.solved(name, getattr(collectives, name), untouched)

@@ -16,7 +16,7 @@ def test_the_target_is_the_closed_formula() -> None:
 def test_the_picture_shows_the_students_own_run() -> None:
     wrong = next(
         wrong
-        for wrong in answers_06.PLANTED.wrong_answers["ring_all_reduce"]
+        for wrong in answers_06.ANSWERS.wrong_answers["ring_all_reduce"]
         if wrong.title == "forgets_the_second_half"
     )
     picture = verdict_on(LAB, "ring_all_reduce", wrong.namespace).picture()

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from distlab import cluster_spec
 from distlab.labs.lab_07.given import BROKEN
-from tests.labs.known_wrong import Planted, written_solution
+from tests.labs.known_wrong import LabAnswers, written_solution
 
-PLANTED = Planted()
-wrong, right = PLANTED.wrong, PLANTED.right
+ANSWERS = LabAnswers()
+wrong, right = ANSWERS.wrong, ANSWERS.right
 
 
 # TF_CONFIG
@@ -125,7 +125,7 @@ def by_the_first_address(cluster, task_type, index):
 # The diagnosis
 
 SOLUTION = written_solution("07", "diagnosis")
-PLANTED.right_answers["diagnosis"].append(
+ANSWERS.right_answers["diagnosis"].append(
     (
         "lists_in_another_order",
         {"diagnosis": {letter: list(SOLUTION[letter]) for letter in sorted(BROKEN, reverse=True)}},
@@ -135,7 +135,7 @@ PLANTED.right_answers["diagnosis"].append(
 
 def but_for(letter, field, mend, *hint):
     title = f"{letter}_{field}_{mend}".replace(" ", "_")
-    PLANTED.wrong_value("diagnosis", title, SOLUTION | {letter: (field, mend)}, f"{letter}: wrong", *hint, share=5 / 6)
+    ANSWERS.wrong_value("diagnosis", title, SOLUTION | {letter: (field, mend)}, f"{letter}: wrong", *hint, share=5 / 6)
 
 
 but_for("A", "cluster.worker", "write the same list in every process", "exceeds the maximum")
@@ -279,7 +279,7 @@ def with_a_stack(worker, model, accuracy, folder):
         (place / "accuracy.txt").write_text(str(value))
 
 
-PLANTED.solved("tf_config", cluster_spec.tf_config)
-PLANTED.solved("is_chief", lambda *task: cluster_spec.check(cluster_spec.tf_config(*task)).is_chief)
-PLANTED.solved("diagnosis", SOLUTION, untouched=dict.fromkeys(BROKEN, (None, None)))
-PLANTED.solved("save", finish)
+ANSWERS.solved("tf_config", cluster_spec.tf_config)
+ANSWERS.solved("is_chief", lambda *task: cluster_spec.check(cluster_spec.tf_config(*task)).is_chief)
+ANSWERS.solved("diagnosis", SOLUTION, untouched=dict.fromkeys(BROKEN, (None, None)))
+ANSWERS.solved("save", finish)

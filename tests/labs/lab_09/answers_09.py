@@ -1,9 +1,9 @@
 """Layouts of lab 09's puzzle as students make them; the functions are in answers_09_horovod."""
 
 from distlab.labs.lab_09.puzzle import LINES
-from tests.labs.known_wrong import Planted, written_solution
+from tests.labs.known_wrong import LabAnswers, written_solution
 
-PLANTED = Planted()
+ANSWERS = LabAnswers()
 
 SOLUTION = written_solution("09", "program")
 
@@ -23,7 +23,7 @@ def instead(card, other):
 
 
 def wrong(title, layout, *hint, wrong_steps=1):
-    PLANTED.wrong_value("program", title, layout, *hint, share=(8 - wrong_steps) / 8)
+    ANSWERS.wrong_value("program", title, layout, *hint, share=(8 - wrong_steps) / 8)
 
 
 wrong("no_init", without("init"), "1 initialise", "no rank knows its number")
@@ -55,16 +55,16 @@ wrong("global_batches", [*SOLUTION[:12], "batch by size", *SOLUTION[12:]], "batc
 wrong("steps_not_divided", without("steps by size"), "call it one epoch")
 wrong("steps_by_local_size", instead("steps by size", "steps by local size"), "each host goes through all of it")
 wrong("steps_divided_late", moved("steps by size", "loss"), "has asked for `steps` already")
-PLANTED.wrong_value("program", "a_line_lost", without("load"), "all and in their order")
-PLANTED.wrong_value("program", "a_name_misspelt", instead("init", "initialise"), "neither a line nor a card")
-PLANTED.wrong_value("program", "a_card_twice", ["init", *SOLUTION], "more than once")
-PLANTED.wrong_value("program", "one_text", " ".join(SOLUTION), "is a list of names")
+ANSWERS.wrong_value("program", "a_line_lost", without("load"), "all and in their order")
+ANSWERS.wrong_value("program", "a_name_misspelt", instead("init", "initialise"), "neither a line nor a card")
+ANSWERS.wrong_value("program", "a_card_twice", ["init", *SOLUTION], "more than once")
+ANSWERS.wrong_value("program", "one_text", " ".join(SOLUTION), "is a list of names")
 
 EARLY = ("init", "pin by local rank", "rate by size", "steps by size")
-PLANTED.right_answers["program"] += [
+ANSWERS.right_answers["program"] += [
     ("all_that_can_be_early", {"program": [*EARLY, *without(*EARLY)]}),
     ("init_as_late_as_it_can_be", {"program": moved("init", "pin by local rank")}),
     ("broadcast_just_before_the_loop", {"program": tuple(moved("broadcast", "steps"))}),
 ]
 
-PLANTED.solved("program", SOLUTION, untouched=list(LINES))
+ANSWERS.solved("program", SOLUTION, untouched=list(LINES))

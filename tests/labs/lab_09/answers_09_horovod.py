@@ -11,10 +11,10 @@ import tensorflow as tf
 
 from distlab import data
 from distlab.labs.lab_09.fake_horovod import hvd
-from tests.labs.known_wrong import Planted, Wrong
+from tests.labs.known_wrong import LabAnswers, Wrong
 
 assert distlab
-PLANTED = Planted()
+ANSWERS = LabAnswers()
 mean_loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
 
@@ -95,14 +95,14 @@ def wrong(exercise, name, *hint, share=None):
     def plant(function):
         title = getattr(function, "__name__", None) or function.python_function.__name__
         earned = SHARES[exercise] if share is None else share
-        PLANTED.wrong_answers[exercise].append(Wrong(title, SOLUTIONS[exercise] | {name: function}, hint, earned))
+        ANSWERS.wrong_answers[exercise].append(Wrong(title, SOLUTIONS[exercise] | {name: function}, hint, earned))
         return function
 
     return plant
 
 
 def right(exercise, **functions):
-    PLANTED.right_answers[exercise].append((" and ".join(functions), SOLUTIONS[exercise] | functions))
+    ANSWERS.right_answers[exercise].append((" and ".join(functions), SOLUTIONS[exercise] | functions))
 
 
 # 1 initialise, 2 pin the device

@@ -5,10 +5,10 @@ import numpy as np
 from distlab import costs
 from distlab.labs.lab_11.audit import audited, corrected, processed
 from distlab.labs.lab_11.prediction import predicted
-from tests.labs.known_wrong import Planted
+from tests.labs.known_wrong import LabAnswers
 
-PLANTED = Planted()
-wrong, right = PLANTED.wrong, PLANTED.right
+ANSWERS = LabAnswers()
+wrong, right = ANSWERS.wrong, ANSWERS.right
 
 
 # What a run processed
@@ -55,7 +55,7 @@ for title, audit, hint in (
         "what was timed is an empty loop",
     ),
 ):
-    PLANTED.wrong_value("audit", title, audit, hint, share=0.75)
+    ANSWERS.wrong_value("audit", title, audit, hint, share=0.75)
 
 
 @wrong("audit", "images:", "images per second:", "efficiency:", "divides the whole data set", share=0.25)
@@ -380,8 +380,8 @@ def by_own_formulas(ranks, cr, cs, rr, sizes, rs, nbytes):
     return np.float64(serial + parallel / ranks + 2 * (ranks - 1) * latency + 2 * nbytes * per_byte * (1 - 1 / ranks))
 
 
-PLANTED.solved("audit", audited)
-PLANTED.solved("corrected", corrected)
-PLANTED.solved("amdahl", law_of)
-PLANTED.solved("alpha_beta", in_order)
-PLANTED.solved("predicted", predicted)
+ANSWERS.solved("audit", audited)
+ANSWERS.solved("corrected", corrected)
+ANSWERS.solved("amdahl", law_of)
+ANSWERS.solved("alpha_beta", in_order)
+ANSWERS.solved("predicted", predicted)

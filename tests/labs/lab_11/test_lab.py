@@ -49,7 +49,7 @@ def test_the_judge_s_own_fit_is_that_of_the_course() -> None:
 
 @pytest.mark.parametrize("name", ["audit", "amdahl", "alpha_beta", "predicted"])
 def test_the_target_shows_what_the_right_answer_gives(name: str) -> None:
-    text = lab.target(name)
+    text = LAB.target(name)
     assert name in text and len(text) > 40
     if name == "amdahl":
         assert answers_11.law_of(np.array([1, 2, 4, 8]), np.array([14, 8, 5, 3.5])) == pytest.approx((2, 12))

@@ -4,10 +4,10 @@ import numpy as np
 
 from distlab.collectives import all_gather, ring_all_reduce
 from distlab.labs.lab_12.pipeline_plan import planned
-from tests.labs.known_wrong import Planted
+from tests.labs.known_wrong import LabAnswers
 
-PLANTED = Planted()
-wrong, right, wrong_value = PLANTED.wrong, PLANTED.right, PLANTED.wrong_value
+ANSWERS = LabAnswers()
+wrong, right, wrong_value = ANSWERS.wrong, ANSWERS.right, ANSWERS.wrong_value
 
 # The table
 
@@ -110,7 +110,7 @@ wrong_value(
     "The order keeps a stage waiting",
     share=0.5,
 )
-PLANTED.right_answers["table"].append(("one_forward_one_backward", {"table": ONE_FORWARD_ONE_BACKWARD}))
+ANSWERS.right_answers["table"].append(("one_forward_one_backward", {"table": ONE_FORWARD_ONE_BACKWARD}))
 
 # One forward, one backward
 
@@ -633,9 +633,9 @@ def untouched_plan(*arguments):
     return dict.fromkeys(("micro-batches", "seconds", "bubble"))
 
 
-PLANTED.solved("table", TABLE, UNTOUCHED_TABLE)
-PLANTED.solved(ORDER, scheduled)
-PLANTED.solved("plan", planned, untouched_plan)
-PLANTED.solved("by_columns", by_columns, untouched)
-PLANTED.solved("by_rows", by_rows, untouched)
-PLANTED.solved("two_layers", two(), untouched_network)
+ANSWERS.solved("table", TABLE, UNTOUCHED_TABLE)
+ANSWERS.solved(ORDER, scheduled)
+ANSWERS.solved("plan", planned, untouched_plan)
+ANSWERS.solved("by_columns", by_columns, untouched)
+ANSWERS.solved("by_rows", by_rows, untouched)
+ANSWERS.solved("two_layers", two(), untouched_network)

@@ -16,21 +16,21 @@ from distlab.model_parallel.pipelines import Pass
 from distlab.sandbox import SandboxedWork, Server
 from distlab.sandbox.limits import PLAIN
 from distlab.simulate import Rank, World
-from tests.labs.known_wrong import Wrong, verdict_on
+from tests.labs.known_wrong import WrongAnswer, verdict_on
 from tests.labs.lab_12 import answers_12
-from tests.labs.lab_12.answers_12 import PLANTED
+from tests.labs.lab_12.answers_12 import ANSWERS
 
 LAB = lab.LAB
 
 
-def planted_wrong(exercise: str, title: str) -> Wrong:
-    return next(wrong for wrong in PLANTED.wrong_answers[exercise] if wrong.title == title)
+def planted_wrong(exercise: str, title: str) -> WrongAnswer:
+    return next(wrong for wrong in ANSWERS.wrong_answers[exercise] if wrong.title == title)
 
 
 def test_the_table_s_target_is_reached_and_no_table_can_beat_it() -> None:
     # Micro-batch 0 reaches the last stage after two slots, there are eight passes to do there, and the last gradient
     # has two stages to go.
-    assert lab.target("table").endswith(f"{2 + 2 * 4 + 2} slots")
+    assert LAB.target("table").endswith(f"{2 + 2 * 4 + 2} slots")
     rows = [line.split()[2:] for line in answers_12.TABLE.split("\n")[1:-1]]
     assert [len(row) for row in rows] == [12, 12, 12]
 
@@ -60,7 +60,7 @@ def test_a_deadlock_names_who_waits_and_is_drawn_until_there() -> None:
 
 @pytest.mark.parametrize("exercise", ["table", answers_12.ORDER])
 def test_the_student_s_own_schedule_is_drawn(exercise: str) -> None:
-    picture = verdict_on(LAB, exercise, {exercise: PLANTED.solutions[exercise]}).picture()
+    picture = verdict_on(LAB, exercise, {exercise: ANSWERS.solutions[exercise]}).picture()
     assert "<svg" in picture.svg and "stage 2: F0" in picture.description
 
 
@@ -83,7 +83,7 @@ def test_the_plan_s_pipelines_are_those_promised_and_their_plan_is_the_best(memo
 
 
 def test_the_example_of_the_plan_is_what_a_calculation_by_hand_gives() -> None:
-    numbers = [line.split()[-1] for line in lab.target("plan").splitlines()[1:]]
+    numbers = [line.split()[-1] for line in LAB.target("plan").splitlines()[1:]]
     assert numbers == ["8", "0.088", "0.2727"]  # (8 + 3) · (2 + 6) ms, 3 / 11; with 6: 90 ms, with 12: 90 ms
 
 
@@ -101,11 +101,11 @@ def test_the_undivided_layers_are_the_course_s(sizes: split_layers.Sizes) -> Non
 
 @pytest.mark.parametrize("name", split_layers.SPLITS)
 def test_the_target_s_bytes_are_those_that_the_solution_sends(name: str) -> None:
-    for line in lab.target(name).splitlines()[2:]:
+    for line in LAB.target(name).splitlines()[2:]:
         ranks, wanted = map(int, line.split())
         network = split_layers.drawn(np.random.default_rng(3), split_layers.Sizes(ranks, 8, 24, 64, 16))
         held = [split_layers.SPLITS[name].held(network, units) for units in network.units()]
-        assert World(ranks).run(PLANTED.solutions[name], held).bytes_sent_by_rank.max() == wanted
+        assert World(ranks).run(ANSWERS.solutions[name], held).bytes_sent_by_rank.max() == wanted
 
 
 def test_no_rank_is_given_what_others_have_to_send() -> None:
@@ -169,4 +169,5 @@ def test_in_grading_mistakes_get_the_points_and_hints_of_the_notebook() -> None:
                     assert work.run_cell(cell, str(number), 30.0).error is None
                 verdict = LAB[exercise].verdict(work.answer(30.0), seed=12345)
             assert (verdict.state, verdict.share, verdict.fault) == (WRONG, wrong.share, None), verdict
-            assert all(words in verdict.text for words in wrong.hint), verdict
+            assert all(words in verdict.text for words in wrong.words), verdict
+            assert not wrong.hints or verdict.hints == wrong.hints, verdict
