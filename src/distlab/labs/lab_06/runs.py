@@ -1,16 +1,19 @@
-"""A student's collective on a virtual cluster that counts: what came of it, in how many steps, with how many bytes.
+"""A student's collective on a virtual cluster that counts: what it returned, in how many steps, with how many bytes.
 
 A message takes one virtual second, however long it is, and adding takes none, so that seconds are steps.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from distlab.collectives import chunks_of
 from distlab.labs.answer import Answer
 from distlab.labs.lab_06.tagged import Tags
+from distlab.labs.plain_data import Array, Plain
 from distlab.labs.verdict import Picture
 from distlab.simulate import Events, Network, Rank, Run, SimulationError, World
 
@@ -20,7 +23,7 @@ STEPS = Network(latency=1.0, seconds_per_byte=0.0)
 class RecordedWorld(World):
     """A world whose runs keep contents, so that they can be drawn."""
 
-    def run(self, program: Callable, inputs: Iterable | None = None, keep_contents: bool = True) -> Run:
+    def run(self, program: Callable[..., Any], inputs: Iterable[Any] | None = None, keep_contents: bool = True) -> Run:
         """See `World.run`."""
         return super().run(program, inputs, keep_contents)
 
@@ -29,19 +32,19 @@ class RecordedWorld(World):
 class Attempt:
     """One run of a program that all ranks run.
 
-    inputs, wanted: by rank, what it was given and what it has to return.  tags: how to read sums; None if the inputs
-    are ordinary numbers.  results: by rank; None if `error` ended the run.
+    inputs, expected: by rank, its input and what it has to return.  tags: how to read sums; None if the inputs are
+    ordinary numbers.  results: by rank; none if `error` ended the run.
     """
 
     collective: str
-    inputs: Sequence[np.ndarray]
-    wanted: Sequence[np.ndarray]
+    inputs: Sequence[Array]
+    expected: Sequence[Array]
     tags: Tags | None
-    results: list | None
-    events: Events
-    error: SimulationError | None
-    steps: int
-    largest_bytes_sent: int
+    events: Events | None
+    error: SimulationError | None = None
+    results: Sequence[Plain] = ()
+    steps: int = 0
+    largest_bytes_sent: int = 0
 
     @property
     def size(self) -> int:
@@ -56,81 +59,87 @@ class Attempt:
     @property
     def is_right(self) -> bool:
         """Whether every rank returned what it should, an array of numbers of that shape."""
-        return self.results is not None and all(map(_equal, self.results, self.wanted))
+        return self.error is None and all(map(_equal, self.results, self.expected))
+
+    @property
+    def arrays(self) -> list[Array]:
+        """The results that are arrays."""
+        return [result for result in self.results if isinstance(result, np.ndarray)]
 
     @property
     def circumstances(self) -> str:
         """Such as "4 ranks, 5 elements"."""
-        one = self.size == 1
-        return f"{self.size} rank{'' if one else 's'}, {self.length} element{'' if self.length == 1 else 's'}"
+        counts = ((self.size, "rank"), (self.length, "element"))
+        return ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts)
 
-    def picture(self) -> Picture:
-        """The steps of the run, drawn; only for tagged inputs."""
-        import matplotlib.pyplot as plt  # here, since it takes a second and is seldom needed
-
-        from distlab import draw
-        from distlab.draw.style import svg
-
-        traced = self.tags.trace(self.collective, self.events, self.results, self.error)
-        description = draw.describe_steps(traced)
-        figure = draw.step_strip(traced)
-        picture = Picture(svg(figure, description), description)
-        plt.close(figure)  # or a notebook shows it once more
-        return picture
+    @property
+    def picture(self) -> Callable[[], Picture] | None:
+        """Draws the steps of the run; None unless its inputs were tagged."""
+        return None if self.tags is None or self.events is None else partial(_draw, self, self.tags, self.events)
 
 
 def attempt_tagged(answer: Answer, name: str, collective: str, size: int, length: int) -> Attempt:
-    """The program `name` with inputs that can be told apart in the results."""
+    """The program `name` with inputs that can be recognised in the results."""
     tags = Tags(size, length, in_chunks=collective == "all_gather")
-    return _attempt(answer, name, collective, tags.inputs, tags)
+    return attempt(answer, name, collective, tags.inputs, tags)
 
 
-def attempt(answer: Answer, name: str, collective: str, inputs: Sequence[np.ndarray]) -> Attempt:
+def attempt(answer: Answer, name: str, collective: str, inputs: Sequence[Array], tags: Tags | None = None) -> Attempt:
     """The program `name` with these inputs."""
-    return _attempt(answer, name, collective, inputs, None)
+    expected = EXPECTED[collective](inputs)
+    try:
+        run = answer.run(name, RecordedWorld(len(inputs), STEPS), inputs)
+    except SimulationError as error:
+        return Attempt(collective, inputs, expected, tags, error.events, error)
+    sent = int(run.bytes_sent_by_rank.max())
+    return Attempt(collective, inputs, expected, tags, run.events, None, run.results, round(run.elapsed), sent)
 
 
-def inputs_afterwards(namespace: Mapping[str, object], name: str, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """What each rank's input holds when the program has ended; runs beside the student's code."""
-    given = list(inputs)
+def inputs_afterwards(namespace: Mapping[str, Any], name: str, inputs: Sequence[Array]) -> list[Array]:
+    """What each rank's input holds when the program has ended; runs in the process of the student's code."""
+    afterwards = list(inputs)
 
-    async def watched(rank: Rank, array: np.ndarray) -> object:
-        given[rank.index] = array
+    async def watched(rank: Rank, array: Array) -> object:
+        afterwards[rank.index] = array
         return await namespace[name](rank, array)
 
     World(len(inputs), STEPS).run(watched, inputs)
-    return given
+    return afterwards
 
 
-def _attempt(answer: Answer, name: str, collective: str, inputs: Sequence[np.ndarray], tags: Tags | None) -> Attempt:
-    world = RecordedWorld(len(inputs), STEPS)
-    wanted = WANTED[collective](inputs)
-    try:
-        run = answer.run(name, world, inputs)
-    except SimulationError as error:
-        return Attempt(collective, inputs, wanted, tags, None, error.events, error, 0, 0)
-    sent = int(run.bytes_sent_by_rank.max())
-    return Attempt(collective, inputs, wanted, tags, run.results, run.events, None, round(run.elapsed), sent)
+def _draw(run: Attempt, tags: Tags, events: Events) -> Picture:
+    import matplotlib.pyplot as plt  # here, since it takes a second and is seldom needed
+
+    from distlab import draw
+    from distlab.draw.style import svg
+
+    trace = tags.trace(run.collective, events, None if run.error else run.results, run.error)
+    description = draw.describe_steps(trace)
+    figure = draw.step_strip(trace)
+    picture = Picture(svg(figure, description), description)
+    plt.close(figure)  # or a notebook displays it again
+    return picture
 
 
-def _equal(result: object, wanted: np.ndarray) -> bool:
-    is_numbers = isinstance(result, np.ndarray) and result.dtype.kind in "iuf"
-    return is_numbers and result.shape == wanted.shape and bool(np.all(result == wanted))
+def _equal(result: Plain, expected: Array) -> bool:
+    if not isinstance(result, np.ndarray) or result.dtype.kind not in "iuf":
+        return False
+    return result.shape == expected.shape and bool(np.all(result == expected))
 
 
-def _sums(inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+def _sums(inputs: Sequence[Array]) -> list[Array]:
     return [np.sum(inputs, axis=0)] * len(inputs)
 
 
-def _own_chunk_of_sum(inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+def _own_chunk_of_sum(inputs: Sequence[Array]) -> list[Array]:
     return chunks_of(np.sum(inputs, axis=0), len(inputs))
 
 
-def _concatenated(inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+def _concatenated(inputs: Sequence[Array]) -> list[Array]:
     return [np.concatenate(inputs)] * len(inputs)
 
 
-WANTED: Mapping[str, Callable[[Sequence[np.ndarray]], list[np.ndarray]]] = {
+EXPECTED: Mapping[str, Callable[[Sequence[Array]], list[Array]]] = {
     "all_reduce": _sums,
     "reduce_scatter": _own_chunk_of_sum,
     "all_gather": _concatenated,

@@ -1,7 +1,7 @@
 """Whole numbers that say, in any sum, which elements of which rank are in it and how often.
 
-They are to the judges what `distlab.simulate.contributions` is to the pictures, but plain data: each element of each
-rank's array is a power of eight of its own, so that the digits of a sum count what was added.
+Each element of each rank's array is another power of eight, so that the digits of a sum count what was added. It is
+what `distlab.simulate.contributions` does for the pictures, in plain data.
 """
 
 from collections import Counter
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distlab.collectives import chunks_of
+from distlab.labs.plain_data import Array, Plain
 from distlab.simulate import Contributions, Events, SimulationError
 from distlab.simulate.events import Content
 
@@ -25,9 +26,9 @@ Shares = Counter[tuple[int, int]]
 
 
 class Tags:
-    """The inputs of a run, and how to read what became of them.
+    """The inputs of a run, and how to read what happened to them.
 
-    inputs: one int64 array per rank; each has `length` elements, or, `in_chunks`, the rank's chunk of so many.
+    inputs: one int64 array per rank; each has `length` elements, or, with `in_chunks`, the rank's chunk of `length`.
     """
 
     def __init__(self, size: int, length: int, in_chunks: bool = False) -> None:
@@ -36,12 +37,12 @@ class Tags:
         self.size, self.length, self.in_chunks = size, length, in_chunks
         self._owners = [(rank, position) for rank, own in enumerate(positions) for position in own.tolist()]
         if len(self._owners) > MOST_ELEMENTS:
-            raise ValueError(f"{len(self._owners)} elements, but only {MOST_ELEMENTS} can be told apart")
+            raise ValueError(f"{len(self._owners)} elements, but only {MOST_ELEMENTS} can be distinguished")
         tags = BASE ** np.arange(len(self._owners), dtype=np.int64)
         self.inputs = np.split(tags, np.cumsum([len(own) for own in positions])[:-1])
 
-    def read(self, array: np.ndarray) -> list[Shares]:
-        """What is in each element of `array`; nothing where it is no sum of these inputs."""
+    def read(self, array: Array) -> list[Shares]:
+        """What is in each element of `array`; nothing where it is not a sum of these inputs."""
         return [self._read(value) for value in np.ravel(array).tolist()]
 
     def _read(self, value: float) -> Shares:
@@ -50,28 +51,27 @@ class Tags:
         return +Counter({owner: int(value) // BASE**place % BASE for place, owner in enumerate(self._owners)})
 
     def trace(
-        self, collective: str, events: Events, results: Sequence | None, error: SimulationError | None
+        self, collective: str, events: Events, results: Sequence[Plain] | None, error: SimulationError | None
     ) -> "Trace":
         """A run with these inputs, that kept contents, as `distlab.draw` draws it."""
         from distlab.draw import Trace  # here, since matplotlib takes a second and is seldom needed
         from distlab.draw.collective_tasks import task
 
         contents = {
-            event.operation: Content(self._shown(event.content), self._shown(event.buffer), event.position)
+            event.operation: Content(self._drawn(event.content), self._drawn(event.buffer), event.position)
             for event in events
-            if event.kind in ("send", "reduce") and event.content is not None
+            if event.kind in ("send", "reduce") and event.content is not None and event.position is not None
         }
-        shown = Events(lambda: events.columns, contents)
-        is_known = results is not None and all(
-            isinstance(result, np.ndarray) and result.dtype.kind in "iu" for result in results
-        )
-        held = [self._shown(result) for result in results] if is_known else None  # a sum that was divided tells nothing
-        return Trace(task(collective, self.size, self.length), shown, held, error)
+        arrays = [result for result in results or [] if isinstance(result, np.ndarray) and result.dtype.kind in "iu"]
+        are_sums = results is not None and len(arrays) == len(results)  # a sum that was divided says nothing
+        drawn_results = [self._drawn(array) for array in arrays] if are_sums else None
+        drawn_events = Events(lambda: events.columns, contents)
+        return Trace(task(collective, self.size, self.length), drawn_events, drawn_results, error)
 
-    def _shown(self, array: object) -> np.ndarray | None:
-        if not isinstance(array, np.ndarray):
-            return None
-        shown = np.empty(array.size, object)
+    def _drawn(self, array: Array | None) -> Array:
+        if array is None:
+            return np.empty(0, object)
+        drawn = np.empty(array.size, object)
         for place, shares in enumerate(self.read(array) if array.dtype.kind in "iu" else []):
-            shown[place] = Contributions(shares) if shares else None
-        return shown
+            drawn[place] = Contributions(shares) if shares else None
+        return drawn
