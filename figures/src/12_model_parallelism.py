@@ -15,12 +15,11 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 import distlab  # noqa: F401  (selects the course's Keras before anything can import TensorFlow)
-from distlab import draw
+from distlab import draw, model_parallel
 from distlab.collectives import all_gather, ring_all_reduce
 from distlab.draw.diagram import arrow, box, canvas, label, row, tint
 from distlab.draw.pipeline_schedules import draw_schedule
 from distlab.draw.style import HATCHES, INK, QUIET, RANK_COLOURS
-from distlab.model_parallel.pipelines import Timing, simulate
 from distlab.simulate import Rank, World
 
 FOLDER = Path(__file__).parents[1]
@@ -29,10 +28,10 @@ STAGES, LAYERS_PER_STAGE = 4, 2
 FORWARD, BACKWARD = 1.0, 2.0  # the time of one micro-batch when the batch is cut into STAGES of them
 
 
-def schedule(micro_batches: int) -> Timing:
+def schedule(micro_batches: int) -> model_parallel.pipelines.Timing:
     """GPipe's schedule for one and the same batch: with half as many micro-batches each takes twice as long."""
     share = STAGES / micro_batches
-    return simulate("gpipe", STAGES, micro_batches, 1, FORWARD * share, BACKWARD * share)
+    return model_parallel.pipelines.simulate("gpipe", STAGES, micro_batches, 1, FORWARD * share, BACKWARD * share)
 
 
 def pipeline_stages(folder: Path) -> None:

@@ -10,9 +10,9 @@ Under Slurm, one process that drives all GPUs of its node:
 
 One program drives all devices. `tf.device` says where a layer's weights lie and where its passes run; TensorFlow copies
 activations and gradients between the devices. Every micro-batch has a tape of its own on every stage, which holds its
-activations until the backward pass has used them. The order of the passes is that of `distlab.model_parallel.pipelines`. The result
-has, for every number of stages and every schedule, the largest difference of any weight from a run of the undivided
-network, and the most tapes that each stage held at once.
+activations until the backward pass has used them. The order of the passes is that of
+`distlab.model_parallel.pipelines`. The result has, for every number of stages and every schedule, the largest
+difference of any weight from a run of the undivided network, and the most tapes that each stage held at once.
 """
 
 import argparse
@@ -23,12 +23,12 @@ from pathlib import Path
 
 import numpy as np
 
-from distlab import checks, data, devices
-from distlab.model_parallel import pipelines  # before TensorFlow: it selects tf-keras
+from distlab import checks, data, devices, model_parallel  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
 
+pipelines = model_parallel.pipelines
 SIZES = (28 * 28, 48, 40, 32, 10)
 
 

@@ -9,9 +9,10 @@ Under Slurm, in a batch script or after `salloc --nodes=2 --ntasks-per-node=4`:
 
     srun --mpi=pmix python shard_optimizer.py --result result.json
 
-The program of every rank is `distlab.model_parallel.sharded_optimizers.train`, the one that runs on the virtual cluster; here its
-messages are MPI's. Rank 0 trains the same network alone on the whole batches, and writes for each stage how far the
-weights differ, the bytes of parameters, gradients and optimizer states on every rank, and the bytes it sent.
+The program of every rank is `distlab.model_parallel.sharded_optimizers.train`, the one that runs on the virtual
+cluster; here its messages are MPI's. Rank 0 trains the same network alone on the whole batches, and writes for each
+stage how far the weights differ, the bytes of parameters, gradients and optimizer states on every rank, and the bytes
+it sent.
 """
 
 import argparse
@@ -21,10 +22,10 @@ from pathlib import Path
 import numpy as np
 from mpi4py import MPI
 
-from distlab import checks, data
-from distlab.model_parallel import layered_network
-from distlab.model_parallel import sharded_optimizers as zero
+from distlab import checks, data, model_parallel
 from distlab.simulate import mpi_rank
+
+zero = model_parallel.sharded_optimizers
 
 
 def parse() -> argparse.Namespace:
@@ -50,7 +51,7 @@ def batches(options: argparse.Namespace) -> list[tuple[np.ndarray, np.ndarray]]:
 def main() -> None:
     """Train in every stage; let rank 0 compare and write."""
     options, world = parse(), MPI.COMM_WORLD
-    layers = layered_network.random_layers((28 * 28, options.units, data.CLASSES), seed=12)
+    layers = model_parallel.layered_network.random_layers((28 * 28, options.units, data.CLASSES), seed=12)
     adam, todo = zero.Adam(options.learning_rate), batches(options)
     alone = zero.train_serially(layers, todo, adam) if world.rank == 0 else None
     found = {}
@@ -60,7 +61,7 @@ def main() -> None:
         if world.rank == 0:
             weights = zero.whole_layers(results, [layer.shape for layer in layers], stage)
             far = checks.largest_difference(weights, alone)
-            held = [result.bytes_held for result in results]
+            held = [result.bytes_held._asdict() for result in results]
             found[stage] = {"difference": far, "bytes_held": held, "bytes_sent": sent}
             print(f"ZeRO {stage}: {sum(held[0].values()):,} bytes of states, weights differ by {far:.1e}", flush=True)
     if world.rank == 0 and options.result:

@@ -46,11 +46,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import tensorflow as tf
 
-from distlab import checks, costs, data, devices, draw, launch, programs
-from distlab.model_parallel import layered_network, pipelines
-from distlab.model_parallel import sharded_optimizers as zero
+from distlab import checks, costs, data, devices, draw, launch, model_parallel, programs
 from distlab.simulate import Network, World
 
+layered_network, pipelines = model_parallel.layered_network, model_parallel.pipelines
+zero = model_parallel.sharded_optimizers
 draw.apply_style()
 LAB, ranks = Path("../labs/12_model_parallelism"), max(workers, 2)
 names = devices.at_least(4)
@@ -418,8 +418,7 @@ assert 0 < np.mean(seams) < 0.2
 # gradient. That is all it needs to update its share of the parameters. So stages 1 and 2 send nothing more.
 
 # %%
-program = Path(zero.__file__).with_name("program.py")
-programs.show(program, "_layer", "_reduced", "_update")
+programs.show(zero.__file__, "_layer", "_reduced", "_update")
 
 # %% [markdown]
 # **Predict.** Stage 3 has to gather each layer before it can compute with it, forward and backward. How much more does
@@ -447,10 +446,10 @@ for stage, run in sharded.items():
     held = run.results[0].bytes_held
     formula = zero.model_state_bytes(count, ranks, stage, each)
     sent, sent_formula = run.bytes_sent_by_rank[0], len(batches) * zero.bytes_sent(8 * count, ranks, stage)
-    parts = " + ".join(f"{size:,}" for size in held.values())
-    print(f"stage {stage} {parts:>36}{sum(held.values()):11,}{formula:11,.0f}{sent:12,}{sent_formula:12,.0f}")
+    parts = " + ".join(f"{size:,}" for size in held)
+    print(f"stage {stage} {parts:>36}{sum(held):11,}{formula:11,.0f}{sent:12,}{sent_formula:12,.0f}")
     # Layers whose size is no multiple of the ranks leave some ranks one element more.
-    assert np.isclose(sum(held.values()), formula, rtol=1e-3) and np.isclose(sent, sent_formula, rtol=1e-3)
+    assert np.isclose(sum(held), formula, rtol=1e-3) and np.isclose(sent, sent_formula, rtol=1e-3)
 
 # %% [markdown]
 # The weights are the serial ones in every stage. Stages 0 to 2 send the same, stage 3 half as much again: the gather of

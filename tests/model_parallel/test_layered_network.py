@@ -37,7 +37,7 @@ def test_gradients_of_the_parts_of_a_batch_add_up_to_the_whole_batch_s() -> None
 
 def test_the_same_seed_gives_the_same_layers() -> None:
     again = layered_network.random_layers((5, 8, 6, 3), seed=1)
-    other = layered_network.random_layers((5, 8, 6, 3), seed=2)
-    assert all(np.array_equal(one, two) for one, two in zip(LAYERS, again, strict=True))
-    assert not np.array_equal(LAYERS[0], other[0])
+    another_seed = layered_network.random_layers((5, 8, 6, 3), seed=2)
+    assert all(np.array_equal(layer, repeated) for layer, repeated in zip(LAYERS, again, strict=True))
+    assert not np.array_equal(LAYERS[0], another_seed[0])
     assert layered_network.random_layers((5, 3), dtype=np.float16)[0].dtype == np.float16

@@ -31,14 +31,14 @@ def fault(works: list[list[Work]], micro_batches: int, chunks: int) -> str | Non
     stages = len(works)
     done = [work for of_stage in works for work in of_stage]
     at = {(work.kind, work.chunk * stages + work.stage, work.micro_batch): work for work in done}
-    wanted = set(itertools.product((FORWARD, BACKWARD), range(stages * chunks), range(micro_batches)))
-    if len(done) != len(at) or set(at) != wanted:
+    expected = set(itertools.product((FORWARD, BACKWARD), range(stages * chunks), range(micro_batches)))
+    if len(done) != len(at) or set(at) != expected:
         return "not each pass once"
     for of_stage in works:
-        if any(one.end > other.start for one, other in itertools.pairwise(of_stage)):
+        if any(work.end > following.start for work, following in itertools.pairwise(of_stage)):
             return "two passes of a stage at once"
     last = stages * chunks - 1
-    for kind, piece, micro_batch in wanted:
+    for kind, piece, micro_batch in expected:
         if kind == FORWARD:
             before = at.get((FORWARD, piece - 1, micro_batch))
         else:
@@ -66,8 +66,8 @@ def test_every_schedule_is_legal_and_takes_the_time_of_its_formula(name: str) ->
         assert timing.seconds == pytest.approx(seconds(p, m, 1.0, 2.0, v)), (p, m, v)
         assert timing.bubble_fraction == pytest.approx(bubble_fraction(p, m, v)), (p, m, v)
         for stage in range(p):
-            held = activations_held(schedule, p, m, stage, v)
-            assert timing.activations_held(stage) == pytest.approx(held), (p, m, v, stage)
+            formula = activations_held(schedule, p, m, stage, v)
+            assert timing.activations_held(stage) == pytest.approx(formula), (p, m, v, stage)
 
 
 @pytest.mark.parametrize(("forward", "backward"), [(1.0, 1.0), (3.0, 1.0), (0.5, 4.0)])
@@ -79,8 +79,8 @@ def test_the_formula_holds_whatever_a_backward_pass_costs(forward: float, backwa
 
 def test_the_order_of_one_forward_one_backward_by_hand() -> None:
     """Narayanan et al., figure 4: four devices, eight micro-batches; device 2 warms up with two forward passes."""
-    found = orders("1f1b", 4, 8)
-    names = ["".join(f"{each.kind[0]}{each.micro_batch + 1} " for each in order).split() for order in found]
+    stages = orders("1f1b", 4, 8)
+    names = ["".join(f"{each.kind[0]}{each.micro_batch + 1} " for each in order).split() for order in stages]
     assert names[1][:8] == ["f1", "f2", "f3", "b1", "f4", "b2", "f5", "b3"]
     assert names[3][:6] == ["f1", "b1", "f2", "b2", "f3", "b3"]
     assert names[0][-4:] == ["b5", "b6", "b7", "b8"]
@@ -161,10 +161,10 @@ def test_two_passes_at_once_are_seen() -> None:
 
 def test_an_order_that_waits_for_itself_is_a_deadlock() -> None:
     """The first stage wants a gradient before it has sent the activation that it comes from."""
-    found = orders("gpipe", 2, 1)
-    found[0].reverse()
+    passes = orders("gpipe", 2, 1)
+    passes[0].reverse()
     with pytest.raises(DeadlockError):
-        World(2).run(lambda rank: pipeline(rank, found, [Timed(1.0, 1.0)]))
+        World(2).run(lambda rank: pipeline(rank, passes, [Timed(1.0, 1.0)]))
 
 
 @pytest.mark.parametrize(
@@ -218,12 +218,12 @@ def test_a_network_in_a_pipeline_has_the_gradients_of_one_device(
         )
         for number, piece in enumerate(pieces)
     ]
-    found = orders(schedule, stages, micro_batches, chunks)
-    World(stages).run(lambda rank: pipeline(rank, found, parts[rank.index :: stages]))
+    passes = orders(schedule, stages, micro_batches, chunks)
+    World(stages).run(lambda rank: pipeline(rank, passes, parts[rank.index :: stages]))
     gradients = [gradient for part in parts for gradient in part.gradients]
-    for found_gradient, wanted in zip(gradients, layered_network.gradients(layers, INPUTS, LABELS), strict=True):
-        np.testing.assert_allclose(found_gradient, wanted, rtol=1e-12, atol=1e-14)
+    for gradient, serial in zip(gradients, layered_network.gradients(layers, INPUTS, LABELS), strict=True):
+        np.testing.assert_allclose(gradient, serial, rtol=1e-12, atol=1e-14)
     assert [part.activations_held for part in parts] == [0] * len(parts)
     if chunks == 1:
-        held = [activations_held(schedule, stages, micro_batches, stage) for stage in range(stages)]
-        assert [part.most_activations_held for part in parts] == held
+        formula = [activations_held(schedule, stages, micro_batches, stage) for stage in range(stages)]
+        assert [part.most_activations_held for part in parts] == formula

@@ -42,13 +42,13 @@ def weights(run: Run, stage: int) -> list[np.ndarray]:
 def test_every_stage_trains_to_the_weights_of_one_device(ranks: int, stage: int) -> None:
     run = trained(ranks, stage)
     serial = train_serially(LAYERS, BATCHES, ADAM)
-    for found, wanted, start in zip(weights(run, stage), serial, LAYERS, strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-13)
-        assert np.abs(wanted - start).max() > 0.01
+    for trained_layer, serial_layer, start in zip(weights(run, stage), serial, LAYERS, strict=True):
+        np.testing.assert_allclose(trained_layer, serial_layer, rtol=0, atol=1e-13)
+        assert np.abs(serial_layer - start).max() > 0.01
     if stage < 3:
         for result in run.results[1:]:
-            for found, wanted in zip(result.parameters, run.results[0].parameters, strict=True):
-                np.testing.assert_array_equal(found, wanted)
+            for layer, first_layer in zip(result.parameters, run.results[0].parameters, strict=True):
+                np.testing.assert_array_equal(layer, first_layer)
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -64,9 +64,9 @@ def test_every_stage_trains_to_the_weights_of_one_device(ranks: int, stage: int)
 def test_bytes_held_are_those_of_the_formula(dtype: type, each: BytesPerParameter, ranks: int, stage: int) -> None:
     run = trained(ranks, stage, [layer.astype(dtype) for layer in LAYERS])
     for result in run.results:
-        assert sum(result.bytes_held.values()) == model_state_bytes(PARAMETERS, ranks, stage, each)
+        assert sum(result.bytes_held) == model_state_bytes(PARAMETERS, ranks, stage, each)
     shares = {name: ranks if stage >= first else 1 for name, first in SHARDED_FROM.items()}
-    assert run.results[0].bytes_held == {
+    assert run.results[0].bytes_held._asdict() == {
         name: getattr(each, name) * PARAMETERS / share for name, share in shares.items()
     }
 
@@ -78,14 +78,14 @@ SHARDED_FROM = {"optimizer": 1, "gradients": 2, "parameters": 3}
 @pytest.mark.parametrize("ranks", [1, 2, 4, 8])
 def test_bytes_sent_are_those_of_the_formula(ranks: int, stage: int) -> None:
     run = trained(ranks, stage)
-    wanted = len(BATCHES) * bytes_sent(8 * PARAMETERS, ranks, stage)
-    np.testing.assert_allclose(run.bytes_sent_by_rank, wanted)
+    formula = len(BATCHES) * bytes_sent(8 * PARAMETERS, ranks, stage)
+    np.testing.assert_allclose(run.bytes_sent_by_rank, formula)
 
 
 def test_shards_that_do_not_divide_add_up_to_the_whole() -> None:
-    held = [result.bytes_held for result in trained(3, 3).results]
+    states = [result.bytes_held for result in trained(3, 3).results]
     for name, size in (("parameters", 8), ("gradients", 8), ("optimizer", 16)):
-        assert sum(each[name] for each in held) == size * PARAMETERS
+        assert sum(getattr(each, name) for each in states) == size * PARAMETERS
 
 
 def test_stage_3_gathers_one_layer_at_a_time() -> None:
@@ -132,8 +132,8 @@ def test_adam_equals_keras() -> None:
 
 def test_figure_1_of_the_paper() -> None:
     """7.5 billion parameters on 64 devices, K = 12: 120, 31.4, 16.6 and 1.9 GB."""
-    found = [model_state_bytes(7.5e9, 64, stage) / 1e9 for stage in STAGES]
-    assert [round(gigabytes, 1) for gigabytes in found] == [120.0, 31.4, 16.6, 1.9]
+    bytes_held = [model_state_bytes(7.5e9, 64, stage) / 1e9 for stage in STAGES]
+    assert [round(gigabytes, 1) for gigabytes in bytes_held] == [120.0, 31.4, 16.6, 1.9]
 
 
 def test_arrays_equal_numbers() -> None:

@@ -16,7 +16,7 @@ from distlab.costs.prediction.overlap import OVERLAPS
 from distlab.costs.prediction.transformers import TRANSFORMERS
 from distlab.costs.published import split_table
 from distlab.costs.published.report import report
-from distlab.model_parallel.sharded_optimizers.memory import STAGES
+from distlab.model_parallel.sharded_optimizers import STAGES
 
 _SHORT = 16
 _RANKS = "1..1024"

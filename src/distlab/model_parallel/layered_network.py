@@ -18,7 +18,7 @@ def random_layers(sizes: Sequence[int], seed: int = 0, dtype: type = np.float64)
     numbers = np.random.default_rng(seed)
     layers = []
     for inputs, outputs in pairwise(sizes):
-        layer = np.zeros((inputs + 1, outputs), dtype)
+        layer: np.ndarray = np.zeros((inputs + 1, outputs), dtype)
         layer[:-1] = numbers.normal(scale=np.sqrt(2 / inputs), size=(inputs, outputs))
         layers.append(layer)
     return layers
@@ -66,10 +66,10 @@ def gradients(layers: Sequence[np.ndarray], inputs: np.ndarray, labels: np.ndarr
     for index, layer in enumerate(layers):
         activations.append(forward(layer, activations[-1], index == last))
     gradient = loss_gradient(activations[-1], labels, len(labels))
-    found = []
+    by_layers = []
     for index in reversed(range(len(layers))):
         gradient, by_layer = backward(
             layers[index], activations[index], activations[index + 1], gradient, index == last
         )
-        found.append(by_layer)
-    return found[::-1]
+        by_layers.append(by_layer)
+    return by_layers[::-1]

@@ -12,8 +12,8 @@ from distlab.costs.prediction import transformers
 from distlab.costs.prediction.assumptions import Assumptions
 from distlab.costs.prediction.hardware import Hardware
 from distlab.costs.prediction.transformers import BYTES_PER_ACTIVATION, Transformer
-from distlab.model_parallel.pipelines.formulas import activations_held, bubble_fraction
-from distlab.model_parallel.sharded_optimizers.memory import check_stage, model_state_bytes
+from distlab.model_parallel.pipelines import activations_held, bubble_fraction
+from distlab.model_parallel.sharded_optimizers import check_stage, model_state_bytes
 from distlab.simulate import Link
 
 ALL_REDUCES_PER_LAYER = 6

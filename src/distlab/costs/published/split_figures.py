@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from distlab.costs.prediction.assumptions import Assumptions
 from distlab.costs.prediction.model_parallel import Split, predict_split
-from distlab.model_parallel.pipelines.formulas import bubble_fraction
-from distlab.model_parallel.sharded_optimizers.memory import model_state_bytes
+from distlab.model_parallel.pipelines import bubble_fraction
+from distlab.model_parallel.sharded_optimizers import model_state_bytes
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from distlab.costs.prediction.model_parallel import PARTS, SplitPrediction
-from distlab.model_parallel.sharded_optimizers.memory import STAGES
+from distlab.model_parallel.sharded_optimizers import STAGES
 
 # The parts of a step, in the order of PARTS, with the widths of their columns.
 _HEADS = {"matrices": 10, "other": 8, "tensor": 8, "pipeline": 10, "bubble": 8, "data": 7}

@@ -63,5 +63,5 @@ LAB = Lab(
         Exercise("by_rows", 4, split_layer_judges.judge_by_rows),
         Exercise("two_layers", 6, split_layer_judges.judge_two_layers),
     ],
-    solved_in=["distlab.model_parallel.pipelines"],
+    solved_in=["distlab.model_parallel"],
 )

@@ -1,10 +1,24 @@
 """What a stage of a pipeline holds: chunks that only take time, and chunks of a real network."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
 from distlab.model_parallel import layered_network
+
+
+class Chunk(Protocol):
+    """A run of layers on one stage; it keeps what its backward pass needs of every micro-batch under way."""
+
+    forward_seconds: float
+    backward_seconds: float
+
+    def forward(self, micro_batch: int, activation: np.ndarray | None) -> np.ndarray:
+        """What the next chunk needs; the model's first chunk gets None and takes the micro-batch's inputs itself."""
+
+    def backward(self, micro_batch: int, gradient: np.ndarray | None) -> np.ndarray:
+        """The gradient by what `forward` got; the model's last chunk gets None and begins with its own loss."""
 
 
 class Timed:
@@ -46,29 +60,29 @@ class DenseChunk:
         self.gradients = [np.zeros_like(layer) for layer in layers]
         self.most_activations_held = 0
         self._layers = list(layers)
-        self._inputs = inputs
-        self._labels = labels
-        self._held: dict[int, list[np.ndarray]] = {}
+        self._inputs = () if inputs is None else inputs
+        self._labels = () if labels is None else labels
+        self._activations: dict[int, list[np.ndarray]] = {}
 
     @property
     def activations_held(self) -> int:
         """How many micro-batches wait for their backward pass."""
-        return len(self._held)
+        return len(self._activations)
 
     def forward(self, micro_batch: int, activation: np.ndarray | None) -> np.ndarray:
         """The last layer's outputs; all activations are kept for the backward pass."""
         activations = [self._inputs[micro_batch] if activation is None else activation]
         for index, layer in enumerate(self._layers):
             activations.append(layered_network.forward(layer, activations[-1], self._is_output(index)))
-        self._held[micro_batch] = activations
-        self.most_activations_held = max(self.most_activations_held, len(self._held))
+        self._activations[micro_batch] = activations
+        self.most_activations_held = max(self.most_activations_held, len(self._activations))
         return activations[-1]
 
     def backward(self, micro_batch: int, gradient: np.ndarray | None) -> np.ndarray:
         """The gradient by the chunk's inputs; the layers' gradients grow by this micro-batch's."""
-        activations = self._held.pop(micro_batch)
+        activations = self._activations.pop(micro_batch)
         if gradient is None:
-            examples = sum(map(len, self._labels))
+            examples = sum(len(part) for part in self._labels)
             gradient = layered_network.loss_gradient(activations[-1], self._labels[micro_batch], examples)
         for index in reversed(range(len(self._layers))):
             inputs, outputs = activations[index : index + 2]
@@ -79,4 +93,4 @@ class DenseChunk:
         return gradient
 
     def _is_output(self, index: int) -> bool:
-        return self._labels is not None and index == len(self._layers) - 1
+        return len(self._labels) > 0 and index == len(self._layers) - 1

@@ -10,6 +10,9 @@ the interleaved schedule Korthikanti et al., arXiv:2205.05198, section 4.2.3 (se
 import numpy as np
 from numpy.typing import ArrayLike
 
+from distlab.model_parallel.pipelines.schedules import SCHEDULES
+from distlab.runtime.lookups import require_name
+
 Numbers = np.ndarray | np.float64
 
 
@@ -52,16 +55,15 @@ def activations_held(schedule: str, stages: int, micro_batches: int, stage: int,
     """The most micro-batches whose activations stage s holds at once, each counted as its share of the whole stage.
 
     gpipe: m. 1f1b: min(p − s, m). interleaved: min((2(p − s − 1) + (v − 1)p + 1) / v, m), for stage 0 the p + (p − 1)/v
-    of Korthikanti et al. Raises ValueError for an unknown schedule.
+    of Korthikanti et al. Raises NoSuchName for an unknown schedule.
     """
+    require_name(SCHEDULES, schedule, "schedule")
     p, m, s, v = stages, micro_batches, stage, chunks
     if schedule == "gpipe":
         return float(m)
     if schedule == "1f1b":
         return float(min(p - s, m))
-    if schedule == "interleaved":
-        return min((2 * (p - s - 1) + (v - 1) * p + 1) / v, m)
-    raise ValueError(f"there is no schedule {schedule!r}; there are gpipe, 1f1b, interleaved")
+    return min((2 * (p - s - 1) + (v - 1) * p + 1) / v, m)
 
 
 def _checked(*numbers: ArrayLike) -> list[np.ndarray]:
@@ -70,4 +72,4 @@ def _checked(*numbers: ArrayLike) -> list[np.ndarray]:
         wrong = values[~((values >= 1) & (values == np.floor(values)) & np.isfinite(values))]
         if wrong.size:
             raise ValueError(f"a number of {name} is a whole number of at least 1, not {wrong[0]:g}")
-    return arrays
+    return list(arrays)

@@ -1,12 +1,17 @@
-"""A pipeline as a program that every stage runs, on the virtual cluster or over MPI: rank s is stage s."""
+"""A pipeline as a program that every stage runs, on the virtual cluster or over MPI: rank s is stage s.
+
+`simulate` runs it on the virtual cluster with chunks that only take time.
+"""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from distlab.model_parallel.pipelines.orders import BACKWARD, FORWARD, Pass
-from distlab.simulate.interface import Rank
+from distlab.model_parallel.pipelines.chunks import Chunk, Timed
+from distlab.model_parallel.pipelines.schedules import BACKWARD, FORWARD, Pass, orders
+from distlab.simulate import Network, Rank, World
 
 
 class Work(NamedTuple):
@@ -20,17 +25,30 @@ class Work(NamedTuple):
     end: float
 
 
-class Chunk(Protocol):
-    """A run of layers on one stage; it keeps what its backward pass needs of every micro-batch under way."""
+@dataclass(frozen=True)
+class Timing:
+    """A schedule as it was run: when each stage did what, how long it waited, how much it kept.
 
-    forward_seconds: float
-    backward_seconds: float
+    works: by stage, what it did in order. seconds: until the last stage had finished.
+    """
 
-    def forward(self, micro_batch: int, activation: np.ndarray | None) -> np.ndarray:
-        """What the next chunk needs; the model's first chunk gets None and takes the micro-batch's inputs itself."""
+    works: list[list[Work]]
+    chunks: int
+    seconds: float
 
-    def backward(self, micro_batch: int, gradient: np.ndarray | None) -> np.ndarray:
-        """The gradient by what `forward` got; the model's last chunk gets None and begins with its own loss."""
+    @property
+    def bubble_fraction(self) -> float:
+        """The share of the devices' time in which they do no pass."""
+        busy = sum(work.end - work.start for of_stage in self.works for work in of_stage)
+        return 1 - busy / (len(self.works) * self.seconds)
+
+    def activations_held(self, stage: int) -> float:
+        """The most micro-batches that wait on this stage for their backward pass, counted in whole stages."""
+        waiting, most = 0, 0
+        for work in self.works[stage]:
+            waiting += 1 if work.kind == FORWARD else -1
+            most = max(most, waiting)
+        return most / self.chunks
 
 
 async def pipeline(rank: Rank, orders: Sequence[Sequence[Pass]], chunks: Sequence[Chunk]) -> list[Work]:
@@ -40,7 +58,7 @@ async def pipeline(rank: Rank, orders: Sequence[Sequence[Pass]], chunks: Sequenc
     chunks: this stage's.
     Returns what the stage did, in order.
     """
-    messages = Messages(rank, orders, len(chunks))
+    messages = _Messages(rank, orders, len(chunks))
     done = []
     for each in orders[rank.index]:
         chunk = chunks[each.chunk]
@@ -57,7 +75,29 @@ async def pipeline(rank: Rank, orders: Sequence[Sequence[Pass]], chunks: Sequenc
     return done
 
 
-class Messages:
+def simulate(
+    schedule: str,
+    stages: int,
+    micro_batches: int,
+    chunks: int = 1,
+    forward_seconds: float = 1.0,
+    backward_seconds: float = 2.0,
+    network: Network | None = None,
+    message_bytes: int = 0,
+) -> Timing:
+    """Run a schedule with chunks that only take time; by default messages take none.
+
+    forward_seconds, backward_seconds: of one micro-batch on a whole stage; each of its chunks takes an equal part.
+    Raises ValueError as `orders` does.
+    """
+    passes = orders(schedule, stages, micro_batches, chunks)
+    parts = [Timed(forward_seconds / chunks, backward_seconds / chunks, message_bytes) for _ in range(chunks)]
+    world = World(stages, Network(latency=0.0, seconds_per_byte=0.0) if network is None else network)
+    run = world.run(lambda rank: pipeline(rank, passes, parts))
+    return Timing(run.results, chunks, run.elapsed)
+
+
+class _Messages:
     """What a stage gets from the stages before and behind it, by the pass that needs it."""
 
     def __init__(self, rank: Rank, orders: Sequence[Sequence[Pass]], chunks: int) -> None:
@@ -98,8 +138,8 @@ class Messages:
     def _before(self, each: Pass) -> int | None:
         """The stage from which a pass of this rank gets its message."""
         piece = each.chunk * self._rank.size + self._rank.index
-        found = self._at(piece + (1 if each.kind == BACKWARD else -1), each)
-        return found[0] if found else None
+        sender = self._at(piece + (1 if each.kind == BACKWARD else -1), each)
+        return sender[0] if sender else None
 
     def _at(self, piece: int, each: Pass) -> tuple[int, Pass] | None:
         if not 0 <= piece < self._pieces:

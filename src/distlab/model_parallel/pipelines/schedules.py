@@ -7,6 +7,8 @@ one unless the schedule is interleaved. Chunk c of stage s is piece c·p + s of 
 from collections.abc import Callable
 from typing import NamedTuple
 
+from distlab.runtime.lookups import look_up
+
 FORWARD, BACKWARD = "forward", "backward"
 
 
@@ -72,12 +74,11 @@ SCHEDULES: dict[str, Order] = {"gpipe": gpipe, "1f1b": one_forward_one_backward,
 
 
 def orders(schedule: str, stages: int, micro_batches: int, chunks: int = 1) -> list[list[Pass]]:
-    """The passes of every stage, in order; ValueError for an unknown name and for numbers that make no sense."""
-    if schedule not in SCHEDULES:
-        raise ValueError(f"there is no schedule {schedule!r}; there are {', '.join(SCHEDULES)}")
+    """The passes of every stage, in order; raises NoSuchName for the schedule, ValueError for impossible numbers."""
+    order = look_up(SCHEDULES, schedule, "schedule")
     if stages < 1:
         raise ValueError(f"a pipeline of {stages} stages: at least 1 is needed")
-    return [SCHEDULES[schedule](stages, micro_batches, stage, chunks) for stage in range(stages)]
+    return [order(stages, micro_batches, stage, chunks) for stage in range(stages)]
 
 
 def _in_turn(forwards: list[Pass], backwards: list[Pass], ahead: int) -> list[Pass]:

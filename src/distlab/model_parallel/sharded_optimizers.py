@@ -1,0 +1,271 @@
+"""ZeRO: data parallelism with Adam in which every rank holds only its share of the model's states.
+
+    run = World(4).run(lambda rank: train(rank, layers, batches, stage=3))
+    run.results[0].bytes_held, run.bytes_sent
+    model_state_bytes(7.5e9, ranks=64, stage=3)  # by formula, for a model of any size
+
+Ψ parameters, N ranks. Stage 0 is plain data parallelism; stage 1 shards the optimizer's states (P_os in the paper),
+stage 2 also the gradients (P_os+g), stage 3 also the parameters (P_os+g+p).
+Source: Rajbhandari et al., arXiv:1910.02054, sections 3.1, 5 and 7, and figure 1.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from distlab.collectives import all_gather, chunks_of, reduce_scatter, ring_all_reduce
+from distlab.model_parallel import layered_network
+from distlab.simulate import Rank
+
+STAGES = {
+    0: "every device holds all states",
+    1: "optimizer states sharded",
+    2: "optimizer states and gradients sharded",
+    3: "optimizer states, gradients and parameters sharded",
+}
+
+Numbers = np.ndarray | np.float64
+
+
+@dataclass(frozen=True)
+class BytesPerParameter:
+    """What each state takes for one parameter: its value, its gradient, and what the optimizer keeps (K)."""
+
+    parameters: float
+    gradients: float
+    optimizer: float
+
+
+MIXED_PRECISION_ADAM = BytesPerParameter(2, 2, 12)
+"""fp16 values and gradients; fp32 copy of the values, momentum and variance: K = 12 (section 3.1), 16 together."""
+
+SINGLE_PRECISION_ADAM = BytesPerParameter(4, 4, 8)
+"""fp32 values and gradients, momentum and variance; no copy is needed."""
+
+
+def model_state_bytes(
+    parameters: ArrayLike, ranks: ArrayLike, stage: int, each: BytesPerParameter = MIXED_PRECISION_ADAM
+) -> Numbers:
+    """The bytes of parameters, gradients and optimizer states on one device; float64, shape of the arguments together.
+
+    Stage 0: (2 + 2 + K)Ψ. Stage 1: (2 + 2)Ψ + KΨ/N. Stage 2: 2Ψ + (2 + K)Ψ/N. Stage 3: (2 + 2 + K)Ψ/N.
+    Activations and buffers come on top. Raises ValueError for impossible numbers.
+    """
+    check_stage(stage)
+    psi, n = np.broadcast_arrays(np.asarray(parameters, np.float64), np.asarray(ranks, np.float64))
+    if not (np.all(psi >= 0) and np.all(np.isfinite(psi))):
+        raise ValueError("a number of parameters is finite and at least 0")
+    if not np.all((n >= 1) & (n == np.floor(n))):
+        raise ValueError("a number of ranks is a whole number of at least 1")
+    whole = sharded = 0.0
+    for sharded_from, size in ((3, each.parameters), (2, each.gradients), (1, each.optimizer)):
+        if stage >= sharded_from:
+            sharded += size
+        else:
+            whole += size
+    return (whole * psi + sharded * psi / n)[()]
+
+
+def bytes_sent(parameter_bytes: ArrayLike, ranks: ArrayLike, stage: int) -> Numbers:
+    """The bytes that each rank sends in one step; n = `parameter_bytes`, those of all values (and all gradients).
+
+    Stages 0 to 2: 2((N−1)/N)n, a reduce-scatter of the gradients and an all-gather of the parameters, which together
+    are the all-reduce of stage 0. Stage 3: 3((N−1)/N)n, since the parameters are gathered twice, for the forward and
+    for the backward pass (section 7: at most 1.5 times plain data parallelism).
+    """
+    check_stage(stage)
+    n, ranks = np.asarray(parameter_bytes, np.float64), np.asarray(ranks, np.float64)
+    return ((3 if stage == 3 else 2) * (ranks - 1) / ranks * n)[()]
+
+
+def check_stage(stage: int) -> None:
+    """Raise ValueError unless `stage` is 0, 1, 2 or 3."""
+    if stage not in STAGES:
+        raise ValueError(f"ZeRO has the stages 1, 2 and 3, and 0 for none, not {stage}")
+
+
+@dataclass(frozen=True)
+class Adam:
+    """The optimizer's numbers. Source: Kingma and Ba, arXiv:1412.6980, algorithm 1."""
+
+    learning_rate: float = 1e-3
+    momentum: float = 0.9
+    variance: float = 0.999
+    epsilon: float = 1e-8
+
+
+class AdamState:
+    """Momentum and variance of some parameters and, if those are float16, a float32 copy to which small steps add up.
+
+    nbytes: of all arrays in it.
+    """
+
+    def __init__(self, adam: Adam, values: np.ndarray) -> None:
+        """`values` are the parameters at the start; they are not kept."""
+        self._adam = adam
+        precision = np.float32 if values.dtype == np.float16 else values.dtype
+        self._momentum = np.zeros(values.shape, precision)
+        self._variance = np.zeros(values.shape, precision)
+        self._copy = values.astype(precision) if values.dtype == np.float16 else None
+        self._steps = 0
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all its arrays."""
+        return self._momentum.nbytes + self._variance.nbytes + (0 if self._copy is None else self._copy.nbytes)
+
+    def update(self, values: np.ndarray, gradient: np.ndarray) -> None:
+        """Change `values` in place by one step along `gradient`, of the same shape."""
+        adam, precise = self._adam, self._momentum.dtype
+        gradient = gradient.astype(precise)
+        self._steps += 1
+        self._momentum += (1 - adam.momentum) * (gradient - self._momentum)
+        self._variance += (1 - adam.variance) * (gradient**2 - self._variance)
+        momentum = self._momentum / (1 - adam.momentum**self._steps)
+        variance = self._variance / (1 - adam.variance**self._steps)
+        step = adam.learning_rate * momentum / (np.sqrt(variance) + adam.epsilon)
+        if self._copy is None:
+            values -= step
+        else:
+            self._copy -= step.astype(precise)
+            values[...] = self._copy
+
+
+class StateBytes(NamedTuple):
+    """The bytes that one rank holds of each of the model's states."""
+
+    parameters: int
+    gradients: int
+    optimizer: int
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What one rank has after the last step.
+
+    parameters: one flat array for each layer, whole in stages 0 to 2, this rank's shard in stage 3.
+    bytes_held: when all gradients of a step were ready.
+    gathered_bytes: of the whole layers that stage 3 held at once, at most; 0 otherwise.
+    """
+
+    parameters: list[np.ndarray]
+    bytes_held: StateBytes
+    gathered_bytes: int
+
+
+class _Replica:
+    """One rank's part of the training: it holds what its stage lets it hold, and nothing else between two steps."""
+
+    def __init__(self, rank: Rank, layers: Sequence[np.ndarray], stage: int, adam: Adam) -> None:
+        self._rank = rank
+        self._stage = stage
+        self._shapes = [layer.shape for layer in layers]
+        self.parameters = [self._mine(layer.ravel(), sharded=stage == 3).copy() for layer in layers]
+        self._states = [AdamState(adam, self._mine(layer.ravel(), sharded=stage >= 1)) for layer in layers]
+        self._gradients: dict[int, np.ndarray] = {}
+        self.bytes_held = StateBytes(0, 0, 0)
+        self.gathered_bytes = 0
+
+    async def step(self, inputs: np.ndarray, labels: np.ndarray, examples: int) -> None:
+        """One step on this rank's part of a batch that has `examples` examples altogether."""
+        last = len(self._shapes) - 1
+        activations = [inputs]
+        for index in range(len(self._shapes)):
+            layer = await self._layer(index)
+            activations.append(layered_network.forward(layer, activations[-1], index == last))
+        gradient = layered_network.loss_gradient(activations[-1], labels, examples)
+        for index in reversed(range(len(self._shapes))):
+            layer = await self._layer(index)
+            inputs, outputs = activations[index : index + 2]
+            gradient, by_layer = layered_network.backward(layer, inputs, outputs, gradient, index == last)
+            self._gradients[index] = await self._reduced(by_layer.ravel())
+        self._count()
+        for index in range(len(self._shapes)):
+            await self._update(index)
+
+    async def _layer(self, index: int) -> np.ndarray:
+        """A whole layer; in stage 3 it is gathered, and dropped as soon as the pass through it is done."""
+        values = self.parameters[index]
+        if self._stage == 3:
+            values = await all_gather(self._rank, values)
+            self.gathered_bytes = max(self.gathered_bytes, values.nbytes)
+        return values.reshape(self._shapes[index])
+
+    async def _reduced(self, gradient: np.ndarray) -> np.ndarray:
+        """The sum over the ranks: whole, or from stage 2 on only this rank's shard, and the rest is dropped."""
+        if self._stage == 0:
+            return await ring_all_reduce(self._rank, gradient)
+        shard = await reduce_scatter(self._rank, gradient)
+        if self._stage >= 2:
+            return shard.copy()
+        # Stage 1 keeps the buffer of the whole gradient, though only this rank's part of it holds a sum.
+        self._mine(gradient, sharded=True)[:] = shard
+        return gradient
+
+    async def _update(self, index: int) -> None:
+        values, gradient = self.parameters[index], self._gradients[index]
+        if self._stage in (1, 2):
+            shard = self._mine(values, sharded=True)
+            self._states[index].update(shard, gradient if self._stage == 2 else self._mine(gradient, sharded=True))
+            values[:] = await all_gather(self._rank, shard)
+        else:
+            self._states[index].update(values, gradient)
+        del self._gradients[index]
+
+    def _mine(self, values: np.ndarray, sharded: bool) -> np.ndarray:
+        return chunks_of(values, self._rank.size)[self._rank.index] if sharded else values
+
+    def _count(self) -> None:
+        self.bytes_held = StateBytes(
+            parameters=sum(values.nbytes for values in self.parameters),
+            gradients=sum(gradient.nbytes for gradient in self._gradients.values()),
+            optimizer=sum(state.nbytes for state in self._states),
+        )
+
+
+async def train(
+    rank: Rank,
+    layers: Sequence[np.ndarray],
+    batches: Sequence[tuple[np.ndarray, np.ndarray]],
+    stage: int,
+    adam: Adam | None = None,
+) -> Trained:
+    """One step of Adam for each batch, of which rank r takes chunk r.
+
+    layers: the network at the start (`layered_network`), float16, 32 or 64, the same on every rank.
+    batches: (inputs, labels) of the whole batch, the same on every rank.
+    stage: 0 to 3, as in `STAGES`; the weights come out the same, up to the order of additions.
+    Sends 2((N−1)/N)n bytes a step in stages 0 to 2, 3((N−1)/N)n in stage 3, n being the layers' bytes.
+    Source: Rajbhandari et al., arXiv:1910.02054, section 5. Raises ValueError for an unknown stage.
+    """
+    check_stage(stage)
+    replica = _Replica(rank, layers, stage, adam or Adam())
+    for inputs, labels in batches:
+        own_inputs, own_labels = (chunks_of(part, rank.size)[rank.index] for part in (inputs, labels))
+        await replica.step(own_inputs, own_labels, len(labels))
+    return Trained(replica.parameters, replica.bytes_held, replica.gathered_bytes)
+
+
+def whole_layers(results: Sequence[Trained], shapes: Sequence[tuple[int, ...]], stage: int) -> list[np.ndarray]:
+    """The layers after training, from what every rank has; `shapes` are theirs."""
+    if stage < 3:
+        return [values.reshape(shape) for values, shape in zip(results[0].parameters, shapes, strict=True)]
+    shards = zip(*(result.parameters for result in results), strict=True)
+    return [np.concatenate(parts).reshape(shape) for parts, shape in zip(shards, shapes, strict=True)]
+
+
+def train_serially(
+    layers: Sequence[np.ndarray], batches: Sequence[tuple[np.ndarray, np.ndarray]], adam: Adam | None = None
+) -> list[np.ndarray]:
+    """The same training on one device, with whole batches: what the sharded runs are compared with."""
+    trained = [layer.copy() for layer in layers]
+    states = [AdamState(adam or Adam(), layer) for layer in trained]
+    for inputs, labels in batches:
+        for layer, state, gradient in zip(
+            trained, states, layered_network.gradients(trained, inputs, labels), strict=True
+        ):
+            state.update(layer, gradient)
+    return trained
