@@ -9,7 +9,7 @@ from distlab.grading.grade import grade
 from distlab.grading.material import Material, files_beside
 from distlab.grading.script import ANSWER, GIVEN, JUDGE, Step
 from distlab.labs import registry
-from distlab.labs.open_lab import shown
+from distlab.labs.registry import shown
 from distlab.runtime.errors import PlainError
 from distlab.sandbox import SandboxedWork, Server
 from distlab.sandbox.process import SandboxFailed

@@ -8,8 +8,8 @@ a lab's package never imports another lab's. A notebook begins with `lab = labs.
 from distlab.labs.answer import Answer, OwnAnswer
 from distlab.labs.answer_errors import AnswerError, NotDone, NotPlain, Raised, TookTooLong
 from distlab.labs.lab import Exercise, Lab
-from distlab.labs.open_lab import OpenLab
-from distlab.labs.open_lab import open_lab as open
+from distlab.labs.registry import OpenLab
+from distlab.labs.registry import open_lab as open
 from distlab.labs.verdict import (
     NOT_DONE,
     RIGHT,

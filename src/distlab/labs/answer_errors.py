@@ -1,5 +1,6 @@
-"""Why a question to the student's answer has no answer: one class, and one clear sentence, for each reason."""
+"""Why a question to the student's answer has no answer: one class for each reason, and its text as a sentence."""
 
+import traceback
 from collections.abc import Sequence
 from typing import Self
 
@@ -45,3 +46,20 @@ class Changed(AnswerError):
 
 class Gone(AnswerError):
     """The process of the student's code has ended; only in the grading."""
+
+
+def sentence(text: object) -> str:
+    """The text with a capital at its beginning and a mark at its end."""
+    words = str(text)
+    return words[:1].upper() + words[1:] + ("" if words[-1:] in ".:?!" else ".")
+
+
+def first_sentence(error: Exception) -> str:
+    """The first line of an error's text as a sentence, with the line of the cell where the answer raised it."""
+    return sentence(f"{str(error).splitlines()[0]}{_place(error.__cause__)}")
+
+
+def _place(cause: BaseException | None) -> str:
+    frames = traceback.extract_tb(cause.__traceback__) if cause else []
+    own = [frame for frame in frames if "ipykernel" in frame.filename or "<" in frame.filename]
+    return f" (line {own[-1].lineno} of its cell)" if own else ""

@@ -123,7 +123,7 @@ class NumberJudge:
         picture: Callable[[], Picture] | None = None,
         weights: Mapping[str, float] | None = None,
     ) -> Verdict:
-        """On all numbers in all cases; `praise` and `picture` are for a right answer, `weights` are those of `parts`."""
+        """On all numbers in all cases; `praise` and `picture` are for a right answer, `weights` are for `parts`."""
         if not self._mistakes:
             return right(praise, picture)
         return parts({name: self._mistakes.get(name, right()) for name in self._names}, weights=weights)

@@ -8,8 +8,7 @@ from types import ModuleType
 import numpy as np
 
 from distlab.labs.answer import Answer
-from distlab.labs.answer_errors import AnswerError, NotDone
-from distlab.labs.error_text import sentence
+from distlab.labs.answer_errors import AnswerError, NotDone, sentence
 from distlab.labs.verdict import WRONG, Verdict, not_done, wrong
 from distlab.runtime.lookups import NoSuchName, look_up
 from distlab.simulate import SimulationError

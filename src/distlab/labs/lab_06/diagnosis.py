@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from distlab.collectives import chunks_of
-from distlab.labs.error_text import first_sentence, sentence
+from distlab.labs.answer_errors import first_sentence, sentence
 from distlab.labs.lab_06.hints import Lab06Hint, joined
 from distlab.labs.lab_06.runs import Attempt
 from distlab.labs.lab_06.tagged import Shares, Tags

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from distlab.labs.error_text import first_sentence, sentence
+from distlab.labs.answer_errors import first_sentence, sentence
 from distlab.labs.lab_12.split_layers import ELEMENT, SplitRun, Undivided, equal, gathered, reduced
 from distlab.simulate import DeadlockError, MismatchError, RankFailedError, SimulationError, UnreceivedMessageError
 
