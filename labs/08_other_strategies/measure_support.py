@@ -20,8 +20,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from distlab import checks, devices, launch
-from distlab.runtime import processes
+from distlab import checks, devices, launch, runtime
 from distlab.strategy_support import table as support_table
 from distlab.strategy_support.verdict import Outcome, first_line_of_error, judge
 
@@ -114,7 +113,7 @@ def _run_alone(command: list[str], keras: str, seconds: float) -> Outcome:
     variables = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"} | SWITCH[keras]
     with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
         file = Path(folder) / "result.json"
-        finished = processes.run([*command, "--result", str(file)], seconds, env=variables)
+        finished = runtime.processes.run([*command, "--result", str(file)], seconds, env=variables)
         result = json.loads(file.read_text()) if finished.status == 0 else None
     return Outcome(result, [finished.output], finished.status is not None)
 
@@ -158,7 +157,7 @@ def measure(strategies: list[str]) -> dict[str, dict[str, dict[str, dict[str, An
 def estimator() -> dict[str, Any]:
     """Whether there are Estimators, as a cell."""
     command = [sys.executable, "-c", "import tensorflow as tf; tf.estimator.Estimator"]
-    finished = processes.run(command, SECONDS_PER_CELL)
+    finished = runtime.processes.run(command, SECONDS_PER_CELL)
     if finished.status == 0:
         return {"state": "works", "detail": "", "notes": ["The class exists; it was not run."]}
     return {"state": "fails", "detail": first_line_of_error([finished.output]), "notes": []}
@@ -183,7 +182,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure which strategy works with which training API.")
     parser.add_argument("--only", nargs="+", choices=ROWS, help="strategies to measure anew; all by default")
     options = parser.parse_args()
-    processes.end_on_signals()
+    runtime.processes.end_on_signals()
     table: dict[str, Any] = surroundings()
     table["strategies"] = {name: {"name": row.name, "set_up": row.set_up} for name, row in ROWS.items()}
     table |= {"apis": APIS, "kerases": KERASES}

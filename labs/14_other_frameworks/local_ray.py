@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from distlab.runtime import processes
+from distlab import runtime
 
 # Before Ray is imported: it would send statistics of its use.
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -22,9 +22,9 @@ except ModuleNotFoundError:
 # When the program is killed while Ray starts, Ray by itself lives on for a while.
 AFTERWARDS = """
 import shutil, sys
-from distlab.runtime import processes
+from distlab import runtime
 sys.stdin.read()
-processes.end(sys.argv[1])
+runtime.processes.end(sys.argv[1])
 shutil.rmtree(sys.argv[2])
 """
 
@@ -53,12 +53,13 @@ def _short_folder() -> Iterator[str]:
 
     What is started in the block is ended after it, and then the folder is removed.
     """
-    folder, mark = tempfile.mkdtemp(prefix="ray-", dir=os.environ.get("RAY_TMPDIR", "/tmp")), processes.new_mark()
+    folder = tempfile.mkdtemp(prefix="ray-", dir=os.environ.get("RAY_TMPDIR", "/tmp"))
+    mark = runtime.processes.new_mark()
     # Without the launcher's mark: it must outlive a job that is ended.
-    unmarked = {name: value for name, value in os.environ.items() if name != processes.MARK}
+    unmarked = {name: value for name, value in os.environ.items() if name != runtime.processes.MARK}
     command = [sys.executable, "-c", AFTERWARDS, mark, folder]
     guard = subprocess.Popen(command, stdin=subprocess.PIPE, env=unmarked, start_new_session=True)
-    os.environ[processes.MARK] = " ".join(filter(None, [os.environ.get(processes.MARK), mark]))
+    os.environ[runtime.processes.MARK] = " ".join(filter(None, [os.environ.get(runtime.processes.MARK), mark]))
     try:
         yield folder
     finally:

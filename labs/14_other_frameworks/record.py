@@ -16,10 +16,7 @@ from typing import Any, NamedTuple
 import layouts
 import start
 
-from distlab import checks, launch
-from distlab.course import recorded_results
-from distlab.runtime import processes
-from distlab.setup import frameworks
+from distlab import checks, course, launch, runtime, setup
 
 FOLDER = Path(__file__).parent
 
@@ -60,9 +57,9 @@ RUNS = {
 
 
 def problem(name: str) -> str | None:
-    """Why this run cannot be done here, and what mends it, in one sentence; None when it can."""
+    """Why this run cannot be done here, and what fixes it, in one sentence; None when it can."""
     run = RUNS[name]
-    missing = frameworks.problem(run.part) if run.part else None
+    missing = setup.frameworks.problem(run.part) if run.part else None
     return missing or (launch.horovod_problem() if "horovod" in run.packages else None)
 
 
@@ -72,7 +69,7 @@ def measure(name: str, first: Path, serial: list, ranks: int = 2, arguments: Seq
     # Programs that start their own processes are told how many; the others are started so many times.
     count = {"alone": {}, "mxnet": {"workers": ranks}}.get(run.starter, {"ranks": ranks})
     workers = ["--workers", ranks] if run.starter == "alone" else []
-    how = {"python": frameworks.python(run.part)} if run.part else {}
+    how = {"python": setup.frameworks.python(run.part)} if run.part else {}
     with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
         weights = Path(folder) / f"{name}.npz"
         every = [first, *run.arguments, *workers, *arguments, "--weights", weights]
@@ -95,7 +92,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Record the results of the optional frameworks.")
     parser.add_argument("names", nargs="*", choices=[*RUNS, []], help="runs to record; all by default")
     options = parser.parse_args()
-    processes.end_on_signals()
+    runtime.processes.end_on_signals()
     missing = []
     with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
         first = Path(folder) / "start.npz"
@@ -107,9 +104,11 @@ def main() -> None:
                 missing.append(f"{name}: {reason}")
                 continue
             result = measure(name, first, serial)
-            versions = frameworks.versions(run.part, *run.packages)
+            versions = setup.frameworks.versions(run.part, *run.packages)
             command = f"make record-frameworks ONLY={name}"
-            recorded_results.write(name, run.framework, versions, command, run.program, list(run.arguments), result)
+            course.recorded_results.write(
+                name, run.framework, versions, command, run.program, list(run.arguments), result
+            )
     if missing:
         sys.exit("\n".join(["Not recorded:", *missing]))
 

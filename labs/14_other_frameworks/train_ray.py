@@ -30,8 +30,7 @@ import layouts
 import numpy as np
 from local_ray import running_ray
 
-from distlab import launch
-from distlab.runtime import processes
+from distlab import launch, runtime
 
 STEPS, GLOBAL_BATCH, LEARNING_RATE = 20, 48, 0.01  # the rate is that of one worker
 
@@ -164,7 +163,7 @@ WAYS = {"RayExecutor": ray_executor, "TensorflowTrainer": tensorflow_trainer}
 def main() -> None:
     """Train in the way that is asked for, and write losses and weights."""
     options = parse()
-    processes.end_on_signals()
+    runtime.processes.end_on_signals()
     with np.load(options.start) as arrays:
         start = {"weights": layouts.read(options.start), "images": arrays["images"], "labels": arrays["labels"]}
     with running_ray(options.workers, options.address, options.log) as folder:

@@ -31,8 +31,7 @@ epochs = 2  # passes over the 512 images of that training
 workers = 2  # into how many logical devices the processor is divided
 
 # %%
-from distlab import checks, data, devices, metrics
-from distlab.setup import doctor  # first: it selects legacy Keras, see below
+from distlab import checks, data, devices, metrics, setup  # first: it selects legacy Keras, see below
 
 import os
 
@@ -274,9 +273,9 @@ print("logical devices:", len(tf.config.list_logical_devices("CPU")))
 
 # %% [markdown]
 # Too late. Asking for the list of logical devices was the first use, and it fixed them. An innocent `tf.constant(1)`
-# further up would have done the same. Restart the kernel and configure the devices before the first operation. In the other
-# chapters `devices.at_least(workers)` does it: it takes GPUs if there are enough, divides the processor otherwise, and
-# says in one line which.
+# further up would have done the same. Restart the kernel and configure the devices before the first operation. In the
+# other chapters `devices.at_least(workers)` does it: it takes GPUs if there are enough, divides the processor otherwise,
+# and says in one line which.
 
 # %% [markdown]
 # <details><summary><b>Question 2.</b> Training keeps both cores of a laptop busy with one device. You divide the
@@ -364,11 +363,11 @@ print("the wrong training is at most 10 points less accurate:", True)
 # some seconds, most of them for starting TensorFlow twice.
 
 # %% tags=["varies"]
-rows = doctor.examine()
-print(doctor.table(rows))
+rows = setup.doctor.examine()
+print(setup.doctor.table(rows))
 
 # %%
-print("the course can run here:", doctor.can_run(rows))
+print("the course can run here:", setup.doctor.can_run(rows))
 
 # %% [markdown]
 # A line "missing" is not always bad: without MNIST the notebooks take `digits`, without a GPU logical devices, and

@@ -45,7 +45,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from distlab import checks, collectives, costs, data, draw, launch
-from distlab.runtime import processes
+from distlab import runtime
 from distlab.costs.published import efficiencies
 from distlab.simulate import DeadlockError, Link, Network, World
 
@@ -105,7 +105,7 @@ for elements in (1, 1_250, 1_000_000):
 def picture(program, collective, size=4):
     """Run a collective with arrays that remember whose they are, and draw every step."""
     traced = draw.trace(program, size, collective=collective)
-    draw.show(draw.step_strip(traced), f"{collective} on {size} ranks. {draw.describe_steps(traced)}")
+    draw.show(traced.strip(), f"{collective} on {size} ranks. {traced.describe()}")
 
 
 picture(collectives.broadcast, "broadcast")
@@ -340,8 +340,7 @@ print("1 to 9 ranks, five lengths: every rank has the sum")
 # once round to be handed out. Then a stepper, to walk through the steps at your own pace with 2 to 8 ranks.
 
 # %%
-draw.show_animation(
-    draw.trace(ring_all_reduce, 4),
+draw.trace(ring_all_reduce, 4).show_animation(
     "The ring all-reduce on four ranks: in three steps chunks travel right and grow, "
     "in three more the finished chunks travel on and replace the others.",
 )
@@ -601,7 +600,7 @@ def measure(modes, ranks, seconds):
     print("$", shlex.join([*command, "result.json"]))
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"
-        finished = processes.run([*command, str(result)], seconds)
+        finished = runtime.processes.run([*command, str(result)], seconds)
         if finished.status is None:
             print(f"not finished within {seconds} s, so left out")
             return None

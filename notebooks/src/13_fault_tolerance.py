@@ -161,8 +161,8 @@ assert (fault.rank, fault.exit_code, saved) == ("worker 1", -9, killed_at // sav
 # %% [markdown]
 # Worker 0 was healthy, but it waits in the all-reduce of the next step for a gradient that never comes. The launcher
 # ended it. Left alone it gives up by itself after some seconds: "The following tasks are unhealthy (stopped sending
-# heartbeats)". A cluster whose worker is gone cannot be entered again; **the whole job is started again**, with the same
-# command.
+# heartbeats)". A cluster whose worker is gone cannot be entered again; **the whole job is started again**, with the
+# same command.
 
 # %% tags=["varies"]
 resumed = job("killed")

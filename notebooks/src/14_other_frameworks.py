@@ -44,9 +44,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import tensorflow as tf
 
-from distlab import checks, data, draw, launch, programs
-from distlab.setup import frameworks
-from distlab.course import recorded_results
+from distlab import checks, course, data, draw, launch, programs, setup
 
 draw.apply_style()
 tf.get_logger().setLevel("ERROR")
@@ -62,8 +60,8 @@ first = Path(scratch.name) / "start.npz"
 print(data.describe(dataset))
 
 # %% tags=["varies"]
-for name, part in frameworks.PARTS.items():
-    print(f"{part.title:10}", frameworks.problem(name) or "is here: its programs run in this notebook")
+for name, part in setup.frameworks.PARTS.items():
+    print(f"{part.title:10}", setup.frameworks.problem(name) or "is here: its programs run in this notebook")
 
 # %% [markdown]
 # ## 1. One start for all
@@ -154,7 +152,7 @@ def trained(name):
     """Train with this framework, or take what was recorded; its result and its differences from the serial weights."""
     batch = ["--batch", 48 // ranks, "--learning-rate", 0.02 / ranks] if name in SHARES else []
     run = partial(record.measure, name, first, serial, 2 if name == "ray_horovod" else ranks, batch)
-    found, source = recorded_results.measured_or_recorded(name, record.problem(name), run)
+    found, source = course.recorded_results.measured_or_recorded(name, record.problem(name), run)
     print(source)
     return found["result"], found["differences"]
 
@@ -258,7 +256,7 @@ for stage in range(4):
 # gradient that is longer than 1, without a word. A recorded run has the default:
 
 # %% tags=["varies"]
-clipped = recorded_results.read("deepspeed_clipped")
+clipped = course.recorded_results.read("deepspeed_clipped")
 print(clipped.source())
 
 # %%
@@ -373,7 +371,7 @@ programs.show(LAB / "train_ray.py", "train_with_horovod", "ray_executor")
 
 # %% tags=["varies"]
 _, by_executor = trained("ray_horovod")
-by_trainer = recorded_results.read("ray_tensorflow")
+by_trainer = course.recorded_results.read("ray_tensorflow")
 print(by_trainer.source())
 
 # %%

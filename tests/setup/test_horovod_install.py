@@ -267,7 +267,7 @@ def test_set_up_goes_on_without_horovod_and_says_so_in_one_line(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     machine.compiler = None
-    monkeypatch.setattr(cli.environment, "install", lambda: None)
+    monkeypatch.setattr(environment, "install", lambda: None)
     assert cli.main(["setup"]) == 0
     assert capsys.readouterr().out.splitlines() == [horovod_wheel.NO_COMPILER]
     assert "everything that needs Horovod is skipped" in horovod_wheel.NO_COMPILER

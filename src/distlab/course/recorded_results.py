@@ -43,8 +43,8 @@ class Recorded(NamedTuple):
 def machine() -> str:
     """The kind of this machine: processor, cores, GPUs."""
     gpus = devices.gpu_names()
-    found = ", ".join(f"{gpus.count(name)} × {name}" for name in dict.fromkeys(gpus)) or "no GPU"
-    return f"{platform.machine()}, {devices.cores()} cores, {found}"
+    gpu_text = ", ".join(f"{gpus.count(name)} × {name}" for name in dict.fromkeys(gpus)) or "no GPU"
+    return f"{platform.machine()}, {devices.cores()} cores, {gpu_text}"
 
 
 def write(

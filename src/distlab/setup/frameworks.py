@@ -49,11 +49,11 @@ class FrameworkMissing(PlainError, RuntimeError):
 
 
 def problem(part: str) -> str | None:
-    """None when this part is installed as its lock says, else one sentence with what is wrong and what mends it."""
+    """None when this part is installed as its lock says, else one sentence with what is wrong and what fixes it."""
     title, _, command, needs, *_ = PARTS[part]
-    if not (found := installed(part)):
+    if not (installed_recipe := installed(part)):
         return f"{title} is not installed; `{command}` gets it."
-    if found != recipe(part):
+    if installed_recipe != recipe(part):
         return f"{title} was installed by another lock file or for another Python; `{command}` brings it up to date."
     return problem(needs) if needs else None
 
@@ -103,5 +103,5 @@ def versions(part: str | None, *packages: str) -> dict[str, str]:
         python = next(line.partition("=")[2].strip() for line in settings if line.startswith("version"))
         own = environment.glob("lib/python*/site-packages")
         places = [*map(str, own), *(places if PARTS[part].is_over_the_course else [])]
-    found = {name: next(iter(metadata.distributions(name=name, path=places))).version for name in packages}
-    return {"python": python, **found}
+    package_versions = {name: next(iter(metadata.distributions(name=name, path=places))).version for name in packages}
+    return {"python": python, **package_versions}

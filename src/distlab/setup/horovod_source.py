@@ -57,9 +57,9 @@ def download_source(folder: Path, output: TextIO) -> Path:
 
 def unpack(archive: Path, folder: Path) -> Path:
     """Unpack a source archive into `folder`; return the folder of its sources. Raises ValueError on a wrong digest."""
-    found = hashlib.sha256(archive.read_bytes()).hexdigest()
-    if found != SOURCE_SHA256:
-        raise ValueError(f"{archive.name} has SHA-256 {found}, expected {SOURCE_SHA256}")
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    if digest != SOURCE_SHA256:
+        raise ValueError(f"{archive.name} has SHA-256 {digest}, expected {SOURCE_SHA256}")
     with tarfile.open(archive) as sources:
         sources.extractall(folder, filter="data")
     return folder / f"horovod-{VERSION}"

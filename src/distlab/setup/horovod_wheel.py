@@ -4,7 +4,6 @@
 was built for. A build that fails leaves one sentence and a log; the rest of the course works without Horovod.
 """
 
-import fcntl
 import hashlib
 import json
 import os
@@ -13,12 +12,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TextIO
+
+from filelock import FileLock
 
 from distlab.launch.horovod import (
     built_for,
@@ -71,7 +71,7 @@ def install(retry: bool = False) -> None:
         name = wheel_name()
     except PackageNotFoundError as missing:
         raise BuildFailed(f"Horovod was not built because {missing.name} is not installed {UNTIL_THEN}.") from missing
-    with _only_one_process(Path(sys.prefix) / "horovod.lock"):
+    with FileLock(Path(sys.prefix) / "horovod.lock"):
         if not retry and horovod_problem() is None and _first_line(installed_record()) == name:
             return
         failure = recorded_failure() if _first_line(failure_record()) == name else None
@@ -90,7 +90,7 @@ def cached_wheel(name: str, build: Callable[[Path], None] | None = None) -> Path
     """The wheel of that name from the cache; `build(folder)` makes it if it is missing (one process at a time)."""
     folder = _wheel_folder(name)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with _only_one_process(folder.with_name(f"{name}.lock")):
+    with FileLock(folder.with_name(f"{name}.lock")):
         if not (wheel := _cached(name)):
             # What a build that was killed, or somebody who emptied the entry, left behind.
             for leftover in (folder, *folder.parent.glob(f"{name}-building-*")):
@@ -105,6 +105,7 @@ def cached_wheel(name: str, build: Callable[[Path], None] | None = None) -> Path
             finally:
                 shutil.rmtree(scratch, ignore_errors=True)
             wheel = _cached(name)
+            assert wheel is not None  # the folder with it has just been put there
     return wheel
 
 
@@ -166,7 +167,7 @@ def _compile(source: Path, destination: Path, output: TextIO) -> None:
     reported, mark = 0, processes.new_mark()
     try:
         process = processes.start(command, mark, env=build_environment(python), **pipes)
-        for line in process.stdout:
+        for line in process.stdout or ():
             output.write(line)
             percent = re.search(r"\[ *(\d+)%\]", line)
             if percent and int(percent[1]) >= reported + 20:
@@ -177,13 +178,6 @@ def _compile(source: Path, destination: Path, output: TextIO) -> None:
         processes.end(mark)  # an interrupted set-up leaves no compiler running
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
-
-
-@contextmanager
-def _only_one_process(lock: Path) -> Iterator[None]:
-    with lock.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _install_wheel(wheel: Path) -> None:

@@ -4,7 +4,6 @@
 completed by the next. Nothing is installed into the course's own environment.
 """
 
-import argparse
 import json
 import os
 import shutil
@@ -26,7 +25,7 @@ SECONDS_TO_COMPILE = 900
 GPU_BUILD = (
     "The only PyTorch that pip finds here is the one for GPUs, which brings several GB, and this machine has no GPU. "
     "PyTorch has an index of builds for processors alone (its address is on the page “Get started” of PyTorch): put "
-    "the address into PIP_EXTRA_INDEX_URL and say the same again, or add TORCH=any to take the large one."
+    "the address into PIP_EXTRA_INDEX_URL and run the same again, or add TORCH=any to take the large one."
 )
 
 
@@ -55,7 +54,7 @@ def install(part: str, any_torch: bool = False) -> None:
 
 
 def make_environment(folder: str, is_over_the_course: bool, newest: tuple[int, int] | None = None) -> None:
-    """Make the environment, anew if it is of another Python or cannot start."""
+    """Make the environment, again if it is of another Python or cannot start."""
     place, interpreter = frameworks.PROJECT / folder, frameworks.interpreter(folder)
     base = base_python(newest)
     if not version_of(base) or version_of(interpreter) != version_of(base):
@@ -71,16 +70,16 @@ def base_python(newest: tuple[int, int] | None) -> str:
     """The Python of a new environment: this one, or one that is not newer than `newest`; raises SetupFailed."""
     if newest is None or sys.version_info[:2] <= newest:
         return sys.executable
-    wanted = f">={OLDEST_PYTHON[0]}.{OLDEST_PYTHON[1]},<{newest[0]}.{newest[1] + 1}"
-    find = [str(Path(sys.executable).with_name("uv")), "python", "find", "--no-python-downloads", wanted]
-    found = subprocess.run(find, capture_output=True, text=True)
-    if found.returncode:
+    versions = f">={OLDEST_PYTHON[0]}.{OLDEST_PYTHON[1]},<{newest[0]}.{newest[1] + 1}"
+    find = [str(Path(sys.executable).with_name("uv")), "python", "find", "--no-python-downloads", versions]
+    search = subprocess.run(find, capture_output=True, text=True)
+    if search.returncode:
         raise SetupFailed(
             f"This framework needs a Python no newer than {newest[0]}.{newest[1]}, and here is none but the course's "
             f"{sys.version_info[0]}.{sys.version_info[1]}; install one (with a network `.venv/bin/uv python install "
-            f"{newest[0]}.{newest[1]}` does) and say the same again."
+            f"{newest[0]}.{newest[1]}` does) and run the same again."
         )
-    return found.stdout.strip()
+    return search.stdout.strip()
 
 
 def version_of(interpreter: str | Path) -> str | None:
@@ -139,22 +138,3 @@ def compile_extension() -> None:
 
 # What a part needs after its packages.
 AFTERWARDS: dict[str, Callable[[], None]] = {"deepspeed": compile_extension}
-
-
-def main() -> None:
-    """Install the parts that are asked for."""
-    parser = argparse.ArgumentParser(description="Install the other frameworks into environments of their own.")
-    parser.add_argument("parts", nargs="+", choices=PARTS)
-    parser.add_argument("--any-torch", action="store_true", help="take the PyTorch for GPUs where there is no other")
-    options = parser.parse_args()
-    try:
-        for part in options.parts:
-            install(part, options.any_torch)
-    except SetupFailed as failed:
-        sys.exit(str(failed))
-    titles = [PARTS[part].title for part in options.parts]
-    print(f"{', '.join(titles)}: ready")
-
-
-if __name__ == "__main__":
-    main()
