@@ -3,6 +3,7 @@
 import numpy as np
 
 from distlab import collectives
+from distlab.labs.lab_06.hints import Lab06Hint
 from distlab.simulate import Rank
 from tests.labs.known_wrong import LabAnswers
 
@@ -17,7 +18,7 @@ def neighbours(rank: Rank) -> tuple[int, int]:
 # Reduce-scatter
 
 
-@wrong("reduce_scatter", "wrong neighbour", "from where do messages come")
+@wrong("reduce_scatter", Lab06Hint.WRONG_NEIGHBOUR)
 async def receives_from_the_right(rank, array):
     chunks = np.array_split(array.copy(), rank.size)
     right = (rank.index + 1) % rank.size
@@ -27,7 +28,7 @@ async def receives_from_the_right(rank, array):
     return chunks[rank.index]
 
 
-@wrong("reduce_scatter", "does not exist", "after the last rank")
+@wrong("reduce_scatter", Lab06Hint.NO_SUCH_NEIGHBOUR)
 async def forgets_that_the_ring_is_closed(rank, array):
     chunks = np.array_split(array.copy(), rank.size)
     for step in range(rank.size - 1):
@@ -36,7 +37,7 @@ async def forgets_that_the_ring_is_closed(rank, array):
     return chunks[rank.index]
 
 
-@wrong("reduce_scatter", "finished sum of chunk", "another rank")
+@wrong("reduce_scatter", Lab06Hint.ANOTHER_CHUNK_IS_FINISHED)
 async def finishes_the_chunk_of_the_right_neighbour(rank, array):
     chunks = np.array_split(array.copy(), rank.size)
     right, left = neighbours(rank)
@@ -46,7 +47,7 @@ async def finishes_the_chunk_of_the_right_neighbour(rank, array):
     return chunks[right]
 
 
-@wrong("reduce_scatter", "Follow one chunk round the ring")
+@wrong("reduce_scatter", Lab06Hint.ONLY_SOME_SHARES, Lab06Hint.FOLLOW_ONE_CHUNK)
 async def returns_a_chunk_that_is_not_finished(rank, array):
     chunks = np.array_split(array.copy(), rank.size)
     right, left = neighbours(rank)
@@ -56,7 +57,7 @@ async def returns_a_chunk_that_is_not_finished(rank, array):
     return chunks[rank.index]
 
 
-@wrong("reduce_scatter", "unlike elements", "off by one")
+@wrong("reduce_scatter", Lab06Hint.UNLIKE_ADDED, Lab06Hint.OFF_BY_ONE)
 async def adds_to_the_chunk_that_it_sent(rank, array):
     chunks = np.array_split(array.copy(), rank.size)
     right, left = neighbours(rank)
@@ -67,7 +68,7 @@ async def adds_to_the_chunk_that_it_sent(rank, array):
     return chunks[rank.index]
 
 
-@wrong("reduce_scatter", "nobody has sent one")
+@wrong("reduce_scatter", Lab06Hint.EVERYBODY_RECEIVES_FIRST)
 async def receives_first(rank, array):
     chunks = np.array_split(array.copy(), rank.size)
     right, left = neighbours(rank)
@@ -78,12 +79,12 @@ async def receives_first(rank, array):
     return chunks[rank.index]
 
 
-@wrong("reduce_scatter", "divided by 4", "gives the sum")
+@wrong("reduce_scatter", Lab06Hint.DIVIDED, "divided by 4")
 async def gives_the_mean(rank, array):
     return await collectives.reduce_scatter(rank, array) / rank.size
 
 
-@wrong("reduce_scatter", "A round is missing")
+@wrong("reduce_scatter", Lab06Hint.ROUND_MISSING)
 async def stops_a_round_early(rank, array):
     chunks = np.array_split(array.copy(), rank.size)
     right, left = neighbours(rank)
@@ -93,7 +94,7 @@ async def stops_a_round_early(rank, array):
     return chunks[rank.index]
 
 
-@wrong("reduce_scatter", "twice")
+@wrong("reduce_scatter", Lab06Hint.SHARE_TWICE, "twice")
 async def goes_a_round_too_far(rank, array):
     chunks = np.array_split(array.copy(), rank.size)
     right, left = neighbours(rank)
@@ -103,7 +104,7 @@ async def goes_a_round_too_far(rank, array):
     return chunks[rank.index]
 
 
-@wrong("reduce_scatter", "must contain what it has received")
+@wrong("reduce_scatter", Lab06Hint.ONLY_SOME_SHARES, Lab06Hint.SENDS_OWN_NUMBERS)
 async def sends_its_own_numbers_on(rank, array):
     chunks, sums = np.array_split(array, rank.size), np.array_split(array.copy(), rank.size)
     right, left = neighbours(rank)
@@ -113,7 +114,7 @@ async def sends_its_own_numbers_on(rank, array):
     return sums[rank.index]
 
 
-@wrong("reduce_scatter", "returns the whole array")
+@wrong("reduce_scatter", Lab06Hint.RETURNS_THE_WHOLE_ARRAY)
 async def returns_everything(rank, array):
     total = array.copy()
     chunks = np.array_split(total, rank.size)
@@ -124,7 +125,9 @@ async def returns_everything(rank, array):
     return total
 
 
-@wrong("reduce_scatter", "result is right", "whole array", share=0.75)
+@wrong(
+    "reduce_scatter", Lab06Hint.RESULT_IS_RIGHT, Lab06Hint.TOO_MANY_BYTES, Lab06Hint.SENDS_THE_WHOLE_ARRAY, share=0.75
+)
 async def sends_the_whole_array(rank, array):
     total = array.copy()
     chunks = np.array_split(total, rank.size)
@@ -136,7 +139,7 @@ async def sends_the_whole_array(rank, array):
     return chunks[rank.index]
 
 
-@wrong("reduce_scatter", "as long as all chunks have one length", share=0.25)
+@wrong("reduce_scatter", Lab06Hint.UNEQUAL_CHUNKS, Lab06Hint.RETURNS_ANOTHER_SHAPE, share=0.25)
 async def cuts_chunks_of_one_length(rank, array):
     length = len(array) // rank.size
     total = array.copy()
@@ -148,7 +151,7 @@ async def cuts_chunks_of_one_length(rank, array):
     return chunks[rank.index]
 
 
-@wrong("reduce_scatter", "array that a rank was given is changed", share=0.75)
+@wrong("reduce_scatter", Lab06Hint.INPUT_CHANGED, share=0.75)
 async def works_on_the_callers_array(rank, array):
     chunks = np.array_split(array, rank.size)
     right, left = neighbours(rank)
@@ -158,7 +161,7 @@ async def works_on_the_callers_array(rank, array):
     return chunks[rank.index]
 
 
-@wrong("reduce_scatter", "Rank 0 calls", "await rank.exchange")
+@wrong("reduce_scatter", Lab06Hint.RUN_ENDED, "Rank 0 calls", "await rank.exchange")
 async def forgets_to_await(rank, array):
     chunks = np.array_split(array.copy(), rank.size)
     right, left = neighbours(rank)
@@ -182,7 +185,7 @@ async def round_the_other_way_with_send_and_receive(rank, array):
 # All-gather
 
 
-@wrong("all_gather", "one array is wanted")
+@wrong("all_gather", Lab06Hint.RETURNS_A_LIST)
 async def returns_a_list_of_chunks(rank, chunk):
     parts = [chunk] * rank.size
     right, left = neighbours(rank)
@@ -192,7 +195,7 @@ async def returns_a_list_of_chunks(rank, chunk):
     return parts
 
 
-@wrong("all_gather", "not in order of rank")
+@wrong("all_gather", Lab06Hint.ORDER_OF_ARRIVAL)
 async def puts_them_in_order_of_arrival(rank, chunk):
     parts = [chunk]
     right, left = neighbours(rank)
@@ -201,7 +204,7 @@ async def puts_them_in_order_of_arrival(rank, chunk):
     return np.concatenate(parts)
 
 
-@wrong("all_gather", "only ever that of rank", "second round")
+@wrong("all_gather", Lab06Hint.ONE_SOURCE)
 async def always_sends_its_own(rank, chunk):
     parts = [chunk] * rank.size
     right, left = neighbours(rank)
@@ -210,7 +213,7 @@ async def always_sends_its_own(rank, chunk):
     return np.concatenate(parts)
 
 
-@wrong("all_gather", "adds nothing")
+@wrong("all_gather", Lab06Hint.GATHER_ADDS)
 async def adds_what_it_gathers(rank, chunk):
     total = chunk.copy()
     right, left = neighbours(rank)
@@ -221,7 +224,7 @@ async def adds_what_it_gathers(rank, chunk):
     return np.concatenate([total] * rank.size)
 
 
-@wrong("all_gather", "A round is missing")
+@wrong("all_gather", Lab06Hint.ROUND_MISSING)
 async def gathers_a_round_too_few(rank, chunk):
     parts = [chunk] * rank.size
     right, left = neighbours(rank)
@@ -231,7 +234,15 @@ async def gathers_a_round_too_few(rank, chunk):
     return np.concatenate(parts)
 
 
-@wrong("all_gather", "one round too many", share=0.5)
+@wrong(
+    "all_gather",
+    Lab06Hint.RESULT_IS_RIGHT,
+    Lab06Hint.TOO_MANY_STEPS,
+    Lab06Hint.ONE_ROUND_TOO_MANY,
+    Lab06Hint.TOO_MANY_BYTES,
+    Lab06Hint.LONG_WAY,
+    share=0.5,
+)
 async def gathers_a_round_too_many(rank, chunk):
     parts = [chunk] * rank.size
     right, left = neighbours(rank)
@@ -242,7 +253,15 @@ async def gathers_a_round_too_many(rank, chunk):
     return np.concatenate(parts)
 
 
-@wrong("all_gather", "rank 0, which takes them one after another", share=0.5)
+@wrong(
+    "all_gather",
+    Lab06Hint.RESULT_IS_RIGHT,
+    Lab06Hint.TOO_MANY_STEPS,
+    Lab06Hint.THROUGH_RANK_0,
+    Lab06Hint.TOO_MANY_BYTES,
+    Lab06Hint.SENDS_THE_WHOLE_ARRAY,
+    share=0.5,
+)
 async def gathers_on_rank_0_and_broadcasts(rank, chunk):
     if rank.index > 0:
         await rank.send(0, chunk)
@@ -253,7 +272,7 @@ async def gathers_on_rank_0_and_broadcasts(rank, chunk):
     return whole
 
 
-@wrong("all_gather", "as long as all chunks have one length", "different lengths", share=0.25)
+@wrong("all_gather", Lab06Hint.UNEQUAL_CHUNKS, Lab06Hint.LENGTH_OF_ANOTHER_CHUNK, share=0.25)
 async def makes_room_for_equal_chunks(rank, chunk):
     whole = np.zeros(len(chunk) * rank.size, chunk.dtype)
     parts = np.split(whole, rank.size)
@@ -265,7 +284,7 @@ async def makes_room_for_equal_chunks(rank, chunk):
     return whole
 
 
-@wrong("all_gather", "never receives")
+@wrong("all_gather", Lab06Hint.NEVER_RECEIVED)
 async def sends_in_more_rounds_than_it_receives(rank, chunk):
     parts = [chunk] * rank.size
     right, left = neighbours(rank)
@@ -321,18 +340,22 @@ def ring(second_outgoing, second_target, replace=True, first_rounds=1, second_ro
     return program
 
 
-for title, program, hint in (
-    ("sends_the_unfinished_chunk_first", ring(0, -1), ["unfinished chunk went out", "after the first half"]),
-    ("adds_in_the_second_half", ring(1, 0, replace=False), ["In the second half finished chunks go round"]),
-    ("puts_the_finished_chunk_in_a_wrong_place", ring(1, 1), ["put in the place of another one"]),
-    ("divides_by_the_ranks", ring(1, 0, scale=lambda size: size), ["divided by 4", "gives the sum"]),
-    ("divides_by_the_ranks_less_one", ring(1, 0, scale=lambda size: size - 1 or 1), ["divided by 3"]),
-    ("stops_the_second_half_early", ring(1, 0, second_rounds=2), ["A round is missing"]),
+for title, program, hints in (
+    ("sends_the_unfinished_chunk_first", ring(0, -1), [Lab06Hint.ONLY_SOME_SHARES, Lab06Hint.UNFINISHED_CHUNK_SENT]),
+    ("adds_in_the_second_half", ring(1, 0, replace=False), [Lab06Hint.SHARE_TWICE, Lab06Hint.SECOND_HALF_ADDS]),
+    ("puts_the_finished_chunk_in_a_wrong_place", ring(1, 1), [Lab06Hint.PUT_ELSEWHERE]),
+    ("divides_by_the_ranks", ring(1, 0, scale=lambda size: size), [Lab06Hint.DIVIDED, "divided by 4"]),
+    (
+        "divides_by_the_ranks_less_one",
+        ring(1, 0, scale=lambda size: size - 1 or 1),
+        [Lab06Hint.DIVIDED, "divided by 3"],
+    ),
+    ("stops_the_second_half_early", ring(1, 0, second_rounds=2), [Lab06Hint.ROUND_MISSING]),
 ):
-    ANSWERS.wrong_value("ring_all_reduce", title, program, *hint)
+    ANSWERS.wrong_value("ring_all_reduce", title, program, *hints)
 
 
-@wrong("ring_all_reduce", "nobody has told the others")
+@wrong("ring_all_reduce", Lab06Hint.ONLY_SOME_SHARES, Lab06Hint.SECOND_HALF_MISSING)
 async def forgets_the_second_half(rank, array):
     total = array.copy()
     chunks = np.array_split(total, rank.size)
@@ -343,18 +366,26 @@ async def forgets_the_second_half(rank, array):
     return total
 
 
-@wrong("ring_all_reduce", "the array that you have added to")
+@wrong("ring_all_reduce", Lab06Hint.OWN_SHARE_ONLY)
 async def returns_what_it_was_given(rank, array):
     await collectives.ring_all_reduce(rank, array)
     return array
 
 
-@wrong("ring_all_reduce", "asked for the whole sum")
+@wrong("ring_all_reduce", Lab06Hint.RETURNS_A_PART)
 async def returns_only_its_chunk(rank, array):
     return await collectives.reduce_scatter(rank, array)
 
 
-@wrong("ring_all_reduce", "result is right", "rank 0, which takes them one after another", share=0.5)
+@wrong(
+    "ring_all_reduce",
+    Lab06Hint.RESULT_IS_RIGHT,
+    Lab06Hint.TOO_MANY_STEPS,
+    Lab06Hint.THROUGH_RANK_0,
+    Lab06Hint.TOO_MANY_BYTES,
+    Lab06Hint.LONG_WAY,
+    share=0.5,
+)
 async def through_rank_0(rank, array):
     chunks = np.array_split(array, rank.size)
     if rank.index:
@@ -372,7 +403,9 @@ async def through_rank_0(rank, array):
     return total
 
 
-@wrong("ring_all_reduce", "result is right", "whole array", share=0.75)
+@wrong(
+    "ring_all_reduce", Lab06Hint.RESULT_IS_RIGHT, Lab06Hint.TOO_MANY_BYTES, Lab06Hint.SENDS_THE_WHOLE_ARRAY, share=0.75
+)
 async def passes_whole_arrays_round(rank, array):
     total, travelling = array.copy(), array
     right, left = neighbours(rank)
@@ -382,7 +415,7 @@ async def passes_whole_arrays_round(rank, array):
     return total
 
 
-@wrong("ring_all_reduce", "wrong on one", "no messages to send at all", share=0.25)
+@wrong("ring_all_reduce", Lab06Hint.ONLY_ON_ONE_RANK, Lab06Hint.OWN_NEIGHBOUR, share=0.25)
 async def does_not_think_of_a_single_rank(rank, array):
     total = array.copy()
     chunks = np.array_split(total, rank.size)
@@ -451,35 +484,42 @@ def halving_doubling(
 
 
 NAME = "halving_doubling_all_reduce"
-ANSWERS.wrong_value(NAME, "only_powers_of_two", halving_doubling(), "Right for 2, 4, 8", "does not exist", share=0.75)
+for title, program, hints in (
+    ("partner_by_adding", halving_doubling(lambda index, distance: index + distance), [Lab06Hint.NO_SUCH_PARTNER]),
+    (
+        "both_keep_the_lower_half",
+        halving_doubling(keeps_lower=lambda index, partner: True),
+        [Lab06Hint.UNLIKE_IN_RESULT, Lab06Hint.ANOTHER_HALF],
+    ),
+    (
+        "doubles_in_the_order_of_halving",
+        halving_doubling(backwards=False),
+        [Lab06Hint.ONLY_SOME_SHARES, Lab06Hint.ORDER_OF_HALVES],
+    ),
+    ("adds_when_doubling", halving_doubling(replace=False), [Lab06Hint.SHARE_TWICE, Lab06Hint.DOUBLING_ADDS]),
+):
+    ANSWERS.wrong_value(NAME, title, program, *hints)
 ANSWERS.wrong_value(
     NAME,
-    "partner_by_adding",
-    halving_doubling(lambda index, distance: index + distance),
-    "does not exist",
-    "name each other",
+    "only_powers_of_two",
+    halving_doubling(),
+    Lab06Hint.OTHER_NUMBERS_OF_RANKS,
+    Lab06Hint.NO_SUCH_PARTNER,
+    share=0.75,
 )
-ANSWERS.wrong_value(
-    NAME,
-    "both_keep_the_lower_half",
-    halving_doubling(keeps_lower=lambda index, partner: True),
-    "the half that you add to",
-)
-ANSWERS.wrong_value(NAME, "doubles_in_the_order_of_halving", halving_doubling(backwards=False), "last split first")
-ANSWERS.wrong_value(NAME, "adds_when_doubling", halving_doubling(replace=False), "When you double")
 
 
-@wrong(NAME, "result is right", "whole array", share=0.75 * 0.75)
+@wrong(NAME, Lab06Hint.RESULT_IS_RIGHT, Lab06Hint.TOO_MANY_BYTES, Lab06Hint.SENDS_THE_WHOLE_ARRAY, share=0.75 * 0.75)
 async def recursive_doubling_of_whole_arrays(rank, array):
     return await collectives.recursive_doubling_all_reduce(rank, array)
 
 
-@wrong(NAME, "has to halve", share=0.75 * 0.75)
+@wrong(NAME, Lab06Hint.RESULT_IS_RIGHT, Lab06Hint.TOO_MANY_STEPS, Lab06Hint.DOES_NOT_HALVE, share=0.75 * 0.75)
 async def a_ring(rank, array):
     return await collectives.ring_all_reduce(rank, array)
 
 
-@wrong(NAME, "Right for 2, 4, 8", "only the share of", share=0.75)
+@wrong(NAME, Lab06Hint.OTHER_NUMBERS_OF_RANKS, Lab06Hint.ONLY_SOME_SHARES, Lab06Hint.ORDER_OF_HALVES, share=0.75)
 async def leaves_the_other_ranks_out(rank, array):
     power = 1 << (rank.size.bit_length() - 1)
     if rank.index >= power:

@@ -24,7 +24,7 @@ def test_the_picture_shows_the_students_own_run() -> None:
     assert "Step 3" in picture.description and "Step 4" not in picture.description
     picture = verdict_on(LAB, "ring_all_reduce", {"ring_all_reduce": collectives.ring_all_reduce}).picture()
     assert picture.description.endswith("In the end every rank holds what it should.")
-    drawn = draw.describe_steps(draw.trace(collectives.ring_all_reduce, 4))
+    drawn = draw.trace(collectives.ring_all_reduce, 4).describe()
     assert picture.description == drawn
 
 
