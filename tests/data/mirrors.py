@@ -1,4 +1,4 @@
-"""Fixtures of several test files; above all a server that stands for the mirrors of a data set and their faults."""
+"""A server that acts as the mirrors of a data set with their faults, and fixtures for it."""
 
 import gzip
 import hashlib

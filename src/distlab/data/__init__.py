@@ -1,4 +1,7 @@
-"""The data sets of the course: found, checked and loaded the same way everywhere; `download` fetches them."""
+"""The data sets of the course: read, checked and, if they are missing, downloaded in the same way everywhere.
+
+Begin with `load("digits")`; `NAMES` lists the data sets. The package may import `runtime`.
+"""
 
 from distlab.data.datasets import (
     CLASSES,
@@ -6,7 +9,7 @@ from distlab.data.datasets import (
     NAMES,
     DamagedFile,
     Dataset,
-    Split,
+    LabelledImages,
     UnknownDataset,
     WrongContent,
     describe,
@@ -22,7 +25,7 @@ __all__ = [
     "DamagedFile",
     "DataError",
     "Dataset",
-    "Split",
+    "LabelledImages",
     "UnknownDataset",
     "WrongContent",
     "describe",

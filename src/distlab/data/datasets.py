@@ -4,20 +4,22 @@ import os
 import zlib
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from distlab.data import download
 from distlab.data.download import KEYS, DataError
 from distlab.runtime.environment import cache_folder
+from distlab.runtime.lookups import NoSuchName, require_name
 
 NAMES = ("digits", *download.ARCHIVES)
 IMAGE_SIZE = 28
 CLASSES = 10
 
 
-class UnknownDataset(DataError, ValueError):
+class UnknownDataset(DataError, NoSuchName):
     """No data set has that name."""
 
 
@@ -29,31 +31,30 @@ class WrongContent(DataError):
     """A file was read, but its arrays are missing or have another shape or type than the images of the course."""
 
 
-class Split(NamedTuple):
+class LabelledImages(NamedTuple):
     """`images`: float32 (n, 28, 28), each value in [0, 1]; `labels`: int64 (n,), each in 0..9."""
 
-    images: np.ndarray
-    labels: np.ndarray
+    images: NDArray[np.float32]
+    labels: NDArray[np.int64]
 
 
 class Dataset(NamedTuple):
     """A data set's training and test splits; unpacks like Keras's: `(x, y), (x_test, y_test) = load(name)`."""
 
-    train: Split
-    test: Split
+    train: LabelledImages
+    test: LabelledImages
 
 
 def load(name: str) -> Dataset:
-    """Give a data set as float32 images (n, 28, 28) in [0, 1] and int64 labels (n,).
+    """A data set as float32 images (n, 28, 28) in [0, 1] and int64 labels (n,).
 
-    `digits` is made from scikit-learn's 1,797 real handwritten digits. The others are looked for in
-    `$DISTLAB_DATA/NAME.npz`, in Keras's cache folder and in the course's cache folder, and are downloaded if they are
-    in none of them. A file that is found but cannot be used is an error, and stays as it is.
+    `digits` is made from scikit-learn's 1,797 real handwritten digits. The others are read from
+    `$DISTLAB_DATA/NAME.npz`, from Keras's cache folder or from the course's cache folder, and are downloaded if they
+    are in none of them. A file that is there but cannot be used is an error, and stays as it is.
 
     Raises UnknownDataset, DamagedFile, WrongContent, `download.DownloadFailed` or `download.WrongDigest`.
     """
-    if name not in NAMES:
-        raise UnknownDataset(f"There is no data set {name!r}; choose one of {', '.join(NAMES)}.")
+    require_name(NAMES, name, "data set", UnknownDataset)
     if name == "digits":
         return _digits()
     file = find(name)
@@ -66,7 +67,7 @@ def load(name: str) -> Dataset:
 def find(name: str) -> Path | None:
     """Where `load` would read a data set from: an .npz file, or Keras's folder of archives; None if it would read none.
 
-    A place that is taken by something else, such as a folder called mnist.npz, is given too: `load` says what is wrong.
+    A place that something else occupies, such as a folder called mnist.npz, counts too: `load` says what is wrong.
     """
     if name not in download.ARCHIVES:
         return None
@@ -75,14 +76,14 @@ def find(name: str) -> Path | None:
     places = [keras_cache / file, keras_cache / name.replace("_", "-"), cache_folder() / "data" / file]
     if os.environ.get("DISTLAB_DATA"):
         places.insert(0, Path(os.environ["DISTLAB_DATA"]) / file)
-    return next((place for place in places if _is_taken(place, name)), None)
+    return next((place for place in places if _is_occupied(place, name)), None)
 
 
 def describe(name: str) -> str:
     """One line for the top of a notebook: which data, how many images, and how to choose another set."""
     train, test = load(name)
-    other = "dataset=mnist for MNIST" if name == "digits" else "dataset=digits for the set that needs no network"
-    return f"Data: {name}, {len(train.images):,} training and {len(test.images):,} test images (pass {other})"
+    choice = "dataset=mnist for MNIST" if name == "digits" else "dataset=digits for the set that needs no network"
+    return f"Data: {name}, {len(train.images):,} training and {len(test.images):,} test images (pass {choice})"
 
 
 def _digits() -> Dataset:
@@ -90,23 +91,25 @@ def _digits() -> Dataset:
     from scipy.ndimage import zoom
 
     # The file that `sklearn.datasets.load_digits` reads; importing scikit-learn takes every process seconds.
-    package = Path(find_spec("sklearn").submodule_search_locations[0])
-    table = np.loadtxt(package / "datasets" / "data" / "digits.csv.gz", delimiter=",")
+    package = find_spec("sklearn")
+    if package is None or package.origin is None:
+        raise ModuleNotFoundError("scikit-learn is not installed in this environment")
+    table = np.loadtxt(Path(package.origin).parent / "datasets" / "data" / "digits.csv.gz", delimiter=",")
     images = zoom(table[:, :-1].reshape(-1, 8, 8) / 16, (1, IMAGE_SIZE / 8, IMAGE_SIZE / 8), order=1).astype(np.float32)
     labels = table[:, -1].astype(np.int64)
     is_test = np.zeros(len(labels), dtype=bool)
     for digit in range(CLASSES):
         is_test[np.flatnonzero(labels == digit)[::5]] = True
-    return Dataset(Split(images[~is_test], labels[~is_test]), Split(images[is_test], labels[is_test]))
+    return Dataset(LabelledImages(images[~is_test], labels[~is_test]), LabelledImages(images[is_test], labels[is_test]))
 
 
-def _is_taken(place: Path, name: str) -> bool:
+def _is_occupied(place: Path, name: str) -> bool:
     if place.suffix == ".npz":
         return os.path.lexists(place)
     return all((place / archive.file).is_file() for archive in download.ARCHIVES[name])
 
 
-def _read(place: Path, name: str) -> dict[str, np.ndarray]:
+def _read(place: Path, name: str) -> dict[str, NDArray[Any]]:
     if place.suffix != ".npz":
         archives = [place / archive.file for archive in download.ARCHIVES[name]]
         return dict(zip(KEYS, map(_read_archive, archives), strict=True))
@@ -121,7 +124,7 @@ def _read(place: Path, name: str) -> dict[str, np.ndarray]:
         raise _damaged(place, "an .npz file of plain arrays", error) from error
 
 
-def _read_archive(file: Path) -> np.ndarray:
+def _read_archive(file: Path) -> NDArray[np.uint8]:
     try:
         return download.parse_archive(file.read_bytes())
     except (OSError, ValueError, EOFError, zlib.error) as error:
@@ -130,23 +133,23 @@ def _read_archive(file: Path) -> np.ndarray:
 
 def _damaged(file: Path, expected: str, error: Exception) -> DamagedFile:
     if file.is_dir():
-        found = "a folder"
+        content = "a folder"
     else:
-        found = f"{file.stat().st_size:,} bytes that cannot be read" if file.is_file() else "nothing that can be read"
-        found += f" ({' '.join(str(error).split()) or type(error).__name__})"
+        content = f"{file.stat().st_size:,} bytes that cannot be read" if file.is_file() else "nothing that can be read"
+        content += f" ({' '.join(str(error).split()) or type(error).__name__})"
     return DamagedFile(
-        f"{file}: expected {expected}, found {found}; it was kept, put a good copy in its place or move it away."
+        f"{file}: expected {expected}, found {content}; it was kept, put a good copy in its place or move it away."
     )
 
 
-def _as_dataset(arrays: dict[str, np.ndarray], file: Path) -> Dataset:
-    def reject(expected: str, found: str) -> None:
-        mend = "the file was kept, put a good copy in its place"
-        raise WrongContent(f"{file}: expected {expected}, found {found}; {mend}.")
+def _as_dataset(arrays: dict[str, NDArray[Any]], file: Path) -> Dataset:
+    def reject(expected: str, content: str) -> NoReturn:
+        fix = "the file was kept, put a good copy in its place"
+        raise WrongContent(f"{file}: expected {expected}, found {content}; {fix}.")
 
     if missing := [key for key in KEYS if key not in arrays]:
         reject(f"the arrays {', '.join(KEYS)}", f"no {', '.join(missing)}")
-    splits = []
+    parts = []
     for part in ("train", "test"):
         images, labels = arrays[f"x_{part}"], arrays[f"y_{part}"]
         if images.dtype != np.uint8 or images.shape[1:] != (IMAGE_SIZE, IMAGE_SIZE) or not len(images):
@@ -155,5 +158,5 @@ def _as_dataset(arrays: dict[str, np.ndarray], file: Path) -> Dataset:
             reject(f"y_{part} as integers ({len(images)},)", f"{labels.dtype} {labels.shape}")
         if labels.min() < 0 or labels.max() >= CLASSES:
             reject(f"labels from 0 to {CLASSES - 1} in y_{part}", f"labels from {labels.min()} to {labels.max()}")
-        splits.append(Split(images.astype(np.float32) / 255, labels.astype(np.int64)))
-    return Dataset(*splits)
+        parts.append(LabelledImages(images.astype(np.float32) / np.float32(255), labels.astype(np.int64)))
+    return Dataset(*parts)

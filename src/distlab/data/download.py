@@ -1,8 +1,8 @@
-"""Downloading a data set: several mirrors, a time-out, every archive's digest checked, written in one step."""
+"""Downloading a data set: several mirrors, time limits, every archive's digest checked, written in one step."""
 
-import fcntl
 import gzip
-import hashlib
+import logging
+import shutil
 import time
 import urllib.error
 import urllib.request
@@ -10,18 +10,20 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import NamedTuple
 
+import filelock
 import numpy as np
+from numpy.typing import NDArray
 
 from distlab.runtime.errors import PlainError
 
 SECONDS_WITHOUT_DATA = 20
-SECONDS_PER_ARCHIVE = 600  # a mirror that trickles is given up
+SECONDS_PER_ARCHIVE = 600  # a mirror that sends too slowly is given up
 LARGEST_ARCHIVE = 64 * 2**20  # bytes
 WAY_ROUND = "use dataset=digits, or put the data set as NAME.npz into a folder and set DISTLAB_DATA to that folder"
 
 
 class DataError(PlainError):
-    """A data set could not be given; the message is one sentence with the file or address and the mend."""
+    """A data set could not be given; the message is one sentence with the file or address and the fix."""
 
 
 class DownloadFailed(DataError):
@@ -70,50 +72,77 @@ MIRRORS = {
 def into(file: Path, name: str) -> None:
     """Download the data set `name` into `file` (.npz with x_train, y_train, x_test, y_test, uint8).
 
-    Several processes may ask at once: one downloads, the others wait and find the file. The file appears complete or
-    not at all. Raises DownloadFailed or WrongDigest.
+    Several processes may ask at the same time: one downloads, the others wait and find the file. The file appears
+    complete or not at all. Raises DownloadFailed or WrongDigest.
     """
+    # Only the process with the lock writes these, so what a killed process left is used or overwritten, then removed.
+    archives, part = file.with_suffix(".archives"), file.with_suffix(".part")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with file.with_suffix(".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with filelock.FileLock(file.with_suffix(".lock")):
             if file.exists():
                 return
-            arrays = [parse_archive(fetch(archive, MIRRORS[name])) for archive in ARCHIVES[name]]
-            # Only the holder of the lock writes it, so that what a killed process left is overwritten.
-            part = file.with_suffix(".part")
             try:
+                x_train, y_train, x_test, y_test = (
+                    parse_archive(fetch(archive, MIRRORS[name], archives).read_bytes()) for archive in ARCHIVES[name]
+                )
                 with part.open("wb") as stream:
-                    np.savez_compressed(stream, **dict(zip(KEYS, arrays, strict=True)))
+                    np.savez_compressed(stream, x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test)
                 part.replace(file)
             finally:
                 part.unlink(missing_ok=True)
+                shutil.rmtree(archives, ignore_errors=True)
     except OSError as error:
         raise DownloadFailed(f"{file} could not be written ({error}); {WAY_ROUND}.") from error
 
 
-def fetch(archive: Archive, mirrors: tuple[str, ...]) -> bytes:
-    """The archive's bytes from the first mirror whose copy has the published digest.
+def fetch(archive: Archive, mirrors: tuple[str, ...], folder: Path) -> Path:
+    """The archive's file in `folder`, from the first mirror whose copy has the published digest.
 
     Raises WrongDigest when a mirror answered and every answer had another digest, else DownloadFailed.
     """
+    import pooch  # takes 0.1 s, and only downloads need it
+
+    pooch.get_logger().setLevel(logging.WARNING)  # otherwise it announces each download in the notebook
     faults, wrong_digests = [], 0
     for mirror in mirrors:
+        download = _Download()
         try:
-            content = _content(mirror + archive.file)
-        except urllib.error.HTTPError as error:
-            faults.append(f"{mirror}: {error.code} {error.reason}")
-            continue
-        except (OSError, HTTPException, ValueError) as error:  # a ValueError comes from an address that it redirects to
-            faults.append(f"{mirror}: {getattr(error, 'reason', None) or error}")
-            continue
-        found = hashlib.sha256(content).hexdigest()
-        if found == archive.sha256:
-            return content
-        wrong_digests += 1
-        faults.append(f"{mirror}: SHA-256 {found[:12]}… in place of {archive.sha256[:12]}…")
+            digest = f"sha256:{archive.sha256}"
+            return Path(pooch.retrieve(mirror + archive.file, digest, archive.file, folder, downloader=download))
+        except _MirrorFault as fault:
+            faults.append(f"{mirror}: {fault}")
+        except ValueError:  # by which pooch says that the digest is wrong
+            wrong_digests += 1
+            faults.append(f"{mirror}: SHA-256 {download.sha256[:12]}… instead of {archive.sha256[:12]}…")
     kind = WrongDigest if wrong_digests else DownloadFailed
     raise kind(f"{archive.file} could not be downloaded ({'; '.join(faults)}); {WAY_ROUND}.")
+
+
+class _MirrorFault(Exception):
+    """A mirror did not deliver; the message says why."""
+
+
+class _Download:
+    """What pooch calls to get a file from an address; `sha256` is the digest of what came.
+
+    pooch's own HTTPDownloader limits only the time between two pieces of data, so a mirror that sends a byte now and
+    then would keep it for hours.
+    """
+
+    sha256 = ""
+
+    def __call__(self, address: str, file: str, _: object) -> None:
+        import pooch
+
+        try:
+            content = _content(address)
+        except urllib.error.HTTPError as error:
+            raise _MirrorFault(f"{error.code} {error.reason}") from error
+        except (OSError, HTTPException, ValueError) as error:  # ValueError: the mirror redirects to a broken address
+            raise _MirrorFault(getattr(error, "reason", None) or error) from error
+        Path(file).write_bytes(content)
+        self.sha256 = pooch.file_hash(file)
 
 
 def _content(address: str) -> bytes:
@@ -132,7 +161,7 @@ def _content(address: str) -> bytes:
     return bytes(content)
 
 
-def parse_archive(content: bytes) -> np.ndarray:
+def parse_archive(content: bytes) -> NDArray[np.uint8]:
     """The uint8 array in a gzip-compressed IDX file: two zero bytes, type 8, number of axes, sizes, values.
 
     Raises ValueError when the header does not fit the content, and gzip's own errors (OSError, EOFError) before that.
