@@ -25,7 +25,6 @@
 import numpy as np
 
 from distlab import labs
-from distlab.labs.lab_11.audit import published_table
 
 lab = labs.open("11")
 
@@ -77,7 +76,7 @@ lab.points("audit")
 # also of that on one GPU. The claims:
 
 # %%
-print(published_table())
+print(lab.given.published_table())
 
 # %% [markdown]
 # Write a function that gives the true efficiency from the claimed one, without any time. `None` if the run made no step.

@@ -3,7 +3,9 @@
 import numpy as np
 
 from distlab import costs
+from distlab.labs.comparisons import NumberHint
 from distlab.labs.lab_11.audit import audited, corrected, processed
+from distlab.labs.lab_11.hints import Lab11Hint
 from distlab.labs.lab_11.prediction import predicted
 from tests.labs.known_wrong import LabAnswers
 
@@ -18,47 +20,47 @@ def but_for(**formulas):
     """The right numbers but for some, which are computed so."""
 
     def audit(images, batch, gpus, seconds, seconds_on_one):
-        found = audited(images, batch, gpus, seconds, seconds_on_one)
+        numbers = audited(images, batch, gpus, seconds, seconds_on_one)
         case = {"N": images, "b": batch, "p": gpus, "t": seconds, "t1": seconds_on_one}
-        case |= {"steps": found["steps"], "done": found["images"], "of_one": processed(images, batch, 1)}
-        return found | {name.replace("_", " "): formula(case) for name, formula in formulas.items()}
+        case |= {"steps": numbers["steps"], "done": numbers["images"], "of_one": processed(images, batch, 1)}
+        return numbers | {name.replace("_", " "): formula(case) for name, formula in formulas.items()}
 
     return audit
 
 
 for title, audit, hint in (
-    ("rounds_up", but_for(steps=lambda c: -(-c["N"] // (c["b"] * c["p"]))), "not full is dropped"),
-    ("steps_of_one", but_for(steps=lambda c: c["N"] // c["b"]), "these are the steps of one GPU"),
-    ("parts_of_a_step", but_for(steps=lambda c: c["N"] / (c["b"] * c["p"])), "no parts of a step"),
-    ("all_images", but_for(images=lambda c: c["N"]), "that is the data set"),
-    ("one_gpus_images", but_for(images=lambda c: c["steps"] * c["b"]), "each GPU takes a batch of its own"),
-    ("the_tables_rate", but_for(images_per_second=lambda c: c["N"] / c["t"]), "divides the whole data set"),
-    ("rate_of_each", but_for(images_per_second=lambda c: c["done"] / c["t"] / c["p"]), "one GPU's share"),
+    ("rounds_up", but_for(steps=lambda c: -(-c["N"] // (c["b"] * c["p"]))), Lab11Hint.STEPS_ROUNDED_UP),
+    ("steps_of_one", but_for(steps=lambda c: c["N"] // c["b"]), Lab11Hint.STEPS_OF_ONE_GPU),
+    ("parts_of_a_step", but_for(steps=lambda c: c["N"] / (c["b"] * c["p"])), Lab11Hint.PARTS_OF_STEPS),
+    ("all_images", but_for(images=lambda c: c["N"]), Lab11Hint.WHOLE_DATA_SET),
+    ("one_gpus_images", but_for(images=lambda c: c["steps"] * c["b"]), Lab11Hint.EACH_GPU_HAS_A_BATCH),
+    ("the_tables_rate", but_for(images_per_second=lambda c: c["N"] / c["t"]), Lab11Hint.RATE_OF_THE_TABLE),
+    ("rate_of_each", but_for(images_per_second=lambda c: c["done"] / c["t"] / c["p"]), Lab11Hint.RATE_OF_ONE_GPU),
     (
         "the_claim",
         but_for(efficiency=lambda c: c["t1"] / c["t"] / c["p"] if c["steps"] else None),
-        "what the table claims",
+        Lab11Hint.EFFICIENCY_OF_THE_TABLE,
     ),
     (
         "speed_up",
         but_for(efficiency=lambda c: c["done"] / c["t"] / (c["of_one"] / c["t1"]) if c["steps"] else None),
-        "that is the speed-up",
+        Lab11Hint.SPEED_UP,
     ),
     (
         "one_gpu_with_all_images",
         but_for(efficiency=lambda c: c["done"] / c["t"] / (c["N"] / c["t1"]) / c["p"] if c["steps"] else None),
-        "one GPU dropped something too",
+        Lab11Hint.ONE_GPU_DROPPED_TOO,
     ),
     (
         "zero_for_an_empty_loop",
         but_for(efficiency=lambda c: c["done"] / c["t"] / (c["of_one"] / c["t1"]) / c["p"]),
-        "what was timed is an empty loop",
+        Lab11Hint.EMPTY_LOOP,
     ),
 ):
     ANSWERS.wrong_value("audit", title, audit, hint, share=0.75)
 
 
-@wrong("audit", "images:", "images per second:", "efficiency:", "divides the whole data set", share=0.25)
+@wrong("audit", Lab11Hint.WHOLE_DATA_SET, Lab11Hint.RATE_OF_THE_TABLE, Lab11Hint.EFFICIENCY_OF_THE_TABLE, share=0.25)
 def the_tables_way(images, batch, gpus, seconds, seconds_on_one):
     rates = images / seconds, images / seconds_on_one
     return {
@@ -69,13 +71,13 @@ def the_tables_way(images, batch, gpus, seconds, seconds_on_one):
     }
 
 
-@wrong("audit", "with no step at all", "ZeroDivisionError", share=0.75)
+@wrong("audit", Lab11Hint.AUDIT_RAISES, "ZeroDivisionError", share=0.75)
 def divides_by_the_steps(images, batch, gpus, seconds, seconds_on_one):
     _ = seconds / (images // (batch * gpus))
     return audited(images, batch, gpus, seconds, seconds_on_one)
 
 
-@wrong("audit", "dictionary with the names")
+@wrong("audit", NumberHint.NAMES)
 def a_tuple(*run):
     return tuple(audited(*run).values())
 
@@ -93,43 +95,43 @@ def by_counting(images, batch, gpus, seconds, seconds_on_one):
 # The published table
 
 
-@wrong("corrected", "that is the claim")
+@wrong("corrected", Lab11Hint.CLAIM_ITSELF)
 def believes(claimed, images, batch, gpus):
     return claimed
 
 
-@wrong("corrected", "which it is compared with, dropped something too")
+@wrong("corrected", Lab11Hint.COMPARED_RUN_DROPPED_TOO)
 def one_gpu_dropped_nothing(claimed, images, batch, gpus):
     return claimed * processed(images, batch, gpus) / images or None
 
 
-@wrong("corrected", "were fewer images processed")
+@wrong("corrected", Lab11Hint.CLAIM_INVERTED)
 def turned_round(claimed, images, batch, gpus):
     return claimed * images / processed(images, batch, gpus)
 
 
-@wrong("corrected", "which of the two runs dropped more")
+@wrong("corrected", Lab11Hint.BOTH_INVERTED)
 def turned_round_for_both(claimed, images, batch, gpus):
     return claimed * processed(images, batch, 1) / processed(images, batch, gpus)
 
 
-@wrong("corrected", "an efficiency is divided by the GPUs already")
+@wrong("corrected", Lab11Hint.DIVIDED_BY_GPUS)
 def divides_again(claimed, images, batch, gpus):
     true = corrected(claimed, images, batch, gpus)
     return true and true / gpus
 
 
-@wrong("corrected", "not full is dropped")
+@wrong("corrected", Lab11Hint.STEPS_ROUNDED_UP)
 def keeps_the_last_batch(claimed, images, batch, gpus):
     return claimed * -(-images // (batch * gpus)) * batch * gpus / processed(images, batch, 1)
 
 
-@wrong("corrected", "what was timed", share=0.5)
+@wrong("corrected", Lab11Hint.EFFICIENCY_WITHOUT_STEP, share=0.5)
 def nothing_is_zero(claimed, images, batch, gpus):
     return claimed * processed(images, batch, gpus) / processed(images, batch, 1)
 
 
-@wrong("corrected", "raises ZeroDivisionError", share=0.5)
+@wrong("corrected", Lab11Hint.RAISES_WITHOUT_STEP, "raises ZeroDivisionError", share=0.5)
 def divides_by_nothing(claimed, images, batch, gpus):
     return claimed / (processed(images, batch, 1) / processed(images, batch, gpus))
 
@@ -148,57 +150,57 @@ def law_columns(ranks):
 
 
 def law_of(ranks, seconds):
-    found = costs.fit_amdahl(ranks, seconds)
-    return found.serial_seconds, found.parallel_seconds
+    law = costs.fit_amdahl(ranks, seconds)
+    return law.serial_seconds, law.parallel_seconds
 
 
-@wrong("amdahl", "in the other order")
+@wrong("amdahl", Lab11Hint.OTHER_ORDER)
 def order(ranks, seconds):
     return law_of(ranks, seconds)[::-1]
 
 
-@wrong("amdahl", "shares of one rank's time")
+@wrong("amdahl", Lab11Hint.SHARES)
 def shares(ranks, seconds):
     serial, parallel = law_of(ranks, seconds)
     return serial / (serial + parallel), parallel / (serial + parallel)
 
 
-@wrong("amdahl", "a line over the number of ranks")
+@wrong("amdahl", Lab11Hint.LINE_OVER_RANKS)
 def line_over_ranks(ranks, seconds):
     slope, start = np.polyfit(ranks, seconds, 1)
     return start, slope
 
 
-@wrong("amdahl", "the serial part is in that too")
+@wrong("amdahl", Lab11Hint.ALL_PARALLEL)
 def all_is_parallel(ranks, seconds):
     return np.mean(seconds - seconds[0] / ranks), seconds[0]
 
 
-@wrong("amdahl", "some of the divided work is left")
+@wrong("amdahl", Lab11Hint.LAST_IS_SERIAL)
 def the_last_is_serial(ranks, seconds):
     return seconds[-1], seconds[0] - seconds[-1]
 
 
-@wrong("amdahl", "Right where the first time is that of one rank")
+@wrong("amdahl", Lab11Hint.RIGHT_FROM_ONE_RANK, Lab11Hint.OFF_ON_MOST_RANKS)
 def counts_from_one_rank(ranks, seconds):
     parallel = (seconds[0] - seconds[-1]) / (1 - 1 / ranks[-1])
     return seconds[0] - parallel, parallel
 
 
-@wrong("amdahl", "Right for exact times", "longest times decide", share=0.5)
+@wrong("amdahl", Lab11Hint.RIGHT_FOR_EXACT_TIMES, Lab11Hint.LONGEST_DECIDES, share=0.5)
 def absolute_errors(ranks, seconds):
     parallel, serial = np.polyfit(1 / ranks, seconds, 1)
     return serial, parallel
 
 
-@wrong("amdahl", "two of the times decide", share=0.5)
+@wrong("amdahl", Lab11Hint.RIGHT_FOR_EXACT_TIMES, Lab11Hint.TWO_TIMES_DECIDE, share=0.5)
 def two_times(ranks, seconds):
     ends = [0, -1]
     serial, parallel = np.linalg.solve(law_columns(ranks[ends]), seconds[ends])
     return serial, parallel
 
 
-@wrong("amdahl", "gives two numbers")
+@wrong("amdahl", Lab11Hint.NOT_TWO_SECONDS)
 def the_serial_share(ranks, seconds):
     return costs.fit_amdahl(ranks, seconds).serial_share
 
@@ -214,10 +216,10 @@ def by_logarithms(ranks, seconds):
     from scipy.optimize import least_squares
 
     start = np.log([seconds.min() / 2, seconds.max()])
-    found = least_squares(
+    fit = least_squares(
         lambda x: np.log(law_columns(ranks) @ np.exp(x) / seconds), start, xtol=1e-12, ftol=1e-12, gtol=1e-12
     )
-    return np.exp(found.x)
+    return np.exp(fit.x)
 
 
 # α and β
@@ -230,56 +232,56 @@ def line(first, second, seconds):
     return np.linalg.lstsq(columns / scale, np.ones(len(seconds)))[0] / scale
 
 
-@wrong("alpha_beta", "latency:", "it has many messages", "seconds per byte:", "per byte of the array")
+@wrong("alpha_beta", Lab11Hint.WHOLE_ALL_REDUCE, Lab11Hint.PER_BYTE_OF_ARRAY)
 def as_one_message(ranks, sizes, seconds):
     return line(1, sizes, seconds)
 
 
-@wrong("alpha_beta", "latency:", "a ring goes round twice", "seconds per byte:")
+@wrong("alpha_beta", Lab11Hint.HALF_A_RING, Lab11Hint.HALF_A_RING)
 def half_a_ring(ranks, sizes, seconds):
     return line(ranks - 1, (ranks - 1) / ranks * sizes, seconds)
 
 
-@wrong("alpha_beta", "chunks of it", share=0.25)
+@wrong("alpha_beta", Lab11Hint.WHOLE_ARRAYS, share=0.25)
 def sends_two_arrays(ranks, sizes, seconds):
     latency, per_byte = line(2 * (ranks - 1), 2 * sizes, seconds)
     return latency, per_byte
 
 
-@wrong("alpha_beta", "one chunk, not the whole array", share=0.25)
+@wrong("alpha_beta", Lab11Hint.WHOLE_ARRAY_PER_STEP, share=0.25)
 def whole_array_in_each_step(ranks, sizes, seconds):
     return line(2 * (ranks - 1), 2.0 * (ranks - 1) * sizes, seconds)
 
 
-@wrong("alpha_beta", "that is the bandwidth", share=0.25)
+@wrong("alpha_beta", Lab11Hint.BANDWIDTH, share=0.25)
 def bandwidth(ranks, sizes, seconds):
     latency, per_byte = in_order(ranks, sizes, seconds)
     return latency, 1 / per_byte
 
 
-@wrong("alpha_beta", "in the other order")
+@wrong("alpha_beta", Lab11Hint.OTHER_ORDER)
 def other_order(ranks, sizes, seconds):
     return in_order(ranks, sizes, seconds)[::-1]
 
 
-@wrong("alpha_beta", "number of steps is not the number of ranks", share=0.25)
+@wrong("alpha_beta", Lab11Hint.STEPS_ARE_RANKS, share=0.25)
 def steps_are_ranks(ranks, sizes, seconds):
     return line(ranks, 2 * (ranks - 1) / ranks * sizes, seconds)
 
 
-@wrong("alpha_beta", "right on 8 ranks, not on 2")
+@wrong("alpha_beta", Lab11Hint.NETWORK_OTHERWISE, Lab11Hint.NETWORK_OTHERWISE, "right on 8 ranks, not on 2")
 def only_eight(ranks, sizes, seconds):
     return line(14, 14 / 8 * sizes, seconds)
 
 
-@wrong("alpha_beta", "Right for exact times", "longest times decide", share=0.5)
+@wrong("alpha_beta", Lab11Hint.LONGEST_DECIDES, share=0.5)
 def absolute_seconds(ranks, sizes, seconds):
     slope, start = np.polyfit(sizes, seconds, 1)
     steps = 2 * (ranks - 1)
     return start / steps, slope * ranks / steps
 
 
-@wrong("alpha_beta", "another unit", share=0.25)
+@wrong("alpha_beta", Lab11Hint.UNIT, share=0.25)
 def microseconds(ranks, sizes, seconds):
     latency, per_byte = in_order(ranks, sizes, seconds)
     return 1e6 * latency, per_byte
@@ -287,8 +289,8 @@ def microseconds(ranks, sizes, seconds):
 
 @right("alpha_beta")
 def in_order(ranks, sizes, seconds):
-    found = costs.fit(sizes, seconds, lambda n: costs.all_reduce("ring", ranks, n))
-    return found.latency, found.seconds_per_byte
+    fit = costs.fit(sizes, seconds, lambda n: costs.all_reduce("ring", ranks, n))
+    return fit.latency, fit.seconds_per_byte
 
 
 @right("alpha_beta")
@@ -310,65 +312,65 @@ def ring(network, ranks, nbytes):
     return network.seconds(costs.all_reduce("ring", ranks, nbytes))
 
 
-@wrong("predicted", "the computing alone")
+@wrong("predicted", Lab11Hint.COMPUTING_ALONE)
 def computing_alone(*job):
     return pieces(job)[0].seconds(job[0])
 
 
-@wrong("predicted", "serial part is missing")
+@wrong("predicted", Lab11Hint.NO_SERIAL_PART)
 def no_serial_part(*job):
     law, network = pieces(job)
     return law.parallel_seconds / job[0] + ring(network, job[0], job[-1])
 
 
-@wrong("predicted", "serial part is divided too")
+@wrong("predicted", Lab11Hint.SERIAL_PART_DIVIDED)
 def ideal_computing(*job):
     law, network = pieces(job)
     return law.seconds(1) / job[0] + ring(network, job[0], job[-1])
 
 
-@wrong("predicted", "still that of the ranks it was measured on")
+@wrong("predicted", Lab11Hint.MEASURED_ALL_REDUCE)
 def measured_ring(*job):
     law, network = pieces(job)
     return law.seconds(job[0]) + ring(network, job[3], job[-1])
 
 
-@wrong("predicted", "so many times as long")
+@wrong("predicted", Lab11Hint.ALL_REDUCE_IN_PROPORTION)
 def ring_in_proportion(*job):
     law, network = pieces(job)
     return law.seconds(job[0]) + ring(network, job[3], job[-1]) * job[0] / job[3]
 
 
-@wrong("predicted", "more ranks do not shorten an all-reduce")
+@wrong("predicted", Lab11Hint.ALL_REDUCE_SHORTER)
 def shorter_ring(*job):
     law, network = pieces(job)
     return law.seconds(job[0]) + ring(network, job[3], job[-1]) * job[3] / job[0]
 
 
-@wrong("predicted", "more than one message")
+@wrong("predicted", Lab11Hint.SINGLE_MESSAGE)
 def one_message(*job):
     law, network = pieces(job)
     return law.seconds(job[0]) + network.latency + network.seconds_per_byte * job[-1]
 
 
-@wrong("predicted", "not divided again")
+@wrong("predicted", Lab11Hint.STEP_DIVIDED)
 def divides_the_step(*job):
     return predicted(*job) / job[0]
 
 
-@wrong("predicted", "another unit")
+@wrong("predicted", Lab11Hint.UNIT)
 def milliseconds(*job):
     return 1e3 * predicted(*job)
 
 
-@wrong("predicted", "Right for exact times", share=0.5)
+@wrong("predicted", Lab11Hint.RIGHT_FOR_EXACT_TIMES, Lab11Hint.NOISE_MOVES_PREDICTION, share=0.5)
 def absolute_fits(ranks, cr, cs, rr, sizes, rs, nbytes):
     serial, parallel = absolute_errors(cr, cs)
     latency, per_byte = absolute_seconds(rr, sizes, rs)
     return serial + parallel / ranks + 2 * (ranks - 1) * (latency + nbytes / ranks * per_byte)
 
 
-@wrong("predicted", "one number")
+@wrong("predicted", Lab11Hint.NOT_ONE_NUMBER)
 def a_pair(*job):
     return predicted(*job), 0.0
 
