@@ -14,8 +14,7 @@ from matplotlib.patches import Circle, Rectangle
 
 import distlab  # noqa: F401  (selects the course's Keras before anything can import TensorFlow)
 from distlab import draw
-from distlab.draw.diagram import arrow, box, canvas, label, row, tint
-from distlab.draw.style import HATCHES, INK, QUIET, RANK_COLOURS
+from distlab.draw import HATCHES, INK, QUIET, RANK_COLOURS, arrow, box, canvas, label, row, tint
 
 FOLDER = Path(__file__).parents[1]
 REPLICAS = 3
@@ -85,9 +84,9 @@ def model_parallelism_inside_a_layer(folder: Path) -> None:
     device_of = [unit // 5 for unit in range(10)]
     for unit, place in enumerate(hidden):
         colour, dash = RANK_COLOURS[device_of[unit]], ("-", "--")[device_of[unit]]
-        for other in (*inputs, *outputs):
+        for neighbour in (*inputs, *outputs):
             line = {"color": colour, "linestyle": dash, "linewidth": 0.5, "alpha": 0.7}
-            axes.plot(*zip(place, other, strict=True), marker="", zorder=1, **line)
+            axes.plot(*zip(place, neighbour, strict=True), marker="", zorder=1, **line)
     for place in (*inputs, *outputs):
         axes.add_patch(Circle(place, 0.1, facecolor="white", edgecolor=QUIET, zorder=2))
     for unit, place in enumerate(hidden):

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import distlab  # noqa: F401  (selects the course's Keras before anything can import TensorFlow)
 from distlab import draw
-from distlab.draw.diagram import arrow, box, canvas, label, row
-from distlab.draw.style import QUIET
+from distlab.draw import QUIET, arrow, box, canvas, label, row
 
 FOLDER = Path(__file__).parents[1]
 STAGES = {"extract": ["read"], "transform": ["decode", "cache", "shuffle", "batch", "augment"], "load": ["prefetch"]}

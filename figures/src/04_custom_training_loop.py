@@ -9,8 +9,7 @@ from pathlib import Path
 
 import distlab  # noqa: F401  (selects the course's Keras before anything can import TensorFlow)
 from distlab import draw, models
-from distlab.draw.diagram import arrow, box, canvas, label
-from distlab.draw.style import QUIET, RANK_COLOURS
+from distlab.draw import QUIET, RANK_COLOURS, arrow, box, canvas, label
 
 FOLDER = Path(__file__).parents[1]
 FILTERS = 8

@@ -6,7 +6,7 @@ Run it from anywhere: python figures/src/06_collectives_and_ring_all_reduce.py
 
 import re
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,9 +16,7 @@ from matplotlib.patches import Rectangle
 
 import distlab  # noqa: F401  (selects the course's Keras before anything can import TensorFlow)
 from distlab import collectives, draw
-from distlab.draw.diagram import arrow, box, canvas, label, row, tint
-from distlab.draw.steps.history import steps_of
-from distlab.draw.style import HATCHES, INK, MARKERS, QUIET, RANK_COLOURS
+from distlab.draw import HATCHES, INK, MARKERS, QUIET, RANK_COLOURS, arrow, box, canvas, label, row, tint
 from distlab.simulate import Contributions, Network, Rank, World
 
 FOLDER = Path(__file__).parents[1]
@@ -37,7 +35,7 @@ class Collective:
 
     @property
     def title(self) -> str:
-        """The name as it stands in a text."""
+        """The name as it is written in a text."""
         return self.name.replace("_", "-")
 
 
@@ -54,14 +52,14 @@ COLLECTIVES = (
 
 
 @dataclass(frozen=True)
-class Held:
+class Cell:
     """A number that a rank holds, and the ranks whose numbers are in it."""
 
     number: int
     ranks: tuple[int, ...]
 
 
-Rows = list[list[Held | None]]
+Rows = list[list[Cell | None]]
 
 
 def number_of(element: Contributions) -> int:
@@ -75,22 +73,22 @@ def before_and_after(collective: Collective) -> tuple[Rows, Rows]:
     Two runs: one with numbers, one with arrays that remember whose shares have been added to them.
     """
     traced = draw.trace(collective.program, RANKS, collective=collective.name)
-    given = traced.task.inputs()
-    numbers = [None if array is None else np.array([number_of(element) for element in array]) for array in given]
+    inputs = traced.task.inputs()
+    numbers = [None if array is None else np.array([number_of(element) for element in array]) for array in inputs]
     run = World(RANKS).run(collective.program, numbers)
-    return _rows(given, numbers), _rows(traced.results, run.results)
+    return _rows(inputs, numbers), _rows(traced.results, run.results)
 
 
-def _rows(shares: list, numbers: list) -> Rows:
+def _rows(shares: Sequence[np.ndarray | None], numbers: Sequence[np.ndarray | None]) -> Rows:
     rows: Rows = []
     for of_rank, values in zip(shares, numbers, strict=True):
-        held: list[Held | None] = [None] * RANKS
+        cells: list[Cell | None] = [None] * RANKS
         if of_rank is not None:
             for place, (share, value) in enumerate(zip(of_rank, values, strict=True)):
-                # A whole array is drawn in its own order; a chunk alone stands in its chunk's column.
+                # A whole array is drawn in its own order; a chunk alone is drawn in its chunk's column.
                 (chunk,) = {place} if len(of_rank) == RANKS else share.positions
-                held[chunk] = Held(int(value), tuple(share.ranks))
-        rows.append(held)
+                cells[chunk] = Cell(int(value), tuple(share.ranks))
+        rows.append(cells)
     return rows
 
 
@@ -130,43 +128,43 @@ def _holdings(axes: Axes, left: float, title: str, rows: Rows, column: str) -> N
     for chunk in range(RANKS):
         x = left + chunk * (CELL + CELL_GAP)
         label(axes, (x + CELL / 2, TOP + 0.18), f"{column} {chunk}", fontsize=8, color="#5A5A5A")
-        for rank, held in enumerate(rows):
-            _cell(axes, (x, TOP - rank * ROW_PITCH - CELL_HEIGHT), held[chunk])
+        for rank, cells in enumerate(rows):
+            _draw_cell(axes, (x, TOP - rank * ROW_PITCH - CELL_HEIGHT), cells[chunk])
 
 
-def _cell(axes: Axes, corner: tuple[float, float], held: Held | None) -> None:
+def _draw_cell(axes: Axes, corner: tuple[float, float], cell: Cell | None) -> None:
     """A number on the colours and hatches of the ranks whose shares it holds, side by side; empty: a dotted frame."""
-    if held is None:
+    if cell is None:
         axes.add_patch(Rectangle(corner, CELL, CELL_HEIGHT, fill=False, edgecolor="#B0B0B0", linestyle=":"))
         return
-    width = CELL / len(held.ranks)
-    for place, rank in enumerate(held.ranks):
+    width = CELL / len(cell.ranks)
+    for place, rank in enumerate(cell.ranks):
         area = ((corner[0] + place * width, corner[1]), width, CELL_HEIGHT)
         axes.add_patch(Rectangle(*area, facecolor=tint(RANK_COLOURS[rank], 0.3), linewidth=0))
         pale = tint(RANK_COLOURS[rank], 0.55)
         axes.add_patch(Rectangle(*area, fill=False, edgecolor=pale, hatch=HATCHES[rank], linewidth=0))
-    edge = RANK_COLOURS[held.ranks[0]] if len(held.ranks) == 1 else INK
+    edge = RANK_COLOURS[cell.ranks[0]] if len(cell.ranks) == 1 else INK
     axes.add_patch(Rectangle(corner, CELL, CELL_HEIGHT, fill=False, edgecolor=edge, linewidth=1.2))
     ground = {"facecolor": "white", "edgecolor": "none", "pad": 1.2, "alpha": 0.9}
-    label(axes, (corner[0] + CELL / 2, corner[1] + CELL_HEIGHT / 2), str(held.number), bbox=ground)
+    label(axes, (corner[0] + CELL / 2, corner[1] + CELL_HEIGHT / 2), str(cell.number), bbox=ground)
 
 
 def _legend(before: Rows, after: Rows) -> str:
     """What the numbers, colours and dotted frames mean; only what the picture shows."""
-    shown = [held for rows in (before, after) for of_rank in rows for held in of_rank]
-    owners = {rank for held in shown if held for rank in held.ranks}
+    cells = [cell for rows in (before, after) for of_rank in rows for cell in of_rank]
+    owners = {rank for cell in cells if cell for rank in cell.ranks}
     parts = ["colour and hatch: whose number it is"]
     if len(owners) > 1:
         parts = ["rank 0 has ones, rank 1 tens, rank 2 hundreds, rank 3 thousands"]
-    if any(held and len(held.ranks) > 1 for held in shown):
+    if any(cell and len(cell.ranks) > 1 for cell in cells):
         parts[0] += ": digits and colours show who is in a sum"
-    if None in shown:
+    if None in cells:
         parts.append("dotted: nothing")
     return "; ".join(parts)
 
 
 def _in_words(rows: Rows) -> str:
-    texts = [", ".join(str(held.number) for held in of_rank if held) or "nothing" for of_rank in rows]
+    texts = [", ".join(str(cell.number) for cell in of_rank if cell) or "nothing" for of_rank in rows]
     if len(set(texts)) == 1:
         return f"every rank holds {texts[0]}"
     return "; ".join(f"rank {rank} holds {text}" for rank, text in enumerate(texts))
@@ -239,14 +237,14 @@ ENLARGED = 1.25
 def ring_steps(folder: Path) -> None:
     """The two halves of the ring all-reduce as step strips of one run."""
     traced = draw.trace(collectives.ring_all_reduce, RANKS)
-    described = draw.describe_steps(traced)
+    described = traced.describe()
     halves = {
         "reduce_scatter": (0, "Reduce-scatter, the first half of the ring all-reduce: sums grow as they travel."),
         "all_gather": (RANKS - 1, "All-gather, the second half of the ring all-reduce: finished chunks travel on."),
     }
     for name, (start, title) in halves.items():
         steps = list(range(start, start + RANKS))
-        figure = draw.step_strip(traced, steps=steps)
+        figure = traced.strip(steps)
         texts = [
             text for step, text in re.findall(r"(?=Step (\d+))(Step [^.]*\.)", described) if int(step) in steps[1:]
         ]
@@ -284,13 +282,12 @@ class Reduction:
 def reduction(program: Program) -> Reduction:
     """Run an all-reduce on four devices, once for its steps and once for its time when latency costs nothing."""
     traced = draw.trace(program, RANKS)
-    taken = steps_of(traced.events, RANKS)
     by_link: dict[tuple[int, int], list[int]] = {}
-    for message in taken.messages:
+    for message in traced.messages:
         by_link.setdefault((message.source, message.to), []).append(message.step)
     arrays = [np.ones(RANKS)] * RANKS
     run = World(RANKS, Network(latency=0.0, seconds_per_byte=1 / arrays[0].nbytes)).run(program, arrays)
-    return Reduction(by_link, taken.last, run.elapsed)
+    return Reduction(by_link, traced.last, run.elapsed)
 
 
 def reductions(folder: Path) -> None:
@@ -299,22 +296,22 @@ def reductions(folder: Path) -> None:
     described = ["Three ways to reduce gradients between four devices, with the steps on the arrows."]
     for panel, (name, program) in enumerate(REDUCTIONS.items()):
         left = 0.1 + panel * 2.4
-        taken = reduction(program)
+        way = reduction(program)
         label(axes, (left + 1.1, 2.8), name, fontweight="bold")
         if program is collectives.tree_all_reduce:
             for bottom in (1.58, 0.48):
                 frame = {"edgecolor": QUIET, "linestyle": "--", "linewidth": 0.9}
                 axes.add_patch(Rectangle((left + 0.1, bottom), 2.0, 0.74, fill=False, **frame))
-        for link, steps in taken.steps.items():
-            _link(axes, left, link, steps, both_ways=link[::-1] in taken.steps)
+        for link, steps in way.steps.items():
+            _link(axes, left, link, steps, both_ways=link[::-1] in way.steps)
         for device, (x, y) in enumerate(DEVICES):
             box(axes, (left + x - DEVICE, y - DEVICE), 2 * DEVICE, 2 * DEVICE, str(device), device)
-        time = f"as long as {taken.gradients:g} gradients on one link"
-        label(axes, (left + 1.1, 0.22), f"{taken.last} steps,\n{time}", fontsize=8)
+        time = f"as long as {way.gradients:g} gradients on one link"
+        label(axes, (left + 1.1, 0.22), f"{way.last} steps,\n{time}", fontsize=8)
         sends = "; ".join(
-            f"device {source} sends to device {to} in {_steps(steps)}" for (source, to), steps in taken.steps.items()
+            f"device {source} sends to device {to} in {_steps(steps)}" for (source, to), steps in way.steps.items()
         )
-        described.append(f"{name}: {sends}. {taken.last} steps, {time}.")
+        described.append(f"{name}: {sends}. {way.last} steps, {time}.")
     draw.save(figure, folder / "06_reductions.svg", " ".join(described))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import distlab  # noqa: F401  (selects the course's Keras before anything can import TensorFlow)
 from distlab import draw
-from distlab.draw.diagram import arrow, box, canvas, label, row
+from distlab.draw import arrow, box, canvas, label, row
 
 FOLDER = Path(__file__).parents[1]
 WORKERS = 3

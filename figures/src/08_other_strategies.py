@@ -8,8 +8,7 @@ from pathlib import Path
 
 import distlab  # noqa: F401  (selects the course's Keras before anything can import TensorFlow)
 from distlab import draw
-from distlab.draw.diagram import arrow, box, canvas, label, row
-from distlab.draw.style import INK, RANK_COLOURS
+from distlab.draw import INK, RANK_COLOURS, arrow, box, canvas, label, row
 
 FOLDER = Path(__file__).parents[1]
 JOBS = {"chief": 1, "worker": 3, "ps": 2}

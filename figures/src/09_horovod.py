@@ -12,11 +12,10 @@ from matplotlib.patches import Rectangle
 
 import distlab  # noqa: F401  (selects the course's Keras before anything can import TensorFlow)
 from distlab import draw
-from distlab.draw.diagram import arrow, box, canvas, label, row
-from distlab.draw.style import QUIET
+from distlab.draw import QUIET, arrow, box, canvas, label, row
 
 FOLDER = Path(__file__).parents[1]
-HOSTS, SLOTS = 2, 2  # a slot is the room for one process, on a GPU of its own
+HOSTS, SLOTS = 2, 2  # a slot is the room for one process, with its own GPU
 DEVICES = 4  # of the one host in the other picture
 
 

@@ -11,8 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import distlab  # noqa: F401  (selects the course's Keras before anything can import TensorFlow)
-from distlab import draw
-from distlab.large_batch import schedules
+from distlab import draw, large_batch
 
 FOLDER = Path(__file__).parents[1]
 RATE = 0.1  # for the reference batch of 256
@@ -26,11 +25,11 @@ def warm_up_schedule(folder: Path) -> None:
     figure, axes = plt.subplots(figsize=(7.2, 3.2))
     # Two points at the jump, so that its line is vertical.
     epochs = np.sort(np.append(np.linspace(0, EPOCHS, 41), WARM_UP - 1e-6))
-    scaled = schedules.linear_rule(RATE, TIMES)
+    scaled = large_batch.schedules.linear_rule(RATE, TIMES)
     for name, rate_at in {
-        "gradual warm-up": schedules.gradual_warm_up(RATE, scaled, WARM_UP),
-        "constant warm-up": schedules.constant_warm_up(RATE, scaled, WARM_UP),
-        "no warm-up": schedules.without_warm_up(scaled),
+        "gradual warm-up": large_batch.schedules.gradual_warm_up(RATE, scaled, WARM_UP),
+        "constant warm-up": large_batch.schedules.constant_warm_up(RATE, scaled, WARM_UP),
+        "no warm-up": large_batch.schedules.without_warm_up(scaled),
     }.items():
         axes.plot(epochs, [rate_at(epoch) for epoch in epochs], label=name, markevery=4)
     axes.set_yticks([RATE, scaled / 4, scaled / 2, 3 * scaled / 4, scaled])

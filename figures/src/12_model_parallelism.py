@@ -17,9 +17,7 @@ from matplotlib.patches import Rectangle
 import distlab  # noqa: F401  (selects the course's Keras before anything can import TensorFlow)
 from distlab import draw, model_parallel
 from distlab.collectives import all_gather, ring_all_reduce
-from distlab.draw.diagram import arrow, box, canvas, label, row, tint
-from distlab.draw.pipeline_schedules import draw_schedule
-from distlab.draw.style import HATCHES, INK, QUIET, RANK_COLOURS
+from distlab.draw import HATCHES, INK, QUIET, RANK_COLOURS, arrow, box, canvas, draw_schedule, label, row, tint
 from distlab.simulate import Rank, World
 
 FOLDER = Path(__file__).parents[1]
@@ -29,7 +27,7 @@ FORWARD, BACKWARD = 1.0, 2.0  # the time of one micro-batch when the batch is cu
 
 
 def schedule(micro_batches: int) -> model_parallel.pipelines.Timing:
-    """GPipe's schedule for one and the same batch: with half as many micro-batches each takes twice as long."""
+    """GPipe's schedule for the same batch: with half as many micro-batches each takes twice as long."""
     share = STAGES / micro_batches
     return model_parallel.pipelines.simulate("gpipe", STAGES, micro_batches, 1, FORWARD * share, BACKWARD * share)
 
@@ -270,10 +268,10 @@ def spatial_split(folder: Path) -> None:
 
     label(axes, (3.3, 3.4), "each tile with its halo, the neighbours' border", ha="left", fontweight="bold")
     side, gap = (TILE + 1) * PIXEL, 0.7
-    for rank, held in enumerate(tiles_with_halo(owners())):
+    for rank, tile in enumerate(tiles_with_halo(owners())):
         line, column = divmod(rank, TILES)
         left, top = 3.4 + column * (side + gap), 3.15 - line * (side + gap)
-        for (y, x), owner in np.ndenumerate(held):
+        for (y, x), owner in np.ndenumerate(tile):
             text = "" if owner == rank else str(owner)
             _cell(axes, (left + x * PIXEL, top - (y + 1) * PIXEL), text, int(owner), PIXEL)
         own = (left + column * PIXEL, top - (TILE + line) * PIXEL)

@@ -601,7 +601,7 @@ def at_1024(f: float) -> str:
 
 # %% tags=["varies"]
 import ipywidgets
-from distlab.draw.style import svg
+from distlab.draw import svg
 
 slider = ipywidgets.FloatSlider(0.95, min=0.5, max=0.999, step=0.001, readout_format=".3f", description="f")
 picture = ipywidgets.HTML()

@@ -1,42 +1,69 @@
-"""Pictures in the course's one style: colour-blind safe, byte-equal when drawn again, each with a text description."""
+"""Pictures in the course's one style: colour-blind safe, byte-equal when drawn again, each with a text description.
 
-from distlab.draw.links import bytes_per_link
-from distlab.draw.pipeline_schedules import pipeline_schedules
-from distlab.draw.plots import bars, grid, utilisation
+    draw.apply_style()
+    draw.show(draw.bars({"one device": 1200, "two devices": 2100}, "images per second"), "Two bars: …")
+    trace = draw.trace(collectives.ring_all_reduce, size=4)  # a run whose steps can be drawn, even if it is wrong
+    draw.show(trace.strip(), trace.describe())
+
+It may import `runtime`, `simulate`, `collectives` and `model_parallel`. Begin with `style`, then `traces`.
+"""
+
+from distlab.draw.collective_tasks import task
+from distlab.draw.diagram import arrow, box, canvas, label, row, tint
+from distlab.draw.plots import bars, bytes_per_link, grid, utilisation
 from distlab.draw.stepper import Stepper, show_stepper
-from distlab.draw.steps.animation import animation, show_animation
-from distlab.draw.steps.strip import describe_steps, step_strip
 from distlab.draw.strips import Interval, busy, exchange, seen
-from distlab.draw.style import DASHES, HATCHES, MARKERS, RANK_COLOURS, apply_style, save, show
-from distlab.draw.timelines import timeline
-from distlab.draw.traces import Trace, trace
-from distlab.draw.widgets import show_widget
+from distlab.draw.style import (
+    DASHES,
+    HATCHES,
+    INK,
+    MARKERS,
+    QUIET,
+    RANK_COLOURS,
+    STYLE,
+    apply_style,
+    save,
+    show,
+    show_widget,
+    svg,
+)
+from distlab.draw.timelines import draw_schedule, pipeline_schedules, timeline
+from distlab.draw.traces import Trace, trace, trace_of
 
 __all__ = [
     "DASHES",
     "HATCHES",
+    "INK",
     "MARKERS",
+    "QUIET",
     "RANK_COLOURS",
+    "STYLE",
     "Interval",
     "Stepper",
     "Trace",
-    "animation",
     "apply_style",
+    "arrow",
     "bars",
+    "box",
     "busy",
     "bytes_per_link",
-    "describe_steps",
+    "canvas",
+    "draw_schedule",
     "exchange",
     "grid",
+    "label",
     "pipeline_schedules",
+    "row",
     "save",
     "seen",
     "show",
-    "show_animation",
     "show_stepper",
     "show_widget",
-    "step_strip",
+    "svg",
+    "task",
     "timeline",
+    "tint",
     "trace",
+    "trace_of",
     "utilisation",
 ]

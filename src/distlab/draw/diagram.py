@@ -1,16 +1,37 @@
-"""Diagrams of boxes, arrows and labels on an empty canvas; a box's number picks its colour and hatch."""
+"""Diagrams of boxes, arrows and labels on an empty canvas; a box's number selects its colour and hatch."""
 
-from collections.abc import Sequence
+from typing import TypedDict, Unpack
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from distlab.draw.style import HATCHES, INK, QUIET, RANK_COLOURS
+from distlab.draw.style import INK, QUIET, Colour, Dash, colour_of, hatch_of
 
 Point = tuple[float, float]
+
+
+class Ground(TypedDict, total=False):
+    """The area behind a text, as matplotlib's `bbox` takes it."""
+
+    facecolor: Colour
+    edgecolor: Colour
+    pad: float
+    alpha: float
+
+
+class TextStyle(TypedDict, total=False):
+    """What matplotlib's text may be given."""
+
+    ha: str
+    va: str
+    fontsize: float
+    fontweight: str
+    color: Colour
+    linespacing: float
+    bbox: Ground | None
 
 
 def canvas(width: float, height: float) -> tuple[Figure, Axes]:
@@ -25,33 +46,50 @@ def canvas(width: float, height: float) -> tuple[Figure, Axes]:
 
 def tint(colour: str, share: float = 0.25) -> tuple[float, float, float]:
     """`colour` mixed with white, so that dark text on it stays readable; `share` is the part of the colour."""
-    return tuple(1 - share * (1 - part) for part in to_rgb(colour))
+    red, green, blue = (1 - share * (1 - part) for part in to_rgb(colour))
+    return red, green, blue
+
+
+def fill_of(rank: int) -> str:
+    """The rank's colour, light enough for dark text on it."""
+    return to_hex(tint(colour_of(rank), 0.5))
+
+
+def line_of(rank: int) -> str:
+    """The rank's colour, dark enough for a thin line on white."""
+    red, green, blue = to_rgb(colour_of(rank))
+    return to_hex((0.78 * red, 0.78 * green, 0.78 * blue))
 
 
 def box(
-    axes: Axes, corner: Point, width: float, height: float, text: str = "", number: int | None = None, **style: object
+    axes: Axes,
+    corner: Point,
+    width: float,
+    height: float,
+    text: str = "",
+    number: int | None = None,
+    **style: Unpack[TextStyle],
 ) -> None:
     """A rounded box with its lower left corner at `corner` and `text` in its middle.
 
-    `number` is the rank, device or chunk that the box belongs to; None draws it white. `style` goes to the text.
+    `number` is the rank, device or chunk that the box belongs to; None draws it white. `style` is for the text.
     """
-    colour = QUIET if number is None else RANK_COLOURS[number % len(RANK_COLOURS)]
-    face = "white" if number is None else tint(colour)
+    colour = QUIET if number is None else colour_of(number)
+    face: Colour = "white" if number is None else tint(colour)
+    hatch = "" if number is None else hatch_of(number)
     area, shape = (corner, width, height), "round,pad=0,rounding_size=0.05"
     axes.add_patch(FancyBboxPatch(*area, shape, facecolor=face, edgecolor=colour, linewidth=1.2))
-    hatch = "" if number is None else HATCHES[number % len(HATCHES)]
     if hatch:
         # A second patch: matplotlib draws a hatch in the edge's colour, and the hatch has to be paler than the edge.
         pale = tint(colour, 0.45)
         axes.add_patch(FancyBboxPatch(*area, shape, fill=False, edgecolor=pale, hatch=hatch, linewidth=0))
     if text:
         # The light ground behind the text keeps it readable on a hatch.
-        ground = {"facecolor": face, "edgecolor": "none", "pad": 1.5} if hatch else None
-        defaults = {"ha": "center", "va": "center", "fontsize": 9, "color": INK, "bbox": ground}
-        axes.text(corner[0] + width / 2, corner[1] + height / 2, text, **defaults | style)
+        defaults: TextStyle = {"bbox": {"facecolor": face, "edgecolor": "none", "pad": 1.5} if hatch else None}
+        label(axes, (corner[0] + width / 2, corner[1] + height / 2), text, **defaults | style)
 
 
-def arrow(axes: Axes, start: Point, end: Point, colour: str = INK, dash: object = "-", bend: float = 0.0) -> None:
+def arrow(axes: Axes, start: Point, end: Point, colour: str = INK, dash: Dash = "-", bend: float = 0.0) -> None:
     """An arrow from `start` to `end`; `bend` curves it (its height as a share of its length)."""
     axes.add_patch(
         FancyArrowPatch(
@@ -69,12 +107,13 @@ def arrow(axes: Axes, start: Point, end: Point, colour: str = INK, dash: object 
     )
 
 
-def label(axes: Axes, place: Point, text: str, **style: object) -> None:
-    """Text whose middle is at `place`; `style` goes to matplotlib's text."""
-    axes.text(*place, text, **{"ha": "center", "va": "center", "fontsize": 9, "color": INK} | style)
+def label(axes: Axes, place: Point, text: str, **style: Unpack[TextStyle]) -> None:
+    """Text whose middle is at `place`."""
+    defaults: TextStyle = {"ha": "center", "va": "center", "fontsize": 9, "color": INK}
+    axes.text(*place, text, **defaults | style)
 
 
-def row(count: int, left: float, right: float, gap: float) -> tuple[Sequence[float], float]:
+def row(count: int, left: float, right: float, gap: float) -> tuple[list[float], float]:
     """`count` boxes side by side from `left` to `right`: the left edge of each, and their common width."""
     width = (right - left - gap * (count - 1)) / count
     return [left + index * (width + gap) for index in range(count)], width

@@ -1,15 +1,13 @@
 """A widget to walk through the steps of a program, on any number of ranks."""
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 
 import ipywidgets
 import matplotlib.pyplot as plt
 
-from distlab.draw.steps.storyboard import Storyboard, storyboard
-from distlab.draw.steps.strip import description_of, strip_of
-from distlab.draw.style import svg
-from distlab.draw.traces import trace
-from distlab.draw.widgets import show_widget
+from distlab.draw.style import show_widget, svg
+from distlab.draw.traces import Trace, trace
+from distlab.simulate.world import Program
 
 
 class Stepper(ipywidgets.VBox):
@@ -20,7 +18,7 @@ class Stepper(ipywidgets.VBox):
 
     def __init__(
         self,
-        program: Callable[..., Coroutine],
+        program: Program,
         size: int = 4,
         sizes: Sequence[int] = range(2, 9),
         collective: str | None = "all_reduce",
@@ -35,8 +33,8 @@ class Stepper(ipywidgets.VBox):
         if size not in sizes:
             raise ValueError(f"size is {size}, but the sizes to choose from are {', '.join(map(str, sizes))}")
         self._program, self._collective, self._root = program, collective, root
-        self._stories: dict[int, Storyboard] = {}
-        last = self._story(size).last
+        self._traces: dict[int, Trace] = {}
+        last = self._trace(size).last
         self.play = ipywidgets.Play(value=0, min=0, max=last, interval=1500)
         self.step = ipywidgets.IntSlider(value=0, min=0, max=last, description="step")
         self.ranks = ipywidgets.SelectionSlider(options=list(sizes), value=size, description="ranks")
@@ -49,18 +47,16 @@ class Stepper(ipywidgets.VBox):
 
     def strip(self) -> str:
         """The whole strip of the chosen number of ranks as SVG text."""
-        story = self._story(self.ranks.value)
-        return _as_svg(story, list(range(story.last + 1)))
+        return _as_svg(self._trace(self.ranks.value))
 
-    def _story(self, size: int) -> Storyboard:
-        if size not in self._stories:
-            run = trace(self._program, size, collective=self._collective, root=self._root)
-            self._stories[size] = storyboard(run, size, self._collective, self._root)
-        return self._stories[size]
+    def _trace(self, size: int) -> Trace:
+        if size not in self._traces:
+            self._traces[size] = trace(self._program, size, collective=self._collective, root=self._root)
+        return self._traces[size]
 
     def _choose(self) -> None:
         """Go back to the start, with as many steps as the chosen number of ranks needs."""
-        last = self._story(self.ranks.value).last
+        last = self._trace(self.ranks.value).last
         self.play.value = 0
         self.play.max = self.step.max = last
         if self.step.value:
@@ -71,18 +67,17 @@ class Stepper(ipywidgets.VBox):
     def _draw(self) -> None:
         """The step that the slider shows: what the ranks hold before it and after it."""
         step = self.step.value
-        story = self._story(self.ranks.value)
-        self.picture.value = _as_svg(story, [step - 1, step] if step else [0])
+        self.picture.value = _as_svg(self._trace(self.ranks.value), [step - 1, step] if step else [0])
 
 
 def show_stepper(stepper: Stepper, description: str) -> None:
-    """Display the stepper; where widgets cannot run `description` stands in its place: put a strip beside it."""
+    """Display the stepper; where widgets cannot run `description` replaces it: put a strip next to it."""
     show_widget(stepper, description)
 
 
-def _as_svg(story: Storyboard, steps: list[int]) -> str:
-    figure = strip_of(story, steps)
+def _as_svg(chosen: Trace, steps: list[int] | None = None) -> str:
+    figure = chosen.strip(steps)
     try:
-        return svg(figure, description_of(story))
+        return svg(figure, chosen.describe())
     finally:
         plt.close(figure)

@@ -1,4 +1,4 @@
-"""Strips: one row a device or worker, and along it the time, the steps or the samples."""
+"""Strips: one row per device or worker, and along it the time, the steps or the samples."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from distlab.draw.diagram import arrow, tint
-from distlab.draw.style import HATCHES, INK, MARKERS, QUIET, RANK_COLOURS
+from distlab.draw.style import INK, MARKERS, QUIET, colour_of, hatch_of
 
 if TYPE_CHECKING:  # it imports TensorFlow, which drawing does not need
     from distlab.profiling.messages import Message
@@ -24,7 +24,7 @@ class Interval(NamedTuple):
 
 
 def busy(runs: Mapping[str, Sequence[Sequence[Interval]]], devices: Sequence[str]) -> Figure:
-    """One strip a run, all on one time axis in milliseconds: a row for each of `devices`, a box for each interval.
+    """One strip per run, all on one time axis in milliseconds: a row for each of `devices`, a box for each interval.
 
     `runs[title][number]` holds the intervals of device `number`; a device without an entry was idle. The first kind of
     work is drawn filled, every other kind as an outline with its own hatch. Time starts at each run's first interval.
@@ -51,7 +51,7 @@ def busy(runs: Mapping[str, Sequence[Sequence[Interval]]], devices: Sequence[str
 
 
 def exchange(patterns: "Mapping[str, Sequence[Message]]", devices: Sequence[str]) -> Figure:
-    """One panel a pattern: the steps run to the right, one row a device, an arrow for each message in its step.
+    """One panel per pattern: the steps run to the right, one row per device, an arrow for each message in its step.
 
     An arrow has the colour of the device that sends.
     """
@@ -60,11 +60,11 @@ def exchange(patterns: "Mapping[str, Sequence[Message]]", devices: Sequence[str]
     for axes, (title, messages) in zip(panels[0], patterns.items(), strict=True):
         steps = range(last + 1)
         for number in range(len(devices)):
-            colour, marker = RANK_COLOURS[number % len(RANK_COLOURS)], MARKERS[number % len(MARKERS)]
+            colour, marker = colour_of(number), MARKERS[number % len(MARKERS)]
             axes.plot(steps, [number] * len(steps), color=tint(QUIET, 0.4), marker="", linestyle="-", linewidth=0.8)
             axes.plot(steps, [number] * len(steps), color=colour, marker=marker, linestyle="")
         for message in messages:
-            colour = RANK_COLOURS[message.source % len(RANK_COLOURS)]
+            colour = colour_of(message.source)
             arrow(axes, (message.step - 1, message.source), (message.step - 0.06, message.destination), colour=colour)
         axes.set_title(title, fontsize=10)
         _rows(axes, devices if axes is panels[0, 0] else [""] * len(devices))
@@ -75,7 +75,7 @@ def exchange(patterns: "Mapping[str, Sequence[Message]]", devices: Sequence[str]
 
 
 def seen(cases: Mapping[str, Sequence[Collection[int]]], files: int, per_file: int) -> Figure:
-    """Who saw which sample: one block a case, in it a row a worker and a cell a sample, filled where the worker saw it.
+    """Who saw which sample: a block per case, a row per worker, a cell per sample, filled where the worker saw it.
 
     `cases[title][worker]` holds the numbers of the samples, 0 to files × per_file − 1, that the worker was given.
     """
@@ -85,7 +85,7 @@ def seen(cases: Mapping[str, Sequence[Collection[int]]], files: int, per_file: i
     gap = 0.8
     for axes, (title, rows) in zip(blocks[:, 0], cases.items(), strict=True):
         for worker, samples in enumerate(rows):
-            colour, hatch = RANK_COLOURS[worker % len(RANK_COLOURS)], HATCHES[worker % len(HATCHES)]
+            colour, hatch = colour_of(worker), hatch_of(worker)
             for sample in range(files * per_file):
                 corner = (sample + gap * (sample // per_file), worker - 0.4)
                 axes.add_patch(Rectangle(corner, 1, 0.8, facecolor="white", edgecolor=tint(QUIET, 0.5), linewidth=0.6))
@@ -106,18 +106,18 @@ def seen(cases: Mapping[str, Sequence[Collection[int]]], files: int, per_file: i
 
 
 def _rows(axes: Axes, names: Sequence[str]) -> None:
-    """One row a name, from the top down."""
+    """One row per name, from the top down."""
     axes.set_yticks(range(len(names)), names, color=INK)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
 
 
 def _kind_hatch(kind: int) -> str:
-    return "" if kind == 0 else "//////" if kind == 1 else HATCHES[kind % len(HATCHES)]
+    return "" if kind == 0 else "//////" if kind == 1 else hatch_of(kind)
 
 
 def _work(axes: Axes, number: int, interval: Interval, origin: float, kind: int) -> None:
-    colour = RANK_COLOURS[number % len(RANK_COLOURS)]
+    colour = colour_of(number)
     axes.barh(
         number,
         1000 * (interval.end - interval.start),

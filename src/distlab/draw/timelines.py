@@ -1,33 +1,40 @@
-"""What each rank does in virtual time: its ports and its program, each in a lane of its own."""
+"""Time lines of runs in virtual time: what each rank of a program does, and each stage of a pipeline."""
+
+from collections.abc import Mapping
+from typing import Literal
 
 import matplotlib.pyplot as plt
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
+from matplotlib.patches import Patch, Rectangle
 
-from distlab.draw.diagram import tint
-from distlab.draw.rank_colours import line_of
-from distlab.draw.style import INK, QUIET, RANK_COLOURS
-from distlab.draw.traces import Source, Trace, events_of, ranks_in
-from distlab.simulate import DeadlockError, Run, SimulationError
+from distlab.draw.diagram import Ground, label, line_of, tint
+from distlab.draw.style import INK, QUIET, colour_of
+from distlab.draw.traces import Source, record_of
+from distlab.model_parallel.pipelines import FORWARD, Timing, Work
+from distlab.simulate import DeadlockError
 
 Span = tuple[float, float]
+Activity = Literal["sending", "receiving", "reducing", "computing", "waiting"]
 
 # The lane, counted from the top of a rank's rows, and the hatch of each kind of work; waiting is drawn paler.
-_KINDS = {
+_KINDS: dict[Activity, tuple[int, str]] = {
     "sending": (0, ""),
     "receiving": (1, "////"),
     "reducing": (2, "xxxx"),
     "computing": (2, "++++"),
     "waiting": (2, "----"),
 }
-_NAMES = {"send": "sending", "receive": "receiving", "reduce": "reducing", "compute": "computing"}
+_NAMES: dict[str, Activity] = {"send": "sending", "receive": "receiving", "reduce": "reducing", "compute": "computing"}
 _UNITS = (("seconds", 1.0), ("milliseconds", 1e3), ("microseconds", 1e6), ("nanoseconds", 1e9))
+
+# Of a pipeline's schedule, in inches: the figure, the rows' names, a letter of 8 points, the edges of its box.
+_WIDEST, _LEFT = 7.2, 0.75
+_LETTER, _EDGES = 0.068, 0.035
 
 
 def timeline(source: Source, size: int | None = None) -> Figure:
-    """What each rank does in virtual time: three lanes a rank, a hatch for each kind of work.
+    """What each rank does in virtual time: three lanes per rank, a hatch for each kind of work.
 
     The lanes are the sending port, the receiving port, and the program (reducing, computing, waiting). A rank waits
     when it has not finished and neither sends, reduces nor computes: for a message, which may be coming in meanwhile.
@@ -47,39 +54,65 @@ def timeline(source: Source, size: int | None = None) -> Figure:
     axes.tick_params(axis="y", length=0)
     axes.set_xlim(0, end * factor * 1.01 or 1)
     axes.set_xlabel(f"virtual time in {unit}")
-    shown = [kind for kind in _KINDS if any(rank[kind] for rank in spans)]
+    kinds = [kind for kind in _KINDS if any(rank[kind] for rank in spans)]
     keys = [
         Patch(facecolor="white" if _KINDS[kind][1] else tint(QUIET, 0.7), edgecolor=QUIET, hatch=_KINDS[kind][1])
-        for kind in shown
+        for kind in kinds
     ]
-    figure.legend(keys, shown, loc="outside upper right", ncols=len(keys), fontsize=9)
+    figure.legend(keys, kinds, loc="outside upper right", ncols=len(keys), fontsize=9)
     return figure
 
 
-def spans_of(source: Source, size: int | None = None) -> list[dict[str, list[Span]]]:
-    """By rank and kind of work ("sending", … "waiting"), when the rank was at it, in virtual seconds."""
-    if isinstance(source, Trace):
-        events, size = source.events, source.size
-        stuck = source.error
-    else:
-        events = events_of(source)
-        stuck = source if isinstance(source, SimulationError) else None
-        size = len(source.results) if isinstance(source, Run) else size or ranks_in(events)
+def pipeline_schedules(timings: Mapping[str, Timing], unit: str = "units of time") -> Figure:
+    """The schedules one below the other on one time axis, each under its name with its time and its bubble.
 
-    spans: list[dict[str, list[Span]]] = [{kind: [] for kind in _KINDS} for _ in range(size)]
-    for event in events:
+    Forward passes are filled, backward ones hatched; later chunks of an interleaved schedule are darker. Where a box is
+    wide enough it has the micro-batch's number.
+    """
+    rows = [len(timing.works) for timing in timings.values()]
+    figure, strips = plt.subplots(
+        len(timings), 1, sharex=True, squeeze=False, figsize=(_WIDEST, 0.7 + sum(0.42 + 0.3 * count for count in rows))
+    )
+    longest = max(timing.seconds for timing in timings.values())
+    inches = (_WIDEST - _LEFT) / longest
+    for axes, (name, timing) in zip(strips[:, 0], timings.items(), strict=True):
+        draw_schedule(axes, timing, inches)
+        axes.set_title(f"{name}: {timing.seconds:g} {unit}, bubble {100 * timing.bubble_fraction:.0f} %", fontsize=10)
+    strips[-1, 0].set_xlim(0, 1.01 * longest)
+    strips[-1, 0].set_xlabel(f"{unit}; filled: forward, hatched: backward, grey: bubble", fontsize=9)
+    return figure
+
+
+def draw_schedule(axes: Axes, timing: Timing, inches: float, text: bool = True) -> None:
+    """One schedule into axes; `inches` per unit of time decide which boxes get a number, with `text` at all."""
+    stages = len(timing.works)
+    for stage, works in enumerate(timing.works):
+        axes.add_patch(Rectangle((0, stage - 0.4), timing.seconds, 0.8, facecolor="#EEEEEE", edgecolor="none"))
+        for work in works:
+            number = str(work.micro_batch) if text else work.kind
+            _draw_pass(axes, work, timing.chunks, number if (work.end - work.start) * inches > _width(number) else "")
+    axes.set_yticks(range(stages), [f"stage {stage}" for stage in range(stages)], color=INK)
+    axes.set_ylim(stages - 0.45, -0.55)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+
+
+def spans_of(source: Source, size: int | None = None) -> list[dict[Activity, list[Span]]]:
+    """By rank and kind of work, when the rank did it, in virtual seconds."""
+    record = record_of(source, size)
+    spans: list[dict[Activity, list[Span]]] = [{kind: [] for kind in _KINDS} for _ in range(record.size)]
+    for event in record.events:
         if event.end > event.start:
             spans[event.rank][_NAMES[event.kind]].append((event.start, event.end))
     end = max((stop for rank in spans for kind in rank.values() for _, stop in kind), default=0.0)
-    finished = source.finished if isinstance(source, Run) else np.full(size, np.nan)
     for number, rank in enumerate(spans):
-        until = max((stop for kind in rank.values() for _, stop in kind), default=0.0)
-        if not np.isnan(finished[number]):
-            until = finished[number]
-        elif isinstance(stuck, DeadlockError) and number in stuck.waiting:
+        if record.finished is not None:
+            until = float(record.finished[number])
+        elif isinstance(record.error, DeadlockError) and number in record.error.waiting:
             until = end
-        own = [span for kind in ("sending", "reducing", "computing") for span in rank[kind]]
-        rank["waiting"] = _gaps(own, until)
+        else:
+            until = max((stop for kind in rank.values() for _, stop in kind), default=0.0)
+        rank["waiting"] = _gaps([*rank["sending"], *rank["reducing"], *rank["computing"]], until)
     return spans
 
 
@@ -96,16 +129,35 @@ def _gaps(busy: list[Span], until: float) -> list[Span]:
     return gaps
 
 
-def _draw(axes: Axes, number: int, kind: str, spans: list[Span], factor: float) -> None:
+def _draw(axes: Axes, number: int, kind: Activity, spans: list[Span], factor: float) -> None:
     if not spans:
         return
     lane, hatch = _KINDS[kind]
     axes.broken_barh(
         [(factor * start, factor * (stop - start)) for start, stop in spans],
         (number - 0.42 + 0.28 * lane, 0.27),
-        facecolor="white" if hatch else RANK_COLOURS[number % len(RANK_COLOURS)],
+        facecolor="white" if hatch else colour_of(number),
         edgecolor=tint(QUIET, 0.5) if kind == "waiting" else line_of(number),
         hatch=hatch,
         linewidth=0.7,
         label=f"rank {number} {kind}",
     )
+
+
+def _draw_pass(axes: Axes, work: Work, chunks: int, text: str) -> None:
+    colour = colour_of(work.stage)
+    area = ((work.start, work.stage - 0.4), work.end - work.start, 0.8)
+    depth = 0.5 if chunks == 1 else 0.3 + 0.5 * work.chunk / (chunks - 1)
+    is_forward = work.kind == FORWARD
+    ground = tint(colour, depth) if is_forward else tint(colour, 0.25) if work.chunk else "white"
+    axes.add_patch(Rectangle(*area, facecolor=ground, edgecolor="none"))
+    if not is_forward:
+        axes.add_patch(Rectangle(*area, fill=False, edgecolor=tint(colour, 0.6), hatch="///", linewidth=0))
+    axes.add_patch(Rectangle(*area, fill=False, edgecolor=colour, linewidth=1))
+    if text:
+        behind: Ground | None = None if is_forward else {"facecolor": ground, "edgecolor": "none", "pad": 1}
+        label(axes, ((work.start + work.end) / 2, work.stage), text, fontsize=8, bbox=behind)
+
+
+def _width(text: str) -> float:
+    return _EDGES + _LETTER * len(text)

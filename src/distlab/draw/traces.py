@@ -1,21 +1,26 @@
-"""A program run with arrays that remember what was added, kept so that it can be drawn even if the program is wrong."""
+"""A run of a program with arrays that remember what was added: its steps and their pictures, even if it is wrong."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
-from distlab.draw.collective_tasks import Task, task
-from distlab.simulate import Contributions, Events, Network, Run, SimulationError, World
-
-Program = Callable[..., Coroutine]
+from distlab.draw.collective_tasks import Element, Holding, Task, task
+from distlab.draw.steps import animation, strip
+from distlab.draw.steps.history import StepMessage, Steps, content_of, elements, holdings, steps_of
+from distlab.simulate import Contributions, DeadlockError, Events, Network, Run, SimulationError, World
+from distlab.simulate.world import Program
 
 
 @dataclass(frozen=True)
 class Trace:
-    """What a program did on the virtual cluster, as the step strip draws it.
+    """What a program did on the virtual cluster, and the pictures of it.
 
-    task: what each rank began with and has to hold in the end.
+    task: what each rank began with and must hold at the end.
     events: everything that happened, with contents.
     results: what the program returned, by rank; None if the run ended in an error.
     error: the error that ended the run, or None.
@@ -23,17 +28,164 @@ class Trace:
 
     task: Task
     events: Events
-    results: list | None = None
+    results: Sequence[object] | None = None
     error: SimulationError | None = None
+
+    # Pictures
+
+    def strip(self, steps: Sequence[int] | None = None) -> Figure:
+        """What each rank holds after each step, as the program really ran: a column per step, a row per rank.
+
+        A rank's row has the chunks of its array. The coloured, numbered segments of a chunk are the ranks whose share
+        has been added so far, each at its own place, so that an empty place is a share that has yet to come. A small
+        triangle below a chunk says that it is sent in the next step, one above it that the step changed it; arrows lead
+        from the sender to the receiver. A thick frame is a finished chunk. What is wrong (a share added twice, a share
+        of another chunk, at the end a missing one) is black, or a dash, in a dashed frame with an exclamation mark, and
+        a line below the picture says where it first went wrong. A run that ended in an error is drawn up to where it
+        stopped.
+
+        steps: the columns to draw; 0 is the start. Default: all of them, in as many lines as needed.
+
+        Raises ValueError for steps that the run does not have.
+        """
+        columns = list(range(self.last + 1) if steps is None else steps)
+        if not columns or not set(columns) <= set(range(self.last + 1)):
+            raise ValueError(f"steps are {columns}, but the run has the start, 0, and the steps to {self.last}")
+        return strip.draw_strip(self, columns)
+
+    def describe(self) -> str:
+        """The strip in words, for the picture's description: who sends to whom in each step, and how it ends."""
+        return strip.describe(self)
+
+    def animation(self, description: str, seconds_per_step: float = 2.0) -> str:
+        """The steps as an animated SVG: the messages travel from rank to rank, and the chunks fill up.
+
+        It moves by CSS alone, pauses while the pointer is on it, and stands still, at the end of the run, for readers
+        who have asked their system for reduced motion. `description` becomes its title.
+        """
+        return animation.animated_svg(self, description, seconds_per_step)
+
+    def show_animation(self, description: str, seconds_per_step: float = 2.0) -> None:
+        """Display the animation in a notebook with a box to pause it and `description`; below it, the strip.
+
+        Works in JupyterLab and in exported pages, without JavaScript. Where HTML is not displayed the description
+        replaces it.
+        """
+        animation.show_animated(self, description, seconds_per_step)
+
+    # Steps
 
     @property
     def size(self) -> int:
         """The number of ranks."""
         return self.task.size
 
+    @property
+    def last(self) -> int:
+        """The number of the last step."""
+        return self._steps.last
 
-# What can be drawn: a trace, or what a run gave.
-Source = Trace | Run | SimulationError | Events
+    @property
+    def messages(self) -> list[StepMessage]:
+        """All messages, in order of their steps."""
+        return self._steps.messages
+
+    @cached_property
+    def holdings(self) -> list[list[Holding]]:
+        """By step (0 is the start) and rank, what the rank holds."""
+        return holdings(self.task, self._steps, self.results)
+
+    @cached_property
+    def boxes(self) -> list[int]:
+        """The first position of each box; a box is a chunk, or a part of one if its elements differ somewhere."""
+        rows = {row for by_rank in self.holdings for row in by_rank}
+        chunk_of = self.task.chunk_of
+        return [
+            position
+            for position in range(self.task.length)
+            if position == 0
+            or chunk_of(position) != chunk_of(position - 1)
+            or not all(_continues(row, position) for row in rows)
+        ]
+
+    @cached_property
+    def adds(self) -> bool:
+        """Whether shares are added in this run, so that a box needs a place for each rank's."""
+        every = (element for by_rank in self.holdings for row in by_rank for element in row if element is not None)
+        return self.task.adds or any(element.counts.total() > 1 for element in every)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every rank's program ended, so that nothing may be missing in the last step."""
+        return self.error is None
+
+    def arriving_in(self, step: int) -> list[StepMessage]:
+        """The messages of that step."""
+        return [message for message in self.messages if message.step == step]
+
+    def boxes_sent(self, message: StepMessage) -> list[int]:
+        """The boxes, by number, whose content the message carries."""
+        return [number for number in range(len(self.boxes)) if self.sent_from(message, number) is not None]
+
+    def sent_from(self, message: StepMessage, box: int) -> Element:
+        """The first element that the message carries from that box of its sender; None if there is none."""
+        sent = elements(message.content)
+        if message.buffer_size == self.task.length:
+            places = list(range(message.position, message.position + len(sent)))
+        else:
+            places = [min(element.positions) if element is not None else -1 for element in sent]
+        inside = self._positions(box)
+        return next((element for place, element in zip(places, sent, strict=True) if place in inside), None)
+
+    def boxes_changed(self, step: int, rank: int) -> list[int]:
+        """The boxes of that rank, by number, whose content differs after `step` from what it was before."""
+        if step == 0:
+            return []
+        before, after = self.holdings[step - 1][rank], self.holdings[step][rank]
+        return [
+            number
+            for number in range(len(self.boxes))
+            if any(before[position] != after[position] for position in self._positions(number))
+        ]
+
+    def first_fault(self) -> str | None:
+        """Where the run first went wrong, in words; None if nothing did."""
+        return self.task.first_fault(self.holdings, self.is_over)
+
+    def waiting(self) -> dict[int, str]:
+        """Whom each rank of a deadlock waits for, in words, by rank."""
+        if not isinstance(self.error, DeadlockError):
+            return {}
+        return {
+            rank: "waits for a message" if wait.source is None else f"waits for rank {wait.source}"
+            for rank, wait in self.error.waiting.items()
+        }
+
+    @cached_property
+    def _steps(self) -> Steps:
+        return steps_of(self.events, self.size)
+
+    def _positions(self, box: int) -> range:
+        stop = self.boxes[box + 1] if box + 1 < len(self.boxes) else self.task.length
+        return range(self.boxes[box], stop)
+
+
+Recorded = Run | SimulationError | Events
+Source = Trace | Recorded
+
+
+class Record(NamedTuple):
+    """What is known of any run, also one with arrays of numbers.
+
+    finished: when each rank's program ended, in virtual seconds; None if that is not known.
+    error: the error that ended the run, or None.
+    """
+
+    events: Events
+    size: int
+    results: Sequence[object] | None = None
+    finished: NDArray[np.float64] | None = None
+    error: SimulationError | None = None
 
 
 def trace(
@@ -46,56 +198,51 @@ def trace(
     steps of a collective are seconds.
 
     collective: what the program has to do: "all_reduce", "reduce", "reduce_scatter", "broadcast", "scatter", "gather",
-        "all_gather" or "all_to_all". It decides what a rank is given and what is marked as wrong or missing. In a
-        broadcast and a scatter the root alone has an array, and the others get None; in a gather and an all-gather each
-        rank has its chunk of the array. None: whole arrays, and nothing is known about the end.
+        "all_gather" or "all_to_all". It decides what a rank begins with and what is marked as wrong or missing. In a
+        broadcast and a scatter only the root has an array, and the other ranks get None; in a gather and an all-gather
+        each rank has its chunk of the array. None: whole arrays, and nothing is known about the end.
     """
-    given = task(collective, size, size if length is None else length, root)
+    collective_task = task(collective, size, size if length is None else length, root)
     world = World(size, Network(latency=1.0, seconds_per_byte=0.0))
     try:
-        run = world.run(program, given.inputs(), keep_contents=True)
+        run = world.run(program, collective_task.inputs(), keep_contents=True)
     except SimulationError as error:
-        return Trace(given, error.events, error=error)
-    return Trace(given, run.events, run.results)
+        return Trace(collective_task, record_of(error).events, error=error)
+    return Trace(collective_task, run.events, run.results)
 
 
-def trace_of(
-    source: Source,
-    size: int | None = None,
-    collective: str | None = "all_reduce",
-    root: int = 0,
-) -> Trace:
-    """`source` as a trace; what is not a trace must come from a run with `contributions` and `keep_contents=True`.
+def trace_of(source: Recorded, size: int | None = None, collective: str | None = "all_reduce", root: int = 0) -> Trace:
+    """The trace of a run, of its events or of the error that ended it.
 
-    size: the number of ranks; needed only if some rank neither sent nor received.
+    The program must have run with `distlab.simulate.contributions` as inputs and `keep_contents=True`.
+
+    size: the number of ranks; for events and errors, if some rank neither sent nor received.
+    collective, root: what the program had to do, see `trace`.
 
     Raises ValueError for events without contents, or from other inputs than `contributions`.
     """
-    if isinstance(source, Trace):
-        return source
-    events = events_of(source)
-    results = source.results if isinstance(source, Run) else None
-    ranks = len(results) if results is not None else size or ranks_in(events)
-    return Trace(
-        task(collective, ranks, _length_of(events), root),
-        events,
-        results,
-        source if isinstance(source, SimulationError) else None,
-    )
+    record = record_of(source, size)
+    collective_task = task(collective, record.size, _length_of(record.events), root)
+    return Trace(collective_task, record.events, record.results, record.error)
 
 
-def events_of(source: Source) -> Events:
-    """The events of what can be drawn.
+def record_of(source: Source, size: int | None = None) -> Record:
+    """What is known of a run, from any of its forms; `size` is for events and errors, if some rank did nothing.
 
-    Raises ValueError for an error that has none, since it is not from a run.
+    Raises ValueError for an error that has no events, since it is not from a run.
     """
-    events = source if isinstance(source, Events) else source.events
-    if events is None:
+    if isinstance(source, Trace):
+        return Record(source.events, source.size, source.results, error=source.error)
+    if isinstance(source, Run):
+        return Record(source.events, len(source.results), source.results, source.finished)
+    if isinstance(source, Events):
+        return Record(source, size or _ranks_in(source))
+    if source.events is None:
         raise ValueError(f"nothing ran before this error, so that there is nothing to draw: {source}")
-    return events
+    return Record(source.events, size or _ranks_in(source.events), error=source)
 
 
-def ranks_in(events: Events) -> int:
+def _ranks_in(events: Events) -> int:
     """The number of ranks that did anything: one more than the highest number that occurs."""
     columns = events.columns
     return 1 + int(max(columns["rank"].max(initial=0), columns["partner"].max(initial=0)))
@@ -106,11 +253,17 @@ def _length_of(events: Events) -> int:
     highest = -1
     for event in events:
         if event.kind in ("send", "reduce"):
-            if event.buffer is None:
-                raise ValueError("these events hold no contents: run the program with keep_contents=True")
-            for element in np.ravel(event.buffer):
+            for element in np.ravel(content_of(event).buffer):
                 if isinstance(element, Contributions):
                     highest = max(highest, *element.positions)
     if highest < 0:
         raise ValueError("nothing here says what was added: give the program distlab.simulate.contributions as inputs")
     return highest + 1
+
+
+def _continues(row: Holding, position: int) -> bool:
+    """Whether the element at `position` is like the one before it: the same shares, each one position further on."""
+    before, here = row[position - 1], row[position]
+    if before is None or here is None:
+        return before is here
+    return here.counts == {(rank, place + 1): count for (rank, place), count in before.counts.items()}

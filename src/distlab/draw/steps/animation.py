@@ -1,8 +1,8 @@
 """The steps of a run as an animated SVG: messages travel from rank to rank, and the chunks fill up."""
 
-from collections.abc import Iterable
 from hashlib import sha256
 from html import escape
+from typing import TYPE_CHECKING
 
 from IPython.display import display
 
@@ -10,10 +10,11 @@ from distlab.draw.steps.chunk_boxes import Boxes
 from distlab.draw.steps.history import StepMessage
 from distlab.draw.steps.legend import Legend
 from distlab.draw.steps.stamps import Drawing, Stamp, rectangle, words
-from distlab.draw.steps.storyboard import Storyboard, storyboard
-from distlab.draw.steps.strip import strip_of
+from distlab.draw.steps.strip import draw_strip
 from distlab.draw.style import INK, show
-from distlab.draw.traces import Source
+
+if TYPE_CHECKING:
+    from distlab.draw.traces import Trace
 
 _SCALE = 1.5
 _NAMES = 0.85  # the room for the ranks' names, in inches
@@ -23,62 +24,18 @@ _ROW_GAP = 0.2
 _LEAVE, _ARRIVE = 0.15, 0.7
 
 
-def animation(
-    source: Source,
-    description: str,
-    size: int | None = None,
-    collective: str | None = "all_reduce",
-    root: int = 0,
-    seconds_per_step: float = 2.0,
-) -> str:
-    """The steps as an animated SVG: the messages travel from rank to rank, and the chunks fill up.
-
-    It moves by CSS alone, rests while the pointer is on it, and stands still, at the end of the run, for readers who
-    have asked their system for reduced motion. The arguments are those of `step_strip`; `description` is the title.
-    """
-    return _svg(storyboard(source, size, collective, root), description, seconds_per_step)
-
-
-def show_animation(
-    source: Source,
-    description: str,
-    size: int | None = None,
-    collective: str | None = "all_reduce",
-    root: int = 0,
-    seconds_per_step: float = 2.0,
-) -> None:
-    """Display the animation in a notebook with a box to pause it and `description`; below it, the static step strip.
-
-    Works in JupyterLab and in exported pages, without JavaScript. Where HTML is not shown the description stands alone.
-    """
-    story = storyboard(source, size, collective, root)
-    display(
-        {"text/html": _page(_svg(story, description, seconds_per_step), description), "text/plain": description},
-        raw=True,
-    )
-    show(strip_of(story, list(range(story.last + 1))), description)
-
-
-def _page(svg: str, description: str) -> str:
-    """The SVG as a piece of HTML: a label round the box and the picture, so that a click on either pauses it."""
-    return (
-        '<figure class="distlab-animation" style="margin:0"><label>'
-        '<input type="checkbox" class="distlab-pause"> pause<br>\n'
-        f"{svg}\n</label><figcaption>{escape(description)}</figcaption></figure>"
-    )
-
-
-def _svg(story: Storyboard, description: str, seconds_per_step: float) -> str:
-    stage = _Stage(story)
+def animated_svg(trace: "Trace", description: str, seconds_per_step: float) -> str:
+    """The animation as SVG text; see `Trace.animation`."""
+    stage = _Stage(trace)
     # Names in a page are global: those of this animation begin with a number made from its content.
-    content = repr((story.task, story.held, [message[:3] for message in story.messages], str(story.error)))
+    content = repr((trace.task, trace.holdings, [message[:3] for message in trace.messages], str(trace.error)))
     name = "a" + sha256(f"{content}{seconds_per_step}{description}".encode()).hexdigest()[:8]
     drawing = Drawing(name + "-", stage.height)
 
     parts = [f"<g>{drawing.uses(stage.still)}</g>"]
     for step, (state, title) in enumerate(zip(stage.states, stage.titles, strict=True)):
-        # What a reader sees where nothing moves: the end.
-        hidden = "" if step == story.last else ' visibility="hidden"'
+        # Where nothing moves, a reader sees the end.
+        hidden = "" if step == trace.last else ' visibility="hidden"'
         boxes = "".join(drawing.use_together(stamps, x, y) for stamps, x, y in state)
         parts.append(f'<g class="state {name}-state-{step}"{hidden}>{boxes}</g>')
         parts.append(f'<g class="title {name}-title-{step}"{hidden}>{drawing.uses(title)}</g>')
@@ -93,46 +50,61 @@ def _svg(story: Storyboard, description: str, seconds_per_step: float) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" id="{name}" role="img" aria-label="{label}" '
         f'viewBox="0 0 {width} {height}" width="{width}" style="max-width:100%;height:auto;background:white">\n'
-        f"<title>{label}</title>\n<style>\n{_rules(name, story.last, seconds_per_step)}</style>\n"
+        f"<title>{label}</title>\n<style>\n{_rules(name, trace.last, seconds_per_step)}</style>\n"
         f"{drawing.definitions()}\n" + "\n".join(parts) + "\n</svg>"
     )
 
 
-class _Stage:
-    """Where everything stands, in inches: what stays, each state, each title, and what moves with its way."""
+def show_animated(trace: "Trace", description: str, seconds_per_step: float) -> None:
+    """Display the animation, and below it the strip; see `Trace.show_animation`."""
+    page = _page(animated_svg(trace, description, seconds_per_step), description)
+    display({"text/html": page, "text/plain": description}, raw=True)
+    show(draw_strip(trace, list(range(trace.last + 1))), description)
 
-    def __init__(self, story: Storyboard) -> None:
-        self._boxes = Boxes(story, _SCALE)
+
+def _page(svg: str, description: str) -> str:
+    """The SVG as a piece of HTML: a label round the box and the picture, so that a click on either pauses it."""
+    return (
+        '<figure class="distlab-animation" style="margin:0"><label>'
+        '<input type="checkbox" class="distlab-pause"> pause<br>\n'
+        f"{svg}\n</label><figcaption>{escape(description)}</figcaption></figure>"
+    )
+
+
+class _Stage:
+    """Where everything is, in inches: what stays, each state, each title, and what moves with its way."""
+
+    def __init__(self, trace: "Trace") -> None:
+        self._boxes = Boxes(trace, _SCALE)
         self._row = self._boxes.height + _ROW_GAP
-        waiting = story.waiting()
+        waiting = trace.waiting()
         least = _NAMES + self._boxes.width + (1.5 if waiting else 0.15)
         self.width = max(least, 5.0)
-        legend = Legend(Boxes(story), list(range(story.last + 1)), self.width - 0.3, with_marks=False)
-        self.height = _HEAD + story.task.size * self._row + legend.height
-        ranks = range(story.task.size)
+        legend = Legend(Boxes(trace), list(range(trace.last + 1)), self.width - 0.3, with_marks=False)
+        self.height = _HEAD + trace.size * self._row + legend.height
+        ranks = range(trace.size)
 
         self.still = self._boxes.chunk_numbers(_NAMES, self.height - 0.47) + legend.stamps(0.12, legend.height)
         for rank in ranks:
             self.still.append(Stamp(words(f"rank {rank}", 11, INK, align="left"), 0.12, self._middle(rank)))
         # A state is a list of boxes: what is stamped for each, and where its lower left corner is.
         self.states = [
-            [self._box(step, rank, number) for rank in ranks for number in range(len(story.boxes))]
-            for step in range(story.last + 1)
+            [self._box(step, rank, number) for rank in ranks for number in range(len(trace.boxes))]
+            for step in range(trace.last + 1)
         ]
         for rank, text in waiting.items():
             waits = Stamp(words(text, 9, INK, align="left"), 0, 0)
             self.states[-1].append(([waits], _NAMES + self._boxes.width + 0.12, self._middle(rank)))
-        # Title k stands while step k happens; number 0, shown last, stands when all is over.
-        names = [f"after {story.last} steps" if story.last else "start"]
-        names += [f"step {step} of {story.last}" for step in range(1, story.last + 1)]
-        names = [*names[1:], names[0]]
+        # A title for each step, visible while it happens, and one for when all is over.
+        names = [f"step {step} of {trace.last}" for step in range(1, trace.last + 1)]
+        names.append(f"after {trace.last} steps" if trace.last else "start")
         self.titles = [
             [Stamp(words(text, 11, INK, bold=True, align="left"), _NAMES, self.height - 0.18)] for text in names
         ]
-        self.moving = [(message, *self._moving(message)) for message in story.messages]
+        self.moving = [(message, *self._moving(message)) for message in trace.messages]
 
     def _box(self, step: int, rank: int, number: int) -> tuple[list[Stamp], float, float]:
-        stamps = self._boxes.one(step, rank, number, 0, 0)
+        stamps = self._boxes.box_after(step, rank, number, 0, 0)
         return stamps, self._boxes.box_place(number, _NAMES), self._bottom(rank)
 
     def _bottom(self, rank: int) -> float:
@@ -144,13 +116,13 @@ class _Stage:
     def _moving(self, message: StepMessage) -> tuple[list[Stamp], tuple[float, float]]:
         """What travels, where it sets out, and how far it goes to the right and up."""
         bottom = self._bottom(message.source)
-        numbers = self._boxes.story.boxes_sent(message)
+        numbers = self._boxes.trace.boxes_sent(message)
         frame = rectangle("message", *self._boxes.box, "none", INK, 2.2, layer=4)
         stamps: list[Stamp] = []
         for number in numbers:
             x = self._boxes.box_place(number, _NAMES)
-            sent = self._boxes.story.sent_from(message, number)
-            stamps += self._boxes.holding(sent, message.source, number, x, bottom)
+            sent = self._boxes.trace.sent_from(message, number)
+            stamps += self._boxes.box_with(sent, message.source, number, x, bottom)
             stamps.append(Stamp(frame, x, bottom))
         if not numbers:
             stamps.append(Stamp(words("•", 16), _NAMES - 0.12, self._middle(message.source)))
@@ -177,8 +149,8 @@ def _rules(name: str, last: int, seconds_per_step: float) -> str:
     for step in range(last + 1) if last else ():
         begin = step - 1 + _ARRIVE if step else 0
         end = step + _ARRIVE if step < last else last + 1
-        rules += _shown(f"{name}-state-{step}", percent(begin), percent(end))
-        rules += _shown(f"{name}-title-{step}", percent(step), percent(step + 1))
+        rules += _visible(f"{name}-state-{step}", percent(begin), percent(end))
+        rules += _visible(f"{name}-title-{step}", percent(step), percent(step + 1))
         if step:
             leave, arrive = percent(step - 1 + _LEAVE), percent(step - 1 + _ARRIVE)
             rules.append(f"#{name} .{name}-message-{step} {{animation-name:{name}-message-{step}}}")
@@ -193,9 +165,9 @@ def _rules(name: str, last: int, seconds_per_step: float) -> str:
     return "\n".join(rules) + "\n"
 
 
-def _shown(name: str, begin: str, end: str) -> Iterable[str]:
+def _visible(name: str, begin: str, end: str) -> list[str]:
     """Rules by which what has the class `name` is visible from `begin` to `end`, both a percentage of the whole."""
     frames = {"0.00%": "hidden", begin: "visible"} | ({} if end == "100.00%" else {end: "hidden"})
-    steps = "".join(f"{when} {{visibility:{how}}}" for when, how in frames.items())
+    steps = "".join(f"{when} {{visibility:{value}}}" for when, value in frames.items())
     last = "visible" if end == "100.00%" else "hidden"
     return [f".{name} {{animation-name:{name}}}", f"@keyframes {name} {{{steps}100% {{visibility:{last}}}}}"]

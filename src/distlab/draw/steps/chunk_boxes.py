@@ -2,42 +2,43 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from matplotlib.colors import to_hex
 
-from distlab.draw.diagram import tint
-from distlab.draw.rank_colours import fill_of
-from distlab.draw.steps.faults import Fault, fault_of, is_complete
+from distlab.draw.collective_tasks import Element, Fault
+from distlab.draw.diagram import fill_of, tint
 from distlab.draw.steps.stamps import Shape, Stamp, polygon, rectangle, words
-from distlab.draw.steps.storyboard import Storyboard
 from distlab.draw.style import INK, QUIET
-from distlab.simulate import Contributions
+
+if TYPE_CHECKING:
+    from distlab.draw.traces import Trace
 
 _PALE = to_hex(tint(QUIET, 0.45))
 
 
 @dataclass(frozen=True)
 class Boxes:
-    """Draws the boxes of a storyboard, `scale` times as large as in a strip; lengths are in inches."""
+    """Draws the boxes of a trace, `scale` times as large as in a strip; lengths are in inches."""
 
-    story: Storyboard
+    trace: "Trace"
     scale: float = 1.0
 
     @cached_property
     def columns(self) -> int:
         """The segments side by side in a box."""
-        return 2 if self.story.adds and self.story.task.size > 4 else 1
+        return 2 if self.trace.adds and self.trace.size > 4 else 1
 
     @cached_property
     def lines(self) -> int:
         """The segments one above the other in a box."""
-        return -(-self.story.task.size // self.columns) if self.story.adds else 1
+        return -(-self.trace.size // self.columns) if self.trace.adds else 1
 
     @cached_property
     def segment(self) -> tuple[float, float]:
         """The width and height of a segment."""
-        if not self.story.adds:
-            few = self.story.task.size <= 6
+        if not self.trace.adds:
+            few = self.trace.size <= 6
             width = (0.26 if few else 0.225) if self._names_chunks else (0.22 if few else 0.185)
             return width * self.scale, 0.19 * self.scale
         width, height = {1: (0.17, 0.125), 2: (0.095, 0.105)}[self.columns]
@@ -46,8 +47,8 @@ class Boxes:
     @cached_property
     def points(self) -> float:
         """The size of the numbers."""
-        if not self.story.adds:
-            return (7.5 if self.story.task.size <= 6 else 6.8) * self.scale
+        if not self.trace.adds:
+            return (7.5 if self.trace.size <= 6 else 6.8) * self.scale
         return (7.0 if self.columns == 1 else 5.8) * self.scale
 
     @cached_property
@@ -63,7 +64,7 @@ class Boxes:
     @cached_property
     def width(self) -> float:
         """All boxes of a rank, side by side."""
-        return self.pitch * len(self.story.boxes) - self._between
+        return self.pitch * len(self.trace.boxes) - self._between
 
     @property
     def height(self) -> float:
@@ -73,43 +74,43 @@ class Boxes:
     def of_rank(self, step: int, rank: int, x: float, y: float) -> list[Stamp]:
         """The boxes of `rank` after `step`, from the lower left corner at x, y."""
         stamps = []
-        for number in range(len(self.story.boxes)):
-            stamps += self.one(step, rank, number, x + number * self.pitch, y)
+        for number in range(len(self.trace.boxes)):
+            stamps += self.box_after(step, rank, number, x + number * self.pitch, y)
         return stamps
 
-    def one(self, step: int, rank: int, number: int, x: float, y: float) -> list[Stamp]:
-        """One box, with its lower left corner at x, y."""
-        held = self.story.held[step][rank][self.story.boxes[number]]
-        return self.holding(held, rank, number, x, y, self.story.is_over and step == self.story.last)
+    def box_after(self, step: int, rank: int, number: int, x: float, y: float) -> list[Stamp]:
+        """Box `number` of `rank` after `step`, with its lower left corner at x, y."""
+        element = self._element(step, rank, number)
+        return self.box_with(element, rank, number, x, y, self._is_end(step))
 
-    def holding(
-        self, held: Contributions | None, rank: int, number: int, x: float, y: float, at_end: bool = False
+    def box_with(
+        self, element: Element, rank: int, number: int, x: float, y: float, at_end: bool = False
     ) -> list[Stamp]:
-        """Box `number` of `rank` as it looks when it holds `held`; `at_end`: what is missing is marked."""
-        task, position = self.story.task, self.story.boxes[number]
-        fault = fault_of(task, rank, position, held, at_end) or Fault()
+        """Box `number` of `rank` as it looks with `element` in it; `at_end`: what is missing is marked."""
+        task, position = self.trace.task, self.trace.boxes[number]
+        fault = task.fault(rank, position, element, at_end) or Fault()
         counts: dict[int, int] = {}
-        for (owner, _), count in sorted(held.counts.items()) if held else []:
+        for (owner, _), count in sorted(element.counts.items()) if element else []:
             counts[owner] = counts.get(owner, 0) + count
         strange = {owner for owner, _ in fault.strange}
 
         stamps = [Stamp(rectangle("box", *self.box, "white", _PALE, 0.6), x, y)]
-        if self.story.adds:
+        if self.trace.adds:
             places = {owner: self._place(owner, x, y) for owner in range(task.size)}
         else:
             owners = list(counts) or list(fault.missing)[:1]
             places = dict.fromkeys(owners, (x, y))
         for owner, place in places.items():
             if owner in strange:
-                stamps += self._segment(f"strange share {owner}", self._name(owner, held), place, INK)
+                stamps += self._segment(f"strange share {owner}", self._name(owner, element), place, INK)
             elif owner in fault.twice:
                 stamps += self._segment(f"share {owner} twice", f"{counts[owner]}×", place, INK)
             elif owner in counts:
                 face = fill_of(owner)
-                stamps += self._segment(f"share {owner}", self._name(owner, held), place, face)
+                stamps += self._segment(f"share {owner}", self._name(owner, element), place, face)
             elif owner in fault.missing:
                 stamps += self._segment(f"missing share {owner}", "–", place, "white")
-        stamps.append(Stamp(self._frame(held is not None, fault, is_complete(task, rank, position, held)), x, y))
+        stamps.append(Stamp(self._frame(element is not None, fault, task.is_complete(rank, position, element)), x, y))
         if fault != Fault():
             stamps.append(Stamp(words("!", 7 * self.scale, INK, bold=True), x + self.box[0] / 2, self._above(y)))
         return stamps
@@ -120,24 +121,24 @@ class Boxes:
         size = 0.038 * self.scale
         down = polygon("changed", [(-size, size), (size, size), (0, -size)], INK)
         right = polygon("sent next", [(-size, size), (-size, -size), (size, 0)], INK)
-        for number in self.story.boxes_changed(step, rank):
+        for number in self.trace.boxes_changed(step, rank):
             if not self._is_faulty(step, rank, number):
                 stamps.append(Stamp(down, self._middle(x, number), self._above(y)))
-        for message in self.story.arriving_in(step + 1):
+        for message in self.trace.arriving_in(step + 1):
             if message.source == rank:
-                for number in self.story.boxes_sent(message):
+                for number in self.trace.boxes_sent(message):
                     below, middle = y - 0.065 * self.scale, self._middle(x, number)
-                    sent = self.story.sent_from(message, number)
-                    if not self.story.adds and sent != self.story.held[step][rank][self.story.boxes[number]]:
+                    sent = self.trace.sent_from(message, number)
+                    if sent is not None and not self.trace.adds and sent != self._element(step, rank, number):
                         # Another chunk has taken its place in the picture; the program still has it elsewhere.
-                        stamps.append(Stamp(words(self._name_of(sent), 6.5 * self.scale), middle, below))
+                        stamps.append(Stamp(words(self._name(sent.ranks[0], sent), 6.5 * self.scale), middle, below))
                         middle += 0.15 * self.scale
                     stamps.append(Stamp(right, middle, below))
         return stamps
 
     def chunk_numbers(self, x: float, y: float) -> list[Stamp]:
         """The number of each box's chunk in a line at height y above boxes that begin at x."""
-        chunks = [self.story.task.chunk_of(position) for position in self.story.boxes]
+        chunks = [self.trace.task.chunk_of(position) for position in self.trace.boxes]
         return [
             Stamp(words(str(chunk), 6.5 * self.scale, QUIET), self._middle(x, number), y)
             for number, chunk in enumerate(chunks)
@@ -149,20 +150,17 @@ class Boxes:
 
     @property
     def _between(self) -> float:
-        return (0.045 if self.story.task.size <= 6 else 0.035) * self.scale
+        return (0.045 if self.trace.size <= 6 else 0.035) * self.scale
 
     @property
     def _names_chunks(self) -> bool:
-        return self.story.task.moves_between_chunks
+        return self.trace.task.moves_between_chunks
 
-    def _name(self, owner: int, held: Contributions) -> str:
-        """What stands in a segment: whose share it is, and where chunks change places which of its chunks it was."""
-        if self.story.adds or not self._names_chunks:
+    def _name(self, owner: int, element: Element) -> str:
+        """The text of a segment: whose share it is, and where chunks change places which of its chunks it was."""
+        if self.trace.adds or not self._names_chunks or element is None:
             return str(owner)
-        return f"{owner}.{self.story.task.chunk_of(min(held.positions))}"
-
-    def _name_of(self, held: Contributions) -> str:
-        return self._name(held.ranks[0], held)
+        return f"{owner}.{self.trace.task.chunk_of(min(element.positions))}"
 
     def _place(self, owner: int, x: float, y: float) -> tuple[float, float]:
         line, column = divmod(owner, self.columns)
@@ -175,19 +173,25 @@ class Boxes:
         number = words(text, self.points, colour, bold=face == INK)
         return [Stamp(shape, *place), Stamp(number, place[0] + width / 2, place[1] + height / 2)]
 
-    def _frame(self, is_held: bool, fault: Fault, complete: bool) -> Shape:
+    def _frame(self, is_full: bool, fault: Fault, complete: bool) -> Shape:
         if fault != Fault():
             return rectangle("wrong chunk", *self.box, "none", INK, 1.5, dashed=True, layer=2)
         if complete:
             return rectangle("finished chunk", *self.box, "none", INK, 1.5, layer=2)
         return rectangle(
-            "chunk" if is_held else "no chunk", *self.box, "none", QUIET if is_held else _PALE, 0.6, layer=2
+            "chunk" if is_full else "no chunk", *self.box, "none", QUIET if is_full else _PALE, 0.6, layer=2
         )
 
+    def _element(self, step: int, rank: int, number: int) -> Element:
+        """The first element of the box."""
+        return self.trace.holdings[step][rank][self.trace.boxes[number]]
+
+    def _is_end(self, step: int) -> bool:
+        return self.trace.is_over and step == self.trace.last
+
     def _is_faulty(self, step: int, rank: int, number: int) -> bool:
-        position = self.story.boxes[number]
-        at_end = self.story.is_over and step == self.story.last
-        return fault_of(self.story.task, rank, position, self.story.held[step][rank][position], at_end) is not None
+        position, element = self.trace.boxes[number], self._element(step, rank, number)
+        return self.trace.task.fault(rank, position, element, self._is_end(step)) is not None
 
     def _middle(self, x: float, number: int) -> float:
         return self.box_place(number, x) + self.box[0] / 2

@@ -1,4 +1,4 @@
-"""Many small shapes of few kinds: each kind is stated once and stamped at many places, in a figure or in SVG text."""
+"""Many small shapes of few kinds: each kind is defined once and stamped at many places, in a figure or in SVG text."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -14,20 +14,23 @@ from matplotlib.textpath import TextPath
 
 from distlab.draw.style import INK
 
-_COMMANDS = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE3: "Q", Path.CURVE4: "C", Path.CLOSEPOLY: "Z"}
+_CODES = {"M": Path.MOVETO, "L": Path.LINETO, "Q": Path.CURVE3, "C": Path.CURVE4, "Z": Path.CLOSEPOLY}
+_COMMANDS = {int(code): command for command, code in _CODES.items()}
+
+Segment = tuple[str, tuple[float, ...]]  # a command of a path, as SVG's letter, and its coordinates: x, y, …
 
 
 @dataclass(frozen=True)
 class Shape:
     """One kind of shape, in inches around its place, y upwards.
 
-    name: what it means; shapes of one meaning share it.  outline: the path, as a tuple of (command, x, y, …) in SVG's
-    letters.  face, edge: colours or "none".  width: the edge's, in points.  dashed: whether the edge is.  layer: shapes
-    of a higher layer lie above those of a lower one.
+    name: what it means; shapes of one meaning share it.  outline: the path.  face, edge: colours or "none".
+    width: the edge's, in points.  dashed: whether the edge is.  layer: shapes of a higher layer lie above those of a
+    lower one.
     """
 
     name: str
-    outline: tuple[tuple, ...]
+    outline: tuple[Segment, ...]
     face: str = "none"
     edge: str = "none"
     width: float = 0.0
@@ -55,14 +58,13 @@ def rectangle(
     layer: int = 0,
 ) -> Shape:
     """A rectangle whose lower left corner is at its place."""
-    outline = (("M", 0, 0), ("L", width, 0), ("L", width, height), ("L", 0, height), ("Z",))
-    return Shape(name, outline, face, edge, line, dashed, layer)
+    corners = ((0.0, 0.0), (width, 0.0), (width, height), (0.0, height))
+    return Shape(name, _closed(corners), face, edge, line, dashed, layer)
 
 
 def polygon(name: str, corners: Iterable[tuple[float, float]], face: str) -> Shape:
     """A filled polygon with its corners relative to its place."""
-    first, *others = corners
-    return Shape(name, (("M", *first), *(("L", *corner) for corner in others), ("Z",)), face)
+    return Shape(name, _closed(corners), face)
 
 
 @lru_cache(maxsize=1024)
@@ -71,10 +73,11 @@ def words(text: str, points: float, colour: str = INK, bold: bool = False, align
     path, (left, right) = _text_path(text, points, bold)
     dx = {"center": -(left + right) / 2, "left": 0.0, "right": -right}[align]
     dy = -0.3645 * points / 72
-    outline = []
+    outline: list[Segment] = []
     for vertices, code in path.iter_segments(curves=True, simplify=False):
         places = vertices.reshape(-1, 2) / 72 + (dx, dy)
-        outline.append(("Z",) if code == Path.CLOSEPOLY else (_COMMANDS[code], *places.ravel().tolist()))
+        command = _COMMANDS[int(code)]
+        outline.append((command, () if command == "Z" else tuple(places.ravel().tolist())))
     return Shape(f"text {text}", tuple(outline), colour, layer=3)
 
 
@@ -142,6 +145,11 @@ class Drawing:
         self._definitions.append(text.format(self._ids[key]))
 
 
+def _closed(corners: Iterable[tuple[float, float]]) -> tuple[Segment, ...]:
+    """A path through the corners and back to the first."""
+    return (*((("L" if number else "M"), corner) for number, corner in enumerate(corners)), ("Z", ()))
+
+
 def _by_shape(stamps: Iterable[Stamp]) -> dict[Shape, list[tuple[float, float]]]:
     places = defaultdict(list)
     for stamp in stamps:
@@ -159,11 +167,11 @@ def _text_path(text: str, points: float, bold: bool) -> tuple[Path, tuple[float,
 
 @lru_cache(maxsize=1024)
 def _path(shape: Shape) -> Path:
-    codes, vertices = [], []
-    for command, *numbers in shape.outline:
-        code = next(code for code, letter in _COMMANDS.items() if letter == command)
+    codes: list[int] = []
+    vertices: list[list[float]] = []
+    for command, numbers in shape.outline:
         places = np.reshape(numbers, (-1, 2)) if numbers else np.zeros((1, 2))
-        codes += [code] * len(places)
+        codes += [int(_CODES[command])] * len(places)
         vertices += places.tolist()
     return Path(vertices, codes)
 
@@ -179,7 +187,7 @@ def _pixels(inches: float) -> str:
 def _definition(shape: Shape) -> str:
     """The shape as a path, with a place for its id."""
     parts = []
-    for command, *numbers in shape.outline:
+    for command, numbers in shape.outline:
         flipped = [number if index % 2 == 0 else -number for index, number in enumerate(numbers)]
         parts.append(command + " ".join(f"{96 * number:.2f}" for number in flipped))
     style = f'fill="{shape.face}"'

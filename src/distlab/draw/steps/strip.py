@@ -1,21 +1,21 @@
-"""The step strip: what each rank holds after each step of a run, and which messages bring it about."""
+"""The step strip: what each rank holds after each step of a run, and the messages between."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from distlab.draw.diagram import arrow, canvas
-from distlab.draw.rank_colours import line_of
+from distlab.draw.diagram import arrow, canvas, line_of
 from distlab.draw.steps.chunk_boxes import Boxes
 from distlab.draw.steps.history import StepMessage
 from distlab.draw.steps.legend import Legend
 from distlab.draw.steps.stamps import Stamp, stamp_on, words
-from distlab.draw.steps.storyboard import Storyboard, storyboard
 from distlab.draw.style import INK, QUIET
-from distlab.draw.traces import Source
+
+if TYPE_CHECKING:
+    from distlab.draw.traces import Trace
 
 _NAMES = 0.62  # the room for the ranks' names, in inches
 _GAP = 0.4  # between two columns, for the arrows
@@ -24,55 +24,16 @@ _ROW_GAP = 0.23
 _WIDEST = 9.6
 
 
-def step_strip(
-    source: Source,
-    size: int | None = None,
-    collective: str | None = "all_reduce",
-    root: int = 0,
-    steps: Sequence[int] | None = None,
-) -> Figure:
-    """What each rank holds after each step, as the program really ran: a column a step, a row a rank.
-
-    In a rank's row stand the chunks of its array. The coloured, numbered segments of a chunk are the ranks whose share
-    has been added so far, each at a place of its own, so that an empty place is a share that has yet to come. A small
-    triangle below a chunk says that it is sent in the next step, one above it that the step changed it; arrows lead
-    from the sender to the receiver. A thick frame is a finished chunk. What is wrong (a share added twice, a share of
-    another chunk, in the end a missing one) is black, or a dash, in a dashed frame with an exclamation mark, and a line
-    below the picture says where it first went wrong. A run that ended in an error is drawn up to where it stopped.
-
-    source: a `draw.trace`, or a run, its events or the error that ended it, of a program that was given
-        `distlab.simulate.contributions` and run with `keep_contents=True`. A trace knows the arguments size, collective
-        and root; they are for the others.
-    size: the number of ranks; for events and errors, if some rank neither sent nor received.
-    collective, root: what the program had to do, see `draw.trace`.
-    steps: the columns to draw; 0 is the start. Default: all of them, in as many lines as needed.
-
-    Raises ValueError for steps that the run does not have.
-    """
-    story = storyboard(source, size, collective, root)
-    wanted = list(range(story.last + 1) if steps is None else steps)
-    if not wanted or not set(wanted) <= set(range(story.last + 1)):
-        raise ValueError(f"steps are {wanted}, but the run has the start, 0, and the steps to {story.last}")
-    return strip_of(story, wanted)
-
-
-def describe_steps(
-    source: Source, size: int | None = None, collective: str | None = "all_reduce", root: int = 0
-) -> str:
-    """The step strip in words, for the picture's description: who sends to whom in each step, and how it ends."""
-    return description_of(storyboard(source, size, collective, root))
-
-
-def strip_of(story: Storyboard, steps: list[int]) -> Figure:
-    """The step strip of a storyboard, with a column for each of `steps`."""
-    boxes = Boxes(story)
-    waiting = story.waiting()
+def draw_strip(trace: "Trace", steps: list[int]) -> Figure:
+    """The step strip with a column for each of `steps`; see `Trace.strip`."""
+    boxes = Boxes(trace)
+    waiting = trace.waiting()
     pitch = boxes.width + _GAP
     margin = 0.15 + (1.05 if waiting else 0.0)
     in_a_line = max(2, int((_WIDEST - _NAMES - margin + _GAP) / pitch))
     lines = _lines(steps, in_a_line)
     row = boxes.height + _ROW_GAP
-    line_height = _HEAD + story.task.size * row
+    line_height = _HEAD + trace.size * row
     width = max(_NAMES + max(map(len, lines)) * pitch - _GAP + margin, 5.2)
     legend = Legend(boxes, steps, width - 0.3)
 
@@ -89,22 +50,22 @@ def strip_of(story: Storyboard, steps: list[int]) -> Figure:
     return figure
 
 
-def description_of(story: Storyboard) -> str:
-    """A storyboard in words."""
-    size = story.task.size
+def describe(trace: "Trace") -> str:
+    """All steps in words; see `Trace.describe`."""
+    size = trace.size
     parts = [
-        f"Step strip of {size} rank{'s' if size > 1 else ''} in {story.last} step{'s' if story.last != 1 else ''}."
+        f"Step strip of {size} rank{'s' if size > 1 else ''} in {trace.last} step{'s' if trace.last != 1 else ''}."
     ]
-    for step in range(1, story.last + 1):
-        sent = [_in_words(story, message) for message in story.arriving_in(step)]
-        shown = "; ".join(sent[:8]) + (f"; and {len(sent) - 8} more" if len(sent) > 8 else "")
-        parts.append(f"Step {step}: {shown or 'no message'}.")
-    fault = story.first_fault()
-    if story.error is not None:
-        parts.append(f"Then it stopped: {' '.join(str(story.error).split())}.")
+    for step in range(1, trace.last + 1):
+        sent = [_in_words(trace, message) for message in trace.arriving_in(step)]
+        listed = "; ".join(sent[:8]) + (f"; and {len(sent) - 8} more" if len(sent) > 8 else "")
+        parts.append(f"Step {step}: {listed or 'no message'}.")
+    fault = trace.first_fault()
+    if trace.error is not None:
+        parts.append(f"Then it stopped: {' '.join(str(trace.error).split())}.")
     if fault:
         parts.append(fault)
-    elif story.error is None and story.task.collective:
+    elif trace.error is None and trace.task.collective:
         parts.append("In the end every rank holds what it should.")
     return " ".join(parts)
 
@@ -120,9 +81,9 @@ def _lines(steps: list[int], in_a_line: int) -> list[list[int]]:
 
 def _draw_line(axes: Axes, boxes: Boxes, columns: list[int], top: float, row: float) -> None:
     """One line of columns, whose first row of boxes has its upper edge at `top`."""
-    story = boxes.story
+    trace = boxes.trace
     stamps = []
-    ranks = range(story.task.size)
+    ranks = range(trace.size)
     for rank in ranks:
         stamps.append(Stamp(words(f"rank {rank}", 8.5, INK, align="left"), 0.12, top - rank * row - boxes.height / 2))
     for place, step in enumerate(columns):
@@ -139,7 +100,7 @@ def _draw_line(axes: Axes, boxes: Boxes, columns: list[int], top: float, row: fl
         if after != before + 1:
             stamps.append(Stamp(words("…", 12, QUIET), left + _GAP / 2, top + 0.32))
             continue
-        for message in story.arriving_in(after):
+        for message in trace.arriving_in(after):
             _draw_message(axes, message, left, top - boxes.height / 2, row)
     stamp_on(axes, stamps)
 
@@ -152,13 +113,13 @@ def _draw_message(axes: Axes, message: StepMessage, left: float, first: float, r
     arrow(axes, start, end, colour, "-" if message.received else ":")
     if not message.received:
         # Nearer to the receiver, since crossing arrows meet in the middle.
-        place = [0.28 * begin + 0.72 * stop for begin, stop in zip(start, end, strict=True)]
+        x, y = (0.28 * begin + 0.72 * stop for begin, stop in zip(start, end, strict=True))
         cross = replace(words("×", 13, INK, bold=True), name="lost message")
-        stamp_on(axes, [Stamp(cross, *place)], zorder=3)
+        stamp_on(axes, [Stamp(cross, x, y)], zorder=3)
 
 
-def _in_words(story: Storyboard, message: StepMessage) -> str:
-    chunks = sorted({story.task.chunk_of(story.boxes[number]) for number in story.boxes_sent(message)})
+def _in_words(trace: "Trace", message: StepMessage) -> str:
+    chunks = sorted({trace.task.chunk_of(trace.boxes[number]) for number in trace.boxes_sent(message)})
     what = "nothing"
     if chunks:
         what = f"chunk {chunks[0]}" if len(chunks) == 1 else f"chunks {', '.join(map(str, chunks))}"

@@ -114,8 +114,8 @@ def _draw(run: Attempt, tags: Tags, events: Events) -> Picture:
     from distlab.draw.style import svg
 
     trace = tags.trace(run.collective, events, None if run.error else run.results, run.error)
-    description = draw.describe_steps(trace)
-    figure = draw.step_strip(trace)
+    description = trace.describe()
+    figure = trace.strip()
     picture = Picture(svg(figure, description), description)
     plt.close(figure)  # or a notebook displays it again
     return picture
