@@ -44,7 +44,6 @@ import tensorflow as tf
 from IPython.display import display
 
 from distlab import checks, collectives, data, draw, launch, models, programs
-from distlab.launch import engines
 from distlab.simulate import World
 
 launch.require_horovod()
@@ -84,7 +83,7 @@ print(data.describe(dataset))
 
 # %%
 team = 4 if workers >= 4 else 2
-ranks = engines.start(team)
+ranks = launch.start_engines(team)
 print(f"{len(ranks.view)} ranks are waiting")
 
 # %%

@@ -70,7 +70,7 @@ class Killed:
 
     fault: launch.WorkerFailed
     saved: int
-    resumed: launch.Run
+    resumed: launch.LaunchedRun
     folder: Path
 
     def steps(self, worker: int) -> list[int]:

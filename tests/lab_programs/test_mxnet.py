@@ -19,7 +19,7 @@ WAYS = {"server": (1, []), "two servers": (2, []), "workers": (1, ["--optimizer-
 class Trained(NamedTuple):
     """A run, the weights that it left, and the file that it started from."""
 
-    run: launch.Run
+    run: launch.LaunchedRun
     weights: list[np.ndarray]
     start: Path
 

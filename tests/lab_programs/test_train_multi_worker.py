@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from distlab import checks, data, launch, models
-from distlab.launch import ports
+from distlab.launch.job import free_addresses
 from distlab.runtime import processes
 
 # isort: split
@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def by_hand(labs: Path, folder: Path) -> dict:
     """The result of two processes, each started alone with its --index; TF_CONFIG is not set."""
-    addresses = ports.free_addresses(WORKERS)
+    addresses = free_addresses(WORKERS)
     file = folder.parent / f"{folder.name}.json"
     options = ["--images", str(IMAGES), "--seed", str(SEED), "--folder", str(folder), "--result", str(file)]
 

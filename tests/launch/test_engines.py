@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from distlab.launch import engines
+from distlab import launch
 from distlab.runtime import environment, processes
 
 environment.apply()  # puts this environment's mpirun on the path
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.slow
 
 KILLED = """
 import os, signal
-from distlab.launch import engines
-started = engines.start(2)
+from distlab import launch
+started = launch.start_engines(2)
 print(started.view.apply_sync(os.getpid), flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -40,7 +40,7 @@ def test_engines_are_the_ranks_of_one_job_and_leave_nothing(
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    started = engines.start(2)
+    started = launch.start_engines(2)
     try:
         assert started.view["mpi_rank"] == [0, 1]
         assert started.view["mpi_size"] == [2, 2]
@@ -70,6 +70,6 @@ def test_engines_end_when_the_kernel_is_killed() -> None:
 def test_engines_that_do_not_start_are_said_to_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     mark = processes.new_mark()
     monkeypatch.setenv(processes.MARK, mark)
-    with pytest.raises(engines.EnginesFailed, match="2 engines did not start"):
-        engines.start(2, seconds=0.01)
+    with pytest.raises(launch.EnginesFailed, match="2 engines did not start"):
+        launch.start_engines(2, seconds=0.01)
     assert processes.alive(mark) == []

@@ -1,31 +1,31 @@
-"""Start N processes of one program on this machine, watch them, and leave none behind.
-
-    from distlab import launch
+"""Start N processes of one program on this machine, watch them, and leave none behind; begin with `starters`.
 
     run = launch.tensorflow("train.py", "--steps", 20, workers=2)      # each with its TF_CONFIG
-    run = launch.mpirun("train.py", ranks=4, result=True)              # run.result: what the program wrote as JSON
-    run = launch.horovodrun("train.py", ranks=2)
-    run = launch.torchrun("train.py", ranks=2)
-    run = launch.mxnet("train.py", workers=2, servers=1)               # and a scheduler
-    run = launch.alone("train.py")                                     # one process
+    run = launch.mpirun("train.py", "--out", "{result}", ranks=4)      # run.result: what it wrote to that file as JSON
 
-The shell commands that do the same by hand are printed, then every line of every process, tagged with its rank, through
-`print`, so that a notebook keeps them. A job that fails, hangs or is interrupted raises an error that says which rank
-did, and every process of it is ended, even when this process is killed. Under TF_CONFIG the launcher gives each worker
-its GPU; a program of Horovod or PyTorch chooses its own by its local rank.
+Every line of every process is printed, tagged with its rank. A job that fails, hangs or is interrupted raises an error
+that says which rank did, and every process of it is ended, even when this process is killed. Under TF_CONFIG the
+launcher gives each worker its GPU; a program of Horovod or PyTorch chooses its own by its local rank.
+It imports `cluster_spec`, `devices` and `runtime` only.
 """
 
-from distlab.launch.errors import DeadlinePassed, LaunchError, WorkerFailed, WorkerMissing
+from typing import TYPE_CHECKING
+
 from distlab.launch.horovod import HorovodMissing, horovod_problem, require_horovod
-from distlab.launch.job import Run
-from distlab.launch.starters import How, alone, horovodrun, mpirun, mxnet, tensorflow, torchrun
+from distlab.launch.job import DeadlinePassed, LaunchedRun, LaunchError, WorkerFailed, WorkerMissing
+from distlab.launch.starters import Settings, alone, horovodrun, mpirun, mxnet, tensorflow, torchrun
+
+if TYPE_CHECKING:
+    from distlab.launch.engines import Engines, EnginesFailed, start_engines
 
 __all__ = [
     "DeadlinePassed",
+    "Engines",
+    "EnginesFailed",
     "HorovodMissing",
-    "How",
     "LaunchError",
-    "Run",
+    "LaunchedRun",
+    "Settings",
     "WorkerFailed",
     "WorkerMissing",
     "alone",
@@ -34,6 +34,16 @@ __all__ = [
     "mpirun",
     "mxnet",
     "require_horovod",
+    "start_engines",
     "tensorflow",
     "torchrun",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """The names of `engines`, which imports Jupyter's kernel: only when they are asked for."""
+    if name in ("Engines", "EnginesFailed", "start_engines"):
+        from distlab.launch import engines
+
+        return getattr(engines, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

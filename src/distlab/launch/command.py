@@ -3,18 +3,30 @@
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from distlab.launch.errors import LaunchError
-from distlab.launch.starters import SECONDS, START_SECONDS, horovodrun, mpirun, mxnet, tensorflow, torchrun
+from distlab.launch.job import LaunchError
+from distlab.launch.starters import (
+    SECONDS,
+    START_SECONDS,
+    Settings,
+    horovodrun,
+    mpirun,
+    mxnet,
+    tensorflow,
+    torchrun,
+)
 from distlab.runtime import processes
+
+if TYPE_CHECKING:
+    from argparse import _SubParsersAction
 
 STARTERS = {"mpirun": mpirun, "horovodrun": horovodrun, "torchrun": torchrun}
 
 
-def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the subcommand to the parser of `distlab`; the program's own arguments follow after `--`."""
     parser = commands.add_parser("launch", help="run a program as several processes: launch PROGRAM -- ITS ARGUMENTS")
-    parser.set_defaults(run=run)
     parser.add_argument("program", type=Path, help="a Python file; its own arguments follow after --")
     parser.add_argument("--workers", type=int, default=2, help="processes of type worker, or ranks (default: 2)")
     parser.add_argument("--parameter-servers", type=int, default=0, help="with TF_CONFIG only; adds a chief as well")
@@ -27,25 +39,26 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument(
         "--start-seconds", type=float, default=START_SECONDS, help="deadline for connecting (default: %(default)g)"
     )
+    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Launch the program; exit status 0, 1 when the job failed, 130 when it was interrupted."""
-    arguments = options.program_arguments
     processes.end_on_signals()
-    how = {"seconds": options.seconds, "start_seconds": options.start_seconds}
+    settings: Settings = {"seconds": options.seconds, "start_seconds": options.start_seconds}
     if options.python:
-        how["python"] = options.python
+        settings["python"] = options.python
+    program, arguments = options.program, options.program_arguments
     try:
         if options.starter == "mxnet":
-            mxnet(options.program, *arguments, workers=options.workers, servers=options.servers, **how)
+            mxnet(program, *arguments, workers=options.workers, servers=options.servers, **settings)
         elif options.starter is None:
             servers = options.parameter_servers
-            tensorflow(options.program, *arguments, workers=options.workers, parameter_servers=servers, **how)
+            tensorflow(program, *arguments, workers=options.workers, parameter_servers=servers, **settings)
         elif options.parameter_servers:
             raise LaunchError("--parameter-servers needs TF_CONFIG: leave --with out.")
         else:
-            STARTERS[options.starter](options.program, *arguments, ranks=options.workers, **how)
+            STARTERS[options.starter](program, *arguments, ranks=options.workers, **settings)
     except LaunchError as error:
         print(error, file=sys.stderr)
         return 1

@@ -1,11 +1,11 @@
 """Ranks that wait for cells: ipyparallel's engines under MPI, so that `%%px` runs a notebook's cell on every rank.
 
-    ranks = engines.start(2)
+    ranks = launch.start_engines(2)
     %%px                                  # in a cell of its own: runs on both
     ranks.view["name"]                    # what that name is on each rank
     ranks.stop()
 
-Their files lie in a temporary folder. No process of theirs is left after `stop`, nor when the kernel ends or is killed.
+Their files are in a temporary folder. No process of theirs is left after `stop`, nor when the kernel ends or is killed.
 """
 
 import atexit
@@ -17,6 +17,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ipykernel.iostream import OutStream
+
 from distlab import devices
 from distlab.runtime import processes
 from distlab.runtime.errors import PlainError
@@ -25,30 +27,37 @@ if TYPE_CHECKING:
     from ipyparallel import Client, DirectView
 
 START_SECONDS = 150.0
-OUTPUT = "--IPEngine.out_stream_factory=distlab.launch.engine_output.PythonOutput"
+OUTPUT = "--IPEngine.out_stream_factory=distlab.launch.engines.PythonOutput"
 
 
 class EnginesFailed(PlainError, RuntimeError):
     """The engines did not start; the message says what they wrote."""
 
 
+class PythonOutput(OutStream):
+    """What an engine shows as its output: what Python prints, as in a notebook's kernel; C++ messages go to its log."""
+
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*arguments, watchfd=False)  # type: ignore[no-untyped-call]  # ipykernel declares no types here
+
+
 class Engines:
     """Running engines; `view` is ipyparallel's view of all of them, engine n is rank n of MPI."""
 
-    def __init__(self, client: "Client", held: ExitStack) -> None:
-        """`held` ends the engines when it is closed."""
+    def __init__(self, client: "Client", stack: ExitStack) -> None:
+        """`stack` ends the engines when it is closed."""
         self.view: DirectView = client[:]
-        self._client, self._held = client, held
+        self._client, self._stack = client, stack
         atexit.register(self.stop)
 
     def stop(self) -> None:
         """End the engines and remove their files; calling it again does nothing."""
         atexit.unregister(self.stop)
         self._client.close(linger=0)
-        self._held.close()
+        self._stack.close()
 
 
-def start(ranks: int, seconds: float = START_SECONDS) -> Engines:
+def start_engines(ranks: int, seconds: float = START_SECONDS) -> Engines:
     """Start that many engines as ranks of one MPI job; raises EnginesFailed when they are not there in time."""
     import ipyparallel
     from ipyparallel.client.magics import ParallelMagics

@@ -1,7 +1,22 @@
-"""A job: what to start, how long it may take, and what is left of it when it is over."""
+"""A job: its commands and addresses, what is left of it when it is over, and what can go wrong with it."""
 
-from collections.abc import Mapping
+import os
+import random
+import shlex
+import socket
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
+
+from distlab.runtime.errors import PlainError
+
+HOST = "127.0.0.1"
+LAST_LINES = 20
+
+# Outgoing connections get their ports from the ephemeral range: below it only a server can come in between.
+_LOWEST = 10_000
+_EPHEMERAL_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 @dataclass(frozen=True)
@@ -42,15 +57,105 @@ class Job:
 
 
 @dataclass
-class Run:
+class LaunchedRun:
     """What a job gave.
 
     exit_codes: by the name of the process, −n after signal n, None for one that the launcher ended.  output: what
     each process printed, on standard output and error, without TensorFlow's C++ notes.  result: what the JSON file
-    named by `--result` held.  seconds: how long the job took.
+    at the place of `{result}` contained.  seconds: how long the job took.
     """
 
     exit_codes: dict[str, int | None] = field(default_factory=dict)
     output: dict[str, str] = field(default_factory=dict)
     result: object = None
     seconds: float = 0.0
+
+
+class LaunchError(PlainError, RuntimeError):
+    """The job could not be started or did not end well; `run` holds what there was of it, None if nothing started."""
+
+    def __init__(self, message: str, run: LaunchedRun | None = None) -> None:
+        """With the message for the user."""
+        super().__init__(message)
+        self.run = run
+
+
+class WorkerFailed(LaunchError):
+    """A process ended with an exit code other than 0; `rank` is its name, `exit_code` is −n after signal n.
+
+    `exit_code` is None when the process that started the rank vanished and nobody could see how.
+    """
+
+    def __init__(self, rank: str, exit_code: int | None, message: str, run: LaunchedRun) -> None:
+        """With the first rank that failed."""
+        super().__init__(message, run)
+        self.rank = rank
+        self.exit_code = exit_code
+
+
+class WorkerMissing(LaunchError):
+    """Within the deadline for starting the ranks in `ranks` did not connect."""
+
+    def __init__(self, ranks: list[str], message: str, run: LaunchedRun) -> None:
+        """With the names of the missing ranks."""
+        super().__init__(message, run)
+        self.ranks = ranks
+
+
+class DeadlinePassed(LaunchError):
+    """The job was not over in time."""
+
+
+class PortTaken(WorkerFailed):
+    """A process could not open its address because somebody else had; the launcher then tries other ports."""
+
+
+def free_addresses(count: int) -> list[str]:
+    """`count` different addresses HOST:PORT of this machine where nobody listens now."""
+    highest = _first_ephemeral() - 1
+    with ExitStack() as stack:
+        addresses: list[str] = []
+        while len(addresses) < count:
+            holder = stack.enter_context(socket.socket())
+            port = random.SystemRandom().randint(_LOWEST, highest)
+            try:
+                # On every interface, since that is where TensorFlow's server listens.
+                holder.bind(("", port))
+            except OSError:
+                continue
+            addresses.append(f"{HOST}:{port}")
+        return addresses
+
+
+def is_open(address: str) -> bool:
+    """Whether somebody listens at HOST:PORT."""
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host, int(port)), timeout=0.5):
+            return True
+    except OSError:
+        return False
+
+
+def _first_ephemeral() -> int:
+    try:
+        first = int(_EPHEMERAL_RANGE.read_text().split()[0])
+    except (OSError, ValueError):
+        first = 32_768
+    return first if first > _LOWEST + 1000 else 65_536
+
+
+def shell(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
+    """One line for a shell: the variables, then the command."""
+    return " ".join([*(f"{name}={shlex.quote(value)}" for name, value in environment.items()), shlex.join(arguments)])
+
+
+def side_by_side(lines: Sequence[str]) -> str:
+    """Commands that run at the same time, the last of them in front."""
+    return " &\n".join(lines)
+
+
+def short_path(program: Path) -> str:
+    """The program's path from the working folder where that is shorter."""
+    relative = os.path.relpath(program)
+    return relative if len(relative) < len(str(program)) else str(program)

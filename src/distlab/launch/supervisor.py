@@ -12,9 +12,19 @@ from pathlib import Path
 
 import psutil
 
-from distlab.launch import ports
-from distlab.launch.errors import LAST_LINES, DeadlinePassed, LaunchError, PortTaken, WorkerFailed, WorkerMissing
-from distlab.launch.job import Job, Limits, Run
+from distlab.launch.job import (
+    HOST,
+    LAST_LINES,
+    DeadlinePassed,
+    Job,
+    LaunchedRun,
+    LaunchError,
+    Limits,
+    PortTaken,
+    WorkerFailed,
+    WorkerMissing,
+    is_open,
+)
 from distlab.launch.reports import Ended, Line, Reports, Started
 from distlab.runtime import processes
 
@@ -47,8 +57,8 @@ class Supervisor:
         self._pids: dict[str, int] = {}
         self._unconnected = list(job.ranks)
 
-    def run(self) -> Run:
-        """Run the job to its end; raises WorkerFailed, WorkerMissing or DeadlinePassed with the Run so far."""
+    def run(self) -> LaunchedRun:
+        """Run the job to its end; raises WorkerFailed, WorkerMissing or DeadlinePassed with the run so far."""
         mark = processes.new_mark()
         begin = time.monotonic()
         with ExitStack() as stack:
@@ -57,7 +67,7 @@ class Supervisor:
             stack.enter_context(processes.guarded(mark))
             self._start(mark, Path(scratch))
             verdict = self._follow(begin)
-        run = Run(
+        run = LaunchedRun(
             {name: self._ended.get(name) for name in self._names()},
             {name: "\n".join(self._lines.get(name, [])) for name in self._names()},
             seconds=time.monotonic() - begin,
@@ -135,7 +145,7 @@ class Supervisor:
 
     def _has_connected(self, name: str) -> bool:
         if name in self._job.addresses:
-            return ports.is_open(self._job.addresses[name])
+            return is_open(self._job.addresses[name])
         if self._ended.get(name) == 0:
             return True
         try:
@@ -144,7 +154,7 @@ class Supervisor:
         except (KeyError, psutil.Error):
             return False
 
-    def _error(self, verdict: _Verdict, run: Run) -> LaunchError:
+    def _error(self, verdict: _Verdict, run: LaunchedRun) -> LaunchError:
         if verdict is _Verdict.FAILED:
             return self._failure(run)
         if verdict is _Verdict.MISSING:
@@ -157,21 +167,21 @@ class Supervisor:
             run,
         )
 
-    def _failure(self, run: Run) -> WorkerFailed:
+    def _failure(self, run: LaunchedRun) -> WorkerFailed:
         # A command that starts ranks fails because one of them did.
         name = next((name for name in self._failed if name in self._job.ranks), self._failed[0])
         status = self._ended[name]
-        how = "vanished" if status is None else f"was killed by signal {-status}" if status < 0 else "failed"
-        others = [f"{other} (exit code {self._ended[other]})" for other in self._failed if other != name]
-        after = f" After it ended: {', '.join(others)}." if others else ""
-        message = f"{name} {how}, exit code {status}; the job was ended.{after}{self._last_lines(name)}"
-        was_taken = any(sign in run.output[other] for other in self._failed for sign in _PORT_TAKEN)
+        end = "vanished" if status is None else f"was killed by signal {-status}" if status < 0 else "failed"
+        later = [f"{failed} (exit code {self._ended[failed]})" for failed in self._failed if failed != name]
+        after = f" After it ended: {', '.join(later)}." if later else ""
+        message = f"{name} {end}, exit code {status}; the job was ended.{after}{self._last_lines(name)}"
+        was_taken = any(sign in run.output[failed] for failed in self._failed for sign in _PORT_TAKEN)
         return (PortTaken if was_taken else WorkerFailed)(name, status, message, run)
 
-    def _missing(self, run: Run) -> WorkerMissing:
+    def _missing(self, run: LaunchedRun) -> WorkerMissing:
         missing = [f"{name} ({self._place(name)})" for name in self._unconnected]
-        there = [name for name in self._job.ranks if name not in self._unconnected]
-        waiting = f"; waiting for it: {', '.join(there)}" if there else ""
+        connected = [name for name in self._job.ranks if name not in self._unconnected]
+        waiting = f"; waiting for it: {', '.join(connected)}" if connected else ""
         message = (
             f"Within {self._limits.start_seconds:g} s these ranks did not connect: {', '.join(missing)}{waiting}. "
             "See what the program does there before it makes its strategy or initialises Horovod or MPI."
@@ -184,9 +194,9 @@ class Supervisor:
         if name in self._job.addresses:
             place = f"nobody listens at {self._job.addresses[name]}"
         elif name in self._pids:
-            place = f"process {self._pids[name]} on {ports.HOST} has no connection"
+            place = f"process {self._pids[name]} on {HOST} has no connection"
         else:
-            place = f"never started on {ports.HOST}"
+            place = f"never started on {HOST}"
         return place + (f", it has ended with exit code {self._ended[name]}" if name in self._ended else "")
 
     def _last_lines(self, name: str) -> str:

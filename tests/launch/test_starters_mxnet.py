@@ -14,7 +14,9 @@ import json, os, socket, sys, time
 from pathlib import Path
 
 place = {name: value for name, value in os.environ.items() if name.startswith("DMLC_")}
-Path(sys.argv[1], f"{os.getpid()}.json").write_text(json.dumps(place))
+file = Path(sys.argv[1], f"{os.getpid()}.partial")
+file.write_text(json.dumps(place))
+file.rename(file.with_suffix(".json"))
 role, address = place["DMLC_ROLE"], (place["DMLC_PS_ROOT_URI"], int(place["DMLC_PS_ROOT_PORT"]))
 if role == "scheduler":
     if "port taken" in sys.argv:
@@ -24,6 +26,10 @@ if role == "scheduler":
     holder = socket.create_server(address)
 if role != "worker" or "hang" in sys.argv:
     time.sleep(600)
+# The launcher ends the rest once the workers have ended: wait until everybody has said where it is.
+count = 1 + int(place["DMLC_NUM_SERVER"]) + int(place["DMLC_NUM_WORKER"])
+while len(list(file.parent.glob("*.json"))) < count:
+    time.sleep(0.05)
 if "fail" in sys.argv:
     sys.exit("the shapes do not fit")
 """
@@ -38,7 +44,7 @@ def program(tmp_path: Path) -> Path:
 
 
 def places(program: Path) -> list[dict]:
-    return [json.loads(file.read_text()) for file in (program.parent / "places").iterdir()]
+    return [json.loads(file.read_text()) for file in (program.parent / "places").glob("*.json")]
 
 
 def test_every_process_has_its_role_and_all_the_same_address(program: Path) -> None:

@@ -9,8 +9,8 @@ LIMITS = {"seconds": 20, "echo": False}
 
 
 def test_one_process_gives_its_output_and_its_result(launched: Launched, capsys: pytest.CaptureFixture[str]) -> None:
-    how = {"environment": {"COLOUR": "blue"}, "seconds": 20, "result": True}
-    run = launch.alone(launched.program, "all=show:COLOUR,result", **how)
+    settings = {"environment": {"COLOUR": "blue"}, "seconds": 20, "result": True}
+    run = launch.alone(launched.program, "all=show:COLOUR,result", **settings)
     assert run.output["program"] == "COLOUR is blue"
     assert run.exit_codes == {"program": 0}
     assert run.result is not None
@@ -28,3 +28,10 @@ def test_a_process_that_is_not_over_in_time_is_ended(launched: Launched) -> None
     with pytest.raises(launch.DeadlinePassed, match="still running: program"):
         launch.alone(launched.program, "all=child,wait", **(LIMITS | {"seconds": 3}))
     assert launched.left() == []
+
+
+def test_the_result_may_have_any_place_in_the_arguments(launched: Launched, capsys: pytest.CaptureFixture[str]) -> None:
+    program = launched.folder / "writes.py"
+    program.write_text("import sys; open(sys.argv[1].removeprefix('out='), 'w').write('[1, 2]')")
+    assert launch.alone(program, "out={result}", seconds=20).result == [1, 2]
+    assert capsys.readouterr().out.splitlines()[0].endswith("writes.py out=result.json")
