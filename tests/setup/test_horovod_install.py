@@ -10,6 +10,7 @@ import pytest
 
 from distlab import cli, launch
 from distlab.launch import horovod
+from distlab.runtime import environment
 from distlab.setup import horovod_wheel
 from distlab.setup.horovod_wheel import BuildFailed
 
