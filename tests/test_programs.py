@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from distlab import programs
+from distlab.runtime.lookups import NoSuchName
 
 PROGRAM = '''"""A program."""
 
@@ -42,12 +43,19 @@ def test_parts_come_in_the_order_asked_for_with_decorators_and_without_indentati
     assert second == '@property\ndef steps(self):\n    """How many."""\n    return 3'
 
 
+def test_a_method_is_found_by_its_class_too(program: Path) -> None:
+    program.write_text(PROGRAM + "\n\nclass Task:\n    def steps(self):\n        return 4\n")
+    assert programs.source(program, "Job.steps") == '@property\ndef steps(self):\n    """How many."""\n    return 3'
+    assert programs.source(program, "Task.steps") == "def steps(self):\n    return 4"
+
+
 def test_without_names_it_is_the_whole_file(program: Path) -> None:
     assert programs.source(program) == PROGRAM
 
 
 def test_a_name_that_is_not_there_is_refused_with_those_that_are(program: Path) -> None:
-    with pytest.raises(programs.NoSuchPart, match="does not define fit; it defines Job, main, steps, wrap"):
+    message = r"no definition in program\.py called 'fit'; there are Job, Job\.steps, main, steps, wrap\."
+    with pytest.raises(NoSuchName, match=message):
         programs.source(program, "fit")
 
 
@@ -61,6 +69,11 @@ def test_changes_hold_the_removed_and_the_added_lines_and_no_others() -> None:
 
 def test_a_program_as_a_module_does_not_run(program: Path) -> None:
     assert programs.module(program).Job().steps == 3
+
+
+def test_a_file_that_is_no_program_cannot_be_a_module(tmp_path: Path) -> None:
+    with pytest.raises(ImportError, match=r"notes\.txt is not a Python program"):
+        programs.module(tmp_path / "notes.txt")
 
 
 def test_what_is_shown_is_a_block_of_python(program: Path) -> None:

@@ -18,8 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from distlab import data  # before TensorFlow: it selects tf-keras
-from distlab.large_batch import global_batches
+from distlab import data, large_batch  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -91,8 +90,10 @@ def train(options: argparse.Namespace, name: str) -> dict:
     hvd.broadcast_variables([*trained, *normalisation.non_trainable_variables], root_rank=0)
     first_means = []
     for step in range(options.steps):
-        batch = global_batches.numbers(step, len(images), options.per_replica_batch * hvd.size(), options.seed)
-        own = global_batches.share(batch, hvd.rank(), hvd.size())
+        batch = large_batch.global_batches.numbers(
+            step, len(images), options.per_replica_batch * hvd.size(), options.seed
+        )
+        own = large_batch.global_batches.share(batch, hvd.rank(), hvd.size())
         with tf.GradientTape() as tape:
             logits = last(tf.nn.relu(normalisation(hidden(images[own]), training=True)))
             loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels[own], logits))

@@ -15,8 +15,7 @@ import argparse
 import json
 from pathlib import Path
 
-from distlab import data, models  # before TensorFlow: it selects tf-keras
-from distlab.large_batch import global_batches
+from distlab import data, large_batch, models  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -60,8 +59,8 @@ def record(options: argparse.Namespace) -> dict[str, list[float]]:
 
     steps = []
     for number in range(options.steps):
-        batch = global_batches.numbers(number, len(images), global_batch, options.seed)
-        own = global_batches.share(batch, hvd.rank(), hvd.size())
+        batch = large_batch.global_batches.numbers(number, len(images), global_batch, options.seed)
+        own = large_batch.global_batches.share(batch, hvd.rank(), hvd.size())
         steps.append(step(tf.constant(images[own]), tf.constant(labels[own])).numpy().tolist())
     losses, small_squares, big_squares = zip(*steps, strict=True)
     return {"losses": losses, "small_squares": small_squares, "big_squares": big_squares}

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from distlab import data, models  # before TensorFlow: it selects tf-keras
-from distlab.large_batch import global_batches, schedules
+from distlab import data, large_batch, models  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -65,13 +64,15 @@ class OneProcess:
         self.optimizer.apply_gradients(zip(gradients, self.model.trainable_variables, strict=True))
         return loss
 
-    def steps(self, first: int, count: int, global_batch: int, seed: int, rate_at: schedules.Schedule) -> list[float]:
+    def steps(
+        self, first: int, count: int, global_batch: int, seed: int, rate_at: large_batch.schedules.Schedule
+    ) -> list[float]:
         """Some steps of a run; gives their losses."""
         size = len(self.images)
-        per_epoch = global_batches.steps_per_epoch(size, global_batch)
+        per_epoch = large_batch.global_batches.steps_per_epoch(size, global_batch)
         losses = []
         for number in range(first, first + count):
-            batch = global_batches.numbers(number, size, global_batch, seed)
+            batch = large_batch.global_batches.numbers(number, size, global_batch, seed)
             rate = tf.constant(rate_at(number / per_epoch), tf.float32)
             losses.append(float(self.step(tf.constant(batch), rate)))
         return losses
@@ -91,10 +92,12 @@ class OneProcess:
         images, labels = self.images[:400], self.labels[:400]
         return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, self.model(images)))
 
-    def run(self, rate_at: schedules.Schedule, global_batch: int, epochs: int, seed: int) -> dict[str, list[float]]:
+    def run(
+        self, rate_at: large_batch.schedules.Schedule, global_batch: int, epochs: int, seed: int
+    ) -> dict[str, list[float]]:
         """One run; loss, test accuracy and seconds of training for each epoch."""
         self.begin(seed)
-        per_epoch = global_batches.steps_per_epoch(len(self.images), global_batch)
+        per_epoch = large_batch.global_batches.steps_per_epoch(len(self.images), global_batch)
         history = {"loss": [], "accuracy": [], "seconds": []}
         for epoch in range(epochs):
             start = time.perf_counter()
@@ -113,7 +116,7 @@ class OneProcess:
         done = 0
         while done < most:
             count = max(1, done // 20) if done else 10
-            self.steps(done, count, global_batch, seed, schedules.without_warm_up(rate))
+            self.steps(done, count, global_batch, seed, large_batch.schedules.without_warm_up(rate))
             done += count
             if float(self.training_loss()) < target:
                 return done
@@ -125,7 +128,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Train in one process with a scaled learning rate.")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
     parser.add_argument("--images", type=int, help="use only the first of the training images")
-    parser.add_argument("--schedules", nargs="+", choices=schedules.NAMES, default=["none", "gradual"])
+    parser.add_argument("--schedules", nargs="+", choices=large_batch.schedules.NAMES, default=["none", "gradual"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
     parser.add_argument("--ranks", type=int, default=8, help="whose global batch and scaled learning rate (default: 8)")
     parser.add_argument("--per-replica-batch", type=int, default=12)
@@ -138,7 +141,7 @@ def main() -> None:
     training = OneProcess(options.dataset, lambda: models.cnn(options.filters), images=options.images)
     result = {}
     for name in options.schedules:
-        rate_at = schedules.by_name(name, options.learning_rate, options.ranks, options.warm_up_epochs)
+        rate_at = large_batch.schedules.by_name(name, options.learning_rate, options.ranks, options.warm_up_epochs)
         global_batch = options.ranks * options.per_replica_batch
         runs = result[name] = [training.run(rate_at, global_batch, options.epochs, seed) for seed in options.seeds]
         ends = [run["accuracy"][-1] for run in runs]

@@ -30,8 +30,7 @@ from pathlib import Path
 
 import numpy as np
 
-from distlab import data, models  # before TensorFlow: it selects tf-keras
-from distlab.large_batch import global_batches, schedules
+from distlab import data, large_batch, models  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -45,7 +44,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Train with a scaled learning rate, with and without warm-up.")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
     parser.add_argument("--images", type=int, help="use only the first of the training images")
-    parser.add_argument("--schedules", nargs="*", choices=schedules.NAMES, default=["none", "gradual"])
+    parser.add_argument("--schedules", nargs="*", choices=large_batch.schedules.NAMES, default=["none", "gradual"])
     parser.add_argument("--per-replica-batch", type=int, default=12, help="images a rank takes in a step (default: 12)")
     parser.add_argument("--learning-rate", type=float, default=0.01, help="for one rank (default: 0.01)")
     parser.add_argument("--warm-up-epochs", type=float, default=3)
@@ -65,7 +64,7 @@ class Training:
         train, (self.test_images, self.test_labels) = data.load(options.dataset)
         self.images, self.labels = train.images[: options.images], train.labels[: options.images]
         self.global_batch = options.per_replica_batch * hvd.size()
-        self.steps_per_epoch = global_batches.steps_per_epoch(len(self.images), self.global_batch)
+        self.steps_per_epoch = large_batch.global_batches.steps_per_epoch(len(self.images), self.global_batch)
         self.model = models.cnn(options.filters)
 
     def begin(self) -> None:
@@ -76,8 +75,8 @@ class Training:
 
     def own_batch(self, step: int) -> tuple[tf.Tensor, tf.Tensor]:
         """This rank's share of the global batch of that step."""
-        batch = global_batches.numbers(step, len(self.images), self.global_batch, self.options.seed)
-        own = global_batches.share(batch, hvd.rank(), hvd.size())
+        batch = large_batch.global_batches.numbers(step, len(self.images), self.global_batch, self.options.seed)
+        own = large_batch.global_batches.share(batch, hvd.rank(), hvd.size())
         return tf.constant(self.images[own]), tf.constant(self.labels[own])
 
     @tf.function(autograph=False)
@@ -106,7 +105,7 @@ class Training:
     def train(self, name: str) -> dict:
         """One run with that schedule; loss, test accuracy and seconds of training after each epoch."""
         options = self.options
-        rate_at = schedules.by_name(name, options.learning_rate, hvd.size(), options.warm_up_epochs)
+        rate_at = large_batch.schedules.by_name(name, options.learning_rate, hvd.size(), options.warm_up_epochs)
         variables, optimizer = self.model.trainable_variables, tf.keras.optimizers.Adam()
         optimizer.build(variables)
         # As a graph: op by op, Adam takes longer than the network.

@@ -41,12 +41,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import tensorflow as tf
 
-from distlab import checks, data, draw, launch, metrics, models, programs
-from distlab.large_batch import critical_batch, quiz, global_batches, noise_scale, schedules
-from distlab.large_batch.four_numbers import FourNumbers
-from distlab.large_batch.four_numbers_panel import FourNumbersPanel
-from distlab.large_batch.lamb import LAMB
-from distlab.large_batch.optimizers import LARS
+from distlab import checks, data, draw, large_batch, launch, metrics, models, programs
+from distlab.large_batch import LAMB, LARS, FourNumbers, FourNumbersPanel
 
 launch.require_horovod()
 draw.apply_style()
@@ -120,7 +116,7 @@ def best_steps(batch):
 batches = [4, 8, 16, 32, 64, 128, LARGEST]
 found = {batch: best_steps(batch) for batch in batches}
 steps = [found[batch][1] for batch in batches]
-tradeoff = critical_batch.fit(batches, steps)
+tradeoff = large_batch.noise_scale.fit_tradeoff(batches, steps)
 for batch, (rate, count) in found.items():
     print(f"batch {batch:>5}: {count:>6.1f} steps, {batch * count:>8,.0f} images, at rate {rate}")
 print(f"fit: at least {tradeoff.least_steps:.0f} steps, {tradeoff.least_samples:.0f} images: bend at "
@@ -169,7 +165,7 @@ def seconds_of_steps(batch, count=20):
     watches = [metrics.Stopwatch() for _ in range(count)]
     for number, watch in enumerate(watches):
         with watch:
-            mlp.steps(number, 1, batch, SEED, schedules.without_warm_up(0.04))
+            mlp.steps(number, 1, batch, SEED, large_batch.schedules.without_warm_up(0.04))
     return float(np.median([watch.elapsed for watch in watches]))
 
 
@@ -218,10 +214,10 @@ def distance(k, rate, batch=16):
     """How far one large step ends from k small ones, as a part of the way that these went."""
     mlp.begin(SEED)
     start = mlp.model.get_weights()
-    mlp.steps(0, k, batch, SEED, schedules.without_warm_up(rate))
+    mlp.steps(0, k, batch, SEED, large_batch.schedules.without_warm_up(rate))
     small = mlp.model.get_weights()
     mlp.begin(SEED)
-    union = [global_batches.numbers(step, len(mlp.images), batch, SEED) for step in range(k)]
+    union = [large_batch.global_batches.numbers(step, len(mlp.images), batch, SEED) for step in range(k)]
     mlp.step(tf.constant(np.concatenate(union)), tf.constant(k * rate, tf.float32))
 
     def norm(first, second):
@@ -302,7 +298,7 @@ assert (global_batch, per_epoch) == (RANKS * per_replica, used // global_batch)
 
 # %% tags=["varies"]
 cnn = one_process.OneProcess(dataset, lambda: models.cnn(8), images=used)
-small = cnn.run(schedules.without_warm_up(0.01), per_replica, min(run_epochs, 4), seed=0)
+small = cnn.run(large_batch.schedules.without_warm_up(0.01), per_replica, min(run_epochs, 4), seed=0)
 runs = {
     "8 × batch and rate, no warm-up": trained["runs"]["none"],
     "the same, gradual warm-up": trained["runs"]["gradual"],
@@ -345,7 +341,7 @@ assert gradual["accuracy"][-1] > 0.7
 proof = one_process.OneProcess(dataset, lambda: models.cnn(8), tf.keras.optimizers.SGD(), images=used)
 proof.begin(seed=0)
 before = proof.model.get_weights()
-proof.steps(0, 20, global_batch, 0, schedules.without_warm_up(0.05))
+proof.steps(0, 20, global_batch, 0, large_batch.schedules.without_warm_up(0.05))
 print("the weights have moved:", checks.largest_difference(before, proof.model.get_weights()) > 0.01)
 checks.assert_equal_weights([np.array(one) for one in trained["weights"]], proof.model.get_weights())
 
@@ -361,7 +357,7 @@ checks.assert_equal_weights([np.array(one) for one in trained["weights"]], proof
 # %% tags=["varies"]
 def ends(name, training=cnn, batch=global_batch, seeds=range(5)):
     """Test accuracies at the end, one for each seed."""
-    rate_at = schedules.by_name(name, 0.01, RANKS, 3)
+    rate_at = large_batch.schedules.by_name(name, 0.01, RANKS, 3)
     return [training.run(rate_at, batch, run_epochs, seed)["accuracy"][-1] for seed in seeds]
 
 
@@ -399,7 +395,7 @@ else:
 hidden = tf.keras.Model(cnn.model.inputs, cnn.model.layers[-2].output)
 for name in ("none", "gradual"):
     cnn.begin(seed=0)
-    cnn.steps(0, 2 * per_epoch, global_batch, 0, schedules.by_name(name, 0.01, RANKS, 3))
+    cnn.steps(0, 2 * per_epoch, global_batch, 0, large_batch.schedules.by_name(name, 0.01, RANKS, 3))
     dead = np.mean(hidden(cnn.test_images).numpy().max(axis=0) <= 0)
     differ = np.ptp(cnn.logits(cnn.test_images).numpy(), axis=0).max() > 1e-3
     print(f"{name}: over 90 % of the hidden units are dead: {dead > 0.9}; logits differ between images: {differ}")
@@ -425,8 +421,8 @@ for name in ("none", "gradual"):
 # every step. Horovod has the latter as `hvd.callbacks.LearningRateWarmupCallback`.
 
 # %%
-for name in schedules.NAMES:
-    rates = [schedules.by_name(name, 0.01, 8, warm_up_epochs=3)(epoch) for epoch in (0, 1.5, 2.9, 3, 5)]
+for name in large_batch.schedules.NAMES:
+    rates = [large_batch.schedules.by_name(name, 0.01, 8, warm_up_epochs=3)(epoch) for epoch in (0, 1.5, 2.9, 3, 5)]
     print(f"{name:>12}: " + "  ".join(f"{rate:.4f}" for rate in rates))
 
 # %% [markdown]
@@ -496,7 +492,7 @@ loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 single.compile(tf.keras.optimizers.SGD(0.1), loss)
 images, labels = data.load(dataset).train
 for step in range(20):
-    chosen = global_batches.numbers(step, len(images), normalised["global_batch"], 0)
+    chosen = large_batch.global_batches.numbers(step, len(images), normalised["global_batch"], 0)
     single.train_on_batch(images[chosen], labels[chosen])
 expected = [variable.numpy() for variable in single.trainable_variables]
 ways = ("per rank", "synchronised", "Horovod's layer")
@@ -523,7 +519,7 @@ assert checks.largest_difference(weights["per rank"], expected) > 1e-3
 # \text{LAMB: } w \leftarrow w - \eta\,\frac{|w|}{|r + \lambda w|}\,(r + \lambda w)$$
 
 # %%
-programs.show("../src/distlab/large_batch/lamb.py", "update_step")
+programs.show("../src/distlab/large_batch/optimizers.py", "LAMB.update_step")
 
 # %% [markdown]
 # Now a batch of 512, far above the bend: 1,024 images, two steps per epoch, 12 epochs, each optimizer with
@@ -542,7 +538,7 @@ best = {}
 for name, (optimizer, rates) in optimizers.items():
     training = one_process.OneProcess(dataset, lambda: models.cnn(4), optimizer, images=1_024)
     for rate in rates:
-        rate_at = schedules.gradual_warm_up(0.0, rate, epochs=3)
+        rate_at = large_batch.schedules.gradual_warm_up(0.0, rate, epochs=3)
         both = [training.run(rate_at, 512, 12, seed) for seed in (0, 1)]
         mean = np.mean([run["accuracy"] for run in both], axis=0)
         if name not in best or mean[-1] > best[name][1][-1]:
@@ -601,7 +597,7 @@ reached = min(int(np.argmax(smooth < TARGET)) or 60, 60)  # the stretch that sec
 
 def scale_between(first, last):
     squares = (noise[name][first:last] for name in ("small_squares", "big_squares"))
-    return noise_scale.estimate(noise["small_batch"], noise["big_batch"], *squares)
+    return large_batch.noise_scale.estimate(noise["small_batch"], noise["big_batch"], *squares)
 
 
 to_target, afterwards = scale_between(0, reached), scale_between(reached, None)
@@ -640,7 +636,7 @@ assert 1 / 6 < ratio < 6 and afterwards.batch > to_target.batch
 # Put numbers in place of `None` and run the cell again. A wrong one gets a hint.
 
 # %%
-for question in quiz.QUESTIONS:
+for question in large_batch.quiz.QUESTIONS:
     print(f"{question.name}: {question.text}")
 
 # %%
@@ -651,7 +647,7 @@ answers = {
     "rate_with_4_replicas": None,
     "rate_in_warm_up": None,
 }
-print(*quiz.feedback(answers), sep="\n")
+print(*large_batch.quiz.feedback(answers), sep="\n")
 
 # %% [markdown]
 # ## Recap

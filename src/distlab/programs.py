@@ -9,28 +9,23 @@ from types import ModuleType
 
 from IPython.display import Markdown
 
-from distlab.runtime.errors import PlainError
+from distlab.runtime.lookups import look_up
 
-
-class NoSuchPart(PlainError, LookupError):
-    """A program has no function or class of that name; the message lists those that it has."""
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def source(program: str | Path, *names: str) -> str:
     """The source of the named functions, methods or classes in the order asked for, with decorators, not indented.
 
-    Without names, the whole file. Raises NoSuchPart for a name that the program does not define.
+    A method may be named CLASS.METHOD. Without names, the whole file. Raises NoSuchName for a name that is missing.
     """
     text = Path(program).read_text()
     if not names:
         return text
-    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    found = {node.name: node for node in ast.walk(ast.parse(text)) if isinstance(node, definitions)}
-    if missing := [name for name in names if name not in found]:
-        raise NoSuchPart(f"{Path(program).name} does not define {missing[0]}; it defines {', '.join(sorted(found))}.")
-    lines = text.splitlines()
+    definitions, lines = _definitions(text), text.splitlines()
     parts = []
-    for node in (found[name] for name in names):
+    for name in names:
+        node = look_up(definitions, name, f"definition in {Path(program).name} called")
         first = min(each.lineno for each in (node, *node.decorator_list))
         parts.append(textwrap.dedent("\n".join(lines[first - 1 : node.end_lineno])))
     return "\n\n\n".join(parts)
@@ -51,6 +46,18 @@ def changes(before: str, after: str, context: int = 1) -> Markdown:
 def module(program: str | Path) -> ModuleType:
     """The program as a module, so that its functions can be called; its `main` does not run."""
     specification = importlib.util.spec_from_file_location(Path(program).stem, program)
+    if specification is None or specification.loader is None:
+        raise ImportError(f"{program} is not a Python program: its name does not end in .py")
     loaded = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(loaded)
     return loaded
+
+
+def _definitions(text: str) -> dict[str, Definition]:
+    """Every function, method and class by its name, in alphabetical order; methods also as CLASS.METHOD."""
+    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, Definition)]
+    named = {node.name: node for node in nodes}
+    for owner in nodes:
+        if isinstance(owner, ast.ClassDef):
+            named |= {f"{owner.name}.{node.name}": node for node in owner.body if isinstance(node, Definition)}
+    return dict(sorted(named.items()))

@@ -29,7 +29,7 @@ def test_the_shares_of_all_ranks_are_the_global_batch(size: int) -> None:
     assert {len(share) for share in shares} == {48 // size}
 
 
-def test_what_does_not_fit_is_said_with_the_mend() -> None:
+def test_what_does_not_fit_is_refused_with_the_fix() -> None:
     with pytest.raises(global_batches.BatchDoesNotFit, match="choose 1 to 100"):
         global_batches.numbers(0, 100, 101, 0)
     with pytest.raises(global_batches.BatchDoesNotFit, match="evenly among 5"):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from distlab.large_batch import critical_batch, noise_scale
+from distlab.large_batch import noise_scale
 
 MEAN = np.array([0.6, -0.8, 0.0, 1.2, 0.4])
 # Not the identity: tr Σ counts, not the largest or the first variance.
@@ -65,7 +65,8 @@ def test_the_scale_is_the_ratio_of_the_averages() -> None:
     assert whole.batch == pytest.approx(TRACE / SQUARED_MEAN, rel=0.03)
     # The average of the ratios of single steps is off: there the denominator is noisy.
     ratios = [
-        noise_scale.estimate(SMALL, SMALL * RANKS, one, [other]).batch for one, other in zip(small, big, strict=True)
+        noise_scale.estimate(SMALL, SMALL * RANKS, ranks, [union]).batch
+        for ranks, union in zip(small, big, strict=True)
     ]
     assert np.mean(ratios) != pytest.approx(TRACE / SQUARED_MEAN, rel=0.05)
 
@@ -83,7 +84,7 @@ def test_what_allows_no_estimate_is_said() -> None:
 
 def test_the_bend_of_a_known_curve_is_found() -> None:
     batches = np.array([4, 8, 16, 32, 64, 128, 256, 1024])
-    exact = critical_batch.fit(batches, 36 * (1 + 20 / batches))
+    exact = noise_scale.fit_tradeoff(batches, 36 * (1 + 20 / batches))
     assert exact == pytest.approx((36, 720))
     assert exact.critical_batch == pytest.approx(20)
     assert exact.steps(20) == pytest.approx(2 * 36)
@@ -92,9 +93,9 @@ def test_the_bend_of_a_known_curve_is_found() -> None:
 def test_the_bend_is_found_in_noisy_steps_too() -> None:
     batches = np.geomspace(2, 2000, 12)
     noisy = 36 * (1 + 20 / batches) * np.random.default_rng(0).uniform(0.9, 1.1, 12)
-    assert critical_batch.fit(batches, noisy).critical_batch == pytest.approx(20, rel=0.25)
+    assert noise_scale.fit_tradeoff(batches, noisy).critical_batch == pytest.approx(20, rel=0.25)
 
 
 def test_perfect_scaling_alone_has_no_bend_among_the_batches() -> None:
     batches = np.array([1, 2, 4, 8])
-    assert abs(critical_batch.fit(batches, 800 / batches).least_steps) < 1e-6
+    assert abs(noise_scale.fit_tradeoff(batches, 800 / batches).least_steps) < 1e-6

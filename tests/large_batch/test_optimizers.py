@@ -1,12 +1,13 @@
 """LARS and LAMB against NumPy, written from the papers' algorithms without a look at the optimizers."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from distlab.large_batch.lamb import LAMB
-from distlab.large_batch.optimizers import LARS
+from distlab.large_batch import LAMB, LARS
 
 # isort: split
 import tensorflow as tf
@@ -31,7 +32,7 @@ def lars_in_numpy(
     weights: Arrays, gradients: list[Arrays], rate: float, momentum: float, trust: float, decay: float
 ) -> Arrays:
     """You et al., arXiv:1708.03888, algorithm 1; one-dimensional variables by momentum alone."""
-    weights, velocities = [one.copy() for one in weights], [0 * one for one in weights]
+    weights, velocities = [layer.copy() for layer in weights], [0 * layer for layer in weights]
     for of_step in gradients:
         for layer, gradient in enumerate(of_step):
             w = weights[layer]
@@ -49,8 +50,8 @@ def lamb_in_numpy(
     weights: Arrays, gradients: list[Arrays], rate: float, beta_1: float, beta_2: float, epsilon: float, decay: float
 ) -> Arrays:
     """You et al., arXiv:1904.00962, algorithm 2; one-dimensional variables by Adam's step."""
-    weights = [one.copy() for one in weights]
-    m, v = [0 * one for one in weights], [0 * one for one in weights]
+    weights = [layer.copy() for layer in weights]
+    m, v = [0 * layer for layer in weights], [0 * layer for layer in weights]
     for t, of_step in enumerate(gradients, 1):
         for layer, gradient in enumerate(of_step):
             m[layer] = beta_1 * m[layer] + (1 - beta_1) * gradient
@@ -68,7 +69,7 @@ def lamb_in_numpy(
 def trained(optimizer: tf.keras.optimizers.Optimizer, as_function: bool = False) -> Arrays:
     """The weights after the problem's steps by a Keras optimizer."""
     weights, gradients = problem()
-    variables = [tf.Variable(one.astype(np.float32)) for one in weights]
+    variables = [tf.Variable(layer.astype(np.float32)) for layer in weights]
     optimizer.build(variables)
 
     def step(of_step: list[tf.Tensor]) -> None:
@@ -76,12 +77,12 @@ def trained(optimizer: tf.keras.optimizers.Optimizer, as_function: bool = False)
 
     step = tf.function(step) if as_function else step
     for of_step in gradients:
-        step([tf.constant(one.astype(np.float32)) for one in of_step])
+        step([tf.constant(gradient.astype(np.float32)) for gradient in of_step])
     return [variable.numpy() for variable in variables]
 
 
 def differ(first: Arrays, second: Arrays) -> bool:
-    return any(not np.allclose(one, other, rtol=2e-4, atol=1e-6) for one, other in zip(first, second, strict=True))
+    return any(not np.allclose(a, b, rtol=2e-4, atol=1e-6) for a, b in zip(first, second, strict=True))
 
 
 LARS_NUMBERS = {"momentum": 0.9, "trust": 0.02, "decay": 0.05}
@@ -138,3 +139,9 @@ def test_the_configuration_makes_the_same_optimizer_as_horovod_s_wrapper_does(
     again = type(optimizer).from_config(optimizer.get_config())
     assert again.get_config() == optimizer.get_config()
     assert not differ(trained(again), trained(optimizer))
+
+
+def test_importing_the_package_does_not_import_tensorflow_or_widgets() -> None:
+    program = "import sys; from distlab import large_batch; print({'tensorflow', 'ipywidgets'} & set(sys.modules))"
+    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert finished.stdout == "set()\n"

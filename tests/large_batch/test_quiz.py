@@ -1,59 +1,11 @@
-"""The four numbers, their panel, and the check with five questions whose hints fit the mistakes."""
+"""Five questions about the four numbers: the hints fit the mistakes."""
 
 import pytest
 
-from distlab.large_batch import quiz
-from distlab.large_batch.four_numbers import DoesNotDivide, FourNumbers
-from distlab.large_batch.four_numbers_panel import KEPT, FourNumbersPanel
 from distlab.large_batch.quiz import QUESTIONS, feedback
 
 RIGHT = {"global_batch": 800, "steps_per_epoch": 75, "learning_rate": 0.08}
 RIGHT |= {"rate_with_4_replicas": 0.08, "rate_in_warm_up": 0.045}
-
-
-def test_weak_scaling_changes_three_of_the_four() -> None:
-    four = FourNumbers(60_000, 8, 100, known_rate=0.01, known_batch=100)
-    assert (four.per_replica_batch, four.global_batch, four.steps_per_epoch) == (100, 800, 75)
-    assert four.learning_rate == pytest.approx(0.08)
-
-
-def test_strong_scaling_changes_only_the_per_replica_batch() -> None:
-    four = FourNumbers.of_global_batch(60_000, 4, 100, 0.01, 100)
-    assert (four.per_replica_batch, four.global_batch, four.steps_per_epoch) == (25, 100, 600)
-    assert four.learning_rate == pytest.approx(0.01)
-
-
-@pytest.mark.parametrize(("rule", "rate"), [("linear", 0.16), ("square root", 0.04), ("unchanged", 0.01)])
-def test_the_rules_use_the_ratio_of_the_global_batches(rule: str, rate: float) -> None:
-    for replicas, batch in ((4, 400), (16, 100)):
-        assert FourNumbers(60_000, replicas, batch, 0.01, 100, rule).learning_rate == pytest.approx(rate)
-
-
-def test_a_batch_that_cannot_be_divided_is_said() -> None:
-    with pytest.raises(DoesNotDivide, match="100 cannot be divided evenly among 3"):
-        FourNumbers.of_global_batch(60_000, 3, 100, 0.01, 100)
-
-
-def test_the_columns_of_the_table_stand_under_their_heads() -> None:
-    row = FourNumbers(60_000, 64, 100, 0.01, 100).row()
-    assert len(row) == len(FourNumbers.header())
-    assert row.split() == ["64", "100", "6400", "9", "0.64"]
-
-
-def test_the_panel_follows_its_controls() -> None:
-    panel = FourNumbersPanel(60_000, known_rate=0.01, known_batch=100)
-    assert "<td>800</td>" in panel.numbers.value and "<td>0.08</td>" in panel.numbers.value
-    panel.rule.value = "square root"
-    assert "<td>0.02828</td>" in panel.numbers.value
-    panel.kept.value = KEPT["the global batch (strong scaling)"]
-    panel.replicas.value = 4
-    assert "<td>25</td>" in panel.numbers.value and "<td>600</td>" in panel.numbers.value
-
-
-def test_the_panel_says_what_does_not_fit() -> None:
-    panel = FourNumbersPanel(60_000, known_rate=0.01, known_batch=100)
-    panel.kept.value, panel.replicas.value = True, 16
-    assert "cannot be divided evenly" in panel.numbers.value
 
 
 def test_right_answers_are_right_also_when_rounded() -> None:
@@ -107,4 +59,4 @@ def test_a_misspelt_name_is_said() -> None:
 
 
 def test_the_answers_follow_from_the_formulas_and_not_from_the_check() -> None:
-    assert {question.name: question.answer for question in quiz.QUESTIONS} == pytest.approx(RIGHT)
+    assert {question.name: question.answer for question in QUESTIONS} == pytest.approx(RIGHT)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from distlab.large_batch import schedules
+from distlab.runtime.lookups import NoSuchName
 
 RATE, TIMES, EPOCHS, STEPS_PER_EPOCH = 0.1, 32, 5, 40
 
@@ -71,5 +72,5 @@ def test_a_warm_up_of_no_epochs_is_none() -> None:
 
 
 def test_an_unknown_name_is_answered_with_those_that_there_are() -> None:
-    with pytest.raises(schedules.UnknownSchedule, match="gradual"):
+    with pytest.raises(NoSuchName, match="no schedule 'cosine'; there are base, none, constant, gradual, square root"):
         schedules.by_name("cosine", 0.1, 8, 3)

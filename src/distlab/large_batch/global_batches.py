@@ -25,7 +25,7 @@ def steps_per_epoch(images: int, global_batch: int) -> int:
 
 
 def numbers(step: int, images: int, global_batch: int, seed: int) -> np.ndarray:
-    """The numbers of the images in a global batch, int64 (global_batch,): every epoch is shuffled anew.
+    """The numbers of the images in a global batch, int64 (global_batch,): every epoch is shuffled differently.
 
     Raises BatchDoesNotFit.
     """

@@ -16,7 +16,7 @@ WARM_UP_EPOCHS = 3.0
 
 @dataclass(frozen=True)
 class Question:
-    """One question; `mistakes` gives for wrong answers that are often given the hint that fits them."""
+    """One question; `mistakes` has the hint that fits for each of the usual wrong answers."""
 
     name: str
     text: str
@@ -24,18 +24,18 @@ class Question:
     mistakes: Mapping[float, str]
     hint: str
 
-    def judge(self, given: object) -> tuple[bool | None, str]:
+    def judge(self, answer: object) -> tuple[bool | None, str]:
         """(True, praise), (False, hint), or (None, a reminder) as long as nothing is answered.
 
         Half a percent is allowed for rounding.
         """
-        if given is None or given is Ellipsis:
+        if answer is None or answer is Ellipsis:
             return None, "not answered yet"
-        if isinstance(given, bool) or not isinstance(given, int | float):
-            return False, f"a number is asked for, not {given!r}"
-        if math.isclose(given, self.answer, rel_tol=0.005):
+        if isinstance(answer, bool) or not isinstance(answer, int | float):
+            return False, f"a number is asked for, not {answer!r}"
+        if math.isclose(answer, self.answer, rel_tol=0.005):
             return True, "right"
-        close = [hint for value, hint in self.mistakes.items() if math.isclose(given, value, rel_tol=0.005)]
+        close = [hint for value, hint in self.mistakes.items() if math.isclose(answer, value, rel_tol=0.005)]
         return False, close[0] if close else self.hint
 
 

@@ -8,14 +8,10 @@ steps done / steps per epoch.
 import math
 from collections.abc import Callable
 
-from distlab.runtime.errors import PlainError
+from distlab.runtime.lookups import look_up
 
 Schedule = Callable[[float], float]
 NAMES = ("base", "none", "constant", "gradual", "square root")
-
-
-class UnknownSchedule(PlainError, ValueError):
-    """No schedule has that name."""
 
 
 def linear_rule(rate: float, times: float) -> float:
@@ -47,15 +43,14 @@ def by_name(name: str, rate: float, times: float, warm_up_epochs: float) -> Sche
     """One of NAMES for a batch `times` as large as the one that `rate` is right for.
 
     base: `rate` unscaled.  none, constant, gradual: the linear rule and that warm-up.  square root: that rule, without
-    warm-up.  Raises UnknownSchedule.
+    warm-up.  Raises NoSuchName.
     """
     scaled = linear_rule(rate, times)
-    if name not in NAMES:
-        raise UnknownSchedule(f"There is no schedule {name!r}; choose one of {', '.join(NAMES)}.")
-    return {
+    schedules = {
         "base": without_warm_up(rate),
         "none": without_warm_up(scaled),
         "constant": constant_warm_up(rate, scaled, warm_up_epochs),
         "gradual": gradual_warm_up(rate, scaled, warm_up_epochs),
         "square root": without_warm_up(square_root_rule(rate, times)),
-    }[name]
+    }
+    return look_up(schedules, name, "schedule")
