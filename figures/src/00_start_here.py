@@ -1,4 +1,4 @@
-"""The picture of notebook 00: the map of the course.
+"""The pictures of notebook 00 and of docs/architecture.md: the map of the course, the layers of the code.
 
 Run it from anywhere: python figures/src/00_start_here.py
 """
@@ -49,10 +49,40 @@ def course_map(folder: Path) -> None:
     draw.save(figure, folder / "00_course_map.svg", " ".join(described))
 
 
+LAYERS = (
+    ("what people open", ("notebooks/", "labs/", "figures/", "make, distlab")),
+    ("the course's workshop", ("grading", "course", "setup", "cli")),
+    ("the labs and\ntheir sandbox", ("sandbox", "labs", "lab_02 … lab_12")),
+    (
+        "the teaching library",
+        ("draw, launch,\nprofiling", "costs,\nmodel_parallel", "collectives,\nlarge_batch", "data, devices,\nmodels …"),
+    ),
+    ("the ground", ("simulate", "runtime")),
+)
+
+
+def architecture(folder: Path) -> None:
+    """The layers of the code; each imports only what is below it."""
+    figure, axes = canvas(7.2, 4.5)
+    described = ["The layers of the code, each imports only layers below it. From the top:"]
+    for number, (title, rooms) in enumerate(LAYERS):
+        bottom = 3.82 - 0.92 * number
+        label(axes, (0.1, bottom + 0.29), title, ha="left", fontweight="bold")
+        lefts, width = row(len(rooms), 2.1, 7.1, 0.15)
+        for left, room in zip(lefts, rooms, strict=True):
+            box(axes, (left, bottom), width, 0.58, room)
+        if number + 1 < len(LAYERS):
+            arrow(axes, (4.6, bottom - 0.03), (4.6, bottom - 0.31))
+        names = ", ".join(room.replace("\n", " ") for room in rooms)
+        described.append(f"{title.replace(chr(10), ' ')}: {names}.")
+    draw.save(figure, folder / "00_architecture.svg", " ".join(described))
+
+
 def main(folder: Path = FOLDER) -> None:
-    """Draw it into a folder."""
+    """Draw them into a folder."""
     draw.apply_style()
     course_map(folder)
+    architecture(folder)
 
 
 if __name__ == "__main__":
