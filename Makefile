@@ -120,4 +120,4 @@ lock-frameworks: $(VENV)/ready  ## write the locks of the other frameworks; thos
 	done
 
 clean:  ## remove what the targets made, .venv and the other environments included
-	rm -rf build $(VENV) .venv-frameworks .venv-mxnet .pytest_cache .hypothesis .ruff_cache src/*.egg-info
+	rm -rf build $(VENV) .venv-frameworks .venv-mxnet .pytest_cache .hypothesis .ruff_cache .mypy_cache .import_linter_cache src/*.egg-info
