@@ -1,11 +1,9 @@
-"""The plumbing of the course: data, devices, measuring, drawing, executing and checking.
+"""The code of the course. Importing it, before TensorFlow is imported, selects the course's Keras, and nothing else.
 
-Importing it, which must happen before TensorFlow is imported, selects the course's Keras (see
-`distlab.runtime.environment`), and lets errors that a user can fix end a program in a sentence.
+Begin with `simulate` and `collectives` for the algorithms, `launch` for real processes, `labs` for the exercises, and
+docs/architecture.md for the rest. What importing sets is in `distlab.runtime.environment`.
 """
 
 from distlab.runtime.environment import apply
-from distlab.runtime.errors import show_alone
 
 apply()
-show_alone()

@@ -39,7 +39,7 @@ class Place:
         # Keras, which writes its settings there, has a folder of its own.
         variables = {"HOME": str(self.home), "KERAS_HOME": str(self.weights.parent / "keras")}
         variables["RAY_TMPDIR"] = str(self.ray_folder)
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         return processes.start(command, self.mark, env=os.environ | variables, **pipes)
 
     def has_raylet(self) -> bool:

@@ -58,7 +58,7 @@ def test_engines_are_the_ranks_of_one_job_and_leave_nothing(
 
 def test_engines_end_when_the_kernel_is_killed() -> None:
     mark = processes.new_mark()
-    process = processes.start([sys.executable, "-c", KILLED], mark, stdout=subprocess.PIPE, text=True)
+    process = processes.start([sys.executable, "-c", KILLED], mark, stdout=subprocess.PIPE)
     try:
         output, _ = process.communicate(timeout=200)
         assert len(output.split(",")) == 2

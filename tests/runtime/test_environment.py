@@ -75,7 +75,7 @@ def test_install_writes_the_startup_file_and_the_kernels_settings(
     monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path))
     for _ in range(2):
         environment.install()
-        assert (tmp_path / "distlab_environment.pth").read_text() == "import distlab\n"
+        assert (tmp_path / "distlab_environment.pth").read_text() == environment.STARTUP_LINE
         settings = (tmp_path / "etc" / "ipython" / "ipython_kernel_config.py").read_text()
         assert "c.IPKernelApp.capture_fd_output = False" in settings
 

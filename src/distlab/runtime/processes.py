@@ -8,10 +8,11 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import IO, TypedDict, Unpack
 
 import psutil
 
@@ -27,34 +28,46 @@ class Finished:
     status: int | None
 
 
+class ProcessOptions(TypedDict, total=False):
+    """What subprocess.Popen is given besides the command; all that a process prints is text."""
+
+    env: Mapping[str, str] | None
+    cwd: str | Path
+    stdin: int | IO[str]
+    stdout: int | IO[str]
+    stderr: int | IO[str]
+    encoding: str
+    errors: str
+
+
 def new_mark() -> str:
     """A mark that no other run has."""
     return uuid.uuid4().hex
 
 
-def start(command: list[str], mark: str, **options: Any) -> subprocess.Popen:
-    """Start a program, in a session of its own, whose processes and all that they start carry the mark.
+def start(command: list[str], mark: str, **options: Unpack[ProcessOptions]) -> subprocess.Popen[str]:
+    """Start a program, in a new session, whose processes and all that they start carry the mark.
 
     `mark` may be several marks with spaces between; those of this process itself are added, so that ending an outer run
     ends what it started in turn. `options` go to subprocess.Popen. A Ctrl-C in the terminal does not reach the program:
     who starts it ends it, with `end`.
     """
     marks = " ".join(filter(None, [os.environ.get(MARK), mark]))
-    environment = (options.pop("env", None) or os.environ) | {MARK: marks}
-    return subprocess.Popen(command, env=environment, start_new_session=True, **options)
+    options["env"] = {**(options.get("env") or os.environ), MARK: marks}
+    return subprocess.Popen(command, start_new_session=True, text=True, **options)
 
 
 def alive(mark: str) -> list[psutil.Process]:
     """The living processes that carry the mark; never this process itself."""
-    found = []
+    marked = []
     for process in psutil.process_iter():
         try:
-            marked = process.pid != os.getpid() and mark in process.environ().get(MARK, "").split()
-            if marked and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
+            has_mark = process.pid != os.getpid() and mark in process.environ().get(MARK, "").split()
+            if has_mark and process.status() != psutil.STATUS_ZOMBIE:
+                marked.append(process)
         except psutil.Error:
             continue
-    return found
+    return marked
 
 
 def end(mark: str) -> None:
@@ -85,14 +98,14 @@ def guarded(mark: str) -> Iterator[None]:
             end(mark)
         finally:
             # If a second Ctrl-C has cut `end` short, the guard completes it.
-            guard.stdin.close()
-            guard.wait()
+            guard.communicate()
 
 
-def run(command: list[str], seconds: float, **options: Any) -> Finished:
+def run(command: list[str], seconds: float, **options: Unpack[ProcessOptions]) -> Finished:
     """Run a program for at most `seconds`; whatever it started is ended when this returns or is interrupted."""
     mark = new_mark()
-    process = start(command, mark, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    options |= {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    process = start(command, mark, **options)
     try:
         output, _ = process.communicate(timeout=seconds)
         return Finished(output, process.returncode)
