@@ -21,8 +21,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from distlab import checks
-from distlab.profiling import horovod_timeline  # before TensorFlow: it selects tf-keras
+from distlab import checks, profiling  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -69,7 +68,7 @@ def recorded(work: Callable[[], object]) -> dict[str, int]:
         MPI.COMM_WORLD.Barrier()
         if hvd.rank() > 0:
             return {}
-        calls = [call for call in horovod_timeline.read(file).collectives() if call.tensors != (LAST,)]
+        calls = [call for call in profiling.horovod_timeline.read(file).collectives() if call.tensors != (LAST,)]
         return {"all-reduces": len(calls), "bytes": sum(call.nbytes for call in calls)}
 
 

@@ -35,8 +35,7 @@ import numpy as np
 import tensorflow as tf
 from throughput import Throughput
 
-from distlab import data, devices, models
-from distlab.profiling import tensorflow_trace
+from distlab import data, devices, models, profiling
 
 
 def parse() -> argparse.Namespace:
@@ -136,7 +135,7 @@ def main() -> None:
         is_traced = hvd.rank() == 0
         with tf.profiler.experimental.Profile(str(options.trace)) if is_traced else nullcontext():
             model.fit(fed.repeat(), epochs=1, **how)
-        operations = tensorflow_trace.operations(options.trace) if is_traced else []
+        operations = profiling.tensorflow_trace.operations(options.trace) if is_traced else []
 
     everyone = hvd.allgather_object({"epochs": throughput.epochs, "cores": devices.allowed_cores()})
     if hvd.rank() == 0:

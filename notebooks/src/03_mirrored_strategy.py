@@ -46,8 +46,7 @@ import tensorflow as tf
 from IPython.display import Markdown
 from tensorflow.python.distribute import input_ops  # private: strategies shard their input with it
 
-from distlab import checks, data, devices, draw, metrics, models
-from distlab.profiling import messages
+from distlab import checks, data, devices, draw, metrics, models, profiling
 
 draw.apply_style()
 tf.get_logger().setLevel("ERROR")  # else it announces every strategy and every all-reduce that it plans
@@ -344,7 +343,7 @@ for name, reduction in REDUCTIONS.items():
 
 # %%
 patterns = {
-    name: messages.between_devices(summing(reduction, four).get_concrete_function().graph, four)
+    name: profiling.messages.between_devices(summing(reduction, four).get_concrete_function().graph, four)
     for name, reduction in REDUCTIONS.items()
 }
 for name, sent in patterns.items():

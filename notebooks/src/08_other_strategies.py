@@ -46,8 +46,7 @@ import numpy as np
 import tensorflow as tf
 from IPython.display import Markdown, display
 
-from distlab import checks, collectives, data, devices, draw, launch, models, programs
-from distlab.profiling import messages
+from distlab import checks, collectives, data, devices, draw, launch, models, profiling, programs
 from distlab.strategy_support import table as support_table
 from distlab.simulate import Network, World
 
@@ -127,7 +126,7 @@ copies = central.experimental_local_results(variable)
 print("copies of the variable:", len(copies), "for", workers, "replicas")
 print("it is on the parameter device:", variable.device.endswith(holder))
 graph = update.get_concrete_function().graph
-for step, source, destination in messages.between_devices(graph, names):
+for step, source, destination in profiling.messages.between_devices(graph, names):
     print(f"step {step}: a gradient goes {names[source]} → {names[destination]}")
 update()
 print(f"1 − 0.1 · (the sum of {workers} gradients of 2) = {float(variable):.1f}")

@@ -41,8 +41,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from distlab import costs, data, devices, draw, launch, metrics, programs
-from distlab.profiling import horovod_timeline, mpi_profile
+from distlab import costs, data, devices, draw, launch, metrics, profiling, programs
 
 launch.require_horovod()
 draw.apply_style()
@@ -91,9 +90,9 @@ instruments = {"HOROVOD_TIMELINE": str(folder / "timeline.json"), "MPI_PROFILE":
 # Without Horovod's memory of what the ranks agreed on in earlier steps the timeline shows who was ready when.
 instruments["HOROVOD_CACHE_CAPACITY"] = "0"
 try:
-    library, problem = mpi_profile.build(labs / "mpi_profile.c", folder), None
+    library, problem = profiling.mpi_profile.build(labs / "mpi_profile.c", folder), None
     instruments["LD_PRELOAD"] = str(library)
-except mpi_profile.NoCompiler as error:
+except profiling.mpi_profile.NoCompiler as error:
     problem = str(error)
 print(problem or "The library that counts MPI calls is built.")
 
@@ -418,7 +417,7 @@ assert slower
 # 3. **copied** with others into a buffer (tensor fusion), and **communicated** (`MPI_ALLREDUCE`).
 
 # %%
-timeline = horovod_timeline.read(folder / "timeline.json")
+timeline = profiling.horovod_timeline.read(folder / "timeline.json")
 reduced = {}
 for one in timeline.operations:
     if found := re.search(r"HorovodAllreduce_grads_(\d+)", one.tensor):
@@ -452,7 +451,7 @@ draw.show(figure, "Timeline with a row for each tensor: long times of negotiatin
 # %% tags=["varies"]
 every = [one for operations in usual.values() for one in operations]
 parts = [one.parts() for one in every]
-totals = {part: sum(one[part] for one in parts) for part in horovod_timeline.PARTS}
+totals = {part: sum(one[part] for one in parts) for part in profiling.horovod_timeline.PARTS}
 for part, seconds in totals.items():
     print(f"{part:14} {1e3 * seconds:9.1f} ms, {seconds / sum(totals.values()):6.1%}")
 late = [one.last_rank for one in every]
@@ -489,7 +488,7 @@ programs.show(labs / "train.py", "counted_by_mpi_profile")
 # **Predict.** With the defaults `fit` made 27 steps. How many bytes of gradient does a rank give to `MPI_Allreduce`?
 
 # %% tags=["varies"]
-profile = {} if problem else mpi_profile.read(folder / "profile")
+profile = {} if problem else profiling.mpi_profile.read(folder / "profile")
 print("routine          type              calls       bytes  µs a call" if profile else problem)
 for row in profile.get(0, []):
     print(f"{row.routine:16} {row.type:14} {row.calls:8,} {row.bytes:>11,} {1e6 * row.seconds / row.calls:10.1f}")
@@ -497,10 +496,10 @@ for row in profile.get(0, []):
 # %%
 gradients = steps * epochs * nbytes
 for rank, rows in profile.items():
-    floats = mpi_profile.total(rows, lambda row: row.routine == "MPI_Allreduce" and row.type == "MPI_FLOAT")
+    floats = profiling.mpi_profile.total(rows, lambda row: row.routine == "MPI_Allreduce" and row.type == "MPI_FLOAT")
     print(f"rank {rank}: {floats.bytes:,} bytes all-reduced, {steps * epochs} steps × {nbytes:,} = {gradients:,}")
     assert floats.bytes == gradients
-    handed_out = mpi_profile.total(rows, lambda row: row.routine == "MPI_Bcast" and row.type == "MPI_FLOAT")
+    handed_out = profiling.mpi_profile.total(rows, lambda row: row.routine == "MPI_Bcast" and row.type == "MPI_FLOAT")
     print(f"    and {handed_out.bytes / nbytes:g} times the gradient's size broadcast in {handed_out.calls} calls")
 if problem:
     print(problem)
@@ -531,9 +530,9 @@ for algorithm in costs.ALL_REDUCE:
     sent = repeats * costs.all_reduce(algorithm, ring_ranks, nbytes).largest_bytes_sent
     print(f"{algorithm:18} a rank sends at most {sent:12,.0f} bytes in {repeats} all-reduces")
 if not problem:
-    rows = mpi_profile.read(folder / "ring")[0]
-    given = mpi_profile.total(rows, lambda row: row.routine == "MPI_Allreduce")
-    sent = mpi_profile.total(rows, lambda row: row.routine == "MPI_Isend")
+    rows = profiling.mpi_profile.read(folder / "ring")[0]
+    given = profiling.mpi_profile.total(rows, lambda row: row.routine == "MPI_Allreduce")
+    sent = profiling.mpi_profile.total(rows, lambda row: row.routine == "MPI_Isend")
     more = sent.bytes - repeats * costs.all_reduce("ring", ring_ranks, nbytes).largest_bytes_sent
     print(f"\ncounted: {given.bytes:,} bytes given to MPI_Allreduce; the ring sent {sent.bytes:,}")
     print(f"in {sent.calls} messages, each with {more / sent.calls:.0f} bytes more than the formula: shape and type")
@@ -543,8 +542,8 @@ if not problem:
 # ## 7. What TensorFlow computed
 #
 # The profiler of TensorFlow records each operation with its begin and end (`tf.profiler.experimental.Profile(folder)`).
-# `distlab.profiling.tensorflow_trace` adds them up by kind; TensorBoard's profile plugin shows the same files. Names with `_Mkl`
-# are operations that the library oneDNN does on processors.
+# `distlab.profiling.tensorflow_trace` adds them up by kind; TensorBoard's profile plugin shows the same files. Names
+# with `_Mkl` are operations that the library oneDNN does on processors.
 #
 # **Predict.** The dense layer has most of the weights, the convolution few. Which takes longer?
 

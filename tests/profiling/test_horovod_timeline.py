@@ -89,15 +89,15 @@ def test_the_rank_that_was_ready_last_is_known(tmp_path: Path) -> None:
 
 
 def test_a_tensor_that_the_cache_knew_says_nothing_about_ranks(tmp_path: Path) -> None:
-    cached = [one for one in step(1, 1000) if '"X"' not in one]
+    cached = [line for line in step(1, 1000) if '"X"' not in line]
     (operation,) = read(tmp_path, "[" + ",".join([named(1, "first"), *cached]) + "]").operations
     assert operation.last_rank is None
 
 
 def test_tensors_that_travel_together_are_one_collective(tmp_path: Path) -> None:
     collectives = read(tmp_path, STREAM).collectives()
-    assert [sorted(one.tensors) for one in collectives] == [["first"], ["first", "second"], ["second"]]
-    assert [one.nbytes for one in collectives] == [40, 80, 40]
+    assert [sorted(call.tensors) for call in collectives] == [["first"], ["first", "second"], ["second"]]
+    assert [call.nbytes for call in collectives] == [40, 80, 40]
 
 
 def test_what_horovod_calls_a_queue_is_queueing(tmp_path: Path) -> None:
@@ -161,5 +161,5 @@ def test_a_file_that_is_no_timeline_is_refused_in_one_sentence(tmp_path: Path, t
     assert "\n" not in str(raised.value)
 
 
-def test_the_planted_stream_is_a_trace_that_other_viewers_read() -> None:
+def test_the_stream_of_these_tests_is_a_trace_that_other_viewers_read() -> None:
     assert len(json.loads(STREAM)) == len(EVENTS)

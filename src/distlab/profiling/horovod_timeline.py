@@ -21,10 +21,15 @@ from typing import Any, NamedTuple
 from distlab.runtime.errors import PlainError
 
 PARTS = ("negotiating", "queueing", "copying", "communicating", "finishing")
-"""What becomes of a tensor, in this order."""
+"""What happens to a tensor, in this order."""
 
+_SEPARATORS = re.compile(r"[\s,]*")
 _ITEM_BYTES = {"uint8": 1, "int8": 1, "bool": 1, "float16": 2, "bfloat16": 2, "uint16": 2, "int16": 2}
 _ITEM_BYTES |= {"int32": 4, "float32": 4, "int64": 8, "float64": 8}
+
+
+Event = dict[str, Any]
+"""An event as the file has it."""
 
 
 class NotATimeline(PlainError, ValueError):
@@ -88,7 +93,7 @@ class Operation:
 
 
 @dataclass(frozen=True)
-class Collective:
+class FusedCall:
     """One call of MPI, NCCL or Gloo: when, and the tensors that travelled together in it."""
 
     start: float
@@ -121,13 +126,13 @@ class Timeline:
     def by_tensor(self) -> dict[str, dict[str, float]]:
         """For each tensor the seconds of each part, summed over its operations."""
         parts = {tensor: [operation.parts() for operation in self.of(tensor)] for tensor in self.tensors}
-        return {tensor: {part: sum(one[part] for one in of) for part in PARTS} for tensor, of in parts.items()}
+        return {tensor: {part: sum(seconds[part] for seconds in of) for part in PARTS} for tensor, of in parts.items()}
 
     def totals(self) -> dict[str, float]:
         """The seconds of each part, summed over all tensors; tensors that are under way together all count."""
         return {part: sum(seconds[part] for seconds in self.by_tensor().values()) for part in PARTS}
 
-    def collectives(self) -> list[Collective]:
+    def collectives(self) -> list[FusedCall]:
         """The calls that moved bytes, in order: tensors that were fused share one."""
         spans = ((operation.communication, number) for number, operation in enumerate(self.operations))
         travelling = sorted((span.start, span.end, number) for span, number in spans if span)
@@ -139,7 +144,7 @@ class Timeline:
             else:
                 groups.append([(start, end, number)])
         return [
-            Collective(
+            FusedCall(
                 group[0][0],
                 max(end for _, end, _ in group),
                 tuple(self.operations[number].tensor for *_, number in group),
@@ -153,8 +158,8 @@ def read(file: str | Path) -> Timeline:
     """The timeline in a file, whole or broken off; raises NotATimeline for anything else."""
     text = Path(file).read_text(errors="replace")
     events, is_truncated = _events(text, Path(file).name)
-    names: dict[int, str] = {}
-    under_way: dict[int, _UnderWay] = {}
+    names: dict[object, str] = {}
+    under_way: dict[object, _UnderWay] = {}
     operations: list[Operation] = []
     for event in events:
         pid, phase = event.get("pid"), event.get("ph")
@@ -169,7 +174,7 @@ def read(file: str | Path) -> Timeline:
                 raise NotATimeline(f"{Path(file).name}: {names[pid]}: an event cannot be read ({error}).") from None
             operations.extend([finished] if finished else [])
     operations.sort(key=lambda operation: operation.start)
-    unfinished = sum(one.operation is not None for one in under_way.values())
+    unfinished = sum(recorded.operation is not None for recorded in under_way.values())
     return Timeline(tuple(operations), unfinished, is_truncated)
 
 
@@ -181,7 +186,7 @@ class _UnderWay:
         self.operation: Operation | None = None
         self._open: list[tuple[str, float]] = []
 
-    def take(self, event: dict[str, Any]) -> Operation | None:
+    def take(self, event: Event) -> Operation | None:
         """Note an event; the operation when this was its last."""
         moment = float(event["ts"]) / 1e6
         if event["ph"] == "B":
@@ -205,15 +210,15 @@ class _UnderWay:
         name, begin = self._open.pop()
         if moment < begin:
             raise ValueError(f"{name} ends before it begins")
+        operation = self.operation
+        assert operation is not None, "what has begun belongs to an operation"
         if self._open:
-            self.operation.activities.append(Span(name, begin, moment))
+            operation.activities.append(Span(name, begin, moment))
         elif name.startswith("NEGOTIATE_"):
-            self.operation.negotiated = moment
+            operation.negotiated = moment
         else:
-            finished, self.operation = self.operation, None
-            finished.end = moment
-            finished.nbytes = _nbytes(arguments)
-            return finished
+            operation.end, operation.nbytes, self.operation = moment, _nbytes(arguments), None
+            return operation
         return None
 
 
@@ -234,14 +239,15 @@ def _nbytes(arguments: dict[str, Any]) -> int | None:
     return item * math.prod(int(length) for length in re.findall(r"\d+", arguments.get("shape", "")))
 
 
-def _events(text: str, name: str) -> tuple[list[dict[str, Any]], bool]:
+def _events(text: str, name: str) -> tuple[list[Event], bool]:
     """The events of the stream, and whether it breaks off."""
     if text.strip() and not text.lstrip().startswith("["):
         raise NotATimeline(f"{name} is no timeline: it does not begin with a list of events.")
-    events, position = [], text.find("[") + 1
-    decoder = json.JSONDecoder()
+    events: list[Event] = []
+    position, decoder = text.find("[") + 1, json.JSONDecoder()
     while True:
-        position = re.compile(r"[\s,]*").match(text, position).end()
+        if separators := _SEPARATORS.match(text, position):
+            position = separators.end()
         if text.startswith("]", position):
             return events, False
         try:

@@ -23,14 +23,14 @@ def between_devices(graph: tf.Graph, devices: Sequence[str]) -> list[Message]:
     """
     numbers = {name: number for number, name in enumerate(devices)}
     steps_before: dict[str, int] = {}
-    messages = {}
+    messages: dict[tuple[str, int], Message] = {}
     for operation in graph.get_operations():
         destination = _number(operation, numbers)
         steps = 0
         for tensor in operation.inputs:
             before = steps_before.get(tensor.op.name, 0)
             source = _number(tensor.op, numbers)
-            if None not in (source, destination) and source != destination:
+            if source is not None and destination is not None and source != destination:
                 before += 1
                 messages[tensor.name, destination] = Message(before, source, destination)
             steps = max(steps, before)

@@ -19,7 +19,7 @@ class NoCompiler(PlainError, RuntimeError):
     """The library cannot be built here; the message says why."""
 
 
-class Row(NamedTuple):
+class RoutineCalls(NamedTuple):
     """Calls of one routine with one data type by one rank: how many, their bytes (its own part) and seconds."""
 
     routine: str
@@ -33,7 +33,7 @@ def build(source: Path, folder: Path) -> Path:
     """Compile the C file with MPI's compiler into `folder`; the library. Raises NoCompiler."""
     compiler = shutil.which("mpicc")
     if not compiler:
-        raise NoCompiler("There is no mpicc in this environment; `make doctor` says what is missing and the mend.")
+        raise NoCompiler("There is no mpicc in this environment; `make doctor` says what is missing and how to fix it.")
     library = folder / f"lib{source.stem}.so"
     command = [compiler, "-shared", "-fPIC", "-O2", "-o", str(library), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -43,7 +43,7 @@ def build(source: Path, folder: Path) -> Path:
     return library
 
 
-def read(prefix: Path) -> dict[int, list[Row]]:
+def read(prefix: Path) -> dict[int, list[RoutineCalls]]:
     """By rank, what the library wrote as PREFIX.RANK.csv; raises FileNotFoundError when no rank wrote anything."""
     files = {int(file.suffixes[-2][1:]): file for file in prefix.parent.glob(f"{prefix.name}.*.csv")}
     if not files:
@@ -51,15 +51,16 @@ def read(prefix: Path) -> dict[int, list[Row]]:
     return {rank: _rows(files[rank]) for rank in sorted(files)}
 
 
-def total(rows: Iterable[Row], where: Callable[[Row], bool] = lambda row: True) -> Row:
+def total(rows: Iterable[RoutineCalls], where: Callable[[RoutineCalls], bool] = lambda row: True) -> RoutineCalls:
     """The sums over the rows for which `where` holds; routine and type are empty."""
     chosen = [row for row in rows if where(row)]
-    return Row("", "", *(sum(row[column] for row in chosen) for column in (2, 3, 4)))
+    calls, nbytes = sum(row.calls for row in chosen), sum(row.bytes for row in chosen)
+    return RoutineCalls("", "", calls, nbytes, sum(row.seconds for row in chosen))
 
 
-def _rows(file: Path) -> list[Row]:
+def _rows(file: Path) -> list[RoutineCalls]:
     with file.open(newline="") as lines:
         return [
-            Row(line["routine"], line["type"], int(line["calls"]), int(line["bytes"]), float(line["seconds"]))
+            RoutineCalls(line["routine"], line["type"], int(line["calls"]), int(line["bytes"]), float(line["seconds"]))
             for line in csv.DictReader(lines)
         ]

@@ -28,11 +28,11 @@ def operations(folder: str | Path) -> list[OperationTime]:
     if not files:
         raise FileNotFoundError(f"there is no trace (*.xplane.pb) below {folder}")
     space = xplane_pb2.XSpace.FromString(files[-1].read_bytes())
-    found: dict[tuple[str, str], list[float]] = {}
+    seconds_of: dict[tuple[str, str], list[float]] = {}
     for plane in (plane for plane in space.planes if plane.name.startswith("/host:")):
         for event in (event for line in plane.lines for event in line.events):
             name = _OPERATION.fullmatch(plane.event_metadata[event.metadata_id].name)
             if name:
-                found.setdefault((name["name"], name["kind"]), []).append(event.duration_ps * 1e-12)
-    times = [OperationTime(*key, len(seconds), sum(seconds)) for key, seconds in found.items()]
+                seconds_of.setdefault((name["name"], name["kind"]), []).append(event.duration_ps * 1e-12)
+    times = [OperationTime(*key, len(seconds), sum(seconds)) for key, seconds in seconds_of.items()]
     return sorted(times, key=lambda time: time.seconds, reverse=True)
