@@ -1,4 +1,4 @@
-"""Boxes, arrows and labels of diagrams: where they stand, what tells them apart, equal bytes when drawn again."""
+"""Boxes, arrows and labels of diagrams: where they are, what distinguishes them, equal bytes when drawn again."""
 
 import itertools
 import warnings
@@ -11,11 +11,6 @@ from matplotlib.colors import to_rgb
 from distlab import draw
 from distlab.draw.diagram import arrow, box, canvas, label, row, tint
 from distlab.draw.style import HATCHES, RANK_COLOURS
-
-
-@pytest.fixture(autouse=True)
-def course_style() -> None:
-    draw.apply_style()
 
 
 def test_a_unit_of_the_canvas_is_one_inch() -> None:
@@ -42,7 +37,7 @@ def test_a_box_without_a_number_is_white_and_plain() -> None:
     plt.close(figure)
 
 
-def test_the_text_stands_in_the_middle_of_its_box() -> None:
+def test_the_text_is_in_the_middle_of_its_box() -> None:
     figure, axes = canvas(4, 4)
     box(axes, (1, 2), 2, 1, "inside", 3)
     assert [text.get_text() for text in axes.texts] == ["inside"]
@@ -50,7 +45,7 @@ def test_the_text_stands_in_the_middle_of_its_box() -> None:
     plt.close(figure)
 
 
-def test_a_tint_lies_between_white_and_the_colour() -> None:
+def test_a_tint_is_between_white_and_the_colour() -> None:
     assert tint(RANK_COLOURS[0], 0) == (1, 1, 1)
     assert tint(RANK_COLOURS[0], 1) == pytest.approx(to_rgb(RANK_COLOURS[0]))
 

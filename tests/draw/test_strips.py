@@ -1,20 +1,11 @@
-"""Strips show what they are given: boxes where there was work, arrows for messages, cells for samples."""
+"""Strips show their data: boxes where there was work, arrows for messages, cells for samples."""
 
-from collections.abc import Iterator
-
-import matplotlib.pyplot as plt
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from distlab import draw
 from distlab.profiling.messages import Message
-
-
-@pytest.fixture(autouse=True)
-def close_figures() -> Iterator[None]:
-    yield
-    plt.close("all")
 
 
 def test_a_box_for_each_interval_in_its_device_s_row_and_colour() -> None:

@@ -26,7 +26,7 @@ LARGEST = 300_000  # bytes
 
 
 def script(stem: str) -> ModuleType:
-    """A script of figures/src as a module; its name begins with a digit, so that `import` cannot say it."""
+    """A script of figures/src as a module; its name begins with a digit, so that `import` does not work."""
     spec = importlib.util.spec_from_file_location(f"figures_{stem}", SCRIPTS[stem])
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -73,7 +73,7 @@ def drawn_by(module: ModuleType, folder: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def texts_of(figure: Figure) -> list[Text]:
-    """The texts that are seen; matplotlib also keeps labels of ticks outside the axes' limits."""
+    """The visible texts; matplotlib also keeps labels of ticks outside the axes' limits."""
     unseen = set()
     for axis in itertools.chain(*((axes.xaxis, axes.yaxis) for axes in figure.axes)):
         low, high = sorted(axis.get_view_interval())
@@ -86,7 +86,7 @@ def texts_of(figure: Figure) -> list[Text]:
 
 
 @pytest.mark.parametrize("stem", [stem for stem in SCRIPTS if stem >= "06"])
-def test_texts_are_large_enough_and_neither_clipped_nor_on_top_of_each_other(
+def test_texts_are_large_enough_and_neither_clipped_nor_overlapping(
     stem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, figure in drawn_by(script(stem), tmp_path, monkeypatch):
@@ -100,8 +100,8 @@ def test_texts_are_large_enough_and_neither_clipped_nor_on_top_of_each_other(
             places.append((text.get_text(), place))
             assert frame.x0 <= place.x0 and place.x1 <= frame.x1, (name, text.get_text())
             assert frame.y0 <= place.y0 and place.y1 <= frame.y1, (name, text.get_text())
-        for (one, at), (other, there) in itertools.combinations(places, 2):
-            assert not at.padded(-1).overlaps(there.padded(-1)), (name, one, other)
+        for (first, at), (second, there) in itertools.combinations(places, 2):
+            assert not at.padded(-1).overlaps(there.padded(-1)), (name, first, second)
 
 
 # 06 -----------------------------------------------------------------------------------------------------------------
@@ -129,19 +129,19 @@ def test_every_collective_has_a_picture(collectives: ModuleType) -> None:
 
 @pytest.mark.parametrize("name", BEFORE_AND_AFTER)
 def test_before_and_after_are_what_numpy_says(name: str, collectives: ModuleType) -> None:
-    collective = next(one for one in collectives.COLLECTIVES if one.name == name)
-    shown = collectives.before_and_after(collective)
-    for rows, expected in zip(shown, BEFORE_AND_AFTER[name], strict=True):
-        assert [[held.number if held else 0 for held in of_rank] for of_rank in rows] == expected.tolist()
+    collective = next(entry for entry in collectives.COLLECTIVES if entry.name == name)
+    drawn = collectives.before_and_after(collective)
+    for rows, expected in zip(drawn, BEFORE_AND_AFTER[name], strict=True):
+        assert [[cell.number if cell else 0 for cell in of_rank] for of_rank in rows] == expected.tolist()
 
 
 @pytest.mark.parametrize("name", BEFORE_AND_AFTER)
 def test_the_colours_of_a_number_are_those_of_its_digits(name: str, collectives: ModuleType) -> None:
-    collective = next(one for one in collectives.COLLECTIVES if one.name == name)
+    collective = next(entry for entry in collectives.COLLECTIVES if entry.name == name)
     for rows in collectives.before_and_after(collective):
-        for held in filter(None, itertools.chain(*rows)):
-            digits = reversed(str(held.number))
-            assert held.ranks == tuple(place for place, digit in enumerate(digits) if digit != "0")
+        for cell in filter(None, itertools.chain(*rows)):
+            digits = reversed(str(cell.number))
+            assert cell.ranks == tuple(place for place, digit in enumerate(digits) if digit != "0")
 
 
 def test_the_description_of_a_collective_has_its_numbers(collectives: ModuleType) -> None:
@@ -210,14 +210,14 @@ def test_ranks_fill_one_host_after_the_other() -> None:
 
 def test_utilisation_is_computing_time_over_all_time() -> None:
     module = script("11_scaling_and_profiling")
-    one, two = module.training(1), module.training(2)
+    alone, shared = module.training(1), module.training(2)
     computing = module.STEPS * module.BATCH * module.SECONDS_PER_IMAGE
     n = 4 * module.PARAMETERS
     reducing = module.STEPS * (2 * module.NETWORK.latency + n * module.NETWORK.seconds_per_byte)
-    assert module.utilisation(one) == pytest.approx([1, 0])
-    assert two.elapsed == pytest.approx(computing / 2 + reducing)
-    assert module.utilisation(two) == pytest.approx([computing / 2 / two.elapsed] * 2)
-    assert module.intervals(one)[1] == []
+    assert module.utilisation(alone) == pytest.approx([1, 0])
+    assert shared.elapsed == pytest.approx(computing / 2 + reducing)
+    assert module.utilisation(shared) == pytest.approx([computing / 2 / shared.elapsed] * 2)
+    assert module.intervals(alone)[1] == []
 
 
 # 12 -----------------------------------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ def test_a_layer_split_by_columns_or_by_rows_gives_the_whole_product(models: Mod
 def test_tiles_with_their_halo_give_the_convolution_of_the_whole_image(models: ModuleType) -> None:
     generator = np.random.default_rng(0)
     image, kernel = generator.normal(size=(8, 8)), generator.normal(size=(3, 3))
-    convolved = [convolve2d(held, kernel, "same") for held in models.tiles_with_halo(image)]
+    convolved = [convolve2d(tile, kernel, "same") for tile in models.tiles_with_halo(image)]
     # Where a tile ends at the image's edge, both add zeros; where it ends at a cut, its own pixels end before the halo.
     own = [tile[row : row + 4, column : column + 4] for tile, (row, column) in zip(convolved, CORNERS, strict=True)]
     assert np.allclose(np.block([own[:2], own[2:]]), convolve2d(image, kernel, "same"))
@@ -257,5 +257,5 @@ CORNERS = ((0, 0), (0, 1), (1, 0), (1, 1))  # of each tile's own pixels, in the 
 
 def test_a_tile_with_its_halo_is_a_part_of_the_image(models: ModuleType) -> None:
     owners = models.owners()
-    for held, (row, column) in zip(models.tiles_with_halo(owners), CORNERS, strict=True):
-        assert np.array_equal(held, owners[3 * row : 3 * row + 5, 3 * column : 3 * column + 5])
+    for tile, (row, column) in zip(models.tiles_with_halo(owners), CORNERS, strict=True):
+        assert np.array_equal(tile, owners[3 * row : 3 * row + 5, 3 * column : 3 * column + 5])

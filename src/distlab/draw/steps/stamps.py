@@ -58,7 +58,7 @@ def rectangle(
     layer: int = 0,
 ) -> Shape:
     """A rectangle whose lower left corner is at its place."""
-    corners = ((0.0, 0.0), (width, 0.0), (width, height), (0.0, height))
+    corners = ((0, 0), (width, 0), (width, height), (0, height))
     return Shape(name, _closed(corners), face, edge, line, dashed, layer)
 
 
