@@ -7,9 +7,9 @@
 # ---
 
 # %% [markdown]
-# # Lab 02: mend the lecture
+# # Lab 02: fix the lecture
 #
-# **Goal.** Find three faults of a program by their symptoms, and mend them. The program runs, it warns about nothing,
+# **Goal.** Find three faults of a program by their symptoms, and fix them. The program runs, it warns about nothing,
 # and its author has given lectures with it.
 #
 # **Time.** 25 minutes.
@@ -21,9 +21,7 @@
 # [solution.ipynb](solution.ipynb).
 
 # %%
-from distlab import data
-from distlab import labs
-from distlab.labs.lab_02.lab import CAUSES, SYMPTOMS
+from distlab import data, labs
 
 # isort: split
 import time
@@ -95,9 +93,9 @@ for replicas in (1, 2, 4):
 # Target: three symptoms with their causes.
 
 # %%
-for symptom, seen in SYMPTOMS.items():
+for symptom, seen in lab.given.SYMPTOMS.items():
     print(f"{symptom}: {seen}")
-print("causes:", *CAUSES, sep="\n  ")
+print("causes:", *lab.given.CAUSES, sep="\n  ")
 
 # %% nbgrader={"grade": false, "grade_id": "diagnosis", "locked": false, "schema_version": 3, "solution": true, "task": false}
 diagnosis = {
@@ -123,7 +121,7 @@ lab.points("diagnosis")
 # %% [markdown]
 # ## 2. The model
 #
-# Write the function anew, with the same layers and the same weights, and without the fault. The labels stay numbers
+# Write the function again, with the same layers and the same weights, and without the fault. The labels stay numbers
 # from 0 to 9.
 #
 # Target: with any weights the loss on any images is the cross-entropy that NumPy finds, to within 0.005; so the loss

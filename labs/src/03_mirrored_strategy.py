@@ -21,8 +21,7 @@
 # [solution.ipynb](solution.ipynb).
 
 # %%
-from distlab import devices, models
-from distlab import labs
+from distlab import devices, labs, models
 
 # isort: split
 import tensorflow as tf

@@ -4,6 +4,7 @@ import time
 import timeit
 
 from distlab import models
+from distlab.labs.lab_02.hints import Lab02Hint
 from tests.labs.known_wrong import LabAnswers
 
 # isort: split
@@ -39,44 +40,44 @@ def solution_model():
     return model_with(tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
 
 
-@wrong("make_model", "a model that knows nothing has ln 10", "what does the loss take it for")
+@wrong("make_model", Lab02Hint.LOGITS_AS_PROBABILITIES)
 def as_in_the_lecture():
     return model_with("sparse_categorical_crossentropy")
 
 
-@wrong("make_model", "Keras noticed, with a warning", share=0.5)
+@wrong("make_model", Lab02Hint.SOFTMAX_AND_FROM_LOGITS, share=0.5)
 def softmax_and_from_logits():
     return model_with(tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True), "softmax")
 
 
-@wrong("make_model", "is there one softmax")
+@wrong("make_model", Lab02Hint.SOFTMAX_TWICE)
 def softmax_twice():
     return model_with("sparse_categorical_crossentropy", "softmax", tf.keras.layers.Softmax())
 
 
-@wrong("make_model", "does not fit the labels")
+@wrong("make_model", Lab02Hint.WRONG_LABELS)
 def rows_of_ten_expected():
     return model_with(tf.keras.losses.CategoricalCrossentropy(from_logits=True))
 
 
-@wrong("make_model", "Is it a cross-entropy")
+@wrong("make_model", Lab02Hint.ANOTHER_LOSS)
 def another_loss():
     return model_with(lambda labels, scores: tf.reduce_mean((tf.cast(labels, tf.float32) - scores) ** 2))
 
 
-@wrong("make_model", "not compiled")
+@wrong("make_model", Lab02Hint.NOT_COMPILED)
 def not_compiled():
     return tf.keras.Sequential(layers_of())
 
 
-@wrong("make_model", "not the lecture's any more")
+@wrong("make_model", Lab02Hint.ANOTHER_NETWORK)
 def another_network():
     model = tf.keras.Sequential([tf.keras.layers.Input((28, 28)), tf.keras.layers.Flatten(), tf.keras.layers.Dense(10)])
     model.compile("adam", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     return model
 
 
-@wrong("make_model", "neither the ten logits nor their softmax")
+@wrong("make_model", Lab02Hint.ANOTHER_LAST_LAYER)
 def sigmoid():
     return model_with("sparse_categorical_crossentropy", "sigmoid")
 
@@ -112,51 +113,51 @@ def solution_clock(work):
     return time.perf_counter() - start
 
 
-@wrong("elapsed_seconds", "this clock stands still meanwhile")
+@wrong("elapsed_seconds", Lab02Hint.CLOCK_STANDS_STILL)
 def processor_time(work):
     start = time.process_time()
     work()
     return time.process_time() - start
 
 
-@wrong("elapsed_seconds", "comes too late")
+@wrong("elapsed_seconds", Lab02Hint.STARTS_LATE)
 def started_after_the_work(work):
     work()
     start = time.perf_counter()
     return time.perf_counter() - start
 
 
-@wrong("elapsed_seconds", "negative")
+@wrong("elapsed_seconds", Lab02Hint.NEGATIVE)
 def the_wrong_way_round(work):
     start = time.perf_counter()
     work()
     return start - time.perf_counter()
 
 
-@wrong("elapsed_seconds", "seconds are wanted")
+@wrong("elapsed_seconds", Lab02Hint.ANOTHER_UNIT)
 def in_milliseconds(work):
     return 1000 * solution_clock(work)
 
 
-@wrong("elapsed_seconds", "fraction of the second")
+@wrong("elapsed_seconds", Lab02Hint.WHOLE_SECONDS)
 def whole_seconds(work):
     return int(solution_clock(work))
 
 
-@wrong("elapsed_seconds", "done 0 times")
+@wrong("elapsed_seconds", Lab02Hint.WORK_NOT_ONCE, "0 times")
 def forgets_to_call(work):
     start = time.perf_counter()
     work  # noqa: B018
     return time.perf_counter() - start
 
 
-@wrong("elapsed_seconds", "done 2 times")
+@wrong("elapsed_seconds", Lab02Hint.WORK_NOT_ONCE, "2 times")
 def with_a_warm_up(work):
     work()
     return solution_clock(work)
 
 
-@wrong("elapsed_seconds", "From which moment")
+@wrong("elapsed_seconds", Lab02Hint.TOO_LONG)
 def the_time_of_day(work):
     work()
     return time.time()
@@ -185,37 +186,37 @@ def solution_batches(images, labels, per_replica, replicas):
     return data_of(images, labels).batch(per_replica * replicas)
 
 
-@wrong("make_batches", "a number stands where a name should")
+@wrong("make_batches", Lab02Hint.NUMBER_FOR_NAME)
 def as_in_the_lecture_64(images, labels, per_replica, replicas):
     return data_of(images, labels).batch(64)
 
 
-@wrong("make_batches", "divide them once more")
+@wrong("make_batches", Lab02Hint.BATCH_OF_ONE_REPLICA)
 def one_replicas_batch(images, labels, per_replica, replicas):
     return data_of(images, labels).batch(per_replica)
 
 
-@wrong("make_batches", "comes in twice")
+@wrong("make_batches", Lab02Hint.REPLICAS_TWICE)
 def replicas_twice(images, labels, per_replica, replicas):
     return data_of(images, labels).batch(per_replica * replicas * replicas)
 
 
-@wrong("make_batches", "How many does one step use up")
+@wrong("make_batches", Lab02Hint.ANOTHER_FIRST_BATCH)
 def divided_by_the_replicas(images, labels, per_replica, replicas):
     return data_of(images, labels).batch(-(-per_replica // replicas))
 
 
-@wrong("make_batches", "left out in every epoch")
+@wrong("make_batches", Lab02Hint.REST_LEFT_OUT)
 def drops_the_rest(images, labels, per_replica, replicas):
     return data_of(images, labels).batch(per_replica * replicas, drop_remainder=True)
 
 
-@wrong("make_batches", "never ends")
+@wrong("make_batches", Lab02Hint.NEVER_ENDS)
 def repeats(images, labels, per_replica, replicas):
     return data_of(images, labels).repeat().batch(per_replica * replicas)
 
 
-@wrong("make_batches", "shuffled apart")
+@wrong("make_batches", Lab02Hint.LABELS_MIXED_UP)
 def shuffles_apart(images, labels, per_replica, replicas):
     apart = tf.data.Dataset.zip(
         (tf.data.Dataset.from_tensor_slices(images).shuffle(500, seed=1), tf.data.Dataset.from_tensor_slices(labels))
@@ -223,12 +224,12 @@ def shuffles_apart(images, labels, per_replica, replicas):
     return apart.batch(per_replica * replicas)
 
 
-@wrong("make_batches", "single images")
+@wrong("make_batches", Lab02Hint.NO_BATCHES)
 def forgets_to_batch(images, labels, per_replica, replicas):
     return data_of(images, labels)
 
 
-@wrong("make_batches", "not a tf.data.Dataset")
+@wrong("make_batches", Lab02Hint.NO_DATASET)
 def gives_the_batch_size(images, labels, per_replica, replicas):
     return per_replica * replicas
 

@@ -2,13 +2,20 @@
 
 import pytest
 
-from distlab.labs.lab_02 import lab
+from distlab.labs.lab_02 import given, lab
 from tests.labs.judged_apart import assert_told_apart, judged_apart
 
 
 def test_each_symptom_has_one_cause_and_every_other_cause_a_doubt() -> None:
-    assert sorted(filter(None, lab.CAUSES.values())) == sorted(lab.SYMPTOMS)
-    assert {cause for cause, symptom in lab.CAUSES.items() if not symptom} == set(lab.DOUBTS)
+    assert list(lab.FAULTS) == list(given.SYMPTOMS)
+    assert set(lab.FAULTS.values()) | set(lab.DOUBTS) == set(given.CAUSES)
+    assert len(given.CAUSES) == len(lab.FAULTS) + len(lab.DOUBTS)
+
+
+def test_what_students_are_given_is_no_key() -> None:
+    words = [name for name in vars(given) if not name.startswith("_")]
+    assert words == ["SYMPTOMS", "CAUSES"]
+    assert not set(given.SYMPTOMS) & set(given.CAUSES) and isinstance(given.CAUSES, tuple)
 
 
 @pytest.mark.slow

@@ -1,7 +1,8 @@
 """Answers to lab 03 as students give them; those to `mirrored` need TensorFlow and are in answers_03_mirrored."""
 
-from distlab.labs.lab_03.auto_shard import samples_seen
-from distlab.labs.lab_03.lab import NUMBERS, numbers_of
+from distlab.labs.comparisons import NumberHint
+from distlab.labs.lab_03.hints import Lab03Hint
+from distlab.labs.lab_03.lab import NUMBERS, numbers_of, samples_seen
 from tests.labs.known_wrong import LabAnswers
 
 ANSWERS = LabAnswers()
@@ -15,52 +16,52 @@ def but_for(**formulas):
     """The right numbers but for some, which are computed so."""
 
     def numbers(images, per_replica, replicas, epochs):
-        found = numbers_of(images, per_replica, replicas, epochs)
-        case = {"images": images, "per_replica": per_replica, "replicas": replicas, "epochs": epochs, **found}
-        case |= {name.replace(" ", "_"): value for name, value in found.items()}
-        return found | {name.replace("_", " "): formula(case) for name, formula in formulas.items()}
+        right = numbers_of(images, per_replica, replicas, epochs)
+        case = {"images": images, "per_replica": per_replica, "replicas": replicas, "epochs": epochs}
+        case |= {name.replace(" ", "_"): value for name, value in right.items()}
+        return right | {name.replace("_", " "): formula(case) for name, formula in formulas.items()}
 
     return numbers
 
 
 for title, numbers, hint in (
-    ("one_replicas_batch", but_for(global_batch_size=lambda c: c["per_replica"]), "that is what one replica gets"),
+    ("one_replicas_batch", but_for(global_batch_size=lambda c: c["per_replica"]), Lab03Hint.BATCH_OF_ONE_REPLICA),
     (
         "divides_by_the_replicas",
         but_for(global_batch_size=lambda c: c["per_replica"] // c["replicas"]),
-        "larger or smaller than a part",
+        Lab03Hint.BATCH_DIVIDED,
     ),
     (
         "forgets_the_rest",
         but_for(steps_per_epoch=lambda c: c["images"] // c["global_batch_size"]),
-        "rest that does not fill a batch",
+        Lab03Hint.STEPS_WITHOUT_REST,
     ),
     (
         "steps_of_one_replica",
         but_for(steps_per_epoch=lambda c: -(-c["images"] // c["per_replica"])),
-        "one batch of each replica at the same time",
+        Lab03Hint.STEPS_OF_ONE_REPLICA,
     ),
-    ("one_epoch_alone", but_for(updates=lambda c: c["steps_per_epoch"]), "that is one epoch"),
+    ("one_epoch_alone", but_for(updates=lambda c: c["steps_per_epoch"]), Lab03Hint.UPDATES_OF_ONE_EPOCH),
     (
         "updates_of_each_replica",
         but_for(updates=lambda c: c["steps_per_epoch"] * c["epochs"] * c["replicas"]),
-        "make each update together",
+        Lab03Hint.UPDATES_TIMES_REPLICAS,
     ),
     (
         "nothing_in_the_last_batch",
         but_for(images_in_the_last_batch=lambda c: c["images"] % c["global_batch_size"]),
-        "the last batch is a full one",
+        Lab03Hint.LAST_BATCH_EMPTY,
     ),
     (
         "the_rest_of_small_batches",
         but_for(images_in_the_last_batch=lambda c: c["images"] % c["per_replica"]),
-        "rest after global batches",
+        Lab03Hint.LAST_BATCH_OF_SMALL_BATCHES,
     ),
 ):
     ANSWERS.wrong_value("numbers", title, numbers, hint, share=0.75)
 
 
-@wrong("numbers", "dictionary with the names")
+@wrong("numbers", NumberHint.NAMES)
 def a_tuple_of_numbers(images, per_replica, replicas, epochs):
     return tuple(numbers_of(images, per_replica, replicas, epochs).values())
 
@@ -81,7 +82,7 @@ def by_counting(images, per_replica, replicas, epochs):
 def table(policies, formula, *hint, share):
     """The right table but for some policies."""
 
-    def plant(title):
+    def add(title):
         def samples(policy, files, workers, batch):
             if policy in policies:
                 return formula(files, workers, batch)
@@ -89,7 +90,7 @@ def table(policies, formula, *hint, share):
 
         ANSWERS.wrong_value("samples_seen", title, samples, *hint, share=share)
 
-    return plant
+    return add
 
 
 def dealt(total, workers):
@@ -109,32 +110,35 @@ def connected_batches(files, workers, batch):
     return connected(sizes, workers)
 
 
-table(["OFF"], lambda f, w, b: [sum(f) // w + (i < sum(f) % w) for i in range(w)], "nothing is rewritten", share=0.8)(
+table(["OFF"], lambda f, w, b: [sum(f) // w + (i < sum(f) % w) for i in range(w)], Lab03Hint.OFF_DIVIDES, share=0.8)(
     "off_divides"
 )
-table(["DATA"], lambda f, w, b: dealt(sum(f), w), "whole batches, not single images", share=0.8)("data_by_images")
-table(["DATA"], connected_batches, "not cut into connected parts", share=0.8)("data_in_halves")
-table(["DATA"], lambda f, w, b: [sum(f)] * w, "this would be OFF", share=0.8)("data_reads_and_keeps_all")
-table(["FILE"], lambda f, w, b: connected(f, w) if len(f) >= w else None, "files are dealt out like cards", share=0.8)(
+table(["DATA"], lambda f, w, b: dealt(sum(f), w), Lab03Hint.DATA_BY_IMAGES, share=0.8)("data_by_images")
+table(["DATA"], connected_batches, Lab03Hint.DATA_IN_BLOCKS, share=0.8)("data_in_halves")
+table(["DATA"], lambda f, w, b: [sum(f)] * w, Lab03Hint.THIS_IS_OFF, share=0.8)("data_reads_and_keeps_all")
+table(["FILE"], lambda f, w, b: connected(f, w) if len(f) >= w else None, Lab03Hint.FILES_IN_BLOCKS, share=0.8)(
     "file_in_halves"
 )
 table(
-    ["FILE"], lambda f, w, b: [len(f[i::w]) for i in range(w)] if len(f) >= w else None, "these are files", share=0.8
+    ["FILE"],
+    lambda f, w, b: [len(f[i::w]) for i in range(w)] if len(f) >= w else None,
+    Lab03Hint.COUNTS_FILES,
+    share=0.8,
 )("counts_files")
 table(
     ["AUTO"],
     lambda f, w, b: samples_seen("DATA", f, w, b) if len(f) >= w else None,
-    "what does AUTO try first",
+    Lab03Hint.AUTO_IS_NOT_DATA,
     share=0.8,
 )("auto_is_data")
 table(
     ["FILE", "AUTO"],
     lambda f, w, b: [sum(f[i::w]) for i in range(w)],
-    "fewer files than workers",
-    "What does TensorFlow do then",
+    "fewer files than workers: wrong",
+    Lab03Hint.SOMEBODY_WITHOUT_A_FILE,
     share=0.8,
 )("gives_nothing_to_some")
-table(["DATA"], lambda f, w, b: [sum(f) // b // w * b] * w, "they add up to", share=0.8)("loses_the_rest")
+table(["DATA"], lambda f, w, b: [sum(f) // b // w * b] * w, Lab03Hint.WRONG_SUM, share=0.8)("loses_the_rest")
 
 
 @right("samples_seen")

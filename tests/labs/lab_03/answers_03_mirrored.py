@@ -1,6 +1,7 @@
 """Answers to `mirrored` of lab 03; importing this starts TensorFlow, so it is done in a process of its own."""
 
 from distlab import devices, models
+from distlab.labs.lab_03.hints import Lab03Hint
 from tests.labs.known_wrong import LabAnswers
 
 # isort: split
@@ -40,12 +41,12 @@ def serial(images, labels, first_weights, batch_size):
     return model, batches
 
 
-@wrong("mirrored", "nothing is mirrored")
+@wrong("mirrored", Lab03Hint.NOT_MIRRORED)
 def without_scope(strategy, images, labels, first_weights, images_per_replica):
     return serial(images, labels, first_weights, 2 * images_per_replica)
 
 
-@wrong("mirrored", "different scopes")
+@wrong("mirrored", Lab03Hint.DIFFERENT_SCOPES)
 def only_compile_in_the_scope(strategy, images, labels, first_weights, images_per_replica):
     model = models.mlp(0.0)
     model.set_weights(first_weights)
@@ -57,7 +58,7 @@ def only_compile_in_the_scope(strategy, images, labels, first_weights, images_pe
     return model, batches
 
 
-@wrong("mirrored", "the strategy divides what batch(...) says")
+@wrong("mirrored", Lab03Hint.PER_REPLICA_BATCH)
 def batch_of_one_replica(strategy, images, labels, first_weights, images_per_replica):
     with strategy.scope():
         model = compiled()
@@ -67,12 +68,12 @@ def batch_of_one_replica(strategy, images, labels, first_weights, images_per_rep
     return model, batches
 
 
-@wrong("mirrored", "multiplied once too often")
+@wrong("mirrored", Lab03Hint.MULTIPLIED_TWICE)
 def multiplied_twice(strategy, images, labels, first_weights, images_per_replica):
     return solution(strategy, images, labels, first_weights, 2 * images_per_replica)
 
 
-@wrong("mirrored", "too long by the number of replicas", share=0.5)
+@wrong("mirrored", Lab03Hint.STEPS_TOO_LONG, share=0.5)
 def learning_rate_scaled(strategy, images, labels, first_weights, images_per_replica):
     with strategy.scope():
         model = compiled(0.1 * strategy.num_replicas_in_sync)
@@ -82,7 +83,7 @@ def learning_rate_scaled(strategy, images, labels, first_weights, images_per_rep
     return model, batches
 
 
-@wrong("mirrored", "too short by the number of replicas", share=0.5)
+@wrong("mirrored", Lab03Hint.STEPS_TOO_SHORT, share=0.5)
 def learning_rate_divided(strategy, images, labels, first_weights, images_per_replica):
     with strategy.scope():
         model = compiled(0.1 / strategy.num_replicas_in_sync)
@@ -92,7 +93,7 @@ def learning_rate_divided(strategy, images, labels, first_weights, images_per_re
     return model, batches
 
 
-@wrong("mirrored", "raises AttributeError", "num_replicas")
+@wrong("mirrored", Lab03Hint.RAISED, "AttributeError", "num_replicas")
 def misremembers_a_name(strategy, images, labels, first_weights, images_per_replica):
     batches = batches_of(images, labels, images_per_replica * strategy.num_replicas)
     with strategy.scope():
@@ -102,7 +103,7 @@ def misremembers_a_name(strategy, images, labels, first_weights, images_per_repl
     return model, batches
 
 
-@wrong("mirrored", "another one", "optimizer is Adam", share=0.5)
+@wrong("mirrored", Lab03Hint.ANOTHER_OPTIMIZER, "Adam", share=0.5)
 def with_adam(strategy, images, labels, first_weights, images_per_replica):
     with strategy.scope():
         model = compiled(0.001, optimizer=tf.keras.optimizers.Adam)
@@ -112,14 +113,14 @@ def with_adam(strategy, images, labels, first_weights, images_per_replica):
     return model, batches
 
 
-@wrong("mirrored", "updates, and one pass", share=0.5)
+@wrong("mirrored", Lab03Hint.WRONG_UPDATES, share=0.5)
 def two_epochs(strategy, images, labels, first_weights, images_per_replica):
     model, batches = solution(strategy, images, labels, first_weights, images_per_replica)
     model.fit(batches, verbose=0)
     return model, batches
 
 
-@wrong("mirrored", "begin with the first weights", share=0.5)
+@wrong("mirrored", Lab03Hint.OTHER_WEIGHTS, share=0.5)
 def forgets_the_first_weights(strategy, images, labels, first_weights, images_per_replica):
     with strategy.scope():
         model = compiled()
@@ -128,7 +129,7 @@ def forgets_the_first_weights(strategy, images, labels, first_weights, images_pe
     return model, batches
 
 
-@wrong("mirrored", "the last, smaller batch is dropped")
+@wrong("mirrored", Lab03Hint.REST_DROPPED)
 def drops_the_rest(strategy, images, labels, first_weights, images_per_replica):
     with strategy.scope():
         model = compiled()
@@ -139,7 +140,7 @@ def drops_the_rest(strategy, images, labels, first_weights, images_per_replica):
     return model, batches
 
 
-@wrong("mirrored", "another order")
+@wrong("mirrored", Lab03Hint.WRONG_ORDER)
 def shuffles(strategy, images, labels, first_weights, images_per_replica):
     with strategy.scope():
         model = compiled()
@@ -150,7 +151,7 @@ def shuffles(strategy, images, labels, first_weights, images_per_replica):
     return model, batches
 
 
-@wrong("mirrored", "drops units at random", share=0.5)
+@wrong("mirrored", Lab03Hint.DROPOUT, share=0.5)
 def with_dropout(strategy, images, labels, first_weights, images_per_replica):
     with strategy.scope():
         model = compiled(dropout=0.2)
@@ -160,7 +161,7 @@ def with_dropout(strategy, images, labels, first_weights, images_per_replica):
     return model, batches
 
 
-@wrong("mirrored", "takes them for probabilities", share=0.5)
+@wrong("mirrored", Lab03Hint.LOGITS_AS_PROBABILITIES, share=0.5)
 def loss_by_name(strategy, images, labels, first_weights, images_per_replica):
     with strategy.scope():
         model = models.mlp(0.0)
@@ -171,7 +172,7 @@ def loss_by_name(strategy, images, labels, first_weights, images_per_replica):
     return model, batches
 
 
-@wrong("mirrored", "returns two things")
+@wrong("mirrored", Lab03Hint.NOT_TWO_THINGS)
 def returns_the_model_alone(strategy, images, labels, first_weights, images_per_replica):
     return solution(strategy, images, labels, first_weights, images_per_replica)[0]
 

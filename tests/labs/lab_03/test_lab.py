@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from distlab.labs import reference_mlp
-from distlab.labs.lab_03 import auto_shard
+from distlab.labs.lab_03 import lab
 from tests.labs.judged_apart import assert_told_apart, judged_apart
 
 SHARD = """
@@ -29,7 +29,7 @@ def counts(policy, files, workers, batch):
         pipeline = tf.data.TFRecordDataset(paths).batch(batch).with_options(options)
         try:
             return [
-                sum(len(one) for one in input_ops.auto_shard_dataset(pipeline, workers, worker))
+                sum(len(batch) for batch in input_ops.auto_shard_dataset(pipeline, workers, worker))
                 for worker in range(workers)
             ]
         except tf.errors.InvalidArgumentError:
@@ -41,7 +41,7 @@ print(json.dumps([counts(*case) for case in json.loads(sys.argv[1])]))
 
 def test_the_gradient_is_the_slope_of_the_loss() -> None:
     generator = np.random.default_rng(3)
-    weights = [one.astype(np.float64) for one in reference_mlp.drawn_weights(generator)]
+    weights = [array.astype(np.float64) for array in reference_mlp.drawn_weights(generator)]
     images, labels = reference_mlp.drawn_batch(generator, 5)
 
     def loss() -> float:
@@ -60,11 +60,11 @@ def test_the_gradient_is_the_slope_of_the_loss() -> None:
 @pytest.mark.slow
 def test_the_table_is_what_tensorflow_does() -> None:
     inputs = [([7, 12, 9, 4, 34], 2, 4), ([5, 6, 7, 8, 9, 10, 3], 3, 5), ([40, 20], 3, 4), ([9], 2, 4)]
-    cases = [(policy, *one) for policy in auto_shard.POLICIES for one in inputs]
+    cases = [(policy, *case) for policy in lab.POLICIES for case in inputs]
     command = [sys.executable, "-c", SHARD, json.dumps(cases)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
     assert run.returncode == 0, run.stderr[-3000:]
-    assert json.loads(run.stdout.splitlines()[-1]) == [auto_shard.samples_seen(*case) for case in cases]
+    assert json.loads(run.stdout.splitlines()[-1]) == [lab.samples_seen(*case) for case in cases]
 
 
 @pytest.mark.slow

@@ -1,67 +1,100 @@
-"""What a student's mirrored program does, looked at from beside it, and what it must come to."""
+"""What a student's mirrored program does, observed next to it, and what it has to compute."""
 
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 
+from distlab.labs.plain_data import Array
 from distlab.labs.reference_mlp import Batch, Weights, trained
 
 RATE = 0.1
+MISSING, NOTHING, ANOTHER_STRATEGY = "missing", "nothing", "another strategy"
+NOT_TWO_THINGS, NO_MODEL, NO_BATCHES = "not two things", "no model", "no batches"
 
 
-def train_and_look(
-    namespace: Mapping[str, object], images: np.ndarray, labels: np.ndarray, weights: Weights, per_replica: int
-) -> dict:
-    """Call `mirrored(strategy, images, labels, weights, per_replica)` and describe what it returned, in plain data.
+@dataclass
+class MirroredTraining:
+    """What `mirrored` returned; `problem` says what is not a model with its batches, and then nothing else is known.
 
-    Runs beside the student's code, on the lab's `strategy`. `problem` says what is not a model with its batches.
+    copies: of each variable.  parts: images by step and replica.  labels: of all images in order.  updates: -1 if the
+    model has no optimizer that counts them.
     """
+
+    problem: str = ""
+    replicas: int = 0
+    copies: list[int] = field(default_factory=list)
+    weights: list[Array] = field(default_factory=list)
+    parts: list[list[int]] = field(default_factory=list)
+    labels: Array = field(default_factory=lambda: np.empty(0))
+    updates: int = -1
+    optimizer: str = ""
+    from_logits: bool = True
+    dropout: float = 0.0
+
+
+def train_and_observe(
+    namespace: Mapping[str, Any], images: Array, labels: Array, weights: Weights, per_replica: int
+) -> dict[str, Any]:
+    """Call `mirrored(strategy, images, labels, weights, per_replica)`; the fields of a MirroredTraining.
+
+    Runs next to the student's code, on the lab's `strategy`.
+    """
+    return asdict(_training(namespace, images, labels, weights, per_replica))
+
+
+def _training(
+    namespace: Mapping[str, Any], images: Array, labels: Array, weights: Weights, per_replica: int
+) -> MirroredTraining:
     import tensorflow as tf
 
-    strategy, mirrored, kind = namespace.get("strategy"), namespace.get("mirrored"), tf.distribute.MirroredStrategy
+    strategy, mirrored = namespace.get("strategy"), namespace.get("mirrored")
+    kind = tf.distribute.MirroredStrategy
+    is_the_labs = type(strategy) is kind
     if mirrored is None:
-        return {"problem": "missing"}
-    if type(strategy) is not kind:
-        return {"problem": "another strategy"}
+        return MirroredTraining(MISSING)
+    if strategy is None or not is_the_labs:
+        return MirroredTraining(ANOTHER_STRATEGY)
     returned = mirrored(strategy, images, labels, weights, per_replica)
     if returned is None:
-        return {"problem": "nothing"}
+        return MirroredTraining(NOTHING)
     if not (isinstance(returned, tuple) and len(returned) == 2):
-        return {"problem": "not a pair"}
+        return MirroredTraining(NOT_TWO_THINGS)
     model, batches = returned
     if not isinstance(model, tf.keras.Model):
-        return {"problem": "no model"}
+        return MirroredTraining(NO_MODEL)
     if isinstance(batches, tf.data.Dataset):
         batches = kind.experimental_distribute_dataset(strategy, batches)
     elif not isinstance(batches, tf.distribute.DistributedDataset):
-        return {"problem": "no batches"}
+        return MirroredTraining(NO_BATCHES)
     parts = [[part.numpy() for part in kind.experimental_local_results(strategy, batch[1])] for batch in batches]
-    iterations = getattr(getattr(model, "optimizer", None), "iterations", None)
-    config = model.loss.get_config() if isinstance(getattr(model, "loss", None), tf.keras.losses.Loss) else {}
-    return {
-        "problem": "",
-        "replicas": strategy.num_replicas_in_sync,
-        "copies": [len(kind.experimental_local_results(strategy, one)) for one in model.trainable_variables],
-        "weights": model.get_weights(),
-        "parts": [[len(part) for part in of_step] for of_step in parts],
-        "labels": np.concatenate([part for of_step in parts for part in of_step]) if parts else np.empty(0),
-        "updates": -1 if iterations is None else int(iterations.numpy()),
-        "optimizer": type(getattr(model, "optimizer", None)).__name__,
-        "from_logits": config.get("from_logits", not isinstance(getattr(model, "loss", None), str)),
-        "dropout": max([layer.rate for layer in model.layers if isinstance(layer, tf.keras.layers.Dropout)], default=0),
-    }
+    optimizer, loss = getattr(model, "optimizer", None), getattr(model, "loss", None)
+    iterations = getattr(optimizer, "iterations", None)
+    config = loss.get_config() if isinstance(loss, tf.keras.losses.Loss) else {}
+    rates = [layer.rate for layer in model.layers if isinstance(layer, tf.keras.layers.Dropout)]
+    return MirroredTraining(
+        replicas=int(strategy.num_replicas_in_sync),
+        copies=[len(kind.experimental_local_results(strategy, variable)) for variable in model.trainable_variables],
+        weights=model.get_weights(),
+        parts=[[len(part) for part in of_step] for of_step in parts],
+        labels=np.concatenate([part for of_step in parts for part in of_step]) if parts else np.empty(0),
+        updates=-1 if iterations is None else int(iterations.numpy()),
+        optimizer=type(optimizer).__name__,
+        from_logits=bool(config.get("from_logits", not isinstance(loss, str))),
+        dropout=float(max(rates, default=0)),
+    )
 
 
-def global_batches(images: np.ndarray, labels: np.ndarray, size: int) -> list[Batch]:
+def global_batches(images: Array, labels: Array, size: int) -> list[Batch]:
     """The data in batches, in order; the last one may be smaller."""
     return [(images[at : at + size], labels[at : at + size]) for at in range(0, len(images), size)]
 
 
 def split(batch: Batch, replicas: int) -> list[Batch]:
-    """A global batch as a strategy cuts it: each part has n/replicas images, rounded up, as long as there are some."""
+    """A global batch as a strategy divides it: each part has n/replicas images, rounded up, until none are left."""
     images, labels = batch
-    size = -(-len(images) // replicas)
-    return [(images[at : at + size], labels[at : at + size]) for at in range(0, len(images), size)]
+    return global_batches(images, labels, -(-len(images) // replicas))
 
 
 def by_fit(weights: Weights, batches: list[Batch], replicas: int, rate: float = RATE) -> Weights:
@@ -78,5 +111,5 @@ def serially(weights: Weights, batches: list[Batch], rate: float = RATE) -> Weig
 
 
 def by_constant(weights: Weights, batches: list[Batch], size: int) -> Weights:
-    """As a loop of one's own that divides by the size of a full batch, also the last and smaller one."""
+    """As a custom loop that divides by the size of a full batch, also the last and smaller one."""
     return trained(weights, [[(batch, 1 / size)] for batch in batches], RATE)

@@ -1,24 +1,31 @@
 """The exercises of lab 03: the numbers of a mirrored training, a serial program made mirrored, the auto-shard table."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 
 from distlab.labs.answer import Answer
 from distlab.labs.answer_errors import Raised
+from distlab.labs.comparisons import Expected, NumberJudge
 from distlab.labs.lab import Exercise, Lab
-from distlab.labs.lab_03 import inside as training
-from distlab.labs.lab_03.auto_shard import judge_samples
+from distlab.labs.lab_03 import inside
+from distlab.labs.lab_03.hints import Lab03Hint
+from distlab.labs.lab_03.inside import MirroredTraining
+from distlab.labs.plain_data import Array, Plain, as_record
 from distlab.labs.reference_mlp import Weights, drawn_batch, drawn_weights
-from distlab.labs.verdict import Verdict, not_done, parts, right, wrong
+from distlab.labs.verdict import AnyHint, Verdict, not_done, parts, right, wrong
+
+Item = TypeVar("Item")
 
 TOLERANCE = 1e-4  # a GPU multiplies with ten bits of a float's mantissa unless told otherwise
 REPLICAS = 2  # the lab's strategy has two devices
-
-Case = tuple[int, int, int, int]
-"""Images, images per replica, replicas, epochs."""
-
 NUMBERS = ("global batch size", "steps per epoch", "updates", "images in the last batch")
+POLICIES = ("OFF", "DATA", "FILE", "AUTO")
+
+
+# Four numbers
 
 
 def numbers_of(images: int, per_replica: int, replicas: int, epochs: int) -> dict[str, int]:
@@ -28,68 +35,55 @@ def numbers_of(images: int, per_replica: int, replicas: int, epochs: int) -> dic
     return dict(zip(NUMBERS, (global_batch, steps, steps * epochs, images - (steps - 1) * global_batch), strict=True))
 
 
-def _mistaken(case: Case) -> dict[str, list[tuple[int, str]]]:
-    """For each number, what usual mistakes give, with their hints."""
-    images, per_replica, replicas, epochs = case
-    true = numbers_of(*case)
-    size, steps = true["global batch size"], true["steps per epoch"]
+def _expected_numbers(images: int, per_replica: int, replicas: int, epochs: int) -> dict[str, Expected]:
+    """For each number what usual mistakes give, with their hints."""
+    numbers = numbers_of(images, per_replica, replicas, epochs)
+    size, steps, updates, last = (numbers[name] for name in NUMBERS)
     small_steps = -(-images // per_replica)
-    return {
+    mistakes: dict[str, list[tuple[float | None, AnyHint]]] = {
         "global batch size": [
-            (per_replica, "that is what one replica gets. How many images does one update see?"),
-            (per_replica // replicas, "the strategy divides the global batch; so is it larger or smaller than a part?"),
+            (per_replica, Lab03Hint.BATCH_OF_ONE_REPLICA),
+            (per_replica // replicas, Lab03Hint.BATCH_DIVIDED),
         ],
         "steps per epoch": [
-            (images // size, "the rest that does not fill a batch is trained on too."),
-            (small_steps, "a step uses up one batch of each replica at the same time."),
-            (images // per_replica, "a step uses up one batch of each replica, and the rest is trained on too."),
-            (images, "a step is an update, not an image."),
+            (images // size, Lab03Hint.STEPS_WITHOUT_REST),
+            (small_steps, Lab03Hint.STEPS_OF_ONE_REPLICA),
+            (images // per_replica, Lab03Hint.STEPS_OF_ONE_REPLICA_WITHOUT_REST),
+            (images, Lab03Hint.ONE_STEP_PER_IMAGE),
         ],
         "updates": [
-            (steps, "that is one epoch."),
-            (steps * epochs * replicas, "the replicas make each update together: it counts once."),
-            (images // size * epochs, "each epoch has one step more, for the rest."),
-            (small_steps * epochs, "count the steps with the global batch."),
+            (steps, Lab03Hint.UPDATES_OF_ONE_EPOCH),
+            (updates * replicas, Lab03Hint.UPDATES_TIMES_REPLICAS),
+            (images // size * epochs, Lab03Hint.UPDATES_WITHOUT_REST),
+            (small_steps * epochs, Lab03Hint.UPDATES_OF_ONE_REPLICA),
         ],
         "images in the last batch": [
-            (0, "if nothing is left over, the last batch is a full one."),
-            (images % per_replica, "the rest after global batches is asked for."),
-            (size, "what is left after the full batches?"),
-            (-(-true["images in the last batch"] // replicas), "that is one replica's part of it."),
+            (0, Lab03Hint.LAST_BATCH_EMPTY),
+            (images % per_replica, Lab03Hint.LAST_BATCH_OF_SMALL_BATCHES),
+            (size, Lab03Hint.LAST_BATCH_FULL),
+            (-(-last // replicas), Lab03Hint.LAST_BATCH_OF_ONE_REPLICA),
         ],
     }
+    return {name: Expected(numbers[name], mistakes[name], Lab03Hint.ANOTHER_NUMBER) for name in NUMBERS}
 
 
 def judge_numbers(answer: Answer, generator: np.random.Generator) -> Verdict:
     """A quarter of the points for each number that is right in every case."""
     replicas, per_replica = int(generator.integers(3, 9)), int(generator.integers(20, 60))
     full = int(generator.integers(5, 12)) * replicas * per_replica
-    cases = [
+    judge = NumberJudge("numbers", NUMBERS)
+    for case in (
         (full + int(generator.integers(per_replica + 1, 2 * per_replica)), per_replica, replicas, 4),
         (full, per_replica, replicas, int(generator.integers(2, 9))),
         (per_replica - 3, per_replica, replicas, 3),
-    ]
-    hints: dict[str, Verdict] = {}
-    for case in cases:
-        given = answer.call("numbers", *case)
-        if not isinstance(given, dict) or not set(NUMBERS) <= set(given):
-            return wrong(f"`numbers` gives a dictionary with the names {', '.join(NUMBERS)}.")
-        for name, true in numbers_of(*case).items():
-            if name not in hints and (not isinstance(given[name], (int, float)) or given[name] != true):
-                hints[name] = _verdict_on_number(given[name], name, case)
-    return parts({name: hints.get(name, right()) for name in NUMBERS})
+    ):
+        words = "{:,} images, {} per replica, {} replicas, {} epochs".format(*case)
+        if problem := judge.compare(answer.call("numbers", *case), _expected_numbers(*case), words):
+            return problem
+    return judge.verdict()
 
 
-def _verdict_on_number(given: object, name: str, case: Case) -> Verdict:
-    if given is None or given is ...:
-        return not_done()
-    where = "{:,} images, {} per replica, {} replicas, {} epochs".format(*case)
-    if not isinstance(given, (int, float)):
-        return wrong("a number is wanted.")
-    for value, hint in _mistaken(case)[name]:
-        if given == value:
-            return wrong(f"{given} for {where}: {hint}")
-    return wrong(f"{given} for {where} is not right. Draw the batches as boxes on a line.")
+# The mirrored program
 
 
 def judge_mirrored(answer: Answer, generator: np.random.Generator) -> Verdict:
@@ -99,107 +93,187 @@ def judge_mirrored(answer: Answer, generator: np.random.Generator) -> Verdict:
     for rest in (0, 3):
         images, labels = drawn_batch(generator, 4 * REPLICAS * per_replica + rest)
         try:
-            seen = answer.inside(training.train_and_look, images, labels, weights, per_replica)
+            observed = answer.inside(inside.train_and_observe, images, labels, weights, per_replica)
         except Raised as error:
             return wrong(_hint_of_raised(error))
-        if seen["problem"]:
-            return _verdict_on_form(seen["problem"])
-        hint = _hint_of_batches(seen, labels, per_replica, rest)
-        if hint:
+        training = as_record(observed, MirroredTraining, "what `mirrored` returns")
+        if training.problem:
+            return _verdict_on_form(training.problem)
+        if hint := _hint_of_batches(training, labels, per_replica, rest):
             return wrong(hint)
-        if hint := _hint_of_model(seen) or _hint_of_weights(seen, images, labels, weights, per_replica):
+        if hint := _hint_of_model(training) or _hint_of_weights(training, images, labels, weights, per_replica):
             return wrong(hint, 0.5)
     return right("Every variable is on both devices, each gets its images, and the weights are those of one device.")
 
 
+_HINTS_OF_FORM = {
+    inside.ANOTHER_STRATEGY: Lab03Hint.ANOTHER_STRATEGY,
+    inside.NOT_TWO_THINGS: Lab03Hint.NOT_TWO_THINGS,
+    inside.NO_MODEL: Lab03Hint.NO_MODEL,
+    inside.NO_BATCHES: Lab03Hint.NO_BATCHES,
+}
+
+
 def _verdict_on_form(problem: str) -> Verdict:
-    if problem in ("missing", "nothing"):
-        return not_done("`mirrored` gives nothing")
-    return wrong(
-        {
-            "another strategy": "`strategy` is not the mirrored strategy any more that the lab has made.",
-            "not a pair": "`mirrored` returns two things, the model and the batches it was trained on.",
-            "no model": "The first thing that `mirrored` returns is not a Keras model.",
-            "no batches": "The second thing that `mirrored` returns is not a tf.data.Dataset.",
-        }[problem]
-    )
+    hint = _HINTS_OF_FORM.get(problem)
+    return not_done("`mirrored` gives nothing") if hint is None else wrong(hint)
 
 
-def _hint_of_raised(error: Raised) -> str:
+def _hint_of_raised(error: Raised) -> AnyHint:
     if "scope" in error.message:
-        return "TensorFlow says that a variable and its use belong to different scopes: what has to be made inside?"
+        return Lab03Hint.DIFFERENT_SCOPES
     lines = [line.strip() for line in error.message.splitlines() if line.strip()]  # TensorFlow's reason comes last
-    return f"`mirrored` raises {error.kind}: {lines[-1][:300] if lines else 'without a word'}"
+    return Lab03Hint.RAISED.says(kind=error.kind, message=lines[-1][:300] if lines else "no message")
 
 
-def _hint_of_batches(seen: Mapping, labels: np.ndarray, per_replica: int, rest: int) -> str | None:
-    replicas, of_steps = seen["replicas"], seen["parts"]
-    first = of_steps[0] if of_steps else []
-    if min(seen["copies"], default=0) < replicas:
-        return "The weights exist once, on one device: nothing is mirrored. Where do they have to be made?"
+def _hint_of_batches(training: MirroredTraining, labels: Array, per_replica: int, rest: int) -> AnyHint | None:
+    replicas, images, seen = training.replicas, len(labels), len(training.labels)
+    first = training.parts[0] if training.parts else []
+    if min(training.copies, default=0) < replicas:
+        return Lab03Hint.NOT_MIRRORED
     if sum(first) == per_replica:
-        return (
-            f"Each replica gets {first} images instead of {per_replica}: the strategy divides what batch(...) says. "
-            "Which batch size is that?"
-        )
+        return Lab03Hint.PER_REPLICA_BATCH.says(parts=first, expected=per_replica)
     if sum(first) > per_replica * replicas:
-        return f"Each replica gets {first} images instead of {per_replica}: multiplied once too often."
+        return Lab03Hint.MULTIPLIED_TWICE.says(parts=first, expected=per_replica)
     if first != [per_replica] * replicas:
-        return f"Each replica gets {first} images instead of {per_replica}."
-    if rest and len(seen["labels"]) == len(labels) - rest:
-        return f"{rest} of {len(labels)} images are never seen: the last, smaller batch is dropped."
-    if len(seen["labels"]) != len(labels):
-        return f"The batches hold {len(seen['labels'])} images, and there are {len(labels)}: each is wanted once."
-    if not np.array_equal(seen["labels"], labels):
-        return "The images come in another order than in the serial program, so that the results cannot be compared."
-    return None
+        return Lab03Hint.WRONG_PARTS.says(parts=first, expected=per_replica)
+    if rest and seen == images - rest:
+        return Lab03Hint.REST_DROPPED.says(rest=rest, images=images)
+    if seen != images:
+        return Lab03Hint.WRONG_COUNT.says(seen=seen, images=images)
+    return None if np.array_equal(training.labels, labels) else Lab03Hint.WRONG_ORDER
 
 
-def _hint_of_model(seen: Mapping) -> str | None:
-    if seen["dropout"]:
-        return "The model drops units at random, so that no two runs are equal. The serial program does without."
-    if not seen["from_logits"]:
-        return "The model gives logits, and the loss takes them for probabilities: keep the serial program's loss."
-    if seen["optimizer"] not in ("SGD", "NoneType"):
-        return f"The optimizer is {seen['optimizer']}; the serial program uses another one."
-    steps = len(seen["parts"])
-    if seen["updates"] not in (-1, steps):
-        return f"There were {seen['updates']} updates, and one pass over these batches has {steps}."
+def _hint_of_model(training: MirroredTraining) -> AnyHint | None:
+    if training.dropout:
+        return Lab03Hint.DROPOUT
+    if not training.from_logits:
+        return Lab03Hint.LOGITS_AS_PROBABILITIES
+    if training.optimizer not in ("SGD", "NoneType"):
+        return Lab03Hint.ANOTHER_OPTIMIZER.says(optimizer=training.optimizer)
+    steps = len(training.parts)
+    if training.updates not in (-1, steps):
+        return Lab03Hint.WRONG_UPDATES.says(updates=training.updates, steps=steps)
     return None
 
 
 def _hint_of_weights(
-    seen: Mapping, images: np.ndarray, labels: np.ndarray, weights: Weights, per_replica: int
-) -> str | None:
-    replicas = seen["replicas"]
+    training: MirroredTraining, images: Array, labels: Array, weights: Weights, per_replica: int
+) -> AnyHint | None:
+    replicas = training.replicas
     size = per_replica * replicas
-    batches = training.global_batches(images, labels, size)
+    batches = inside.global_batches(images, labels, size)
 
-    def are(wanted: Weights) -> bool:
-        pairs = zip(seen["weights"], wanted, strict=False)
-        return len(seen["weights"]) == len(wanted) and all(
-            np.shape(one) == np.shape(other) and np.allclose(one, other, atol=TOLERANCE, rtol=0) for one, other in pairs
+    def are(expected: Weights) -> bool:
+        return len(training.weights) == len(expected) and all(
+            np.shape(array) == np.shape(reference) and np.allclose(array, reference, atol=TOLERANCE, rtol=0)
+            for array, reference in zip(training.weights, expected, strict=True)
         )
 
-    right_ones = [
-        training.by_fit(weights, batches, replicas),
-        training.serially(weights, batches),
-        training.by_constant(weights, batches, size),
-    ]
-    if any(map(are, right_ones)):
+    if (
+        are(inside.by_fit(weights, batches, replicas))
+        or are(inside.serially(weights, batches))
+        or are(inside.by_constant(weights, batches, size))
+    ):
         return None
     if are(weights):
-        return "The weights are the first ones still: nothing was trained."
-    for factor, hint in (
-        (replicas, "long by the number of replicas: is something added up, or scaled, that is a mean already?"),
-        (1 / replicas, "short by the number of replicas: is something divided twice?"),
-    ):
-        if are(training.by_fit(weights, batches, replicas, factor * training.RATE)):
-            return f"Each step is too {hint}"
-    return (
-        "The weights are not those of the serial run. Does the model begin with the first weights that it was "
-        "given, and is the learning rate the same?"
-    )
+        return Lab03Hint.NOT_TRAINED
+    for factor, hint in ((replicas, Lab03Hint.STEPS_TOO_LONG), (1 / replicas, Lab03Hint.STEPS_TOO_SHORT)):
+        if are(inside.by_fit(weights, batches, replicas, factor * inside.RATE)):
+            return hint
+    return Lab03Hint.OTHER_WEIGHTS
+
+
+# The auto-shard table
+
+
+def samples_seen(policy: str, images_per_file: Sequence[int], workers: int, batch: int) -> list[int] | None:
+    """How many images each worker is given in one epoch, of files that the pipeline reads and batches.
+
+    Under DATA a worker keeps every `workers`-th batch, under FILE every `workers`-th file, and AUTO is FILE, since
+    files are read; None where TensorFlow refuses, because there are fewer files than workers.
+    """
+    total = sum(images_per_file)
+    if policy == "OFF":
+        return [total] * workers
+    if policy == "DATA":
+        sizes = [min(batch, total - at) for at in range(0, total, batch)]
+        return [sum(sizes[worker::workers]) for worker in range(workers)]
+    if len(images_per_file) < workers:
+        return None
+    return [sum(images_per_file[worker::workers]) for worker in range(workers)]
+
+
+ShardCase = tuple[str, list[int], int, int]
+"""The arguments of `samples_seen`."""
+
+
+def judge_samples(answer: Answer, generator: np.random.Generator) -> Verdict:
+    """A fifth of the points for each policy, and for too few files."""
+    workers, batch = int(generator.integers(2, 4)), int(generator.integers(3, 6))
+    files = generator.integers(5, 30, int(generator.integers(2, 4)) * workers + 1).tolist()
+    cases: dict[str, list[ShardCase]] = {
+        policy: [(policy, files, workers, batch), (policy, [7, 12, 9, 4, 34], 2, 4)] for policy in POLICIES
+    }
+    cases["fewer files than workers"] = [("FILE", [40, 20], 3, 4), ("AUTO", [64], 2, 4)]
+    return parts({name: _verdict_on_cases(answer, group) for name, group in cases.items()})
+
+
+def _verdict_on_cases(answer: Answer, group: Sequence[ShardCase]) -> Verdict:
+    for case in group:
+        counts = answer.call("samples_seen", *case, none_is_an_answer=True)
+        if isinstance(counts, np.ndarray):
+            counts = np.ravel(counts).tolist()
+        elif isinstance(counts, tuple):
+            counts = list(counts)
+        if counts != samples_seen(*case):
+            policy, files, workers, batch = case
+            context = f"{counts!r} for {policy}, files of {files} images, {workers} workers, batches of {batch}: "
+            return wrong(_hint_of_samples(counts, *case), context=context)
+    return right()
+
+
+def _hint_of_samples(counts: Plain, policy: str, files: Sequence[int], workers: int, batch: int) -> AnyHint:
+    if samples_seen(policy, files, workers, batch) is None:
+        return Lab03Hint.SOMEBODY_WITHOUT_A_FILE
+    if counts is None:
+        return Lab03Hint.NOT_REFUSED
+    numbers = [count for count in counts if isinstance(count, (int, float))] if isinstance(counts, list) else []
+    if not isinstance(counts, list) or not len(counts) == len(numbers) == workers:
+        return Lab03Hint.NOT_ONE_PER_WORKER.says(workers=workers)
+    for policies, mistaken, hint in _shard_mistakes(files, workers, batch):
+        if policy in policies and numbers == mistaken:
+            return hint
+    return Lab03Hint.WRONG_SUM.says(seen=sum(numbers), images=sum(files))
+
+
+def _shard_mistakes(
+    files: Sequence[int], workers: int, batch: int
+) -> list[tuple[tuple[str, ...], list[int] | None, Lab03Hint]]:
+    """What usual mistakes give, under which policies, with their hints."""
+    total = sum(files)
+    sizes = [min(batch, total - at) for at in range(0, total, batch)]
+    by_image = [len(range(worker, total, workers)) for worker in range(workers)]
+    by_data, by_file = (samples_seen(policy, files, workers, batch) for policy in ("DATA", "FILE"))
+    equal = [len(part) for part in np.array_split(np.arange(total), workers)]
+    by_file_block = [sum(block) for block in _blocks(files, workers)]
+    return [
+        (("OFF",), equal, Lab03Hint.OFF_DIVIDES),
+        (("DATA",), by_image, Lab03Hint.DATA_BY_IMAGES),
+        (("DATA",), [sum(block) for block in _blocks(sizes, workers)], Lab03Hint.DATA_IN_BLOCKS),
+        (("FILE", "AUTO"), by_file_block, Lab03Hint.FILES_IN_BLOCKS),
+        (("FILE", "AUTO"), [len(files[at::workers]) for at in range(workers)], Lab03Hint.COUNTS_FILES),
+        (POLICIES, [total] * workers, Lab03Hint.THIS_IS_OFF),
+        (("AUTO",), by_data, Lab03Hint.AUTO_IS_NOT_DATA),
+        (POLICIES, by_data, Lab03Hint.THIS_IS_DATA),
+        (POLICIES, by_file, Lab03Hint.THIS_IS_FILE),
+    ]
+
+
+def _blocks(items: Sequence[Item], count: int) -> list[Sequence[Item]]:
+    """The items in connected blocks that are as equal as possible."""
+    bounds = np.cumsum([0] + [len(part) for part in np.array_split(np.arange(len(items)), count)]).tolist()
+    return [items[start:stop] for start, stop in pairwise(bounds)]
 
 
 LAB = Lab(
