@@ -1,10 +1,11 @@
-"""The check in a notebook, and the same in a terminal."""
+"""Opening a lab: the check in a notebook, and the same in a terminal."""
 
 from pathlib import Path
 
 import nbformat
 import pytest
 
+from distlab import labs
 from distlab.course import lab_sources
 from distlab.grading import check_file
 from distlab.labs import OpenLab, Picture, registry, right, wrong
@@ -13,13 +14,11 @@ from tests.labs import sample_lab
 
 
 def test_a_check_prints_its_verdict_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
-    namespace = {"steps": None}
-    check = OpenLab(sample_lab.lab(), namespace)
-    check("steps")
-    namespace["steps"] = 5
-    check("steps")
-    namespace["steps"] = 6
-    check("steps")
+    namespace = {}
+    lab = OpenLab(sample_lab.lab(), namespace)
+    for steps in (None, 5, 6):
+        namespace["steps"] = steps
+        lab.check("steps")
     assert capsys.readouterr().out.splitlines() == [
         "steps: … not done yet. `steps` is still empty.",
         "steps: ✘ not right yet. count again",
@@ -28,30 +27,37 @@ def test_a_check_prints_its_verdict_and_nothing_else(capsys: pytest.CaptureFixtu
 
 
 def test_a_check_shows_the_picture_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = []
-    monkeypatch.setattr("IPython.display.display", lambda *bundle, **how: shown.append(bundle[0]))
+    displayed = []
+    monkeypatch.setattr("IPython.display.display", lambda bundle, raw: displayed.append(bundle))
     picture = Picture("<svg/>", "A ring of four ranks that stands still")
-    lab = Lab("90_sample", [Exercise("one", 1, lambda answer, generator: wrong("no", picture=lambda: picture))])
-    OpenLab(lab, {}).check("one")
-    assert shown == [{"image/svg+xml": "<svg/>", "text/plain": "A ring of four ranks that stands still"}]
+    lab = Lab("90_sample", [Exercise("mean", 1, lambda answer, generator: wrong("no", picture=lambda: picture))])
+    OpenLab(lab, {}).check("mean")
+    assert displayed == [{"image/svg+xml": "<svg/>", "text/plain": "A ring of four ranks that stands still"}]
 
 
 def test_a_picture_that_cannot_be_drawn_leaves_the_verdict(capsys: pytest.CaptureFixture[str]) -> None:
     def fails() -> Picture:
         raise ValueError("too wide")
 
-    lab = Lab("90_sample", [Exercise("one", 1, lambda answer, generator: wrong("no", picture=fails))])
-    OpenLab(lab, {}).check("one")
+    lab = Lab("90_sample", [Exercise("mean", 1, lambda answer, generator: wrong("no", picture=fails))])
+    OpenLab(lab, {}).check("mean")
     assert capsys.readouterr().out.splitlines() == [
-        "one: ✘ not right yet. no",
+        "mean: ✘ not right yet. no",
         "(The run could not be drawn: ValueError: too wide)",
     ]
 
 
 def test_an_exercise_that_is_not_there_is_said_with_those_that_are() -> None:
-    with pytest.raises(NoSuchExercise, match="has no exercise median; it has mean, steps, all_gather") as caught:
+    with pytest.raises(NoSuchExercise, match="no exercise 'median'; there are mean, steps, all_gather") as caught:
         OpenLab(sample_lab.lab(), {}).check("median")
     assert len(caught.value._render_traceback_()) == 1
+
+
+def test_a_lab_is_opened_by_its_number_with_what_it_gives() -> None:
+    lab = labs.open("07")
+    assert "F" in lab.given.BROKEN
+    with pytest.raises(NoSuchExercise, match="Lab 07 has no targets"):
+        lab.target("save")
 
 
 def test_points_come_from_inputs_that_the_check_has_not_used() -> None:
@@ -61,9 +67,9 @@ def test_points_come_from_inputs_that_the_check_has_not_used() -> None:
         seen.append(generator.integers(2**60))
         return right() if len(seen) % 2 else wrong("half", share=0.5)
 
-    check = OpenLab(Lab("90_sample", [Exercise("one", 3, judge)]), {})
-    assert [check.points("one"), check.points("one")] == [3, 1.5]
-    check.verdict("one")
+    lab = OpenLab(Lab("90_sample", [Exercise("mean", 3, judge)]), {})
+    assert [lab.points("mean"), lab.points("mean")] == [3, 1.5]
+    lab.verdict("mean")
     assert len(set(seen)) == 3
 
 
@@ -90,7 +96,7 @@ def test_in_a_terminal_the_exercises_of_the_own_notebook_are_checked(
 def test_a_lab_or_a_notebook_that_is_not_there_is_said_in_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(registry.NoSuchLab, match="There is no lab 98; there are"):
+    with pytest.raises(registry.NoSuchLab, match="There is no lab '98'; there are 02, 03"):
         next(check_file.recheck("98", tmp_path))
     monkeypatch.setattr(registry, "lab", lambda number: sample_lab.lab())
     with pytest.raises(check_file.CannotCheck, match=r"cannot be checked: it cannot be read"):
