@@ -65,14 +65,14 @@ def mpi() -> Backend:
 
 
 def ring() -> Backend:
-    """The ring of the course; `mpi_rank.run` has a barrier before the clock starts."""
+    """The ring of the course; `run_over_mpi` has a barrier before the clock starts."""
     from mpi4py import MPI
 
     from distlab.collectives import ring_all_reduce
-    from distlab.simulate import mpi_rank
+    from distlab.simulate import run_over_mpi
 
     def all_reduce(array: np.ndarray) -> tuple[np.ndarray, float]:
-        run = mpi_rank.run(ring_all_reduce, array)
+        run = run_over_mpi(ring_all_reduce, array)
         return run.result, run.elapsed
 
     world = MPI.COMM_WORLD

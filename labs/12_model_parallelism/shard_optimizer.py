@@ -23,7 +23,7 @@ import numpy as np
 from mpi4py import MPI
 
 from distlab import checks, data, model_parallel
-from distlab.simulate import mpi_rank
+from distlab.simulate import run_over_mpi
 
 zero = model_parallel.sharded_optimizers
 
@@ -56,7 +56,7 @@ def main() -> None:
     alone = zero.train_serially(layers, todo, adam) if world.rank == 0 else None
     found = {}
     for stage in options.stages:
-        run = mpi_rank.run(lambda rank, stage=stage: zero.train(rank, layers, todo, stage, adam))
+        run = run_over_mpi(lambda rank, stage=stage: zero.train(rank, layers, todo, stage, adam))
         results, sent = world.gather(run.result), world.gather(run.bytes_sent)
         if world.rank == 0:
             weights = zero.whole_layers(results, [layer.shape for layer in layers], stage)

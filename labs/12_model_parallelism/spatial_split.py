@@ -22,7 +22,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from distlab import checks, collectives
-from distlab.simulate import Rank, mpi_rank
+from distlab.simulate import Rank, run_over_mpi
 
 
 def parse() -> argparse.Namespace:
@@ -135,12 +135,12 @@ def main() -> None:
         size = f"{options.height} × {options.width} pixels"
         raise SystemExit(f"{size} are too few for {world.size} tiles that each have a halo of {halo}.")
     own = cut[world.rank], kernels, tiles_of(wanted, world.size)[world.rank]
-    run = mpi_rank.run(lambda rank, inputs: convolve_tiles(rank, *inputs), own)
+    run = run_over_mpi(lambda rank, inputs: convolve_tiles(rank, *inputs), own)
     tile, gradients = run.result
     tiles, sent = world.gather(tile), world.gather(run.bytes_sent)
     if world.rank == 0:
         # One rank alone has no neighbours: its tile is the image.
-        alone = mpi_rank.run(lambda rank: convolve_tiles(rank, image, kernels, wanted), communicator=MPI.COMM_SELF)
+        alone = run_over_mpi(lambda rank: convolve_tiles(rank, image, kernels, wanted), communicator=MPI.COMM_SELF)
         whole, whole_gradients = alone.result
         far = checks.largest_difference([together(tiles)], [whole])
         gradients_far = checks.largest_difference(gradients, whole_gradients)

@@ -52,7 +52,7 @@ class TestEvents:
         assert isinstance(run.events[:3], Events) and len(run.events[:3]) == 3
         assert {event.partner for event in run.events.select(kind="send", rank=2)} == {0}
         assert len(run.events.select(kind="receive", partner=2)) == 1
-        with pytest.raises(ValueError, match="there are no events of kind 'sned'; the kinds are send, receive"):
+        with pytest.raises(ValueError, match="There is no kind of event 'sned'; there are send, receive"):
             run.events.select(kind="sned")
 
     def test_the_two_events_of_a_message_share_its_number(self) -> None:

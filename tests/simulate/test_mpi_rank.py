@@ -1,6 +1,6 @@
 """The collectives over real processes: `mpirun -np 4` gives the results and byte counts of the virtual cluster.
 
-The file is also the program that mpirun starts: `mpirun -np 4 python tests/distributed/test_mpi_rank.py CASES FOLDER`.
+The file is also the program that mpirun starts: `mpirun -np 4 python tests/simulate/test_mpi_rank.py CASES FOLDER`.
 """
 
 import importlib.util
@@ -33,7 +33,7 @@ from distlab.collectives import (
     reduce_scatter,
     scatter,
 )
-from distlab.simulate import Rank, World, mpi_rank
+from distlab.simulate import Rank, World, run_over_mpi
 
 SIZE = 4
 DEADLINE = 120
@@ -163,10 +163,10 @@ def run_here(what: str, folder: Path) -> None:
         MPI.COMM_WORLD.recv(source=(rank + 1) % SIZE)
     for fault in FAULTS:
         if fault.__name__ == what:
-            mpi_rank.run(fault)
+            run_over_mpi(fault)
     outcomes = {}
     for name, case in CASES.items():
-        run = mpi_rank.run(case.program, case.inputs()[rank])
+        run = run_over_mpi(case.program, case.inputs()[rank])
         outcomes[name] = run.result, run.bytes_sent, run.messages
     (folder / f"{rank}.pickle").write_bytes(pickle.dumps(outcomes))
 

@@ -4,6 +4,7 @@
 
 Rows are cut into chunks as by `numpy.array_split`. In the costs p is the number of ranks, n the bytes of the array on
 one rank, α the seconds per message, β the seconds per byte sent and γ the seconds per byte reduced.
+Imports only `simulate`. Begin with `ring`.
 """
 
 from distlab.collectives.all_reduce import (
@@ -13,11 +14,9 @@ from distlab.collectives.all_reduce import (
     recursive_doubling_all_reduce,
     tree_all_reduce,
 )
-from distlab.collectives.chunks import chunks_of
-from distlab.collectives.group import GroupRank
-from distlab.collectives.pairwise import all_to_all, barrier
 from distlab.collectives.parameter_server import Training, Update, parameter_server
-from distlab.collectives.ring import all_gather, reduce_scatter, ring_all_reduce
+from distlab.collectives.partition import GroupRank, chunks_of
+from distlab.collectives.ring import all_gather, all_to_all, barrier, reduce_scatter, ring_all_reduce
 from distlab.collectives.tree import broadcast, gather, reduce, scatter
 
 # Those that need nothing but the array; `hierarchical_all_reduce` must also know the ranks per host.

@@ -1,4 +1,4 @@
-"""All-reduce, five ways beside the ring: every rank gets the sum of all ranks' arrays.
+"""All-reduce, five ways besides the ring: every rank gets the sum of all ranks' arrays.
 
 In all of them: array has any shape and dtype, the same on every rank, and is left as it is; every rank returns the sum,
 with the same shape and dtype.
@@ -6,10 +6,10 @@ with the same shape and dtype.
 
 import numpy as np
 
-from distlab.collectives.group import GroupRank
+from distlab.collectives.partition import GroupRank
 from distlab.collectives.ring import all_gather, reduce_scatter, ring_all_reduce
 from distlab.collectives.tree import broadcast, reduce
-from distlab.simulate.interface import Rank
+from distlab.simulate.rank import Rank
 
 
 async def naive_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
@@ -47,9 +47,9 @@ async def recursive_doubling_all_reduce(rank: Rank, array: np.ndarray) -> np.nda
     Source: Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005.
     """
     total = array.copy()
-    stand_in, guest, members = _power_of_two(rank)
-    if stand_in is not None:
-        return await _let_stand_in_add(rank, total, stand_in)
+    proxy, guest, members = _power_of_two(rank)
+    if proxy is not None:
+        return await _let_proxy_add(rank, total, proxy)
     await _add_guest(rank, total, guest)
 
     group = GroupRank(rank, members)
@@ -75,9 +75,9 @@ async def halving_doubling_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarr
     which is a little more: only q ranks take part.)
     """
     total = array.copy()
-    stand_in, guest, members = _power_of_two(rank)
-    if stand_in is not None:
-        return await _let_stand_in_add(rank, total, stand_in)
+    proxy, guest, members = _power_of_two(rank)
+    if proxy is not None:
+        return await _let_proxy_add(rank, total, proxy)
     await _add_guest(rank, total, guest)
 
     group = GroupRank(rank, members)
@@ -120,7 +120,7 @@ async def hierarchical_all_reduce(rank: Rank, array: np.ndarray, ranks_per_host:
     in_full_hosts = rank.size - rank.size % per_host
     total = array.copy()
     if rank.index >= in_full_hosts:
-        return await _let_stand_in_add(rank, total, rank.index - in_full_hosts)
+        return await _let_proxy_add(rank, total, rank.index - in_full_hosts)
     guest = rank.index + in_full_hosts if rank.index + in_full_hosts < rank.size else None
     await _add_guest(rank, total, guest)
 
@@ -135,12 +135,12 @@ async def hierarchical_all_reduce(rank: Rank, array: np.ndarray, ranks_per_host:
     return total
 
 
-# Some algorithms run on a part of the ranks only (a power of two, the full hosts). Each of the others is then the guest
-# of a stand-in, which adds its array at the start and answers with the sum at the end.
+# Some algorithms run on a part of the ranks only (a power of two, the full hosts). Each remaining rank is then the
+# guest of a proxy, which adds its array at the start and answers with the sum at the end.
 
 
 def _power_of_two(rank: Rank) -> tuple[int | None, int | None, list[int]]:
-    """This rank's stand-in or its guest, where it has one, and the 2^⌊lg p⌋ ranks that take part.
+    """This rank's proxy or its guest, where it has one, and the 2^⌊lg p⌋ ranks that take part.
 
     With p − 2^⌊lg p⌋ ranks too many, that many pairs of neighbours are formed, and in each the first is the guest.
     """
@@ -153,9 +153,9 @@ def _power_of_two(rank: Rank) -> tuple[int | None, int | None, list[int]]:
     return None, rank.index - 1, members
 
 
-async def _let_stand_in_add(rank: Rank, array: np.ndarray, stand_in: int) -> np.ndarray:
-    await rank.send(stand_in, array)
-    return await rank.receive(stand_in)
+async def _let_proxy_add(rank: Rank, array: np.ndarray, proxy: int) -> np.ndarray:
+    await rank.send(proxy, array)
+    return await rank.receive(proxy)
 
 
 async def _add_guest(rank: Rank, total: np.ndarray, guest: int | None) -> None:

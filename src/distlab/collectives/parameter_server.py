@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from distlab.simulate.interface import Rank
+from distlab.simulate.rank import Rank
 
 SERVER = 0
 

@@ -1,11 +1,11 @@
 """Collectives with a root, on a binomial tree: broadcast, reduce, scatter, gather."""
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from distlab.collectives.chunks import first_row
-from distlab.simulate.interface import Rank
+from distlab.collectives.partition import first_row
+from distlab.simulate.rank import Rank
 
 
 class Stage(NamedTuple):
@@ -50,12 +50,13 @@ async def broadcast(rank: Rank, array: np.ndarray | None, root: int = 0) -> np.n
     Returns the root's array on every rank (on the root the array itself).
     Cost: ⌈lg p⌉(α + nβ). Source: binomial tree; Thakur, Rabenseifner and Gropp 2005, section 4.
     """
+    block = cast("np.ndarray", array)  # on a rank other than the root it is replaced before it is used
     for stage in tree_stages(rank.size, root, rank.index):
         if rank.index == stage.holder:
-            await rank.send(stage.leader, array)
+            await rank.send(stage.leader, block)
         elif rank.index == stage.leader:
-            array = await rank.receive(stage.holder)
-    return array
+            block = await rank.receive(stage.holder)
+    return block
 
 
 async def reduce(rank: Rank, array: np.ndarray, root: int = 0) -> np.ndarray | None:
@@ -84,7 +85,7 @@ async def scatter(rank: Rank, array: np.ndarray | None, root: int = 0) -> np.nda
     Cost, for root 0 and equal chunks: ⌈lg p⌉α + ((p−1)/p)nβ, n being the root's bytes.
     Source: binomial tree; Thakur, Rabenseifner and Gropp 2005, section 4.
     """
-    block = array
+    block = cast("np.ndarray", array)  # on a rank other than the root it is replaced before it is used
     for stage in tree_stages(rank.size, root, rank.index):
         if rank.index == stage.holder:
             cut = first_row(len(block), stage.high - stage.low, stage.middle - stage.low)

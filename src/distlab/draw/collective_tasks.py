@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from distlab.collectives.chunks import first_row
+from distlab.collectives.partition import first_row
 from distlab.runtime.lookups import look_up
 from distlab.simulate import Contributions
 

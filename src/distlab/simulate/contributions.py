@@ -28,15 +28,15 @@ class Contributions:
         """The positions of the inputs that were added; one alone unless unlike elements were mixed."""
         return {position for _, position in self.counts}
 
-    def __add__(self, other: "Contributions | int") -> "Contributions":
-        if isinstance(other, Contributions):
-            return Contributions(self.counts + other.counts)
-        return self if other == 0 else NotImplemented
+    def __add__(self, addend: "Contributions | int") -> "Contributions":
+        if isinstance(addend, Contributions):
+            return Contributions(self.counts + addend.counts)
+        return self if addend == 0 else NotImplemented
 
     __radd__ = __add__
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Contributions) and self.counts == other.counts
+    def __eq__(self, value: object) -> bool:
+        return isinstance(value, Contributions) and self.counts == value.counts
 
     def __hash__(self) -> int:
         return hash(frozenset(self.counts.items()))

@@ -1,7 +1,14 @@
-"""What can go wrong in a program on the virtual cluster: one exception class, and one clear message, for each."""
+"""What can go wrong in a program on the virtual cluster: one exception class and one clear message for each mistake.
 
+At the end are the checks of what an operation is given, each with a message that names the rank.
+"""
+
+import math
+import operator
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 if TYPE_CHECKING:
     from distlab.simulate.events import Events
@@ -97,5 +104,57 @@ def _counted(unreceived: Mapping[tuple[int, int], int]) -> list[str]:
 
 def _listed(lines: list[str]) -> str:
     hidden = len(lines) - _MOST_LINES
-    shown = [f"  {line}" for line in lines[:_MOST_LINES]]
-    return "\n".join([*shown, f"  and {hidden} more"] if hidden > 0 else shown)
+    indented = [f"  {line}" for line in lines[:_MOST_LINES]]
+    return "\n".join([*indented, f"  and {hidden} more"] if hidden > 0 else indented)
+
+
+def check_peer(index: int, size: int, peer: int, verb: str) -> int:
+    """The number of the rank at the other end of a message, as an int.
+
+    Raises NoSuchRankError unless it is a whole number from 0 to size − 1, SelfMessageError if it is `index`.
+    """
+    if type(peer) is not int:
+        try:
+            peer = operator.index(peer)
+        except TypeError:
+            raise NoSuchRankError(f"rank {index} {verb} rank {peer!r}, which is not a whole number") from None
+    if not 0 <= peer < size:
+        raise NoSuchRankError(f"rank {index} {verb} rank {peer}, but the ranks are 0 to {size - 1}")
+    if peer == index:
+        raise SelfMessageError(f"rank {index} {verb} itself: no message is needed for what a rank already has")
+    return peer
+
+
+def copy_message(index: int, array: np.ndarray) -> np.ndarray:
+    """A copy of what rank `index` sends; a number becomes an array without dimensions.
+
+    Raises NotAnArrayError for anything that is neither an array nor a number.
+    """
+    if type(array) is np.ndarray:
+        return array.copy()
+    copied = np.array(array)
+    if copied.dtype == object and not isinstance(array, np.ndarray):
+        raise NotAnArrayError(f"rank {index} sends {type(array).__name__}: only arrays and numbers can be sent")
+    return copied
+
+
+def check_addable(index: int, array: np.ndarray, addend: np.ndarray) -> None:
+    """Raise MismatchError unless rank `index` can add `addend` to `array`: both arrays, of one shape and one dtype."""
+    if not (isinstance(array, np.ndarray) and isinstance(addend, np.ndarray)):
+        kinds = f"{type(addend).__name__} to {type(array).__name__}"
+        raise MismatchError(f"rank {index} cannot add {kinds}: reduce takes two arrays")
+    if array.shape != addend.shape or array.dtype != addend.dtype:
+        raise MismatchError(
+            f"rank {index} cannot add {addend.dtype} of shape {addend.shape} to {array.dtype} of shape {array.shape}"
+        )
+
+
+def check_seconds(index: int, seconds: float) -> None:
+    """Raise ProgramError unless rank `index` can compute for `seconds`: finite and not negative."""
+    if not (math.isfinite(seconds) and seconds >= 0):
+        raise ProgramError(f"rank {index} computes for {seconds} seconds; it must be a number of 0 or more")
+
+
+def not_awaited(index: int, operation: str) -> str:
+    """The message for an operation whose `await` was forgotten."""
+    return f"rank {index} calls rank.{operation}(…) without awaiting it: write `await rank.{operation}(…)`"

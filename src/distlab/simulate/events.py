@@ -7,6 +7,8 @@ from typing import NamedTuple, overload
 
 import numpy as np
 
+from distlab.runtime.lookups import require_name
+
 KINDS = ("send", "receive", "compute", "reduce")
 SEND, RECEIVE, COMPUTE, REDUCE = range(len(KINDS))
 
@@ -113,33 +115,29 @@ class Events(Sequence[Event]):
         return f"<Events: {counts}>"
 
     def select(self, kind: str | None = None, rank: int | None = None, partner: int | None = None) -> "Events":
-        """The events that agree with every argument that is given.
+        """The events that agree with every argument.
 
-        Raises ValueError for a kind that is not one of KINDS.
+        Raises NoSuchName, a ValueError, for a kind that is not one of KINDS.
         """
-        wanted = np.ones(len(self), bool)
-        if kind is not None and kind not in KINDS:
-            raise ValueError(f"there are no events of kind {kind!r}; the kinds are {', '.join(KINDS)}")
+        selected = np.ones(len(self), bool)
         if kind is not None:
-            wanted &= self.columns["kind"] == KINDS.index(kind)
+            require_name(KINDS, kind, "kind of event")
+            selected &= self.columns["kind"] == KINDS.index(kind)
         if rank is not None:
-            wanted &= self.columns["rank"] == rank
+            selected &= self.columns["rank"] == rank
         if partner is not None:
-            wanted &= self.columns["partner"] == partner
-        return self._of(self.columns[wanted])
+            selected &= self.columns["partner"] == partner
+        return self._of(self.columns[selected])
 
     def _of(self, columns: np.ndarray) -> "Events":
         return Events(lambda: columns, self._contents)
 
     def _event(self, code: int, rank: int, partner: int, size: int, start: float, end: float, operation: int) -> Event:
         content = self._contents.get(operation)
-        if content is None:
-            known = (None, None, None)
-        elif code == RECEIVE:
-            known = (content.array, content.array, 0)
-        else:
-            known = content
-        return Event(KINDS[code], rank, None if partner < 0 else partner, size, start, end, operation, *known)
+        if content is not None and code == RECEIVE:
+            content = Content(content.array, content.array, 0)
+        what = content or (None, None, None)
+        return Event(KINDS[code], rank, None if partner < 0 else partner, size, start, end, operation, *what)
 
 
 class Log:

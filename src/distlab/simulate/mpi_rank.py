@@ -1,9 +1,9 @@
 """The same programs over real processes: a rank of MPI with the interface of the virtual cluster's ranks.
 
-    from distlab.simulate import mpi_rank
+    from distlab.simulate import run_over_mpi
     from distlab.collectives import ring_all_reduce
 
-    run = mpi_rank.run(ring_all_reduce, array)      # in a program started with: mpirun -np 4 python program.py
+    run = run_over_mpi(ring_all_reduce, array)      # in a program started with: mpirun -np 4 python program.py
     run.result, run.bytes_sent, run.messages, run.elapsed
 
 mpi4py is imported when a rank is made, not before.
@@ -12,21 +12,29 @@ mpi4py is imported when a rank is made, not before.
 import sys
 import time
 import traceback
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from inspect import iscoroutine
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distlab.simulate.arguments import check_addable, check_peer, check_seconds, copy_message
-from distlab.simulate.errors import NotAnArrayError, ProgramError, UnreceivedMessageError
+from distlab.simulate.errors import (
+    NotAnArrayError,
+    ProgramError,
+    UnreceivedMessageError,
+    check_addable,
+    check_peer,
+    check_seconds,
+    copy_message,
+)
+from distlab.simulate.world import Program
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-# Data begin at a multiple of this in a message, so that an array of any dtype may lie there.
+# Data begin at a multiple of this in a message, so that an array of any dtype may begin there.
 _ALIGNMENT = 64
 # In front of the data: the dtype as text, the number of dimensions, then each of them as int64.
 _HEADER = Struct("<24sq")
@@ -58,7 +66,7 @@ class MpiRank:
         from mpi4py import MPI
 
         self._mpi = MPI
-        # A communicator of its own, so that its messages do not meet those of the program around it.
+        # Its own communicator, so that its messages do not meet those of the program around it.
         self._communicator = (MPI.COMM_WORLD if communicator is None else communicator).Dup()
         self.index = self._communicator.rank
         self.size = self._communicator.size
@@ -102,10 +110,11 @@ class MpiRank:
         await self.send(to, array)
         return await self.receive(source)
 
-    async def reduce(self, array: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Add `other` to `array` in place, and give `array`; MismatchError unless shapes and dtypes are equal."""
-        check_addable(self.index, array, other)
-        return np.add(array, other, array)
+    async def reduce(self, array: np.ndarray, addend: np.ndarray) -> np.ndarray:
+        """Add `addend` to `array` in place, and give `array`; MismatchError unless shapes and dtypes are equal."""
+        check_addable(self.index, array, addend)
+        np.add(array, addend, array)
+        return array
 
     async def compute(self, seconds: float) -> None:
         """Let `seconds` pass."""
@@ -141,7 +150,7 @@ class MpiRank:
         return status.source, _unpacked(packed)
 
 
-def run(program: Callable[..., Coroutine], *inputs: object, communicator: "MPI.Comm | None" = None) -> MpiRun:
+def run_over_mpi(program: Program, *inputs: object, communicator: "MPI.Comm | None" = None) -> MpiRun:
     """Run `program(rank, *inputs)` with this process as one of the ranks; every process must call it.
 
     If the program fails on one of several ranks, the exception is printed with the rank's number and every rank's
@@ -160,7 +169,7 @@ def run(program: Callable[..., Coroutine], *inputs: object, communicator: "MPI.C
     return MpiRun(result, elapsed, rank.bytes_sent, rank.messages)
 
 
-def _completed(coroutine: Coroutine, rank: MpiRank) -> object:
+def _completed(coroutine: Coroutine[Any, Any, object], rank: MpiRank) -> object:
     """What the coroutine returns; it never pauses, since every operation of the rank waits inside MPI."""
     if not iscoroutine(coroutine):
         raise ProgramError("the program is not a coroutine function: write `async def program(rank, …)`")
@@ -186,10 +195,11 @@ def _packed(index: int, array: np.ndarray) -> np.ndarray:
 
 def _unpacked(packed: np.ndarray) -> np.ndarray:
     """The array in a message; it uses the message's memory."""
-    dtype, dimensions = _HEADER.unpack_from(packed)
+    dtype, dimensions = _HEADER.unpack_from(packed.data)
     shape = packed[_HEADER.size :][: 8 * dimensions].view(np.int64)
     data = packed[_data_begin(dimensions) :]
-    return data.view(np.dtype(dtype.rstrip(b"\0").decode())).reshape(shape)
+    array: np.ndarray = data.view(np.dtype(dtype.rstrip(b"\0").decode())).reshape(shape)
+    return array
 
 
 def _data_begin(dimensions: int) -> int:

@@ -1,4 +1,4 @@
-"""What messages and additions cost: the α-β-γ model, for one speed everywhere or another for each link."""
+"""What messages and additions cost: the α-β-γ model, with the same speed for every link or a speed for each."""
 
 import math
 from collections.abc import Mapping
@@ -67,14 +67,15 @@ class Network:
         """The link from rank `source` to rank `to`."""
         if (source, to) in self.links:
             return self.links[source, to]
-        if self.inside_host is not None and source // self.ranks_per_host == to // self.ranks_per_host:
-            return self.inside_host
-        return self.default_link
+        if self.inside_host is None or self.ranks_per_host is None:
+            return self.default_link
+        is_inside = source // self.ranks_per_host == to // self.ranks_per_host
+        return self.inside_host if is_inside else self.default_link
 
-    def with_slow_link(self, one: int, other: int, factor: float) -> Self:
+    def with_slow_link(self, first: int, second: int, factor: float) -> Self:
         """The same network, but α and β between these two ranks are `factor` times as large, in both directions."""
         slow = {}
-        for ends in ((one, other), (other, one)):
+        for ends in ((first, second), (second, first)):
             link = self.link(*ends)
             slow[ends] = Link(factor * link.latency, factor * link.seconds_per_byte)
         return replace(self, links={**self.links, **slow})

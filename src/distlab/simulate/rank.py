@@ -1,13 +1,20 @@
-"""A rank of the virtual cluster: its ports, its mailbox and the operations that a program awaits."""
+"""A rank: what a program may ask of it, on the virtual cluster and over MPI alike; and the virtual cluster's own."""
 
-from collections.abc import Awaitable, Generator
+from collections.abc import Awaitable, Generator, Iterator
+from heapq import heappop, heappush
 from types import coroutine
+from typing import Any, Protocol
 
 import numpy as np
 
-from distlab.simulate.arguments import check_addable, check_peer, check_seconds, copy_message, not_awaited
-from distlab.simulate.clock import Agenda
-from distlab.simulate.errors import ProgramError
+from distlab.simulate.errors import (
+    ProgramError,
+    check_addable,
+    check_peer,
+    check_seconds,
+    copy_message,
+    not_awaited,
+)
 from distlab.simulate.events import COMPUTE, RECORD, REDUCE, SEND, Log
 from distlab.simulate.network import Network
 
@@ -15,16 +22,83 @@ ANY = -1
 _pack = RECORD.pack
 
 
+class Rank(Protocol):
+    """One of `size` processes, number `index` from 0; `now` is its time in seconds since the start.
+
+    Every operation must be awaited at once: `await rank.send(1, array)`.
+    """
+
+    @property
+    def index(self) -> int:
+        """The rank's number, 0 to size − 1."""
+
+    @property
+    def size(self) -> int:
+        """The number of ranks."""
+
+    @property
+    def now(self) -> float:
+        """Seconds since the start."""
+
+    def send(self, to: int, array: np.ndarray) -> Awaitable[None]:
+        """Send a copy of `array`, of any shape and dtype, to rank `to`; it need not be received for this to end."""
+
+    def receive(self, source: int) -> Awaitable[np.ndarray]:
+        """The next message from rank `source`, in the order in which it sent them; waits for it."""
+
+    def receive_any(self) -> Awaitable[tuple[int, np.ndarray]]:
+        """The message that arrives first from any rank, as (source, array)."""
+
+    def exchange(self, to: int, array: np.ndarray, source: int) -> Awaitable[np.ndarray]:
+        """Send `array` to rank `to` and receive from rank `source` at the same time; ends when both have ended."""
+
+    def reduce(self, array: np.ndarray, addend: np.ndarray) -> Awaitable[np.ndarray]:
+        """Add `addend` to `array` in place, and give `array`; shapes and dtypes must be equal."""
+
+    def compute(self, seconds: float) -> Awaitable[None]:
+        """Do other work for `seconds`."""
+
+
+class Agenda:
+    """Who goes on when; handed out in order of time, at the same time in order of rank.
+
+    In a collective whole crowds of ranks go on at one and the same time, so that there is one entry per time, not per
+    rank: a heap of the times, and for each time the list of its ranks.
+    """
+
+    def __init__(self) -> None:
+        """An empty agenda."""
+        self._times: list[float] = []
+        self._ranks_at: dict[float, list[int]] = {}
+
+    def add(self, index: int, time: float) -> None:
+        """Let rank `index` go on at `time`."""
+        ranks = self._ranks_at.get(time)
+        if ranks is None:
+            self._ranks_at[time] = [index]
+            heappush(self._times, time)
+        else:
+            ranks.append(index)
+
+    def __iter__(self) -> Iterator[tuple[float, list[int]]]:
+        """The next time and its ranks, until nothing is left; ranks may be added while this runs."""
+        while self._times:
+            time = heappop(self._times)
+            ranks = self._ranks_at.pop(time)
+            ranks.sort()
+            yield time, ranks
+
+
 @coroutine
-def _suspended(rank: "VirtualRank") -> Generator[None, None, object]:
-    """Give control to the cluster until the operation of `rank` has ended; gives the operation's result."""
+def _suspended(rank: "VirtualRank") -> Generator[None, None, Any]:
+    """Give control to the cluster until the operation of `rank` has ended; gives the result of that."""
     yield
     result, rank._result = rank._result, None
     return result
 
 
 @coroutine
-def _ended(rank: "VirtualRank", result: object) -> Generator[None, None, object]:
+def _ended(rank: "VirtualRank", result: object) -> Generator[None, None, Any]:
     """The result of an operation that takes no time: the rank goes on at once."""
     rank._operation = None
     return result
@@ -122,15 +196,15 @@ class VirtualRank:
         self._take(source, self._transmit(to, array))
         return _suspended(self)
 
-    def reduce(self, array: np.ndarray, other: np.ndarray) -> Awaitable[np.ndarray]:
-        """Add `other` to `array` in place and give `array`; costs γ seconds per byte of `array`.
+    def reduce(self, array: np.ndarray, addend: np.ndarray) -> Awaitable[np.ndarray]:
+        """Add `addend` to `array` in place and give `array`; costs γ seconds per byte of `array`.
 
         Raises MismatchError unless both are arrays of the same shape and dtype: a sum that NumPy would broadcast or
         convert is, between chunks of a collective, a mistake.
         """
         self._begin("reduce")
-        check_addable(self.index, array, other)
-        np.add(array, other, array)
+        check_addable(self.index, array, addend)
+        np.add(array, addend, array)
         size = array.nbytes
         end = self.now + size * self._seconds_per_byte_reduced / self._speed
         self._log.records += _pack(REDUCE, self.index, -1, size, self.now, end, 0.0, 0.0)
@@ -154,7 +228,7 @@ class VirtualRank:
             raise ProgramError(not_awaited(self.index, self._operation))
         self._operation = operation
 
-    def _end_at(self, end: float, result: object = None) -> Awaitable:
+    def _end_at(self, end: float, result: object = None) -> Awaitable[Any]:
         if end == self.now:
             return _ended(self, result)
         self._result = result

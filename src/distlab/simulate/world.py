@@ -1,12 +1,32 @@
-"""A virtual cluster that runs one program on every rank."""
+"""A virtual cluster that runs one program on every rank.
+
+What an operation costs, with α, β of the link and γ of the network (`Network`), for a message or array of n bytes:
+
+- A rank has one sending and one receiving port. Each handles one message at a time, for α + nβ seconds; the two work
+  independently of each other and of the rank.
+- A message sent at time t occupies the sender's sending port from t to t + α + nβ, which is when `send` ends. It
+  occupies the receiver's receiving port for α + nβ as well, from t or, if later, from when that port is free; then it
+  has arrived. Messages take a receiving port in the order in which they are sent, at the same instant in order of rank.
+  So a message that meets no other arrives at t + α + nβ, and of k messages sent to one rank at the same time the last
+  arrives at t + k(α + nβ).
+- `receive` ends when the message has arrived: at once if it has already. Sending never waits for the receiver, since a
+  message waits in the receiver's memory. What is sent is what the array held at t.
+- `exchange`, begun at t, is both at once: it ends at t + α + nβ or, if later, when the other message has arrived.
+- `reduce` of an array of n bytes takes nγ, `compute(s)` takes s; on a rank of compute speed v both take 1/v of that.
+- All else, the program's own Python too, takes no time.
+
+A rank cannot send to itself: that is an error, as it is in most cases a wrong neighbour.
+
+A run is deterministic: the same program and inputs give the same results, events and times.
+"""
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import iscoroutine
+from typing import Any
 
 import numpy as np
 
-from distlab.simulate.clock import Agenda
 from distlab.simulate.errors import (
     DeadlockError,
     InputsError,
@@ -15,12 +35,13 @@ from distlab.simulate.errors import (
     SimulationError,
     UnreceivedMessageError,
     Waiting,
+    not_awaited,
 )
 from distlab.simulate.events import SEND, Events, Log
 from distlab.simulate.network import Network
-from distlab.simulate.rank import ANY, VirtualRank, not_awaited
+from distlab.simulate.rank import ANY, Agenda, VirtualRank
 
-Program = Callable[..., Coroutine]
+Program = Callable[..., Coroutine[Any, Any, object]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,7 +53,7 @@ class Run:
     finished: the virtual time, in seconds, at which each rank's program ended; float64 (size,).
     """
 
-    results: list
+    results: list[Any]
     events: Events
     finished: np.ndarray
 
@@ -62,7 +83,8 @@ class Run:
     @property
     def messages_by_rank(self) -> np.ndarray:
         """The messages that each rank sent; int64 (size,)."""
-        return np.bincount(self._sent()["rank"], minlength=len(self.results))
+        counts: np.ndarray = np.bincount(self._sent()["rank"], minlength=len(self.results))
+        return counts
 
     def __repr__(self) -> str:
         size = len(self.results)
@@ -70,7 +92,8 @@ class Run:
 
     def _sent(self) -> np.ndarray:
         columns = self.events.columns
-        return columns[columns["kind"] == SEND]
+        sent: np.ndarray = columns[columns["kind"] == SEND]
+        return sent
 
 
 class World:
@@ -92,7 +115,7 @@ class World:
         self.network = Network() if network is None else network
         self.compute_speeds = _speeds(size, compute_speeds)
 
-    def run(self, program: Program, inputs: Iterable | None = None, keep_contents: bool = False) -> Run:
+    def run(self, program: Program, inputs: Iterable[object] | None = None, keep_contents: bool = False) -> Run:
         """Run `program(rank, input)` on every rank with its own of `inputs`; without inputs `program(rank)`.
 
         program: an `async def`, or anything else that returns a coroutine when it is called so.
@@ -122,11 +145,11 @@ class _Execution:
                 index, world.size, self._ranks, world.network, speed, self._agenda, self._log, keep_contents
             )
             self._ranks.append(rank)
-        self._coroutines: list[Coroutine] = []
-        self._results: list = [None] * world.size
+        self._coroutines: list[Coroutine[Any, Any, object]] = []
+        self._results: list[Any] = [None] * world.size
         self._finished = np.full(world.size, np.nan)
 
-    def run(self, program: Program, inputs: Sequence | None) -> Run:
+    def run(self, program: Program, inputs: Sequence[object] | None) -> Run:
         try:
             self._start(program, inputs)
             self._loop()
@@ -139,7 +162,7 @@ class _Execution:
                 coroutine.close()
         return Run(self._results, self._log.events({}), self._finished)
 
-    def _start(self, program: Program, inputs: Sequence | None) -> None:
+    def _start(self, program: Program, inputs: Sequence[object] | None) -> None:
         for rank in self._ranks:
             arguments = () if inputs is None else (_own_copy(inputs[rank.index]),)
             name = getattr(program, "__name__", repr(program))
@@ -207,18 +230,20 @@ def _own_copy(value: object) -> object:
     """`value` with copies of the arrays in it; other objects are shared."""
     if isinstance(value, np.ndarray):
         return value.copy()
-    if type(value) in (list, tuple):
-        return type(value)(_own_copy(item) for item in value)
+    if type(value) is list:
+        return [_own_copy(item) for item in value]
+    if type(value) is tuple:
+        return tuple(_own_copy(item) for item in value)
     if type(value) is dict:
         return {key: _own_copy(item) for key, item in value.items()}
     return value
 
 
-def _speeds(size: int, wanted: Mapping[int, float] | Sequence[float] | None) -> list[float]:
-    if wanted is None:
+def _speeds(size: int, speeds: Mapping[int, float] | Sequence[float] | None) -> list[float]:
+    if speeds is None:
         return [1.0] * size
-    by_rank = dict(wanted) if isinstance(wanted, Mapping) else dict(enumerate(wanted))
-    if not isinstance(wanted, Mapping) and len(by_rank) != size:
+    by_rank = dict(speeds) if isinstance(speeds, Mapping) else dict(enumerate(speeds))
+    if not isinstance(speeds, Mapping) and len(by_rank) != size:
         raise ValueError(f"{len(by_rank)} compute speeds for {size} ranks")
     for index, speed in by_rank.items():
         if index not in range(size):

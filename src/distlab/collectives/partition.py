@@ -1,11 +1,32 @@
-"""Some of the ranks as a world of their own."""
+"""Parts: the chunks of an array, one per rank, and a group of ranks that runs a collective among its members."""
 
 from collections.abc import Awaitable, Sequence
 
 import numpy as np
 
-from distlab.simulate.arguments import check_peer
-from distlab.simulate.interface import Rank
+from distlab.simulate.errors import check_peer
+from distlab.simulate.rank import Rank
+
+
+def first_row(length: int, parts: int, part: int) -> int:
+    """The row at which chunk `part` begins, when `length` rows are cut into `parts` chunks as `chunks_of` does."""
+    rows, longer = divmod(length, parts)
+    return part * rows + min(part, longer)
+
+
+def chunks_of(array: np.ndarray, parts: int) -> list[np.ndarray]:
+    """Views of `parts` runs of rows of `array`; their lengths differ by at most one, and the longer ones come first.
+
+    The same cut as `numpy.array_split(array, parts)`; with fewer rows than parts the last chunks are empty.
+    """
+    rows, longer = divmod(len(array), parts)
+    chunks = []
+    start = 0
+    for part in range(parts):
+        stop = start + rows + (part < longer)
+        chunks.append(array[start:stop])
+        start = stop
+    return chunks
 
 
 class GroupRank:
@@ -46,9 +67,9 @@ class GroupRank:
         """Send `array` to member `to` and receive from member `source` at the same time."""
         return self._rank.exchange(self._member(to, "sends to"), array, self._member(source, "receives from"))
 
-    def reduce(self, array: np.ndarray, other: np.ndarray) -> Awaitable[np.ndarray]:
-        """Add `other` to `array` in place, and give `array`."""
-        return self._rank.reduce(array, other)
+    def reduce(self, array: np.ndarray, addend: np.ndarray) -> Awaitable[np.ndarray]:
+        """Add `addend` to `array` in place, and give `array`."""
+        return self._rank.reduce(array, addend)
 
     def compute(self, seconds: float) -> Awaitable[None]:
         """Do other work for `seconds`."""
