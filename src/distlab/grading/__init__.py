@@ -1,7 +1,7 @@
 """Grading: `SUBMISSIONS/STUDENT/NN_topic/lab.ipynb` of every student to grades and pages of feedback.
 
-The answers are the student's cells with the grade_ids of the exercises; all else comes from the lab's own source
-(`script`, `notebook`). They run in a sandbox (`distlab.sandbox`), where the lab's judges question them with inputs
-that nobody has seen (`grade`), for all students and labs side by side (`run`); `grades` and `feedback` write what came
-of it.
+It may import everything but `cli` and `setup`; only `cli` imports it. Begin with `run`, which grades a class or checks
+one notebook. `submissions` finds the files, `material` has a lab's own steps, `notebook` puts a student's answers among
+them, `grade` runs and judges them in a sandbox (`distlab.sandbox`) with inputs that nobody has seen, and `feedback`
+writes the grades and the pages.
 """

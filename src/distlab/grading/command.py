@@ -1,34 +1,38 @@
-"""`distlab check` and `grade`: the labs' answers on the command line."""
+"""`distlab check` and `distlab grade`."""
 
 import argparse
 import os
 import secrets
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from argparse import _SubParsersAction
 
 LABS = Path("labs")
-BUILD = Path("build")
+GRADES = Path("build/grades")
 
 
-def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the subcommands to the parser of `distlab`."""
     check = commands.add_parser("check", help="check the exercises of labs/NN_topic/lab.ipynb")
     check.add_argument("lab", help='the number of its chapter: "06"')
     check.set_defaults(run=_check)
     grade = commands.add_parser("grade", help="grade SUBMISSIONS/STUDENT/NN_topic/lab.ipynb; writes build/grades")
     grade.add_argument("submissions", type=Path)
-    grade.add_argument("--due", help="the deadline, such as '2026-11-20 18:00'; what is later is noted")
+    grade.add_argument("--only", help='some labs by number: "06" or "02,06"')
+    grade.add_argument("--due", help="the deadline, such as '2026-11-20 18:00'; a later notebook gets a note")
     grade.add_argument("--late-share", type=float, default=1.0, help="what late points count (default: %(default)g)")
-    grade.add_argument("--seed", type=int, help="that of an earlier run, in its report.json, to grade the same again")
-    grade.add_argument("--at-once", type=int, help="notebooks side by side; by default one for each core")
+    grade.add_argument("--seed", type=int, help="that of an earlier run, in its report.json, to repeat its grades")
+    grade.add_argument("--at-once", type=int, help="notebooks at a time; by default one per core")
     grade.add_argument("--weak", action="store_true", help="grade although students' code cannot be shut in fully")
     grade.set_defaults(run=_grade)
-    grade.add_argument("--only", help='some labs by number: "06" or "02,06"')
 
 
 def _check(options: argparse.Namespace) -> int:
-    from distlab.grading import check_file
+    from distlab.grading import run
 
-    for line in check_file.recheck(options.lab, LABS):
+    for line in run.check(options.lab, LABS):
         print(line, flush=True)
     return 0
 
@@ -44,16 +48,16 @@ def _grade(options: argparse.Namespace) -> int:
     processes.end_on_signals()
     due = None if options.due is None else submissions.due_time(options.due)
     sources = lab_sources.chosen(LABS, options.only)
-    found = submissions.find(options.submissions, [source.stem for source in sources], due, bool(options.only))
-    held, weak = protections.strongest(options.weak)
-    print(held)
-    needed = {submission.lab for submission in found}
-    plan = run.Plan(
-        found,
-        {source.stem: material.load(source) for source in sources if source.stem in needed},
-        BUILD / "grades",
+    handed_in = submissions.find(options.submissions, [source.stem for source in sources], due, bool(options.only))
+    protected, weak = protections.strongest(options.weak)
+    print(protected)
+    labs = {submission.lab for submission in handed_in}
+    plan = run.GradingPlan(
+        handed_in,
+        {source.stem: material.load(source) for source in sources if source.stem in labs},
+        GRADES,
         secrets.randbits(62) if options.seed is None else options.seed,
-        held,
+        protected,
         options.late_share,
         options.at_once or max(1, devices.cores()),
         weak,

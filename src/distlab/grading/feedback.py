@@ -1,86 +1,119 @@
-"""The page of feedback for one student and lab. Everything that came from the student is shown as text."""
+"""What came of grading: grades.csv, and a page of feedback for each student and lab.
+
+Everything that came from the student is shown as text: Jinja2 escapes it, and nothing on the page can run.
+"""
 
 import base64
-from html import escape
+import csv
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
+
+from jinja2 import Environment, StrictUndefined
 
 from distlab.grading.grade import Graded, Report
-from distlab.grading.grades import Grade
 from distlab.labs.verdict import NOT_DONE, RIGHT
 
-_SIGNS = {RIGHT: "✔ right", NOT_DONE: "… not done"}
+COLUMNS = ("student", "lab", "score", "max_score", "note")
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
-<title>{title}</title>
+<title>{{ grade.student }}: lab {{ grade.lab }}</title>
 <style>
-body {{ font: 1rem/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem; color: #222; }}
-h2 {{ margin-top: 2rem; border-top: 1px solid #ddd; padding-top: 1rem; }}
-pre {{ background: #f6f6f6; padding: .75rem; overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere; }}
-p.verdict {{ white-space: pre-wrap; padding: .5rem .75rem; border-left: .3rem solid #767676; }}
-p.right {{ border-color: #009e73; }}
-p.wrong {{ border-color: #d55e00; }}
-table {{ border-collapse: collapse; }}
-th, td {{ text-align: left; padding: .25rem .75rem; border-bottom: 1px solid #ddd; }}
-td.number {{ text-align: right; font-variant-numeric: tabular-nums; }}
-img {{ max-width: 100%; }}
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
+h2 { margin-top: 2rem; border-top: 1px solid #ddd; padding-top: 1rem; }
+pre { background: #f6f6f6; padding: .75rem; overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere; }
+p.verdict { white-space: pre-wrap; padding: .5rem .75rem; border-left: .3rem solid #767676; }
+p.right { border-color: #009e73; }
+p.wrong { border-color: #d55e00; }
+table { border-collapse: collapse; }
+th, td { text-align: left; padding: .25rem .75rem; border-bottom: 1px solid #ddd; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; }
+img { max-width: 100%; }
 </style></head><body>
-<h1>{title}</h1>
-<p><strong>{score:g} of {most:g} points.</strong>{note}</p>
-{table}
-{exercises}
-<p><small>{protections}</small></p>
+<h1>{{ grade.student }}: lab {{ grade.lab }}</h1>
+<p><strong>{{ "%g" % grade.score }} of {{ "%g" % grade.max_score }} points.</strong>
+{%- if grade.note %} {{ grade.note }}{% endif %}</p>
+{% if exercises %}
+<table><tr><th>exercise</th><th></th><th>points</th><th>of</th></tr>
+{% for graded in exercises %}
+<tr><td>{{ graded.exercise.name }}</td><td>{{ sign(graded) }}</td>
+<td class="number">{{ "%g" % graded.points }}</td><td class="number">{{ "%g" % graded.exercise.points }}</td></tr>
+{% endfor %}
+</table>
+{% endif %}
+{% for graded in exercises %}
+<h2>{{ graded.exercise.name }}: {{ "%g" % graded.points }} of {{ "%g" % graded.exercise.points }}</h2>
+<p class="verdict {{ kind(graded) }}">{{ sign(graded) }}
+{%- if graded.verdict.text %}. {{ graded.verdict.text }}{% endif %}</p>
+{% if graded.error and graded.error not in graded.verdict.text %}
+<p>{{ graded.error }}</p>
+{% endif %}
+{% if graded.picture %}
+<img alt="{{ graded.picture.description }}" src="data:image/svg+xml;base64,{{ base64(graded.picture.svg) }}">
+{% endif %}
+{% if graded.text and kind(graded) != "open" %}
+<details><summary>The answer</summary><pre>{{ graded.text }}</pre></details>
+{% endif %}
+{% if graded.printed.strip() %}
+<details><summary>The end of its output</summary><pre>{{ graded.printed }}</pre></details>
+{% endif %}
+{% endfor %}
+<p><small>{{ protections }}</small></p>
 </body></html>
 """
 
 
-def write(grade: Grade, report: Report, protections: str, folder: Path) -> Path:
-    """Write `folder`/STUDENT/NN_topic.html; `protections` says in a sentence what the sandbox held off."""
+class Grade(NamedTuple):
+    """A row of grades.csv."""
+
+    student: str
+    lab: str
+    score: float
+    max_score: float
+    note: str
+
+
+def write_table(grades: Iterable[Grade], file: Path) -> Path:
+    """Write grades.csv, in order; a text that a spreadsheet would take for a formula gets an apostrophe in front."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(COLUMNS)
+        for grade in grades:
+            numbers = (f"{grade.score:g}", f"{grade.max_score:g}")
+            writer.writerow([_cell(grade.student), _cell(grade.lab), *numbers, _cell(grade.note)])
+    return file
+
+
+def write_page(grade: Grade, report: Report, protections: str, folder: Path) -> Path:
+    """Write `folder`/STUDENT/NN_topic.html; `protections` says in a sentence what students' code cannot reach."""
     file = folder / grade.student / f"{grade.lab}.html"
     file.parent.mkdir(parents=True, exist_ok=True)
-    rows = "".join(
-        f"<tr><td>{escape(graded.exercise.name)}</td><td>{_sign(graded)}</td>"
-        f'<td class="number">{graded.points:g}</td><td class="number">{graded.exercise.points:g}</td></tr>'
-        for graded in report.exercises
-    )
-    page = _PAGE.format(
-        title=escape(f"{grade.student}: lab {grade.lab}"),
-        score=grade.score,
-        most=grade.max_score,
-        note=f" {escape(grade.note)}" if grade.note else "",
-        table=f"<table><tr><th>exercise</th><th></th><th>points</th><th>of</th></tr>{rows}</table>" if rows else "",
-        exercises="\n".join(map(_exercise, report.exercises)),
-        protections=escape(protections),
-    )
+    page = _TEMPLATE.render(grade=grade, exercises=report.exercises, protections=protections)
     file.write_text(page, encoding="utf-8", errors="backslashreplace")
     return file
 
 
-def _exercise(graded: Graded) -> str:
-    kind = {RIGHT: "right", NOT_DONE: "open"}.get(graded.verdict.state, "wrong")
-    parts = [
-        f"<h2>{escape(graded.exercise.name)}: {graded.points:g} of {graded.exercise.points:g}</h2>",
-        f'<p class="verdict {kind}">{_sign(graded)}{_rest(graded.verdict.text)}</p>',
-    ]
-    if graded.error and graded.error not in graded.verdict.text:
-        parts.append(f"<p>{escape(graded.error)}</p>")
-    if graded.picture is not None:
-        # As an image, so that nothing in it can run.
-        data = base64.b64encode(graded.picture.svg.encode()).decode()
-        parts.append(f'<img alt="{escape(graded.picture.description)}" src="data:image/svg+xml;base64,{data}">')
-    if graded.text and graded.verdict.state != NOT_DONE:
-        parts.append(f"<details><summary>The answer</summary><pre>{escape(graded.text)}</pre></details>")
-    if graded.printed.strip():
-        parts.append(
-            f"<details><summary>What it printed at last</summary><pre>{escape(graded.printed)}</pre></details>"
-        )
-    return "\n".join(parts)
+def _cell(value: str) -> str:
+    line = " ".join(value.split())
+    return f"'{line}" if line.startswith(("=", "+", "-", "@")) else line
+
+
+def _kind(graded: Graded) -> str:
+    return {RIGHT: "right", NOT_DONE: "open"}.get(graded.verdict.state, "wrong")
 
 
 def _sign(graded: Graded) -> str:
-    return _SIGNS.get(graded.verdict.state, "✘ not right")
+    return {RIGHT: "✔ right", NOT_DONE: "… not done"}.get(graded.verdict.state, "✘ not right")
 
 
-def _rest(text: str) -> str:
-    return f". {escape(text)}" if text else ""
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+# A picture is an image, so that nothing in it can run.
+_TEMPLATE = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True).from_string(
+    _PAGE, {"sign": _sign, "kind": _kind, "base64": _base64}
+)

@@ -1,22 +1,26 @@
 """Grading one notebook: run, judge, count."""
 
+import ast
+import re
 import threading
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from distlab.grading.material import LabStep, StepKind
 from distlab.grading.notebook import Fitted
-from distlab.grading.script import ANSWER, GIVEN, JUDGE, Step
-from distlab.grading.taken import taken
 from distlab.labs.answer_errors import AnswerError, Changed, Raised
 from distlab.labs.lab import Exercise, Lab
 from distlab.labs.verdict import NOT_DONE, RIGHT, WRONG, Picture, Verdict
 from distlab.sandbox import SandboxedWork
 
 _DRAWING = threading.Lock()  # matplotlib draws for one thread at a time
+_LABS = "distlab.labs"
+_OPEN_LAB = f"{_LABS}.open()"  # what `lab` is after `lab = labs.open("06")`
 
 
 @dataclass
 class Graded:
-    """An exercise: the verdict, the points, the answer's text, what it printed at last, and how its cell failed."""
+    """An exercise: the verdict, the points, the answer's text, the end of what it printed, and how its cell failed."""
 
     exercise: Exercise
     verdict: Verdict
@@ -33,7 +37,7 @@ class Graded:
 
 @dataclass
 class Report:
-    """A notebook, graded; `remarks` are sentences on what is remarkable, in the grader's own words."""
+    """A notebook, graded; `remarks` are sentences for the instructor, in the grader's own words."""
 
     exercises: list[Graded] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
@@ -45,7 +49,7 @@ class Report:
 
     @property
     def faults(self) -> list[str]:
-        """Where a judge could not cope with an answer: for the instructor to look at."""
+        """Where a judge failed on an answer: for the instructor to look at."""
         return [f"{graded.exercise.name}: {graded.verdict.fault}" for graded in self.exercises if graded.verdict.fault]
 
 
@@ -57,36 +61,111 @@ def grade(lab: Lab, fitted: Fitted, work: SandboxedWork, seed: int) -> Report:
     report = Report(remarks=list(fitted.notes))
     work.seconds_left = lab.seconds
     answers: dict[str, Graded] = {}
-    given = [step.text for step in fitted.steps if step.kind == GIVEN]
+    names = CourseNames([step.text for step in fitted.steps if step.kind == StepKind.GIVEN], lab.solved_in)
     for step in fitted.steps:
         start, before = work.clock(), len(work.changes)
-        if step.kind == JUDGE:
+        if step.kind == StepKind.JUDGE:
             answer = answers.setdefault(step.name, Graded(lab[step.name], Verdict(NOT_DONE)))
             _judge(answer, work, lab.seconds_per_cell, seed)
             report.exercises.append(answer)
-        elif step.kind != GIVEN and (names := taken(step.text, given, lab.solved_in)):
-            _refuse(step, names, lab, answers, report)
+        elif step.kind != StepKind.GIVEN and (taken := names.taken(step.text)):
+            _refuse(step, taken, lab, answers, report)
         else:
             _run(step, lab, work, answers, report)
         work.seconds_left -= work.clock() - start
         if len(work.changes) > before:
-            what = "the answer to" if step.kind == JUDGE else "the cell of" if step.kind == ANSWER else "the"
+            what = {StepKind.JUDGE: "the answer to", StepKind.ANSWER: "the cell of"}.get(step.kind, "the")
             report.remarks.append(f"{what} {step.name} changes the checker's own functions")
     if work.seconds_left <= 0:
         report.remarks.append(f"stopped after {lab.seconds:g} s in all")
     return report
 
 
-def _refuse(step: Step, names: list[str], lab: Lab, answers: dict[str, Graded], report: Report) -> None:
+class CourseNames:
+    """Which names below `distlab.labs` and the modules `solved_in` the student's cells use, and no given cell does.
+
+    It reads the text alone, and follows `import … as` and `name = module.name` from cell to cell. So it finds a
+    function that is used by its name, not one whose name is put together from pieces; the instructor sees such a text
+    on the page of feedback. A cell may use the open lab, but not its private names.
+    """
+
+    def __init__(self, given_cells: Iterable[str], solved_in: Iterable[str] = ()) -> None:
+        """`solved_in` are modules of the course that have the answers, as a lab names them."""
+        self._modules = (_LABS, *solved_in)
+        self._aliases: dict[str, str] = {}
+        self._allowed = {name for text in given_cells for name in self._names(text)}
+
+    def taken(self, text: str) -> list[str]:
+        """The names that the next cell of the student uses and may not."""
+        return sorted(filter(self._is_asked_for, set(self._names(text)) - self._allowed))
+
+    def _is_asked_for(self, name: str) -> bool:
+        if name.startswith(_OPEN_LAB):
+            return "._" in name
+        return any(name == module or name.startswith(f"{module}.") for module in self._modules)
+
+    def _names(self, text: str) -> list[str]:
+        """The dotted names that a cell imports, reads or has as a text; `package.*` for the package itself."""
+        tree = _parsed(text) or _parsed(re.sub(r"^(\s*)[%!].*$", r"\1pass", text, flags=re.MULTILINE))  # magics
+        nodes = list(ast.walk(tree)) if tree is not None else []
+        for node in nodes:
+            self._aliases |= {alias: name for alias, name in self._bound(node) if name.startswith("distlab")}
+        owners = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+        names = []
+        for node in nodes:
+            if isinstance(node, ast.Import):
+                names += [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names += [f"{node.module}.{alias.name}" for alias in node.names]
+            elif isinstance(node, (ast.Attribute, ast.Name)):
+                name = self._dotted(node)
+                is_whole = name == _LABS and isinstance(node.ctx, ast.Load) and id(node) not in owners
+                names.append(f"{name}.*" if is_whole else name)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                names.append(node.value)
+        return names
+
+    def _bound(self, node: ast.AST) -> Iterator[tuple[str, str]]:
+        """The names that a statement binds, each with what it stands for."""
+        if isinstance(node, ast.Import):
+            yield from ((alias.asname, alias.name) for alias in node.names if alias.asname)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.Assign):
+            yield from (
+                (target.id, self._dotted(node.value)) for target in node.targets if isinstance(target, ast.Name)
+            )
+        elif isinstance(node, ast.NamedExpr):
+            yield node.target.id, self._dotted(node.value)
+
+    def _dotted(self, node: ast.expr) -> str:
+        """An expression as a dotted name, as far as it is one."""
+        parts = []
+        while isinstance(node, (ast.Attribute, ast.Call)):
+            parts.append(f".{node.attr}" if isinstance(node, ast.Attribute) else "()")
+            node = node.value if isinstance(node, ast.Attribute) else node.func
+        first = self._aliases.get(node.id, node.id) if isinstance(node, ast.Name) else ""
+        return first + "".join(reversed(parts))
+
+
+def _parsed(text: str) -> ast.AST | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _refuse(step: LabStep, names: list[str], lab: Lab, answers: dict[str, Graded], report: Report) -> None:
     """Leave out a cell that takes its answer from where the course has it."""
-    said = f"It is not run, since it takes from the course what is asked for ({', '.join(names[:3])})."
-    if step.kind == ANSWER:
-        answers[step.name] = Graded(lab[step.name], Verdict(WRONG, said), step.text, error=said)
+    reason = f"It is not run, since it takes from the course what is asked for ({', '.join(names[:3])})."
+    if step.kind == StepKind.ANSWER:
+        answers[step.name] = Graded(lab[step.name], Verdict(WRONG, reason), step.text, error=reason)
     report.remarks.append(f"{step.name} uses {names[0]} and was not run")
 
 
-def _run(step: Step, lab: Lab, work: SandboxedWork, answers: dict[str, Graded], report: Report) -> None:
-    if step.kind == ANSWER:
+def _run(step: LabStep, lab: Lab, work: SandboxedWork, answers: dict[str, Graded], report: Report) -> None:
+    is_answer = step.kind == StepKind.ANSWER
+    if is_answer:
         state = NOT_DONE if step.untouched else WRONG
         answers[step.name] = Graded(lab[step.name], Verdict(state), step.text)
     failed, printed, ended = "", "", False
@@ -99,11 +178,11 @@ def _run(step: Step, lab: Lab, work: SandboxedWork, answers: dict[str, Graded], 
                 report.remarks.append(f"the cell of {step.name} printed without end")
     except AnswerError as error:  # it hung, or its process has ended
         failed, ended = f"The cell was given up: {error}.", not isinstance(error, Changed)
-    if step.kind == ANSWER:
+    if is_answer:
         answers[step.name].printed, answers[step.name].error = printed, failed
         if ended:
             report.remarks.append(f"the cell of {step.name} hung or ended its process")
-    elif failed and step.kind == GIVEN:
+    elif failed and step.kind == StepKind.GIVEN:
         report.remarks.append(f"the given {step.name} failed after the student's cells")
     elif failed:
         report.remarks.append(f"the student's own {step.name} failed")
@@ -137,7 +216,7 @@ def _sentence(error: Raised) -> str:
 
 
 def _what_it_means(error: Raised) -> str:
-    """A word on the limits that show as an error of the system."""
+    """A few words on the limits that show as an error of the system."""
     known = {
         "MemoryError": "it asked for more memory than there is in grading",
         "Network is unreachable": "there is no network in grading",

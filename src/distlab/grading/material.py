@@ -1,19 +1,41 @@
-"""What grading knows of a lab: its exercises, its notebook, the files beside it."""
+"""What grading knows about a lab: its exercises, the steps of its notebook, the files next to it."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
+from nbformat import NotebookNode
+
 from distlab.course import lab_sources
-from distlab.grading import script
-from distlab.grading.script import GIVEN, Step
 from distlab.labs import registry
 from distlab.labs.lab import Lab
-from distlab.sandbox import Limits
-from distlab.sandbox.limits import PLAIN, TENSORFLOW
+from distlab.sandbox import PLAIN, TENSORFLOW, SandboxLimits
 
 _LARGEST_FILE = 2 * 2**20
+
+
+class StepKind(StrEnum):
+    """A cell GIVEN by the lab, the ANSWER to an exercise, the moment to JUDGE it, or the student's OWN addition."""
+
+    GIVEN = "given"
+    ANSWER = "answer"
+    JUDGE = "judge"
+    OWN = "own"
+
+
+@dataclass(frozen=True)
+class LabStep:
+    """What a lab's notebook runs in one cell.
+
+    `name` is the exercise's name, or what the feedback calls the cell; `untouched` says that nothing was answered.
+    """
+
+    kind: StepKind
+    name: str
+    text: str = ""
+    untouched: bool = False
 
 
 @dataclass(frozen=True)
@@ -21,35 +43,36 @@ class Material:
     """A lab as it is graded: its steps, the untouched texts of its answers by exercise, files for the sandbox."""
 
     lab: Lab
-    steps: Sequence[Step]
+    steps: Sequence[LabStep]
     stubs: dict[str, str]
     files: dict[str, bytes]
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> SandboxLimits:
         """What a student's process may use."""
         return TENSORFLOW if self.lab.tensorflow else PLAIN
 
     @property
     def modules(self) -> set[str]:
-        """The modules that the given cells import; without TensorFlow unless the lab says that it needs it."""
-        found = {f"distlab.labs.lab_{self.lab.number}.lab"} | ({"tensorflow"} if self.lab.tensorflow else set())
+        """The modules that the given cells import, and the judges'; TensorFlow only if the lab says it needs it."""
+        names = {registry.MODULES[self.lab.number]} if self.lab.number in registry.MODULES else set()
+        names |= {"tensorflow"} if self.lab.tensorflow else set()
         for step in self.steps:
-            if step.kind == GIVEN:
-                found |= _imported(step.text)
-        return {name for name in found if self.lab.tensorflow or name.partition(".")[0] not in ("tensorflow", "keras")}
+            if step.kind == StepKind.GIVEN:
+                names |= _imported(step.text)
+        return {name for name in names if self.lab.tensorflow or name.partition(".")[0] not in ("tensorflow", "keras")}
 
 
 def load(source: Path, lab: Lab | None = None) -> Material:
     """The material of `labs/src/NN_topic.py`. Raises lab_sources.BrokenSource."""
     lab = lab or registry.lab(source.stem)
     notebook = lab_sources.convert(source, lab)
-    stubs = {name: lab_sources.stubbed(cell.source) for name, cell in lab_sources.answer_cells(notebook)}
-    return Material(lab, script.of_cells(notebook.cells), stubs, files_beside(lab_sources.folder_of(source)))
+    stubs = {name: cell.source for name, cell in lab_sources.answer_cells(lab_sources.student(notebook))}
+    return Material(lab, _steps(notebook.cells), stubs, files_in(lab_sources.folder_of(source)))
 
 
-def files_beside(folder: Path) -> dict[str, bytes]:
-    """The lab's programs and data by name, without its notebooks."""
+def files_in(folder: Path) -> dict[str, bytes]:
+    """A lab's programs and data by name, without its notebooks."""
     return {
         file.name: file.read_bytes()
         for file in sorted(folder.glob("*"))
@@ -57,15 +80,31 @@ def files_beside(folder: Path) -> dict[str, bytes]:
     }
 
 
+def _steps(cells: Iterable[NotebookNode]) -> list[LabStep]:
+    steps = []
+    for number, cell in enumerate(cells):
+        if cell.cell_type != "code":
+            continue
+        settings = cell.metadata.get("nbgrader", {})
+        name = settings.get("grade_id", "")
+        if settings.get("solution"):
+            steps.append(LabStep(StepKind.ANSWER, name, cell.source))
+        elif settings.get("grade"):
+            steps.append(LabStep(StepKind.JUDGE, name.removeprefix(lab_sources.CHECK)))
+        else:
+            steps.append(LabStep(StepKind.GIVEN, f"cell {number + 1}", cell.source))
+    return steps
+
+
 def _imported(text: str) -> set[str]:
     try:
         tree = ast.parse(text)
     except SyntaxError:  # IPython's own syntax
         return set()
-    found = set()
+    names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= {name.name for name in node.names}
+            names |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
-    return found
+            names |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
+    return names

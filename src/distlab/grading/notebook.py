@@ -1,4 +1,4 @@
-"""A student's notebook file: read without trust, and fitted into the lab's own script."""
+"""A student's notebook file: read without trust, and fitted into the lab's own steps."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from distlab.course.lab_sources import CHECK
-from distlab.grading.script import ANSWER, GIVEN, OWN, Step
+from distlab.grading.material import LabStep, StepKind
 
 _MOST_BYTES = 50 * 2**20
 _MOST_CELLS = 500
@@ -17,11 +17,11 @@ _MOST_TEXT = 200_000
 
 
 class Unreadable(Exception):
-    """The file is no notebook; the message is a sentence."""
+    """The file is not a notebook; the message is a sentence."""
 
 
 @dataclass(frozen=True)
-class Cell:
+class CodeCell:
     """A code cell: its text, its grade_id if it has one, and whether it is marked as a cell for an answer."""
 
     text: str
@@ -31,13 +31,13 @@ class Cell:
 
 @dataclass
 class Fitted:
-    """The steps to run, and what is remarkable about the file."""
+    """The steps to run, and what the instructor should know about the file."""
 
-    steps: list[Step]
+    steps: list[LabStep]
     notes: list[str] = field(default_factory=list)
 
 
-def read(file: Path) -> list[Cell]:
+def read(file: Path) -> list[CodeCell]:
     """The code cells of a notebook file (format 4). Raises Unreadable."""
     try:
         about = file.lstat()
@@ -58,38 +58,51 @@ def read(file: Path) -> list[Cell]:
     return cells
 
 
-def fit(cells: Sequence[Cell], script: Sequence[Step], stubs: dict[str, str]) -> Fitted:
-    """The lab's script with the student's answers in place of the lab's, and the student's own cells where they stand.
+def fit(cells: Sequence[CodeCell], steps: Sequence[LabStep], stubs: dict[str, str]) -> Fitted:
+    """The lab's steps with the student's answers instead of the lab's, and the student's own cells where they are.
 
-    `stubs` are the texts of the untouched answer cells. An answer that stands there several times (a copied cell) runs
-    in order, the last one counting; untouched copies do not count. Given cells and checks are the lab's, whatever
-    became of them in the student's file.
+    `stubs` are the texts of the untouched answer cells. If an exercise is answered in several cells (a copied cell),
+    they run in order and the last one counts; untouched copies do not count. Given cells and checks are the lab's,
+    whatever the student's file makes of them.
     """
     answers: dict[str, list[str]] = {name: [] for name in stubs}
-    given = {_squeezed(step.text): step.name for step in script if step.kind == GIVEN}
-    added: dict[str | None, list[Step]] = {}
+    places = {_squeezed(step.text): step.name for step in steps if step.kind == StepKind.GIVEN}
+    added: dict[str | None, list[LabStep]] = {}
     place: str | None = None
-    for number, cell in enumerate(cells):
+    for number, cell in enumerate(cells, start=1):
         if cell.is_answer and cell.grade_id in answers:
             answers[cell.grade_id].append(cell.text)
             place = cell.grade_id
         elif cell.grade_id.startswith(CHECK) or _only_checks(cell.text):
             continue
-        elif (known := given.get(_squeezed(cell.text))) is not None:
+        elif (known := places.get(_squeezed(cell.text))) is not None:
             place = known
         else:
-            added.setdefault(place, []).append(Step(OWN, f"code cell {number + 1}", cell.text))
+            added.setdefault(place, []).append(LabStep(StepKind.OWN, f"code cell {number}", cell.text))
     fitted = Fitted(list(added.get(None, [])))
-    for step in script:
-        if step.kind == ANSWER:
+    for step in steps:
+        if step.kind == StepKind.ANSWER:
             step = _answered(step, answers[step.name], stubs[step.name], fitted.notes)
         fitted.steps.append(step)
-        if step.kind in (ANSWER, GIVEN):
+        if step.kind in (StepKind.ANSWER, StepKind.GIVEN):
             fitted.steps += added.get(step.name, [])
     return fitted
 
 
-def _answered(step: Step, texts: list[str], stub: str, notes: list[str]) -> Step:
+def as_written(cells: Sequence[CodeCell]) -> Fitted:
+    """The steps of a student's notebook as it is, each answer judged at its check."""
+    steps = []
+    for number, cell in enumerate(cells, start=1):
+        if cell.is_answer:
+            steps.append(LabStep(StepKind.ANSWER, cell.grade_id, cell.text))
+        elif cell.grade_id.startswith(CHECK):
+            steps.append(LabStep(StepKind.JUDGE, cell.grade_id.removeprefix(CHECK)))
+        else:
+            steps.append(LabStep(StepKind.GIVEN, f"code cell {number}", cell.text))
+    return Fitted(steps)
+
+
+def _answered(step: LabStep, texts: list[str], stub: str, notes: list[str]) -> LabStep:
     touched = [text for text in texts if _squeezed(text) != _squeezed(stub)]
     if not texts:
         notes.append(f"the cell of {step.name} is missing")
@@ -98,12 +111,12 @@ def _answered(step: Step, texts: list[str], stub: str, notes: list[str]) -> Step
     return replace(step, text="\n\n".join(touched) or stub, untouched=not touched)
 
 
-def _cell(cell: dict[str, Any]) -> Cell:
+def _cell(cell: dict[str, Any]) -> CodeCell:
     source = cell["source"]
     text = source if isinstance(source, str) else "".join(source)
     settings = cell.get("metadata", {}).get("nbgrader", {})
     grade_id = settings.get("grade_id", "")
-    return Cell(text, grade_id if isinstance(grade_id, str) else "", settings.get("solution") is True)
+    return CodeCell(text, grade_id if isinstance(grade_id, str) else "", settings.get("solution") is True)
 
 
 def _squeezed(text: str) -> str:
@@ -112,4 +125,4 @@ def _squeezed(text: str) -> str:
 
 def _only_checks(text: str) -> bool:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return all(re.fullmatch(r"""check\(["']\w+["']\)|#.*""", line) for line in lines)
+    return all(re.fullmatch(r"""(lab\.)?check\(["']\w+["']\)|#.*""", line) for line in lines)

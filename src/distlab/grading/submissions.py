@@ -13,12 +13,16 @@ TIMESTAMP, ROSTER = "timestamp.txt", "students.txt"
 
 
 class NoSubmissions(PlainError):
-    """The folder does not hold what grading needs; the message says what is missing."""
+    """The folder has not what grading needs; the message says what is missing."""
+
+
+class NotATime(PlainError):
+    """The deadline cannot be read; the message says how to write one."""
 
 
 @dataclass
 class Submission:
-    """A student's notebook for a lab, `None` if there is none; `notes` say what is remarkable, in our own words."""
+    """A student's notebook for a lab, `None` if there is none; `notes` are for the instructor, in our own words."""
 
     student: str
     lab: str
@@ -36,7 +40,7 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
     """
     if not folder.is_dir():
         raise NoSubmissions(
-            f"There is no folder {folder}; say SUBMISSIONS=folder, with folder/STUDENT/NN_topic/lab.ipynb."
+            f"There is no folder {folder}; set SUBMISSIONS=folder, with folder/STUDENT/NN_topic/lab.ipynb."
         )
     students = {
         entry.name
@@ -46,14 +50,16 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
     roster = folder / ROSTER
     if roster.is_file():
         students |= {line.strip() for line in roster.read_text().splitlines() if line.strip()}
-    found = [_find_one(folder / student, student, lab, due) for student in sorted(students) for lab in sorted(labs)]
-    expected = labs if only else {submission.lab for submission in found if submission.file is not None}
+    submissions = [
+        _submission(folder / student, student, lab, due) for student in sorted(students) for lab in sorted(labs)
+    ]
+    expected = labs if only else {submission.lab for submission in submissions if submission.file is not None}
     if not expected:
         raise NoSubmissions(f"No folder in {folder} holds a lab: expected is {folder}/STUDENT/NN_topic/{STUDENT}.")
-    return [submission for submission in found if submission.lab in expected]
+    return [submission for submission in submissions if submission.lab in expected]
 
 
-def _find_one(folder: Path, student: str, lab: str, due: datetime | None) -> Submission:
+def _submission(folder: Path, student: str, lab: str, due: datetime | None) -> Submission:
     submission = Submission(student, lab)
     places = _places(folder, lab)
     if not places:
@@ -64,21 +70,27 @@ def _find_one(folder: Path, student: str, lab: str, due: datetime | None) -> Sub
     elif places[0].name != lab:
         submission.notes.append("the folder has another name than the lab's")
     notebooks = sorted(places[0].glob("*.ipynb"))
-    if (places[0] / STUDENT) in notebooks:
-        submission.file = places[0] / STUDENT
-    elif notebooks:
-        submission.file = max(notebooks, key=lambda file: (file.lstat().st_mtime, file.name))
-        submission.notes.append(f"no {STUDENT}, another notebook counts")
-    else:
+    if not notebooks:
         submission.notes.append("missing: the folder holds no notebook")
         return submission
+    expected = places[0] / STUDENT
+    submission.file = expected if expected in notebooks else max(notebooks, key=_last_change)
+    if submission.file != expected:
+        submission.notes.append(f"no {STUDENT}, another notebook counts")
     if len(notebooks) > 1:
         submission.notes.append(
-            f"{len(notebooks)} notebooks, {'it' if submission.file.name == STUDENT else 'the newest'} counts"
+            f"{len(notebooks)} notebooks, {'it' if submission.file == expected else 'the newest'} counts"
         )
-    if due is not None:
-        _note_lateness(submission, places[0], due)
+    if due is not None and (handed_in := _handed_in(submission.file)) > due:
+        minutes = int((handed_in - due).total_seconds() // 60)
+        days, hours = minutes // 1440, minutes % 1440 // 60
+        submission.late = True
+        submission.notes.append(f"late by {days} d {hours} h {minutes % 60} min")
     return submission
+
+
+def _last_change(file: Path) -> tuple[float, str]:
+    return file.lstat().st_mtime, file.name
 
 
 def _places(folder: Path, lab: str) -> list[Path]:
@@ -96,18 +108,9 @@ def _places(folder: Path, lab: str) -> list[Path]:
     return sorted(alike, key=lambda entry: (entry.name != lab, entry.name))
 
 
-def _note_lateness(submission: Submission, place: Path, due: datetime) -> None:
-    handed_in = _handed_in(place, submission.file)
-    if handed_in > due:
-        minutes = int((handed_in - due).total_seconds() // 60)
-        days, hours = minutes // 1440, minutes % 1440 // 60
-        submission.late = True
-        submission.notes.append(f"late by {days} d {hours} h {minutes % 60} min")
-
-
-def _handed_in(place: Path, file: Path) -> datetime:
-    """The time in timestamp.txt, as nbgrader writes it, else that of the file's last change."""
-    written = place / TIMESTAMP
+def _handed_in(file: Path) -> datetime:
+    """The time in timestamp.txt next to the notebook, as nbgrader writes it, else that of the file's last change."""
+    written = file.parent / TIMESTAMP
     if written.is_file() and not written.is_symlink():
         with suppress(OSError, ValueError):
             return _time(written.read_text()[:40].strip().removesuffix(" UTC"))
@@ -121,9 +124,9 @@ def _time(text: str) -> datetime:
 
 
 def due_time(text: str) -> datetime:
-    """The deadline that an instructor writes, in the machine's time zone unless it names one. Raises NoSubmissions."""
+    """The deadline that an instructor writes, in the machine's time zone unless it names one. Raises NotATime."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        raise NoSubmissions(f"{text!r} is no time: write DUE='2026-11-20 18:00'.") from None
+        raise NotATime(f"{text!r} is not a time: write DUE='2026-11-20 18:00'.") from None
     return time if time.tzinfo else time.astimezone()

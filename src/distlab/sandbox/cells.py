@@ -20,7 +20,7 @@ _KEPT = 4000
 
 
 class PrintedTooMuch(BaseException):
-    """Not an Exception, so that a student's `except Exception` lets it pass."""
+    """Not an Exception, so that a student's `except Exception` does not catch it."""
 
 
 class Cells:
@@ -31,12 +31,12 @@ class Cells:
         self.namespace: dict[str, Any] = {"__name__": "__main__", "__builtins__": __builtins__}
         self.namespace["get_ipython"] = lambda: _Shell(self)
         self._most_printed = most_printed
-        self.transformed = TransformerManager().transform_cell
+        self.transformed: Callable[[str], str] = TransformerManager().transform_cell  # type: ignore[no-untyped-call]  # IPython has no types
 
-    def run(self, text: str, name: str) -> dict[str, Plain]:
-        """Run a cell; gives {"printed": the last characters, "error": None or [class, message, line]}."""
+    def run(self, text: str, name: str) -> Plain:
+        """Run a cell; returns {"printed": the last characters, "error": None or [class, message, line]}."""
         printed = _Printed(self._most_printed)
-        error = None
+        error: Plain = None
         with redirect_stdout(printed), redirect_stderr(printed):
             try:
                 self.execute(self.transformed(text), name)
@@ -90,7 +90,7 @@ class _Printed(io.TextIOBase):
 
 
 class _Shell:
-    """Stands for IPython's shell: magics that time or hide run their code, all others do nothing."""
+    """Replaces IPython's shell: magics that measure time or hide output run their code, all others do nothing."""
 
     def __init__(self, cells: Cells) -> None:
         self._cells = cells

@@ -1,6 +1,7 @@
-"""Shutting a process in: namespaces where the system allows them, limits of the system (setrlimit) everywhere.
+"""What a student's process may use, and how it is confined to that.
 
-`FULL`: namespaces of its own. `WEAK`: only the limits, and another user if the grader is root.
+With namespaces of its own where the system allows them, and the system's limits (setrlimit) everywhere. Without
+namespaces (`weak`) there are only the limits, and another user if the grader is root.
 """
 
 import os
@@ -8,12 +9,12 @@ import resource
 import socket
 import sys
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from distlab.sandbox import system_calls
-from distlab.sandbox.limits import Limits
 
-FULL, WEAK = "full", "weak"
+MIB = 2**20
 FOLDER = "/lab"
 INSIDE_USER = 1000
 _OUTSIDE_USER = 1_234_500_000
@@ -22,6 +23,29 @@ _NOBODY = 65534
 _SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/sys/devices/system"]
 _ETC = ["ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "ssl/openssl.cnf"]
 _DEVICES = ["null", "zero", "full", "random", "urandom"]
+
+
+@dataclass(frozen=True)
+class SandboxLimits:
+    """Sizes in bytes; `threads` counts the threads of all processes, `printed` characters, `files` those on its disk.
+
+    `address_space` is that of each process (None: without limit), `memory` what all of them use together.
+    """
+
+    memory: int = 1536 * MIB
+    address_space: int | None = 3072 * MIB
+    processes: int = 40
+    threads: int = 100
+    file: int = 32 * MIB
+    disk: int = 64 * MIB
+    files: int = 2000
+    open_files: int = 256
+    printed: int = 1_000_000
+
+
+PLAIN = SandboxLimits()
+# TensorFlow reserves address space that it never uses and starts threads by the number of cores.
+TENSORFLOW = SandboxLimits(6144 * MIB, None, 60, 4000, 256 * MIB, 512 * MIB, 20_000, 4096)
 
 
 def leave_namespaces() -> int:
@@ -41,7 +65,7 @@ def leave_namespaces() -> int:
     return 0
 
 
-def shut_in(scratch: str, limits: Limits, user: int) -> None:
+def shut_in(scratch: str, limits: SandboxLimits, user: int) -> None:
     """In the first process of the namespaces: a root of its own, no privileges, the limits. Raises OSError.
 
     `scratch` is any empty folder; nothing is written there outside of the namespace. `user` is what `leave_namespaces`
@@ -68,7 +92,7 @@ def shut_in(scratch: str, limits: Limits, user: int) -> None:
     _set_limits(limits, limits.threads)
 
 
-def limit_only(folder: str, limits: Limits) -> None:
+def limit_only(folder: str, limits: SandboxLimits) -> None:
     """Without namespaces: a session, a folder and the limits of its own, and if this is root another user."""
     os.chdir(folder)
     os.environ |= {"HOME": folder, "TMPDIR": folder}
@@ -108,15 +132,15 @@ def _map_users(inside: int, user: int, group: int) -> None:
     Path("/proc/self/gid_map").write_text(f"{inside} {group} 1")
 
 
-def _make_root(root: str, limits: Limits, owner: int) -> None:
+def _make_root(root: str, limits: SandboxLimits, owner: int) -> None:
     system_calls.mount("none", "/", flags=system_calls.RECURSIVE | system_calls.PRIVATE)
     # What the bind mounts need (folders) comes on top of the files that the student may have.
     options = f"size={limits.disk},nr_inodes={limits.files + 300},mode=755"
     system_calls.mount("tmpfs", root, "tmpfs", system_calls.NO_SUID, options)
-    for place in _shown():
-        _show(place, root, read_only=True)
+    for path in _visible_paths():
+        _make_visible(path, root, read_only=True)
     for device in _DEVICES:
-        _show(f"/dev/{device}", root, read_only=False)
+        _make_visible(f"/dev/{device}", root, read_only=False)
     # Open MPI looks for network devices in the last one, and complains if it is not there.
     for folder in ("proc", "tmp", "dev/shm", FOLDER[1:], "sys/class/net"):
         (Path(root) / folder).mkdir(parents=True, exist_ok=True)
@@ -132,37 +156,37 @@ def _make_root(root: str, limits: Limits, owner: int) -> None:
     system_calls.change_root(root)
 
 
-def _shown() -> list[str]:
+def _visible_paths() -> list[str]:
     """What a student's process sees of this machine: the system's programs, Python and the packages it imports from."""
     import distlab
 
     python = [sys.prefix, sys.base_prefix, *sys.path, str(Path(distlab.__file__).parents[1])]
-    wanted = [*_SYSTEM, *(f"/etc/{name}" for name in _ETC), *filter(None, python)]
-    existing = [str(Path(place).absolute()) for place in wanted if os.path.lexists(place)]
-    kept: list[str] = []
-    for place in sorted(set(existing), key=len):
-        if not any(Path(place).is_relative_to(other) for other in kept):
-            kept.append(place)
-    return kept
+    candidates = [*_SYSTEM, *(f"/etc/{name}" for name in _ETC), *filter(None, python)]
+    existing = {str(Path(path).absolute()) for path in candidates if os.path.lexists(path)}
+    visible: list[str] = []
+    for path in sorted(existing, key=len):
+        if not any(Path(path).is_relative_to(parent) for parent in visible):
+            visible.append(path)
+    return visible
 
 
-def _show(place: str, root: str, read_only: bool) -> None:
-    target = Path(root + place)
+def _make_visible(path: str, root: str, read_only: bool) -> None:
+    target = Path(root + path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    if Path(place).is_symlink():
-        target.symlink_to(Path(place).readlink())
+    if Path(path).is_symlink():
+        target.symlink_to(Path(path).readlink())
         return
-    if not Path(place).exists():
+    if not Path(path).exists():
         return
-    if Path(place).is_dir():
+    if Path(path).is_dir():
         target.mkdir(exist_ok=True)
     else:
         target.touch()
-    system_calls.bind(place, str(target), read_only)
+    system_calls.bind(path, str(target), read_only)
 
 
-def _set_limits(limits: Limits, threads: int) -> None:
-    wanted = {
+def _set_limits(limits: SandboxLimits, threads: int) -> None:
+    resources = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: limits.file,
         resource.RLIMIT_NOFILE: limits.open_files,
@@ -170,10 +194,10 @@ def _set_limits(limits: Limits, threads: int) -> None:
         resource.RLIMIT_NPROC: threads,
     }
     if limits.address_space is not None:
-        wanted[resource.RLIMIT_AS] = limits.address_space
+        resources[resource.RLIMIT_AS] = limits.address_space
     if hasattr(resource, "RLIMIT_MSGQUEUE"):
-        wanted[resource.RLIMIT_MSGQUEUE] = 0
-    for kind, most in wanted.items():
+        resources[resource.RLIMIT_MSGQUEUE] = 0
+    for kind, most in resources.items():
         _, hard = resource.getrlimit(kind)
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(kind, (most, most))

@@ -1,4 +1,4 @@
-"""Which protections hold on this machine: found out by trying, in a sandbox, what must not work."""
+"""Which protections hold on this machine: we try, in a sandbox, what must not work."""
 
 import os
 import socket
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from distlab.runtime.errors import PlainError
-from distlab.sandbox import Limits, SandboxedWork, Server
-from distlab.sandbox.process import SandboxFailed
-from distlab.sandbox.server import ServerGone
+from distlab.sandbox.confine import SandboxLimits
+from distlab.sandbox.process import SandboxFailed, Server, ServerGone
+from distlab.sandbox.work import SandboxedWork
 
 _SECONDS = 30.0
 
@@ -34,10 +34,10 @@ class Protections:
 
     def __str__(self) -> str:
         names = {"the network": self.network, "other files": self.files, "other processes": self.processes}
-        held = [name for name, holds in names.items() if holds]
+        closed = [name for name, holds in names.items() if holds]
         reached = [name for name, holds in names.items() if not holds]
         text = "Students' code has limits on time, memory, processes, file sizes and printing"
-        text += f", and no access to {', '.join(held)}" if held else ""
+        text += f", and no access to {', '.join(closed)}" if closed else ""
         return f"{text}{'. NOT shut off here: ' + ', '.join(reached) if reached else ''}."
 
 
@@ -47,7 +47,7 @@ def find(weak: bool = False) -> Protections:
         tempfile.NamedTemporaryFile(prefix="distlab-") as file,
         socket.socket() as listener,
         Server(weak=weak) as server,
-        SandboxedWork(server, Limits()) as work,
+        SandboxedWork(server, SandboxLimits()) as work,
     ):
         Path(file.name).write_text("of the grader")
         Path(file.name).chmod(0o644)
@@ -57,7 +57,9 @@ def find(weak: bool = False) -> Protections:
             reached = work.answer(_SECONDS).inside(attempts, file.name, listener.getsockname()[1], os.getpid())
         except (SandboxFailed, ServerGone) as error:
             raise NoSandbox(f"Students' code cannot be shut in on this machine: {error}.") from None
-    return Protections(**{name: not reached[name] for name in ("network", "files", "processes")})
+    if not isinstance(reached, dict):
+        raise NoSandbox("Students' code cannot be shut in on this machine: its process gives no answer.")
+    return Protections(not reached["network"], not reached["files"], not reached["processes"])
 
 
 def strongest(accept_weak: bool) -> tuple[Protections, bool]:
@@ -66,7 +68,7 @@ def strongest(accept_weak: bool) -> tuple[Protections, bool]:
     Raises NoSandbox unless everything holds or `accept_weak` is true.
     """
     try:
-        held = find()
+        protections = find()
     except NoSandbox as error:
         if not accept_weak:
             raise NoSandbox(
@@ -74,9 +76,11 @@ def strongest(accept_weak: bool) -> tuple[Protections, bool]:
                 "WEAK=1 to grade with limits alone, in a place where students' code can do no harm."
             ) from None
         return find(weak=True), True
-    if not held.complete and not accept_weak:
-        raise NoSandbox(f"{held} Say WEAK=1 to grade all the same, in a place where students' code can do no harm.")
-    return held, False
+    if not protections.complete and not accept_weak:
+        raise NoSandbox(
+            f"{protections} Say WEAK=1 to grade all the same, in a place where students' code can do no harm."
+        )
+    return protections, False
 
 
 def attempts(namespace: Mapping[str, object], file: str, port: int, process: int) -> dict[str, bool]:

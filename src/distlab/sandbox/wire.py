@@ -1,46 +1,57 @@
 """Plain data over a socket, between a grader and a process that may send anything: no pickles, no surprises.
 
-A message is a length, a length, a JSON text and the bytes of arrays. What JSON does not have is an object with one key:
-{"t": tuple}, {"d": pairs of a dictionary}, {"c": complex}, {"b": bytes}, {"a": array}.
+A message is its length and a flat sequence of msgpack values. A number, a text and bytes are one value. A list, tuple,
+dictionary, array, complex number or large integer begins with an extension value that says which of these follows and
+how many items it has. msgpack's own arrays and maps are refused: msgpack builds them before we can count their items,
+so a short message could take a lot of memory.
 """
 
-import json
 import math
 import re
 import socket
 import struct
 import time
+from collections.abc import Iterator
+from enum import IntEnum
+from itertools import islice
+from typing import cast
 
+import msgpack
 import numpy as np
 
-from distlab.labs.plain_data import MOST_BITS, MOST_BYTES, Plain
+from distlab.labs.plain_data import MOST_BITS, MOST_BYTES, MOST_ITEMS, Array, Plain, PlainKey
 
-_LENGTHS = struct.Struct(">QQ")
-_MOST_TEXT = 32 * 2**20
+_LENGTH = struct.Struct(">Q")
+_LONGEST = 3 * MOST_BYTES
+_MOST_VALUES = 4 * MOST_ITEMS
 _DEEPEST = 40
-_DTYPE = re.compile(r"[|]b1|[<>|][iufc]\d{1,2}|[<>]U\d{1,7}|[|]S\d{1,7}")
+_DTYPE = re.compile(r"[|]b1|[<>|][iufc]\d{1,2}|[<>]U[1-9]\d{0,6}|[|]S[1-9]\d{0,6}")
 
 
 class BrokenMessage(Exception):
-    """What came is no message; the message says why."""
+    """What arrived is not a message; the text says why."""
 
 
 class Closed(Exception):
-    """Nobody is at the other end any more."""
+    """The other end is closed."""
 
 
 class OutOfTime(Exception):
-    """The deadline passed before the message was there."""
+    """The deadline passed before the whole message arrived."""
+
+
+class Composite(IntEnum):
+    """What is made of several values: the code of the extension value in front of them."""
+
+    LIST, TUPLE, DICTIONARY, COMPLEX, INTEGER, ARRAY = range(6)
 
 
 def send(connection: socket.socket, value: Plain, deadline: float | None = None) -> None:
     """Send plain data (see `distlab.labs.plain_data`). Raises Closed and OutOfTime."""
-    buffers: list[bytes] = []
-    text = json.dumps(_packed(value, buffers), separators=(",", ":")).encode()
-    body = b"".join(buffers)
+    message = encode(value)
     try:
         _limit(connection, deadline)
-        connection.sendall(_LENGTHS.pack(len(text), len(body)) + text + body)
+        connection.sendall(message)
     except TimeoutError:
         raise OutOfTime from None
     except OSError:
@@ -49,14 +60,24 @@ def send(connection: socket.socket, value: Plain, deadline: float | None = None)
 
 def receive(connection: socket.socket, deadline: float | None = None) -> Plain:
     """The next message; `deadline` is a `time.monotonic()`. Raises BrokenMessage, Closed and OutOfTime."""
-    text_length, body_length = _LENGTHS.unpack(_exactly(connection, _LENGTHS.size, deadline))
-    if text_length > _MOST_TEXT or body_length > 2 * MOST_BYTES:
+    (length,) = _LENGTH.unpack(_exactly(connection, _LENGTH.size, deadline))
+    if length > _LONGEST:
         raise BrokenMessage("it is too large")
-    text, body = _exactly(connection, text_length, deadline), _exactly(connection, body_length, deadline)
     try:
-        return _unpacked(json.loads(text), memoryview(body), 0)
-    except (ValueError, TypeError, KeyError, IndexError, RecursionError, OverflowError, MemoryError) as error:
+        return _decoded(_exactly(connection, length, deadline))
+    except StopIteration:
+        raise BrokenMessage("it ends too early or holds too many values") from None
+    except (ValueError, TypeError, RecursionError, OverflowError, MemoryError, msgpack.UnpackException) as error:
         raise BrokenMessage(f"{type(error).__name__}: {error}") from None
+
+
+def encode(value: Plain) -> bytes:
+    """A message as it is sent. Raises TypeError for what is not plain."""
+    packer = msgpack.Packer(autoreset=False, unicode_errors="backslashreplace")  # half a surrogate pair is no UTF-8
+    for part in _flat(value):
+        packer.pack(part)
+    content: bytes = packer.bytes()
+    return _LENGTH.pack(len(content)) + content
 
 
 def _limit(connection: socket.socket, deadline: float | None) -> None:
@@ -86,69 +107,84 @@ def _exactly(connection: socket.socket, size: int, deadline: float | None) -> by
     return b"".join(parts)
 
 
-def _packed(value: Plain, buffers: list[bytes]) -> object:
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, list):
-        return [_packed(item, buffers) for item in value]
-    if isinstance(value, tuple):
-        return {"t": [_packed(item, buffers) for item in value]}
-    if isinstance(value, dict):
-        return {"d": [[_packed(key, buffers), _packed(item, buffers)] for key, item in value.items()]}
-    if isinstance(value, complex):
-        return {"c": [value.real, value.imag]}
-    start = sum(map(len, buffers))
-    if isinstance(value, bytes):
-        buffers.append(value)
-        return {"b": [start, len(value)]}
-    if isinstance(value, np.ndarray) and _DTYPE.fullmatch(value.dtype.str):
-        buffers.append(value.tobytes())
-        return {"a": [value.dtype.str, list(value.shape), start, value.nbytes]}
-    raise TypeError(f"{type(value).__name__} is not plain")
+def _flat(value: Plain) -> Iterator[object]:
+    """The value as msgpack gets it."""
+    if value is None or isinstance(value, (bool, float, str, bytes)) or (type(value) is int and abs(value) < 2**63):
+        yield value
+        return
+    items: list[Plain] | tuple[Plain, ...]
+    match value:
+        case list():
+            composite, items = Composite.LIST, value
+        case tuple():
+            composite, items = Composite.TUPLE, value
+        case dict():
+            composite, items = Composite.DICTIONARY, [part for pair in value.items() for part in pair]
+        case complex():
+            composite, items = Composite.COMPLEX, [value.real, value.imag]
+        case int():
+            composite, items = Composite.INTEGER, [value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)]
+        case np.ndarray() if _DTYPE.fullmatch(value.dtype.str):
+            composite, items = Composite.ARRAY, [value.dtype.str, value.shape, value.tobytes()]
+        case _:
+            raise TypeError(f"{type(value).__name__} is not plain")
+    yield msgpack.ExtType(composite, len(items).to_bytes(4, "big"))
+    for item in items:
+        yield from _flat(item)
 
 
-def _unpacked(value: object, body: memoryview, depth: int) -> Plain:
+def _decoded(content: bytes) -> Plain:
+    unpacker = msgpack.Unpacker(
+        max_buffer_size=_LONGEST, max_array_len=0, max_map_len=0, max_ext_len=4, unicode_errors="backslashreplace"
+    )
+    unpacker.feed(content)
+    values = islice(unpacker, _MOST_VALUES)
+    value = _next(values, 0)
+    if unpacker.tell() != len(content):
+        raise ValueError("something follows the value")
+    return value
+
+
+def _next(values: Iterator[object], depth: int) -> Plain:
     if depth > _DEEPEST:
         raise ValueError("nested too deeply")
-    if isinstance(value, list):
-        return [_unpacked(item, body, depth + 1) for item in value]
-    if isinstance(value, str):
-        return value.encode(errors="backslashreplace").decode()  # half a surrogate pair cannot be printed
-    if isinstance(value, int) and value.bit_length() > MOST_BITS:
-        raise ValueError("a number of more than 300 digits")
-    if not isinstance(value, dict):
+    value = next(values)
+    if value is None or isinstance(value, (bool, int, float, str, bytes)):
         return value
-    ((kind, content),) = value.items()
-    if kind == "t":
-        return tuple(_unpacked(item, body, depth + 1) for item in content)
-    if kind == "d":
-        return {_unpacked(key, body, depth + 1): _unpacked(item, body, depth + 1) for key, item in content}
-    if kind == "c":
-        return complex(*content)
-    if kind == "b":
-        return bytes(_part(body, *content))
-    if kind == "a":
-        return _array(body, *content)
-    raise ValueError(f"unknown kind {kind!r}")
+    if not isinstance(value, msgpack.ExtType):
+        raise ValueError(f"{type(value).__name__} is not plain")
+    composite, items = (
+        Composite(value.code),
+        [_next(values, depth + 1) for _ in range(int.from_bytes(value.data, "big"))],
+    )
+    match composite, items:
+        case Composite.LIST, _:
+            return items
+        case Composite.TUPLE, _:
+            return tuple(items)
+        case Composite.DICTIONARY, _:
+            return dict(zip(cast(list[PlainKey], items[::2]), items[1::2], strict=True))
+        case Composite.COMPLEX, [float() as real, float() as imaginary]:
+            return complex(real, imaginary)
+        case Composite.INTEGER, [bytes() as content] if len(content) <= MOST_BITS // 8 + 1:
+            return int.from_bytes(content, "big", signed=True)
+        case Composite.ARRAY, [str() as dtype, tuple() as shape, bytes() as content]:
+            return _array(dtype, shape, content)
+    raise ValueError(f"this is no {composite.name}")
 
 
-def _part(body: memoryview, start: int, size: int) -> memoryview:
-    if type(start) is not int or type(size) is not int or not 0 <= start <= start + size <= len(body):
-        raise ValueError("bytes outside of the message")
-    return body[start : start + size]
-
-
-def _array(body: memoryview, kind: str, shape: list[int], start: int, size: int) -> np.ndarray:
-    if not _DTYPE.fullmatch(kind) or not all(type(length) is int and length >= 0 for length in shape):
+def _array(kind: str, shape: tuple[Plain, ...], content: bytes) -> Array:
+    lengths = [length for length in shape if type(length) is int and length >= 0]
+    if not _DTYPE.fullmatch(kind) or len(lengths) != len(shape):
         raise ValueError("no array of numbers")
     dtype = np.dtype(kind)
-    if len(shape) > 32 or math.prod(shape) * dtype.itemsize != size:
+    if len(lengths) > 32 or math.prod(lengths) * dtype.itemsize != len(content):
         raise ValueError("the shape does not fit the bytes")
-    if not size:
-        return np.empty(shape, dtype)
-    flat = np.frombuffer(_part(body, start, size), dtype)
+    if not content:
+        return np.empty(lengths, dtype)
+    flat = np.frombuffer(content, dtype)
     if dtype.kind == "b":  # other bytes than 0 and 1 are neither true nor false
-        return (flat.view(np.uint8) != 0).reshape(shape)
+        flat = flat.view(np.uint8) != 0
     if dtype.kind == "U" and int(flat.view(np.uint32).max()) > 0x10FFFF:
         raise ValueError("no text")
-    return flat.reshape(shape).copy()
+    return flat.reshape(lengths).copy()

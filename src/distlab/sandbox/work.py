@@ -1,18 +1,17 @@
 """A student's work in sandboxes: the cells that have run, and the answer that a judge may question."""
 
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from distlab.labs.answer import source_in
 from distlab.labs.answer_errors import Changed, Gone, NotDone, NotPlain, Raised, TookTooLong
-from distlab.labs.plain_data import MOST_BYTES, Plain, plain
-from distlab.sandbox.limits import Limits
-from distlab.sandbox.process import Sandbox
-from distlab.sandbox.server import Server
+from distlab.labs.plain_data import MOST_BYTES, Array, Plain, plain
+from distlab.sandbox.confine import SandboxLimits
+from distlab.sandbox.process import Question, Sandbox, Server
 from distlab.simulate import ProgramError, Rank, RankFailedError, Run, World
 
 MOST_SANDBOXES_FOR_RANKS = 8
@@ -27,13 +26,13 @@ class Cell(NamedTuple):
 
 
 class CellRun(NamedTuple):
-    """What a cell printed at last and how it failed: None, or class, message and line."""
+    """The end of what a cell printed, and how it failed: None, or class, message and line."""
 
     printed: str
     error: Raised | None
 
 
-@dataclass
+@dataclass(eq=False)
 class SandboxedWork:
     """The cells of one student; use it in a `with` block.
 
@@ -43,7 +42,7 @@ class SandboxedWork:
     """
 
     server: Server
-    limits: Limits
+    limits: SandboxLimits
     files: dict[str, bytes] = field(default_factory=dict)
     seconds_left: float = float("inf")
     changes: list[Changed] = field(default_factory=list)
@@ -51,19 +50,26 @@ class SandboxedWork:
     _done: list[Cell] = field(default_factory=list)
     _sandbox: Sandbox | None = None
     _for_ranks: list[Sandbox] = field(default_factory=list)
+    _all: list[Sandbox] = field(default_factory=list)
+    _stopped: bool = False
 
     def __enter__(self) -> "SandboxedWork":
         return self
 
     def __exit__(self, *exception: object) -> None:
-        for sandbox in (self._sandbox, *self._for_ranks):
-            if sandbox is not None:
-                sandbox.end()
+        for sandbox in self._all:
+            sandbox.end()
+
+    def stop(self) -> None:
+        """Let this question and all further ones raise Gone soon; for another thread than that which asks."""
+        self._stopped = True
+        for sandbox in list(self._all):
+            sandbox.stop()
 
     def run_cell(self, text: str, name: str, seconds: float) -> CellRun:
-        """Run a cell; an exception in it is part of what this gives. Raises Gone and TookTooLong."""
+        """Run a cell; an exception in it is part of the result. Raises Gone and TookTooLong."""
         deadline = self._deadline(seconds)
-        result = self.ask(deadline, do="run", text=text, name=name)
+        result = self.ask(deadline, {"do": "run", "text": text, "name": name})
         self._done.append(Cell(text, name))
         self._end_ranks()
         match result:
@@ -78,10 +84,10 @@ class SandboxedWork:
         """What a judge may question from now on for `seconds`."""
         return SandboxedAnswer(self, self._deadline(seconds))
 
-    def ask(self, deadline: float, respond: Callable[[Plain], Plain] | None = None, **question: object) -> Plain:
+    def ask(self, deadline: float, question: Question, respond: Callable[[Plain], Plain] | None = None) -> Plain:
         """Ask the student's process, a new one if the last has ended."""
         try:
-            return self._alive(deadline).ask(self.monotonic(deadline), respond, **question)
+            return self._alive(deadline).ask(self.monotonic(deadline), question, respond)
         except Changed as error:
             self.changes.append(error)
             raise
@@ -98,14 +104,14 @@ class SandboxedWork:
         """The text of the last definition of `name` in the cells."""
         for cell in reversed(self._done):
             try:
-                if (found := source_in(cell.text, name)) is not None:
-                    return found
+                if (source := source_in(cell.text, name)) is not None:
+                    return source
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 continue
         return None
 
     def clock(self) -> float:
-        """Seconds that pass for the student: it stands while a sandbox starts, which a loaded machine may delay."""
+        """Seconds that pass for the student: it stops while a sandbox starts, which a loaded machine may delay."""
         return time.monotonic() - self._starting
 
     def monotonic(self, deadline: float) -> float:
@@ -123,12 +129,17 @@ class SandboxedWork:
         return self._sandbox
 
     def _fresh(self, deadline: float) -> Sandbox:
+        if self._stopped:
+            raise Gone("grading was interrupted")
         began = time.monotonic()
         sandbox = Sandbox(self.server, self.limits, self.files)
         self._starting += time.monotonic() - began
+        self._all = [running for running in self._all if running.gone is None] + [sandbox]
         try:
+            if self._stopped:
+                raise Gone("grading was interrupted")
             for cell in self._done:
-                sandbox.ask(self.monotonic(deadline), do="run", text=cell.text, name=cell.name)
+                sandbox.ask(self.monotonic(deadline), {"do": "run", "text": cell.text, "name": cell.name})
         except BaseException:
             sandbox.end()
             raise
@@ -149,34 +160,35 @@ class SandboxedAnswer:
 
     def value(self, name: str) -> Plain:
         """See Answer."""
-        return self._work.ask(self._deadline, do="value", name=name)
+        return self._work.ask(self._deadline, {"do": "value", "name": name})
 
     def call(self, name: str, *arguments: object, none_is_an_answer: bool = False, **keywords: object) -> Plain:
         """See Answer."""
-        sent = {"arguments": plain(list(arguments)), "keywords": plain(keywords)}
-        question = {"do": "call", "name": name, "none_is_an_answer": none_is_an_answer, **sent}
-        return self._work.ask(self._deadline, **question)
+        sent: Question = {"arguments": plain(list(arguments)), "keywords": plain(keywords)}
+        question: Question = {"do": "call", "name": name, "none_is_an_answer": none_is_an_answer, **sent}
+        return self._work.ask(self._deadline, question)
 
     def inside(
         self, function: Callable[..., object], *arguments: object, respond: Callable[[Plain], Plain] | None = None
     ) -> Plain:
         """See Answer."""
-        question = {"module": function.__module__, "function": function.__qualname__, "asks": respond is not None}
-        return self._work.ask(self._deadline, respond, do="inside", **question, arguments=plain(list(arguments)))
+        place: Question = {"module": function.__module__, "function": function.__qualname__}
+        question: Question = {"do": "inside", **place, "arguments": plain(list(arguments)), "asks": respond is not None}
+        return self._work.ask(self._deadline, question, respond)
 
     def source(self, name: str) -> str:
         """See Answer."""
-        found = self._work.source(name)
-        if found is None:
+        source = self._work.source(name)
+        if source is None:
             raise NotDone(f"there is no `{name}` yet")
-        return found
+        return source
 
-    def run(self, name: str, world: World, inputs: Iterable | None = None) -> Run:
-        """See Answer. Every rank runs in a sandbox of its own, up to eight; further ranks share them in turn."""
+    def run(self, name: str, world: World, inputs: Iterable[Any] | None = None) -> Run:
+        """See Answer. Every rank runs in its own sandbox, up to eight; further ranks share them in turn."""
         sandboxes = self._work.sandboxes_for_ranks(min(world.size, MOST_SANDBOXES_FOR_RANKS), self._deadline)
         program = _Program(name, sandboxes, self._work.monotonic(self._deadline))
         try:
-            run = world.run(program, None if inputs is None else plain(list(inputs)))
+            run = world.run(program, None if inputs is None else cast(list[Plain], plain(list(inputs))))
         except RankFailedError as error:
             if isinstance(error.__cause__, (NotDone, NotPlain, TookTooLong, Gone)):
                 raise error.__cause__ from None
@@ -194,44 +206,45 @@ class _Program:
         self._sandboxes, self._deadline = sandboxes, deadline
         self._bytes = 0
 
-    def __call__(self, rank: Rank, *inputs: object) -> Awaitable:
+    def __call__(self, rank: Rank, *inputs: Plain) -> Coroutine[Any, Any, Plain]:
         return self._run(rank, list(inputs))
 
-    async def _run(self, rank: Rank, inputs: list) -> Plain:
+    async def _run(self, rank: Rank, inputs: list[Plain]) -> Plain:
         sandbox = self._sandboxes[rank.index % len(self._sandboxes)]
-        start = {"name": self.__name__, "rank": rank.index, "size": rank.size, "inputs": inputs}
-        asked = self._ask(sandbox, do="start_rank", **start)
+        start: Question = {"do": "start_rank", "name": self.__name__, "rank": rank.index, "size": rank.size}
+        operation = self._ask(sandbox, {**start, "inputs": inputs})
         while True:
-            match asked:
-                case ["return", result]:
-                    return result
+            result: Plain = None
+            match operation:  # the numbers of ranks in it may be anything: the cluster checks them
+                case ["return", returned]:
+                    return returned
                 case ["send", to, np.ndarray() as array]:
-                    result = await rank.send(to, self._counted(array))
+                    await rank.send(cast(int, to), self._counted(array))
                 case ["receive", source]:
-                    result = await rank.receive(source)
+                    result = await rank.receive(cast(int, source))
                 case ["receive_any"]:
                     result = await rank.receive_any()
                 case ["exchange", to, np.ndarray() as array, source]:
-                    result = await rank.exchange(to, self._counted(array), source)
+                    result = await rank.exchange(cast(int, to), self._counted(array), cast(int, source))
                 case ["reduce", np.ndarray() as array] if array.dtype.kind in "biufc":
                     await rank.reduce(array, np.zeros_like(array))  # the student's process has added
-                    result = None
                 case ["compute", int() | float() as seconds]:
-                    result = await rank.compute(seconds)
+                    await rank.compute(seconds)
                 case _:
                     raise ProgramError(f"rank {rank.index} awaits something that is not an operation of its own rank")
-            asked = self._ask(sandbox, do="resume_rank", rank=rank.index, result=result, now=rank.now)
+            resume: Question = {"do": "resume_rank", "rank": rank.index, "result": result, "now": rank.now}
+            operation = self._ask(sandbox, resume)
 
-    def _ask(self, sandbox: Sandbox, **question: object) -> Plain:
+    def _ask(self, sandbox: Sandbox, question: Question) -> Plain:
         try:
-            return sandbox.ask(self._deadline, **question)
+            return sandbox.ask(self._deadline, question)
         except Raised as error:
             if error.kind == "NotImplementedError":
                 raise NotDone.raised_by(self.__name__) from None
             # The virtual cluster names the class of what a program raises.
             raise type(error.kind, (Exception,), {})(error.message) from None
 
-    def _counted(self, array: np.ndarray) -> np.ndarray:
+    def _counted(self, array: Array) -> Array:
         self._bytes += array.nbytes
         if self._bytes > _MOST_BYTES_SENT:
             raise NotPlain(f"its ranks sent more than {_MOST_BYTES_SENT // 2**20} MiB in one run and were stopped")

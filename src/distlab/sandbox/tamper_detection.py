@@ -1,16 +1,16 @@
-"""Whether a student's code has changed what the checker works with beside it: the judges' functions, Python's, Keras's.
+"""Whether a student's code has changed what the checker works with: the judges' functions, Python's, Keras's.
 
-Python cannot keep code from changing the process that it runs in. What an exercise turns on is therefore taken to the
-grader as raw data (`Answer.inside` in `distlab.labs.answer`), and what is left is compared here with how it was before
-the first cell ran. That finds whoever replaces functions, methods, their code or whole modules. It does not find who
-puts everything back before anybody looks, or who reaches for the record or the connection itself through the
-interpreter's frames or its memory: that takes more than any exercise, and stands in the notebook that was handed in.
+Python cannot keep code from changing the process that it runs in. So the grader gets what matters to an exercise as raw
+data (`Answer.inside` in `distlab.labs.answer`), and everything else is compared here with its state before the first
+cell ran. That reveals code that replaces functions, methods, their code or whole modules. It does not reveal code that
+puts everything back before the comparison, or that reaches the record or the connection itself through the
+interpreter's frames or its memory: that takes more than any exercise, and can be read in the submitted notebook.
 """
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 _PYTHON = [
     "builtins",
@@ -21,6 +21,7 @@ _PYTHON = [
     "json",
     "json.decoder",
     "json.encoder",
+    "msgpack",
     "os",
     "pathlib",
     "posixpath",
@@ -52,33 +53,49 @@ _CLASSES = [
 ]
 _MOST_NAMES = 3
 
-Record = dict[str, Any]
+_FunctionState = tuple[object, object, object]
+"""The code of a function, its defaults, and those of its keyword arguments."""
+
+
+class _Namespace(NamedTuple):
+    """The names of a module, class or object, and what they held at first; `may_grow` allows new names."""
+
+    name: str
+    names: Mapping[str, Any]
+    at_first: dict[str, Any]
+    may_grow: bool
+
+
+class _Function(NamedTuple):
+    name: str
+    function: FunctionType
+    at_first: _FunctionState
 
 
 def watch(*objects: object) -> Callable[[], list[str]]:
-    """A function that gives the names, a few at most, of what has been changed since this call.
+    """A function that returns the names, a few at most, of what has been changed since this call.
 
     Watched are all modules of the course that are loaded by now, `objects`, and what of Python, NumPy and TensorFlow
     the judges use.
     """
     modules = {name: module for name, module in sys.modules.items() if _is_watched(name) and module is not None}
-    holders: dict[int, tuple[str, Mapping[str, Any], Record, bool]] = {}
-    functions: dict[int, tuple[str, FunctionType, tuple]] = {}
+    namespaces: dict[int, _Namespace] = {}
+    functions: dict[int, _Function] = {}
 
     def keep(name: str, holder: object, may_grow: bool, everything: bool = False) -> None:
-        if id(holder) in holders:
+        if id(holder) in namespaces:
             return
-        namespace = vars(holder)
-        record = {key: value for key, value in namespace.items() if _matters(key, value, everything)}
-        holders[id(holder)] = (name, namespace, record, may_grow)
-        for key, value in record.items():
+        names = vars(holder)
+        at_first = {key: value for key, value in names.items() if _matters(key, value, everything)}
+        namespaces[id(holder)] = _Namespace(name, names, at_first, may_grow)
+        for key, value in at_first.items():
             for function in _functions_in(value):
-                functions[id(function)] = (f"{name}.{key}", function, _parts(function))
+                functions[id(function)] = _Function(f"{name}.{key}", function, _state(function))
 
     def keep_class(name: str, kind: type) -> None:
-        for one in kind.__mro__:
-            if one.__module__ != "builtins":
-                keep(name if one is kind else one.__qualname__, one, may_grow=False)
+        for ancestor in kind.__mro__:
+            if ancestor.__module__ != "builtins":
+                keep(name if ancestor is kind else ancestor.__qualname__, ancestor, may_grow=False)
 
     for name, module in modules.items():
         ours = _is_ours(name)
@@ -93,25 +110,27 @@ def watch(*objects: object) -> Callable[[], list[str]]:
     for name, kind in _tensorflow_classes():
         keep_class(name, kind)
 
-    return _comparison(modules, list(holders.values()), list(functions.values()))
+    return _comparison(modules, list(namespaces.values()), list(functions.values()))
 
 
-def _comparison(modules: Mapping[str, ModuleType], holders: list, functions: list) -> Callable[[], list[str]]:
+def _comparison(
+    modules: Mapping[str, ModuleType], namespaces: list[_Namespace], functions: list[_Function]
+) -> Callable[[], list[str]]:
     # Builtin functions are looked up here once: later they may be a student's.
-    in_list, is_callable, get_code, loaded = list, callable, _parts, sys.modules
+    as_list, is_callable, state_of, loaded = list, callable, _state, sys.modules
 
     def changed() -> list[str]:
-        found = [name for name, module in modules.items() if loaded.get(name) is not module]
-        for name, namespace, record, may_grow in holders:
-            found += [f"{name}.{key}" for key, value in record.items() if namespace.get(key) is not value]
+        changes = [name for name, module in modules.items() if loaded.get(name) is not module]
+        for name, names, at_first, may_grow in namespaces:
+            changes += [f"{name}.{key}" for key, value in at_first.items() if names.get(key) is not value]
             if not may_grow:
-                now = in_list(namespace.items())
-                found += [f"{name}.{key}" for key, value in now if key not in record and is_callable(value)]
-        for name, function, (code, defaults, named) in functions:
-            one, other, third = get_code(function)
-            if one is not code or other is not defaults or third is not named:
-                found += [name]
-        return found[:_MOST_NAMES]
+                now = as_list(names.items())
+                changes += [f"{name}.{key}" for key, value in now if key not in at_first and is_callable(value)]
+        for name, function, (code, defaults, keyword_defaults) in functions:
+            code_now, defaults_now, keyword_defaults_now = state_of(function)
+            if code_now is not code or defaults_now is not defaults or keyword_defaults_now is not keyword_defaults:
+                changes += [name]
+        return changes[:_MOST_NAMES]
 
     return changed
 
@@ -125,7 +144,7 @@ def _is_ours(module: str) -> bool:
 
 
 def _matters(key: str, value: object, everything: bool) -> bool:
-    """Whether something may not be replaced: what can be called; in the course's own modules constants too."""
+    """Whether something must not be replaced: what can be called, and in the course's own modules constants too."""
     if isinstance(value, (property, staticmethod, classmethod)) or callable(value):
         return True
     return everything and not key.startswith("_")
@@ -138,7 +157,7 @@ def _functions_in(value: object) -> Iterator[FunctionType]:
     yield from (part for part in parts if isinstance(part, FunctionType))
 
 
-def _parts(function: FunctionType) -> tuple:
+def _state(function: FunctionType) -> _FunctionState:
     return function.__code__, function.__defaults__, function.__kwdefaults__
 
 
