@@ -75,14 +75,14 @@ while frame:
     frame = frame.f_back
 """,
     "sends answers before they are asked for": f"""{SAVES_EVERYWHERE}
-import json, os, struct
-ran = {{"d": [["value", {{"d": [["printed", ""], ["error", None]]}}]]}}
-seen = {{"d": [["value", {{"d": [["folder", {{"d": []}}], ["temporary", []], ["elsewhere", []]]}}]]}}
+import os
+from distlab.sandbox import wire
+ran = {{"value": {{"printed": "", "error": None}}}}
+seen = {{"value": {{"folder": {{}}, "temporary": [], "elsewhere": []}}}}
 for number in range(3, 10):
     for answer in [ran] + 20 * [seen]:
-        text = json.dumps(answer).encode()
         try:
-            os.write(number, struct.pack(">QQ", len(text), 0) + text)
+            os.write(number, wire.encode(answer))
         except OSError:
             pass
 """,

@@ -16,7 +16,7 @@ from distlab.course import lab_sources
 from distlab.grading.grade import Graded, Report
 from distlab.grading.material import load
 from distlab.labs.verdict import RIGHT
-from distlab.sandbox import Limits, wire
+from distlab.sandbox import SandboxLimits, wire
 from tests.labs import sample_lab
 
 pytestmark = [
@@ -73,11 +73,12 @@ class Steps(np.ndarray):
     __array_ufunc__ = lambda *anything, **more: True
 steps = np.array(7).view(Steps)""",
     "forges a message to the grader": """
-import json, os, struct
-text = json.dumps({"value": {"d": [["printed", ""], ["error", None]]}}).encode()
+import os
+from distlab.sandbox import wire
+message = wire.encode({"value": {"printed": "", "error": None}})
 for number in range(3, 10):
     try:
-        os.write(number, struct.pack('>QQ', len(text), 0) + text)
+        os.write(number, message)
     except OSError:
         pass
 steps = 7""",
@@ -173,7 +174,7 @@ def test_a_process_that_ends_or_uses_too_much_is_named(
 ) -> None:
     # Little memory and much time, so that a loaded machine comes to the limit that is meant.
     patient = load(sample_source, sample_lab.lab(seconds_per_cell=60, seconds=120))
-    judged = attack(graded, handed_in, text, of=patient, limits=Limits(memory=2**28))
+    judged = attack(graded, handed_in, text, of=patient, limits=SandboxLimits(memory=2**28))
     assert said in everything_said(judged)
 
 
@@ -325,7 +326,7 @@ async def all_gather(rank, array):
 """,
     "changes the classes of the virtual cluster": """
 import distlab.simulate
-from distlab.sandbox.remote_rank import RemoteRank
+from distlab.sandbox.student import RemoteRank
 distlab.simulate.World.run = None
 RemoteRank.exchange = RemoteRank.receive
 async def all_gather(rank, array):

@@ -10,8 +10,7 @@ import pytest
 from distlab.labs import WRONG
 from distlab.labs.lab_06 import lab as lab_06
 from distlab.labs.lab_07 import lab as lab_07
-from distlab.sandbox import SandboxedWork, Server
-from distlab.sandbox.limits import PLAIN
+from distlab.sandbox import PLAIN, SandboxedWork, Server
 from tests.labs.known_wrong import WrongAnswer
 from tests.labs.lab_06 import answers_06
 from tests.labs.lab_07 import answers_07

@@ -10,7 +10,7 @@ from distlab.course import lab_sources
 from distlab.grading import material, notebook
 from distlab.grading.grade import Report, grade
 from distlab.grading.material import Material
-from distlab.sandbox import Limits, SandboxedWork, Server
+from distlab.sandbox import SandboxedWork, SandboxLimits, Server
 from tests.labs import sample_lab
 
 Handin = Callable[..., nbformat.NotebookNode]
@@ -59,7 +59,7 @@ def graded(sample: Material, server: Server, tmp_path: Path) -> Callable[..., Re
     """Grade a notebook of the sample lab."""
 
     def grading(
-        handed_in: nbformat.NotebookNode, of: Material = sample, seed: int = 3, limits: Limits | None = None
+        handed_in: nbformat.NotebookNode, of: Material = sample, seed: int = 3, limits: SandboxLimits | None = None
     ) -> Report:
         file = tmp_path / "lab.ipynb"
         nbformat.write(handed_in, file)

@@ -15,9 +15,7 @@ import pytest
 from distlab import simulate
 from distlab.labs import Answer, NotDone, OwnAnswer
 from distlab.labs.lab_02 import inside
-from distlab.labs.lab_02.stopwatch import Stopwatch
-from distlab.sandbox import Limits, SandboxedWork, Server, protections
-from distlab.sandbox.limits import TENSORFLOW
+from distlab.sandbox import PLAIN, TENSORFLOW, SandboxedWork, Server, protections
 from distlab.simulate import Network, World
 from tests.sandbox import weakly_limited
 
@@ -90,7 +88,7 @@ def both(server: Server) -> Iterator[tuple[Answer, Answer]]:
     """The same programs as an answer of this process and as one in a sandbox."""
     namespace: dict[str, object] = {}
     exec(PROGRAMS, namespace)
-    with SandboxedWork(server, Limits()) as work:
+    with SandboxedWork(server, PLAIN) as work:
         assert work.run_cell(PROGRAMS, "programs", SECONDS).error is None
         yield OwnAnswer(namespace), work.answer(600)
 
@@ -135,7 +133,7 @@ def test_a_program_that_was_not_begun_is_not_done(both: tuple[Answer, Answer], n
 
 
 def test_the_source_of_a_function_is_that_of_its_last_definition(server: Server) -> None:
-    with SandboxedWork(server, Limits()) as work:
+    with SandboxedWork(server, PLAIN) as work:
         work.run_cell("def one():\n    return 1\n", "first", SECONDS)
         work.run_cell("x = 2\ndef one():\n    return 2\n\ny = one()", "second", SECONDS)
         work.run_cell("def broken(", "third", SECONDS)
@@ -156,10 +154,10 @@ def elapsed_seconds(work):
 def test_what_is_asked_beside_the_student_s_code_the_judge_answers_in_its_own_process(server: Server) -> None:
     namespace: dict[str, object] = {}
     exec(CLOCK, namespace)
-    with SandboxedWork(server, Limits()) as work:
+    with SandboxedWork(server, PLAIN) as work:
         work.run_cell(CLOCK, "clock", SECONDS)
         for answer in (OwnAnswer(namespace), work.answer(SECONDS)):
-            watch = Stopwatch(waits=0.05, computes=0.05)
+            watch = inside.WorkTimer(waits=0.05, computes=0.05)
             given = answer.inside(inside.time_work, respond=watch)
             assert set(given) == set(watch.timings)
             for kind, timing in watch.timings.items():
@@ -178,8 +176,8 @@ def test_a_program_of_two_ranks_runs_under_mpi_in_the_sandbox(server: Server) ->
 
 GRADER = """
 import sys
-from distlab.sandbox import Limits, SandboxedWork, Server
-with Server() as server, SandboxedWork(server, Limits()) as work:
+from distlab.sandbox import PLAIN, SandboxedWork, Server
+with Server() as server, SandboxedWork(server, PLAIN) as work:
     work.run_cell(f"import subprocess; subprocess.Popen(['sleep', '{sys.argv[1]}'])", "one", 60)
     print("started", flush=True)
     work.run_cell("while True: pass", "two", 600)

@@ -1,15 +1,18 @@
 """Plain data over a socket: what was sent comes out, and nothing else does, whatever the other end sends."""
 
-import json
 import socket
 import struct
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
+import msgpack
 import numpy as np
 import pytest
 
 from distlab.sandbox import wire
+from distlab.sandbox.wire import Composite
 
 
 @pytest.fixture
@@ -25,7 +28,14 @@ def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
         None,
         True,
         3,
+        -1,
+        2**63 - 1,
+        2**63,
+        -(2**63),
+        -(2**63) - 1,
         2**900,
+        2**1000 - 1,
+        -(2**1000) + 1,
         1.5,
         float("inf"),
         2 - 1j,
@@ -56,59 +66,101 @@ def test_arrays_keep_their_dtype_and_shape(ends: tuple[socket.socket, socket.soc
         assert after == b"after"
 
 
-def message(text: str, body: bytes = b"") -> bytes:
-    return struct.pack(">QQ", len(text.encode()), len(body)) + text.encode() + body
+def message(*values: object) -> bytes:
+    """A message of these msgpack values, whatever they are."""
+    content = b"".join(map(msgpack.packb, values))
+    return struct.pack(">Q", len(content)) + content
+
+
+def begin(composite: int, count: int) -> msgpack.ExtType:
+    return msgpack.ExtType(composite, count.to_bytes(4, "big"))
+
+
+def array(dtype: object, shape: list[object], content: object) -> list[object]:
+    """The values of an array."""
+    return [begin(Composite.ARRAY, 3), dtype, begin(Composite.TUPLE, len(shape)), *shape, content]
 
 
 BROKEN = {
-    "too long": struct.pack(">QQ", 2**40, 0),
-    "too large": struct.pack(">QQ", 2, 2**40),
-    "no JSON": message("{"),
-    "nested without end": message("[" * 100_000),
-    "nested deeply": message("[" * 50 + "]" * 50),
-    "a huge number": message("9" * 5000),
-    "a large number": message("9" * 400),
-    "an unknown kind": message('{"pickle": 1}'),
-    "two kinds": message('{"t": [], "d": []}'),
-    "an unhashable key": message('{"d": [[[], 1]]}'),
-    "bytes outside": message('{"b": [0, 5]}', b"abc"),
-    "bytes from before": message('{"b": [-1, 2]}', b"abc"),
-    "an array of objects": message(json.dumps({"a": ["|O8", [1], 0, 8]}), bytes(8)),
-    "an array of another size": message(json.dumps({"a": ["<f8", [2], 0, 8]}), bytes(8)),
-    "an array of negative length": message(json.dumps({"a": ["<f8", [-1, -1], 0, 8]}), bytes(8)),
-    "an array of lengths that are no numbers": message(json.dumps({"a": ["<f8", [True], 0, 8]}), bytes(8)),
-    "an array of a dtype that is code": message(json.dumps({"a": ["f8,(9,9)i4", [1], 0, 8]}), bytes(8)),
-    "a text beyond Unicode": message(json.dumps({"a": ["<U1", [1], 0, 4]}), b"\xff" * 4),
+    "too long": struct.pack(">Q", 2**40),
+    "empty": message(),
+    "not msgpack": struct.pack(">Q", 1) + b"\xc1",
+    "a list that ends too early": message(begin(Composite.LIST, 2), 1),
+    "a list of a huge length": message(begin(Composite.LIST, 2**32 - 1)),
+    "a text that ends too early": struct.pack(">Q", 2) + b"\xa5x",
+    "a text of a huge length": struct.pack(">Q", 5) + b"\xdb\xff\xff\xff\xff",
+    "two values": message(1, 2),
+    "too many values": struct.pack(">Q", 2**23 + 6) + msgpack.packb(begin(Composite.LIST, 2**23)) + b"\xc0" * 2**23,
+    "nested without end": message(*[begin(Composite.LIST, 1)] * 100_000),
+    "nested deeply": message(*[begin(Composite.LIST, 1)] * 50, None),
+    "msgpack's own arrays": message([1]),
+    "msgpack's own empty array": message([]),
+    "msgpack's own arrays without end": struct.pack(">Q", 2**20) + b"\x91" * 2**20,
+    "msgpack's own maps": message({"pickle": 1}),
+    "msgpack's own empty map": message({}),
+    "msgpack's own time": message(msgpack.Timestamp(1)),
+    "a large extension": message(msgpack.ExtType(Composite.LIST, bytes(1000))),
+    "a huge number": message(begin(Composite.INTEGER, 1), b"\x01" * 5000),
+    "a large number": message(begin(Composite.INTEGER, 1), b"\x01" * 200),
+    "a number out of a text": message(begin(Composite.INTEGER, 1), "1"),
+    "a complex number out of a text": message(begin(Composite.COMPLEX, 1), "1j"),
+    "an unknown kind": message(begin(100, 1), 1),
+    "an unhashable key": message(begin(Composite.DICTIONARY, 2), begin(Composite.LIST, 0), 1),
+    "a key without a value": message(begin(Composite.DICTIONARY, 1), 1),
+    "an array of objects": message(*array("|O8", [1], bytes(8))),
+    "an array of another size": message(*array("<f8", [2], bytes(8))),
+    "an array of negative length": message(*array("<f8", [-1, -1], bytes(8))),
+    "an array of lengths that are no numbers": message(*array("<f8", [True], bytes(8))),
+    "an array of a dtype that is code": message(*array("f8,(9,9)i4", [1], bytes(8))),
+    "an array of items without a size": message(*array("|S0", [2**40], b"")),
+    "an array of numbers instead of bytes": message(*array("<f8", [1], 1.0)),
+    "a text beyond Unicode": message(*array("<U1", [1], b"\xff" * 4)),
 }
 
 
 @pytest.mark.parametrize("sent", BROKEN.values(), ids=BROKEN)
 def test_what_is_no_message_is_refused(ends: tuple[socket.socket, socket.socket], sent: bytes) -> None:
-    ends[0].sendall(sent)
+    def send() -> None:
+        with suppress(OSError):  # the other end may be closed before all is sent
+            ends[0].sendall(sent)
+
+    threading.Thread(target=send, daemon=True).start()
     with pytest.raises(wire.BrokenMessage):
-        wire.receive(ends[1], time.monotonic() + 5)
+        wire.receive(ends[1], time.monotonic() + 60)
 
 
 def test_truth_values_are_true_or_false_whatever_their_bytes(ends: tuple[socket.socket, socket.socket]) -> None:
-    ends[0].sendall(message(json.dumps({"a": ["|b1", [3], 0, 3]}), b"\x00\x01\x77"))
+    ends[0].sendall(message(*array("|b1", [3], b"\x00\x01\x77")))
     received = wire.receive(ends[1], time.monotonic() + 5)
     assert received.view(np.uint8).tolist() == [0, 1, 1]
 
 
-def test_half_a_surrogate_pair_becomes_printable(ends: tuple[socket.socket, socket.socket]) -> None:
-    ends[0].sendall(message('"\\ud800"'))
-    assert wire.receive(ends[1], time.monotonic() + 5).encode() == b"\\ud800"
+@pytest.mark.parametrize("text", ["\ud800", "before \udfff after"])
+def test_half_a_surrogate_pair_becomes_printable(ends: tuple[socket.socket, socket.socket], text: str) -> None:
+    wire.send(ends[0], text)
+    assert wire.receive(ends[1], time.monotonic() + 5) == text.encode(errors="backslashreplace").decode()
+    content = msgpack.packb(text, unicode_errors="surrogatepass")
+    ends[0].sendall(struct.pack(">Q", len(content)) + content)
+    assert wire.receive(ends[1], time.monotonic() + 5).isprintable()
 
 
-def test_silence_and_a_message_that_trickles_end_at_the_deadline(ends: tuple[socket.socket, socket.socket]) -> None:
+def test_silence_and_a_message_that_arrives_slowly_end_at_the_deadline(
+    ends: tuple[socket.socket, socket.socket],
+) -> None:
     with pytest.raises(wire.OutOfTime):
         wire.receive(ends[1], time.monotonic() + 0.05)
-    ends[0].sendall(message('"text"')[:-1])
+    ends[0].sendall(message("text")[:-1])
     with pytest.raises(wire.OutOfTime):
         wire.receive(ends[1], time.monotonic() + 0.05)
 
 
-def test_nobody_at_the_other_end_is_noticed(ends: tuple[socket.socket, socket.socket]) -> None:
+@pytest.mark.parametrize("value", [object(), {1}, [lambda: 1], np.array([object()]), np.array("2020", "M8[Y]")])
+def test_what_is_not_plain_is_not_sent(ends: tuple[socket.socket, socket.socket], value: object) -> None:
+    with pytest.raises(TypeError, match="is not plain"):
+        wire.send(ends[0], value)
+
+
+def test_a_closed_connection_is_noticed(ends: tuple[socket.socket, socket.socket]) -> None:
     ends[0].close()
     with pytest.raises(wire.Closed):
         wire.receive(ends[1])

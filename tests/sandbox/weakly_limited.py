@@ -15,11 +15,11 @@ import psutil
 
 import distlab
 from distlab.labs import AnswerError
-from distlab.sandbox import Limits, SandboxedWork, Server, system_calls
+from distlab.sandbox import SandboxedWork, SandboxLimits, Server, system_calls
 
 SECONDS = 30.0
 NOT_HERE = 77
-LIMITS = Limits(memory=2**28, address_space=None)
+LIMITS = SandboxLimits(memory=2**28, address_space=None)
 ATTACKS = {
     "while True: pass": 2.0,
     "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass": SECONDS,

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 from distlab.collectives import ring_all_reduce
-from distlab.grading.taken import taken
+from distlab.grading.grade import CourseNames
 from distlab.labs import WRONG
 from distlab.labs.lab_12 import lab, pipeline_plan, pipeline_runs, split_layers
 from distlab.labs.lab_12.split_layer_judges import EVEN, UNEVEN
 from distlab.model_parallel import layered_network, pipelines
 from distlab.model_parallel.pipelines import Pass
-from distlab.sandbox import SandboxedWork, Server
-from distlab.sandbox.limits import PLAIN
+from distlab.sandbox import PLAIN, SandboxedWork, Server
 from distlab.simulate import Rank, World
 from tests.labs.known_wrong import WrongAnswer, verdict_on
 from tests.labs.lab_12 import answers_12
@@ -140,8 +139,9 @@ def test_the_plan_s_picture_has_the_time_of_every_number() -> None:
 
 
 def test_the_course_s_schedules_are_no_answer_and_its_collectives_may_be_used() -> None:
-    assert taken("from distlab.model_parallel.pipelines import orders", [], LAB.solved_in)
-    assert not taken("from distlab.collectives import reduce_scatter", [], LAB.solved_in)
+    names = CourseNames([], LAB.solved_in)
+    assert names.taken("from distlab.model_parallel.pipelines import orders")
+    assert not names.taken("from distlab.collectives import reduce_scatter")
 
 
 def test_the_lab_needs_no_tensorflow() -> None:
