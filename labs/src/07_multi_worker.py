@@ -27,7 +27,6 @@ import tempfile
 from pathlib import Path
 
 from distlab import labs
-from distlab.labs.lab_07.given import FIELDS, MENDS, described
 
 lab = labs.open("07")
 
@@ -89,20 +88,20 @@ lab.points("is_chief")
 # processes are numbered as they should be. Each job has **one** mistake.
 
 # %%
-print(described())
+print(lab.given.described())
 
 # %% [markdown]
-# For each job choose the field in which the mistake lies, and the mend. These are the words to choose from; the check
+# For each job choose the field in which the mistake is, and the fix. These are the words to choose from; the check
 # does what you chose to the texts and looks whether the job would start.
 #
 # Target: six jobs that start.
 
 # %%
-print("fields:", *FIELDS, sep="\n  ")
-print("mends:", *MENDS, sep="\n  ")
+print("fields:", *lab.given.FIELDS, sep="\n  ")
+print("fixes:", *lab.given.FIXES, sep="\n  ")
 
 # %% nbgrader={"grade": false, "grade_id": "diagnosis", "locked": false, "schema_version": 3, "solution": true, "task": false}
-# In place of each (None, None): a field and a mend, such as ("task.type", "count from 0").
+# Instead of each (None, None): a field and a fix, such as ("task.type", "count from 0").
 diagnosis = {
     "A": (None, None),
     "B": (None, None),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from distlab import cluster_spec
 from distlab.labs.lab_07.given import BROKEN
+from distlab.labs.lab_07.hints import Lab07Hint
 from tests.labs.known_wrong import LabAnswers, written_solution
 
 ANSWERS = LabAnswers()
@@ -17,53 +18,53 @@ wrong, right = ANSWERS.wrong, ANSWERS.right
 # TF_CONFIG
 
 
-@wrong("tf_config", "it is a dict", "holds text")
+@wrong("tf_config", Lab07Hint.A_CONTAINER)
 def a_dictionary(cluster, task_type, index):
     return {"cluster": cluster, "task": {"type": task_type, "index": index}}
 
 
-@wrong("tf_config", "single quotes")
+@wrong("tf_config", Lab07Hint.SINGLE_QUOTES)
 def pythons_text(cluster, task_type, index):
     return str({"cluster": cluster, "task": {"type": task_type, "index": index}})
 
 
-@wrong("tf_config", "turned into text twice")
+@wrong("tf_config", Lab07Hint.DUMPED_TWICE)
 def dumped_twice(cluster, task_type, index):
     return json.dumps(json.dumps({"cluster": cluster, "task": {"type": task_type, "index": index}}))
 
 
-@wrong("tf_config", "From which number does TensorFlow count")
+@wrong("tf_config", Lab07Hint.INDEX_FROM_ONE)
 def counted_from_one(cluster, task_type, index):
     return json.dumps({"cluster": cluster, "task": {"type": task_type, "index": index + 1}})
 
 
-@wrong("tf_config", "where do the quotes come from")
+@wrong("tf_config", Lab07Hint.INDEX_IS_TEXT)
 def index_as_text(cluster, task_type, index):
     return json.dumps({"cluster": cluster, "task": {"type": task_type, "index": str(index)}})
 
 
-@wrong("tf_config", "of the same type", "1 chief")
+@wrong("tf_config", Lab07Hint.ANOTHER_TYPE, "1 chief")
 def always_a_worker(cluster, task_type, index):
     return json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}})
 
 
-@wrong("tf_config", "How does it find the others")
+@wrong("tf_config", Lab07Hint.CLUSTER_OF_ONE)
 def only_its_own_address(cluster, task_type, index):
     own = {task_type: [cluster[task_type][index]]}
     return json.dumps({"cluster": own, "task": {"type": task_type, "index": index}})
 
 
-@wrong("tf_config", "at the top it has the names cluster, type, index")
+@wrong("tf_config", Lab07Hint.WRONG_NAMES, "the names cluster, type, index")
 def without_task(cluster, task_type, index):
     return json.dumps({"cluster": cluster, "type": task_type, "index": index})
 
 
-@wrong("tf_config", "not a dictionary: each job")
+@wrong("tf_config", Lab07Hint.CLUSTER_NO_DICTIONARY)
 def workers_as_a_list(cluster, task_type, index):
     return json.dumps({"cluster": cluster["worker"], "task": {"type": task_type, "index": index}})
 
 
-@wrong("tf_config", "among the tasks of one type")
+@wrong("tf_config", Lab07Hint.INDEX_AMONG_ALL)
 def numbered_through(cluster, task_type, index):
     tasks = [(job, place) for job in cluster for place in range(len(cluster[job]))]
     return json.dumps({"cluster": cluster, "task": {"type": task_type, "index": tasks.index((task_type, index))}})
@@ -81,37 +82,37 @@ def glued_by_hand(cluster, task_type, index):
 # The chief
 
 
-@wrong("is_chief", "two would write the same file")
+@wrong("is_chief", Lab07Hint.SEVERAL_CHIEFS)
 def worker_0_as_well(cluster, task_type, index):
     return task_type == "chief" or (task_type == "worker" and index == 0)
 
 
-@wrong("is_chief", "A parameter server trains nothing")
+@wrong("is_chief", Lab07Hint.PARAMETER_SERVER_TOO)
 def the_first_of_each_job(cluster, task_type, index):
     return task_type == "chief" or (task_type != "worker" and index == 0) or ("chief" not in cluster and index == 0)
 
 
-@wrong("is_chief", "nobody says that it is the chief")
+@wrong("is_chief", Lab07Hint.NO_CHIEF)
 def only_a_task_called_chief(cluster, task_type, index):
     return task_type == "chief"
 
 
-@wrong("is_chief", "Who is it when the cluster names one")
+@wrong("is_chief", Lab07Hint.CHIEF_IS_NAMED)
 def always_worker_0(cluster, task_type, index):
     return task_type == "worker" and index == 0
 
 
-@wrong("is_chief", "Who takes the part when the cluster names no chief")
+@wrong("is_chief", Lab07Hint.CHIEF_IS_NOT_NAMED)
 def the_last_worker(cluster, task_type, index):
     return task_type == "worker" and index == len(cluster["worker"]) - 1
 
 
-@wrong("is_chief", "but for the one that is")
+@wrong("is_chief", Lab07Hint.ALL_BUT_THE_CHIEF)
 def the_wrong_way_round(cluster, task_type, index):
     return not (task_type == "chief" or ("chief" not in cluster and task_type == "worker" and index == 0))
 
 
-@wrong("is_chief", "asked for True or False")
+@wrong("is_chief", Lab07Hint.NO_TRUTH_VALUE)
 def names_the_chief(cluster, task_type, index):
     return "chief 0" if "chief" in cluster else "worker 0"
 
@@ -133,27 +134,25 @@ ANSWERS.right_answers["diagnosis"].append(
 )
 
 
-def but_for(letter, field, mend, *hint):
-    title = f"{letter}_{field}_{mend}".replace(" ", "_")
-    ANSWERS.wrong_value("diagnosis", title, SOLUTION | {letter: (field, mend)}, f"{letter}: wrong", *hint, share=5 / 6)
+def but_for(letter, field, fix, *hints):
+    title = f"{letter}_{field}_{fix}".replace(" ", "_")
+    ANSWERS.wrong_value("diagnosis", title, SOLUTION | {letter: (field, fix)}, f"{letter}: wrong", *hints, share=5 / 6)
 
 
-but_for("A", "cluster.worker", "write the same list in every process", "exceeds the maximum")
-but_for("A", "task.index", "give every process a number of its own", "place is right", "one of them names no address")
-but_for("B", "cluster.worker", "give every address another port", "place is right", "colons")
-but_for("B", "task.index", "count from 0", "asks for a port")
-but_for("C", "task.index", "count from 0", "whom does it call")
-but_for(
-    "C", "cluster.worker", "write the same list in every process", "place is right", "something else on every machine"
-)
-but_for("D", "cluster.worker", "write the same list in every process", "second character")
-but_for("D", "the whole text", "write it in one line", "place is right", "Which character")
-but_for("E", "cluster.worker", "give every address another port", "taken twice")
-but_for("E", "task.index", "count from 0", "place is right", "compare them with each other")
-but_for("F", "task.index", "give every process a number of its own", "Put the two below each other")
-but_for("F", "cluster.worker", "give every address a port", "place is right", "Who is worker 0 for process 0")
-but_for("F", "task.type", "write the same list in every process", "cannot be done in task.type")
-but_for("E", "index", "count from 0", "not among the fields")
+but_for("A", "cluster.worker", "write the same list in every process", Lab07Hint.A_PLACE)
+but_for("A", "task.index", "give every process a number of its own", Lab07Hint.A_FIX, "place is right")
+but_for("B", "cluster.worker", "give every address another port", Lab07Hint.B_FIX, "place is right")
+but_for("B", "task.index", "count from 0", Lab07Hint.B_PLACE)
+but_for("C", "task.index", "count from 0", Lab07Hint.C_PLACE)
+but_for("C", "cluster.worker", "write the same list in every process", Lab07Hint.C_FIX, "place is right")
+but_for("D", "cluster.worker", "write the same list in every process", Lab07Hint.D_PLACE)
+but_for("D", "the whole text", "write it in one line", Lab07Hint.D_FIX, "place is right")
+but_for("E", "cluster.worker", "give every address another port", Lab07Hint.E_PLACE)
+but_for("E", "task.index", "count from 0", Lab07Hint.E_FIX, "place is right")
+but_for("F", "task.index", "give every process a number of its own", Lab07Hint.F_PLACE)
+but_for("F", "cluster.worker", "give every address a port", Lab07Hint.F_FIX, "place is right")
+but_for("F", "task.type", "write the same list in every process", Lab07Hint.NOT_IN_THIS_FIELD, "task.type")
+but_for("E", "index", "count from 0", Lab07Hint.NOT_IN_THE_LIST, "list of fields")
 
 
 # Saving
@@ -168,7 +167,7 @@ def finish(worker, model, accuracy, folder):
         (folder / "accuracy.txt").write_text(str(value))
 
 
-@wrong("save", "the chief calls model.save", "waits for ever")
+@wrong("save", Lab07Hint.SAVE_WITHOUT_OTHERS)
 def only_the_chief_saves(worker, model, accuracy, folder):
     value = accuracy.result()
     if worker.is_chief:
@@ -176,7 +175,7 @@ def only_the_chief_saves(worker, model, accuracy, folder):
         (folder / "accuracy.txt").write_text(str(value))
 
 
-@wrong("save", "the chief calls accuracy.result", "the next one of the others")
+@wrong("save", Lab07Hint.RESULT_WITHOUT_OTHERS)
 def only_the_chief_reads_the_accuracy(worker, model, accuracy, folder):
     with tempfile.TemporaryDirectory() as scratch:
         model.save((folder if worker.is_chief else Path(scratch)) / "model.keras")
@@ -184,13 +183,13 @@ def only_the_chief_reads_the_accuracy(worker, model, accuracy, folder):
         (folder / "accuracy.txt").write_text(str(accuracy.result()))
 
 
-@wrong("save", "does nothing at all")
+@wrong("save", Lab07Hint.DOES_NOTHING)
 def only_the_chief_does_anything(worker, model, accuracy, folder):
     if worker.is_chief:
         finish(worker, model, accuracy, folder)
 
 
-@wrong("save", "a race")
+@wrong("save", Lab07Hint.RACE)
 def everybody_to_one_path(worker, model, accuracy, folder):
     value = accuracy.result()
     model.save(folder / "model.keras")
@@ -198,13 +197,13 @@ def everybody_to_one_path(worker, model, accuracy, folder):
         (folder / "accuracy.txt").write_text(str(value))
 
 
-@wrong("save", "both write accuracy.txt")
+@wrong("save", Lab07Hint.BOTH_WRITE, "accuracy.txt")
 def everybody_writes_the_accuracy(worker, model, accuracy, folder):
     finish(worker, model, accuracy, folder)
     (folder / "accuracy.txt").write_text("0.5" if not worker.is_chief else (folder / "accuracy.txt").read_text())
 
 
-@wrong("save", "in the shared folder", "copy is not wanted")
+@wrong("save", Lab07Hint.COPY_IN_THE_FOLDER)
 def each_into_a_folder_of_its_own(worker, model, accuracy, folder):
     value = accuracy.result()
     own = folder if worker.is_chief else folder / f"{worker.task_type}-{worker.index}"
@@ -214,7 +213,7 @@ def each_into_a_folder_of_its_own(worker, model, accuracy, folder):
         (folder / "accuracy.txt").write_text(str(value))
 
 
-@wrong("save", "who removes it")
+@wrong("save", Lab07Hint.TEMPORARY_FILES)
 def leaves_the_temporary_folder(worker, model, accuracy, folder):
     value = accuracy.result()
     model.save((folder if worker.is_chief else Path(tempfile.mkdtemp())) / "model.keras")
@@ -222,7 +221,7 @@ def leaves_the_temporary_folder(worker, model, accuracy, folder):
         (folder / "accuracy.txt").write_text(str(value))
 
 
-@wrong("save", "no model.keras in the folder")
+@wrong("save", Lab07Hint.NO_MODEL_FILE)
 def everybody_into_a_temporary_folder(worker, model, accuracy, folder):
     value = accuracy.result()
     with tempfile.TemporaryDirectory() as scratch:
@@ -231,7 +230,7 @@ def everybody_into_a_temporary_folder(worker, model, accuracy, folder):
         (folder / "accuracy.txt").write_text(str(value))
 
 
-@wrong("save", "in another order")
+@wrong("save", Lab07Hint.ANOTHER_ORDER)
 def the_chief_in_another_order(worker, model, accuracy, folder):
     if worker.is_chief:
         model.save(folder / "model.keras")
@@ -240,7 +239,7 @@ def the_chief_in_another_order(worker, model, accuracy, folder):
         finish(worker, model, accuracy, folder)
 
 
-@wrong("save", "1 chief", "a race")
+@wrong("save", Lab07Hint.RACE, "1 chief")
 def takes_worker_0_for_the_chief(worker, model, accuracy, folder):
     value = accuracy.result()
     with tempfile.TemporaryDirectory() as scratch:
@@ -249,7 +248,7 @@ def takes_worker_0_for_the_chief(worker, model, accuracy, folder):
         (folder / "accuracy.txt").write_text(str(value))
 
 
-@wrong("save", "writes no accuracy.txt")
+@wrong("save", Lab07Hint.NO_ACCURACY_FILE)
 def forgets_the_accuracy(worker, model, accuracy, folder):
     accuracy.result()
     with tempfile.TemporaryDirectory() as scratch:

@@ -1,4 +1,4 @@
-"""Lab 07: a mend is right exactly if the job would start after it."""
+"""Lab 07: a fix is right exactly if the job starts after it."""
 
 import pytest
 
@@ -10,16 +10,15 @@ LAB = lab.LAB
 
 
 @pytest.mark.parametrize("letter", given.BROKEN)
-def test_a_broken_job_starts_after_one_mend_and_no_other(letter: str) -> None:
-    assert not given.starts(given.BROKEN[letter])
-    choices = [(field, mend) for field in given.FIELDS for mend in given.MENDS]
-    assert [choice for choice in choices if given.mended(letter, *choice)] == [answers_07.SOLUTION[letter]]
+def test_a_broken_job_starts_after_one_fix_and_no_other(letter: str) -> None:
+    assert not lab.starts(given.BROKEN[letter])
+    choices = [(field, fix) for field in given.FIELDS for fix in given.FIXES]
+    assert [choice for choice in choices if lab.starts_after(letter, *choice)] == [answers_07.SOLUTION[letter]]
 
 
-def test_every_mend_can_be_done_somewhere_and_some_fit_nothing() -> None:
-    used = {mend for _, mend in answers_07.SOLUTION.values()}
-    assert used < set(given.MENDS)
-    assert {field for field, _ in given.MENDS.values()} == set(given.FIELDS)
+def test_every_fix_can_be_done_somewhere_and_some_fix_nothing() -> None:
+    assert {fix for _, fix in answers_07.SOLUTION.values()} < set(given.FIXES)
+    assert {field for field, _ in given.CHANGES.values()} == set(given.FIELDS)
 
 
 def test_a_partly_filled_diagnosis_earns_what_is_right() -> None:

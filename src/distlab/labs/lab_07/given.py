@@ -1,14 +1,8 @@
-"""Six jobs whose TF_CONFIGs are broken, and the mends to choose from.
-
-Nothing here says which mend is right: a mend is done to the texts, and `cluster_spec.check_all` says whether the job
-would start.
-"""
+"""Six jobs whose TF_CONFIGs are broken, and the fixes to choose from; not which fix belongs to which job."""
 
 import json
 import re
 from collections.abc import Callable, Sequence
-
-from distlab import cluster_spec
 
 HOSTS = ["host1:23456", "host2:23456", "host3:23456"]
 
@@ -40,16 +34,7 @@ def described() -> str:
     return "\n".join(lines)
 
 
-def starts(texts: Texts) -> bool:
-    """Whether a job with these TF_CONFIGs would start and find all its workers."""
-    try:
-        cluster_spec.check_all(texts)
-    except cluster_spec.ClusterSpecError:
-        return False
-    return True
-
-
-def _each_index(texts: Texts, change: Callable[[list[int]], list[object]]) -> Texts:
+def _each_index(texts: Texts, change: Callable[[list[int]], Sequence[int | str]]) -> Texts:
     configs = [json.loads(text) for text in texts]
     for config, index in zip(configs, change([config["task"]["index"] for config in configs]), strict=True):
         config["task"]["index"] = index
@@ -63,7 +48,7 @@ def _each_cluster(texts: Texts, change: Callable[[list[str]], list[str]]) -> Tex
     return [json.dumps(config) for config in configs]
 
 
-def _own_numbers(indices: list[int]) -> list[object]:
+def _own_numbers(indices: list[int]) -> list[int]:
     return indices if len(set(indices)) == len(indices) else list(range(len(indices)))
 
 
@@ -71,44 +56,38 @@ def _from_python(texts: Texts) -> Texts:
     return [text if text.startswith('{"') else text.replace("'", '"') for text in texts]
 
 
-# A mend and the field in which it can be done, with what it does there.
-MENDS: dict[str, tuple[str, Callable[[Texts], Texts]]] = {
+CHANGES: dict[str, tuple[str, Callable[[Texts], Texts]]] = {
     "let json.dumps write it": ("the whole text", _from_python),
     "write it in one line": ("the whole text", lambda texts: [" ".join(text.split()) for text in texts]),
     "give every address a port": (
         "cluster.worker",
-        lambda texts: _each_cluster(texts, lambda all_: [one if ":" in one else f"{one}:23456" for one in all_]),
+        lambda texts: _each_cluster(texts, lambda addresses: [at if ":" in at else f"{at}:23456" for at in addresses]),
     ),
     "give every address another port": (
         "cluster.worker",
         lambda texts: _each_cluster(
-            texts, lambda all_: [re.sub(":.*", "", one) + ":2222" * (":" in one) for one in all_]
+            texts, lambda addresses: [re.sub(":.*", "", at) + ":2222" * (":" in at) for at in addresses]
         ),
     ),
     "write the name that other hosts know": (
         "cluster.worker",
-        lambda texts: _each_cluster(texts, lambda all_: [one.replace("localhost", "host1") for one in all_]),
+        lambda texts: _each_cluster(texts, lambda addresses: [at.replace("localhost", "host1") for at in addresses]),
     ),
     "write the same list in every process": (
         "cluster.worker",
-        lambda texts: _each_cluster(texts, lambda all_: json.loads(texts[0])["cluster"]["worker"]),
+        lambda texts: _each_cluster(texts, lambda addresses: json.loads(texts[0])["cluster"]["worker"]),
     ),
     "write chief for the first process": (
         "task.type",
         lambda texts: [texts[0].replace('"type": "worker"', '"type": "chief"'), *texts[1:]],
     ),
-    "count from 0": ("task.index", lambda texts: _each_index(texts, lambda all_: [index - 1 for index in all_])),
+    "count from 0": ("task.index", lambda texts: _each_index(texts, lambda indices: [index - 1 for index in indices])),
     "give every process a number of its own": ("task.index", lambda texts: _each_index(texts, _own_numbers)),
-    "write the number in quotes": ("task.index", lambda texts: _each_index(texts, lambda all_: list(map(str, all_)))),
+    "write the number in quotes": (
+        "task.index",
+        lambda texts: _each_index(texts, lambda indices: list(map(str, indices))),
+    ),
 }
+"""Each fix with the field in which it can be done, and what it does to the texts there."""
 
-
-def mended(letter: str, field: str, mend: str) -> bool:
-    """Whether the job starts after this mend in this field."""
-    place, change = MENDS[mend]
-    if place != field:
-        return False
-    try:
-        return starts(change(BROKEN[letter]))
-    except ValueError:  # the text is no JSON, so that nothing in it can be mended
-        return False
+FIXES = tuple(CHANGES)
