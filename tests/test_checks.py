@@ -50,8 +50,8 @@ def test_the_tolerance_can_be_chosen() -> None:
 
 
 def test_the_largest_difference_is_exact_and_symmetric() -> None:
-    other = [KERNEL, BIAS + np.array([0, 0.5, -0.75, 0], np.float32)]
-    assert checks.largest_difference(WEIGHTS, other) == checks.largest_difference(other, WEIGHTS) == 0.75
+    changed = [KERNEL, BIAS + np.array([0, 0.5, -0.75, 0], np.float32)]
+    assert checks.largest_difference(WEIGHTS, changed) == checks.largest_difference(changed, WEIGHTS) == 0.75
 
 
 def test_unsigned_integers_do_not_wrap_around() -> None:
@@ -60,14 +60,14 @@ def test_unsigned_integers_do_not_wrap_around() -> None:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_values_that_are_not_finite_are_rejected_even_if_both_have_them(value: float) -> None:
-    planted = with_one_value(value)
-    for first, second in [(WEIGHTS, planted), (planted, WEIGHTS), (planted, planted)]:
+    broken = with_one_value(value)
+    for first, second in [(WEIGHTS, broken), (broken, WEIGHTS), (broken, broken)]:
         with pytest.raises(ValueError, match="array 0 holds values that are not finite"):
             checks.assert_equal_weights(first, second)
 
 
 @pytest.mark.parametrize(
-    "other",
+    "arrays",
     [
         pytest.param([KERNEL.T, BIAS], id="transposed"),
         pytest.param([KERNEL[None], BIAS], id="one more axis"),
@@ -76,9 +76,9 @@ def test_values_that_are_not_finite_are_rejected_even_if_both_have_them(value: f
         pytest.param([KERNEL[:0], BIAS], id="no rows"),
     ],
 )
-def test_another_shape_is_rejected(other: list[np.ndarray]) -> None:
+def test_another_shape_is_rejected(arrays: list[np.ndarray]) -> None:
     with pytest.raises(ValueError, match="array 0 has shape"):
-        checks.assert_equal_weights(WEIGHTS, other)
+        checks.assert_equal_weights(WEIGHTS, arrays)
 
 
 def test_arrays_in_another_order_are_rejected() -> None:
@@ -86,10 +86,10 @@ def test_arrays_in_another_order_are_rejected() -> None:
         checks.assert_equal_weights(WEIGHTS, WEIGHTS[::-1])
 
 
-@pytest.mark.parametrize("other", [[], [KERNEL], [KERNEL, BIAS, BIAS]], ids=["none", "one missing", "one more"])
-def test_another_number_of_arrays_is_rejected(other: list[np.ndarray]) -> None:
+@pytest.mark.parametrize("arrays", [[], [KERNEL], [KERNEL, BIAS, BIAS]], ids=["none", "one missing", "one more"])
+def test_another_number_of_arrays_is_rejected(arrays: list[np.ndarray]) -> None:
     with pytest.raises(ValueError, match="cannot be compared with"):
-        checks.assert_equal_weights(WEIGHTS, other)
+        checks.assert_equal_weights(WEIGHTS, arrays)
 
 
 @pytest.mark.parametrize("nothing", [[], [KERNEL[:0], BIAS[:0]]], ids=["no arrays", "arrays without values"])

@@ -85,11 +85,11 @@ def test_equal_seeds_give_equal_weights_and_other_seeds_others(build: Callable) 
         tf.keras.utils.set_random_seed(seed)
         return build().get_weights()
 
-    first, again, other = weights(1), weights(1), weights(2)
-    assert all(np.array_equal(one, two) for one, two in zip(first, again, strict=True))
-    kernels = [(one, two) for one, two in zip(first, other, strict=True) if one.ndim > 1]
+    first, again, second = weights(1), weights(1), weights(2)
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+    kernels = [(a, b) for a, b in zip(first, second, strict=True) if a.ndim > 1]
     assert kernels
-    assert not any(np.array_equal(one, two) for one, two in kernels)
+    assert not any(np.array_equal(a, b) for a, b in kernels)
 
 
 def test_two_models_after_one_seed_differ() -> None:

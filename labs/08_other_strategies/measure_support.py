@@ -20,9 +20,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from distlab import checks, devices, launch, runtime
-from distlab.strategy_support import table as support_table
-from distlab.strategy_support.verdict import Outcome, first_line_of_error, judge
+from distlab import checks, devices, launch, runtime, strategy_support
+from distlab.strategy_support import CellRun, first_line_of_error, judge
 
 FOLDER = Path(__file__).parent
 TABLE = FOLDER / "support_table.json"
@@ -83,7 +82,7 @@ NOTES = [
 ]
 
 
-def run(strategy: str, api: str, keras: str, changed: bool = False, seconds: float = SECONDS_PER_CELL) -> Outcome:
+def run(strategy: str, api: str, keras: str, changed: bool = False, seconds: float = SECONDS_PER_CELL) -> CellRun:
     """Run one cell to its end, or to its deadline."""
     row = ROWS[strategy]
     arguments = ["--api", api, "--steps", str(row.updates), *(["--changed"] if changed else [])]
@@ -101,24 +100,24 @@ def run(strategy: str, api: str, keras: str, changed: bool = False, seconds: flo
         else:
             servers = 1 if row.starter == "chief" else 0
             done = launch.tensorflow(program, *arguments, workers=row.replicas, parameter_servers=servers, **how)
-        return Outcome(done.result, list(done.output.values()))
+        return CellRun(done.result, list(done.output.values()))
     except launch.WorkerFailed as failed:
-        return Outcome(None, list(failed.run.output.values()))
+        return CellRun(None, list(failed.run.output.values()))
     except (launch.DeadlinePassed, launch.WorkerMissing) as late:
-        return Outcome(None, list(late.run.output.values()), has_ended=False)
+        return CellRun(None, list(late.run.output.values()), has_ended=False)
 
 
-def _run_alone(command: list[str], keras: str, seconds: float) -> Outcome:
+def _run_alone(command: list[str], keras: str, seconds: float) -> CellRun:
     """Run a program of one process, without TF_CONFIG."""
     variables = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"} | SWITCH[keras]
     with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
         file = Path(folder) / "result.json"
         finished = runtime.processes.run([*command, "--result", str(file)], seconds, env=variables)
         result = json.loads(file.read_text()) if finished.status == 0 else None
-    return Outcome(result, [finished.output], finished.status is not None)
+    return CellRun(result, [finished.output], finished.status is not None)
 
 
-def cell(strategy: str, api: str, keras: str, weights: list | None) -> tuple[dict[str, Any], Outcome | None]:
+def cell(strategy: str, api: str, keras: str, weights: list | None) -> tuple[dict[str, Any], CellRun | None]:
     """One cell as the table's file holds it, and the run; `weights`: those of the default strategy."""
     if strategy == "horovod" and (problem := launch.horovod_problem()):
         return {"state": "skipped", "detail": problem, "notes": []}, None
@@ -186,12 +185,12 @@ def main() -> None:
     table: dict[str, Any] = surroundings()
     table["strategies"] = {name: {"name": row.name, "set_up": row.set_up} for name, row in ROWS.items()}
     table |= {"apis": APIS, "kerases": KERASES}
-    before = support_table.read(TABLE) if options.only else table | {"cells": {}}
+    before = strategy_support.read(TABLE) if options.only else table | {"cells": {}}
     if before["versions"] != table["versions"]:
         sys.exit("The table is of other versions: measure it all, without --only.")
     table["cells"] = before["cells"] | measure(options.only or list(ROWS))
     table["estimator"] = estimator()
-    support_table.write(table, TABLE)
+    strategy_support.write(table, TABLE)
     print(f"{TABLE.name} and {TABLE.with_suffix('.md').name} are written.")
 
 

@@ -46,8 +46,7 @@ import numpy as np
 import tensorflow as tf
 from IPython.display import Markdown, display
 
-from distlab import checks, collectives, data, devices, draw, launch, models, profiling, programs
-from distlab.strategy_support import table as support_table
+from distlab import checks, collectives, data, devices, draw, launch, models, profiling, programs, strategy_support
 from distlab.simulate import Network, World
 
 draw.apply_style()
@@ -696,8 +695,8 @@ except ValueError as error:
 # **Predict.** Which cells fail with Keras 3, which with legacy Keras?
 
 # %%
-table = support_table.read(LAB / "support_table.json")
-Markdown(support_table.markdown(table))
+table = strategy_support.read(LAB / "support_table.json")
+Markdown(strategy_support.markdown(table))
 
 # %% [markdown]
 # What does not work, and why:
@@ -714,15 +713,15 @@ Markdown(support_table.markdown(table))
 
 # %%
 for name in ("multi-worker-2", "parameter-server", "horovod"):
-    legacy = support_table.state(table, name, "fit", "legacy")
-    keras_3 = support_table.state(table, name, "fit", "keras-3")
+    legacy = strategy_support.state(table, name, "fit", "legacy")
+    keras_3 = strategy_support.state(table, name, "fit", "keras-3")
     print(f"{name}, fit: {legacy} with legacy Keras, {keras_3} with Keras 3")
     assert {legacy, keras_3} <= {"works", "fails", "skipped"} and keras_3 != "works"
-assert support_table.state(table, "multi-worker-2", "custom", "keras-3") == "works"
-assert support_table.state(table, "parameter-server", "custom", "keras-3") == "wrong result"
+assert strategy_support.state(table, "multi-worker-2", "custom", "keras-3") == "works"
+assert strategy_support.state(table, "parameter-server", "custom", "keras-3") == "wrong result"
 for name in ("default", "one-device", "mirrored", "central-storage", "multi-worker-1"):
     assert all(api["keras-3"]["state"] == "works" for api in table["cells"][name].values())
-Markdown(support_table.then_and_now(table))
+Markdown(strategy_support.then_and_now(table))
 
 # %% [markdown]
 # **What to use when.** One machine: `MirroredStrategy`, with either Keras. Several machines: with legacy Keras

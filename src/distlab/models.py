@@ -1,4 +1,4 @@
-"""The course's models, each built anew with weights from Keras's seed (`tf.keras.utils.set_random_seed`)."""
+"""The course's models, built with new weights from Keras's seed (`tf.keras.utils.set_random_seed`)."""
 
 import tensorflow as tf
 

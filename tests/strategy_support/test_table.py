@@ -1,4 +1,4 @@
-"""The support table's file and its two tables in markdown; the measured table itself is in tests/distributed."""
+"""The support table's file and its two tables in markdown; the measured table itself is in tests/lab_programs."""
 
 import copy
 import json
@@ -13,8 +13,8 @@ CELL = {"state": "works", "detail": "", "notes": []}
 NASTY = "ValueError: `a|b` <b>*x*</b> _y_ $z$ \\ [link](#) & ~c~\nsecond line"
 
 
-def planted(**cells: dict) -> dict:
-    """A whole table with the strategies of the guide; every cell works but those given for `mirrored`, `fit`."""
+def whole_table(**cells: dict) -> dict:
+    """A whole table with the strategies of the guide; every cell works but `cells`, those of `mirrored`, `fit`."""
     names = [*support_table.PUBLISHED[0].says, "default"]
     works = {"fit": {"legacy": CELL, "keras-3": CELL}, "custom": {"legacy": CELL, "keras-3": CELL}}
     table = {
@@ -33,20 +33,20 @@ def planted(**cells: dict) -> dict:
 
 
 def columns(markdown: str) -> list[list[str]]:
-    """The cells of the table's lines, split as markdown does: at each bar that no backslash stands before."""
+    """The cells of the table's lines, split as markdown does: at each bar without a backslash before it."""
     lines = [line for line in markdown.splitlines() if line.startswith("|")]
-    return [[one.strip() for one in line.replace("\\|", "\0").strip("|").split("|")] for line in lines]
+    return [[cell.strip() for cell in line.replace("\\|", "\0").strip("|").split("|")] for line in lines]
 
 
-def test_a_written_table_is_read_back_and_stands_beside_as_markdown(tmp_path: Path) -> None:
+def test_a_written_table_is_read_back_and_is_next_to_the_same_in_markdown(tmp_path: Path) -> None:
     file = tmp_path / "table.json"
-    support_table.write(planted(), file)
-    assert support_table.read(file) == planted()
-    assert support_table.markdown(planted()) in (tmp_path / "table.md").read_text()
+    support_table.write(whole_table(), file)
+    assert support_table.read(file) == whole_table()
+    assert support_table.markdown(whole_table()) in (tmp_path / "table.md").read_text()
 
 
 def test_the_state_of_one_cell() -> None:
-    table = planted(keras_3={"state": "fails", "detail": "E: x"})
+    table = whole_table(keras_3={"state": "fails", "detail": "E: x"})
     assert support_table.state(table, "mirrored", "fit", "keras-3") == "fails"
     assert support_table.state(table, "mirrored", "custom", "keras-3") == "works"
 
@@ -54,45 +54,45 @@ def test_the_state_of_one_cell() -> None:
 @pytest.mark.parametrize("key", ["measured", "versions", "machine", "cells"])
 def test_a_table_without_a_part_is_refused(tmp_path: Path, key: str) -> None:
     file = tmp_path / "table.json"
-    file.write_text(json.dumps({name: value for name, value in planted().items() if name != key}))
+    file.write_text(json.dumps({name: value for name, value in whole_table().items() if name != key}))
     with pytest.raises(ValueError, match=r"not whole \(no .* `make support-table`"):
         support_table.read(file)
 
 
 def test_a_missing_or_unknown_cell_is_named(tmp_path: Path) -> None:
     file = tmp_path / "table.json"
-    missing = planted()
+    missing = whole_table()
     del missing["cells"]["tpu"]["fit"]["keras-3"]
     file.write_text(json.dumps(missing))
     with pytest.raises(ValueError, match="no state for tpu, fit, keras-3"):
         support_table.read(file)
-    file.write_text(json.dumps(planted(legacy={"state": "fine"})))
+    file.write_text(json.dumps(whole_table(legacy={"state": "fine"})))
     with pytest.raises(ValueError, match="no state for mirrored, fit, legacy"):
         support_table.read(file)
 
 
 def test_every_strategy_has_a_line_and_every_line_the_same_columns() -> None:
-    for shown, lines in ((support_table.markdown, 6), (support_table.then_and_now, 5 * 3)):
-        grid = columns(shown(planted()))
+    for write, lines in ((support_table.markdown, 6), (support_table.then_and_now, 5 * 3)):
+        grid = columns(write(whole_table()))
         assert len(grid) == lines + 2
         assert {len(line) for line in grid} == {6}
 
 
 def test_an_error_with_every_special_character_stays_literal() -> None:
-    shown = support_table.markdown(planted(legacy={"state": "fails", "detail": NASTY}))
-    assert {len(line) for line in columns(shown)} == {6}
-    assert "**fails** (1)" in shown
-    html = nbconvert.filters.markdown2html(shown)
+    text = support_table.markdown(whole_table(legacy={"state": "fails", "detail": NASTY}))
+    assert {len(line) for line in columns(text)} == {6}
+    assert "**fails** (1)" in text
+    html = nbconvert.filters.markdown2html(text)
     assert "ValueError: `a|b` &lt;b&gt;*x*&lt;/b&gt; _y_ $z$ \\ [link](#) &amp; ~c~ second line" in html
 
 
 def test_names_with_special_characters_break_no_table() -> None:
-    table = planted()
+    table = whole_table()
     table["strategies"]["default"] = {"name": "a|b *c*", "set_up": "<i>1</i> | 2"}
     table["kerases"]["legacy"] = "legacy | Keras"
-    shown = support_table.markdown(table)
-    assert {len(line) for line in columns(shown)} == {6}
-    html = nbconvert.filters.markdown2html(shown)
+    text = support_table.markdown(table)
+    assert {len(line) for line in columns(text)} == {6}
+    html = nbconvert.filters.markdown2html(text)
     assert "a|b *c*" in html
     assert "&lt;i&gt;1&lt;/i&gt; | 2" in html
 
@@ -105,48 +105,50 @@ def test_a_code_span_holds_any_backticks(text: str) -> None:
 
 def test_the_same_footnote_has_one_number() -> None:
     error = {"state": "fails", "detail": "E: x", "notes": ["Why."]}
-    shown = support_table.markdown(planted(legacy=error, keras_3=error))
-    assert (shown.count("(1)"), shown.count("(2)")) == (2, 0)
-    assert shown.count("`E: x`. Why.") == 1
+    text = support_table.markdown(whole_table(legacy=error, keras_3=error))
+    assert (text.count("(1)"), text.count("(2)")) == (2, 0)
+    assert text.count("`E: x`. Why.") == 1
 
 
 def test_a_working_cell_with_a_note_has_a_footnote_and_one_without_has_none() -> None:
-    shown = support_table.markdown(planted(legacy={"notes": ["Judged otherwise."]}))
-    assert shown.count("works (1)") == 1
-    assert "1. Judged otherwise." in shown
-    assert "(1)" not in support_table.markdown(planted())
+    text = support_table.markdown(whole_table(legacy={"notes": ["Judged otherwise."]}))
+    assert text.count("works (1)") == 1
+    assert "1. Judged otherwise." in text
+    assert "(1)" not in support_table.markdown(whole_table())
 
 
 @pytest.mark.parametrize("section", ["#7.-Keras-3", "elsewhere.ipynb#here"])
 @pytest.mark.parametrize("state", support_table.STATES)
-def test_what_does_not_work_with_keras_3_leads_to_the_section_that_mends_it(state: str, section: str) -> None:
+def test_what_does_not_work_with_keras_3_leads_to_the_section_with_the_fix(state: str, section: str) -> None:
     cell = {"state": state, "detail": "" if state == "works" else "E: x"}
-    shown = support_table.markdown(planted(keras_3=cell), section)
-    assert shown.count(f"]({section}) (1)") == (state in ("fails", "wrong result", "does not end"))
-    assert section not in support_table.markdown(planted(legacy=cell), section)
+    text = support_table.markdown(whole_table(keras_3=cell), section)
+    assert text.count(f"]({section}) (1)") == (state in ("fails", "wrong result", "does not end"))
+    assert section not in support_table.markdown(whole_table(legacy=cell), section)
 
 
 def test_a_wrong_result_says_what_is_wrong() -> None:
-    shown = support_table.markdown(planted(legacy={"state": "wrong result", "detail": "weights differ by up to 0.17"}))
-    assert "**wrong result** (1)" in shown
-    assert "1. Weights differ by up to 0.17." in shown
+    text = support_table.markdown(
+        whole_table(legacy={"state": "wrong result", "detail": "weights differ by up to 0.17"})
+    )
+    assert "**wrong result** (1)" in text
+    assert "1. Weights differ by up to 0.17." in text
 
 
 def test_the_surroundings_are_named() -> None:
-    line = support_table.measured_with(planted())
+    line = support_table.measured_with(whole_table())
     for part in ("2026-01-02", "Python 3.11.7", "TensorFlow 2.21.0", "2 cores, no GPU", "1e-05"):
         assert part in line
     assert "Horovod" not in line
 
 
-def test_then_and_now_sets_the_guide_s_words_beside_the_measured_states() -> None:
-    shown = support_table.then_and_now(planted(keras_3={"state": "fails", "detail": "E: x"}))
-    first = columns(shown)[2]
+def test_then_and_now_sets_the_guide_s_words_next_to_the_measured_states() -> None:
+    text = support_table.then_and_now(whole_table(keras_3={"state": "fails", "detail": "E: x"}))
+    first = columns(text)[2]
     now = ["works", f"[**fails**]({support_table.SECTION}) (1)"]
     assert first == ["**mirrored strategy**", "Model.fit", "Supported", "Supported", *now]
-    assert shown.count("`AttributeError: gone`") == 1
+    assert text.count("`AttributeError: gone`") == 1
     for published in support_table.PUBLISHED:
-        assert support_table.escape(published.source) in shown
+        assert support_table.escape(published.source) in text
 
 
 def test_the_published_tables_have_the_same_cells() -> None:

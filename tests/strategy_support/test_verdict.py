@@ -1,19 +1,19 @@
-"""Judging a cell of the support table: planted runs that are wrong, that hang and that end with errors."""
+"""Judging a cell of the support table: runs that are right, that are wrong, that hang and that end with errors."""
 
 import numpy as np
 import pytest
 
-from distlab.strategy_support import table
-from distlab.strategy_support.verdict import LONGEST_ERROR, Outcome, Verdict, first_line_of_error, judge
+from distlab.strategy_support import CellRun, CellVerdict, first_line_of_error, judge, table
+from distlab.strategy_support.verdict import LONGEST_ERROR
 
 WEIGHTS = [[[0.5, -0.25], [1.0, 0.0]], [0.1, 0.2]]
 INITIAL = [[[0.4, -0.20], [0.9, 0.1]], [0.0, 0.0]]
 RIGHT = {"replicas": 2, "updates": 20, "loss_before": 2.25, "loss_after": 1.62, "weights": WEIGHTS}
 
 
-def verdict(expected: list | None = WEIGHTS, **planted: object) -> Verdict:
-    """The verdict on a right run, except for what is planted."""
-    return judge(Outcome(RIGHT | planted, [""]), replicas=2, updates=20, weights=expected)
+def verdict(expected: list | None = WEIGHTS, **changes: object) -> CellVerdict:
+    """The verdict on a right run, except for `changes`."""
+    return judge(CellRun(RIGHT | changes, [""]), replicas=2, updates=20, weights=expected)
 
 
 def raised(kind: str, message: str) -> str:
@@ -39,10 +39,10 @@ def test_wrong_weights_are_a_wrong_result_with_the_difference() -> None:
 
 @pytest.mark.parametrize("expected", [WEIGHTS, None])
 def test_a_run_that_trained_nothing_does_not_work(expected: list | None) -> None:
-    found = verdict(expected, weights=INITIAL, loss_after=2.25, updates=0)
-    assert found.state == "wrong result"
-    assert "fewer updates than were made" in found.detail
-    assert "the loss did not fall" in found.detail
+    judged = verdict(expected, weights=INITIAL, loss_after=2.25, updates=0)
+    assert judged.state == "wrong result"
+    assert "fewer updates than were made" in judged.detail
+    assert "the loss did not fall" in judged.detail
 
 
 def test_a_run_that_trained_nothing_but_counted_does_not_work() -> None:
@@ -71,24 +71,24 @@ def test_weights_that_cannot_be_compared_are_a_wrong_result(weights: list) -> No
 
 def test_a_hang_does_not_end_whatever_it_printed_or_wrote() -> None:
     for result in (None, RIGHT):
-        outcome = Outcome(result, [raised("ValueError", "early")], has_ended=False)
+        outcome = CellRun(result, [raised("ValueError", "early")], has_ended=False)
         assert judge(outcome, 2, 20, WEIGHTS) == ("does not end", "")
 
 
 def test_an_error_fails_with_its_first_line() -> None:
-    outcome = Outcome(None, ["", raised("ValueError", "no such thing\nsecond line")])
+    outcome = CellRun(None, ["", raised("ValueError", "no such thing\nsecond line")])
     assert judge(outcome, 2, 20, WEIGHTS) == ("fails", "ValueError: no such thing")
 
 
 def test_a_missing_tpu_is_no_failure_of_the_strategy() -> None:
     error = raised("ValueError", "Please provide a TPU Name to connect to.")
-    assert judge(Outcome(None, [error]), 1, 20, None).state == "no such device"
+    assert judge(CellRun(None, [error]), 1, 20, None).state == "no such device"
 
 
 def test_every_state_is_one_of_the_table_s() -> None:
-    found = [verdict(), verdict(replicas=1), judge(Outcome(None, []), 1, 1, None)]
-    found.append(judge(Outcome(None, [], has_ended=False), 1, 1, None))
-    assert {one.state for one in found} <= set(table.STATES)
+    verdicts = [verdict(), verdict(replicas=1), judge(CellRun(None, []), 1, 1, None)]
+    verdicts.append(judge(CellRun(None, [], has_ended=False), 1, 1, None))
+    assert {judged.state for judged in verdicts} <= set(table.STATES)
 
 
 def test_a_crash_without_an_exception_says_so() -> None:

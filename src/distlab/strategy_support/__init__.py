@@ -1,1 +1,30 @@
-"""Which strategy works with which training API: the judged cells and their table."""
+"""Which strategy works with which training API: a table whose every cell is a program that ran and was judged.
+
+`labs/08_other_strategies/measure_support.py` runs the cells, `judge` decides each, `write` and `read` keep the table's
+file, `markdown` and `then_and_now` show it. It may import runtime and `checks`. Begin with `read` and `markdown`.
+"""
+
+from distlab.strategy_support.table import (
+    SupportCell,
+    SupportTable,
+    markdown,
+    read,
+    state,
+    then_and_now,
+    write,
+)
+from distlab.strategy_support.verdict import CellRun, CellVerdict, first_line_of_error, judge
+
+__all__ = [
+    "CellRun",
+    "CellVerdict",
+    "SupportCell",
+    "SupportTable",
+    "first_line_of_error",
+    "judge",
+    "markdown",
+    "read",
+    "state",
+    "then_and_now",
+    "write",
+]

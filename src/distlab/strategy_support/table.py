@@ -6,7 +6,7 @@
 import json
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 STATES = ("works", "fails", "wrong result", "does not end", "no such device", "skipped")
 COMMAND = "make support-table"
@@ -14,11 +14,49 @@ COMMAND = "make support-table"
 NOTEBOOK, SECTION = "../../notebooks/08_other_strategies.ipynb", "#7.-Keras-3"
 KERAS_3, BROKEN = "keras-3", ("fails", "wrong result", "does not end")
 
-Table = dict[str, Any]
+
+class SupportCell(TypedDict):
+    """A cell as the file has it: one of STATES, the error or difference, and what the reader should know."""
+
+    state: str
+    detail: str
+    notes: list[str]
+
+
+class StrategyRow(TypedDict):
+    """A strategy's name, and as what it was run."""
+
+    name: str
+    set_up: str
+
+
+class Machine(TypedDict):
+    """The kind of machine that measured."""
+
+    system: str
+    cores: int
+    gpus: int
+
+
+class SupportTable(TypedDict):
+    """The file: when, with which versions and where it was measured, its rows and columns, and its cells.
+
+    strategies, apis, kerases: what a reader sees for each key.  cells: by strategy, API and Keras.
+    """
+
+    measured: str
+    versions: dict[str, str | None]
+    machine: Machine
+    tolerance: float
+    strategies: dict[str, StrategyRow]
+    apis: dict[str, str]
+    kerases: dict[str, str]
+    cells: dict[str, dict[str, dict[str, SupportCell]]]
+    estimator: SupportCell
 
 
 class Published(NamedTuple):
-    """A table that TensorFlow's guide once showed: what it says of each API, by strategy; and where it stands."""
+    """A table that TensorFlow's guide once showed: what it says about each API, by strategy, and its source."""
 
     heading: str
     source: str
@@ -72,7 +110,7 @@ PUBLISHED = (
 )
 
 
-def read(file: Path | str) -> Table:
+def read(file: Path | str) -> SupportTable:
     """The table of a file that `make support-table` wrote; ValueError, naming what is missing, if it is not whole."""
     table = json.loads(Path(file).read_text())
     problems = [f"no {key}" for key in ("measured", "versions", "machine", "cells") if not table.get(key)]
@@ -87,19 +125,19 @@ def read(file: Path | str) -> Table:
     return table
 
 
-def write(table: Table, file: Path) -> None:
-    """Write the file, and beside it the same for readers, with the ending .md."""
+def write(table: SupportTable, file: Path) -> None:
+    """Write the file, and next to it the same for readers, with the ending .md."""
     file.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n")
     title = "# Strategy × training API, measured\n\nWritten by `make support-table`.\n\n"
     file.with_suffix(".md").write_text(title + markdown(read(file), NOTEBOOK + SECTION) + "\n")
 
 
-def state(table: Table, strategy: str, api: str, keras: str) -> str:
-    """What was found for one cell, such as `state(table, "multi-worker-2", "fit", "keras-3")`: one of STATES."""
+def state(table: SupportTable, strategy: str, api: str, keras: str) -> str:
+    """What was measured for one cell, such as `state(table, "multi-worker-2", "fit", "keras-3")`: one of STATES."""
     return table["cells"][strategy][api][keras]["state"]
 
 
-def markdown(table: Table, section: str = SECTION) -> str:
+def markdown(table: SupportTable, section: str = SECTION) -> str:
     """The table, its footnotes, and the line that says when and with what it was measured.
 
     A cell that does not work with Keras 3 is a link to `section`, by default the section of the notebook that shows it.
@@ -114,28 +152,28 @@ def markdown(table: Table, section: str = SECTION) -> str:
     return "\n\n".join(filter(None, [_grid(rows), footnotes.markdown(), measured_with(table)]))
 
 
-def then_and_now(table: Table) -> str:
+def then_and_now(table: SupportTable) -> str:
     """What TensorFlow's guide said and what was measured, one line for each strategy and API of the guide."""
     footnotes = _Footnotes()
-    headings = [escape(one.heading) for one in PUBLISHED] + [escape(keras) for keras in table["kerases"].values()]
+    headings = [escape(guide.heading) for guide in PUBLISHED] + [escape(keras) for keras in table["kerases"].values()]
     rows = [["Strategy", "API", *headings]]
     for strategy in PUBLISHED[0].says:
         name = f"**{escape(table['strategies'][strategy]['name'])}**"
         for api, described in table["apis"].items():
-            then = [escape(one.says[strategy][api]) for one in PUBLISHED]
+            then = [escape(guide.says[strategy][api]) for guide in PUBLISHED]
             now = [_cell(table, strategy, api, keras, footnotes, SECTION) for keras in table["kerases"]]
             rows.append([name, escape(described), *then, *now])
-        then = [escape(one.says[strategy]["estimator"]) for one in PUBLISHED]
-        now = _marked(table["estimator"], footnotes)
-        rows.append([name, "Estimator", *then, *([now] * len(table["kerases"]))])
-    sources = "\n".join(f"- {escape(one.heading)}: {escape(one.source)}" for one in PUBLISHED)
+        then = [escape(guide.says[strategy]["estimator"]) for guide in PUBLISHED]
+        now = [_marked(table["estimator"], footnotes)] * len(table["kerases"])
+        rows.append([name, "Estimator", *then, *now])
+    sources = "\n".join(f"- {escape(guide.heading)}: {escape(guide.source)}" for guide in PUBLISHED)
     return "\n\n".join(filter(None, [_grid(rows), footnotes.markdown(), f"{measured_with(table)}\n\n{sources}"]))
 
 
-def measured_with(table: Table) -> str:
+def measured_with(table: SupportTable) -> str:
     """When the table was measured, with which versions, on what kind of machine, and what "works" means."""
     names = {"python": "Python", "tensorflow": "TensorFlow", "keras": "Keras", "horovod": "Horovod"}
-    versions = [f"{names.get(name, name)} {one}" for name, one in table["versions"].items() if one]
+    versions = [f"{names.get(name, name)} {version}" for name, version in table["versions"].items() if version]
     machine = table["machine"]
     gpus = f"{machine['gpus'] or 'no'} GPU{'s' * (machine['gpus'] > 1)}"
     return (
@@ -173,12 +211,12 @@ class _Footnotes:
         return "\n".join(f"{number}. {text}" for number, text in enumerate(self.texts, start=1))
 
 
-def _cell(table: Table, strategy: str, api: str, keras: str, footnotes: _Footnotes, section: str) -> str:
+def _cell(table: SupportTable, strategy: str, api: str, keras: str, footnotes: _Footnotes, section: str) -> str:
     cell = table["cells"][strategy][api][keras]
     return _marked(cell, footnotes, section if keras == KERAS_3 and cell["state"] in BROKEN else None)
 
 
-def _marked(cell: dict[str, Any], footnotes: _Footnotes, link: str | None = None) -> str:
+def _marked(cell: SupportCell, footnotes: _Footnotes, link: str | None = None) -> str:
     """The state with the number of its footnote: the error or difference, and what the reader should know."""
     detail, sentences = cell["detail"], list(cell["notes"])
     if detail:
@@ -186,9 +224,9 @@ def _marked(cell: dict[str, Any], footnotes: _Footnotes, link: str | None = None
         first = code(detail) if is_error else escape(detail[0].upper() + detail[1:].rstrip("."))
         sentences.insert(0, first if is_error and detail.endswith((".", "…")) else f"{first}.")
     text = " ".join(sentences)
-    shown = escape(cell["state"]) if cell["state"] == "works" else f"**{escape(cell['state'])}**"
-    shown = f"[{shown}]({link})" if link else shown
-    return f"{shown} ({footnotes.number(text)})" if text else shown
+    words = escape(cell["state"]) if cell["state"] == "works" else f"**{escape(cell['state'])}**"
+    words = f"[{words}]({link})" if link else words
+    return f"{words} ({footnotes.number(text)})" if text else words
 
 
 def _grid(rows: list[list[str]]) -> str:

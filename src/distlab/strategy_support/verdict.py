@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
+
+from numpy.typing import ArrayLike
 
 from distlab import checks
 
@@ -15,32 +17,42 @@ _PATH = r"(?<![\w/])(?:/[\w.+-]+){2,}/?"
 _NUMBER_OF_OBJECT = r"\b0x[0-9a-f]+|(?<=id=)\d+"
 
 
-class Outcome(NamedTuple):
-    """What became of a run: what it wrote (None without that), what each process printed, and whether it ended."""
+class CellResult(TypedDict):
+    """What the program of a cell writes: replicas that trained, updates counted, the loss, and the last weights."""
 
-    result: dict[str, Any] | None
+    replicas: int
+    updates: int
+    loss_before: float
+    loss_after: float
+    weights: list[Any]  # nested lists, one per array
+
+
+class CellRun(NamedTuple):
+    """How a cell's run ended: what it wrote (None if nothing), what each process printed, and whether it ended."""
+
+    result: CellResult | None
     outputs: list[str]
     has_ended: bool = True
 
 
-class Verdict(NamedTuple):
-    """A state of `support_table.STATES`, and what there is to say of it."""
+class CellVerdict(NamedTuple):
+    """One of the table's `STATES`, and what there is to say about it."""
 
     state: str
     detail: str
 
 
-def judge(outcome: Outcome, replicas: int, updates: int, weights: Sequence | None) -> Verdict:
+def judge(run: CellRun, replicas: int, updates: int, weights: Sequence[ArrayLike] | None) -> CellVerdict:
     """The verdict on a run that had to train so many replicas, make so many updates and reach these weights.
 
     Without `weights` (the updates are asynchronous: no other run reaches the same) the loss must have fallen.
     """
-    if not outcome.has_ended:
-        return Verdict("does not end", "")
-    if outcome.result is None:
-        error = first_line_of_error(outcome.outputs)
-        return Verdict("no such device" if "provide a TPU" in error else "fails", error)
-    result, faults = outcome.result, []
+    if not run.has_ended:
+        return CellVerdict("does not end", "")
+    if run.result is None:
+        error = first_line_of_error(run.outputs)
+        return CellVerdict("no such device" if "provide a TPU" in error else "fails", error)
+    result, faults = run.result, []
     if result["replicas"] != replicas:
         faults.append(f"replicas that trained: {result['replicas']}, not {replicas}")
     if result["updates"] != updates:
@@ -56,7 +68,7 @@ def judge(outcome: Outcome, replicas: int, updates: int, weights: Sequence | Non
         else:
             if difference > checks.TOLERANCE:
                 faults.append(f"weights differ from the serial run's by up to {difference:.1g}")
-    return Verdict("wrong result" if faults else "works", "; ".join(faults))
+    return CellVerdict("wrong result" if faults else "works", "; ".join(faults))
 
 
 def first_line_of_error(outputs: list[str]) -> str:

@@ -1,6 +1,5 @@
 """The committed support table: whole, of today's versions, and in agreement with cells that are run again here."""
 
-import importlib.util
 import re
 import socket
 from pathlib import Path
@@ -9,9 +8,8 @@ from types import ModuleType
 import pytest
 from packaging.utils import canonicalize_name
 
-from distlab import launch
-from distlab.strategy_support import table as support_table
-from distlab.strategy_support.verdict import judge
+from distlab import launch, programs, strategy_support
+from distlab.strategy_support.table import NOTEBOOK, PUBLISHED, SECTION
 
 FOLDER = Path(__file__).parents[2] / "labs" / "08_other_strategies"
 TABLE = FOLDER / "support_table.json"
@@ -51,7 +49,7 @@ for _ in range(400):
     coordinator.schedule(step, args=(batches,))
 coordinator.join()
 bias = model.get_weights()[1]
-result = {"reached": [float(-one * 2**10) for one in bias], "counted": int(optimizer.iterations.numpy())}
+result = {"reached": [float(-value * 2**10) for value in bias], "counted": int(optimizer.iterations.numpy())}
 options.result.write_text(json.dumps(result))
 """
 
@@ -59,16 +57,13 @@ options.result.write_text(json.dumps(result))
 @pytest.fixture(scope="module")
 def measure_support() -> ModuleType:
     """The program, loaded by its path."""
-    spec = importlib.util.spec_from_file_location("measure_support", FOLDER / "measure_support.py")
-    program = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(program)
-    return program
+    return programs.module(FOLDER / "measure_support.py")
 
 
 @pytest.fixture(scope="module")
 def table() -> dict:
     """The committed table."""
-    return support_table.read(TABLE)
+    return strategy_support.read(TABLE)
 
 
 @pytest.fixture(scope="module")
@@ -102,16 +97,15 @@ def test_the_table_was_measured_with_the_locked_versions(root: Path, table: dict
                 if canonicalize_name(name) == package}  # fmt: skip
         assert table["versions"][package] in pins, (
             f"The support table was measured with {package} {table['versions'][package]} and the lock has {pins}: "
-            "measure it anew by `make support-table`."
+            "measure it again by `make support-table`."
         )
     assert re.fullmatch(r"3\.1[1-3]\.\d+", table["versions"]["python"])
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", table["measured"])
 
 
-def test_the_markdown_beside_it_is_the_same_table(table: dict) -> None:
-    shown = TABLE.with_suffix(".md").read_text()
-    link = support_table.NOTEBOOK + support_table.SECTION
-    assert support_table.markdown(table, link) in shown, "write both again with support_table.write(table, TABLE)"
+def test_the_markdown_next_to_it_is_the_same_table(table: dict) -> None:
+    markdown = strategy_support.markdown(table, NOTEBOOK + SECTION)
+    assert markdown in TABLE.with_suffix(".md").read_text(), "write both again by strategy_support.write(table, TABLE)"
 
 
 def test_what_fails_with_keras_3_leads_to_a_section_that_is_there(root: Path, table: dict) -> None:
@@ -121,12 +115,12 @@ def test_what_fails_with_keras_3_leads_to_a_section_that_is_there(root: Path, ta
         for api, by_keras in by_api.items()
         if by_keras["keras-3"]["state"] in ("fails", "wrong result", "does not end")
     ]
-    link = support_table.NOTEBOOK + support_table.SECTION
+    link = NOTEBOOK + SECTION
     assert TABLE.with_suffix(".md").read_text().count(f"]({link})") == len(broken) >= 5
-    notebook = (TABLE.parent / support_table.NOTEBOOK).resolve()
+    notebook = (TABLE.parent / NOTEBOOK).resolve()
     assert notebook.is_relative_to(root)
     headings = re.findall(r"^# (?:#+) (.+)$", (notebook.parent / "src" / f"{notebook.stem}.py").read_text(), re.M)
-    assert support_table.SECTION in [f"#{heading.replace(' ', '-')}" for heading in headings]
+    assert SECTION in [f"#{heading.replace(' ', '-')}" for heading in headings]
 
 
 def test_the_table_names_no_machine() -> None:
@@ -136,14 +130,14 @@ def test_the_table_names_no_machine() -> None:
 
 
 def test_the_guides_rows_are_rows_of_the_table(table: dict) -> None:
-    assert set(support_table.PUBLISHED[0].says) <= set(table["strategies"])
+    assert set(PUBLISHED[0].says) <= set(table["strategies"])
 
 
 @pytest.mark.parametrize("strategy", ["default", "multi-worker-2"])
 def test_a_run_that_is_not_over_in_time_does_not_end(measure_support: ModuleType, strategy: str) -> None:
     row = measure_support.ROWS[strategy]
     outcome = measure_support.run(strategy, "fit", "legacy", seconds=1.5)
-    assert judge(outcome, row.replicas, row.updates, None).state == "does not end"
+    assert strategy_support.judge(outcome, row.replicas, row.updates, None).state == "does not end"
 
 
 @pytest.mark.slow
@@ -175,8 +169,8 @@ def test_asynchronous_updates_all_reach_the_weights_though_keras_3_counts_fewer(
     program = tmp_path / "count_updates.py"
     program.write_text(COUNT_UPDATES)
     keras_3 = {"TF_USE_LEGACY_KERAS": "0"}
-    how = {"seconds": 240, "start_seconds": 240, "echo": False, "result": True, "environment": keras_3}
-    result = launch.tensorflow(program, workers=2, parameter_servers=1, **how).result
+    options = {"seconds": 240, "start_seconds": 240, "echo": False, "result": True, "environment": keras_3}
+    result = launch.tensorflow(program, workers=2, parameter_servers=1, **options).result
     assert result["reached"] == [400.0] * 3
     assert result["counted"] <= 400
 
@@ -185,7 +179,7 @@ def test_asynchronous_updates_all_reach_the_weights_though_keras_3_counts_fewer(
 def test_a_doubled_gradient_is_found(
     measure_support: ModuleType, serial: dict[str, list], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The mistake that people bring to Keras 3: an all-reduce of one's own before the optimizer's."""
+    """The mistake that people bring to Keras 3: a custom all-reduce before the optimizer's."""
     source = (FOLDER / "support_cell.py").read_text()
     line = "        gradients = tape.gradient(loss, model.trainable_variables)\n"
     assert source.count(line) == 1
