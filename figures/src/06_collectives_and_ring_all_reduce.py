@@ -266,7 +266,7 @@ REDUCTIONS = {
     "HierarchicalCopyAllReduce": collectives.tree_all_reduce,
     "NcclAllReduce (ring)": collectives.ring_all_reduce,
 }
-DEVICES = ((0.45, 1.95), (1.75, 1.95), (1.75, 0.85), (0.45, 0.85))  # the middle of each device, round the square
+DEVICES = ((0.45, 1.95), (1.75, 1.95), (1.75, 0.85), (0.45, 0.85))  # the middle of each device, around the square
 DEVICE = 0.23  # half the side of its box
 
 

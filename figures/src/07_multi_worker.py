@@ -1,4 +1,4 @@
-"""The picture of notebook 07: three workers, what TF_CONFIG says to each, and what the chief does besides.
+"""The picture of notebook 07: three workers, what TF_CONFIG says to each, and what else the chief does.
 
 Run it from anywhere: python figures/src/07_multi_worker.py
 """

@@ -96,7 +96,7 @@ def pipeline_schedule(folder: Path) -> None:
 
 INPUT = np.array([[1, 2, 0, 1], [3, 1, 2, 0]])
 WEIGHTS = np.array([[1, 0, 2, 1], [0, 3, 1, 2], [2, 1, 0, 1], [1, 2, 3, 0]])
-PARTS = (slice(0, 2), slice(2, 4))  # what lies on device 0 and on device 1
+PARTS = (slice(0, 2), slice(2, 4))  # what is on device 0 and on device 1
 
 
 class Product(NamedTuple):
@@ -186,7 +186,7 @@ def tensor_split(folder: Path) -> None:
 
 
 def _matrix(axes: Axes, left: float, middle: float, matrix: np.ndarray, owner: Owner, title: str) -> None:
-    """A matrix with its vertical middle at `middle`; `owner` says on which device each element lies."""
+    """A matrix with its vertical middle at `middle`; `owner` says on which device each element is."""
     top = middle + len(matrix) * CELL / 2
     for line, values in enumerate(matrix):
         for column, value in enumerate(values):
@@ -222,7 +222,7 @@ PIXEL = 0.2
 
 
 async def halo_exchange(rank: Rank, tile: np.ndarray) -> np.ndarray:
-    """The tile of rank r, at row r // 2 and column r % 2 of the image, with one pixel of its neighbours all round.
+    """The tile of rank r, at row r // 2 and column r % 2 of the image, with one pixel of its neighbours on each side.
 
     First columns go left and right, then rows, which by now are longer, up and down: so the corners arrive as well.
     """
@@ -246,7 +246,7 @@ def tiles_with_halo(image: np.ndarray) -> list[np.ndarray]:
 
 
 def owners() -> np.ndarray:
-    """Which rank each pixel of the image lies on."""
+    """Which rank has each pixel of the image."""
     side = np.arange(TILES * TILE) // TILE
     return TILES * side[:, None] + side[None, :]
 

@@ -344,7 +344,7 @@ draw.trace(ring_all_reduce, 4).show_animation(
     "The ring all-reduce on four ranks: in three steps chunks travel right and grow, "
     "in three more the finished chunks travel on and replace the others.",
 )
-draw.show_stepper(
+draw.show_widget(
     draw.Stepper(ring_all_reduce, size=4),
     "[Sliders for step and number of ranks, with the picture of that step; they move in JupyterLab.]",
 )

@@ -45,7 +45,7 @@ def test_a_shown_stepper_falls_back_to_its_description(monkeypatch: pytest.Monke
     displayed = []
     monkeypatch.setattr(style, "display", lambda data, raw: displayed.append(data))
     stepper = draw.Stepper(ring_all_reduce, size=2)
-    draw.show_stepper(stepper, "a ring to walk through")
+    draw.show_widget(stepper, "a ring to walk through")
     [data] = displayed
     assert data["text/plain"] == "a ring to walk through"
     assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == stepper.model_id

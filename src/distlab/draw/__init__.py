@@ -11,7 +11,7 @@ It may import `runtime`, `simulate`, `collectives` and `model_parallel`. Begin w
 from distlab.draw.collective_tasks import task
 from distlab.draw.diagram import arrow, box, canvas, label, row, tint
 from distlab.draw.plots import bars, bytes_per_link, grid, utilisation
-from distlab.draw.stepper import Stepper, show_stepper
+from distlab.draw.stepper import Stepper
 from distlab.draw.strips import Interval, busy, exchange, seen
 from distlab.draw.style import (
     DASHES,
@@ -57,7 +57,6 @@ __all__ = [
     "save",
     "seen",
     "show",
-    "show_stepper",
     "show_widget",
     "svg",
     "task",

@@ -139,7 +139,7 @@ def task(collective: str | None, size: int, length: int, root: int = 0) -> Task:
     if root not in range(size):
         raise ValueError(f"root is {root}, but the ranks are 0 to {size - 1}")
     if collective == "all_to_all" and length % size:
-        raise ValueError(f"an all-to-all of {size} ranks needs equal chunks, and {length} elements cannot be so cut")
+        raise ValueError(f"an all-to-all of {size} ranks needs equal chunks; {length} elements do not divide into them")
 
     def by_rank(rule: _Rule) -> tuple[Holding, ...]:
         return tuple(

@@ -80,7 +80,7 @@ def box(
     area, shape = (corner, width, height), "round,pad=0,rounding_size=0.05"
     axes.add_patch(FancyBboxPatch(*area, shape, facecolor=face, edgecolor=colour, linewidth=1.2))
     if hatch:
-        # A second patch: matplotlib draws a hatch in the edge's colour, and the hatch has to be paler than the edge.
+        # A second patch: matplotlib draws a hatch in the edge's colour, and the hatch must be paler than the edge.
         pale = tint(colour, 0.45)
         axes.add_patch(FancyBboxPatch(*area, shape, fill=False, edgecolor=pale, hatch=hatch, linewidth=0))
     if text:

@@ -5,13 +5,15 @@ from collections.abc import Sequence
 import ipywidgets
 import matplotlib.pyplot as plt
 
-from distlab.draw.style import show_widget, svg
+from distlab.draw.style import svg
 from distlab.draw.traces import Trace, trace
 from distlab.simulate.world import Program
 
 
 class Stepper(ipywidgets.VBox):
     """A program's steps to walk through: play, a slider for the step, one for the number of ranks, and the picture.
+
+    `draw.show_widget` displays it.
 
     play: the button.  step, ranks: the sliders.  picture: the HTML widget that holds the SVG.
     """
@@ -68,11 +70,6 @@ class Stepper(ipywidgets.VBox):
         """The step that the slider shows: what the ranks hold before it and after it."""
         step = self.step.value
         self.picture.value = _as_svg(self._trace(self.ranks.value), [step - 1, step] if step else [0])
-
-
-def show_stepper(stepper: Stepper, description: str) -> None:
-    """Display the stepper; where widgets cannot run `description` replaces it: put a strip next to it."""
-    show_widget(stepper, description)
 
 
 def _as_svg(chosen: Trace, steps: list[int] | None = None) -> str:

@@ -63,7 +63,7 @@ def show_animated(trace: "Trace", description: str, seconds_per_step: float) -> 
 
 
 def _page(svg: str, description: str) -> str:
-    """The SVG as a piece of HTML: a label round the box and the picture, so that a click on either pauses it."""
+    """The SVG as a piece of HTML: a label around the box and the picture, so that a click on either pauses it."""
     return (
         '<figure class="distlab-animation" style="margin:0"><label>'
         '<input type="checkbox" class="distlab-pause"> pause<br>\n'
@@ -72,7 +72,7 @@ def _page(svg: str, description: str) -> str:
 
 
 class _Stage:
-    """Where everything is, in inches: what stays, each state, each title, and what moves with its way."""
+    """Where everything is, in inches: what stays, each state, each title, and what moves where."""
 
     def __init__(self, trace: "Trace") -> None:
         self._boxes = Boxes(trace, _SCALE)
@@ -114,7 +114,7 @@ class _Stage:
         return self._bottom(rank) + self._boxes.height / 2
 
     def _moving(self, message: StepMessage) -> tuple[list[Stamp], tuple[float, float]]:
-        """What travels, where it sets out, and how far it goes to the right and up."""
+        """What travels, where it starts, and how far it goes to the right and up."""
         bottom = self._bottom(message.source)
         numbers = self._boxes.trace.boxes_sent(message)
         frame = rectangle("message", *self._boxes.box, "none", INK, 2.2, layer=4)
@@ -131,7 +131,7 @@ class _Stage:
             x = self._boxes.box_place(numbers[0], _NAMES) if numbers else _NAMES - 0.12
             stamps.append(Stamp(words("×", 20, INK, bold=True), x, self._middle(message.source)))
             up /= 2
-        # A little to the right on its way, so that it can be told from the boxes that it passes.
+        # A little to the right on its way, so that it does not cover exactly the boxes that it passes.
         return stamps, (0.07, up)
 
 

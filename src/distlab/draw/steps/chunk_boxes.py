@@ -39,8 +39,8 @@ class Boxes:
         """The width and height of a segment."""
         if not self.trace.adds:
             few = self.trace.size <= 6
-            width = (0.26 if few else 0.225) if self._names_chunks else (0.22 if few else 0.185)
-            return width * self.scale, 0.19 * self.scale
+            wide, narrow = (0.26, 0.225) if self.trace.task.moves_between_chunks else (0.22, 0.185)
+            return (wide if few else narrow) * self.scale, 0.19 * self.scale
         width, height = {1: (0.17, 0.125), 2: (0.095, 0.105)}[self.columns]
         return width * self.scale, height * self.scale
 
@@ -152,13 +152,9 @@ class Boxes:
     def _between(self) -> float:
         return (0.045 if self.trace.size <= 6 else 0.035) * self.scale
 
-    @property
-    def _names_chunks(self) -> bool:
-        return self.trace.task.moves_between_chunks
-
     def _name(self, owner: int, element: Element) -> str:
         """The text of a segment: whose share it is, and where chunks change places which of its chunks it was."""
-        if self.trace.adds or not self._names_chunks or element is None:
+        if self.trace.adds or not self.trace.task.moves_between_chunks or element is None:
             return str(owner)
         return f"{owner}.{self.trace.task.chunk_of(min(element.positions))}"
 

@@ -25,8 +25,7 @@ class Shape:
     """One kind of shape, in inches around its place, y upwards.
 
     name: what it means; shapes of one meaning share it.  outline: the path.  face, edge: colours or "none".
-    width: the edge's, in points.  dashed: whether the edge is.  layer: shapes of a higher layer lie above those of a
-    lower one.
+    width: the edge's, in points.  dashed: whether the edge is.  layer: higher layers are drawn above lower ones.
     """
 
     name: str
