@@ -16,7 +16,7 @@ from distlab.simulate import (
 SIZES = range(1, 18)
 ALL_SIX = {**ALL_REDUCE, "hierarchical": partial(hierarchical_all_reduce, ranks_per_host=3)}
 DTYPES = (np.float32, np.float64, np.int32, np.int64, np.uint8)
-# Each of α, β and γ matters, and none hides behind another.
+# Each of α, β and γ matters, and none hides another.
 NETWORK = Network(latency=5e-6, seconds_per_byte=1e-9, seconds_per_byte_reduced=0.3e-9)
 EXACTLY = partial(pytest.approx, rel=1e-9, abs=0)
 
@@ -31,6 +31,6 @@ def total_of(inputs: list[np.ndarray]) -> np.ndarray:
     return np.add.reduce(inputs, dtype=inputs[0].dtype)
 
 
-def same(one: np.ndarray, other: np.ndarray) -> None:
-    assert one.dtype == other.dtype
-    np.testing.assert_array_equal(one, other, strict=True)
+def same(result: np.ndarray, expected: np.ndarray) -> None:
+    assert result.dtype == expected.dtype
+    np.testing.assert_array_equal(result, expected, strict=True)

@@ -13,7 +13,7 @@ from tests.launch.launched_program import Launched
 
 @pytest.fixture
 def launched(tmp_path: Path) -> Iterator[Launched]:
-    """The program in a folder of its own; what a failing test leaves alive is ended."""
+    """The program in a temporary folder; what a failing test leaves alive is ended."""
     launched = Launched(tmp_path)
     yield launched
     for pid in launched.left():

@@ -15,7 +15,7 @@ from jupyter_client.manager import KernelManager
 from tests.launch.launched_program import Launched
 
 SECONDS = 5
-# A worker that ignores SIGTERM, with a child in a session of its own; and a common one.
+# A worker that ignores SIGTERM, with a child in a separate session; and an ordinary one.
 ACTS = ("0=stubborn,child,listen,wait", "1=listen,wait")
 PROCESSES = 3
 

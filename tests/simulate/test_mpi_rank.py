@@ -172,8 +172,8 @@ def run_here(what: str, folder: Path) -> None:
 
 
 def mpirun_command() -> str | None:
-    beside = Path(sys.executable).with_name("mpirun")
-    return str(beside) if beside.is_file() else shutil.which("mpirun")
+    own = Path(sys.executable).with_name("mpirun")
+    return str(own) if own.is_file() else shutil.which("mpirun")
 
 
 def mpirun(what: str, folder: Path, deadline: float = DEADLINE) -> subprocess.CompletedProcess:

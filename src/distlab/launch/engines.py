@@ -1,11 +1,12 @@
 """Ranks that wait for cells: ipyparallel's engines under MPI, so that `%%px` runs a notebook's cell on every rank.
 
     ranks = launch.start_engines(2)
-    %%px                                  # in a cell of its own: runs on both
+    %%px                                  # in a separate cell: it runs on both
     ranks.view["name"]                    # what that name is on each rank
     ranks.stop()
 
-Their files are in a temporary folder. No process of theirs is left after `stop`, nor when the kernel ends or is killed.
+Their files are in a temporary folder. None of their processes is left after `stop`, nor when the kernel ends or is
+killed.
 """
 
 import atexit
@@ -94,12 +95,12 @@ def start_engines(ranks: int, seconds: float = START_SECONDS) -> Engines:
         if get_ipython():
             client.activate()
             ParallelMagics.progress_after_seconds = -1  # no bars: they would go into the outputs
-            ParallelMagics.stream_output = False  # rank by rank when the cell is done, not as it comes
+            ParallelMagics.stream_output = False  # rank by rank when the cell is done, not while it runs
         return Engines(client, stack.pop_all())
 
 
 def _silent() -> logging.Logger:
-    """For what ipyparallel announces at each start and stop: a cell is for what the ranks say."""
+    """For what ipyparallel announces at each start and stop: a cell shows what the ranks print."""
     log = logging.getLogger("distlab.launch.engines")
     log.setLevel(logging.CRITICAL)
     return log

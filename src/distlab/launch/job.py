@@ -21,7 +21,7 @@ _EPHEMERAL_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 @dataclass(frozen=True)
 class Command:
-    """A program to start under a name, with the variables that it gets beside those of this process."""
+    """A program to start under a name, with the variables that it gets in addition to those of this process."""
 
     name: str
     arguments: list[str]

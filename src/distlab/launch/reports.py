@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 # The first that is set: horovodrun with Gloo, Open MPI, MPICH, torchrun.
 _RANK_VARIABLES = ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK")
-# What no program prints by chance.
+# A text that no program prints by chance.
 _STATUS = "\x00distlab exit status "
 # Which processor features there are, that there is no GPU: C++ notes that TF_CPP_MIN_LOG_LEVEL does not reach.
 _NOTES = re.compile(
@@ -46,7 +46,7 @@ class Started(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """A process has ended; `status` is None when nobody saw how."""
+    """A process has ended; `status` is None when nobody saw its exit status."""
 
     name: str
     status: int | None

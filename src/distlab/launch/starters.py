@@ -35,18 +35,19 @@ RESULT = "{result}"
 SECONDS, START_SECONDS = 600.0, 120.0
 # How often to try with other ports.
 _ATTEMPTS = 3
-# Two processes of TensorFlow on one GPU fight for its memory, and NCCL refuses them.
+# Two processes of TensorFlow on one GPU compete for its memory, and NCCL refuses them.
 _NO_GPU = "-1"
 
 
 class Settings(TypedDict, total=False):
-    """What every way of starting takes besides.
+    """The settings that every way of starting accepts.
 
     seconds: for the whole job (600).  start_seconds: until every rank has connected (120).  echo: print the shell
     commands that do the same by hand, and every line as it comes (True).  result: add `--result {result}` to the
     arguments (False); wherever `{result}` is in them, the path of a file takes its place, which is read as JSON
-    afterwards.  environment: variables of all processes, which win over those that the launcher sets.  python: the
-    interpreter of another environment that runs the program, with its torchrun beside it (this one's).
+    afterwards.  environment: variables of all processes, which take precedence over those that the launcher sets.
+    python: the interpreter of another environment that runs the program, and the torchrun of that environment (this
+    one's).
     """
 
     seconds: float
@@ -62,10 +63,10 @@ def tensorflow(
 ) -> LaunchedRun:
     """Run a TensorFlow program as a cluster of processes, each with its TF_CONFIG.
 
-    Without parameter servers the cluster has `workers` processes of type worker. With them it has a chief besides, and
+    Without parameter servers the cluster has `workers` processes of type worker. With them it also has a chief, and
     the job is over when the chief ends; the launcher then ends the workers and the parameter servers. Names of the
-    processes: "worker 0", "chief", "ps 0". The chief and each worker get a GPU of their own where there are enough, and
-    none otherwise.
+    processes: "worker 0", "chief", "ps 0". The chief and each worker get their own GPU where there are enough, and none
+    otherwise.
     Raises WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; in no case is a process left.
     """
     _check_count("workers", workers, 1)
@@ -186,10 +187,10 @@ class _Program:
 
     def starter(self, name: str) -> str:
         """The path of a program such as mpirun, from the environment that runs this program if it is there."""
-        beside = None
+        own_path = None
         if "python" in self._settings:
-            beside = shutil.which(name, path=str(Path(self._settings["python"]).parent))
-        path = beside or shutil.which(name)
+            own_path = shutil.which(name, path=str(Path(self._settings["python"]).parent))
+        path = own_path or shutil.which(name)
         if not path:
             raise LaunchError(
                 f"There is no {name} in this environment; `make doctor` says what is missing and the fix."
@@ -270,13 +271,13 @@ def _names(kind: str, count: int) -> list[str]:
 
 
 def _threads(count: int) -> dict[str, str]:
-    """Variables that let each of `count` processes use its share of the cores, so that they do not fight for them."""
+    """Variables that let each of `count` processes use its share of the cores, so that they do not compete for them."""
     share = str(max(1, devices.cores() // count))
     return {name: share for name in ("TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS") if name not in os.environ}
 
 
 def _gpus(count: int) -> Sequence[str | None]:
-    """A GPU for each of `count` processes, `_NO_GPU` for each if there are too few to go round, None without any."""
+    """A GPU for each of `count` processes, `_NO_GPU` for each if there are too few, None without any."""
     gpus = [str(index) for index in range(len(devices.gpu_names()))]
     if gpus and "CUDA_VISIBLE_DEVICES" in os.environ:
         gpus = [name for name in os.environ["CUDA_VISIBLE_DEVICES"].split(",") if name not in ("", _NO_GPU)]

@@ -1,4 +1,4 @@
-"""Runs a job: starts it, shows its output as it comes, watches its deadlines, and leaves no process behind."""
+"""Runs a job: starts it, shows its output line by line, watches its deadlines, and leaves no process behind."""
 
 import os
 import queue
@@ -48,7 +48,7 @@ class Supervisor:
     """One run of one job."""
 
     def __init__(self, job: Job, limits: Limits, show: Callable[[str], None]) -> None:
-        """`show` gets each line that is to be seen, in the thread that calls `run`."""
+        """`show` gets each line to print, in the thread that calls `run`."""
         self._job, self._limits, self._show = job, limits, show
         self._reports = Reports()
         self._lines: dict[str, list[str]] = {}
@@ -77,7 +77,7 @@ class Supervisor:
         return run
 
     def _names(self) -> list[str]:
-        # A single command that starts the ranks is one to speak of only if it says something.
+        # A single command that starts the ranks is worth mentioning only if it prints something.
         started = {command.name for command in self._job.commands} if len(self._job.commands) > 1 else set()
         return [*self._job.ranks, *sorted({*self._lines, *self._ended, *started} - {*self._job.ranks})]
 
@@ -135,7 +135,7 @@ class Supervisor:
                     self._failed.append(name)
 
     def _take_rest(self) -> None:
-        """Take what was printed until the processes ended; how they were ended is no news."""
+        """Take what was printed until the processes ended; their ends are ignored."""
         self._reports.close()
         while not self._reports.events.empty():
             event = self._reports.events.get()

@@ -25,7 +25,7 @@ class Contributions:
 
     @property
     def positions(self) -> set[int]:
-        """The positions of the inputs that were added; one alone unless unlike elements were mixed."""
+        """The positions of the inputs that were added; more than one only if different elements were mixed."""
         return {position for _, position in self.counts}
 
     def __add__(self, addend: "Contributions | int") -> "Contributions":

@@ -1,6 +1,6 @@
 """What can go wrong in a program on the virtual cluster: one exception class and one clear message for each mistake.
 
-At the end are the checks of what an operation is given, each with a message that names the rank.
+At the end are the checks of an operation's arguments, each with a message that names the rank.
 """
 
 import math

@@ -77,7 +77,7 @@ class Events(Sequence[Event]):
     """The events of a run, ordered by start; at the same start, in the order in which the cluster did them.
 
     `columns` is the same as one structured NumPy array with the fields kind (an index into KINDS), rank, partner (−1
-    for none), bytes, start, end and operation. Millions of events are best treated there.
+    for none), bytes, start, end and operation. With millions of events work on this array.
     """
 
     def __init__(self, make_columns: Callable[[], np.ndarray], contents: Mapping[int, Content]) -> None:
@@ -89,7 +89,7 @@ class Events(Sequence[Event]):
     def columns(self) -> np.ndarray:
         """The events as one array of dtype COLUMNS."""
         columns = self._make_columns()
-        # The log that they were made from is needed no more.
+        # The log that they were made from is no longer needed.
         del self._make_columns
         return columns
 

@@ -154,7 +154,7 @@ def run_over_mpi(program: Program, *inputs: object, communicator: "MPI.Comm | No
     """Run `program(rank, *inputs)` with this process as one of the ranks; every process must call it.
 
     If the program fails on one of several ranks, the exception is printed with the rank's number and every rank's
-    process is ended, since the others would wait for ever; a rank that is alone raises the exception.
+    process is ended, since the others would wait forever; a rank that is alone raises the exception.
     """
     rank = MpiRank(communicator)
     try:

@@ -26,7 +26,7 @@ class Link:
 class Network:
     """The speeds of a cluster's links and of adding two arrays.
 
-    latency, seconds_per_byte: α and β of every link that nothing below makes an exception.
+    latency, seconds_per_byte: α and β of every link without an exception below.
     seconds_per_byte_reduced: γ, the seconds per byte of the array that is added to.
     ranks_per_host, inside_host: with both, ranks 0…k−1 share host 0, k…2k−1 host 1, and so on; links inside a host are
         then `inside_host`, and those between hosts have the network's own α and β.
@@ -55,7 +55,7 @@ class Network:
 
     @cached_property
     def default_link(self) -> Link:
-        """The link between two ranks that are no exception."""
+        """The link between two ranks without an exception."""
         return Link(self.latency, self.seconds_per_byte)
 
     @property

