@@ -38,7 +38,7 @@ class Line(NamedTuple):
     text: str
 
 
-class Started(NamedTuple):
+class RankStarted(NamedTuple):
     """A rank under mpirun or its like has been started, by the process `pid`."""
 
     name: str
@@ -57,7 +57,7 @@ class Reports:
 
     def __init__(self) -> None:
         """Without any process."""
-        self.events: queue.Queue[Line | Started | Ended] = queue.Queue()
+        self.events: queue.Queue[Line | RankStarted | Ended] = queue.Queue()
         self._threads: list[threading.Thread] = []
         self._closed = threading.Event()
 
@@ -97,7 +97,7 @@ class Reports:
         with connection, connection.makefile(errors="replace") as lines:
             number, pid = lines.readline().split()
             name = f"rank {number}"
-            self.events.put(Started(name, int(pid)))
+            self.events.put(RankStarted(name, int(pid)))
             self.events.put(Ended(name, self._read(name, lines)))
 
     def _read(self, name: str, lines: Iterable[str]) -> int | None:

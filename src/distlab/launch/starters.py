@@ -72,7 +72,7 @@ def tensorflow(
     _check_count("workers", workers, 1)
     _check_count("parameter_servers", parameter_servers, 0)
     counts = {"chief": 1, "worker": workers, "ps": parameter_servers} if parameter_servers else {"worker": workers}
-    launched = _Program(program, arguments, settings)
+    launched = _LaunchedProgram(program, arguments, settings)
     return launched.run_with_other_ports(lambda: _cluster(counts, launched))
 
 
@@ -81,7 +81,7 @@ def alone(program: str | Path, *arguments: object, **settings: Unpack[Settings])
 
     Raises WorkerFailed and DeadlinePassed, both LaunchErrors; in no case is a process left.
     """
-    launched = _Program(program, arguments, settings)
+    launched = _LaunchedProgram(program, arguments, settings)
     command = Command("program", launched.command, launched.environment)
     return launched.run(Job([command], [], [command.name], shell(launched.as_typed, launched.environment)))
 
@@ -99,7 +99,7 @@ def mpirun(
     # A rank that fails would wait for the others in MPI's finalisation, and they for it: mpi4py aborts the job.
     abort_on_failure = ["-m", "mpi4py"] if importlib.util.find_spec("mpi4py") else []
     starter = ["mpirun", *as_root, *polite, "-np", str(ranks), *options]
-    return _run_ranks(starter, _Program(program, arguments, settings, abort_on_failure), ranks)
+    return _run_ranks(starter, _LaunchedProgram(program, arguments, settings, abort_on_failure), ranks)
 
 
 def horovodrun(
@@ -115,7 +115,9 @@ def horovodrun(
     code counts. Raises WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; in no case is a process left.
     """
     starter = ["horovodrun", "-np", str(ranks), *options]
-    return _run_ranks(starter, _Program(program, arguments, settings), ranks, "--host-discovery-script" in options)
+    return _run_ranks(
+        starter, _LaunchedProgram(program, arguments, settings), ranks, "--host-discovery-script" in options
+    )
 
 
 def mxnet(
@@ -130,7 +132,7 @@ def mxnet(
     """
     _check_count("workers", workers, 1)
     _check_count("servers", servers, 1)
-    launched = _Program(program, arguments, settings)
+    launched = _LaunchedProgram(program, arguments, settings)
     decisive = _names("worker", workers)
 
     def job() -> Job:
@@ -160,10 +162,10 @@ def torchrun(
     Raises WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; in no case is a process left.
     """
     starter = ["torchrun", "--standalone", "--no-python", "--nproc-per-node", str(ranks), *options]
-    return _run_ranks(starter, _Program(program, arguments, settings), ranks)
+    return _run_ranks(starter, _LaunchedProgram(program, arguments, settings), ranks)
 
 
-class _Program:
+class _LaunchedProgram:
     """What the processes of a job run: `command`, with RESULT in it, and `as_typed`, the same as a person types it."""
 
     def __init__(
@@ -231,7 +233,9 @@ class _Program:
         return self._settings.get("echo", True)
 
 
-def _run_ranks(starter: Sequence[str], launched: _Program, ranks: int, ranks_may_fail: bool = False) -> LaunchedRun:
+def _run_ranks(
+    starter: Sequence[str], launched: _LaunchedProgram, ranks: int, ranks_may_fail: bool = False
+) -> LaunchedRun:
     """Run a job whose ranks are started by one command, each through `reports.main`."""
     _check_count("ranks", ranks, 1)
     name, *options = starter
@@ -242,7 +246,7 @@ def _run_ranks(starter: Sequence[str], launched: _Program, ranks: int, ranks_may
     return launched.run(Job([command], _names("rank", ranks), [name], by_hand, ranks_may_fail=ranks_may_fail))
 
 
-def _cluster(counts: Mapping[str, int], launched: _Program) -> Job:
+def _cluster(counts: Mapping[str, int], launched: _LaunchedProgram) -> Job:
     """A job of one process for each task of a TF_CONFIG cluster, at addresses that are free now."""
     tasks = [(kind, index) for kind, count in counts.items() for index in range(count)]
     addresses = dict(zip(tasks, free_addresses(len(tasks)), strict=True))

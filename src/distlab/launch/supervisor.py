@@ -25,7 +25,7 @@ from distlab.launch.job import (
     WorkerMissing,
     is_open,
 )
-from distlab.launch.reports import Ended, Line, Reports, Started
+from distlab.launch.reports import Ended, Line, RankStarted, Reports
 from distlab.runtime import processes
 
 SOCKET = "{socket}"
@@ -120,12 +120,12 @@ class Supervisor:
             with suppress(queue.Empty):
                 self._take(self._reports.events.get(timeout=0.05))
 
-    def _take(self, event: Line | Started | Ended) -> None:
+    def _take(self, event: Line | RankStarted | Ended) -> None:
         match event:
             case Line(name, text):
                 self._lines.setdefault(name, []).append(text)
                 self._show(f"[{name}] {text}")
-            case Started(name, pid):
+            case RankStarted(name, pid):
                 self._pids[name] = pid
                 self._ended.pop(name, None)
             case Ended(name, status):

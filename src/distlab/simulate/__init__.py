@@ -4,7 +4,6 @@
         right, left = (rank.index + 1) % rank.size, (rank.index - 1) % rank.size
         received = await rank.exchange(right, array, left)
         return await rank.reduce(array, received)
-
     run = World(size=4, network=Network(latency=5e-6, seconds_per_byte=1e-9)).run(program, inputs)
     run.results, run.events, run.elapsed, run.bytes_sent, run.messages
 

@@ -106,7 +106,7 @@ def _ended(rank: "VirtualRank", result: object) -> Generator[None, None, Any]:
 
 
 class VirtualRank:
-    """One rank of a virtual cluster; see `distlab.simulate` for what its operations cost.
+    """One rank of a virtual cluster; see `distlab.simulate.world` for what its operations cost.
 
     index: its number, from 0.  size: the number of ranks.  now: its virtual time in seconds.
     """
