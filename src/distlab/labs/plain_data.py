@@ -51,7 +51,7 @@ def as_record(value: Plain, kind: type[Record], what: str = "the answer") -> Rec
 
     That may be forged, so names and types are compared (of a list or dictionary not the items'). Raises NotPlain.
     """
-    types = get_type_hints(kind)
+    types = get_type_hints(kind, localns=globals())  # in which `Plain` has its names
     if isinstance(value, dict) and set(value) == set(types):
         fields = cast(dict[str, Any], value)
         if all(isinstance(fields[name], get_origin(field_type) or field_type) for name, field_type in types.items()):
