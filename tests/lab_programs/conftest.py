@@ -1,4 +1,7 @@
-"""The programs of chapter 09."""
+"""Tests of the programs in labs/: a file is named after its program, or after the folder of its chapter.
+
+This file loads the programs of chapter 09.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,6 @@
 """The programs of notebook 13: what a fault costs, and that the weights are those of a run without it."""
 
 import argparse
-import importlib.util
 import json
 import shutil
 import subprocess
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from distlab import checks, launch, models
+from distlab import checks, launch, models, programs
 from distlab.runtime import environment
 
 environment.apply()  # puts this environment's mpirun on the path
@@ -33,20 +32,13 @@ def labs(root: Path) -> Path:
     return root / "labs" / "13_fault_tolerance"
 
 
-def loaded(file: Path) -> ModuleType:
-    specification = importlib.util.spec_from_file_location(file.stem, file)
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
 def arrays(weights: list) -> list[np.ndarray]:
     return [np.array(weight) for weight in weights]
 
 
 @pytest.fixture(scope="module")
 def train(labs: Path) -> ModuleType:
-    return loaded(labs / "train.py")
+    return programs.module(labs / "train.py")
 
 
 @pytest.fixture(scope="module")

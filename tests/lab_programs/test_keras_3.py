@@ -198,7 +198,7 @@ def test_on_jax_the_same_program_saw_the_batch_and_the_kernel_split(on_jax: dict
 
 
 def test_the_record_says_what_it_was_made_with_and_how_to_make_it_again(on_jax: dict, lab: Path) -> None:
-    assert on_jax["versions"]["keras"] == version("keras"), "measure it anew on JAX, with the Keras of the lock"
+    assert on_jax["versions"]["keras"] == version("keras"), "measure it again on JAX, with the Keras of the lock"
     assert re.fullmatch(r"\d+\.\d+\.\d+", on_jax["versions"]["jax"])
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", on_jax["measured"])
     assert re.fullmatch(r"\w+ \w+, \d+ cores", on_jax["machine"])

@@ -1,14 +1,12 @@
 """The programs of notebook 14 in PyTorch and DeepSpeed: their weights are those of TensorFlow's serial run."""
 
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 
-from distlab import checks, launch
+from distlab import checks, launch, programs
 from distlab.setup import frameworks
 
 pytestmark = pytest.mark.slow
@@ -18,14 +16,7 @@ LIMITS = {"echo": False, "result": True, "seconds": 240, "start_seconds": 120}
 NETWORK_BYTES = 4 * (9 * 16 + 16 + 13 * 13 * 16 * 64 + 64 + 64 * 10 + 10)
 
 
-def lab_module(name: str) -> ModuleType:
-    specification = importlib.util.spec_from_file_location(name, LAB / f"{name}.py")
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
-layouts = lab_module("layouts")
+layouts = programs.module(LAB / "layouts.py")
 
 
 @pytest.fixture(scope="module")
@@ -62,11 +53,11 @@ def run(folder: Path) -> Callable[..., tuple[dict, list[np.ndarray]]]:
 
 
 def changed(program: str, folder: Path, before: str, after: str) -> Path:
-    """A copy of a program with one planted change."""
+    """A copy of a program with one known-wrong change."""
     source = (LAB / program).read_text()
     assert source.count(before) == 1
-    (folder / f"planted_{program}").write_text(source.replace(before, after))
-    return folder / f"planted_{program}"
+    (folder / f"known_wrong_{program}").write_text(source.replace(before, after))
+    return folder / f"known_wrong_{program}"
 
 
 @pytest.mark.parametrize(("program", "ranks"), [("train_ddp.py", 2), ("train_fsdp.py", 2), ("train_fsdp.py", 3)])

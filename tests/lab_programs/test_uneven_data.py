@@ -1,6 +1,5 @@
 """1,000 samples on three workers: who sees which, and the weighted metric is the one of a single process."""
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -9,7 +8,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from distlab import launch
+from distlab import launch, programs
 from distlab.runtime import processes
 
 pytestmark = pytest.mark.slow
@@ -29,10 +28,7 @@ def path() -> Path:
 
 @pytest.fixture(scope="module")
 def program(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return programs.module(path)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """`whole_checkpoints.py` of notebook 13: no damaged checkpoint passes for a whole one; the one before it is found."""
 
-import importlib.util
 import re
 import shutil
 import subprocess
@@ -13,6 +12,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from distlab import programs
+
 pytestmark = pytest.mark.slow
 
 NUMBERS = (9, 10, 11)
@@ -21,11 +22,7 @@ DATA, INDEX = "ckpt-11.data-00000-of-00001", "ckpt-11.index"
 
 @pytest.fixture(scope="module")
 def program(root: Path) -> ModuleType:
-    file = root / "labs" / "13_fault_tolerance" / "whole_checkpoints.py"
-    specification = importlib.util.spec_from_file_location(file.stem, file)
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
+    return programs.module(root / "labs" / "13_fault_tolerance" / "whole_checkpoints.py")
 
 
 @pytest.fixture(scope="module")

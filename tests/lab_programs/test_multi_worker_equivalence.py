@@ -1,4 +1,4 @@
-"""One device, mirrored devices and several workers train the same weights, by `fit` and by a loop of one's own."""
+"""One device, mirrored devices and several workers train the same weights, by `fit` and by a custom loop."""
 
 import sys
 from collections.abc import Callable
@@ -172,5 +172,5 @@ def test_a_gradient_summed_instead_of_averaged_is_found(on_devices: Weights, dev
         checks.assert_equal_weights(wrong, on_devices["plain"])
 
 
-def test_on_one_device_the_planted_error_changes_nothing(on_devices: Weights) -> None:
+def test_on_one_device_the_known_wrong_sum_changes_nothing(on_devices: Weights) -> None:
     checks.assert_equal_weights(on_devices["one device, wrong"], on_devices["plain"])

@@ -1,6 +1,5 @@
 """The programs of notebook 07: `train.py` by hand and resumed, `save_wrongly.py`, `too_late.py`."""
 
-import importlib.util
 import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from distlab import checks, data, launch, models
+from distlab import checks, data, launch, models, programs
 from distlab.launch.job import free_addresses
 from distlab.runtime import processes
 
@@ -140,9 +139,7 @@ def test_a_resumed_run_is_the_uninterrupted_one(resumed: dict, folder: Path) -> 
 def test_a_mistake_in_the_cluster_ends_the_program_with_a_sentence(
     labs: Path, arguments: list[str], sentence: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    spec = importlib.util.spec_from_file_location("train_multi_worker", labs / "train.py")
-    train = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(train)
+    train = programs.module(labs / "train.py")
     monkeypatch.setattr(sys, "argv", ["train.py", *arguments])
     monkeypatch.delenv("TF_CONFIG", raising=False)
     with pytest.raises(SystemExit) as error:
