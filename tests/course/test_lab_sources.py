@@ -43,15 +43,15 @@ def test_every_lab_has_a_module_and_every_module_a_source() -> None:
 
 @every_lab
 def test_the_student_s_notebook_is_that_of_the_source(source: Path) -> None:
-    assert committed(source, lab_sources.STUDENT) == lab_sources.student(lab_sources.convert(source)), "say: make labs"
+    assert committed(source, lab_sources.STUDENT) == lab_sources.student(lab_sources.convert(source)), "run `make labs`"
 
 
 @every_lab
 def test_the_solution_is_that_of_the_source_and_was_executed(source: Path) -> None:
-    made, wanted = committed(source, lab_sources.SOLUTION), lab_sources.solved(lab_sources.convert(source))
+    made, expected = committed(source, lab_sources.SOLUTION), lab_sources.solved(lab_sources.convert(source))
     assert [(cell.cell_type, cell.source) for cell in made.cells] == [
-        (cell.cell_type, cell.source) for cell in wanted.cells
-    ], "say: make labs"
+        (cell.cell_type, cell.source) for cell in expected.cells
+    ], "run `make labs`"
     assert all(cell.execution_count for cell in made.cells if cell.cell_type == "code")
     assert all(text.startswith(f"{name}: ✔ right") for name, text in printed(made).items()), printed(made)
 
@@ -59,7 +59,7 @@ def test_the_solution_is_that_of_the_source_and_was_executed(source: Path) -> No
 @every_lab
 def test_the_student_s_notebook_tells_no_solution_but_where_it_is(source: Path) -> None:
     text = "\n".join(cell.source for cell in committed(source, lab_sources.STUDENT).cells)
-    for mark in ("BEGIN", "END SOLUTION", "HIDDEN", "check.points"):
+    for mark in ("BEGIN", "END SOLUTION", "HIDDEN", "lab.points"):
         assert mark not in text
     assert lab_sources.SOLUTION in text
 
@@ -133,11 +133,15 @@ def test_only_named_labs_are_released_and_what_stood_there_goes(sample_source: P
     assert packed.stat().st_size > 0
 
 
-def test_a_stub_stands_where_the_solution_was() -> None:
+def test_a_stub_replaces_each_solution() -> None:
     region = "    ### BEGIN SOLUTION\n    return 1\n    ### END SOLUTION"
-    text = f"def f():\n{region}\n\n{region}"
+    settings = {"grade": False, "grade_id": "f", "locked": False, "schema_version": 3, "solution": True, "task": False}
+    cell = nbformat.v4.new_code_cell(f"def f():\n{region}\n\n{region}", metadata={"nbgrader": settings})
+    notebook = nbformat.v4.new_notebook(
+        cells=[cell], metadata={"kernelspec": {"name": "python3", "display_name": "Python", "language": "python"}}
+    )
     stub = "    # Write your answer here.\n    ..."
-    assert lab_sources.stubbed(text) == f"def f():\n{stub}\n\n{stub}"
+    assert lab_sources.student(notebook).cells[0].source == f"def f():\n{stub}\n\n{stub}"
 
 
 @pytest.mark.parametrize(
@@ -146,8 +150,8 @@ def test_a_stub_stands_where_the_solution_was() -> None:
         ('"grade_id": "steps"', '"grade_id": "step"', "have the grade_ids"),
         ('"points": 1', '"points": 2', "2 points, but the exercise 1"),
         ("### BEGIN SOLUTION\nsteps = 6\n### END SOLUTION", "steps = 6", "the answer's cell needs"),
-        ('lab.check("steps")\n', 'check("mean")\n', "has to hold check"),
-        ('check.points("steps")', "pass", "has to hold check"),
+        ('lab.check("steps")\n', 'lab.check("mean")\n', r'has to hold lab.check\("steps"\)'),
+        ('lab.points("steps")', "pass", r'and lab.points\("steps"\) between'),
         ('"grade_id": "check_steps", "locked": true', '"grade_id": "check_steps", "locked": false', "locked true"),
     ],
 )
