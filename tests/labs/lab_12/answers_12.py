@@ -3,6 +3,8 @@
 import numpy as np
 
 from distlab.collectives import all_gather, ring_all_reduce
+from distlab.labs.comparisons import NumberHint
+from distlab.labs.lab_12.hints import Lab12Hint
 from distlab.labs.lab_12.pipeline_plan import planned
 from tests.labs.known_wrong import LabAnswers
 
@@ -25,7 +27,7 @@ stage 2 | .  .  F0 B0 F1 B1 F2 B2 F3 B3
 
 
 def table(*orders: str, waits: tuple[int, ...] = (0, 1, 2)) -> str:
-    """Rows of passes, each behind so many waits."""
+    """Rows of passes, each after its waits."""
     return "\n".join(f"stage {stage}: {'.. ' * waits[stage]}{order}" for stage, order in enumerate(orders))
 
 
@@ -42,50 +44,67 @@ def one_at_a_time(groups: list[list[int]]) -> str:
 
 
 FORWARDS, BACKWARDS = "F0 F1 F2 F3", "B0 B1 B2 B3"
-wrong_value("table", "a_number", 12, "one text with a line for each")
-wrong_value("table", "two_stages", "\n".join(TABLE.split("\n")[:3]), "has 2 lines", "one for each stage")
+wrong_value("table", "a_number", 12, Lab12Hint.TABLE_IS_NO_TEXT)
+wrong_value("table", "two_stages", "\n".join(TABLE.split("\n")[:3]), Lab12Hint.LINES, "has 2 lines")
 wrong_value(
-    "table", "two_passes_in_a_slot", TABLE.replace("B1  B0", "B1B0", 1), "`B1B0` is neither one pass", "Stage 0"
+    "table",
+    "two_passes_in_a_slot",
+    TABLE.replace("B1  B0", "B1B0", 1),
+    Lab12Hint.NO_PASS,
+    "`B1B0` is neither one pass",
+    "Stage 0",
 )
-wrong_value("table", "forward_only", table(FORWARDS, FORWARDS, FORWARDS), "never does B0", "both ways")
+wrong_value("table", "forward_only", table(FORWARDS, FORWARDS, FORWARDS), Lab12Hint.NEVER_DONE, "never does B0")
 wrong_value(
     "table",
     "all_stages_start_together",
     table(*[f"{FORWARDS} {BACKWARDS}"] * 3, waits=(0, 0, 0)),
+    Lab12Hint.SAME_SLOT,
     "Stage 1 and stage 0 do F0 in the same slot, 0",
 )
 wrong_value(
     "table",
     "the_model_upside_down",
     table(*[f"{FORWARDS} .. .. .. .. {BACKWARDS}"] * 3, waits=(2, 1, 0)),
+    Lab12Hint.FORWARD_TOO_EARLY,
     "Stage 1 does F0 in slot 1, stage 0 only in slot 2",
-    "Through which stage",
 )
 wrong_value(
     "table",
     "backward_in_the_forward_direction",
     table(*[f"{FORWARDS} .. {BACKWARDS}"] * 3),
+    Lab12Hint.BACKWARD_TOO_EARLY,
     "Stage 0 does B0 in slot 5, stage 1 only in slot 6",
-    "Where does the loss stand",
 )
 wrong_value(
-    "table", "the_last_stage_goes_back_first", TABLE.replace("F0  F1  F2  F3  B3", "B3  F0  F1  F2  F3"), "before F3"
+    "table",
+    "the_last_stage_goes_back_first",
+    TABLE.replace("F0  F1  F2  F3  B3", "B3  F0  F1  F2  F3"),
+    Lab12Hint.BACKWARD_BEFORE_FORWARD,
+    "before F3",
 )
 wrong_value(
-    "table", "one_micro_batch_twice", TABLE.replace("F3  ..  ..  ..  ..", "F3  F3  ..  ..  .."), "does F3 2 times"
+    "table",
+    "one_micro_batch_twice",
+    TABLE.replace("F3  ..  ..  ..  ..", "F3  F3  ..  ..  .."),
+    Lab12Hint.DONE_AGAIN,
+    "does F3 2 times",
 )
 wrong_value(
     "table",
     "one_micro_batch_at_a_time",
     one_at_a_time([[0], [1], [2], [3]]),
+    Lab12Hint.TOO_MANY_SLOTS,
+    Lab12Hint.ONE_UNDER_WAY,
     "takes 24 slots, and 12 are enough",
-    "Only one micro-batch is under way",
     share=0.5,
 )
 wrong_value(
     "table",
     "filled_twice",
     one_at_a_time([[0, 1], [2, 3]]),
+    Lab12Hint.TOO_MANY_SLOTS,
+    Lab12Hint.FILLED_AGAIN,
     "takes 16 slots",
     "After 2 micro-batches the pipeline runs empty",
     share=0.5,
@@ -94,8 +113,9 @@ wrong_value(
     "table",
     "everybody_waits_for_the_slowest",
     TABLE.replace("..  ..  B3", "..  ..  ..  B3").replace("F3  B3", "F3  ..  B3"),
+    Lab12Hint.TOO_MANY_SLOTS,
+    Lab12Hint.LATER_THAN_POSSIBLE,
     "takes 13 slots",
-    "could stand further to the left",
     share=0.5,
 )
 wrong_value(
@@ -106,8 +126,9 @@ wrong_value(
     .. F0 .. .. B0 F1 .. .. B1 F2 .. .. B2 F3 .. .. B3
     .. .. F0 B0 .. .. F1 B1 .. .. F2 B2 .. .. F3 B3
     """,
+    Lab12Hint.TOO_MANY_SLOTS,
+    Lab12Hint.KEPT_WAITING,
     "takes 18 slots",
-    "The order keeps a stage waiting",
     share=0.5,
 )
 ANSWERS.right_answers["table"].append(("one_forward_one_backward", {"table": ONE_FORWARD_ONE_BACKWARD}))
@@ -118,7 +139,7 @@ ORDER = "one_forward_one_backward"
 
 
 def in_turn(ahead, micro_batches):
-    """So many forward passes, then one forward and one backward in turn, then the rest."""
+    """`ahead` forward passes, then one forward and one backward in turn, then the rest."""
     ahead = min(ahead, micro_batches)
     order = [f"F{number}" for number in range(ahead)]
     for number in range(ahead, micro_batches):
@@ -130,42 +151,60 @@ def scheduled(stage, stages, micro_batches):
     return in_turn(stages - stage - 1, micro_batches)
 
 
-@wrong(ORDER, "that is GPipe", "holds 8 micro-batches", share=0.75)
+@wrong(ORDER, Lab12Hint.CARRIED_OUT, Lab12Hint.HOLDS_TOO_MUCH, Lab12Hint.GPIPE, "holds 8 micro-batches", share=0.75)
 def gpipe(stage, stages, micro_batches):
     return in_turn(micro_batches, micro_batches)
 
 
-@wrong(ORDER, "finishes a micro-batch before it takes the next", share=0.75)
+@wrong(ORDER, Lab12Hint.CARRIED_OUT, Lab12Hint.TOO_SLOW, Lab12Hint.ONE_AFTER_THE_OTHER, share=0.75)
 def one_after_the_other(stage, stages, micro_batches):
     return in_turn(0, micro_batches)
 
 
-@wrong(ORDER, "Stage 0 does 3 forward passes and then waits", share=0.75)
+@wrong(
+    ORDER,
+    Lab12Hint.CARRIED_OUT,
+    Lab12Hint.TOO_SLOW,
+    Lab12Hint.TOO_FEW_AHEAD,
+    "Stage 0 does 3 forward passes and then waits",
+    share=0.75,
+)
 def one_too_few_ahead(stage, stages, micro_batches):
     return in_turn(max(stages - stage - 2, 0), micro_batches)
 
 
-@wrong(ORDER, "One forward pass too many", "stage 0 holds 5", share=0.75)
+@wrong(
+    ORDER, Lab12Hint.CARRIED_OUT, Lab12Hint.HOLDS_TOO_MUCH, Lab12Hint.ONE_TOO_MANY_AHEAD, "stage 0 holds 5", share=0.75
+)
 def one_too_many_ahead(stage, stages, micro_batches):
     return in_turn(stages - stage, micro_batches)
 
 
-@wrong(ORDER, "the same number on every stage", "stage 1 holds 4", share=0.5)
+@wrong(
+    ORDER,
+    Lab12Hint.CARRIED_OUT,
+    Lab12Hint.TOO_SLOW,
+    Lab12Hint.WAITS_IN_THE_MIDDLE,
+    Lab12Hint.HOLDS_TOO_MUCH,
+    Lab12Hint.SAME_ON_EVERY_STAGE,
+    "stage 1 holds 4",
+    share=0.5,
+)
 def as_many_ahead_everywhere(stage, stages, micro_batches):
     return in_turn(stages - 1, micro_batches)
 
 
-@wrong(ORDER, "although a gradient is waiting", share=0.75)
+@wrong(ORDER, Lab12Hint.CARRIED_OUT, Lab12Hint.HOLDS_TOO_MUCH, Lab12Hint.GRADIENT_WAITS, share=0.75)
 def twice_as_many_ahead(stage, stages, micro_batches):
     return in_turn(2 * (stages - stage - 1), micro_batches)
 
 
-@wrong(ORDER, "Deadlock", "stage 0 wants to do B0 and waits for stage 1")
+@wrong(ORDER, Lab12Hint.DEADLOCK, "stage 0 wants to do B0 and waits for stage 1")
 def counts_from_the_wrong_end(stage, stages, micro_batches):
     return in_turn(stage, micro_batches)
 
 
-@wrong(ORDER, "can be carried out on", "fewer of them than stages", share=0.25)
+@wrong(ORDER, Lab12Hint.NO_SUCH_MICRO_BATCH, "can be carried out on", share=0.25)
 def more_micro_batches_than_there_are(stage, stages, micro_batches):
     ahead = stages - stage - 1
     order = [f"F{number}" for number in range(ahead)]
@@ -174,13 +213,13 @@ def more_micro_batches_than_there_are(stage, stages, micro_batches):
     return order + [f"B{number}" for number in range(max(micro_batches - ahead, 0), micro_batches)]
 
 
-@wrong(ORDER, "stage 0 never does B5", "both ways")
+@wrong(ORDER, Lab12Hint.NEVER_DONE, "Stage 0 never does B5")
 def stops_after_the_last_forward(stage, stages, micro_batches):
     ahead = min(stages - stage - 1, micro_batches)
     return scheduled(stage, stages, micro_batches)[: 2 * micro_batches - ahead]
 
 
-@wrong(ORDER, "stage 3 does B0 before F0")
+@wrong(ORDER, Lab12Hint.BACKWARD_BEFORE_FORWARD, "Stage 3 does B0 before F0")
 def backward_first(stage, stages, micro_batches):
     ahead = min(stages - stage - 1, micro_batches)
     order = [f"F{number}" for number in range(ahead)]
@@ -189,22 +228,22 @@ def backward_first(stage, stages, micro_batches):
     return order + [f"B{number}" for number in range(micro_batches - ahead, micro_batches)]
 
 
-@wrong(ORDER, "stage 0 does F8", "Which is the first one")
+@wrong(ORDER, Lab12Hint.COUNTED_FROM_ONE, "Stage 0 does F8")
 def counts_from_one(stage, stages, micro_batches):
     return [f"{text[0]}{int(text[1:]) + 1}" for text in scheduled(stage, stages, micro_batches)]
 
 
-@wrong(ORDER, "a list of texts")
+@wrong(ORDER, Lab12Hint.NO_ORDER)
 def pairs(stage, stages, micro_batches):
     return [(text[0], int(text[1:])) for text in scheduled(stage, stages, micro_batches)]
 
 
-@wrong(ORDER, "stage 0 does B0 2 times")
+@wrong(ORDER, Lab12Hint.DONE_AGAIN, "Stage 0 does B0 2 times")
 def one_backward_twice(stage, stages, micro_batches):
     return [*scheduled(stage, stages, micro_batches), "B0"]
 
 
-@wrong(ORDER, "waits at second", "in the middle of its work", share=0.75)
+@wrong(ORDER, Lab12Hint.CARRIED_OUT, Lab12Hint.TOO_SLOW, Lab12Hint.WAITS_IN_THE_MIDDLE, share=0.75)
 def the_youngest_goes_back_first(stage, stages, micro_batches):
     order, waiting = [], []
     for text in scheduled(stage, stages, micro_batches):
@@ -217,7 +256,7 @@ def the_youngest_goes_back_first(stage, stages, micro_batches):
 
 
 @right(ORDER)
-def by_counting_what_is_held(stage, stages, micro_batches):
+def by_counting_the_activations(stage, stages, micro_batches):
     order, forward, backward = [], 0, 0
     while backward < micro_batches:
         if forward < micro_batches and forward - backward < stages - stage:
@@ -241,17 +280,17 @@ def by_zipping(stage, stages, micro_batches):
 # The number of micro-batches
 
 
-def chosen(stages, batch, fits, fixed, each, held=None, seconds=None, bubble=None, divide=True):
-    """The plan with a part of it thought differently; held and seconds are functions of the number."""
+def chosen(stages, batch, fits, fixed, each, kept=None, seconds=None, bubble=None, divide=True):
+    """The plan with a part of it computed in another way; kept and seconds are functions of the number."""
 
     def seconds_of(count):
         return (count + stages - 1) * (fixed + batch / count * each)
 
-    def held_of(count):
+    def kept_of(count):
         return min(stages, count) * batch / count
 
     counts = [count for count in range(1, batch + 1) if not divide or batch % count == 0]
-    fitting = [count for count in counts if (held or held_of)(count) <= fits]
+    fitting = [count for count in counts if (kept or kept_of)(count) <= fits]
     best = min(fitting or counts, key=seconds_of)
     share = (stages - 1) / (best + stages - 1)
     return {
@@ -270,17 +309,17 @@ def with_number(count, stages, batch, fixed, each):
     }
 
 
-@wrong("plan", "the bubble is as small as it can be, and the time is not", share=0.5)
+@wrong("plan", Lab12Hint.SMALLEST_BUBBLE, share=0.5)
 def smallest_bubble(stages, batch, fits, fixed, each):
     return with_number(batch, stages, batch, fixed, each)
 
 
-@wrong("plan", "examples at once", "How many micro-batches does it hold under 1F1B", share=0.5)
+@wrong("plan", Lab12Hint.DOES_NOT_FIT, share=0.5)
 def forgets_the_memory(stages, batch, fits, fixed, each):
-    return chosen(stages, batch, fits, fixed, each, held=lambda count: 0)
+    return chosen(stages, batch, fits, fixed, each, kept=lambda count: 0)
 
 
-@wrong("plan", "larger number is faster", share=0.5)
+@wrong("plan", Lab12Hint.FEWEST_THAT_FIT, share=0.5)
 def fewest_that_fit(stages, batch, fits, fixed, each):
     counts = [
         count for count in range(1, batch + 1) if batch % count == 0 and min(stages, count) * batch / count <= fits
@@ -288,56 +327,56 @@ def fewest_that_fit(stages, batch, fits, fixed, each):
     return with_number(counts[0], stages, batch, fixed, each)
 
 
-@wrong("plan", "do not divide a batch of 48", share=0.5)
+@wrong("plan", Lab12Hint.DOES_NOT_DIVIDE, "do not divide a batch of 48", share=0.5)
 def by_the_square_root(stages, batch, fits, fixed, each):
     return with_number(max(1, int(np.ceil(np.sqrt((stages - 1) * batch * each / fixed)))), stages, batch, fixed, each)
 
 
-@wrong("plan", "seconds", "the time without a bubble", share=0.75)
+@wrong("plan", Lab12Hint.NO_BUBBLE, share=0.75)
 def no_bubble_in_the_time(stages, batch, fits, fixed, each):
     return chosen(stages, batch, fits, fixed, each, seconds=lambda count: count * fixed + batch * each)
 
 
-@wrong("plan", "One micro-batch too long", share=0.75)
+@wrong("plan", Lab12Hint.ONE_TOO_LONG, share=0.75)
 def a_stage_too_many(stages, batch, fits, fixed, each):
     return chosen(
         stages, batch, fits, fixed, each, seconds=lambda count: (count + stages) * (fixed + batch / count * each)
     )
 
 
-@wrong("plan", "not one after the other", share=0.75)
+@wrong("plan", Lab12Hint.STAGES_IN_A_ROW, share=0.75)
 def stages_in_a_row(stages, batch, fits, fixed, each):
     return chosen(
         stages, batch, fits, fixed, each, seconds=lambda count: stages * count * (fixed + batch / count * each)
     )
 
 
-@wrong("plan", "fixed seconds of each micro-batch are missing", share=0.75)
+@wrong("plan", Lab12Hint.FIXED_MISSING, share=0.75)
 def without_the_fixed_seconds(stages, batch, fits, fixed, each):
     return chosen(stages, batch, fits, fixed, each, seconds=lambda count: (count + stages - 1) * batch / count * each)
 
 
-@wrong("plan", "as a part of the time *without* it", share=0.75)
+@wrong("plan", Lab12Hint.SHARE_OF_IDEAL, share=0.75)
 def bubble_over_the_ideal_time(stages, batch, fits, fixed, each):
     return chosen(stages, batch, fits, fixed, each, bubble=lambda count: (stages - 1) / count)
 
 
-@wrong("plan", "share in which a stage works", share=0.75)
+@wrong("plan", Lab12Hint.SHARE_OF_WORK, share=0.75)
 def the_share_of_work(stages, batch, fits, fixed, each):
     return chosen(stages, batch, fits, fixed, each, bubble=lambda count: count / (count + stages - 1))
 
 
-@wrong("plan", "not per cent", share=0.75)
+@wrong("plan", Lab12Hint.PER_CENT, share=0.75)
 def per_cent(stages, batch, fits, fixed, each):
     return chosen(stages, batch, fits, fixed, each, bubble=lambda count: 100 * (stages - 1) / (count + stages - 1))
 
 
-@wrong("plan", "These are seconds; a share", share=0.75)
+@wrong("plan", Lab12Hint.BUBBLE_IN_SECONDS, share=0.75)
 def bubble_in_seconds(stages, batch, fits, fixed, each):
     return chosen(stages, batch, fits, fixed, each, bubble=lambda count: (stages - 1) * (fixed + batch / count * each))
 
 
-@wrong("plan", "a dictionary with the names")
+@wrong("plan", NumberHint.NAMES)
 def a_tuple(stages, batch, fits, fixed, each):
     return tuple(chosen(stages, batch, fits, fixed, each).values())
 
@@ -349,12 +388,12 @@ def by_the_examples_of_a_micro_batch(stages, batch, fits, fixed, each):
         count, rest = divmod(batch, examples)
         if rest or examples * min(stages, count) > fits:
             continue
-        one = fixed + examples * each
-        seconds = count * one + (stages - 1) * one
+        per_micro_batch = fixed + examples * each
+        seconds = (count + stages - 1) * per_micro_batch
         if best is None or seconds < best["seconds"]:
             best = {
                 "seconds": seconds,
-                "bubble": np.float64(1 - count * one / seconds),
+                "bubble": np.float64(1 - count * per_micro_batch / seconds),
                 "micro-batches": np.int64(count),
             }
     return best
@@ -363,43 +402,43 @@ def by_the_examples_of_a_micro_batch(stages, batch, fits, fixed, each):
 # By columns
 
 
-@wrong("by_columns", "columns of its own units only")
+@wrong("by_columns", Lab12Hint.OWN_COLUMNS)
 async def keeps_its_own_columns(rank, layer):
     inputs, columns, bias = layer
     return inputs @ columns + bias
 
 
-@wrong("by_columns", "one below the other", "different units")
+@wrong("by_columns", Lab12Hint.GATHERED_ROWS)
 async def gathers_rows(rank, layer):
     inputs, columns, bias = layer
     return await all_gather(rank, inputs @ columns + bias)
 
 
-@wrong("by_columns", "adds up columns of different ranks")
+@wrong("by_columns", Lab12Hint.ADDED_COLUMNS)
 async def adds_columns(rank, layer):
     inputs, columns, bias = layer
     return await ring_all_reduce(rank, inputs @ columns + bias)
 
 
-@wrong("by_columns", "transposed", "A row for each example")
+@wrong("by_columns", Lab12Hint.TRANSPOSED)
 async def forgets_to_turn_back(rank, layer):
     inputs, columns, bias = layer
     return await all_gather(rank, (inputs @ columns + bias).T)
 
 
-@wrong("by_columns", "The bias is missing")
+@wrong("by_columns", Lab12Hint.BIAS_MISSING)
 async def forgets_the_columns_bias(rank, layer):
     inputs, columns, _ = layer
     return (await all_gather(rank, (inputs @ columns).T)).T
 
 
-@wrong("by_columns", "no ReLU in this layer")
+@wrong("by_columns", Lab12Hint.NO_RELU_HERE)
 async def adds_a_relu(rank, layer):
     inputs, columns, bias = layer
     return np.maximum((await all_gather(rank, (inputs @ columns + bias).T)).T, 0)
 
 
-@wrong("by_columns", "equally many units", "cannot stand so", share=0.25)
+@wrong("by_columns", Lab12Hint.ROWS_DO_NOT_FIT, "equally many units", share=0.25)
 async def gathers_the_same_number_of_columns(rank, layer):
     inputs, columns, bias = layer
     own = inputs @ columns + bias
@@ -407,14 +446,14 @@ async def gathers_the_same_number_of_columns(rank, layer):
     return np.concatenate(np.split(stacked, rank.size), axis=1)
 
 
-@wrong("by_columns", "result is right", "The weights travel", share=0.5)
+@wrong("by_columns", Lab12Hint.RESULT_RIGHT, Lab12Hint.TOO_MANY_BYTES, Lab12Hint.WEIGHTS_TRAVEL, share=0.5)
 async def gathers_the_weights(rank, layer):
     inputs, columns, bias = layer
     weights = (await all_gather(rank, columns.T)).T
     return inputs @ weights + await all_gather(rank, bias)
 
 
-@wrong("by_columns", "mostly zeros", share=0.5)
+@wrong("by_columns", Lab12Hint.RESULT_RIGHT, Lab12Hint.TOO_MANY_BYTES, Lab12Hint.ZEROS_ADDED, share=0.5)
 async def adds_zeros(rank, layer):
     inputs, columns, bias = layer
     widths = await all_gather(rank, np.array([len(bias)]))
@@ -424,7 +463,7 @@ async def adds_zeros(rank, layer):
     return await ring_all_reduce(rank, whole)
 
 
-@wrong("by_columns", "not in the order of the ranks")
+@wrong("by_columns", Lab12Hint.WRONG_ORDER)
 async def in_the_order_of_arrival(rank, layer):
     inputs, columns, bias = layer
     travelling = inputs @ columns + bias
@@ -436,7 +475,7 @@ async def in_the_order_of_arrival(rank, layer):
     return np.concatenate(parts[1:] + parts[:1], axis=1)
 
 
-@wrong("by_columns", "call the same collectives")
+@wrong("by_columns", Lab12Hint.NOT_THE_SAME_COLLECTIVES)
 async def rank_0_computes_alone(rank, layer):
     inputs, columns, bias = layer
     own = inputs @ columns + bias
@@ -457,37 +496,37 @@ async def round_the_ring(rank, layer):
 # By rows
 
 
-@wrong("by_rows", "its own part of the sums")
+@wrong("by_rows", Lab12Hint.OWN_PART)
 async def keeps_its_own_part(rank, layer):
     inputs, rows, bias = layer
     return inputs @ rows + bias
 
 
-@wrong("by_rows", "bias is in the sum 4 times")
+@wrong("by_rows", Lab12Hint.BIAS_MANY_TIMES, "bias is in the sum 4 times")
 async def every_rank_adds_the_bias(rank, layer):
     inputs, rows, bias = layer
     return await ring_all_reduce(rank, inputs @ rows + bias)
 
 
-@wrong("by_rows", "The bias is missing")
+@wrong("by_rows", Lab12Hint.BIAS_MISSING)
 async def forgets_the_bias(rank, layer):
     inputs, rows, _ = layer
     return await ring_all_reduce(rank, inputs @ rows)
 
 
-@wrong("by_rows", "a part of *every* sum")
+@wrong("by_rows", Lab12Hint.PARTS_PUT_TOGETHER)
 async def puts_the_parts_together(rank, layer):
     inputs, rows, bias = layer
     return await all_gather(rank, inputs @ rows) + bias
 
 
-@wrong("by_rows", "divided by 4", "parts of one sum")
+@wrong("by_rows", Lab12Hint.MEAN, "divided by 4")
 async def gives_the_mean(rank, layer):
     inputs, rows, bias = layer
     return await ring_all_reduce(rank, inputs @ rows) / rank.size + bias
 
 
-@wrong("by_rows", "Only rank 0 returns what is wanted")
+@wrong("by_rows", Lab12Hint.ONLY_RANK_0)
 async def only_rank_0_has_the_sum(rank, layer):
     inputs, rows, bias = layer
     part = inputs @ rows
@@ -499,20 +538,20 @@ async def only_rank_0_has_the_sum(rank, layer):
     return part + bias
 
 
-@wrong("by_rows", "result is right", "Weights and inputs travel", share=0.5)
+@wrong("by_rows", Lab12Hint.RESULT_RIGHT, Lab12Hint.TOO_MANY_BYTES, Lab12Hint.WEIGHTS_AND_INPUTS_TRAVEL, share=0.5)
 async def gathers_weights_and_inputs(rank, layer):
     inputs, rows, bias = layer
     return (await all_gather(rank, inputs.T)).T @ await all_gather(rank, rows) + bias
 
 
-@wrong("by_rows", "result is right", "Whole arrays go from rank to rank", share=0.5)
+@wrong("by_rows", Lab12Hint.RESULT_RIGHT, Lab12Hint.TOO_MANY_BYTES, Lab12Hint.WHOLE_ARRAYS_TRAVEL, share=0.5)
 async def gathers_and_adds(rank, layer):
     inputs, rows, bias = layer
     parts = await all_gather(rank, (inputs @ rows)[None])
     return parts.sum(axis=0) + bias
 
 
-@wrong("by_rows", "some rows of the sum only")
+@wrong("by_rows", Lab12Hint.SOME_ROWS)
 async def half_an_all_reduce(rank, layer):
     inputs, rows, bias = layer
     whole = await ring_all_reduce(rank, inputs @ rows)
@@ -539,7 +578,7 @@ async def by_rows(rank, layer):
 
 
 def two(relu="between", gradient="whole", bias_everywhere=False, gather_hidden=False, past_relu=False, factor=1.0):
-    """The two layers with a part of them thought differently."""
+    """The two layers with a part of them computed in another way."""
 
     async def program(rank, network):
         inputs, columns, first_bias, rows, second_bias, by_outputs = network
@@ -569,42 +608,51 @@ wrong_value(
     "two_layers",
     "keeps_its_part_of_the_gradient",
     two(gradient="own"),
-    "gradient",
-    "On which units does an input act",
+    Lab12Hint.OWN_GRADIENT,
+    share=THIRD,
+)
+wrong_value("two_layers", "gradient_past_the_relu", two(past_relu=True), Lab12Hint.PAST_RELU, share=THIRD)
+wrong_value(
+    "two_layers", "both_of_these", two(gradient="own", past_relu=True), Lab12Hint.OWN_GRADIENT_PAST_RELU, share=THIRD
+)
+wrong_value(
+    "two_layers", "stops_at_the_hidden_layer", two(gradient="hidden"), Lab12Hint.GRADIENT_OF_HIDDEN, share=THIRD
+)
+wrong_value(
+    "two_layers", "mean_of_the_gradients", two(factor=None), Lab12Hint.MEAN_OF_GRADIENTS, "divided by 4", share=THIRD
+)
+wrong_value("two_layers", "forgets_the_relu", two(relu="no"), Lab12Hint.RELU_MISSING, share=THIRD)
+wrong_value("two_layers", "relu_behind_the_sum", two(relu="behind"), Lab12Hint.RELU_AFTER_SUM, share=THIRD)
+wrong_value(
+    "two_layers",
+    "the_bias_on_every_rank",
+    two(bias_everywhere=True),
+    Lab12Hint.BIAS_MANY_TIMES,
+    "bias is in the sum 4 times",
     share=THIRD,
 )
 wrong_value(
-    "two_layers", "gradient_past_the_relu", two(past_relu=True), "goes past the ReLU. What does it do", share=THIRD
-)
-wrong_value(
-    "two_layers", "both_of_these", two(gradient="own", past_relu=True), "past the ReLU, and each rank", share=THIRD
-)
-wrong_value(
-    "two_layers", "stops_at_the_hidden_layer", two(gradient="hidden"), "gradient of the hidden layer", share=THIRD
-)
-wrong_value("two_layers", "mean_of_the_gradients", two(factor=None), "divided by 4", share=THIRD)
-wrong_value("two_layers", "forgets_the_relu", two(relu="no"), "ReLU is missing between the layers", share=THIRD)
-wrong_value("two_layers", "relu_behind_the_sum", two(relu="behind"), "not behind them", share=THIRD)
-wrong_value(
-    "two_layers", "the_bias_on_every_rank", two(bias_everywhere=True), "bias is in the sum 4 times", share=THIRD
-)
-wrong_value(
-    "two_layers", "gathers_the_hidden_layer", two(gather_hidden=True), "The hidden layer travels", share=TWO_THIRDS
+    "two_layers",
+    "gathers_the_hidden_layer",
+    two(gather_hidden=True),
+    Lab12Hint.TOO_MANY_BYTES,
+    Lab12Hint.HIDDEN_TRAVELS,
+    share=TWO_THIRDS,
 )
 
 
-@wrong("two_layers", "A pair is wanted")
+@wrong("two_layers", Lab12Hint.NO_PAIR, Lab12Hint.NO_PAIR)
 async def outputs_alone(rank, network):
     return (await two()(rank, network))[0]
 
 
-@wrong("two_layers", "Two arrays have to be added up", share=TWO_THIRDS)
+@wrong("two_layers", Lab12Hint.TOO_MANY_BYTES, Lab12Hint.MORE_THAN_TWO_SUMS, share=TWO_THIRDS)
 async def adds_up_the_gradient_twice(rank, network):
     outputs, by_inputs = await two()(rank, network)
     return outputs, await ring_all_reduce(rank, by_inputs / rank.size)
 
 
-@wrong("two_layers", "4 times the gradient", "has whole is added up", share=THIRD)
+@wrong("two_layers", Lab12Hint.WHOLE_ADDED_UP, "4 times the gradient", share=THIRD)
 async def adds_up_the_whole(rank, network):
     outputs, by_inputs = await two()(rank, network)
     return outputs, await ring_all_reduce(rank, by_inputs)

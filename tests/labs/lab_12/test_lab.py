@@ -10,6 +10,7 @@ from distlab.collectives import ring_all_reduce
 from distlab.grading.grade import CourseNames
 from distlab.labs import WRONG
 from distlab.labs.lab_12 import lab, pipeline_plan, pipeline_runs, split_layers
+from distlab.labs.lab_12.hints import Lab12Hint
 from distlab.labs.lab_12.split_layer_judges import EVEN, UNEVEN
 from distlab.model_parallel import layered_network, pipelines
 from distlab.model_parallel.pipelines import Pass
@@ -22,7 +23,7 @@ from tests.labs.lab_12.answers_12 import ANSWERS
 LAB = lab.LAB
 
 
-def planted_wrong(exercise: str, title: str) -> WrongAnswer:
+def known_wrong(exercise: str, title: str) -> WrongAnswer:
     return next(wrong for wrong in ANSWERS.wrong_answers[exercise] if wrong.title == title)
 
 
@@ -35,10 +36,10 @@ def test_the_table_s_target_is_reached_and_no_table_can_beat_it() -> None:
 
 
 @pytest.mark.parametrize(("stages", "micro_batches"), [(4, 8), (3, 2), (1, 4), (6, 9)])
-def test_the_planted_order_is_the_course_s(stages: int, micro_batches: int) -> None:
-    for stage, wanted in enumerate(pipelines.orders("1f1b", stages, micro_batches)):
-        given = answers_12.scheduled(stage, stages, micro_batches)
-        assert [pipeline_runs.pass_of(text) for text in given] == wanted
+def test_the_solution_s_order_is_the_course_s(stages: int, micro_batches: int) -> None:
+    for stage, expected in enumerate(pipelines.orders("1f1b", stages, micro_batches)):
+        order = answers_12.scheduled(stage, stages, micro_batches)
+        assert [pipeline_runs.pass_of(text) for text in order] == expected
 
 
 def test_a_run_takes_the_time_of_the_course_s_own() -> None:
@@ -51,7 +52,7 @@ def test_a_run_takes_the_time_of_the_course_s_own() -> None:
 def test_a_deadlock_names_who_waits_and_is_drawn_until_there() -> None:
     done = pipeline_runs.run([[Pass("forward", 0), Pass("backward", 0)], [Pass("backward", 0), Pass("forward", 0)]])
     assert done.timing.seconds > 0 and not done.waiting  # the last stage can go back at once: `hint_of_passes` sees it
-    verdict = verdict_on(LAB, answers_12.ORDER, planted_wrong(answers_12.ORDER, "counts_from_the_wrong_end").namespace)
+    verdict = verdict_on(LAB, answers_12.ORDER, known_wrong(answers_12.ORDER, "counts_from_the_wrong_end").namespace)
     picture = verdict.picture()
     assert "<svg" in picture.svg
     assert "stage 0: F0; stage 1: F0; stage 2: F0; stage 3: F0." in picture.description
@@ -75,10 +76,10 @@ def test_the_plan_s_pipelines_are_those_promised_and_their_plan_is_the_best(memo
         }
         best = min(times, key=times.get)
         fitting = {count: time for count, time in times.items() if min(stages, count) * batch // count <= fits}
-        found = pipeline_plan.planned(*job)
-        assert found["micro-batches"] == min(fitting, key=fitting.get)
-        assert found["seconds"] == pytest.approx(min(fitting.values()))
-        assert (found["micro-batches"] != best) == memory_decides
+        plan = pipeline_plan.planned(*job)
+        assert plan["micro-batches"] == min(fitting, key=fitting.get)
+        assert plan["seconds"] == pytest.approx(min(fitting.values()))
+        assert (plan["micro-batches"] != best) == memory_decides
 
 
 def test_the_example_of_the_plan_is_what_a_calculation_by_hand_gives() -> None:
@@ -87,7 +88,7 @@ def test_the_example_of_the_plan_is_what_a_calculation_by_hand_gives() -> None:
 
 
 @pytest.mark.parametrize("sizes", [*EVEN, *UNEVEN])
-def test_the_undivided_layers_are_the_course_s(sizes: split_layers.Sizes) -> None:
+def test_the_undivided_layers_are_the_course_s(sizes: split_layers.LayerSizes) -> None:
     network = split_layers.drawn(np.random.default_rng(3), sizes)
     first = np.vstack([network.first, network.first_bias])
     second = np.vstack([network.second, network.second_bias])
@@ -101,17 +102,17 @@ def test_the_undivided_layers_are_the_course_s(sizes: split_layers.Sizes) -> Non
 @pytest.mark.parametrize("name", split_layers.SPLITS)
 def test_the_target_s_bytes_are_those_that_the_solution_sends(name: str) -> None:
     for line in LAB.target(name).splitlines()[2:]:
-        ranks, wanted = map(int, line.split())
-        network = split_layers.drawn(np.random.default_rng(3), split_layers.Sizes(ranks, 8, 24, 64, 16))
-        held = [split_layers.SPLITS[name].held(network, units) for units in network.units()]
-        assert World(ranks).run(ANSWERS.solutions[name], held).bytes_sent_by_rank.max() == wanted
+        ranks, expected = map(int, line.split())
+        network = split_layers.drawn(np.random.default_rng(3), split_layers.LayerSizes(ranks, 8, 24, 64, 16))
+        inputs = [split_layers.SPLITS[name].own_part(network, units) for units in network.units()]
+        assert World(ranks).run(ANSWERS.solutions[name], inputs).bytes_sent_by_rank.max() == expected
 
 
-def test_no_rank_is_given_what_others_have_to_send() -> None:
+def test_no_rank_gets_what_others_must_send() -> None:
     network = split_layers.drawn(np.random.default_rng(3), EVEN[0])
     for split in split_layers.SPLITS.values():
-        held = [split.held(network, units) for units in network.units()]
-        weights = [array for array in held[0] if array.ndim == 2 and array.shape != network.inputs.shape]
+        own_part = split.own_part(network, network.units()[0])
+        weights = [array for array in own_part if array.ndim == 2 and array.shape != network.inputs.shape]
         assert all(array.shape not in (network.first.shape, network.second.shape) for array in weights)
 
 
@@ -124,7 +125,7 @@ def test_a_forgotten_await_is_named() -> None:
     async def returned(rank: Rank, layer: tuple) -> object:
         return ring_all_reduce(rank, layer[0] @ layer[1])
 
-    assert "when it is awaited" in verdict_on(LAB, "by_rows", {"by_rows": added_to}).text
+    assert verdict_on(LAB, "by_rows", {"by_rows": added_to}).hints == (Lab12Hint.NOT_AWAITED,)
     assert "coroutine" in verdict_on(LAB, "by_rows", {"by_rows": returned}).text
 
 
@@ -163,7 +164,7 @@ def test_in_grading_mistakes_get_the_points_and_hints_of_the_notebook() -> None:
         for exercise, title in IN_GRADING:
             text = inspect.getsource(getattr(answers_12, title))
             text = re.sub(r"^@.*?(?=^async def )", "", text, flags=re.DOTALL | re.MULTILINE)
-            wrong = planted_wrong(exercise, title)
+            wrong = known_wrong(exercise, title)
             with SandboxedWork(server, PLAIN) as work:
                 for number, cell in enumerate((GIVEN, text.replace(f"def {title}(", f"def {exercise}("))):
                     assert work.run_cell(cell, str(number), 30.0).error is None

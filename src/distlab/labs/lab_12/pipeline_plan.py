@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from distlab.labs.answer import Answer
-from distlab.labs.comparisons import Mistakes, hint_of, is_near, number
-from distlab.labs.verdict import Picture, Verdict, not_done, parts, right, wrong
+from distlab.labs.comparisons import Expected, Mistakes, NumberJudge, number
+from distlab.labs.lab_12.hints import Lab12Hint
+from distlab.labs.verdict import AnyHint, Picture, Verdict, not_done, wrong
 from distlab.model_parallel import pipelines
 
 EXACT = 1e-9
@@ -34,7 +35,7 @@ class Pipeline(NamedTuple):
         """Of the batch, by formula."""
         return float(pipelines.seconds(self.stages, count, self.seconds_per_micro_batch(count), 0.0))
 
-    def held(self, count: int, schedule: str = "1f1b") -> float:
+    def examples_held(self, count: int, schedule: str = "1f1b") -> float:
         """The examples whose activations stage 0 holds at once."""
         return pipelines.activations_held(schedule, self.stages, count, 0) * self.batch / count
 
@@ -44,7 +45,7 @@ class Pipeline(NamedTuple):
 
     def possible(self) -> list[int]:
         """Those of them that fit into the memory under 1F1B."""
-        return [count for count in self.counts() if self.held(count) <= self.fits]
+        return [count for count in self.counts() if self.examples_held(count) <= self.fits]
 
     def best(self) -> int:
         """The possible number with the shortest time."""
@@ -77,100 +78,67 @@ def drawn_pipeline(generator: np.random.Generator, memory_decides: bool) -> Pipe
 
 
 def judge_plan(answer: Answer, generator: np.random.Generator) -> Verdict:
-    """Half of the points for the number of micro-batches, a quarter each for time and bubble of the number given."""
+    """Half of the points for the number of micro-batches, a quarter each for its time and its bubble."""
     jobs = [EXAMPLE, drawn_pipeline(generator, False), drawn_pipeline(generator, True)]
     jobs.append(Pipeline(1, 64, 20, float(generator.uniform(1e-3, 5e-3)), 1e-3))
-    hints: dict[str, Verdict] = {}
+    judge = NumberJudge("plan", NAMES)
     for job in jobs:
-        given = answer.call("plan", *job)
-        if not isinstance(given, dict) or not all(name in given for name in NAMES):
-            return wrong(f"`plan` gives a dictionary with the names {', '.join(NAMES)}.")
-        if all(given[name] is None for name in NAMES):
+        numbers = answer.call("plan", *job)
+        if problem := judge.problem_of_form(numbers):
+            return problem
+        assert isinstance(numbers, dict)
+        if all(numbers[name] is None for name in NAMES):
             return not_done("`plan` gives names without numbers")
-        for name, hint in _hints(job, given).items():
-            hints.setdefault(name, wrong(f"{_described(job)}: {hint}"))
-    found = parts({name: hints.get(name, right()) for name in NAMES})
-    if found.is_right:
-        return right(_insight(EXAMPLE), _drawn)
-    share = sum(part for name, part in zip(NAMES, (0.5, 0.25, 0.25), strict=True) if name not in hints)
-    return Verdict(found.state, found.text, share)
+        count = number(numbers[COUNT])
+        if hint := _hint_of_count(job, count):
+            judge.note(COUNT, wrong(hint, context=f"{_described(job)}: "))
+        # Time and bubble are judged for the student's own number, so that one mistake is not counted three times.
+        own = int(count) if count and count > 0 and count.is_integer() and count <= job.batch else job.best()
+        judge.compare(numbers, _expected(job, own), f"{own} micro-batches in {_described(job)}")
+    return judge.verdict(_insight(EXAMPLE), _drawn, weights={COUNT: 2, SECONDS: 1, BUBBLE: 1})
 
 
-def _hints(job: Pipeline, given: dict) -> dict[str, str]:
-    hints = {}
-    count = number(given[COUNT])
-    if hint := _hint_of_count(job, count):
-        hints[COUNT] = hint
-    # Time and bubble are judged for the student's own number, so that one mistake is not counted three times.
-    own = int(count) if count and count > 0 and count.is_integer() and count <= job.batch else job.best()
-    for name, true, mistakes in (
-        (SECONDS, job.seconds(own), _mistaken_seconds(job, own)),
-        (BUBBLE, float(pipelines.bubble_fraction(job.stages, own)), _mistaken_bubbles(job, own)),
-    ):
-        value = number(given[name])
-        if value is None:
-            hints[name] = "a number is wanted."
-        elif not is_near(value, true, EXACT) and not abs(value - true) < 1e-12:
-            generic = "Draw the time line of a few micro-batches and count."
-            hints[name] = f"{value:.4g} for {own} micro-batches. {hint_of(value, mistakes, EXACT) or generic}"
-    return hints
-
-
-def _hint_of_count(job: Pipeline, count: float | None) -> str | None:
+def _hint_of_count(job: Pipeline, count: float | None) -> AnyHint | None:
     if count is None or count < 1 or not count.is_integer():
-        return "a whole number of at least 1 is wanted."
+        return Lab12Hint.NO_COUNT
     whole = int(count)
     if whole > job.batch or job.batch % whole:
-        return f"{whole} micro-batches do not divide a batch of {job.batch} equally."
-    if job.held(whole) > job.fits:
-        return (
-            f"with {whole} micro-batches stage 0 holds {job.held(whole):g} examples at once, and {job.fits} fit. How "
-            "many micro-batches does it hold under 1F1B, and how large are they?"
-        )
+        return Lab12Hint.DOES_NOT_DIVIDE.says(count=whole, batch=job.batch)
+    if job.examples_held(whole) > job.fits:
+        return Lab12Hint.DOES_NOT_FIT.says(count=whole, examples=job.examples_held(whole), fits=job.fits)
     if job.seconds(whole) <= job.seconds(job.best()) * (1 + EXACT):
         return None
     if whole == max(job.possible()):
-        return (
-            "the bubble is as small as it can be, and the time is not: what does every further micro-batch cost each "
-            "stage?"
-        )
+        return Lab12Hint.SMALLEST_BUBBLE
     if whole == min(job.possible()):
-        return "it fits, but a larger number is faster: the whole pipeline waits for the first, large micro-batch."
-    return (
-        f"{whole} micro-batches take {job.seconds(whole):.4g} s, and others that divide the batch and fit take less. "
-        "Which did you compare?"
-    )
+        return Lab12Hint.FEWEST_THAT_FIT
+    return Lab12Hint.OTHERS_ARE_FASTER.says(count=whole, seconds=job.seconds(whole))
 
 
-def _mistaken_seconds(job: Pipeline, count: int) -> Mistakes:
-    p, one = job.stages, job.seconds_per_micro_batch(count)
-    return [
-        (count * one, "That is the time without a bubble: when does the last stage begin?"),
-        ((count + p) * one, "One micro-batch too long: how many stages stand before the last one?"),
-        (p * count * one, "Stages work at the same time, not one after the other."),
-        ((count + p - 1) * job.batch / count * job.each, "The fixed seconds of each micro-batch are missing."),
-        (
-            (count + p - 1) * job.batch / count * job.each + job.fixed,
-            "The fixed seconds are due for every micro-batch, not once.",
-        ),
-        (
-            (count + p - 1) * (job.fixed + job.batch * job.each),
-            "These seconds are of the whole batch; how many examples has a micro-batch?",
-        ),
+def _expected(job: Pipeline, count: int) -> dict[str, Expected]:
+    p, each = job.stages, job.seconds_per_micro_batch(count)
+    passes, bubble = count + p - 1, float(pipelines.bubble_fraction(p, count))
+    without_fixed = passes * job.batch / count * job.each
+    seconds: Mistakes = [
+        (count * each, Lab12Hint.NO_BUBBLE),
+        ((count + p) * each, Lab12Hint.ONE_TOO_LONG),
+        (p * count * each, Lab12Hint.STAGES_IN_A_ROW),
+        (without_fixed, Lab12Hint.FIXED_MISSING),
+        (without_fixed + job.fixed, Lab12Hint.FIXED_ONCE),
+        (passes * (job.fixed + job.batch * job.each), Lab12Hint.WHOLE_BATCH_EACH_TIME),
     ]
-
-
-def _mistaken_bubbles(job: Pipeline, count: int) -> Mistakes:
-    p = job.stages
-    bubble = float(pipelines.bubble_fraction(p, count))
-    return [
-        ((p - 1) / count, "That is the bubble as a part of the time *without* it; a share of the whole time is asked."),
-        (1 - bubble, "That is the share in which a stage works."),
-        (p / (count + p), "How many of the stages does the last one wait for before it can begin?"),
-        ((p - 1) / (count + p), "Add up again how long the whole takes, in micro-batches."),
-        (100 * bubble, "A share is asked, from 0 to 1, not per cent."),
-        ((p - 1) * job.seconds_per_micro_batch(count), "These are seconds; a share of the whole time is asked."),
+    bubbles: Mistakes = [
+        ((p - 1) / count, Lab12Hint.SHARE_OF_IDEAL),
+        (1 - bubble, Lab12Hint.SHARE_OF_WORK),
+        (p / (count + p), Lab12Hint.STAGES_WAITED_FOR),
+        ((p - 1) / (count + p), Lab12Hint.LENGTH_OF_THE_WHOLE),
+        (100 * bubble, Lab12Hint.PER_CENT),
+        ((p - 1) * each, Lab12Hint.BUBBLE_IN_SECONDS),
     ]
+    return {
+        SECONDS: Expected(job.seconds(count), seconds, Lab12Hint.PLAN_OTHERWISE, EXACT, absolute=1e-12),
+        BUBBLE: Expected(bubble, bubbles, Lab12Hint.PLAN_OTHERWISE, EXACT, absolute=1e-12),
+    }
 
 
 def _described(job: Pipeline) -> str:
@@ -183,7 +151,7 @@ def _insight(job: Pipeline) -> str:
     return (
         f"In the example {best} micro-batches take {1e3 * job.seconds(best):.0f} ms with a bubble of {bubbles[0]:.0%}; "
         f"{most} would have one of {bubbles[1]:.0%} and take {1e3 * job.seconds(most):.0f} ms. Under GPipe no number "
-        f"fits: stage 0 would hold all {job.held(best, 'gpipe'):g} examples."
+        f"fits: stage 0 would hold all {job.examples_held(best, 'gpipe'):g} examples."
     )
 
 
@@ -200,12 +168,13 @@ def _drawn() -> Picture:
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(7.2, 2.6))
         axes.bar(at, milliseconds - waiting, color=RANK_COLOURS[0], label="a stage works")
-        look = {"color": "white", "edgecolor": RANK_COLOURS[0], "hatch": HATCHES[1]}
-        axes.bar(at, waiting, bottom=milliseconds - waiting, label="it waits: bubble", **look)
+        bubbles = axes.bar(at, waiting, bottom=milliseconds - waiting, label="it waits: bubble", color="white")
+        for bubble in bubbles:
+            bubble.set(edgecolor=RANK_COLOURS[0], hatch=HATCHES[1])
         for place, count, time in zip(at, counts, milliseconds, strict=True):
             note = "" if count in fits else "does\nnot fit"
             axes.annotate(note or f"{time:.0f}", (place, time), (0, 2), textcoords="offset points", ha="center", size=8)
-        axes.set_xticks(at, counts)
+        axes.set_xticks(at, [str(count) for count in counts])
         axes.set(xlabel="micro-batches", ylabel="milliseconds of a batch", ylim=(0, 1.2 * milliseconds.max()))
         axes.legend()
         times = ", ".join(f"{count}: {time:.0f}" for count, time in zip(counts, milliseconds, strict=True))

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from distlab.labs.verdict import Picture
+from distlab.labs.lab_12.hints import Lab12Hint
+from distlab.labs.verdict import Advice, Picture
 from distlab.model_parallel.pipelines import BACKWARD, FORWARD, Pass, Timed, Timing, Work, pipeline
 from distlab.simulate import DeadlockError, Network, Rank, World
 
@@ -20,7 +21,7 @@ Orders = Sequence[Sequence[Pass]]
 
 @dataclass(frozen=True)
 class PipelineRun:
-    """What became of the orders of all stages.
+    """What happened to the orders of all stages.
 
     timing: the time line, up to a deadlock if there is one.  waiting: the pass that a stage never begins, by stage.
     """
@@ -28,13 +29,13 @@ class PipelineRun:
     timing: Timing
     waiting: dict[int, Pass]
 
-    def hint_of_deadlock(self) -> str:
+    def hint_of_deadlock(self) -> Advice:
         """Who waits for whom, of the first stages that wait."""
         sentences = [
-            f"stage {stage} wants to do {text_of(each)} and waits for stage {source_of(each, stage)}"
-            for stage, each in sorted(self.waiting.items())[:3]
+            f"stage {stage} wants to do {text_of(next_pass)} and waits for stage {source_of(next_pass, stage)}"
+            for stage, next_pass in sorted(self.waiting.items())[:3]
         ]
-        return f"Deadlock: {', '.join(sentences)}. Which of these passes should not be next?"
+        return Lab12Hint.DEADLOCK.says(waiting=", ".join(sentences))
 
 
 def text_of(each: Pass) -> str:
@@ -49,28 +50,27 @@ def source_of(each: Pass, stage: int) -> int:
 
 def pass_of(text: object) -> Pass | None:
     """What "F0" or "B12" means; None for all else."""
-    found = re.fullmatch(r"\s*([FB])\s*(\d{1,6})\s*", text, re.IGNORECASE) if isinstance(text, str) else None
-    return Pass(_KINDS[found[1].upper()], int(found[2])) if found else None
+    match = re.fullmatch(r"\s*([FB])\s*(\d{1,6})\s*", text, re.IGNORECASE) if isinstance(text, str) else None
+    return Pass(_KINDS[match[1].upper()], int(match[2])) if match else None
 
 
-def hint_of_passes(order: Sequence[Pass], stage: int, micro_batches: int) -> str | None:
+def hint_of_passes(order: Sequence[Pass], stage: int, micro_batches: int) -> Advice | None:
     """What a stage does too often, not at all, or backward before forward; None if nothing is wrong."""
     for each, count in Counter(order).items():
         if each.micro_batch >= micro_batches:
-            is_shifted = all(one.micro_batch > 0 for one in order)
-            question = "Which is the first one?" if is_shifted else "What if there are fewer of them than stages?"
-            return f"stage {stage} does {text_of(each)}, but the micro-batches are 0 to {micro_batches - 1}. {question}"
+            counts_from_one = all(order_pass.micro_batch > 0 for order_pass in order)
+            hint = Lab12Hint.COUNTED_FROM_ONE if counts_from_one else Lab12Hint.NO_SUCH_MICRO_BATCH
+            return hint.says(stage=stage, name=text_of(each), last=micro_batches - 1)
         if count > 1:
-            return f"stage {stage} does {text_of(each)} {count} times."
+            return Lab12Hint.DONE_AGAIN.says(stage=stage, name=text_of(each), count=count)
     for number in range(micro_batches):
         forward, backward = Pass(FORWARD, number), Pass(BACKWARD, number)
         for each in (forward, backward):
             if each not in order:
-                return f"stage {stage} never does {text_of(each)}: every stage works on every micro-batch, both ways."
+                return Lab12Hint.NEVER_DONE.says(stage=stage, name=text_of(each))
         if order.index(backward) < order.index(forward):
-            return (
-                f"stage {stage} does {text_of(backward)} before {text_of(forward)}: a backward pass needs what the "
-                "forward pass has kept."
+            return Lab12Hint.BACKWARD_BEFORE_FORWARD.says(
+                stage=stage, backward=text_of(backward), forward=text_of(forward)
             )
     return None
 

@@ -1,23 +1,27 @@
-"""Layers that are split among ranks, by columns, by rows and both: what each rank holds, and what has to come out.
+"""Layers that are split among ranks, by columns, by rows and both: what each rank holds, and what must come out.
 
-Numbers are small whole ones, so that sums are exact in whichever order they are added.
+Numbers are small whole ones, so that sums are exact in any order.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from distlab import costs
 from distlab.labs.answer import Answer
+from distlab.labs.plain_data import Plain
 from distlab.simulate import Network, SimulationError, World
 
+Array = NDArray[np.float64]
+Units = NDArray[np.int64]
 ELEMENT = np.dtype(np.float64).itemsize
 _STEPS = Network(latency=1.0, seconds_per_byte=0.0)
 
 
 @dataclass(frozen=True)
-class Sizes:
+class LayerSizes:
     """Ranks, examples, and the units of the layers."""
 
     ranks: int
@@ -34,78 +38,82 @@ class Undivided:
     inputs (n, inputs); first (inputs, hidden); second (hidden, outputs); by_outputs (n, outputs).
     """
 
-    sizes: Sizes
-    inputs: np.ndarray
-    first: np.ndarray
-    first_bias: np.ndarray
-    second: np.ndarray
-    second_bias: np.ndarray
-    by_outputs: np.ndarray
+    sizes: LayerSizes
+    inputs: Array
+    first: Array
+    first_bias: Array
+    second: Array
+    second_bias: Array
+    by_outputs: Array
 
     @property
-    def before_relu(self) -> np.ndarray:
+    def before_relu(self) -> Array:
         """What the first layer computes before its ReLU."""
-        return self.inputs @ self.first + self.first_bias
+        return np.asarray(self.inputs @ self.first + self.first_bias)
 
     @property
-    def hidden(self) -> np.ndarray:
+    def hidden(self) -> Array:
         """The first layer's outputs."""
-        return np.maximum(self.before_relu, 0)
+        return np.asarray(np.maximum(self.before_relu, 0))
 
     @property
-    def outputs(self) -> np.ndarray:
+    def outputs(self) -> Array:
         """The second layer's outputs."""
-        return self.hidden @ self.second + self.second_bias
+        return np.asarray(self.hidden @ self.second + self.second_bias)
 
     @property
-    def by_inputs(self) -> np.ndarray:
+    def by_inputs(self) -> Array:
         """The gradient of the loss by the inputs."""
-        return (self.by_outputs @ self.second.T * (self.before_relu > 0)) @ self.first.T
+        return np.asarray((self.by_outputs @ self.second.T * (self.before_relu > 0)) @ self.first.T)
 
-    def units(self) -> list[np.ndarray]:
+    def units(self) -> list[Units]:
         """The hidden units of each rank: as many as `numpy.array_split` gives it."""
         return np.array_split(np.arange(self.sizes.hidden), self.sizes.ranks)
 
 
-def drawn(generator: np.random.Generator, sizes: Sizes) -> Undivided:
+def drawn(generator: np.random.Generator, sizes: LayerSizes) -> Undivided:
     """Random small whole numbers; no bias is 0, no matrix is."""
 
-    def numbers(*shape: int) -> np.ndarray:
-        return generator.integers(1, 5, shape) * generator.choice([-1.0, 1.0], shape)
+    def small(*shape: int) -> Array:
+        return np.asarray(generator.integers(1, 5, shape) * generator.choice([-1.0, 1.0], shape))
 
     n, inputs, hidden, outputs = sizes.examples, sizes.inputs, sizes.hidden, sizes.outputs
     return Undivided(
         sizes,
-        numbers(n, inputs),
-        numbers(inputs, hidden),
-        numbers(hidden),
-        numbers(hidden, outputs),
-        numbers(outputs),
-        numbers(n, outputs),
+        small(n, inputs),
+        small(inputs, hidden),
+        small(hidden),
+        small(hidden, outputs),
+        small(outputs),
+        small(n, outputs),
     )
 
 
 @dataclass(frozen=True)
-class Split:
+class LayerSplit:
     """One way to split.
 
-    name: of the student's program.  held: what a rank is given, of a network and the rank's units.
-    wanted: what every rank has to return.  bytes_at_most: what the rank that sends most may send.
+    name: of the student's program.  own_part: what a rank holds, of a network and the rank's units.
+    results: what every rank must return.  bytes_at_most: what the rank that sends most may send.
     """
 
     name: str
-    held: Callable[[Undivided, np.ndarray], tuple[np.ndarray, ...]]
-    wanted: Callable[[Undivided], tuple[np.ndarray, ...]]
-    bytes_at_most: Callable[[Sizes], int]
+    own_part: Callable[[Undivided, Units], tuple[Array, ...]]
+    results: Callable[[Undivided], tuple[Array, ...]]
+    bytes_at_most: Callable[[LayerSizes], int]
 
 
 @dataclass(frozen=True)
 class SplitRun:
-    """One run of a student's program. results: by rank, as tuples of what was returned; None if `error` ended it."""
+    """One run of a student's program.
+
+    expected: what every rank must return.  results: what each returned, None for what is missing; none by rank if
+    `error` ended the run.
+    """
 
     network: Undivided
-    wanted: tuple[np.ndarray, ...]
-    results: list[tuple] | None
+    expected: tuple[Array, ...]
+    results: list[tuple[Plain, ...]]
     error: SimulationError | None
     largest_bytes_sent: int = 0
 
@@ -116,26 +124,31 @@ class SplitRun:
         return f"{sizes.ranks} rank{'' if sizes.ranks == 1 else 's'}, {sizes.hidden} units"
 
     def is_right(self, part: int) -> bool:
-        """Whether every rank returned this part of what is wanted."""
-        return self.results is not None and all(equal(result[part], self.wanted[part]) for result in self.results)
+        """Whether every rank returned this part of what is expected."""
+        return self.error is None and all(equal(result[part], self.expected[part]) for result in self.results)
 
 
-def attempt(answer: Answer, split: Split, network: Undivided) -> SplitRun:
+def attempt(answer: Answer, split: LayerSplit, network: Undivided) -> SplitRun:
     """The student's program on the network's parts."""
-    inputs = [split.held(network, units) for units in network.units()]
-    wanted = split.wanted(network)
+    inputs = [split.own_part(network, units) for units in network.units()]
+    expected = split.results(network)
     try:
         run = answer.run(split.name, World(network.sizes.ranks, _STEPS), inputs)
     except SimulationError as error:
-        return SplitRun(network, wanted, None, error)
-    results = [_parts_of(result, len(wanted)) for result in run.results]
-    return SplitRun(network, wanted, results, None, int(run.bytes_sent_by_rank.max()))
+        return SplitRun(network, expected, [], error)
+    results = [_parts_of(result, len(expected)) for result in run.results]
+    return SplitRun(network, expected, results, None, int(run.bytes_sent_by_rank.max()))
 
 
-def equal(result: object, wanted: np.ndarray) -> bool:
+def numbers(result: Plain) -> Array | None:
+    """The result if it is an array of real numbers, as float64."""
+    return result.astype(np.float64) if isinstance(result, np.ndarray) and result.dtype.kind in "iuf" else None
+
+
+def equal(result: Plain, expected: Array) -> bool:
     """Whether a result is an array of these numbers."""
-    is_numbers = isinstance(result, np.ndarray) and result.dtype.kind in "iuf"
-    return is_numbers and result.shape == wanted.shape and bool(np.allclose(result, wanted, rtol=1e-9, atol=1e-9))
+    array = numbers(result)
+    return array is not None and array.shape == expected.shape and np.allclose(array, expected, rtol=1e-9, atol=1e-9)
 
 
 def gathered(ranks: int, rows: int, columns: int) -> int:
@@ -150,27 +163,26 @@ def reduced(ranks: int, rows: int, columns: int) -> int:
     return int(costs.all_reduce("ring", ranks, ranks * longest).largest_bytes_sent)
 
 
-def _parts_of(result: object, count: int) -> tuple:
-    """What a rank returned, as a tuple of as many things as are wanted; None for what is not there."""
+def _parts_of(result: Plain, count: int) -> tuple[Plain, ...]:
+    """What a rank returned, as a tuple of `count` things; None for what is missing."""
     if count == 1:
         return (result,)
-    given: Sequence = result if isinstance(result, (tuple, list)) else ()
-    return tuple(given) if len(given) == count else (None,) * count
+    return tuple(result) if isinstance(result, (tuple, list)) and len(result) == count else (None,) * count
 
 
-BY_COLUMNS = Split(
+BY_COLUMNS = LayerSplit(
     "by_columns",
     lambda network, units: (network.inputs, network.first[:, units], network.first_bias[units]),
     lambda network: (network.before_relu,),
     lambda sizes: gathered(sizes.ranks, sizes.examples, sizes.hidden),
 )
-BY_ROWS = Split(
+BY_ROWS = LayerSplit(
     "by_rows",
     lambda network, units: (network.hidden[:, units], network.second[units], network.second_bias),
     lambda network: (network.outputs,),
     lambda sizes: reduced(sizes.ranks, sizes.examples, sizes.outputs),
 )
-TWO_LAYERS = Split(
+TWO_LAYERS = LayerSplit(
     "two_layers",
     lambda network, units: (
         network.inputs,
@@ -185,4 +197,4 @@ TWO_LAYERS = Split(
         reduced(sizes.ranks, sizes.examples, sizes.outputs) + reduced(sizes.ranks, sizes.examples, sizes.inputs)
     ),
 )
-SPLITS: Mapping[str, Split] = {split.name: split for split in (BY_COLUMNS, BY_ROWS, TWO_LAYERS)}
+SPLITS: Mapping[str, LayerSplit] = {split.name: split for split in (BY_COLUMNS, BY_ROWS, TWO_LAYERS)}
