@@ -26,8 +26,8 @@
 # %%
 import numpy as np
 
-from distlab.collectives import all_gather, ring_all_reduce
 from distlab import labs
+from distlab.collectives import all_gather, ring_all_reduce
 from distlab.simulate import Rank
 
 lab = labs.open("12")

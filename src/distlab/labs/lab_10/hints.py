@@ -47,7 +47,7 @@ class Lab10Hint(Hint):
 
     # Warm-up
     NO_NUMBER = "`warm_up` must return one number for each step, and does not for step {step}."
-    STARTS_AT_ZERO = "nothing would be learnt in this step. From which rate does the warm-up start?"
+    STARTS_AT_ZERO = "nothing would be learned in this step. From which rate does the warm-up start?"
     FULL_AT_ONCE = "that is the full rate at once."
     INCREMENT_TOO_EARLY = "that is one increment too early. How many increments come before step 0?"
     INCREMENT_FROM_ZERO = "that is one increment from 0. From which rate does the warm-up start?"
@@ -57,7 +57,7 @@ class Lab10Hint(Hint):
     FULL_ALREADY = "that is the full rate already."
     BY_EPOCH = "the rate changes once per epoch, in jumps. It must rise in every step."
     STEPS_FOR_EPOCHS = "the warm-up is given in epochs, but the step is not."
-    LINE_FROM_ZERO = "this line begins at 0."
+    LINE_FROM_ZERO = "this line begins at 0. From which rate does the warm-up start?"
     INCREMENT_AHEAD = "the rate is one increment ahead in every step."
     INCREMENTS_TOO_LARGE = "these increments are too large: how many lie between step 0 and the end?"
     EQUAL_FACTORS = "the rate grows by equal factors; equal amounts are asked for."

@@ -17,7 +17,7 @@ class Lab11Hint(Hint):
     DROPPED_IMAGES = "these are the dropped images."
     MORE_THAN_THE_DATA_SET = "the data set does not have so many."
     # Audit: images per second
-    RATE_OF_THE_TABLE = "the table's mistake: it divides the whole data set by the time of a part."
+    RATE_OF_THE_TABLE = "that is the table's mistake: it divides the whole data set by the time of a part."
     RATE_OF_ONE_GPU = "that is the rate of one GPU; the rate of all GPUs together is asked for."
     RATE_TIMES_GPUS = "the images of a step already include those of all GPUs."
     SECONDS_PER_IMAGE = "these are seconds per image."
@@ -35,7 +35,7 @@ class Lab11Hint(Hint):
 
     # Corrected claims
     RAISES_WITHOUT_STEP = "no step is made, and `corrected` raises {kind}."
-    NONE_WITH_STEPS = "it made steps, so there is an efficiency."
+    NONE_WITH_STEPS = "this run made steps, so it has an efficiency."
     EFFICIENCY_WITHOUT_STEP = "how many steps did this run make, and what was timed?"
     CLAIM_ITSELF = "that is the claim. By how much was the numerator too large?"
     COMPARED_RUN_DROPPED_TOO = "the run on one GPU, which it is compared with, dropped something too."
@@ -53,7 +53,7 @@ class Lab11Hint(Hint):
     LINE_OVER_RANKS = "That is a line over the number of ranks p. In which function of p is the law a line?"
     ALL_PARALLEL = "The parallel part is the whole time on the fewest ranks: the serial part is in that too."
     LAST_IS_SERIAL = "The serial part is the time on the most ranks: some of the divided work is left in that."
-    NEGATIVE_PART = "A part of {seconds:.3g} s cannot be: no part of the work takes less than no time."
+    NEGATIVE_PART = "A part of {seconds:.3g} s is not possible: no work takes less than 0 seconds."
     OFF_ON_MOST_RANKS = (
         "With s = {serial:.4g} and w = {parallel:.4g} the law gives {predicted:.4g} s on {ranks} ranks, where "
         "{measured:.4g} s were measured."
@@ -73,19 +73,19 @@ class Lab11Hint(Hint):
 
     # Latency and seconds per byte
     NOT_A_NETWORK = "`alpha_beta` gives two numbers, the latency and the seconds per byte."
-    WHOLE_ALL_REDUCE = "that is what a whole all-reduce of nothing takes; it has many messages."
-    HALF_A_RING = "a ring goes round twice: after the sum is scattered it is gathered."
+    WHOLE_ALL_REDUCE = "that is the time of a whole all-reduce of an empty array, which has many messages."
+    HALF_A_RING = "the data goes round the ring twice: once to add, once to gather."
     STEPS_ARE_RANKS = "the number of steps is not the number of ranks."
     UNIT = "seconds are asked for, not another unit."
     PER_BYTE_OF_ARRAY = "that is per byte of the array; per byte that a rank sends is asked for, and it sends more."
-    WHOLE_ARRAYS = "a rank sends no whole array, but chunks of it."
+    WHOLE_ARRAYS = "a rank sends chunks, never the whole array."
     WHOLE_ARRAY_PER_STEP = "in each step a rank sends one chunk, not the whole array."
     BANDWIDTH = "that is the bandwidth, bytes per second."
     NETWORK_OTHERWISE = "that is not right. How many messages follow one another, and of what size is each?"
 
     # Prediction
     NOT_ONE_NUMBER = "`predicted` gives one number, the seconds of a step."
-    COMPUTING_ALONE = "that is the computing alone: when do the gradients meet?"
+    COMPUTING_ALONE = "that is the computing alone: when are the gradients added up?"
     ALL_REDUCE_ALONE = "that is the all-reduce alone."
     NO_SERIAL_PART = "the serial part is missing: more ranks do not shorten it."
     SERIAL_PART_DIVIDED = "the serial part is divided too, and more ranks do not shorten it."

@@ -1,1 +1,1 @@
-"""Lab 12, model parallelism: pipeline schedules, a plan, layers split by columns and rows."""
+"""Lab 12, model parallelism: schedules of a pipeline, layers split by columns and rows. Begin with `lab`."""
