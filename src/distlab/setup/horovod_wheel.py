@@ -163,10 +163,11 @@ def _compile(source: Path, destination: Path, output: TextIO) -> None:
     command = [str(python), "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--verbose", "--no-cache-dir"]
     command += ["--wheel-dir", str(destination), str(source)]
     print("Building Horovod: a few minutes, once per machine", flush=True)
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "encoding": "utf-8", "errors": "replace"}
+    pipes: processes.ProcessOptions = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    pipes |= {"env": build_environment(python), "encoding": "utf-8", "errors": "replace"}
     reported, mark = 0, processes.new_mark()
     try:
-        process = processes.start(command, mark, env=build_environment(python), **pipes)
+        process = processes.start(command, mark, **pipes)
         for line in process.stdout or ():
             output.write(line)
             percent = re.search(r"\[ *(\d+)%\]", line)
