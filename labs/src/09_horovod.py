@@ -18,15 +18,11 @@
 #
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it: it says what is
 # wrong, with a hint. `make check LAB=09` does the same in a terminal. The checks need no Horovod: their `hvd` is a
-# stand-in with the same calls, whose ranks are threads. Only the last cell starts Horovod itself. A full solution lies
+# fake with the same calls, whose ranks are threads. Only the last cell starts Horovod itself. A full solution lies
 # beside this file, in [solution.ipynb](solution.ipynb).
 
 # %%
-from distlab import data, programs
-from distlab import labs
-from distlab.labs.lab_09.puzzle import CARDS, LINES, described
-from distlab.labs.lab_09.fake_horovod import hvd
-from distlab.labs.lab_09.two_ranks import write
+from distlab import data, labs, programs
 
 # isort: split
 import sys
@@ -38,6 +34,7 @@ import tensorflow as tf
 
 tf.get_logger().setLevel("ERROR")
 lab = labs.open("09")
+hvd = lab.given.hvd
 
 # %% [markdown]
 # ## 1. The puzzle
@@ -45,10 +42,10 @@ lab = labs.open("09")
 # The lines of a serial program have names, and so have some cards with code for Horovod.
 
 # %%
-print(described(LINES))
+print(lab.given.described(lab.given.LINES))
 
 # %%
-print(described(CARDS))
+print(lab.given.described(lab.given.CARDS))
 
 # %% [markdown]
 # Lay cards between the lines, so that the program trains on any number of ranks, on several hosts with several GPUs
@@ -253,10 +250,10 @@ lab.points("training")
 # %%
 folder = tempfile.TemporaryDirectory()
 file = Path(folder.name) / "steps.py"
-write(globals(), file)
+lab.given.write(globals(), file)
 
 # %%
-# !{sys.executable} -m distlab.labs.lab_09.two_ranks {file}
+# !{sys.executable} two_ranks.py {file}
 
 # %% [markdown]
 # ## What you have now

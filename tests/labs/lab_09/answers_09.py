@@ -1,6 +1,7 @@
 """Layouts of lab 09's puzzle as students make them; the functions are in answers_09_horovod."""
 
-from distlab.labs.lab_09.puzzle import LINES
+from distlab.labs.lab_09.given import LINES
+from distlab.labs.lab_09.hints import Lab09PuzzleHint as Hints
 from tests.labs.known_wrong import LabAnswers, written_solution
 
 ANSWERS = LabAnswers()
@@ -22,43 +23,51 @@ def instead(card, other):
     return [other if name == card else name for name in SOLUTION]
 
 
-def wrong(title, layout, *hint, wrong_steps=1):
-    ANSWERS.wrong_value("program", title, layout, *hint, share=(8 - wrong_steps) / 8)
+def wrong(title, layout, *hints, wrong_steps=1):
+    ANSWERS.wrong_value("program", title, layout, *hints, share=(8 - wrong_steps) / 8)
 
 
-wrong("no_init", without("init"), "1 initialise", "no rank knows its number")
-wrong("init_late", moved("init", "load"), "1 initialise", "'pin by local rank' already asks", wrong_steps=2)
-wrong("rate_before_init", moved("rate by size", "init"), "'rate by size' already asks")
-wrong("pinned_by_rank", instead("pin by local rank", "pin by rank"), "Is there a gpus[4]")
-wrong("not_pinned", without("pin by local rank"), "takes memory on every GPU")
-wrong("pinned_after_the_model", moved("pin by local rank", "optimizer"), "has taken its devices by then")
-wrong("local_rate", instead("rate by size", "rate by local size"), "How many ranks does this card count")
-wrong("rate_not_scaled", without("rate by size"), "each step is as long as before")
-wrong("rate_after_the_optimizer", moved("rate by size", "slots"), "was made with the old value")
-wrong("tape_not_wrapped", without("wrap the tape"), "the models drift apart")
-wrong("tape_wrapped_late", moved("wrap the tape", "apply"), "nobody has averaged them")
-wrong("tape_wrapped_early", moved("wrap the tape", "steps"), "there is no tape here yet")
-wrong("no_broadcast", without("broadcast"), "keep their distance")
-wrong("broadcast_before_the_model", moved("broadcast", "model"), "no variable yet")
-wrong("broadcast_before_the_optimizer", moved("broadcast", "optimizer"), "it knows no model yet")
-wrong("broadcast_before_the_checkpoint", moved("broadcast", "restore"), "read from the checkpoint afterwards")
-wrong("broadcast_in_each_step", moved("broadcast", "loss"), "How often is it needed")
-wrong("broadcast_at_the_end", [*without("broadcast"), "broadcast"], "The training is over".lower())
-wrong("all_save", without("only rank 0"), "write the same files")
-wrong("one_saves_on_each_host", instead("only rank 0", "only local rank 0"), "Every host has a process".lower())
-wrong("rank_0_broadcasts_alone", moved("only rank 0", "broadcast"), "it guards 'broadcast'", "never come to it")
-wrong("rank_0_reads_alone", moved("only rank 0", "restore"), "it guards 'restore'")
-wrong("not_sharded", without("shard"), "with the same samples")
-wrong("sharded_after_batching", moved("shard", "steps"), "does not reach it any more")
-wrong("sharded_before_shuffling", moved("shard", "shuffle"), "no `samples` here yet")
-wrong("global_batches", [*SOLUTION[:12], "batch by size", *SOLUTION[12:]], "batches of global size")
-wrong("steps_not_divided", without("steps by size"), "call it one epoch")
-wrong("steps_by_local_size", instead("steps by size", "steps by local size"), "each host goes through all of it")
-wrong("steps_divided_late", moved("steps by size", "loss"), "has asked for `steps` already")
-ANSWERS.wrong_value("program", "a_line_lost", without("load"), "all and in their order")
-ANSWERS.wrong_value("program", "a_name_misspelt", instead("init", "initialise"), "neither a line nor a card")
-ANSWERS.wrong_value("program", "a_card_twice", ["init", *SOLUTION], "more than once")
-ANSWERS.wrong_value("program", "one_text", " ".join(SOLUTION), "is a list of names")
+wrong("no_init", without("init"), Hints.NO_INIT, "1 initialise")
+wrong(
+    "init_late",
+    moved("init", "load"),
+    Hints.USED_BEFORE_INIT,
+    Hints.PINNED_BEFORE_INIT,
+    "1 initialise",
+    "'pin by local rank' already asks",
+    wrong_steps=2,
+)
+wrong("rate_before_init", moved("rate by size", "init"), Hints.USED_BEFORE_INIT, "'rate by size' already asks")
+wrong("pinned_by_rank", instead("pin by local rank", "pin by rank"), Hints.PINNED_BY_RANK)
+wrong("not_pinned", without("pin by local rank"), Hints.NOT_PINNED)
+wrong("pinned_after_the_model", moved("pin by local rank", "optimizer"), Hints.PINNED_AFTER_MODEL)
+wrong("local_rate", instead("rate by size", "rate by local size"), Hints.RATE_BY_LOCAL_SIZE)
+wrong("rate_not_scaled", without("rate by size"), Hints.RATE_NOT_SCALED)
+wrong("rate_after_the_optimizer", moved("rate by size", "slots"), Hints.RATE_AFTER_OPTIMIZER)
+wrong("tape_not_wrapped", without("wrap the tape"), Hints.TAPE_NOT_WRAPPED)
+wrong("tape_wrapped_late", moved("wrap the tape", "apply"), Hints.TAPE_WRAPPED_LATE)
+wrong("tape_wrapped_early", moved("wrap the tape", "steps"), Hints.TAPE_WRAPPED_EARLY)
+wrong("no_broadcast", without("broadcast"), Hints.NO_BROADCAST)
+wrong("broadcast_before_the_model", moved("broadcast", "model"), Hints.BROADCAST_BEFORE_MODEL)
+wrong("broadcast_before_the_optimizer", moved("broadcast", "optimizer"), Hints.BROADCAST_BEFORE_SLOTS)
+wrong("broadcast_before_the_checkpoint", moved("broadcast", "restore"), Hints.BROADCAST_BEFORE_RESTORE)
+wrong("broadcast_in_each_step", moved("broadcast", "loss"), Hints.BROADCAST_IN_LOOP)
+wrong("broadcast_at_the_end", [*without("broadcast"), "broadcast"], Hints.BROADCAST_AFTER_TRAINING)
+wrong("all_save", without("only rank 0"), Hints.ALL_WRITE)
+wrong("one_saves_on_each_host", instead("only rank 0", "only local rank 0"), Hints.ONE_PER_HOST_WRITES)
+wrong("rank_0_broadcasts_alone", moved("only rank 0", "broadcast"), Hints.GUARDS_A_COLLECTIVE, "it guards 'broadcast'")
+wrong("rank_0_reads_alone", moved("only rank 0", "restore"), Hints.GUARDS_ANOTHER_LINE, "it guards 'restore'")
+wrong("not_sharded", without("shard"), Hints.NOT_SHARDED)
+wrong("sharded_after_batching", moved("shard", "steps"), Hints.SHARDED_LATE)
+wrong("sharded_before_shuffling", moved("shard", "shuffle"), Hints.SHARDED_EARLY)
+wrong("global_batches", [*SOLUTION[:12], "batch by size", *SOLUTION[12:]], Hints.GLOBAL_BATCHES)
+wrong("steps_not_divided", without("steps by size"), Hints.STEPS_NOT_DIVIDED)
+wrong("steps_by_local_size", instead("steps by size", "steps by local size"), Hints.STEPS_BY_LOCAL_SIZE)
+wrong("steps_divided_late", moved("steps by size", "loss"), Hints.STEPS_DIVIDED_LATE)
+ANSWERS.wrong_value("program", "a_line_lost", without("load"), Hints.LINES_CHANGED)
+ANSWERS.wrong_value("program", "a_name_misspelt", instead("init", "initialise"), Hints.UNKNOWN_NAME)
+ANSWERS.wrong_value("program", "a_card_twice", ["init", *SOLUTION], Hints.NAME_TWICE)
+ANSWERS.wrong_value("program", "one_text", " ".join(SOLUTION), Hints.NOT_NAMES)
 
 EARLY = ("init", "pin by local rank", "rate by size", "steps by size")
 ANSWERS.right_answers["program"] += [

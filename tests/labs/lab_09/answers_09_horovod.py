@@ -1,6 +1,6 @@
 """Answers to the functions of lab 09; importing this starts TensorFlow, so it is done in a process of its own.
 
-Horovod itself is not needed: `hvd` is the lab's stand-in.
+Horovod itself is not needed: `hvd` is the lab's fake.
 """
 
 import distlab  # before TensorFlow: it selects tf-keras
@@ -10,8 +10,10 @@ import numpy as np
 import tensorflow as tf
 
 from distlab import data
+from distlab.labs import Hint
 from distlab.labs.lab_09.fake_horovod import hvd
-from tests.labs.known_wrong import LabAnswers, Wrong
+from distlab.labs.lab_09.hints import Lab09Hint as Hints
+from tests.labs.known_wrong import LabAnswers, WrongAnswer
 
 assert distlab
 ANSWERS = LabAnswers()
@@ -89,16 +91,19 @@ GIVEN = {"hvd": hvd}
 SHARES = {"start": 0.5, "feeding": 0.5, "training": 0.75}
 
 
-def wrong(exercise, name, *hint, share=None):
+def wrong(exercise, name, *hints, share=None):
     """The decorated function takes the place of `name` in a solution that is right otherwise."""
 
-    def plant(function):
+    def add(function):
         title = getattr(function, "__name__", None) or function.python_function.__name__
         earned = SHARES[exercise] if share is None else share
-        ANSWERS.wrong_answers[exercise].append(Wrong(title, SOLUTIONS[exercise] | {name: function}, hint, earned))
+        ids = tuple(hint for hint in hints if isinstance(hint, Hint))
+        words = tuple(hint for hint in hints if isinstance(hint, str))
+        namespace = SOLUTIONS[exercise] | {name: function}
+        ANSWERS.wrong_answers[exercise].append(WrongAnswer(title, namespace, ids, words, earned))
         return function
 
-    return plant
+    return add
 
 
 def right(exercise, **functions):
@@ -108,14 +113,14 @@ def right(exercise, **functions):
 # 1 initialise, 2 pin the device
 
 
-@wrong("start", "start", "1 initialise", "before the processes have met", share=0)
+@wrong("start", "start", Hints.USED_BEFORE_INIT, Hints.PINNED_BEFORE_INIT, "1 initialise", share=0)
 def without_init():
     gpus = tf.config.list_physical_devices("GPU")
     if gpus:
         tf.config.set_visible_devices(gpus[hvd.local_rank()], "GPU")
 
 
-@wrong("start", "start", "a GPU that its host does not have")
+@wrong("start", "start", Hints.NO_SUCH_GPU)
 def pinned_by_rank():
     hvd.init()
     gpus = tf.config.list_physical_devices("GPU")
@@ -123,12 +128,12 @@ def pinned_by_rank():
         tf.config.set_visible_devices(gpus[hvd.rank()], "GPU")
 
 
-@wrong("start", "start", "sees all GPUs of its host still")
+@wrong("start", "start", Hints.NOT_PINNED)
 def not_pinned():
     hvd.init()
 
 
-@wrong("start", "start", "all ranks of a host take the same GPU")
+@wrong("start", "start", Hints.SAME_GPU)
 def first_gpu_for_all():
     hvd.init()
     gpus = tf.config.list_physical_devices("GPU")
@@ -136,14 +141,14 @@ def first_gpu_for_all():
         tf.config.set_visible_devices(gpus[0], "GPU")
 
 
-@wrong("start", "start", "no GPU at all", "IndexError")
+@wrong("start", "start", Hints.FAILS_WITHOUT_GPUS, "IndexError")
 def fails_without_gpus():
     hvd.init()
     gpus = tf.config.list_physical_devices("GPU")
     tf.config.set_visible_devices(gpus[hvd.local_rank()], "GPU")
 
 
-@wrong("start", "start", "several GPUs")
+@wrong("start", "start", Hints.SEVERAL_GPUS)
 def shows_all():
     hvd.init()
     gpus = tf.config.list_physical_devices("GPU")
@@ -153,7 +158,7 @@ def shows_all():
         tf.config.set_visible_devices(gpus, "GPU")
 
 
-@wrong("start", "start", "take the GPUs [0, 0, 0, 1, 1, 1]")
+@wrong("start", "start", Hints.WRONG_GPUS, "take the GPUs [0, 0, 0, 1, 1, 1]")
 def pinned_by_host():
     hvd.init()
     gpus = tf.config.list_physical_devices("GPU")
@@ -177,68 +182,68 @@ right("start", start=start_with_a_slice)
 # 7 shard the data, 8 steps per epoch
 
 
-@wrong("feeding", "batches", "all ranks get the same samples")
+@wrong("feeding", "batches", Hints.NOT_SHARDED)
 def not_sharded(options, epoch):
     return dealt(shuffled(options, epoch), options)
 
 
-@wrong("feeding", "batches", "each host gets the same ones")
+@wrong("feeding", "batches", Hints.HOSTS_ALIKE)
 def sharded_by_local_rank(options, epoch):
     return dealt(shuffled(options, epoch).shard(hvd.local_size(), hvd.local_rank()), options)
 
 
-@wrong("feeding", "batches", "options.batch is the batch of one rank")
+@wrong("feeding", "batches", Hints.GLOBAL_BATCHES)
 def sharded_after_global_batches(options, epoch):
     return dealt(shuffled(options, epoch), options, hvd.size()).shard(hvd.size(), hvd.rank())
 
 
-@wrong("feeding", "batches", "its own and not divided")
+@wrong("feeding", "batches", Hints.BATCH_DIVIDED)
 def batch_divided(options, epoch):
     samples = shuffled(options, epoch).shard(hvd.size(), hvd.rank())
     return samples.batch(options.batch // hvd.size(), drop_remainder=True).repeat()
 
 
-@wrong("feeding", "batches", "go to more than one rank", "different orders")
+@wrong("feeding", "batches", Hints.SAMPLES_TWICE)
 def own_order_before_sharding(options, epoch):
     return dealt(shuffled(options, epoch, [hvd.rank()]).shard(hvd.size(), hvd.rank()), options)
 
 
-@wrong("feeding", "batches", "raises InvalidArgumentError")
+@wrong("feeding", "batches", Hints.RAISES, "raises InvalidArgumentError")
 def arguments_of_shard_swapped(options, epoch):
     return dealt(shuffled(options, epoch).shard(hvd.rank(), hvd.size()), options)
 
 
-@wrong("feeding", "batches", "the same order")
+@wrong("feeding", "batches", Hints.EPOCHS_ALIKE)
 def every_epoch_alike(options, epoch):
     return dealt(shuffled(options, 0).shard(hvd.size(), hvd.rank()), options)
 
 
-@wrong("feeding", "steps_per_epoch", "go through the data several times")
+@wrong("feeding", "steps_per_epoch", Hints.STEPS_NOT_DIVIDED)
 def steps_not_divided(options):
     return options.images // options.batch
 
 
-@wrong("feeding", "steps_per_epoch", "if there were one host")
+@wrong("feeding", "steps_per_epoch", Hints.STEPS_BY_LOCAL_SIZE)
 def steps_by_local_size(options):
     return options.images // (options.batch * hvd.local_size())
 
 
-@wrong("feeding", "steps_per_epoch", "leaves such a step out")
+@wrong("feeding", "steps_per_epoch", Hints.STEPS_ROUNDED_UP)
 def steps_rounded_up(options):
     return -(-options.images // (options.batch * hvd.size()))
 
 
-@wrong("feeding", "steps_per_epoch", "a whole number")
+@wrong("feeding", "steps_per_epoch", Hints.NOT_A_COUNT)
 def steps_as_a_float(options):
     return options.images / options.batch / hvd.size()
 
 
-@wrong("feeding", "steps_per_epoch", "more ranks, and more steps")
+@wrong("feeding", "steps_per_epoch", Hints.STEPS_MULTIPLIED)
 def steps_multiplied(options):
     return options.images // options.batch * hvd.size()
 
 
-@wrong("feeding", "steps_per_epoch", "the ranks do not agree")
+@wrong("feeding", "steps_per_epoch", Hints.STEPS_DIFFER)
 def the_rest_to_the_first_rank(options):
     return options.images // (options.batch * hvd.size()) + (hvd.rank() == 0)
 
@@ -269,18 +274,18 @@ def rate_of(factor):
 
 
 for title, factor, hint in (
-    ("not_scaled", lambda: 1, "still that of one rank"),
-    ("scaled_by_local_size", hvd.local_size, "scaled by what one host has"),
-    ("scaled_by_rank", hvd.rank, "the ranks have different rates"),
-    ("rate_divided", lambda: 1 / hvd.size(), "not a shorter one"),
-    ("scaled_by_the_root", lambda: hvd.size() ** 0.5, "the square root is another rule"),
+    ("not_scaled", lambda: 1, Hints.RATE_NOT_SCALED),
+    ("scaled_by_local_size", hvd.local_size, Hints.RATE_BY_LOCAL_SIZE),
+    ("scaled_by_rank", hvd.rank, Hints.RATES_DIFFER),
+    ("rate_divided", lambda: 1 / hvd.size(), Hints.RATE_DIVIDED),
+    ("scaled_by_the_root", lambda: hvd.size() ** 0.5, Hints.RATE_BY_SQUARE_ROOT),
 ):
-    planted = rate_of(factor)
-    planted.__name__ = title
-    wrong("training", "make_optimizer", "3 scale", hint)(planted)
+    make_optimizer_wrongly = rate_of(factor)
+    make_optimizer_wrongly.__name__ = title
+    wrong("training", "make_optimizer", hint, "3 scale")(make_optimizer_wrongly)
 
 
-@wrong("training", "make_optimizer", "with momentum")
+@wrong("training", "make_optimizer", Hints.ANOTHER_OPTIMIZER)
 def momentum_lost(options):
     return tf.keras.optimizers.SGD(options.learning_rate * hvd.size())
 
@@ -296,19 +301,19 @@ def applied(state, images, labels, change, tape_of=lambda tape: tape):
     return loss
 
 
-@wrong("training", "step", "4 wrap", "gradients of its own samples")
+@wrong("training", "step", Hints.TAPE_NOT_WRAPPED, "4 wrap")
 def not_wrapped(state, images, labels):
     return applied(state, images, labels, lambda gradients: gradients)
 
 
-@wrong("training", "step", "added up and not averaged")
+@wrong("training", "step", Hints.GRADIENTS_SUMMED)
 def summed(state, images, labels):
     return applied(
         state, images, labels, lambda gradients: [hvd.allreduce(gradient, op=hvd.Sum) for gradient in gradients]
     )
 
 
-@wrong("training", "step", "divided once more")
+@wrong("training", "step", Hints.GRADIENTS_DIVIDED_TWICE)
 def divided_twice(state, images, labels):
     return applied(
         state,
@@ -319,7 +324,7 @@ def divided_twice(state, images, labels):
     )
 
 
-@wrong("training", "step", "do not come from the wrapped one")
+@wrong("training", "step", Hints.WRAPPED_TAPE_NOT_USED)
 def wrapped_too_late(state, images, labels):
     with tf.GradientTape() as tape:
         loss = mean_loss(labels, state.model(images, training=True))
@@ -329,12 +334,12 @@ def wrapped_too_late(state, images, labels):
     return loss
 
 
-@wrong("training", "step", "raises UnboundLocalError")
+@wrong("training", "step", Hints.RAISES, "raises UnboundLocalError")
 def wrapped_before_there_is_one(state, images, labels):
     tape = hvd.DistributedGradientTape(tape)  # noqa: F821, F841
 
 
-@wrong("training", "step", "it hangs", "which never come")
+@wrong("training", "step", Hints.HANGS, "which never come")
 def averages_on_rank_0_alone(state, images, labels):
     return applied(
         state,
@@ -345,7 +350,7 @@ def averages_on_rank_0_alone(state, images, labels):
     )
 
 
-@wrong("training", "step", "nothing was applied")
+@wrong("training", "step", Hints.NOT_APPLIED)
 def never_applied(state, images, labels):
     with tf.GradientTape() as tape:
         loss = mean_loss(labels, state.model(images, training=True))
@@ -356,34 +361,34 @@ def never_applied(state, images, labels):
 # 5 broadcast the variables
 
 
-@wrong("training", "begin", "5 broadcast", "its own first weights")
+@wrong("training", "begin", Hints.NO_BROADCAST, "5 broadcast")
 def no_broadcast(options, state):
     if options.resume and hvd.rank() == 0:
         restore(options, state)
 
 
-@wrong("training", "begin", "the momentum is not")
+@wrong("training", "begin", Hints.MOMENTUM_DIFFERS)
 def weights_alone(options, state):
     if options.resume and hvd.rank() == 0:
         restore(options, state)
     hvd.broadcast_variables(state.model.variables, root_rank=0)
 
 
-@wrong("training", "begin", "the epochs that are done")
+@wrong("training", "begin", Hints.EPOCHS_DIFFER)
 def epochs_forgotten(options, state):
     if options.resume and hvd.rank() == 0:
         restore(options, state)
     hvd.broadcast_variables([*state.model.variables, *state.optimizer.variables], root_rank=0)
 
 
-@wrong("training", "begin", "In which order")
+@wrong("training", "begin", Hints.BROADCAST_BEFORE_RESTORE)
 def broadcast_before_the_checkpoint(options, state):
     hvd.broadcast_variables(everything(state), root_rank=0)
     if options.resume and hvd.rank() == 0:
         restore(options, state)
 
 
-@wrong("training", "begin", "nobody tells the others")
+@wrong("training", "begin", Hints.CHECKPOINT_NOT_SHARED)
 def broadcast_only_at_the_first_start(options, state):
     if options.resume:
         if hvd.rank() == 0:
@@ -392,14 +397,14 @@ def broadcast_only_at_the_first_start(options, state):
         hvd.broadcast_variables(everything(state), root_rank=0)
 
 
-@wrong("training", "begin", "ends the program", "have to find a checkpoint")
+@wrong("training", "begin", Hints.ENDS_THE_PROGRAM)
 def every_rank_reads(options, state):
     if options.resume:
         restore(options, state)
     hvd.broadcast_variables(everything(state), root_rank=0)
 
 
-@wrong("training", "begin", "it hangs", "broadcast_variables", "which never come")
+@wrong("training", "begin", Hints.HANGS, "broadcast_variables", "which never come")
 def rank_0_broadcasts_alone(options, state):
     if hvd.rank() == 0:
         if options.resume:
@@ -407,14 +412,14 @@ def rank_0_broadcasts_alone(options, state):
         hvd.broadcast_variables(everything(state), root_rank=0)
 
 
-@wrong("training", "begin", "all have the weights of rank 5")
+@wrong("training", "begin", Hints.ANOTHER_ROOT, "all have the weights of rank 5")
 def last_rank_is_the_source(options, state):
     if options.resume and hvd.rank() == 0:
         restore(options, state)
     hvd.broadcast_variables(everything(state), root_rank=hvd.size() - 1)
 
 
-@wrong("training", "begin", "does not have the weights of its checkpoint")
+@wrong("training", "begin", Hints.NOT_RESTORED)
 def never_reads(options, state):
     hvd.broadcast_variables(everything(state), root_rank=0)
 
@@ -422,32 +427,32 @@ def never_reads(options, state):
 # 6 checkpoint on rank 0
 
 
-@wrong("training", "save", "6 checkpoint", "all ranks write")
+@wrong("training", "save", Hints.ALL_WRITE, "6 checkpoint")
 def all_save(options, state):
     if options.folder:
         state.save(str(options.folder / "checkpoint"))
 
 
-@wrong("training", "save", "one on each host")
+@wrong("training", "save", Hints.ONE_PER_HOST_WRITES)
 def one_saves_on_each_host(options, state):
     if options.folder and hvd.local_rank() == 0:
         state.save(str(options.folder / "checkpoint"))
 
 
-@wrong("training", "save", "it hangs")
+@wrong("training", "save", Hints.HANGS)
 def saves_with_a_collective(options, state):
     if options.folder and hvd.rank() == 0:
         hvd.broadcast_variables(everything(state), root_rank=0)
         state.save(str(options.folder / "checkpoint"))
 
 
-@wrong("training", "save", "nobody has written")
+@wrong("training", "save", Hints.NOBODY_WRITES)
 def nobody_saves(options, state):
     if options.folder and hvd.rank() == hvd.size():
         state.save(str(options.folder / "checkpoint"))
 
 
-@wrong("training", "save", "raises TypeError")
+@wrong("training", "save", Hints.RAISES, "raises TypeError")
 def folder_is_not_optional(options, state):
     if hvd.rank() == 0:
         state.save(str(options.folder / "checkpoint"))

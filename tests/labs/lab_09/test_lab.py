@@ -1,4 +1,4 @@
-"""Lab 09: every card of the puzzle matters, and the stand-in does what Horovod does."""
+"""Lab 09: every card of the puzzle matters, and the fake does what Horovod does."""
 
 import json
 import subprocess
@@ -10,9 +10,8 @@ import pytest
 
 from distlab import launch
 from distlab.course import lab_sources
-from distlab.labs.lab_09 import lab, puzzle
-from distlab.labs.lab_09.fake_horovod import Team, hvd, rehearse
-from distlab.labs.lab_09.two_ranks import HEAD
+from distlab.labs.lab_09 import given, lab
+from distlab.labs.lab_09.fake_horovod import FakeJob, hvd, run_ranks
 from tests.labs.judged_apart import assert_told_apart, judged_apart
 from tests.labs.known_wrong import verdict_on
 from tests.labs.lab_09 import answers_09
@@ -22,7 +21,7 @@ SECONDS = 400
 needs_horovod = pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 
 
-@pytest.mark.parametrize("card", puzzle.CARDS)
+@pytest.mark.parametrize("card", given.CARDS)
 def test_every_card_is_needed_or_spoils_the_layout(card: str) -> None:
     if card in answers_09.SOLUTION:
         layout = [name for name in answers_09.SOLUTION if name != card]
@@ -32,39 +31,43 @@ def test_every_card_is_needed_or_spoils_the_layout(card: str) -> None:
 
 
 def test_ranks_know_their_places_on_two_hosts() -> None:
-    outcomes = rehearse(Team(6, 3), lambda: (hvd.rank(), hvd.local_rank(), hvd.cross_rank(), hvd.size()))
+    outcomes = run_ranks(FakeJob(6, 3), lambda: (hvd.rank(), hvd.local_rank(), hvd.cross_rank(), hvd.size()))
     assert [outcome.value for outcome in outcomes] == [(rank, rank % 3, rank // 3, 6) for rank in range(6)]
 
 
 def test_before_init_a_rank_knows_nothing() -> None:
-    (outcome,) = rehearse(Team(1, 1), hvd.rank, initialised=False)
+    (outcome,) = run_ranks(FakeJob(1, 1), hvd.rank, initialised=False)
     assert outcome.error == ("ValueError", "Horovod has not been initialized; use hvd.init().")
 
 
 def test_an_object_comes_from_the_root_to_all() -> None:
-    assert [one.value for one in rehearse(Team(4, 2), lambda: hvd.broadcast_object(hvd.rank() * 7, 2))] == [14] * 4
-    assert [one.value for one in rehearse(Team(3, 3), lambda: hvd.allgather_object(hvd.rank()))] == [[0, 1, 2]] * 3
+    assert [outcome.value for outcome in run_ranks(FakeJob(4, 2), lambda: hvd.broadcast_object(hvd.rank() * 7, 2))] == [
+        14
+    ] * 4
+    assert [outcome.value for outcome in run_ranks(FakeJob(3, 3), lambda: hvd.allgather_object(hvd.rank()))] == [
+        [0, 1, 2]
+    ] * 3
 
 
-def test_who_would_wait_for_ever_is_told_for_whom() -> None:
-    outcomes = rehearse(Team(3, 3), lambda: hvd.rank() == 0 and hvd.allgather_object(0))
+def test_a_rank_that_would_wait_for_ever_is_told_for_whom() -> None:
+    outcomes = run_ranks(FakeJob(3, 3), lambda: hvd.rank() == 0 and hvd.allgather_object(0))
     assert outcomes[0].error == ("Stalled", "rank 0 waits in allgather_object for ranks 1, 2, which never come")
     assert [outcome.error for outcome in outcomes[1:]] == [None, None]
 
 
 def test_ranks_in_different_calls_are_told_so() -> None:
-    outcomes = rehearse(Team(2, 2), lambda: hvd.broadcast_object(0, root_rank=hvd.rank()))
+    outcomes = run_ranks(FakeJob(2, 2), lambda: hvd.broadcast_object(0, root_rank=hvd.rank()))
     assert all(outcome.error[0] == "Stalled" and "different calls" in outcome.error[1] for outcome in outcomes)
 
 
 def test_a_rank_that_fails_ends_those_that_wait() -> None:
-    outcomes = rehearse(Team(2, 2), lambda: hvd.allgather_object(0) if hvd.rank() else 1 / 0)
+    outcomes = run_ranks(FakeJob(2, 2), lambda: hvd.allgather_object(0) if hvd.rank() else 1 / 0)
     assert [outcome.error[0] for outcome in outcomes] == ["ZeroDivisionError", "Abandoned"]
 
 
 def test_a_rank_that_never_ends_is_left_after_its_time() -> None:
     done = threading.Event()
-    (outcome,) = rehearse(Team(1, 1, seconds=0.1), lambda: done.wait(20))
+    (outcome,) = run_ranks(FakeJob(1, 1, seconds=0.1), lambda: done.wait(20))
     done.set()
     assert outcome.error[0] == "TimeoutError"
 
@@ -79,7 +82,7 @@ import json, sys
 import distlab
 import tensorflow as tf
 from unittest import mock
-from distlab.labs.lab_09.fake_horovod import Team, hvd as stand_in, rehearse
+from distlab.labs.lab_09.fake_horovod import FakeJob, hvd as fake, run_ranks
 import horovod.tensorflow as horovod
 
 def program(hvd):
@@ -103,25 +106,25 @@ def program(hvd):
     return [one.numpy().tolist() for one in found] + [hvd.size(), rank, hvd.local_rank(), hvd.local_size()]
 
 horovod.init()
-missing = [name for name in dir(stand_in) if not name.startswith("_") and not hasattr(horovod, name)]
+missing = [name for name in dir(fake) if not name.startswith("_") and not hasattr(horovod, name)]
 real = horovod.allgather_object(program(horovod))
 if horovod.rank() == 0:
-    outcomes = rehearse(Team(2, 2), lambda: program(stand_in))
+    outcomes = run_ranks(FakeJob(2, 2), lambda: program(fake))
     print("BOTH " + json.dumps([missing, real, [list(outcome) for outcome in outcomes]]), flush=True)
 """
 
 
 @pytest.mark.slow
 @needs_horovod
-def test_the_stand_in_computes_what_horovod_does(tmp_path: Path) -> None:
+def test_the_fake_computes_what_horovod_does(tmp_path: Path) -> None:
     program = tmp_path / "both.py"
     program.write_text(BOTH)
     run = launch.mpirun(program, ranks=2, seconds=SECONDS, start_seconds=SECONDS, echo=False)
     (line,) = [line for line in run.output["rank 0"].splitlines() if "BOTH " in line]
-    missing, real, rehearsed = json.loads(line.partition("BOTH ")[2])
+    missing, real, faked = json.loads(line.partition("BOTH ")[2])
     assert missing == []
-    assert [error for _, error in rehearsed] == [None, None]
-    assert [value for value, _ in rehearsed] == real
+    assert [error for _, error in faked] == [None, None]
+    assert [value for value, _ in faked] == real
 
 
 @pytest.mark.slow
@@ -136,8 +139,8 @@ def test_the_lab_s_functions_run_on_two_ranks_of_horovod(tmp_path: Path, broken:
         text = text.replace("    hvd.broadcast_variables(", "    list(")
         text = text.replace(", root_rank=0)", ")")
     file = tmp_path / "steps.py"
-    file.write_text(HEAD + text)
-    command = [sys.executable, "-m", "distlab.labs.lab_09.two_ranks", str(file)]
+    file.write_text(given.HEAD + text)
+    command = [sys.executable, "two_ranks.py", str(file)]
     run = subprocess.run(
         command, cwd=lab_sources.folder_of(source), capture_output=True, text=True, timeout=SECONDS, check=True
     )

@@ -1,1 +1,6 @@
-"""Lab 09, Horovod: the eight steps as a puzzle and as functions."""
+"""Lab 09: the eight steps from a serial program to Horovod, as a puzzle and as functions.
+
+Begin with `lab` (exercises and judges). `given` is what the student works on, `puzzle` judges the layout of its cards,
+`fake_horovod` simulates `hvd` with threads, `observe` runs the functions on it, `hints` has the texts. It may import
+what all labs share and `data`. Two ranks of Horovod itself run in `labs/09_horovod/two_ranks.py`.
+"""

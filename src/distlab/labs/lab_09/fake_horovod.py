@@ -1,11 +1,11 @@
 """`hvd` without Horovod: ranks are threads of this process, and what they compute together is computed with NumPy.
 
     program = lambda: hvd.allreduce(tf.constant(float(hvd.rank()))).numpy()
-    outcomes = rehearse(Team(size=4, per_host=2), program)
+    outcomes = run_ranks(FakeJob(size=4, per_host=2), program)
 
 It has the calls of `horovod.tensorflow` that a training program makes, with the same names, arguments and defaults. A
-collective ends when every rank has made the same call. Where real ranks would wait for ever, one ends here with an
-error: another rank has ended, or makes another call. Outside a team it is as Horovod without a launcher: one rank.
+collective ends when every rank has made the same call. Where real ranks would wait for ever, here one ends with an
+error: a peer has ended, or makes another call. Outside `run_ranks` there is one rank, as without a launcher.
 """
 
 import threading
@@ -27,18 +27,18 @@ class Abandoned(Exception):
     """Another rank has failed first."""
 
 
-class Outcome(NamedTuple):
-    """What a rank's program gave, or class and message of what it raised."""
+class RankOutcome(NamedTuple):
+    """What a rank's program returned, or class and message of what it raised."""
 
     value: Any = None
     error: tuple[str, str] | None = None
 
 
-class Team:
+class FakeJob:
     """`size` ranks, `per_host` of them on each host, and the collectives in which they meet."""
 
     def __init__(self, size: int, per_host: int, seconds: float = SECONDS) -> None:
-        """Whoever waits longer than `seconds` after the start is stopped."""
+        """A rank that still waits `seconds` after the start is stopped."""
         self.size, self.per_host = size, per_host
         self.deadline = time.monotonic() + seconds
         self._changed = threading.Condition()
@@ -63,13 +63,14 @@ class Team:
                 missing = sorted(set(range(self.size)) - set(made))
                 if self._ended & set(missing) or not self._changed.wait(max(0.0, self.deadline - time.monotonic())):
                     raise Stalled(f"rank {rank} waits in {call} for {_ranks(missing)}, which never come")
-            if len({other for other, _ in made.values()}) > 1:
-                calls = ", ".join(f"rank {other} in {made[other][0]}" for other in sorted(made))
-                raise Stalled(f"the ranks wait for each other in different calls: {calls}")
-            return [made[other][1] for other in range(self.size)]
+            by_rank = [made[peer] for peer in range(self.size)]
+        if len({name for name, _ in by_rank}) > 1:
+            calls = ", ".join(f"rank {peer} in {name}" for peer, (name, _) in enumerate(by_rank))
+            raise Stalled(f"the ranks wait for each other in different calls: {calls}")
+        return [contribution for _, contribution in by_rank]
 
     def end(self, rank: int, failed: bool) -> None:
-        """The rank makes no call any more."""
+        """The rank makes no more calls."""
         with self._changed:
             self._ended.add(rank)
             self._failed |= failed
@@ -82,7 +83,7 @@ def _ranks(numbers: Sequence[int]) -> str:
 
 @dataclass
 class _Place:
-    team: Team
+    job: FakeJob
     rank: int
     initialised: bool = False
     tapes: int = 0
@@ -90,37 +91,37 @@ class _Place:
 
 class _Here(threading.local):
     def __init__(self) -> None:
-        self.place = _Place(Team(1, 1, float("inf")), 0)
+        self.place = _Place(FakeJob(1, 1, float("inf")), 0)
 
 
 _here = _Here()
 
 
-def rehearse(team: Team, program: Callable[..., Any], initialised: bool = True) -> list[Outcome]:
-    """Call `program()` on every rank of a new team; the outcomes by rank.
+def run_ranks(job: FakeJob, program: Callable[..., Any], initialised: bool = True) -> list[RankOutcome]:
+    """Call `program()` on every rank of a new job; the outcomes by rank.
 
     With `initialised` hvd.init() has been called already. A rank that does not end in time is an outcome with the
     error TimeoutError.
     """
-    outcomes = [Outcome(error=("TimeoutError", f"rank {rank} did not end")) for rank in range(team.size)]
+    outcomes = [RankOutcome(error=("TimeoutError", f"rank {rank} did not end")) for rank in range(job.size)]
 
     def live(rank: int) -> None:
-        _here.place = _Place(team, rank, initialised)
+        _here.place = _Place(job, rank, initialised)
         failed = True
         try:
-            outcomes[rank] = Outcome(program())
+            outcomes[rank] = RankOutcome(program())
             failed = False
         except BaseException as error:  # SystemExit of a student's program too
             failed = not isinstance(error, (Stalled, Abandoned))
-            outcomes[rank] = Outcome(error=(type(error).__name__, str(error)))
+            outcomes[rank] = RankOutcome(error=(type(error).__name__, str(error)))
         finally:
-            team.end(rank, failed)
+            job.end(rank, failed)
 
-    threads = [threading.Thread(target=live, args=(rank,), daemon=True) for rank in range(team.size)]
+    threads = [threading.Thread(target=live, args=(rank,), daemon=True) for rank in range(job.size)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(max(0.0, team.deadline + 0.5 - time.monotonic()))
+        thread.join(max(0.0, job.deadline + 0.5 - time.monotonic()))
     return outcomes
 
 
@@ -155,7 +156,7 @@ class _Tape:
         return [None if gradient is None else next(averages) for gradient in gradients]
 
 
-class StandIn:
+class FakeHorovod:
     """What `import horovod.tensorflow as hvd` gives, as far as a training program needs it."""
 
     Average, Sum, Min, Max = "Average", "Sum", "Min", "Max"
@@ -174,7 +175,7 @@ class StandIn:
 
     def size(self) -> int:
         """How many ranks there are."""
-        return self._place().team.size
+        return self._place().job.size
 
     def rank(self) -> int:
         """The number of this rank among all."""
@@ -182,7 +183,7 @@ class StandIn:
 
     def local_size(self) -> int:
         """How many ranks this host has."""
-        return self._place().team.per_host
+        return self._place().job.per_host
 
     def local_rank(self) -> int:
         """The number of this rank on its host."""
@@ -200,7 +201,9 @@ class StandIn:
         """The average of the ranks' tensors, or what `op` says."""
         return self.grouped_allreduce([tensor], average, op=op)[0]
 
-    def grouped_allreduce(self, tensors: Sequence[Any], average: Any = None, op: Any = None, **ignored: Any) -> list:
+    def grouped_allreduce(
+        self, tensors: Sequence[Any], average: Any = None, op: Any = None, **ignored: Any
+    ) -> list[Any]:
         """The same for several tensors at once."""
         import tensorflow as tf
 
@@ -212,7 +215,13 @@ class StandIn:
         of_ranks = self._meet(call, [tensor.numpy() for tensor in tensors])
         if len({tuple(array.shape for array in arrays) for arrays in of_ranks}) > 1:
             raise ValueError("Mismatched allreduce tensor shapes: the ranks give tensors of different shapes.")
-        compute = {self.Average: np.mean, self.Sum: np.sum, self.Min: np.min, self.Max: np.max}[op]
+        reductions: dict[str, Callable[..., Any]] = {
+            self.Average: np.mean,
+            self.Sum: np.sum,
+            self.Min: np.min,
+            self.Max: np.max,
+        }
+        compute = reductions[op]
         return [
             tf.constant(compute(np.stack(arrays), axis=0), tensor.dtype)
             for tensor, arrays in zip(tensors, zip(*of_ranks, strict=True), strict=True)
@@ -231,8 +240,8 @@ class StandIn:
         call = f"broadcast_variables from rank {root_rank}"
         of_ranks = self._meet(call, [variable.numpy() for variable in variables])
         shapes = [[np.shape(value) for value in values] for values in of_ranks]
-        if any(one != shapes[root_rank] for one in shapes):
-            counts = ", ".join(str(len(one)) for one in shapes)
+        if any(of_rank != shapes[root_rank] for of_rank in shapes):
+            counts = ", ".join(str(len(of_rank)) for of_rank in shapes)
             raise Stalled(f"the ranks broadcast different variables ({counts} of them by rank)")
         for variable, value in zip(variables, of_ranks[root_rank], strict=True):
             variable.assign(value)
@@ -247,7 +256,7 @@ class StandIn:
 
         return tf.concat(self._meet("allgather", tf.convert_to_tensor(tensor).numpy()), axis=0)
 
-    def allgather_object(self, value: Any, **ignored: Any) -> list:
+    def allgather_object(self, value: Any, **ignored: Any) -> list[Any]:
         """The objects of all ranks, by rank."""
         return self._meet("allgather_object", value)
 
@@ -268,8 +277,8 @@ class StandIn:
 
     def _meet(self, call: str, value: Any) -> list[Any]:
         place = self._place()
-        return place.team.meet(place.rank, call, value)
+        return place.job.meet(place.rank, call, value)
 
 
-hvd = StandIn()
-"""Give this to programs in the place of `horovod.tensorflow`."""
+hvd = FakeHorovod()
+"""Give this to programs instead of `horovod.tensorflow`."""

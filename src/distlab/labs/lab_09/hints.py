@@ -1,237 +1,159 @@
-"""What is said of a step of lab 09 after a rehearsal; `ranks` is what `horovod_rehearsal` gives of each rank."""
+"""The hints of lab 09; each follows the name of its step. `puzzle` and `lab` choose among them."""
 
-from collections.abc import Mapping, Sequence
-
-import numpy as np
-
-from distlab.labs.lab_09.inside import MISSING, MOMENTUM, PER_HOST, SIZE, GaveNothing
-from distlab.labs.reference_mlp import trained
-from distlab.labs.verdict import Verdict, not_done, right, wrong
-
-TOLERANCE = 1e-4
-WAITS = "Stalled"
+from distlab.labs.verdict import Hint
 
 
-def on_initialisation(ranks: Sequence[Mapping]) -> Verdict:
-    """Step 1, after `start`."""
-    error = first_error(ranks)
-    if error and "not been initialized" in error[1]:
-        return wrong("something is asked of hvd before the processes have met.")
-    if not error and not all(rank["value"][0] for rank in ranks):
-        return wrong("afterwards hvd does not know that it has begun.")
-    return right()
+class Lab09PuzzleHint(Hint):
+    """By id, what is said about a layout of the puzzle."""
 
+    NOT_NAMES = "`program` is a list of names, those of the lines and those of the cards."
+    UNKNOWN_NAME = "{name!r} is neither a line nor a card."
+    NAME_TWICE = "{name!r} is there more than once."
+    LINES_CHANGED = "The serial lines have to be there, all and in their order: cards go between them."
 
-def on_pinning(ranks: Sequence[Mapping]) -> Verdict:
-    """Step 2, after `start` on hosts with as many GPUs as ranks."""
-    error = first_error(ranks)
-    if error and "not been initialized" in error[1]:
-        return wrong("the number that picks the GPU is not known yet.")
-    if error and error[0] == "IndexError":
-        failed = [number for number, rank in enumerate(ranks) if rank["error"]]
-        return wrong(
-            f"rank {failed[0]} asks for a GPU that its host does not have: {SIZE} ranks, {PER_HOST} GPUs on each of "
-            f"{SIZE // PER_HOST} hosts."
-        )
-    if error:
-        return wrong(f"rank {_first_failed(ranks)} raises {short(error)}")
-    seen = [rank["value"][1] for rank in ranks]
-    if seen == [[number % PER_HOST] for number in range(SIZE)]:
-        return right()
-    if all(one is None for one in seen):
-        return wrong("every rank sees all GPUs of its host still.")
-    if any(one is None for one in seen):
-        return wrong(f"rank {seen.index(None)} has not said which GPU it wants, and sees all of them.")
-    if any(len(one) > 1 for one in seen):
-        return wrong("a rank says that it wants several GPUs. One process, one device.")
-    if any(not one for one in seen):
-        return wrong(f"rank {seen.index([])} hides every GPU, its own too.")
-    if len({tuple(one) for one in seen}) == 1:
-        return wrong("all ranks of a host take the same GPU.")
-    return wrong(
-        f"the ranks, {PER_HOST} on each host, take the GPUs {[one[0] for one in seen]}. Which number is the host's?"
+    # 1 initialise
+    NO_INIT = "no rank knows its number: every other call of hvd ends in an error."
+    USED_BEFORE_INIT = "{card!r} already asks for what is known only when the processes have met."
+
+    # 2 pin the device
+    PINNED_BY_RANK = "rank 4 is the first process of the second host of four GPUs. Is there a gpus[4]?"
+    NOT_PINNED = "every process takes memory on every GPU of its host."
+    PINNED_AFTER_MODEL = "TensorFlow has taken its devices by then, and refuses: what in the program uses them first?"
+    PINNED_BEFORE_INIT = "at this point the process does not know its local rank yet."
+
+    # 3 scale the learning rate
+    RATE_BY_LOCAL_SIZE = (
+        "two hosts of four GPUs make one global batch of eight parts. How many ranks does this card count?"
     )
+    RATE_NOT_SCALED = "the global batch has grown with the ranks, and each step is as long as before."
+    RATE_AFTER_OPTIMIZER = "the optimizer was made with the old value, and does not look at this name again."
 
+    # 4 wrap the tape
+    TAPE_NOT_WRAPPED = "each rank applies its own gradients, and the models drift apart."
+    TAPE_WRAPPED_LATE = "the gradients have been computed by then, and nobody has averaged them."
+    TAPE_WRAPPED_EARLY = "there is no tape here yet: which line makes a new one in each step?"
 
-def on_batches(ranks: Sequence[Mapping], batch: int, steps: int) -> Verdict:
-    """Step 7, of two epochs of so many steps."""
-    values = [rank["value"] for rank in ranks]
-    sizes = {len(numbers) for rank in values for epoch in rank for numbers in epoch}
-    if sizes == {batch * SIZE}:
-        return wrong(f"each rank gets {batch * SIZE} images in a step. options.batch is the batch of one rank.")
-    if sizes and max(sizes) < batch:
-        return wrong(f"a rank gets {max(sizes)} images in a step: options.batch, {batch}, is its own and not divided.")
-    if sizes != {batch}:
-        return wrong(f"the batches of a rank have {sorted(sizes)} images, and {batch} are wanted in each.")
-    if short := [number for number, rank in enumerate(values) if any(len(epoch) < steps for epoch in rank)]:
-        return wrong(f"rank {short[0]} runs out of batches before the epoch is over: the others would wait for it.")
-    seen = [[np.ravel(epoch).tolist() for epoch in rank] for rank in values]
-    first = [epochs[0] for epochs in seen]
-    if all(one == first[0] for one in first):
-        return wrong("all ranks get the same samples.")
-    if any(first[rank] == first[other] for rank in range(SIZE) for other in range(rank)):
-        return wrong("the ranks of one host get different samples, but each host gets the same ones as the other.")
-    together = [number for one in first for number in one]
-    if len(set(together)) < len(together):
-        twice = len(together) - len(set(together))
-        return wrong(
-            f"{twice} samples of an epoch go to more than one rank. From how many different orders do the ranks take?"
-        )
-    if any(epochs[0] == epochs[1] for epochs in seen):
-        return wrong("every epoch has the same order; the serial program shuffles anew.")
-    return right()
-
-
-def on_steps(ranks: Sequence[Mapping], images: int, batch: int) -> Verdict:
-    """Step 8."""
-    values = [rank["value"] for rank in ranks]
-    where = f"{images} images, {batch} for each of {SIZE} ranks"
-    if all(value == images // (batch * SIZE) and type(value) is int for value in values):
-        return right()
-    if len(set(map(str, values))) > 1:
-        return wrong(f"the ranks do not agree: {values}. Who makes a step more waits for the others.")
-    (value,) = set(values)
-    if not isinstance(value, int):
-        return wrong(f"{value!r} for {where}: it counts steps, so it is a whole number.")
-    mistakes = {
-        images // batch: "so the ranks together go through the data several times.",
-        images // (batch * PER_HOST): "so many it would be if there were one host.",
-        -(-images // (batch * SIZE)): "the last step is not filled, and the serial program leaves such a step out.",
-        images // batch * SIZE: "more ranks, and more steps?",
-        images // SIZE: "that is how many images a rank has, not how many steps.",
-    }
-    return wrong(f"{value} for {where}: {mistakes.get(value, 'how many images does one step of all ranks take?')}")
-
-
-def on_optimizer(ranks: Sequence[Mapping], rate: float) -> Verdict:
-    """Step 3, with that rate for one rank."""
-    values = [rank["value"] for rank in ranks]
-    rates = [value[1] for value in values]
-    if len(set(rates)) > 1:
-        return wrong(f"the ranks have different rates, {', '.join(f'{one:.3g}' for one in rates)}: they drift apart.")
-    factors = {
-        1: "the rate is still that of one rank.",
-        PER_HOST: f"there are {SIZE} ranks on {SIZE // PER_HOST} hosts. It is scaled by what one host has.",
-        1 / SIZE: "it is divided. An average of more samples allows a longer step, not a shorter one.",
-        SIZE**2: "it is scaled twice.",
-        SIZE**0.5: "the square root is another rule; the linear one is asked for.",
-    }
-    for factor, hint in factors.items():
-        if np.isclose(rates[0], factor * rate, rtol=1e-4) and factor != SIZE:
-            return wrong(f"the rate is {rates[0]:.3g} with {rate:.3g} for one rank and {SIZE} ranks: {hint}")
-    if not np.isclose(rates[0], SIZE * rate, rtol=1e-4):
-        return wrong(f"the rate is {rates[0]:.3g} with {rate:.3g} for one rank and {SIZE} ranks.")
-    if values[0][0] != "SGD" or not np.isclose(values[0][2], MOMENTUM):
-        return wrong(f"the rate is right; the serial program has SGD with momentum, this is another {values[0][0]}.")
-    return right()
-
-
-def on_step(ranks: Sequence[Mapping], weights: list, batches: Sequence[tuple], rate: float) -> Verdict:
-    """Step 4, from equal weights; compared with a step of NumPy's."""
-
-    def after(factors: Sequence[float]) -> list[np.ndarray]:
-        taken = [(batch, factor / len(batch[1])) for batch, factor in zip(batches, factors, strict=True)]
-        return trained(weights, [taken], rate)
-
-    own = [after([float(rank == number) for rank in range(SIZE)]) for number in range(SIZE)]
-    values, wrapped = zip(*(rank["value"] for rank in ranks), strict=True)
-    if all(_equal(value, after([1 / SIZE] * SIZE)) for value in values):
-        return right()
-    if all(_equal(value, weights) for value in values):
-        return wrong("the weights are the first ones still: nothing was applied.")
-    if all(_equal(value, one) for value, one in zip(values, own, strict=True)):
-        if all(wrapped):
-            return wrong("a tape was wrapped, but the gradients do not come from the wrapped one: when is it asked?")
-        return wrong("each rank has applied the gradients of its own samples. Which object is asked for them?")
-    if all(_equal(value, after([1.0] * SIZE)) for value in values):
-        return wrong("the gradients are added up and not averaged: the step is too long, by the number of ranks.")
-    if all(_equal(value, after([1 / SIZE**2] * SIZE)) for value in values):
-        return wrong("the average is divided once more.")
-    if not all(_equal(value, values[0]) for value in values):
-        return wrong("after one step the ranks' weights differ, although they were equal before.")
-    return wrong("all ranks have equal weights, but not those of a step with the average of their gradients.")
-
-
-def on_begin(ranks: Sequence[Mapping], first: Sequence[list], kept: list | None = None) -> Verdict:
-    """Step 5; `first` is what each rank had before, `kept` what rank 0's checkpoint has, if it is to be taken."""
-    values = [rank["value"] for rank in ranks]
-    models, slots, epochs = zip(*values, strict=True)
-    wanted = [first[0] if kept is None else kept, *first[1:]]
-    if all(_equal(model, own) for model, own in zip(models, wanted, strict=True)):
-        if kept is not None:
-            return wrong("after a restart rank 0 has the checkpoint, and nobody tells the others: they begin anew.")
-        return wrong("each rank has its own first weights still.")
-    if not _equal(models[0], wanted[0]) and kept is not None:
-        return wrong("with options.resume, rank 0 does not have the weights of its checkpoint afterwards.")
-    if kept is not None and all(_equal(model, first[0]) for model in models[1:]):
-        return wrong(
-            "after a restart rank 0 has the checkpoint, the others its first weights. In which order was that?"
-        )
-    source = next((rank for rank in range(1, SIZE) if all(_equal(model, wanted[rank]) for model in models)), None)
-    if source is not None:
-        return wrong(f"all have the weights of rank {source}. Which rank reads the checkpoint and writes it?")
-    if not all(_equal(model, wanted[0]) for model in models):
-        return wrong("the ranks do not all have the weights of rank 0.")
-    if not all(_equal(one, slots[0]) for one in slots):
-        return wrong("the weights are equal, the momentum is not: a model is not all that a step needs.")
-    if len(set(epochs)) > 1:
-        return wrong(f"weights and momentum are equal, but the epochs that are done are {list(epochs)}.")
-    return right()
-
-
-def on_save(ranks: Sequence[Mapping]) -> Verdict:
-    """Step 6, when each rank has had a folder of its own."""
-    writers = [number for number, rank in enumerate(ranks) if rank["value"]]
-    if writers == [0]:
-        return right()
-    if not writers:
-        return wrong("nobody has written a checkpoint.")
-    if writers == list(range(SIZE)):
-        return wrong("all ranks write. In one folder they would disturb each other.")
-    if writers == list(range(0, SIZE, PER_HOST)):
-        return wrong(f"ranks {writers} write: one on each host.")
-    return wrong(f"the writers are {writers}. Which rank has what `begin` reads?")
-
-
-def _equal(one: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> bool:
-    return len(one) == len(other) and all(
-        np.shape(a) == np.shape(b) and np.allclose(a, b, atol=TOLERANCE, rtol=0)
-        for a, b in zip(one, other, strict=True)
+    # 5 broadcast the variables
+    NO_BROADCAST = "the ranks begin with different weights, and stay different for ever."
+    BROADCAST_BEFORE_MODEL = "there is no variable yet: nothing would be sent."
+    BROADCAST_BEFORE_SLOTS = "the weights are there, the optimizer's variables are not: it knows no model yet."
+    BROADCAST_BEFORE_RESTORE = (
+        "what is read from the checkpoint afterwards is read by each rank for itself, or by only one."
     )
+    BROADCAST_AFTER_TRAINING = "the training is over. Which step is the first that needs equal weights?"
+    BROADCAST_IN_LOOP = "it is inside the loop. How often is it needed, if all ranks add the same averages?"
+
+    # 6 checkpoint on rank 0
+    ONE_PER_HOST_WRITES = "every host has a process with this number, and all of them write to one folder."
+    ALL_WRITE = "all ranks write the same files at the same time."
+    GUARDS_ANOTHER_LINE = "it guards {line!r}. Which line must not be run by all?"
+    GUARDS_A_COLLECTIVE = "it guards {line!r}. Which line must not be run by all? The other ranks never come to it."
+
+    # 7 shard the data
+    GLOBAL_BATCHES = "each rank would get batches of global size. Whose batch is the 32, and who makes the global one?"
+    NOT_SHARDED = "all ranks compute with the same samples."
+    SHARDED_EARLY = "there is no `samples` here yet; the line below makes it from all samples."
+    SHARDED_LATE = "`batches` was made from all samples; a change of `samples` no longer reaches it."
+
+    # 8 steps per epoch
+    STEPS_BY_LOCAL_SIZE = "so the ranks of one host share an epoch, and each host goes through all of it."
+    STEPS_NOT_DIVIDED = "together the ranks go through the data several times, and call it one epoch."
+    STEPS_DIVIDED_LATE = "the loop has already read `steps` when it began."
 
 
-def unasked(found: Mapping) -> Verdict | None:
-    """A verdict if there is nothing to look at, because nothing was written or something was raised."""
-    if found["problem"] == MISSING:
-        return not_done("the function is still empty")
-    ranks = found["ranks"]
-    error = first_error(ranks)
-    if error is None:
-        return None
-    if error[0] in (GaveNothing.__name__, NotImplementedError.__name__):
-        return not_done("the function gives nothing")
-    if error[0] == WAITS:
-        return wrong(f"it hangs: {error[1]}. Who makes this call, and who does not?")
-    if error[0] == "TimeoutError":
-        return wrong("it did not end in time and was left.")
-    if error[0] == "SystemExit":
-        return wrong(f"rank {_first_failed(ranks)} ends the program. Which ranks have to find a checkpoint?")
-    return wrong(f"rank {_first_failed(ranks)} raises {short(error)}")
+class Lab09Hint(Hint):
+    """By id, what is said about the functions, after they ran on the ranks."""
 
+    # Every function
+    RAISES = "rank {rank} raises {error}"
+    HANGS = "it hangs: {error}. Who makes this call, and who does not?"
+    TOO_SLOW = "it did not end in time and was stopped."
+    ENDS_THE_PROGRAM = "rank {rank} ends the program. Which ranks have to find a checkpoint?"
 
-def first_error(ranks: Sequence[Mapping]) -> list[str] | None:
-    """The error that came first in sense: of waiting ranks only if no other failed."""
-    errors = [rank["error"] for rank in ranks if rank["error"]]
-    order = {"Abandoned": 3, "TimeoutError": 2, WAITS: 1}
-    return min(errors, key=lambda error: order.get(error[0], 0), default=None)
+    # 1 initialise
+    USED_BEFORE_INIT = "something is asked of hvd before the processes have met."
+    NO_INIT = "afterwards hvd does not know that it has begun."
 
+    # 2 pin the device
+    PINNED_BEFORE_INIT = "the number that chooses the GPU is not known yet."
+    NO_SUCH_GPU = (
+        "rank {rank} asks for a GPU that its host does not have: {size} ranks, {per_host} GPUs on each of {hosts} "
+        "hosts."
+    )
+    NOT_PINNED = "every rank still sees all GPUs of its host."
+    ONE_NOT_PINNED = "rank {rank} has not said which GPU it needs, and sees all of them."
+    SEVERAL_GPUS = "a rank says that it needs several GPUs. One process, one device."
+    NO_GPU = "rank {rank} hides every GPU, its own too."
+    SAME_GPU = "all ranks of a host take the same GPU."
+    WRONG_GPUS = "the ranks, {per_host} on each host, take the GPUs {gpus}. Which number is the host's?"
+    FAILS_WITHOUT_GPUS = "where there is no GPU at all, it raises {error}"
 
-def _first_failed(ranks: Sequence[Mapping]) -> int:
-    error = first_error(ranks)
-    return next(number for number, rank in enumerate(ranks) if rank["error"] == error)
+    # 7 shard the data
+    GLOBAL_BATCHES = "each rank gets {count} images in a step. options.batch is the batch of one rank."
+    BATCH_DIVIDED = "a rank gets {count} images in a step: options.batch, {batch}, is its own and not divided."
+    WRONG_BATCHES = "the batches of a rank have {counts} images, and {batch} are needed in each."
+    OUT_OF_BATCHES = "rank {rank} runs out of batches before the epoch is over: the others would wait for it."
+    NOT_SHARDED = "all ranks get the same samples."
+    HOSTS_ALIKE = "the ranks of one host get different samples, but each host gets the same ones as the other."
+    SAMPLES_TWICE = (
+        "{count} samples of an epoch go to more than one rank. From how many different orders do the ranks take?"
+    )
+    EPOCHS_ALIKE = "every epoch has the same order; the serial program shuffles each epoch."
 
+    # 8 steps per epoch
+    STEPS_DIFFER = "the ranks do not agree: {steps}. A rank that makes one step more waits for the others."
+    NOT_A_COUNT = "{steps!r} for {job}: it counts steps, so it is a whole number."
+    STEPS_NOT_DIVIDED = "{steps} for {job}: so the ranks together go through the data several times."
+    STEPS_BY_LOCAL_SIZE = "{steps} for {job}: that would be right if there were one host."
+    STEPS_ROUNDED_UP = "{steps} for {job}: the last step is not filled, and the serial program leaves such a step out."
+    STEPS_MULTIPLIED = "{steps} for {job}: more ranks, and more steps?"
+    IMAGES_OF_A_RANK = "{steps} for {job}: that is how many images a rank has, not how many steps."
+    WRONG_STEPS = "{steps} for {job}: how many images does one step of all ranks take?"
 
-def short(error: Sequence[str]) -> str:
-    """An error in a line."""
-    lines = [line.strip() for line in error[1].splitlines() if line.strip()]
-    return f"{error[0]}: {lines[0][:200] if lines else 'without a word'}"
+    # 3 scale the learning rate
+    RATES_DIFFER = "the ranks have different rates, {rates}: they drift apart."
+    RATE_NOT_SCALED = (
+        "the rate is {rate:.3g} with {own:.3g} for one rank and {size} ranks: it is still that of one rank."
+    )
+    RATE_BY_LOCAL_SIZE = (
+        "the rate is {rate:.3g} with {own:.3g} for one rank and {size} ranks: it is scaled by what one host has, and "
+        "there are {hosts} hosts."
+    )
+    RATE_DIVIDED = (
+        "the rate is {rate:.3g} with {own:.3g} for one rank and {size} ranks: it is divided. An average of more "
+        "samples allows a longer step, not a shorter one."
+    )
+    RATE_SCALED_TWICE = "the rate is {rate:.3g} with {own:.3g} for one rank and {size} ranks: it is scaled twice."
+    RATE_BY_SQUARE_ROOT = (
+        "the rate is {rate:.3g} with {own:.3g} for one rank and {size} ranks: the square root is another rule; the "
+        "linear one is asked for."
+    )
+    WRONG_RATE = "the rate is {rate:.3g} with {own:.3g} for one rank and {size} ranks."
+    ANOTHER_OPTIMIZER = "the rate is right; the serial program has SGD with momentum, this is another {optimizer}."
+
+    # 4 wrap the tape
+    NOT_APPLIED = "the weights are still the first ones: nothing was applied."
+    WRAPPED_TAPE_NOT_USED = "a tape was wrapped, but the gradients do not come from the wrapped one: when is it asked?"
+    TAPE_NOT_WRAPPED = "each rank has applied the gradients of its own samples. Which object is asked for them?"
+    GRADIENTS_SUMMED = "the gradients are added up and not averaged: the step is too long, by the number of ranks."
+    GRADIENTS_DIVIDED_TWICE = "the average is divided once more."
+    WEIGHTS_DIFFER = "after one step the ranks' weights differ, although they were equal before."
+    WRONG_STEP = "all ranks have equal weights, but not those of a step with the average of their gradients."
+
+    # 5 broadcast the variables
+    CHECKPOINT_NOT_SHARED = "after a restart rank 0 has the checkpoint, and nobody tells the others: they start again."
+    NO_BROADCAST = "each rank still has its own first weights."
+    NOT_RESTORED = "with options.resume, rank 0 does not have the weights of its checkpoint afterwards."
+    BROADCAST_BEFORE_RESTORE = (
+        "after a restart rank 0 has the checkpoint, the others its first weights. In which order was that?"
+    )
+    ANOTHER_ROOT = "all have the weights of rank {rank}. Which rank reads the checkpoint and writes it?"
+    NOT_WEIGHTS_OF_RANK_0 = "the ranks do not all have the weights of rank 0."
+    MOMENTUM_DIFFERS = "the weights are equal, the momentum is not: a step needs more than the model."
+    EPOCHS_DIFFER = "weights and momentum are equal, but the epochs that are done are {epochs}."
+
+    # 6 checkpoint on rank 0
+    NOBODY_WRITES = "nobody has written a checkpoint."
+    ALL_WRITE = "all ranks write. In one folder they would disturb each other."
+    ONE_PER_HOST_WRITES = "ranks {ranks} write: one on each host."
+    WRONG_WRITERS = "the writers are {ranks}. Which rank has what `begin` reads?"

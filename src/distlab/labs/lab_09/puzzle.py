@@ -1,44 +1,18 @@
-"""The puzzle of lab 09: the lines of a serial program, cards to lay between them, and what is wrong with a layout.
+"""The puzzle of lab 09: what is wrong with a layout of cards between the lines of a serial program.
 
 A layout is a list of names, those of LINES in their order and cards between them. Only what Horovod demands is judged,
 so that several layouts are right.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-LINES = {
-    "read options": "options = parse()",
-    "load": "images, labels = load(options.dataset)              # arrays in memory",
-    "model": "model = make_model()                                # TensorFlow takes its devices here",
-    "optimizer": "optimizer = SGD(rate)                               # keeps the value that rate has now",
-    "slots": "optimizer.build(model.trainable_variables)          # its momentum exists from here",
-    "restore": "restore(model, optimizer, options.folder)           # the newest checkpoint, if there is one",
-    "shuffle": "samples = shuffled(images, labels, seed)            # the same order in every process",
-    "batch": "batches = samples.batch(batch_size)                 # batch_size is 32",
-    "steps": "for batch in batches.take(steps):                   # the loop, with the three lines below",
-    "loss": "    with tf.GradientTape() as tape: loss = loss_of(model, batch)",
-    "gradients": "    gradients = tape.gradient(loss, model.trainable_variables)",
-    "apply": "    optimizer.apply_gradients(...)",
-    "save": "checkpoint.save(options.folder)                     # after the loop",
-}
-"""The serial program."""
+import numpy as np
 
-CARDS = {
-    "init": "hvd.init()",
-    "pin by rank": 'tf.config.set_visible_devices(gpus[hvd.rank()], "GPU")',
-    "pin by local rank": 'tf.config.set_visible_devices(gpus[hvd.local_rank()], "GPU")',
-    "rate by size": "rate = rate * hvd.size()",
-    "rate by local size": "rate = rate * hvd.local_size()",
-    "wrap the tape": "tape = hvd.DistributedGradientTape(tape)",
-    "broadcast": "hvd.broadcast_variables([all variables of model and optimizer], root_rank=0)",
-    "only rank 0": "if hvd.rank() == 0:                                 # guards the next line",
-    "only local rank 0": "if hvd.local_rank() == 0:                           # guards the next line",
-    "shard": "samples = samples.shard(hvd.size(), hvd.rank())",
-    "batch by size": "batch_size = batch_size * hvd.size()",
-    "steps by size": "steps = steps // hvd.size()",
-    "steps by local size": "steps = steps // hvd.local_size()",
-}
-"""What can be laid between the lines; five are no step of Horovod's."""
+from distlab.labs.answer import Answer
+from distlab.labs.lab_09.given import CARDS, LINES
+from distlab.labs.lab_09.hints import Lab09PuzzleHint as Puzzle
+from distlab.labs.plain_data import Plain
+from distlab.labs.verdict import AnyHint, Verdict, not_done, parts, right, wrong
 
 STEPS = (
     "1 initialise",
@@ -51,146 +25,128 @@ STEPS = (
     "8 steps per epoch",
 )
 
-Layout = Sequence[str]
+Layout = list[str]
+Mistake = AnyHint | None
 
 
-def described(parts: dict[str, str]) -> str:
-    """Lines or cards with their names, for the notebook."""
-    return "\n".join(f"{name:<20} {text}" for name, text in parts.items())
+def judge_program(answer: Answer, generator: np.random.Generator) -> Verdict:
+    """An eighth of the points for each step that is in its place."""
+    layout = _layout_of(answer.value("program"))
+    if not isinstance(layout, list):
+        return wrong(layout)
+    if not any(name in CARDS for name in layout):
+        return not_done("no card has been laid")
+    return parts({step: wrong(hint) if hint else right() for step, hint in _mistakes(layout).items()})
 
 
-def problem_of_form(layout: object) -> str | None:
-    """What keeps a list from being a layout at all."""
-    if not isinstance(layout, (list, tuple)) or not all(isinstance(name, str) for name in layout):
-        return "`program` is a list of names, those of the lines and those of the cards."
+def _layout_of(program: Plain) -> Layout | AnyHint:
+    """The list as a layout, or what keeps it from being one."""
+    if not isinstance(program, (list, tuple)):
+        return Puzzle.NOT_NAMES
+    layout = [name for name in program if isinstance(name, str)]
+    if len(layout) < len(program):
+        return Puzzle.NOT_NAMES
     for name in layout:
         if name not in LINES and name not in CARDS:
-            return f"{name!r} is neither a line nor a card."
-        if list(layout).count(name) > 1:
-            return f"{name!r} stands there more than once."
+            return Puzzle.UNKNOWN_NAME.says(name=name)
+        if layout.count(name) > 1:
+            return Puzzle.NAME_TWICE.says(name=name)
     if [name for name in layout if name in LINES] != list(LINES):
-        return "The serial lines have to be there, all and in their order: cards go between them."
-    return None
+        return Puzzle.LINES_CHANGED
+    return layout
 
 
-def hints(layout: Layout) -> dict[str, str | None]:
+def _mistakes(layout: Layout) -> dict[str, Mistake]:
     """For each of STEPS what is wrong with it in this layout; None where it is right."""
-    return dict(zip(STEPS, (judge(list(layout)) for judge in _JUDGES), strict=True))
+    return {step: judge(layout) for step, judge in zip(STEPS, _JUDGES, strict=True)}
 
 
-def _initialise(layout: list[str]) -> str | None:
+def _initialise(layout: Layout) -> Mistake:
     if "init" not in layout:
-        return "no rank knows its number: every other call of hvd ends in an error."
+        return Puzzle.NO_INIT
     before = [name for name in layout[: layout.index("init")] if name in CARDS]
-    return f"{before[0]!r} already asks for what is known only when the processes have met." if before else None
+    return Puzzle.USED_BEFORE_INIT.says(card=before[0]) if before else None
 
 
-def _pin(layout: list[str]) -> str | None:
-    if hint := _chosen(
-        layout,
-        "pin by local rank",
-        {"pin by rank": "rank 4 is the first process of the second host of four GPUs. Is there a gpus[4]?"},
-        "every process takes memory on every GPU of its host.",
-    ):
-        return hint
+def _pin(layout: Layout) -> Mistake:
+    if mistake := _chosen(layout, "pin by local rank", "pin by rank", Puzzle.PINNED_BY_RANK, Puzzle.NOT_PINNED):
+        return mistake
     place = layout.index("pin by local rank")
     if place > layout.index("model"):
-        return "TensorFlow has taken its devices by then, and refuses: what in the program uses them first?"
-    if "init" in layout and place < layout.index("init"):
-        return "at this point the process does not know its local rank yet."
-    return None
+        return Puzzle.PINNED_AFTER_MODEL
+    return Puzzle.PINNED_BEFORE_INIT if "init" in layout and place < layout.index("init") else None
 
 
-def _rate(layout: list[str]) -> str | None:
-    local = "two hosts of four GPUs make one global batch of eight parts. How many ranks does this card count?"
-    missing = "the global batch has grown with the ranks, and each step is as long as before."
-    if hint := _chosen(layout, "rate by size", {"rate by local size": local}, missing):
-        return hint
-    if layout.index("rate by size") > layout.index("optimizer"):
-        return "the optimizer was made with the old value, and does not look at this name again."
-    return None
+def _rate(layout: Layout) -> Mistake:
+    local, missing = Puzzle.RATE_BY_LOCAL_SIZE, Puzzle.RATE_NOT_SCALED
+    if mistake := _chosen(layout, "rate by size", "rate by local size", local, missing):
+        return mistake
+    return Puzzle.RATE_AFTER_OPTIMIZER if layout.index("rate by size") > layout.index("optimizer") else None
 
 
-def _tape(layout: list[str]) -> str | None:
+def _tape(layout: Layout) -> Mistake:
     if "wrap the tape" not in layout:
-        return "each rank applies its own gradients, and the models drift apart."
+        return Puzzle.TAPE_NOT_WRAPPED
     place = layout.index("wrap the tape")
     if place > layout.index("gradients"):
-        return "the gradients have been computed by then, and nobody has averaged them."
-    if place < layout.index("loss"):
-        return "there is no tape here yet: which line makes it, anew in each step?"
-    return None
+        return Puzzle.TAPE_WRAPPED_LATE
+    return Puzzle.TAPE_WRAPPED_EARLY if place < layout.index("loss") else None
 
 
-def _broadcast(layout: list[str]) -> str | None:
+def _broadcast(layout: Layout) -> Mistake:
     if "broadcast" not in layout:
-        return "the ranks begin with different weights, and keep their distance for ever."
+        return Puzzle.NO_BROADCAST
     place = layout.index("broadcast")
-    late = (
-        ("model", "there is no variable yet: nothing would be sent."),
-        ("slots", "the weights are there, the optimizer's variables are not: it knows no model yet."),
-        ("restore", "what is read from the checkpoint afterwards is read by each rank for itself, or by one alone."),
-    )
-    for line, hint in late:
+    too_early = {
+        "model": Puzzle.BROADCAST_BEFORE_MODEL,
+        "slots": Puzzle.BROADCAST_BEFORE_SLOTS,
+        "restore": Puzzle.BROADCAST_BEFORE_RESTORE,
+    }
+    for line, mistake in too_early.items():
         if place < layout.index(line):
-            return hint
+            return mistake
     if place > layout.index("save"):
-        return "the training is over. Which step is the first that needs equal weights?"
-    if place > layout.index("steps"):
-        return "it stands inside the loop. How often is it needed, if all ranks add the same averages?"
-    return None
+        return Puzzle.BROADCAST_AFTER_TRAINING
+    return Puzzle.BROADCAST_IN_LOOP if place > layout.index("steps") else None
 
 
-def _checkpoint(layout: list[str]) -> str | None:
-    guarded = {name: layout[place + 1 : place + 2] for place, name in enumerate(layout)}
-    local = "every host has a process with this number, and all of them write to one folder."
-    if hint := _chosen(
-        layout, "only rank 0", {"only local rank 0": local}, "all ranks write the same files at the same time."
-    ):
-        return hint
-    if guarded["only rank 0"] != ["save"]:
-        (line,) = guarded["only rank 0"] or ["nothing"]
-        others = " The other ranks never come to it." if line in ("broadcast", "gradients", "wrap the tape") else ""
-        return f"it guards {line!r}. Which line must not be run by all?{others}"
-    return None
+def _checkpoint(layout: Layout) -> Mistake:
+    local = Puzzle.ONE_PER_HOST_WRITES
+    if mistake := _chosen(layout, "only rank 0", "only local rank 0", local, Puzzle.ALL_WRITE):
+        return mistake
+    line = [*layout, "nothing"][layout.index("only rank 0") + 1]
+    if line == "save":
+        return None
+    is_collective = line in ("broadcast", "gradients", "wrap the tape")
+    return (Puzzle.GUARDS_A_COLLECTIVE if is_collective else Puzzle.GUARDS_ANOTHER_LINE).says(line=line)
 
 
-def _shard(layout: list[str]) -> str | None:
+def _shard(layout: Layout) -> Mistake:
     if "batch by size" in layout:
-        return "each rank would get batches of global size. Whose batch is the 32, and who makes the global one?"
+        return Puzzle.GLOBAL_BATCHES
     if "shard" not in layout:
-        return "all ranks compute with the same samples."
+        return Puzzle.NOT_SHARDED
     place = layout.index("shard")
     if place < layout.index("shuffle"):
-        return "there is no `samples` here yet; the line below makes it anew, with all samples."
-    if place > layout.index("batch"):
-        return "`batches` was made from all samples; a change of `samples` does not reach it any more."
-    return None
+        return Puzzle.SHARDED_EARLY
+    return Puzzle.SHARDED_LATE if place > layout.index("batch") else None
 
 
-def _steps(layout: list[str]) -> str | None:
-    local = "so the ranks of one host share an epoch, and each host goes through all of it."
-    if hint := _chosen(
-        layout,
-        "steps by size",
-        {"steps by local size": local},
-        "together the ranks go through the data several times, and call it one epoch.",
-    ):
-        return hint
-    if layout.index("steps by size") > layout.index("steps"):
-        return "the loop has asked for `steps` already when it began."
-    return None
+def _steps(layout: Layout) -> Mistake:
+    local, missing = Puzzle.STEPS_BY_LOCAL_SIZE, Puzzle.STEPS_NOT_DIVIDED
+    if mistake := _chosen(layout, "steps by size", "steps by local size", local, missing):
+        return mistake
+    return Puzzle.STEPS_DIVIDED_LATE if layout.index("steps by size") > layout.index("steps") else None
 
 
-def _chosen(layout: list[str], card: str, mistaken: dict[str, str], missing: str) -> str | None:
-    """A hint if a wrong card lies there, or none."""
-    for other, hint in mistaken.items():
-        if other in layout:
-            return hint
+def _chosen(layout: Layout, card: str, wrong_card: str, mistaken: Puzzle, missing: Puzzle) -> Mistake:
+    """A hint if the wrong card is in the layout, or none of the two."""
+    if wrong_card in layout:
+        return mistaken
     return None if card in layout else missing
 
 
-_JUDGES: tuple[Callable[[list[str]], str | None], ...] = (
+_JUDGES: tuple[Callable[[Layout], Mistake], ...] = (
     _initialise,
     _pin,
     _rate,

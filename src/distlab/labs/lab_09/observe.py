@@ -1,0 +1,307 @@
+"""What a student's Horovod functions do on the ranks of the fake Horovod; runs in the process of the student's code.
+
+Six ranks on two hosts, so that rank and local rank, size and local size differ. The functions are those of
+`labs/09_horovod/train_tape.py`; everything around each of them is right, so that a mistake counts only once.
+"""
+
+import argparse
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import asdict, dataclass, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest import mock
+
+import numpy as np
+
+from distlab import data
+from distlab.labs.lab_09.fake_horovod import FakeJob, hvd, run_ranks, tapes_wrapped
+from distlab.labs.lab_09.given import Function, written
+from distlab.labs.plain_data import Array, Plain, Record, as_record, plain
+
+SIZE, PER_HOST = 6, 3
+MOMENTUM = 0.9
+EPOCHS_DONE = 5
+
+Weights = Sequence[Array]
+
+
+class GaveNothing(Exception):
+    """A function that must return something returned None: it is not written yet."""
+
+
+class RankError(NamedTuple):
+    """An error on a rank: its class and its message."""
+
+    rank: int
+    kind: str
+    message: str
+
+    def __str__(self) -> str:
+        lines = [line.strip() for line in self.message.splitlines() if line.strip()]
+        return f"{self.kind}: {lines[0][:200] if lines else 'without a message'}"
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a function did when every rank called it: by rank, its value, and "" or the class and message of its error.
+
+    values: the fields of one of the classes below, by name, or what the function returned.
+    """
+
+    is_written: bool
+    values: list[Plain]
+    kinds: list[str]
+    messages: list[str]
+
+    @property
+    def errors(self) -> list[RankError]:
+        """Those that were raised, by rank."""
+        messages = enumerate(zip(self.kinds, self.messages, strict=True))
+        return [RankError(rank, kind, message) for rank, (kind, message) in messages if kind]
+
+    @property
+    def cause(self) -> RankError | None:
+        """The error that explains the others: one of a rank that waits only if no other rank failed."""
+        order = {"Abandoned": 3, "TimeoutError": 2, "Stalled": 1}
+        return min(self.errors, key=lambda error: order.get(error.kind, 0), default=None)
+
+    def records(self, kind: type[Record]) -> list[Record]:
+        """The values, by rank, when no rank failed."""
+        return [as_record(value, kind) for value in self.values]
+
+
+@dataclass(frozen=True)
+class Started:
+    """After `start`: whether hvd.init was called, and the indices of the GPUs that the rank sees, if it has chosen."""
+
+    is_initialised: bool
+    has_chosen: bool
+    gpus: list[int]
+
+
+@dataclass(frozen=True)
+class Fed:
+    """The numbers of the samples that `batches` gave to a rank: [epoch][step][sample]."""
+
+    samples: list[list[list[int]]]
+
+
+@dataclass(frozen=True)
+class Optimized:
+    """What `make_optimizer` made: the class, the learning rate and the momentum."""
+
+    name: str
+    rate: float
+    momentum: float
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What a rank has after `begin`; `slots` are the optimizer's variables."""
+
+    weights: list[Array]
+    slots: list[Array]
+    epochs_done: int
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """What a rank has after `step`, and how many tapes it has wrapped by then."""
+
+    weights: list[Array]
+    tapes: int
+
+
+def start(namespace: Mapping[str, Any]) -> dict[str, Plain]:
+    """Call `start()` on hosts with as many GPUs as ranks, then on hosts without; observes Started."""
+    import tensorflow as tf
+
+    def on_hosts_with(count: int) -> Plain:
+        devices = [tf.config.PhysicalDevice(f"/physical_device:GPU:{index}", "GPU") for index in range(count)]
+        chosen: dict[int, list[int]] = {}
+
+        def physical(device_type: str | None = None) -> list[Any]:
+            return list(devices) if device_type in (None, "GPU") else []
+
+        def choose(visible: Any, device_type: str | None = None) -> None:
+            visible = list(visible) if isinstance(visible, (list, tuple)) and visible not in devices else [visible]
+            if device_type in (None, "GPU"):
+                chosen[_rank()] = [devices.index(device) for device in visible if device in devices]
+
+        def program(function: Function) -> Started:
+            function()
+            return Started(hvd.is_initialized(), _rank() in chosen, chosen.get(_rank(), []))
+
+        fakes = {
+            "list_physical_devices": physical,
+            "get_visible_devices": physical,
+            "set_visible_devices": choose,
+            "set_memory_growth": lambda *anything: None,
+        }
+        with ExitStack() as stack:
+            for module in (tf.config, tf.config.experimental):
+                for name, fake in fakes.items():
+                    if hasattr(module, name):
+                        stack.enter_context(mock.patch.object(module, name, fake))
+            return _observed(namespace, "start", program, initialised=False)
+
+    return {"with GPUs": on_hosts_with(PER_HOST), "without GPUs": on_hosts_with(0)}
+
+
+def feeding(namespace: Mapping[str, Any], options: Mapping[str, Any], steps: int) -> dict[str, Plain]:
+    """Call `batches` for two epochs of `steps` steps, observing Fed, and `steps_per_epoch`, observing its value."""
+    parsed = argparse.Namespace(**options)
+
+    def samples(function: Function, epoch: int) -> list[list[int]]:
+        batches = function(parsed, epoch)
+        if batches is None:
+            raise GaveNothing
+        return [np.atleast_1d(part[0]).tolist() for part in batches.take(steps).as_numpy_iterator()]
+
+    def count(function: Function) -> object:
+        value = function(parsed)
+        return value.item() if isinstance(value, np.generic) else value
+
+    with mock.patch.object(data, "load", cache(data.load)):  # read once, not by every rank
+        return {
+            "batches": _observed(namespace, "batches", lambda function: Fed([samples(function, e) for e in range(2)])),
+            "steps": _observed(namespace, "steps_per_epoch", count),
+        }
+
+
+def training(
+    namespace: Mapping[str, Any],
+    weights: Sequence[Weights],
+    saved: Weights,
+    batches: Sequence[tuple[Array, Array]],
+    rate: float,
+) -> dict[str, Plain]:
+    """Call `make_optimizer`, `begin`, `step` and `save`; observes Optimized, Begun, Stepped, and whether a rank wrote.
+
+    weights: of each rank, at first; saved: those in the checkpoint that `begin` may find; batches: one of each rank.
+    """
+    import tensorflow as tf
+
+    with tempfile.TemporaryDirectory() as place:
+        folders = [Path(place) / f"rank-{rank}" for rank in range(SIZE)]
+        for folder in folders:
+            folder.mkdir()
+        states = [_state(own, rank) for rank, own in enumerate(weights)]
+
+        def options(**more: Any) -> argparse.Namespace:
+            known = {"learning_rate": rate, "folder": folders[_rank()], "resume": False}
+            return argparse.Namespace(**known | more)
+
+        def optimizer(function: Function) -> Optimized:
+            made = function(options())
+            if made is None:
+                raise GaveNothing
+            momentum = float(getattr(made, "momentum", 0.0))
+            return Optimized(type(made).__name__, float(np.asarray(made.learning_rate)), momentum)
+
+        def begin(function: Function, resume: bool = False) -> Begun:
+            state = states[_rank()]
+            function(options(resume=resume), state)
+            slots = [variable.numpy() for variable in state.optimizer.variables if np.ndim(variable) > 0]
+            return Begun(state.model.get_weights(), slots, int(state.epochs_done))
+
+        def step(function: Function) -> Stepped:
+            state = states[_rank()]
+            function(state, *map(tf.constant, batches[_rank()]))
+            return Stepped(state.model.get_weights(), tapes_wrapped())
+
+        def save(function: Function) -> bool:
+            function(options(folder=None), states[_rank()])
+            function(options(), states[_rank()])
+            return any(folders[_rank()].iterdir())
+
+        observations = {"optimizer": _observed(namespace, "make_optimizer", optimizer)}
+        observations["begin"] = _observed(namespace, "begin", begin)
+        _reset(states, [weights[0]] * SIZE)
+        for state in states:
+            for variable in state.optimizer.variables:
+                variable.assign(tf.zeros_like(variable))
+            state.optimizer.learning_rate.assign(rate)
+        observations["step"] = _observed(namespace, "step", step)
+        observations["save"] = _observed(namespace, "save", save)
+        for folder in folders:
+            for file in folder.iterdir():
+                file.unlink()
+        _reset([states[0]], [saved])
+        states[0].epochs_done.assign(EPOCHS_DONE)
+        states[0].save(str(folders[0] / "checkpoint"))
+        _reset(states, weights)
+        observations["resumed"] = _observed(namespace, "begin", lambda function: begin(function, resume=True))
+    return observations
+
+
+def _observed(
+    namespace: Mapping[str, Any], name: str, program: Callable[[Function], object], initialised: bool = True
+) -> Plain:
+    """The fields of an Observation of `program(function)` on every rank."""
+    function = written(namespace, name)
+    if function is None:
+        return plain(_fields(Observation(False, [], [], [])))
+    # The fake Horovod, also for a student who has imported Horovod itself or made another fake.
+    patched = nullcontext() if namespace.get("hvd") is hvd else mock.patch.dict(namespace, {"hvd": hvd})
+    with patched, _eagerly():
+        outcomes = run_ranks(FakeJob(SIZE, PER_HOST), lambda: program(function), initialised)
+    kinds, messages = zip(*(outcome.error or ("", "") for outcome in outcomes), strict=True)
+    values = [_fields(outcome.value) for outcome in outcomes]
+    return plain(_fields(Observation(True, values, list(kinds), list(messages))))
+
+
+def _fields(value: Any) -> Any:
+    """The fields of one of the dataclasses above, by name; every other value as it is."""
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def _state(weights: Weights, rank: int) -> Any:
+    """The state of a training, a tf.train.Checkpoint."""
+    import tensorflow as tf
+
+    layers = [tf.keras.layers.Flatten(), tf.keras.layers.Dense(weights[1].size, activation="relu")]
+    model = tf.keras.Sequential([tf.keras.layers.Input((28, 28)), *layers, tf.keras.layers.Dense(weights[3].size)])
+    optimizer = tf.keras.optimizers.SGD(0.1, momentum=MOMENTUM)
+    optimizer.build(model.trainable_variables)
+    state = tf.train.Checkpoint(model=model, optimizer=optimizer, epochs_done=tf.Variable(0, dtype=tf.int64))
+    _reset([state], [weights], first=rank)
+    return state
+
+
+def _reset(states: Sequence[Any], weights: Sequence[Weights], first: int = 0) -> None:
+    """Give the states these weights, and each rank another momentum: its number plus a half."""
+    import tensorflow as tf
+
+    for rank, (state, own) in enumerate(zip(states, weights, strict=True), start=first):
+        state.model.set_weights(own)
+        state.epochs_done.assign(0)
+        for variable in state.optimizer.variables:
+            if variable.shape.rank:
+                variable.assign(tf.fill(variable.shape, rank + 0.5))
+
+
+def _rank() -> int:
+    """The rank, also before hvd.init()."""
+    before = hvd.is_initialized()
+    hvd.init()
+    rank = hvd.rank()
+    if not before:
+        hvd.shutdown()
+    return rank
+
+
+@contextmanager
+def _eagerly() -> Iterator[None]:
+    """Without graphs, in which ranks that wait would take the threads of ranks that are waited for."""
+    import tensorflow as tf
+
+    before = tf.config.functions_run_eagerly()
+    tf.config.run_functions_eagerly(True)
+    try:
+        yield
+    finally:
+        tf.config.run_functions_eagerly(before)
