@@ -1,7 +1,7 @@
 """Measure the table "strategy × training API": run every cell in processes of its own and judge what it computed.
 
     python measure_support.py                        all cells; writes support_table.json and support_table.md here
-    python measure_support.py --only mirrored tpu    these rows anew, and the default strategy, which they are held to
+    python measure_support.py --only mirrored tpu    these rows again, and the default strategy to compare with
 
 `make support-table` does the first. Each cell is a run of `support_cell.py` or `horovod_cell.py`, which say how to
 start them by hand, with mpirun and under Slurm; cells of several processes are started by `distlab.launch`. "works"
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from distlab import checks, devices, launch, runtime, strategy_support
-from distlab.strategy_support import CellRun, first_line_of_error, judge
+from distlab.strategy_support import MeasuredRun, first_line_of_error, judge
 
 FOLDER = Path(__file__).parent
 TABLE = FOLDER / "support_table.json"
@@ -82,7 +82,7 @@ NOTES = [
 ]
 
 
-def run(strategy: str, api: str, keras: str, changed: bool = False, seconds: float = SECONDS_PER_CELL) -> CellRun:
+def run(strategy: str, api: str, keras: str, changed: bool = False, seconds: float = SECONDS_PER_CELL) -> MeasuredRun:
     """Run one cell to its end, or to its deadline."""
     row = ROWS[strategy]
     arguments = ["--api", api, "--steps", str(row.updates), *(["--changed"] if changed else [])]
@@ -100,24 +100,24 @@ def run(strategy: str, api: str, keras: str, changed: bool = False, seconds: flo
         else:
             servers = 1 if row.starter == "chief" else 0
             done = launch.tensorflow(program, *arguments, workers=row.replicas, parameter_servers=servers, **how)
-        return CellRun(done.result, list(done.output.values()))
+        return MeasuredRun(done.result, list(done.output.values()))
     except launch.WorkerFailed as failed:
-        return CellRun(None, list(failed.run.output.values()))
+        return MeasuredRun(None, list(failed.run.output.values()))
     except (launch.DeadlinePassed, launch.WorkerMissing) as late:
-        return CellRun(None, list(late.run.output.values()), has_ended=False)
+        return MeasuredRun(None, list(late.run.output.values()), has_ended=False)
 
 
-def _run_alone(command: list[str], keras: str, seconds: float) -> CellRun:
+def _run_alone(command: list[str], keras: str, seconds: float) -> MeasuredRun:
     """Run a program of one process, without TF_CONFIG."""
     variables = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"} | SWITCH[keras]
     with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
         file = Path(folder) / "result.json"
         finished = runtime.processes.run([*command, "--result", str(file)], seconds, env=variables)
         result = json.loads(file.read_text()) if finished.status == 0 else None
-    return CellRun(result, [finished.output], finished.status is not None)
+    return MeasuredRun(result, [finished.output], finished.status is not None)
 
 
-def cell(strategy: str, api: str, keras: str, weights: list | None) -> tuple[dict[str, Any], CellRun | None]:
+def cell(strategy: str, api: str, keras: str, weights: list | None) -> tuple[dict[str, Any], MeasuredRun | None]:
     """One cell as the table's file holds it, and the run; `weights`: those of the default strategy."""
     if strategy == "horovod" and (problem := launch.horovod_problem()):
         return {"state": "skipped", "detail": problem, "notes": []}, None
@@ -179,7 +179,7 @@ def surroundings() -> dict[str, Any]:
 def main() -> None:
     """Measure as asked and write the table in both forms."""
     parser = argparse.ArgumentParser(description="Measure which strategy works with which training API.")
-    parser.add_argument("--only", nargs="+", choices=ROWS, help="strategies to measure anew; all by default")
+    parser.add_argument("--only", nargs="+", choices=ROWS, help="strategies to measure again; all by default")
     options = parser.parse_args()
     runtime.processes.end_on_signals()
     table: dict[str, Any] = surroundings()

@@ -139,7 +139,7 @@ def adasum(degrees: float) -> dict[str, list[float]]:
 
 
 def measured() -> dict:
-    """Everything, on all ranks; what rank 0 knows is the result. Horovod is initialised anew, at the end as usual."""
+    """Everything, on all ranks; what rank 0 knows is the result. Horovod is initialised again, at the end as usual."""
     thresholds = {"fused": 128 * 2**20, "not fused": 0}
     result = {"fusion": {name: fusion(threshold) for name, threshold in thresholds.items()}}
     start()

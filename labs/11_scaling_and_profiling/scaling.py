@@ -8,7 +8,7 @@ Under Slurm, in a batch script or after `salloc --nodes=2 --ntasks-per-node=4`:
 
     srun --mpi=pmix python scaling.py --sizes 8 4 2 1 --result result.json
 
-Starting TensorFlow takes longer than measuring. So every process starts once, and Horovod is initialised anew for each
+Starting TensorFlow takes longer than measuring. So every process starts once, and Horovod is initialised again for each
 world size with the ranks that take part; the others wait without using a core.
 
 | measured | what it is |

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from distlab.strategy_support import CellRun, CellVerdict, first_line_of_error, judge, table
+from distlab.strategy_support import CellVerdict, MeasuredRun, first_line_of_error, judge, table
 from distlab.strategy_support.verdict import LONGEST_ERROR
 
 WEIGHTS = [[[0.5, -0.25], [1.0, 0.0]], [0.1, 0.2]]
@@ -13,7 +13,7 @@ RIGHT = {"replicas": 2, "updates": 20, "loss_before": 2.25, "loss_after": 1.62, 
 
 def verdict(expected: list | None = WEIGHTS, **changes: object) -> CellVerdict:
     """The verdict on a right run, except for `changes`."""
-    return judge(CellRun(RIGHT | changes, [""]), replicas=2, updates=20, weights=expected)
+    return judge(MeasuredRun(RIGHT | changes, [""]), replicas=2, updates=20, weights=expected)
 
 
 def raised(kind: str, message: str) -> str:
@@ -71,23 +71,23 @@ def test_weights_that_cannot_be_compared_are_a_wrong_result(weights: list) -> No
 
 def test_a_hang_does_not_end_whatever_it_printed_or_wrote() -> None:
     for result in (None, RIGHT):
-        outcome = CellRun(result, [raised("ValueError", "early")], has_ended=False)
+        outcome = MeasuredRun(result, [raised("ValueError", "early")], has_ended=False)
         assert judge(outcome, 2, 20, WEIGHTS) == ("does not end", "")
 
 
 def test_an_error_fails_with_its_first_line() -> None:
-    outcome = CellRun(None, ["", raised("ValueError", "no such thing\nsecond line")])
+    outcome = MeasuredRun(None, ["", raised("ValueError", "no such thing\nsecond line")])
     assert judge(outcome, 2, 20, WEIGHTS) == ("fails", "ValueError: no such thing")
 
 
 def test_a_missing_tpu_is_no_failure_of_the_strategy() -> None:
     error = raised("ValueError", "Please provide a TPU Name to connect to.")
-    assert judge(CellRun(None, [error]), 1, 20, None).state == "no such device"
+    assert judge(MeasuredRun(None, [error]), 1, 20, None).state == "no such device"
 
 
 def test_every_state_is_one_of_the_table_s() -> None:
-    verdicts = [verdict(), verdict(replicas=1), judge(CellRun(None, []), 1, 1, None)]
-    verdicts.append(judge(CellRun(None, [], has_ended=False), 1, 1, None))
+    verdicts = [verdict(), verdict(replicas=1), judge(MeasuredRun(None, []), 1, 1, None)]
+    verdicts.append(judge(MeasuredRun(None, [], has_ended=False), 1, 1, None))
     assert {judged.state for judged in verdicts} <= set(table.STATES)
 
 

@@ -13,11 +13,11 @@ from distlab.strategy_support.table import (
     then_and_now,
     write,
 )
-from distlab.strategy_support.verdict import CellRun, CellVerdict, first_line_of_error, judge
+from distlab.strategy_support.verdict import CellVerdict, MeasuredRun, first_line_of_error, judge
 
 __all__ = [
-    "CellRun",
     "CellVerdict",
+    "MeasuredRun",
     "SupportCell",
     "SupportTable",
     "first_line_of_error",

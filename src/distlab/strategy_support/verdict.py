@@ -27,7 +27,7 @@ class CellResult(TypedDict):
     weights: list[Any]  # nested lists, one per array
 
 
-class CellRun(NamedTuple):
+class MeasuredRun(NamedTuple):
     """How a cell's run ended: what it wrote (None if nothing), what each process printed, and whether it ended."""
 
     result: CellResult | None
@@ -42,7 +42,7 @@ class CellVerdict(NamedTuple):
     detail: str
 
 
-def judge(run: CellRun, replicas: int, updates: int, weights: Sequence[ArrayLike] | None) -> CellVerdict:
+def judge(run: MeasuredRun, replicas: int, updates: int, weights: Sequence[ArrayLike] | None) -> CellVerdict:
     """The verdict on a run that had to train so many replicas, make so many updates and reach these weights.
 
     Without `weights` (the updates are asynchronous: no other run reaches the same) the loss must have fallen.
