@@ -46,7 +46,6 @@ import numpy as np
 
 from distlab import checks, collectives, costs, data, draw, launch
 from distlab import runtime
-from distlab.costs.published import efficiencies
 from distlab.simulate import DeadlockError, Link, Network, World
 
 draw.apply_style()
@@ -759,9 +758,9 @@ print(f"42 × 100 kB by the fit of {modes[name]['name']}: {42e3 * each:.1f} ms o
 # **Predict.** VGG-16 has 138 million parameters, Inception V3 24 million. Which scales worse on 25 Gbit/s?
 
 # %%
-comparisons = efficiencies.compare()
-print(efficiencies.table(comparisons))
-print("\nassumptions\n" + efficiencies.describe_assumptions())
+comparisons = costs.efficiencies.compare()
+print(costs.efficiencies.table(comparisons))
+print("\nassumptions\n" + costs.efficiencies.describe_assumptions())
 assert all(comparison.is_within for comparison in comparisons[:4])
 
 # %% [markdown]

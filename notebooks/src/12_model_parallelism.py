@@ -309,7 +309,7 @@ for message in (0.0, 0.1, 0.3):
 # knows only $p$, $m$ and $v$; in %, the difference in points:
 
 # %%
-from distlab.costs.published.split_figures import BUBBLES, MEMORY, THROUGHPUTS, compare_figures, figures_table
+from distlab.costs import BUBBLES, MEMORY, THROUGHPUTS, compare_figures, figures_table
 
 bubbles = compare_figures([figure for figure in BUBBLES if figure.is_described])
 print(figures_table(bubbles[::3]))

@@ -6,6 +6,7 @@ Each package that has subcommands registers them in its module `command`, by `ad
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from distlab.costs import command as costs_command
 from distlab.course import command as course_command
@@ -15,13 +16,29 @@ from distlab.runtime.errors import PlainError
 from distlab.setup import command as setup_command
 
 
+class _Parser(argparse.ArgumentParser):
+    """Answers a mistake with one sentence that names the options, and exit status 2."""
+
+    def parse_known_args(  # type: ignore[override]  # argparse's overloads differ only in the type of the namespace
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Refuse unknown options here, where a subcommand's own options are known."""
+        options, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return options, unknown
+
+    def error(self, message: str) -> NoReturn:
+        names = [name for action in self._actions for name in action.option_strings if name.startswith("--")]
+        self.exit(2, f"{message}; the options are {', '.join(names)}\n")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one subcommand; returns its exit status: 2 after one sentence on the error stream for a user's mistake."""
-    parser = argparse.ArgumentParser(prog="distlab", description="The tools of the course.")
+    parser = _Parser(prog="distlab", description="The tools of the course.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for package in (setup_command, course_command, launch_command, grading_command):
+    for package in (setup_command, course_command, launch_command, costs_command, grading_command):
         package.add_commands(commands)
-    getattr(costs_command, "add_command", lambda parser: None)(commands)
     own, program_arguments = _split_at_double_dash(sys.argv[1:] if arguments is None else list(arguments))
     options = parser.parse_args(own)
     options.program_arguments = program_arguments

@@ -1,30 +1,18 @@
-"""What communication costs: the α–β–γ formulas, fitting α and β, bandwidths, and predicting how training scales.
+"""What communication costs: the α–β–γ formulas, fits of α and β, bandwidths, and predictions of how training scales.
 
-    all_reduce("ring", ranks=[2, 4, 8], array_bytes=100e6).seconds(latency=5e-6, seconds_per_byte=1e-9)
-    fit(sizes, seconds, lambda n: all_reduce("ring", 4, n)).latency
-    bus_bandwidth("all_reduce", ranks, array_bytes, seconds)
-    predict("resnet50", "bigbasin-ethernet50", ranks=[8, 256], baseline_ranks=8).efficiency
-    predict_split("gpt-146b", "selene", 1536, Split(tensor=8, pipeline=8)).flops_per_device
+Begin with `all_reduce("ring", ranks=[2, 4, 8], array_bytes=100e6).seconds(latency=5e-6, seconds_per_byte=1e-9)`,
+`fit(sizes, seconds, lambda n: all_reduce("ring", 4, n)).latency`, `predict("resnet50", "bigbasin-ethernet50",
+ranks=[8, 256], baseline_ranks=8).efficiency` and `predict_split("gpt-146b", "selene", 1536, Split(8, 8))`.
 
-| module | what it holds |
-|---|---|
-| `cost`, `collectives`, `all_reduces` | the formulas: steps, bytes on the critical path, bytes sent |
-| `two_levels` | the same for all-reduces on hosts with several ranks |
-| `fitting`, `bandwidth` | from measured times to α, β, γ and to algorithm and bus bandwidth |
-| `amdahl` | the fixed part of measured times |
-| `hardware`, `models`, `architectures` | machines and networks with their sources |
-| `assumptions`, `overlap`, `prediction` | step time and scaling efficiency |
-| `published`, `report` | published results beside the predictions, and where the model is off |
-| `transformers`, `model_parallel` | step time and memory of transformers, tensor × pipeline × data, ZeRO |
-| `published_splits`, `split_report`, `split_table` | the same beside published figures, and as tables |
-| `command` | `distlab predict` |
+The folders: `formulas`, `prediction` (machines, networks, step times), `published` (figures in print next to
+predictions); `command` is `distlab predict`. The package may import `runtime`, `simulate` and, for the formulas of
+pipelines and sharded optimizers, `model_parallel`.
 """
 
-from distlab.costs.formulas.all_reduces import ALL_REDUCE, all_reduce, bandwidth_needed
-from distlab.costs.formulas.amdahl import Amdahl, fit_amdahl, serial_share
-from distlab.costs.formulas.bandwidth import BUS_FACTOR, algorithm_bandwidth, bus_bandwidth
 from distlab.costs.formulas.collectives import (
+    ALL_REDUCE,
     all_gather_ring,
+    all_reduce,
     all_to_all,
     barrier,
     broadcast_long,
@@ -38,23 +26,36 @@ from distlab.costs.formulas.collectives import (
     scatter_tree,
 )
 from distlab.costs.formulas.cost import Cost
-from distlab.costs.formulas.fitting import Fit, fit
 from distlab.costs.formulas.hierarchical import ALGORITHMS
+from distlab.costs.formulas.measurements import (
+    BUS_FACTOR,
+    Amdahl,
+    Fit,
+    algorithm_bandwidth,
+    bus_bandwidth,
+    fit,
+    fit_amdahl,
+    serial_share,
+)
 from distlab.costs.prediction.assumptions import Assumptions
-from distlab.costs.prediction.data_parallel import Prediction, predict
+from distlab.costs.prediction.data_parallel import OVERLAPS, Prediction, predict
 from distlab.costs.prediction.hardware import HARDWARE, Hardware
 from distlab.costs.prediction.model_parallel import Split, SplitPrediction, predict_split
 from distlab.costs.prediction.networks import MODELS, Model
-from distlab.costs.prediction.overlap import OVERLAPS
 from distlab.costs.prediction.transformers import TRANSFORMERS, Transformer
+from distlab.costs.published import efficiencies
+from distlab.costs.published.split_figures import BUBBLES, MEMORY, THROUGHPUTS, compare_figures, figures_table
 
 __all__ = [
     "ALGORITHMS",
     "ALL_REDUCE",
+    "BUBBLES",
     "BUS_FACTOR",
     "HARDWARE",
+    "MEMORY",
     "MODELS",
     "OVERLAPS",
+    "THROUGHPUTS",
     "TRANSFORMERS",
     "Amdahl",
     "Assumptions",
@@ -70,11 +71,13 @@ __all__ = [
     "all_gather_ring",
     "all_reduce",
     "all_to_all",
-    "bandwidth_needed",
     "barrier",
     "broadcast_long",
     "broadcast_tree",
     "bus_bandwidth",
+    "compare_figures",
+    "efficiencies",
+    "figures_table",
     "fit",
     "fit_amdahl",
     "gather_linear",

@@ -1,1 +1,1 @@
-"""Closed formulas of collectives: steps and bytes, fits of α, β and γ, bandwidths, Amdahl's law."""
+"""The α–β–γ formulas, and what measured times say about them; imports only runtime and simulate."""

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-Numbers = np.ndarray | np.float64
-"""float64: one number, or an array of the shape that ranks and bytes have together."""
+Array = NDArray[np.float64]
+Numbers = Array | np.float64
+"""One number, or an array of the shape that ranks and bytes have together."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,6 @@ class Cost:
     time, one message each way.
     """
 
-    ranks: Numbers
     steps: Numbers
     """messages that follow one another on the critical path: what α is multiplied with"""
     bytes_on_path: Numbers
@@ -30,29 +30,23 @@ class Cost:
     largest_bytes_sent: Numbers
     """by the rank that sends most"""
 
-    @property
-    def bytes_sent_per_rank(self) -> Numbers:
-        """The mean over the ranks."""
-        return self.bytes_sent / self.ranks
-
     def seconds(self, latency: float, seconds_per_byte: float, seconds_per_byte_reduced: float = 0.0) -> Numbers:
         """The time on a network where every message has the latency α (s), β (s/byte) and every addition γ (s/byte)."""
         return (
             self.steps * latency + self.bytes_on_path * seconds_per_byte + self.bytes_reduced * seconds_per_byte_reduced
         )
 
-    def __add__(self, other: "Cost") -> "Cost":
+    def __add__(self, following: "Cost") -> "Cost":
         """Both collectives, one after the other.
 
-        `largest_bytes_sent` then takes it that the same rank sends most in both; the other fields are exact.
+        `largest_bytes_sent` then assumes that the same rank sends most in both; the other fields are exact.
         """
         return Cost(
-            np.maximum(self.ranks, other.ranks),
-            self.steps + other.steps,
-            self.bytes_on_path + other.bytes_on_path,
-            self.bytes_reduced + other.bytes_reduced,
-            self.bytes_sent + other.bytes_sent,
-            self.largest_bytes_sent + other.largest_bytes_sent,
+            self.steps + following.steps,
+            self.bytes_on_path + following.bytes_on_path,
+            self.bytes_reduced + following.bytes_reduced,
+            self.bytes_sent + following.bytes_sent,
+            self.largest_bytes_sent + following.largest_bytes_sent,
         )
 
 
@@ -87,7 +81,7 @@ def ceil_log2(ranks: ArrayLike) -> Numbers:
     return floor + (np.asarray(ranks) > np.exp2(floor))
 
 
-def _first_wrong(values: np.ndarray, at_least: int = 1) -> float:
+def _first_wrong(values: Array, at_least: int = 1) -> float:
     wrong = ~(np.isfinite(values) & (values >= at_least))
     if at_least:
         wrong |= values != np.floor(values)

@@ -14,8 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from distlab.costs.formulas.all_reduces import all_reduce_halving_doubling, all_reduce_ring
-from distlab.costs.formulas.collectives import all_gather_ring, broadcast_tree, reduce_scatter_ring, reduce_tree
+from distlab.costs.formulas.collectives import (
+    all_gather_ring,
+    all_reduce_halving_doubling,
+    all_reduce_ring,
+    broadcast_tree,
+    reduce_scatter_ring,
+    reduce_tree,
+)
 from distlab.costs.formulas.cost import Cost, Numbers, checked, floor_log2
 from distlab.simulate import Link
 

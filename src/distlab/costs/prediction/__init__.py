@@ -1,1 +1,1 @@
-"""Step time and scaling efficiency on a described machine, from the formulas."""
+"""Step time and scaling efficiency on a described machine, from the formulas; begin with `predict`."""

@@ -1,23 +1,46 @@
-"""Step time and scaling efficiency of synchronous data-parallel training, for one or for 100,000 numbers of ranks."""
+"""Step time and scaling efficiency of synchronous data-parallel training, for one or for 100,000 numbers of ranks.
 
-from dataclasses import dataclass
+In a step, gradients become ready during the backward pass, are joined, and are all-reduced one after another.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from distlab.costs.formulas.cost import checked
+from distlab.costs.formulas.cost import Array, Numbers, checked
 from distlab.costs.formulas.hierarchical import ALGORITHMS, hosts_of
-from distlab.costs.prediction import hardware as machines
-from distlab.costs.prediction import networks
 from distlab.costs.prediction.assumptions import Assumptions
-from distlab.costs.prediction.hardware import Hardware
-from distlab.costs.prediction.networks import Model
-from distlab.costs.prediction.overlap import Step, step
-from distlab.simulate import Link
+from distlab.costs.prediction.hardware import HARDWARE, Hardware
+from distlab.costs.prediction.networks import BYTES_PER_PARAMETER, MODELS, Layer, Model
+from distlab.runtime.lookups import look_up, require_name
 
 CHOICES = (*ALGORITHMS, "fastest")
 """What `predict` takes as an algorithm; "fastest" is, for each all-reduce by itself, the one that takes least time."""
+
+OVERLAPS = {
+    "fusion": "all-reduce gradients during the backward pass, those that wait together in one (Horovod)",
+    "layers": "all-reduce each layer's gradient by itself during the backward pass",
+    "none": "all-reduce after the backward pass",
+}
+
+AllReduceSeconds = Callable[[NDArray[np.int64], Array], tuple[Array, Array]]
+"""From indices into the ranks and bytes, the seconds that an all-reduce waits and those in which bytes move."""
+
+
+PHASES = 4
+"""How many moments of the communication thread's cycle, evenly spread, a step with fusion is averaged over."""
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """Seconds of a whole step and of its all-reduces together, and how many of them; float64, one per prediction."""
+
+    seconds: Array
+    communication: Array
+    all_reduces: Array
 
 
 @dataclass(frozen=True)
@@ -38,25 +61,25 @@ class Prediction:
     baseline_ranks: int
     batch: int
     speed_source: str
-    ranks: np.ndarray
-    step_seconds: np.ndarray
-    compute_seconds: np.ndarray
-    communication_seconds: np.ndarray
-    all_reduces: np.ndarray
-    efficiency: np.ndarray
+    ranks: NDArray[np.int64]
+    step_seconds: Array
+    compute_seconds: Array
+    communication_seconds: Array
+    all_reduces: Array
+    efficiency: Array
 
     @property
-    def exposed_seconds(self) -> np.ndarray:
+    def exposed_seconds(self) -> Array:
         """What communication adds to the step: what the backward pass does not hide, and the slowdown it causes."""
         return self.step_seconds - self.compute_seconds
 
     @property
-    def images_per_second(self) -> np.ndarray:
+    def images_per_second(self) -> Array:
         """Of all ranks together."""
         return self.ranks * self.batch / self.step_seconds
 
     @property
-    def speedup(self) -> np.ndarray:
+    def speedup(self) -> Array:
         """The throughput relative to that on `baseline_ranks` ranks, in units of one rank's share of that."""
         return self.efficiency * self.ranks
 
@@ -74,10 +97,10 @@ def predict(
 ) -> Prediction:
     """Weak scaling: every rank keeps its batch, and the ranks all-reduce the gradient in every step.
 
-    model, hardware: names (see `models.MODELS` and `hardware.HARDWARE`) or your own.
+    model, hardware: names (see `MODELS` and `HARDWARE`) or your own.
     ranks: whole numbers of at least 1, one or an array of any shape.
     algorithm: of the all-reduce, one of CHOICES; by default the hardware's own.
-    overlap: "fusion", "layers" or "none" (see `overlap.OVERLAPS`).
+    overlap: "fusion", "layers" or "none" (see OVERLAPS).
     batch: images per rank; by default that of the published speed, else the model's. A device is taken to train as many
         images per second with every batch.
     baseline_ranks: what efficiency is relative to: 1, or for example the ranks of one host.
@@ -86,17 +109,16 @@ def predict(
     `assumptions`. What the model leaves out: reading data, copying into the fusion buffer, how ranks agree on the order
     of all-reduces, congestion between hosts, anything a single device does not do.
 
-    Which gradients are fused hangs on when each is ready, so that the step time is not quite smooth in the number of
+    Which gradients are fused depends on when each is ready, so the step time is not quite smooth in the number of
     ranks: one all-reduce more or less can move the efficiency by about a point.
 
     Raises ValueError for unknown names, with those there are, and for impossible numbers.
     """
-    model = networks.model(model) if isinstance(model, str) else model
-    hardware = machines.hardware(hardware) if isinstance(hardware, str) else hardware
+    model = look_up(MODELS, model, "model") if isinstance(model, str) else model
+    hardware = look_up(HARDWARE, hardware, "hardware") if isinstance(hardware, str) else hardware
     assumptions = assumptions or Assumptions()
     algorithm = hardware.algorithm if algorithm is None else algorithm
-    if algorithm not in CHOICES:
-        raise ValueError(f"there is no algorithm {algorithm!r}; there are {', '.join(CHOICES)}")
+    require_name(CHOICES, algorithm, "algorithm")
     if batch is not None and (batch != int(batch) or batch < 1):
         raise ValueError(f"a batch per rank is a whole number of at least 1, not {batch}")
 
@@ -107,7 +129,9 @@ def predict(
     seconds, batch, speed_source = _one_device(model, hardware, batch, assumptions)
     every = np.append(p.ravel(), baseline)
     compute, run = _steps(model, hardware, every, seconds, algorithm, overlap, assumptions)
-    shaped = [values[:-1].reshape(p.shape) for values in (run.seconds, compute, run.communication, run.all_reduces)]
+    step_seconds, compute_seconds, communication_seconds, all_reduces = (
+        values[:-1].reshape(p.shape) for values in (run.seconds, compute, run.communication, run.all_reduces)
+    )
     return Prediction(
         model,
         hardware,
@@ -118,12 +142,15 @@ def predict(
         batch,
         speed_source,
         p.astype(np.int64),
-        *shaped,
-        efficiency=run.seconds[-1] / shaped[0],
+        step_seconds,
+        compute_seconds,
+        communication_seconds,
+        all_reduces,
+        efficiency=run.seconds[-1] / step_seconds,
     )
 
 
-def expected_lateness(count: ArrayLike) -> np.ndarray | np.float64:
+def straggler_delay(count: ArrayLike) -> Numbers:
     """By how many standard deviations the slowest of `count` normal times exceeds the mean, on average; 0 for one.
 
     Blom's approximation Φ⁻¹((p − 3/8) / (p + 1/4)) of the expected largest order statistic (Statistical Estimates and
@@ -151,22 +178,22 @@ def _one_device(
 def _steps(
     model: Model,
     hardware: Hardware,
-    ranks: np.ndarray,
+    ranks: Array,
     seconds: float,
     algorithm: str,
     overlap: str,
     assumptions: Assumptions,
-) -> tuple[np.ndarray, Step]:
+) -> tuple[Array, StepTimes]:
     """The seconds of computing, and the step, for float64 `ranks` (n,)."""
-    compute = seconds * (1 + assumptions.variation * expected_lateness(ranks))
-    inside, between = (_real(link, assumptions.bandwidth_share) for link in (hardware.inside, hardware.between))
+    compute = np.asarray(seconds * (1 + assumptions.variation * straggler_delay(ranks)))
+    inside, between = hardware.links_at(assumptions.bandwidth_share)
     # As slow as the slowest of the hosts' connections.
-    slower = 1 + assumptions.variation * expected_lateness(hosts_of(ranks, hardware.ranks_per_host))
+    slower = np.asarray(1 + assumptions.variation * straggler_delay(hosts_of(ranks, hardware.ranks_per_host)))
 
-    def all_reduce(entries: np.ndarray, array_bytes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        waiting, moving = np.inf, np.inf
-        for one in ALGORITHMS if algorithm == "fastest" else (algorithm,):
-            levels = ALGORITHMS[one](ranks[entries], array_bytes, hardware.ranks_per_host)
+    def all_reduce(entries: NDArray[np.int64], array_bytes: Array) -> tuple[Array, Array]:
+        waiting = moving = np.full(entries.shape, np.inf)
+        for name in ALGORITHMS if algorithm == "fastest" else (algorithm,):
+            levels = ALGORITHMS[name](ranks[entries], array_bytes, hardware.ranks_per_host)
             this_waiting = levels.waiting_seconds(inside, between)
             this_moving = levels.moving_seconds(inside, between, hardware.seconds_per_byte_reduced)
             is_faster = this_waiting + this_moving < waiting + moving
@@ -175,12 +202,82 @@ def _steps(
 
     run = step(model.layers, compute, all_reduce, overlap, assumptions)
     alone = ranks == 1
-    return compute, Step(
+    return compute, StepTimes(
         np.where(alone, compute, run.seconds),
         np.where(alone, 0.0, run.communication),
         np.where(alone, 0, run.all_reduces),
     )
 
 
-def _real(link: Link, share: float) -> Link:
-    return Link(link.latency, link.seconds_per_byte / share)
+def step(
+    layers: tuple[Layer, ...],
+    compute_seconds: Array,
+    all_reduce: AllReduceSeconds,
+    overlap: str,
+    assumptions: Assumptions,
+) -> StepTimes:
+    """The step of every entry of `compute_seconds` (float64, all above 0), each with its own all-reduce times.
+
+    Gradients become ready from the last layer to the first. One all-reduce runs at a time: it starts when the last has
+    ended and the next gradient has been noticed, and takes every gradient that is ready, in order, as long as they fit
+    into the fusion buffer; a gradient larger than the buffer goes alone. Computing is slower while bytes move. The step
+    ends with the last all-reduce.
+
+    A gradient is noticed up to a cycle after it is ready. Which gradients go together depends on that, so with fusion
+    the step is the mean over PHASES delays; otherwise half a cycle is enough. Raises ValueError for an `overlap` that
+    is not in OVERLAPS.
+    """
+    require_name(OVERLAPS, overlap, "overlap")
+    ready = _ready(layers, assumptions.backward_share) if overlap != "none" else np.ones(len(layers))
+    sent = np.cumsum([0.0] + [BYTES_PER_PARAMETER * layer.parameters for layer in reversed(layers)])
+    fusion_bytes = 0.0 if overlap == "layers" else assumptions.fusion_bytes
+    phases = PHASES if overlap == "fusion" else 1
+    runs = [
+        _run(ready, sent, compute_seconds, all_reduce, fusion_bytes, delay, 1 + assumptions.slowdown)
+        for delay in assumptions.cycle_seconds * (np.arange(phases) + 0.5) / phases
+    ]
+    return StepTimes(*(np.mean([getattr(run, field.name) for run in runs], axis=0) for field in fields(StepTimes)))
+
+
+def _run(
+    ready: Array,
+    sent: Array,
+    compute_seconds: Array,
+    all_reduce: AllReduceSeconds,
+    fusion_bytes: float,
+    delay: float,
+    slowdown: float,
+) -> StepTimes:
+    """One step: a gradient is noticed `delay` seconds after it is ready, and `slowdown` is the factor on computing."""
+    # `free` is when the last all-reduce ended, `computed` the share of the computing that was done by then.
+    free, computed = np.zeros_like(compute_seconds), np.zeros_like(compute_seconds)
+    communication, all_reduces = np.zeros_like(compute_seconds), np.zeros_like(compute_seconds)
+    first = np.zeros(compute_seconds.shape, int)
+    active = np.arange(len(compute_seconds))
+    while len(active):
+        total, index = compute_seconds[active], first[active]
+        behind = (computed[active] - ready[index]) * total
+        # A gradient that is overdue became ready while bytes moved, when computing was slower.
+        ready_at = free[active] - np.where(behind > 0, behind * slowdown, behind)
+        start = np.maximum(free[active], ready_at + delay)
+        progress = np.minimum(computed[active] + (start - free[active]) / total, 1.0)
+        # The first gradient counts as ready whatever rounding says, so that every turn takes at least one.
+        available = np.searchsorted(ready, progress * (1 + 1e-12), side="right")
+        fitting = np.searchsorted(sent, sent[index] + fusion_bytes, side="right") - 1
+        last = np.maximum(index + 1, np.minimum(available, fitting))
+        waiting, moving = all_reduce(active, sent[last] - sent[index])
+        free[active] = start + waiting + moving
+        computed[active] = np.minimum(progress + (waiting + moving / slowdown) / total, 1.0)
+        communication[active] += waiting + moving
+        all_reduces[active] += 1
+        first[active] = last
+        active = active[last < len(ready)]
+    return StepTimes(free, communication, all_reduces)
+
+
+def _ready(layers: tuple[Layer, ...], backward_share: float) -> Array:
+    """The share of the computing after which each gradient is ready, float64 (layers,), the last layer first."""
+    work = np.cumsum([layer.multiply_adds for layer in reversed(layers)], dtype=np.float64)
+    ready: Array = 1 - backward_share + backward_share * work / work[-1]
+    ready[-1] = 1.0
+    return ready

@@ -14,7 +14,7 @@ speed. For VGG-16 on a P100 it would be 2.7 times too slow: its 3 × 3 convoluti
 
 from dataclasses import dataclass, replace
 
-from distlab.costs.prediction.architectures import resnet, training_flops
+from distlab.costs.prediction.networks import MODELS
 from distlab.simulate import Link, Network
 
 _LARGE_MESSAGES = 1.9
@@ -52,8 +52,15 @@ class Hardware:
         """γ: adding one array to another reads two bytes and writes one for each byte of it, at memory speed."""
         return 3 / self.memory_bandwidth
 
+    def links_at(self, bandwidth_share: float) -> tuple[Link, Link]:
+        """`inside` and `between` with this share of their bandwidth."""
+        inside, between = (
+            Link(link.latency, link.seconds_per_byte / bandwidth_share) for link in (self.inside, self.between)
+        )
+        return inside, between
+
     def network(self) -> Network:
-        """The same machine for `distlab.simulate`: two levels, the host's connection divided evenly among its ranks.
+        """The same machine for `distlab.simulate`: hierarchical, each host's connection divided evenly among its ranks.
 
         Dividing evenly is right where all ranks of a host send at once, and pessimistic where one does.
         """
@@ -74,7 +81,7 @@ def _gigabytes(gigabytes_per_second: float) -> float:
 
 
 _PCIE_3_X16 = Link(_PCIE, _gigabytes(15.75))
-_RESNET_50 = training_flops(resnet((3, 4, 6, 3)))
+_RESNET_50 = MODELS["resnet50"].training_flops
 _PASCAL_FLOPS, _PASCAL_MEMORY = 219 * _RESNET_50, 732e9
 _HOROVOD_ROCE = Hardware(
     "horovod-roce25",
@@ -207,10 +214,3 @@ HARDWARE: dict[str, Hardware] = {
     )
 }
 """Every preset by its name."""
-
-
-def hardware(name: str) -> Hardware:
-    """The preset with this name; ValueError, with the names there are, for another."""
-    if name not in HARDWARE:
-        raise ValueError(f"there is no hardware {name!r}; there are {', '.join(HARDWARE)}")
-    return HARDWARE[name]

@@ -7,19 +7,18 @@ data-parallel ranks, then the stages of the pipeline.
 from dataclasses import dataclass
 
 from distlab.costs.formulas.hierarchical import ring
-from distlab.costs.prediction import hardware as machines
-from distlab.costs.prediction import transformers
 from distlab.costs.prediction.assumptions import Assumptions
-from distlab.costs.prediction.hardware import Hardware
-from distlab.costs.prediction.transformers import BYTES_PER_ACTIVATION, Transformer
+from distlab.costs.prediction.hardware import HARDWARE, Hardware
+from distlab.costs.prediction.transformers import BYTES_PER_ACTIVATION, PASSES, TRANSFORMERS, Transformer
 from distlab.model_parallel.pipelines import activations_held, bubble_fraction
 from distlab.model_parallel.sharded_optimizers import check_stage, model_state_bytes
+from distlab.runtime.lookups import look_up
 from distlab.simulate import Link
 
 ALL_REDUCES_PER_LAYER = 6
 """Two in a layer's forward pass, two in its recomputation, two in its backward pass (Shoeybi et al., 1909.08053)."""
 
-MEMORY_PASSES = 2 * transformers.PASSES
+MEMORY_PASSES = 2 * PASSES
 """Activations are written and read once in each of the passes of a step."""
 
 MICRO_BATCHES_PER_STAGE = 4
@@ -85,7 +84,7 @@ class SplitPrediction:
     @property
     def step_seconds(self) -> float:
         """Of a whole step."""
-        return sum(getattr(self, name) for name in PARTS)
+        return float(sum(getattr(self, name) for name in PARTS))
 
     @property
     def flops_per_device(self) -> float:
@@ -136,21 +135,18 @@ def predict_split(
 
     Raises ValueError for unknown names, and for ranks, layers, heads or sequences that do not divide.
     """
-    model = transformers.transformer(transformer) if isinstance(transformer, str) else transformer
-    machine = machines.hardware(hardware) if isinstance(hardware, str) else hardware
+    model = look_up(TRANSFORMERS, transformer, "transformer") if isinstance(transformer, str) else transformer
+    machine = look_up(HARDWARE, hardware, "hardware") if isinstance(hardware, str) else hardware
     split, assumptions = split or Split(), assumptions or Assumptions()
     if not machine.matrix_flops:
-        known = [name for name, each in machines.HARDWARE.items() if each.matrix_flops]
-        raise ValueError(f"{machine.name} has no matrix units for half precision; there are {', '.join(known)}")
+        suitable = [name for name, hardware in HARDWARE.items() if hardware.matrix_flops]
+        raise ValueError(f"{machine.name} has no matrix units for half precision; there are {', '.join(suitable)}")
     data = replicas(ranks, split)
     if sequences is None:
         sequences = data * split.micro_batch * MICRO_BATCHES_PER_STAGE * split.pipeline
     check_divides(model, split, data, sequences)
     micro_batches = sequences // (data * split.micro_batch)
-    inside, between = (
-        Link(link.latency, link.seconds_per_byte / assumptions.bandwidth_share)
-        for link in (machine.inside, machine.between)
-    )
+    inside, between = machine.links_at(assumptions.bandwidth_share)
     layer_passes = micro_batches * model.layers / split.pipeline
     matrix = model.training_flops(sequences) / (ranks * machine.matrix_flops * assumptions.matrix_share)
     activations = model.layer_activation_bytes(split.micro_batch, split.tensor)
@@ -189,17 +185,17 @@ def activation_bytes(model: Transformer, split: Split, micro_batches: int) -> fl
 
 
 def replicas(ranks: int, split: Split) -> int:
-    """How many data-parallel replicas so many ranks make; ValueError if one would be left incomplete."""
-    one = split.tensor * split.pipeline
-    if ranks != int(ranks) or ranks < 1 or ranks % one:
+    """How many data-parallel replicas the ranks make; ValueError if a replica would be incomplete."""
+    product = split.tensor * split.pipeline
+    if ranks != int(ranks) or ranks < 1 or ranks % product:
         raise ValueError(
-            f"{ranks} ranks are no multiple of tensor × pipeline = {split.tensor} × {split.pipeline} = {one}"
+            f"{ranks} ranks are no multiple of tensor × pipeline = {split.tensor} × {split.pipeline} = {product}"
         )
-    return int(ranks) // one
+    return int(ranks) // product
 
 
 def check_divides(model: Transformer, split: Split, data: int, sequences: int) -> None:
-    """Raise ValueError unless layers, heads and sequences can be divided so."""
+    """Raise ValueError unless layers, heads and sequences can be divided in this way."""
     pieces = split.pipeline * split.chunks
     if model.layers % pieces:
         raise ValueError(f"{model.layers} layers of {model.name} cannot be cut into {pieces} equal pieces")

@@ -1,10 +1,26 @@
-"""Networks by name: their layers, and the speeds on one device that were published for them."""
+"""Networks by name: their layers with parameters and multiply-adds, and the speeds published for one device.
+
+The layers are computed from the papers' tables. Only layers with parameters are listed, in the order of the forward
+pass; a batch normalisation counts with the convolution before it. Parameters are the trainable ones, multiply-adds
+those of convolutions and matrix products.
+"""
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
-from distlab.costs.prediction import architectures
-from distlab.costs.prediction.architectures import BYTES_PER_PARAMETER, Layer
+BYTES_PER_PARAMETER = 4
+
+TRAINING_TO_FORWARD = 3
+"""A training step costs about three forward passes: backward computes two products for each of the forward's."""
+
+
+class Layer(NamedTuple):
+    """One layer: its name, its trainable parameters and the multiply-adds of one image's forward pass."""
+
+    name: str
+    parameters: int
+    multiply_adds: int
 
 
 @dataclass(frozen=True)
@@ -40,12 +56,128 @@ class Model:
     @cached_property
     def forward_flops(self) -> int:
         """Floating-point operations of one image's forward pass: two for each multiply-add."""
-        return architectures.forward_flops(self.layers)
+        return 2 * sum(layer.multiply_adds for layer in self.layers)
 
     @property
     def training_flops(self) -> int:
         """Floating-point operations of one image's training step."""
-        return architectures.training_flops(self.layers)
+        return TRAINING_TO_FORWARD * self.forward_flops
+
+
+def _convolution(
+    name: str,
+    kernel: tuple[int, int],
+    channels: tuple[int, int],
+    output: tuple[int, int],
+    biases: int = 0,
+) -> Layer:
+    """A convolution to an image of size `output`; `biases` counts parameters per output channel beside the kernel."""
+    weights = kernel[0] * kernel[1] * channels[0] * channels[1]
+    return Layer(name, weights + biases * channels[1], weights * output[0] * output[1])
+
+
+def _dense(name: str, inputs: int, outputs: int) -> Layer:
+    return Layer(name, inputs * outputs + outputs, inputs * outputs)
+
+
+def mlp() -> tuple[Layer, ...]:
+    """The lecture's network, `distlab.models.mlp`: 784 → 128 → 10."""
+    return _dense("hidden", 28 * 28, 128), _dense("output", 128, 10)
+
+
+def cnn() -> tuple[Layer, ...]:
+    """The course's convolutional network, `distlab.models.cnn`: 32 filters of 3 × 3, pooling, 64 → 10."""
+    return (
+        _convolution("convolution", (3, 3), (1, 32), (26, 26), biases=1),
+        _dense("hidden", 13 * 13 * 32, 64),
+        _dense("output", 64, 10),
+    )
+
+
+def vgg16() -> tuple[Layer, ...]:
+    """Simonyan and Zisserman, arXiv:1409.1556, table 1, configuration D; images of 224 × 224."""
+    layers, channels, size = [], 3, 224
+    for block, (count, width) in enumerate(((2, 64), (2, 128), (3, 256), (3, 512), (3, 512)), start=1):
+        for index in range(1, count + 1):
+            name = f"convolution {block}.{index}"
+            layers.append(_convolution(name, (3, 3), (channels, width), (size, size), biases=1))
+            channels = width
+        size //= 2
+    layers.append(_dense("dense 6", size * size * channels, 4096))
+    return *layers, _dense("dense 7", 4096, 4096), _dense("dense 8", 4096, 1000)
+
+
+def resnet(blocks: tuple[int, int, int, int]) -> tuple[Layer, ...]:
+    """He et al., arXiv:1512.03385, table 1, bottleneck blocks; (3, 4, 6, 3) gives ResNet-50, (3, 4, 23, 3) ResNet-101.
+
+    Images of 224 × 224. The stride is in the 3 × 3 convolution, as in the reference models of PyTorch and of Goyal et
+    al.; the paper has it in the 1 × 1 before, with 6 % fewer multiply-adds for ResNet-50 and as many parameters.
+    """
+    layers = [_convolution("stem", (7, 7), (3, 64), (112, 112), biases=2)]
+    channels, size = 64, 56
+    for stage, (count, width) in enumerate(zip(blocks, (64, 128, 256, 512), strict=True), start=2):
+        for block in range(1, count + 1):
+            name = f"block {stage}.{block}"
+            before = (size, size)
+            size = size // 2 if stage > 2 and block == 1 else size
+            after = (size, size)
+            layers.append(_convolution(f"{name} reduce", (1, 1), (channels, width), before, biases=2))
+            layers.append(_convolution(f"{name} middle", (3, 3), (width, width), after, biases=2))
+            layers.append(_convolution(f"{name} expand", (1, 1), (width, 4 * width), after, biases=2))
+            if block == 1:
+                layers.append(_convolution(f"{name} shortcut", (1, 1), (channels, 4 * width), after, biases=2))
+            channels = 4 * width
+    return *layers, _dense("output", channels, 1000)
+
+
+def inception_v3() -> tuple[Layer, ...]:
+    """Szegedy et al., arXiv:1512.00567, table 1 and figures 5 to 7, without the auxiliary classifier; 299 × 299.
+
+    The widths that the paper leaves out are those of the reference models (TensorFlow's slim, PyTorch).
+    """
+    layers: list[Layer] = []
+
+    def add(channels: int, width: int, kernel: int | tuple[int, int], size: int) -> None:
+        square = (kernel, kernel) if isinstance(kernel, int) else kernel
+        name = f"convolution {len(layers) + 1}"
+        layers.append(_convolution(name, square, (channels, width), (size, size), biases=2))
+
+    def chain(channels: int, *convolutions: tuple[int, int | tuple[int, int], int]) -> None:
+        for width, kernel, size in convolutions:
+            add(channels, width, kernel, size)
+            channels = width
+
+    row, column = (1, 7), (7, 1)
+    chain(3, (32, 3, 149), (32, 3, 147), (64, 3, 147), (80, 1, 73), (192, 3, 71))
+    channels = 192
+    for pooled in (32, 64, 64):
+        add(channels, 64, 1, 35)
+        chain(channels, (48, 1, 35), (64, 5, 35))
+        chain(channels, (64, 1, 35), (96, 3, 35), (96, 3, 35))
+        add(channels, pooled, 1, 35)
+        channels = 64 + 64 + 96 + pooled
+    add(channels, 384, 3, 17)
+    chain(channels, (64, 1, 35), (96, 3, 35), (96, 3, 17))
+    channels += 384 + 96
+    for width in (128, 160, 160, 192):
+        add(channels, 192, 1, 17)
+        chain(channels, (width, 1, 17), (width, row, 17), (192, column, 17))
+        chain(channels, (width, 1, 17), (width, column, 17), (width, row, 17), (width, column, 17), (192, row, 17))
+        add(channels, 192, 1, 17)
+    chain(channels, (192, 1, 17), (320, 3, 8))
+    chain(channels, (192, 1, 17), (192, row, 17), (192, column, 17), (192, 3, 8))
+    channels += 320 + 192
+    for _ in range(2):
+        add(channels, 320, 1, 8)
+        add(channels, 384, 1, 8)
+        add(384, 384, (1, 3), 8)
+        add(384, 384, (3, 1), 8)
+        chain(channels, (448, 1, 8), (384, 3, 8))
+        add(384, 384, (1, 3), 8)
+        add(384, 384, (3, 1), 8)
+        add(channels, 192, 1, 8)
+        channels = 320 + 2 * 384 + 2 * 384 + 192
+    return *layers, _dense("output", channels, 1000)
 
 
 _ROCE = "Horovod README of 2017 until October, table of 4 servers with 4 Pascal GPUs, row 'Baseline single-GPU'"
@@ -64,12 +196,12 @@ def _horovod(images_per_second: float, on_the_second_cluster: float) -> dict[str
 MODELS: dict[str, Model] = {
     model.name: model
     for model in (
-        Model("mlp", "the lecture's MLP, 28 × 28 images", architectures.mlp(), batch=64),
-        Model("cnn", "the course's CNN, 28 × 28 images", architectures.cnn(), batch=64),
+        Model("mlp", "the lecture's MLP, 28 × 28 images", mlp(), batch=64),
+        Model("cnn", "the course's CNN, 28 × 28 images", cnn(), batch=64),
         Model(
             "resnet50",
             "ResNet-50, 224 × 224 images",
-            architectures.resnet((3, 4, 6, 3)),
+            resnet((3, 4, 6, 3)),
             batch=32,
             measured={
                 "bigbasin-ethernet50": Measurement(
@@ -87,31 +219,24 @@ MODELS: dict[str, Model] = {
         Model(
             "resnet101",
             "ResNet-101, 224 × 224 images",
-            architectures.resnet((3, 4, 23, 3)),
+            resnet((3, 4, 23, 3)),
             batch=64,
             measured=_horovod(119.4, 136.0),
         ),
         Model(
             "inception_v3",
             "Inception V3, 299 × 299 images",
-            architectures.inception_v3(),
+            inception_v3(),
             batch=64,
             measured=_horovod(134.4, 148.8) | {"dgx1-p100": Measurement(142.0, 64, _DGX1)},
         ),
         Model(
             "vgg16",
             "VGG-16, 224 × 224 images",
-            architectures.vgg16(),
+            vgg16(),
             batch=64,
             measured=_horovod(130.9, 149.6) | {"dgx1-p100": Measurement(154.0, 64, _DGX1)},
         ),
     )
 }
 """Every network by its name."""
-
-
-def model(name: str) -> Model:
-    """The network with this name; ValueError, with the names there are, for another."""
-    if name not in MODELS:
-        raise ValueError(f"there is no model {name!r}; there are {', '.join(MODELS)}")
-    return MODELS[name]

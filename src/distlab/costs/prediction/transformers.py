@@ -98,10 +98,3 @@ TRANSFORMERS: dict[str, Transformer] = {
     )
 }
 """Every transformer by its name; with activations recomputed, mixed precision and Adam."""
-
-
-def transformer(name: str) -> Transformer:
-    """The transformer with this name; ValueError, with the names there are, for another."""
-    if name not in TRANSFORMERS:
-        raise ValueError(f"there is no transformer {name!r}; there are {', '.join(TRANSFORMERS)}")
-    return TRANSFORMERS[name]
