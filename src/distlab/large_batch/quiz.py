@@ -55,7 +55,7 @@ QUESTIONS = (
         "The same 8 replicas: how many steps does each of them make in an epoch?",
         WEAK.steps_per_epoch,
         {
-            KNOWN.steps_per_epoch: "with so many steps every image is used 8 times: that is 8 epochs under one name",
+            KNOWN.steps_per_epoch: "then every image is used 8 times: that is 8 epochs under one name",
             KNOWN.steps_per_epoch
             * WEAK.replicas: "more replicas make fewer steps, not more: each step takes 8 times the images",
             WEAK.steps_per_epoch / WEAK.replicas: "every replica takes part in every step; steps are not shared out",

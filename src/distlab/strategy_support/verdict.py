@@ -43,7 +43,7 @@ class CellVerdict(NamedTuple):
 
 
 def judge(run: MeasuredRun, replicas: int, updates: int, weights: Sequence[ArrayLike] | None) -> CellVerdict:
-    """The verdict on a run that had to train so many replicas, make so many updates and reach these weights.
+    """The verdict on a run that had to train `replicas`, make `updates` updates and reach `weights`.
 
     Without `weights` (the updates are asynchronous: no other run reaches the same) the loss must have fallen.
     """
