@@ -1,13 +1,11 @@
 """A student's answer in the same process: only plain data reaches a judge, and every mishap becomes a verdict."""
 
 import asyncio
-from collections import OrderedDict
 
 import numpy as np
 import pytest
 
-from distlab.labs import NOT_DONE, RIGHT, WRONG, Answer, Exercise, NotPlain, OwnAnswer, Verdict, parts, right, wrong
-from distlab.labs.plain_data import plain
+from distlab.labs import NOT_DONE, RIGHT, WRONG, Answer, Exercise, OwnAnswer, Verdict, right, wrong
 from distlab.simulate import Network, World
 
 
@@ -34,11 +32,6 @@ class LyingArray(np.ndarray):
 
     def sum(self) -> float:
         return 42.0
-
-
-class Tensor:
-    def numpy(self) -> np.ndarray:
-        return np.arange(3.0)
 
 
 def judge_mean(answer: Answer, generator: np.random.Generator) -> Verdict:
@@ -128,27 +121,6 @@ def test_an_object_that_lies_is_never_right(lie: object) -> None:
     assert verdict(lambda values: lie).state == WRONG
 
 
-@pytest.mark.parametrize(
-    "value",
-    [None, True, 3, -0.0, 1 + 2j, "text", b"bytes", [1, [2.5]], (1, "a"), {"a": [1], 2: None, (0, 1): 3.0}],
-)
-def test_plain_data_stays_what_it_is(value: object) -> None:
-    copied = plain(value)
-    assert copied == value
-    assert type(copied) is type(value)
-
-
-def test_subclasses_become_their_base() -> None:
-    assert type(plain(LyingFloat(2.0))) is float
-    array = plain(np.arange(3.0).view(LyingArray))
-    assert type(array) is np.ndarray
-    assert array.sum() == 3
-    assert type(plain(OrderedDict(a=1))) is dict
-    assert type(plain(np.float32(1.5))) is float
-    assert type(plain(np.bool_(True))) is bool
-    assert np.array_equal(plain(Tensor()), np.arange(3.0))
-
-
 def test_the_judge_s_arrays_are_not_the_student_s() -> None:
     mine = np.zeros(3)
 
@@ -159,25 +131,6 @@ def test_the_judge_s_arrays_are_not_the_student_s() -> None:
     given = OwnAnswer({"change": change}).call("change", mine)
     assert mine.sum() == 0
     assert given.sum() == 3
-
-
-@pytest.mark.parametrize(
-    "value", [object(), np.array([object()]), {1, 2}, range(3), lambda: 1, {EqualsEverything: 1}, 1e3j.conjugate]
-)
-def test_what_is_not_plain_is_refused_by_name(value: object) -> None:
-    with pytest.raises(NotPlain, match=r"the answer (is or )?holds"):
-        plain(value)
-
-
-def test_a_list_that_holds_itself_or_is_huge_is_refused() -> None:
-    endless: list = []
-    endless.append(endless)
-    with pytest.raises(NotPlain, match="nested too deeply"):
-        plain(endless)
-    with pytest.raises(NotPlain, match="larger than"):
-        plain([np.zeros(1_500_000), np.zeros(1_500_000)])
-    with pytest.raises(NotPlain, match="more than"):
-        plain([0] * 1_000_001)
 
 
 def test_a_rank_program_runs_on_the_judge_s_world() -> None:
@@ -205,18 +158,3 @@ def test_an_untouched_rank_program_is_not_done_and_a_deadlock_is_said() -> None:
     assert deadlock.state == WRONG
     assert "waited since" in deadlock.text
     assert exercise.verdict(OwnAnswer({"program": asyncio.sleep})).state == WRONG
-
-
-def test_independent_parts_give_points_in_proportion_with_each_hint() -> None:
-    some = parts({"first": right(), "second": wrong("turn it round"), "third": right(), "fourth": wrong("x", 0.5)})
-    assert some.state == WRONG
-    assert some.share == pytest.approx(2.5 / 4)
-    assert "2 of 4" in some.text
-    assert "second: wrong: turn it round" in some.text
-    assert parts({"first": right(), "second": right()}).share == 1
-
-
-def test_a_number_that_no_float_can_hold_is_refused() -> None:
-    assert plain(2**999) == 2**999
-    with pytest.raises(NotPlain, match="more than 300 digits"):
-        plain([10**400])

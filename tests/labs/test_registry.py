@@ -1,14 +1,9 @@
-"""Opening a lab: the check in a notebook, and the same in a terminal."""
+"""Opening a lab, and its check in a notebook."""
 
-from pathlib import Path
-
-import nbformat
 import pytest
 
 from distlab import labs
-from distlab.course import lab_sources
-from distlab.grading import check_file
-from distlab.labs import OpenLab, Picture, registry, right, wrong
+from distlab.labs import OpenLab, Picture, right, wrong
 from distlab.labs.lab import Exercise, Lab, NoSuchExercise
 from tests.labs import sample_lab
 
@@ -71,33 +66,3 @@ def test_points_come_from_inputs_that_the_check_has_not_used() -> None:
     assert [lab.points("mean"), lab.points("mean")] == [3, 1.5]
     lab.verdict("mean")
     assert len(set(seen)) == 3
-
-
-@pytest.mark.slow
-def test_in_a_terminal_the_exercises_of_the_own_notebook_are_checked(
-    sample_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = lab_sources.student(lab_sources.convert(sample_source, sample_lab.lab()))
-    for name, cell in lab_sources.answer_cells(made):
-        cell.source = {"mean": "def mean(values):\n    return 1 / 0\n", "all_gather": cell.source}.get(
-            name, "steps = 6"
-        )
-    (tmp_path / "90_sample").mkdir()
-    nbformat.write(made, tmp_path / "90_sample" / "lab.ipynb")
-    monkeypatch.setattr(registry, "lab", lambda number: sample_lab.lab())
-    assert list(check_file.recheck("90", tmp_path)) == [
-        "mean: ✘ not right yet. It raised ZeroDivisionError in line 2 of its cell: division by zero.",
-        "steps: ✔ right",
-        "all_gather: … not done yet. `all_gather` is still empty.",
-        "1 of 6 points",
-    ]
-
-
-def test_a_lab_or_a_notebook_that_is_not_there_is_said_in_a_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with pytest.raises(registry.NoSuchLab, match="There is no lab '98'; there are 02, 03"):
-        next(check_file.recheck("98", tmp_path))
-    monkeypatch.setattr(registry, "lab", lambda number: sample_lab.lab())
-    with pytest.raises(check_file.CannotCheck, match=r"cannot be checked: it cannot be read"):
-        next(check_file.recheck("90", tmp_path))

@@ -5,7 +5,8 @@ equals everything, an array that lies about its sum) never reaches a judge.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias, TypeVar, cast, get_origin, get_type_hints
+from types import UnionType
+from typing import Any, TypeAlias, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,9 +55,15 @@ def as_record(value: Plain, kind: type[Record], what: str = "the answer") -> Rec
     types = get_type_hints(kind, localns=globals())  # in which `Plain` has its names
     if isinstance(value, dict) and set(value) == set(types):
         fields = cast(dict[str, Any], value)
-        if all(isinstance(fields[name], get_origin(field_type) or field_type) for name, field_type in types.items()):
+        if all(_has_type(fields[name], field_type) for name, field_type in types.items()):
             return kind(**fields)
-    raise NotPlain(f"{what} has not the form that the check needs")
+    raise NotPlain(f"{what} does not have the form that the check needs")
+
+
+def _has_type(value: Plain, expected: Any) -> bool:
+    if get_origin(expected) in (Union, UnionType):
+        return any(_has_type(value, alternative) for alternative in get_args(expected))
+    return isinstance(value, get_origin(expected) or expected)
 
 
 class _Copy:

@@ -1,0 +1,77 @@
+"""Numbers that students give, compared with the right ones and with those of usual mistakes."""
+
+import math
+
+import numpy as np
+import pytest
+
+from distlab.labs import NOT_DONE, RIGHT, WRONG, Hint
+from distlab.labs.comparisons import Expected, NumberHint, NumberJudge, is_near, number, two_numbers
+
+
+class SampleHint(Hint):
+    TWICE = "that is twice as much."
+    OTHERWISE = "not right."
+
+
+TEN = Expected(10, [(None, SampleHint.TWICE), (20, SampleHint.TWICE)], SampleHint.OTHERWISE)
+NO_NUMBER = Expected(None, [], SampleHint.OTHERWISE)
+
+
+@pytest.mark.parametrize("value", [True, "3", None, [3.0], 3j, np.arange(2)])
+def test_only_a_real_number_is_a_number(value: object) -> None:
+    assert number(value) is None
+    assert number(np.array(3)) == 3.0
+
+
+def test_two_numbers_are_two_finite_ones() -> None:
+    assert two_numbers([1, np.array(2.5)]) == two_numbers(np.array([1, 2.5])) == (1.0, 2.5)
+    assert two_numbers((1, math.inf)) is two_numbers((1, 2, 3)) is two_numbers("12") is None
+
+
+def test_numbers_are_near_relative_to_the_expected_one_or_by_an_absolute_difference() -> None:
+    assert is_near(1.0000001, 1) and not is_near(1.00001, 1) and is_near(math.inf, math.inf)
+    assert not is_near(1e-13, 0) and is_near(1e-13, 0, absolute=1e-12)
+    assert is_near(None, None) and not is_near(None, 0) and not is_near(0, None) and not is_near(math.nan, 0)
+
+
+@pytest.mark.parametrize(
+    ("expected", "answer", "hint"),
+    [
+        (TEN, 10.0, None),
+        (TEN, 20, SampleHint.TWICE),
+        (TEN, 11, SampleHint.OTHERWISE),
+        (TEN, math.nan, SampleHint.OTHERWISE),
+        (TEN, "10", NumberHint.NOT_A_NUMBER),
+        (NO_NUMBER, None, None),
+        (NO_NUMBER, 3, SampleHint.OTHERWISE),
+        (NO_NUMBER, "3", NumberHint.NOT_A_NUMBER),
+    ],
+)
+def test_each_wrong_number_has_its_hint(expected: Expected, answer: object, hint: Hint | None) -> None:
+    assert expected.hint_for(answer) == hint
+
+
+def test_of_each_number_the_first_wrong_case_counts() -> None:
+    judge = NumberJudge("plan", ("steps", "rate"))
+    for case, steps in (("first", 10), ("second", 20), ("third", 11)):
+        assert judge.compare({"steps": steps, "rate": None}, {"steps": TEN, "rate": TEN}, case) is None
+    verdict = judge.verdict(weights={"steps": 1, "rate": 3})
+    assert (verdict.state, verdict.share, verdict.hints) == (WRONG, 0, (SampleHint.TWICE,))
+    assert "steps: wrong: 20 for second: that is twice as much." in verdict.text
+    assert "rate: not done yet: `plan` gives None" in verdict.text
+
+
+def test_right_numbers_are_praised_and_missing_ones_not_done() -> None:
+    judge = NumberJudge("plan", ("steps",))
+    assert judge.compare({"steps": 10, "note": "mine"}, {"steps": TEN}, "case") is None
+    assert (judge.verdict("Good.").state, judge.verdict("Good.").text) == (RIGHT, "Good.")
+    judge.compare({"steps": None}, {"steps": TEN}, "case")
+    assert judge.verdict().state == NOT_DONE
+
+
+@pytest.mark.parametrize("answer", [(10,), None, {}, {"step": 10}])
+def test_what_is_no_dictionary_of_the_names_is_said_at_once(answer: object) -> None:
+    problem = NumberJudge("plan", ("steps",)).compare(answer, {"steps": TEN}, "case")
+    assert problem is not None and problem.hints == (NumberHint.NAMES,)
+    assert problem.text == "`plan` gives a dictionary with the names steps."

@@ -1,0 +1,88 @@
+"""Only plain data reaches a judge: copies made of Python's and NumPy's own types."""
+
+from collections import OrderedDict
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import pytest
+
+from distlab.labs import NotPlain
+from distlab.labs.plain_data import Array, Plain, as_record, plain
+from tests.labs.test_answer import EqualsEverything, LyingArray, LyingFloat
+
+
+class Tensor:
+    def numpy(self) -> np.ndarray:
+        return np.arange(3.0)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, True, 3, -0.0, 1 + 2j, "text", b"bytes", [1, [2.5]], (1, "a"), {"a": [1], 2: None, (0, 1): 3.0}],
+)
+def test_plain_data_stays_what_it_is(value: object) -> None:
+    copied = plain(value)
+    assert copied == value
+    assert type(copied) is type(value)
+
+
+def test_subclasses_become_their_base() -> None:
+    assert type(plain(LyingFloat(2.0))) is float
+    array = plain(np.arange(3.0).view(LyingArray))
+    assert type(array) is np.ndarray
+    assert array.sum() == 3
+    assert type(plain(OrderedDict(a=1))) is dict
+    assert type(plain(np.float32(1.5))) is float
+    assert type(plain(np.bool_(True))) is bool
+    assert np.array_equal(plain(Tensor()), np.arange(3.0))
+
+
+@pytest.mark.parametrize(
+    "value", [object(), np.array([object()]), {1, 2}, range(3), lambda: 1, {EqualsEverything: 1}, 1e3j.conjugate]
+)
+def test_what_is_not_plain_is_refused_by_name(value: object) -> None:
+    with pytest.raises(NotPlain, match=r"the answer (is or )?holds"):
+        plain(value)
+
+
+def test_a_list_that_holds_itself_or_is_huge_is_refused() -> None:
+    endless: list = []
+    endless.append(endless)
+    with pytest.raises(NotPlain, match="nested too deeply"):
+        plain(endless)
+    with pytest.raises(NotPlain, match="larger than"):
+        plain([np.zeros(1_500_000), np.zeros(1_500_000)])
+    with pytest.raises(NotPlain, match="more than"):
+        plain([0] * 1_000_001)
+
+
+def test_a_number_that_no_float_can_hold_is_refused() -> None:
+    assert plain(2**999) == 2**999
+    with pytest.raises(NotPlain, match="more than 300 digits"):
+        plain([10**400])
+
+
+@dataclass
+class Observed:
+    problem: str
+    sizes: list[int]
+    images: Array
+    share: float | None
+    value: Plain
+
+
+OBSERVED = Observed("", [1, 2], np.zeros(2), None, (1, "a"))
+
+
+def test_a_record_comes_back_from_its_fields() -> None:
+    assert asdict(as_record(plain(asdict(OBSERVED)), Observed)).keys() == asdict(OBSERVED).keys()
+    assert as_record(plain(asdict(OBSERVED)), Observed).value == (1, "a")
+
+
+@pytest.mark.parametrize(
+    "forged", [None, [], {}, {"problem": 1}, {"sizes": (1, 2)}, {"images": [0.0]}, {"share": "all"}, {"more": 1}]
+)
+def test_a_forged_record_is_refused(forged: object) -> None:
+    value = asdict(OBSERVED) | forged if forged else forged
+    with pytest.raises(NotPlain, match="what it observes does not have the form"):
+        as_record(plain(value), Observed, "what it observes")

@@ -1,0 +1,54 @@
+"""Verdicts, and the texts of hints."""
+
+import pytest
+
+from distlab.labs import NOT_DONE, RIGHT, WRONG, Advice, Hint, not_done, parts, right, wrong
+
+
+class SampleHint(Hint):
+    BRACES = 'write {"cluster": {…}} as JSON'
+    FILLED = '{sent} messages, {share:.0%} of {names!r}, as in {"cluster": 1}'
+    TURNED = "turn it round"
+
+
+def test_braces_that_are_no_placeholders_stay() -> None:
+    assert SampleHint.BRACES.says().text == 'write {"cluster": {…}} as JSON'
+    filled = SampleHint.FILLED.says(sent=4, share=0.25, names="{sent}")
+    assert str(filled) == "4 messages, 25% of '{sent}', as in {\"cluster\": 1}"
+
+
+@pytest.mark.parametrize("values", [{}, {"sent": 4}, {"sent": 4, "share": 1, "names": "", "more": 1}])
+def test_a_hint_takes_exactly_the_values_of_its_placeholders(values: dict) -> None:
+    with pytest.raises(TypeError, match="FILLED needs the values"):
+        SampleHint.FILLED.says(**values)
+
+
+def test_a_wrong_verdict_has_the_ids_of_its_hints_and_the_context_before_the_text() -> None:
+    verdict = wrong(SampleHint.TURNED, 0.5, context="On rank 3: ")
+    assert (verdict.state, verdict.text, verdict.hints) == (WRONG, "On rank 3: turn it round", (SampleHint.TURNED,))
+    assert wrong("it raised ValueError").hints == ()
+    assert Advice.of(SampleHint.TURNED).after("Then ").text == "Then turn it round"
+
+
+@pytest.mark.parametrize("share", [-0.1, 1])
+def test_a_wrong_answer_never_gets_all_points(share: float) -> None:
+    with pytest.raises(ValueError, match="share from 0 to below 1"):
+        wrong(SampleHint.TURNED, share)
+
+
+def test_independent_parts_give_points_in_proportion_with_each_hint() -> None:
+    verdicts = {"first": right(), "second": wrong(SampleHint.TURNED), "third": right(), "fourth": wrong("x", 0.5)}
+    some = parts(verdicts)
+    assert some.state == WRONG
+    assert some.share == pytest.approx(2.5 / 4)
+    assert "2 of 4" in some.text
+    assert "second: wrong: turn it round" in some.text
+    assert some.hints == (SampleHint.TURNED,)
+    assert parts({"first": right(), "second": right()}).share == 1
+    assert parts({"first": not_done("empty"), "second": not_done()}).state == NOT_DONE
+
+
+def test_parts_may_have_weights() -> None:
+    verdicts = {"count": right(), "seconds": wrong(SampleHint.TURNED)}
+    assert parts(verdicts, weights={"count": 3, "seconds": 1}).share == 0.75
+    assert parts(dict.fromkeys(verdicts, right()), weights={"count": 3, "seconds": 1}).state == RIGHT
