@@ -9,6 +9,7 @@ import re
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import nbformat
 from nbformat import NotebookNode
@@ -19,7 +20,12 @@ from distlab.labs.lab import Exercise, Lab
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import look_up
 
+if TYPE_CHECKING:
+    from nbconvert.preprocessors import Preprocessor
+
 STUB = "# Write your answer here.\n..."
+_MARK = r"### (BEGIN|END) SOLUTION"
+_SOLUTION = r"### BEGIN SOLUTION.*### END SOLUTION"
 CHECK = "check_"
 STUDENT, SOLUTION = "lab.ipynb", "solution.ipynb"
 HANDED_OUT, NBGRADER = "students", "nbgrader"
@@ -59,38 +65,22 @@ def convert(source: Path, lab: Lab | None = None) -> NotebookNode:
 
 def student(notebook: NotebookNode) -> NotebookNode:
     """The notebook for students: a stub for each solution, no hidden test, no output, the checks not to be changed."""
-    made = copy.deepcopy(notebook)
-    for cell in made.cells:
-        settings = cell.metadata.get("nbgrader", {})
-        if settings.get("solution"):
-            cell.source = stubbed(cell.source)
-            cell.metadata["deletable"] = False
-        elif settings.get("grade"):
-            cell.source = _without_hidden_tests(cell.source)
-            cell.metadata["deletable"] = cell.metadata["editable"] = False
-        if cell.cell_type == "code":
-            cell.outputs, cell.execution_count = [], None
-    return made
+    from nbconvert.preprocessors import ClearOutputPreprocessor
+    from nbgrader.preprocessors import ClearHiddenTests, ClearSolutions, LockCells
+
+    stubs = ClearSolutions(code_stub={"python": STUB})
+    return _preprocessed(notebook, stubs, ClearHiddenTests(), LockCells(), ClearOutputPreprocessor())
 
 
 def solved(notebook: NotebookNode) -> NotebookNode:
     """The notebook with the solutions, not executed, without hidden tests and marks."""
-    made = copy.deepcopy(notebook)
-    for cell in made.cells:
+    from nbgrader.preprocessors import ClearHiddenTests
+
+    solution = _preprocessed(notebook, ClearHiddenTests())
+    for cell in solution.cells:
         if cell.cell_type == "code":
-            lines = _without_hidden_tests(cell.source).split("\n")
-            cell.source = "\n".join(line for line in lines if not re.search(r"### (BEGIN|END) SOLUTION", line))
-    return made
-
-
-def stubbed(text: str) -> str:
-    """An answer cell with the stub in place of what stands between BEGIN SOLUTION and END SOLUTION."""
-
-    def stub(region: re.Match[str]) -> str:
-        return "\n".join(region["indent"] + line for line in STUB.split("\n"))
-
-    region = r"(?P<indent>[ \t]*)### BEGIN SOLUTION.*?\n[ \t]*### END SOLUTION[^\n]*"
-    return re.sub(region, stub, text, flags=re.DOTALL)
+            cell.source = "\n".join(line for line in cell.source.split("\n") if not re.search(_MARK, line))
+    return solution
 
 
 def regenerate(source: Path, execute: bool = True) -> list[Path]:
@@ -140,17 +130,20 @@ def _written(notebook: NotebookNode, file: Path) -> Path:
     return file
 
 
-def _without_hidden_tests(text: str) -> str:
-    region = r"\n?[ \t]*### BEGIN HIDDEN TESTS.*?\n[ \t]*### END HIDDEN TESTS[^\n]*"
-    return re.sub(region, "", text, flags=re.DOTALL)
+def _preprocessed(notebook: NotebookNode, *preprocessors: "Preprocessor") -> NotebookNode:
+    """A copy of the notebook that has gone through the preprocessors, nbgrader's own."""
+    copied = copy.deepcopy(notebook)
+    for preprocessor in preprocessors:
+        copied, _ = preprocessor.preprocess(copied, {})
+    return copied
 
 
 def _check(notebook: NotebookNode, lab: Lab, name: str) -> None:
     cells = [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade_id")]
-    found = [cell.metadata.nbgrader["grade_id"] for cell in cells]
-    wanted = [each for exercise in lab for each in (exercise.name, CHECK + exercise.name)]
-    if found != wanted:
-        raise BrokenSource(f"The cells of {name} have the grade_ids {found}, but its exercises ask for {wanted}.")
+    grade_ids = [cell.metadata.nbgrader["grade_id"] for cell in cells]
+    expected = [grade_id for exercise in lab for grade_id in (exercise.name, CHECK + exercise.name)]
+    if grade_ids != expected:
+        raise BrokenSource(f"The cells of {name} have the grade_ids {grade_ids}, but its exercises ask for {expected}.")
     for exercise, answer, check in zip(lab, cells[::2], cells[1::2], strict=True):
         if problem := _problem(exercise, answer, check):
             raise BrokenSource(f"{name}, exercise {exercise.name}: {problem}.")
@@ -159,7 +152,7 @@ def _check(notebook: NotebookNode, lab: Lab, name: str) -> None:
 def _problem(exercise: Exercise, answer: NotebookNode, check: NotebookNode) -> str | None:
     """What is wrong with the two cells of an exercise."""
     kinds = (answer.metadata.nbgrader["solution"], answer.metadata.nbgrader["grade"])
-    if kinds != (True, False) or answer.source == stubbed(answer.source):
+    if kinds != (True, False) or not re.search(_SOLUTION, answer.source, re.DOTALL):
         return (
             "the answer's cell needs solution true, grade false and a part from ### BEGIN SOLUTION to ### END SOLUTION"
         )
