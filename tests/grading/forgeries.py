@@ -19,41 +19,46 @@ FORGED = """
 def forged(*anything):
     return {"folder": {}, "temporary": [], "elsewhere": []}
 """
-NAME = '"distlab." + "lab" + "s."'
+LABS = '"distlab." + "lab" + "s."'
+CLUSTER = f'sys.modules[{LABS} + "lab_07.fake_cluster"]'
+"""The module that looks at what `save` does, under a name that is put together."""
 
 SAVE = {
     "replaces the function that looks": f"""{SAVES_EVERYWHERE}{FORGED}
-from distlab.labs import rehearsal
-for name in dir(rehearsal):
-    if callable(getattr(rehearsal, name)):
-        setattr(rehearsal, name, forged)
+from distlab.labs.lab_07 import fake_cluster
+for name in dir(fake_cluster):
+    if callable(getattr(fake_cluster, name)):
+        setattr(fake_cluster, name, forged)
 """,
     "replaces it under a name that is put together": f"""{SAVES_EVERYWHERE}{FORGED}
 import sys
-rehearsal = sys.modules[{NAME} + "rehearsal"]
-for name in ("rehearse", "_files"):
-    setattr(rehearsal, name, forged)
+cluster = {CLUSTER}
+for name in ("call_save", "_files"):
+    assert callable(getattr(cluster, name))
+    setattr(cluster, name, forged)
 """,
     "replaces the module that looks": f"""{SAVES_EVERYWHERE}{FORGED}
 import sys
-class Rehearsal:
-    rehearse = staticmethod(forged)
-sys.modules[{NAME} + "rehearsal"] = Rehearsal
+assert {CLUSTER}.call_save
+class FakeCluster:
+    call_save = staticmethod(forged)
+{CLUSTER} = FakeCluster
 """,
     "replaces the code of the function that looks": f"""{SAVES_EVERYWHERE}{FORGED}
 import sys
-sys.modules[{NAME} + "rehearsal"].rehearse.__code__ = forged.__code__
+{CLUSTER}.call_save.__code__ = forged.__code__
 """,
     "replaces it when it is called": f"""{FORGED}
 import sys
 def save(worker, model, accuracy, folder):
     model.save(folder / "model.keras")
     (folder / "accuracy.txt").write_text(str(accuracy.result()))
-    sys.modules[{NAME} + "rehearsal"]._files = lambda folder: {{}}
+    assert {CLUSTER}._files
+    {CLUSTER}._files = lambda folder: {{}}
 """,
     "shadows a builtin function for the module that looks": f"""{LEAVES_ITS_COPY}
 import sys
-sys.modules[{NAME} + "rehearsal"].sorted = lambda files: []
+{CLUSTER}.sorted = lambda files: []
 """,
     "changes a builtin function": f"""{LEAVES_ITS_COPY}
 import builtins
@@ -104,8 +109,9 @@ RING = {
     "says that arrays are equal": f"{CHANGES_ITS_INPUT}\nnp.array_equal = lambda *anything, **more: True",
     "replaces the function that looks": f"""{CHANGES_ITS_INPUT}
 import sys
-for name in ("changes_its_input", "inputs_afterwards"):
-    setattr(sys.modules[{NAME} + "collective_runs"], name, lambda *anything: False)
+runs = sys.modules[{LABS} + "lab_06.runs"]
+assert runs.inputs_afterwards
+runs.inputs_afterwards = lambda namespace, name, inputs: inputs
 """,
 }
 
@@ -117,8 +123,10 @@ async def ring_all_reduce(rank, array):
 
 TAKEN = {
     "imports the judge's own function": "from distlab.labs.lab_03.lab import numbers_of as numbers",
-    "imports the package of the judges": "from distlab import labs\nnumbers = labs.lab_03.numbers_of",
-    "imports it beside a magic": "def numbers(*case):\n    %time\n    from distlab.labs import lab_03",
+    "imports the package of the judges": "from distlab import labs\nnumbers = labs.lab_03.lab.numbers_of",
+    "reaches the judge's function from the labs": "numbers = labs.lab_03.lab.numbers_of",
+    "reaches the judge from the open lab": "numbers = lab._lab['numbers'].judge.__globals__['numbers_of']",
+    "imports it next to a magic": "def numbers(*case):\n    %time\n    from distlab.labs import lab_03",
     "names the judge's module": """
 import importlib
 numbers = importlib.import_module("distlab.labs.lab_03.lab").numbers_of
@@ -156,7 +164,7 @@ def make_model():
     return model
 """
 MODEL = {
-    "makes every model say what is wanted": f"""{FAULTY_MODEL}
+    "makes every model say what is expected": f"""{FAULTY_MODEL}
 import tensorflow as tf
 right = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 tf.keras.Model.evaluate = lambda self, x, y, **more: float(right(y, self(x)))
@@ -204,7 +212,6 @@ def start():
 hvd.is_initialized = lambda: True
 """,
     "brings ranks of its own kind": """
-from distlab.labs.lab_09.fake_horovod import hvd
 class Met(type(hvd)):
     def is_initialized(self):
         return True
@@ -216,8 +223,11 @@ def start():
 import sys
 def start():
     tf.config.set_visible_devices([], "CPU")
-seen = [{{"value": [True, [rank % 3]], "error": None}} for rank in range(6)]
-sys.modules[{NAME} + "horovod_rehearsal"].start = lambda namespace: {{"problem": "", "3": seen, "0": seen}}
+seen = [{{"is_initialised": True, "has_chosen": True, "gpus": [rank % 3]}} for rank in range(6)]
+seen = {{"is_written": True, "values": seen, "kinds": [""] * 6, "messages": [""] * 6}}
+observe = sys.modules[{LABS} + "lab_09.observe"]
+assert observe.start
+observe.start = lambda namespace: {{"with GPUs": seen, "without GPUs": seen}}
 """,
 }
 

@@ -1,4 +1,4 @@
-"""Ways to cheat or to break the grader: each costs the exercise it stands in and nothing else, and leaves nothing."""
+"""Ways to cheat or to break the grader: each costs its own exercise and nothing else, and leaves nothing."""
 
 import os
 import socket
@@ -28,9 +28,9 @@ Grading = Callable[..., Report]
 Handin = Callable[..., nbformat.NotebookNode]
 
 
-def attack(graded: Grading, handed_in: Handin, text: str, **how: object) -> Graded:
+def attack(graded: Grading, handed_in: Handin, text: str, **options: object) -> Graded:
     """The judgement on a cell that attacks, between two right answers, which must keep their points."""
-    report = graded(handed_in(steps=text), **how)
+    report = graded(handed_in(steps=text), **options)
     first, second, third = report.exercises
     assert (first.points, third.points) == (2, 3), [str(each.verdict) for each in report.exercises]
     assert second.points == 0
@@ -229,7 +229,7 @@ def test_the_grader_s_files_are_out_of_reach(graded: Grading, handed_in: Handin,
         for place in (secret.name, str(root / "Makefile"), str(root / "labs"), "/etc/shadow", "/var"):
             text = f"import os\nassert os.path.exists({place!r}), 'nothing there'\nsteps = 6"
             assert "nothing there" in everything_said(attack(graded, handed_in, text))
-    package = root / "src" / "distlab" / "labs" / "planted.py"
+    package = root / "src" / "distlab" / "labs" / "added.py"
     said = everything_said(attack(graded, handed_in, f"open({str(package)!r}, 'w')\nsteps = 6"))
     assert "Read-only" in said or "Permission denied" in said
     assert not package.exists()

@@ -99,9 +99,9 @@ def test_a_release_and_a_check_are_made_from_the_command_line(
     [
         (["grade", "nowhere"], "There is no folder nowhere"),
         (["grade", "labs"], "holds a lab"),
-        (["grade", "labs", "--due", "tomorrow"], "is no time"),
-        (["check", "98"], "There is no lab 98"),
-        (["labs", "--only", "98"], "There is no lab 98"),
+        (["grade", "labs", "--due", "tomorrow"], "is not a time"),
+        (["check", "98"], "There is no lab '98'"),
+        (["labs", "--only", "98"], "There is no lab '98'"),
     ],
 )
 def test_mistakes_in_a_command_end_in_a_sentence(
@@ -113,4 +113,4 @@ def test_mistakes_in_a_command_end_in_a_sentence(
 ) -> None:
     monkeypatch.setattr(processes, "end_on_signals", lambda: None)
     assert cli.main(arguments) == 2
-    assert said in capsys.readouterr().out
+    assert said in capsys.readouterr().err

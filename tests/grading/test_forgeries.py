@@ -13,7 +13,7 @@ import pytest
 from distlab.grading import material, notebook
 from distlab.grading.grade import Graded, Report, grade
 from distlab.grading.material import Material
-from distlab.grading.notebook import Cell
+from distlab.grading.notebook import CodeCell
 from distlab.labs.verdict import RIGHT
 from distlab.sandbox import SandboxedWork, Server
 from tests.grading.forgeries import (
@@ -60,7 +60,8 @@ def graded(server: Server, number: str, exercise: str = "", answer: str = "") ->
     """The lab with its solutions, graded; one of them replaced."""
     solved = {step.name: step.text for step in lab(number).steps if step.kind == "answer"}
     cells = [
-        Cell(text, name, is_answer=True) for name, text in (solved | ({exercise: answer} if exercise else {})).items()
+        CodeCell(text, name, is_answer=True)
+        for name, text in (solved | ({exercise: answer} if exercise else {})).items()
     ]
     fitted = notebook.fit(cells, lab(number).steps, lab(number).stubs)
     with SandboxedWork(server, lab(number).limits, lab(number).files) as work:
@@ -71,10 +72,10 @@ def forged(server: Server, number: str, exercise: str, answer: str, most: float 
     """The judgement on a forgery, which may earn the share `most`; the others' solutions keep their points."""
     report = graded(server, number, exercise, answer)
     assert not report.faults
-    for one in report.exercises:
-        if one.exercise.name != exercise:
-            assert one.points == one.exercise.points, (one.exercise.name, one.verdict, one.error)
-    (judged,) = [one for one in report.exercises if one.exercise.name == exercise]
+    for graded_exercise in report.exercises:
+        if graded_exercise.exercise.name != exercise:
+            assert graded_exercise.points == graded_exercise.exercise.points, graded_exercise
+    (judged,) = [graded for graded in report.exercises if graded.exercise.name == exercise]
     assert judged.verdict.state != RIGHT
     assert judged.verdict.share <= most, judged.verdict
     return judged
@@ -96,7 +97,7 @@ def test_that_an_input_was_changed_cannot_be_hidden(plain_server: Server, answer
     forged(plain_server, "06", "ring_all_reduce", answer, most=0.75)
 
 
-def test_whoever_changes_the_checker_reads_what_it_was(plain_server: Server) -> None:
+def test_code_that_changes_the_checker_is_told_what_it_changed(plain_server: Server) -> None:
     report = graded(plain_server, "07", "save", SAVE["replaces it under a name that is put together"])
     said = report.exercises[-1].verdict.text
     assert "the checker's own functions" in said
@@ -122,7 +123,7 @@ def test_time_is_taken_outside(tensorflow_server: Server, answer: str) -> None:
 
 
 @pytest.mark.parametrize("answer", MODEL.values(), ids=MODEL)
-def test_keras_cannot_be_made_to_say_what_is_wanted(tensorflow_server: Server, answer: str) -> None:
+def test_keras_cannot_be_made_to_say_what_is_expected(tensorflow_server: Server, answer: str) -> None:
     forged(tensorflow_server, "02", "make_model", answer)
 
 

@@ -1,4 +1,4 @@
-"""In grading, where the answer lives in sandboxes, the planted mistakes get the points and hints of the notebook."""
+"""In grading, where the answer lives in sandboxes, the known-wrong answers get the points and hints of the notebook."""
 
 import inspect
 import re
@@ -35,7 +35,7 @@ def server() -> Iterator[Server]:
         yield server
 
 
-def planted(module: ModuleType) -> list:
+def known_wrong(module: ModuleType) -> list:
     """The wrong answers that are functions of a module, so that they have a text of their own."""
     return [
         pytest.param(exercise, wrong, id=f"{exercise}-{wrong.title}")
@@ -68,11 +68,11 @@ def assert_same_verdict(server: Server, module: ModuleType, lab: object, exercis
         assert "<svg" in verdict.picture().svg
 
 
-@pytest.mark.parametrize(("exercise", "wrong"), planted(answers_06))
+@pytest.mark.parametrize(("exercise", "wrong"), known_wrong(answers_06))
 def test_collectives(server: Server, exercise: str, wrong: WrongAnswer) -> None:
     assert_same_verdict(server, answers_06, lab_06.LAB, exercise, wrong)
 
 
-@pytest.mark.parametrize(("exercise", "wrong"), planted(answers_07))
+@pytest.mark.parametrize(("exercise", "wrong"), known_wrong(answers_07))
 def test_configurations_and_saving(server: Server, exercise: str, wrong: WrongAnswer) -> None:
     assert_same_verdict(server, answers_07, lab_07.LAB, exercise, wrong)

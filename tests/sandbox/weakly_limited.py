@@ -31,7 +31,7 @@ ATTACKS = {
 def let_everybody_read_python() -> None:
     """Show Python's folders, in a mount namespace of its own, also to users who may not pass a folder above them."""
     places = {Path(place).resolve() for place in (sys.base_prefix, sys.prefix, Path(distlab.__file__).parents[1])}
-    closed = {place: [one for one in place.parents if not one.stat().st_mode & 0o001] for place in places}
+    closed = {place: [parent for parent in place.parents if not parent.stat().st_mode & 0o001] for place in places}
     system_calls.unshare(system_calls.NEW_MOUNTS)
     system_calls.mount("none", "/", flags=system_calls.RECURSIVE | system_calls.PRIVATE)
     opened = {place: os.open(place, os.O_RDONLY) for place in places if closed[place]}
@@ -43,27 +43,27 @@ def let_everybody_read_python() -> None:
 
 
 def outcomes(mark: str) -> dict[str, object]:
-    """Whether a process was left behind, who the student's code was, what became of each attack and of a large file."""
-    found: dict[str, object] = {}
+    """Whether a process was left behind, who the student's code was, what each attack and a large file came to."""
+    results: dict[str, object] = {}
     with Server(weak=True) as server, SandboxedWork(server, LIMITS) as work:
         work.run_cell(f"import os, subprocess\nsubprocess.Popen(['setsid', 'sleep', '{mark}'])", "one", SECONDS)
-        found["left behind"] = _is_there(mark)
+        results["left behind"] = _is_there(mark)
         work.run_cell("user = os.getuid()", "two", SECONDS)
-        found["user"] = work.answer(SECONDS).value("user")
+        results["user"] = work.answer(SECONDS).value("user")
         for text, seconds in ATTACKS.items():
             try:
-                found[text] = str(work.run_cell(text, "three", seconds).error)
+                results[text] = str(work.run_cell(text, "three", seconds).error)
             except AnswerError as error:
-                found[text] = str(error)
+                results[text] = str(error)
         error = work.run_cell("open('x', 'wb').write(bytes(2**26))", "four", SECONDS).error
-        found["large file"] = error and error.kind
-    return found
+        results["large file"] = error and error.kind
+    return results
 
 
 def _is_there(mark: str) -> bool:
     until = time.monotonic() + SECONDS  # it may still be on its way from setsid to sleep
     while time.monotonic() < until:
-        if any(one.info["cmdline"] == ["sleep", mark] for one in psutil.process_iter(["cmdline"])):
+        if any(process.info["cmdline"] == ["sleep", mark] for process in psutil.process_iter(["cmdline"])):
             return True
         time.sleep(0.01)
     return False

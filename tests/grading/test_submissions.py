@@ -1,0 +1,58 @@
+"""Which notebook counts for which student and lab."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from distlab.grading import notebook, submissions
+from tests.grading.submitted import LAB, put
+
+Handin = Callable[..., nbformat.NotebookNode]
+
+
+def test_two_notebooks_by_one_student_are_noted_and_the_rule_is_fixed(tmp_path: Path) -> None:
+    put(tmp_path, "alice", "{}")
+    put(tmp_path, "alice", "{}", f"{LAB}/lab-Copy1.ipynb")
+    old = put(tmp_path, "bob", "{}", f"{LAB}/mine.ipynb")
+    os.utime(old, (1, 1))
+    put(tmp_path, "bob", "{}", f"{LAB}/final.ipynb")
+    put(tmp_path, "carol", "{}", "90/lab.ipynb")
+    put(tmp_path, "dora", "{}", f"{LAB}/lab.ipynb")
+    put(tmp_path, "dora", "{}", "90_sample (1)/lab.ipynb")
+    by_student = {submission.student: submission for submission in submissions.find(tmp_path, [LAB])}
+    assert (by_student["alice"].file.name, by_student["alice"].notes) == ("lab.ipynb", ["2 notebooks, it counts"])
+    assert by_student["bob"].file.name == "final.ipynb"
+    assert by_student["bob"].notes == ["no lab.ipynb, another notebook counts", "2 notebooks, the newest counts"]
+    assert by_student["carol"].notes == ["the folder has another name than the lab's"]
+    assert by_student["dora"].file.parent.name == LAB
+    assert by_student["dora"].notes == [f"2 folders for this lab, {LAB} counts"]
+
+
+def test_only_labs_that_somebody_handed_in_are_expected_unless_they_are_named(tmp_path: Path) -> None:
+    put(tmp_path, "alice", "{}")
+    assert [submission.lab for submission in submissions.find(tmp_path, [LAB, "91_other"])] == [LAB]
+    assert [submission.lab for submission in submissions.find(tmp_path, [LAB, "91_other"], only=True)] == [
+        LAB,
+        "91_other",
+    ]
+    with pytest.raises(submissions.NoSubmissions, match="No folder in"):
+        submissions.find(tmp_path, ["91_other"])
+    with pytest.raises(submissions.NoSubmissions, match="SUBMISSIONS=folder"):
+        submissions.find(tmp_path / "nowhere", [LAB])
+    with pytest.raises(submissions.NotATime, match="is not a time"):
+        submissions.due_time("tomorrow")
+
+
+def test_links_into_other_folders_are_not_followed(tmp_path: Path, handed_in: Handin) -> None:
+    put(tmp_path, "alice", handed_in())
+    (tmp_path / "bob").mkdir()
+    (tmp_path / "bob" / LAB).symlink_to(tmp_path / "alice" / LAB)
+    (tmp_path / "carol" / LAB).mkdir(parents=True)
+    (tmp_path / "carol" / LAB / "lab.ipynb").symlink_to(tmp_path / "alice" / LAB / "lab.ipynb")
+    by_student = {submission.student: submission for submission in submissions.find(tmp_path, [LAB])}
+    assert by_student["bob"].notes == ["missing"]
+    with pytest.raises(notebook.Unreadable, match="not a plain file"):
+        notebook.read(by_student["carol"].file)
