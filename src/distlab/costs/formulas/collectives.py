@@ -1,12 +1,12 @@
 """The α–β–γ cost of every collective, and of the all-reduce by algorithm.
 
 Every function takes `ranks` p (whole numbers) and `array_bytes` n (bytes), numbers or arrays that fit together, and
-gives a `Cost` of their common shape. n is the size of the whole array: what the root holds in a broadcast, what a rank
-holds before a reduce, reduce-scatter or all-to-all and after an all-gather, what the root holds before a scatter and
+gives a `Cost` of their common shape. n is the size of the whole array: what the root has in a broadcast, what a rank
+has before a reduce, reduce-scatter or all-to-all and after an all-gather, what the root has before a scatter and
 after a gather. All raise ValueError for impossible ranks or bytes (see `cost.checked`).
 
 Wherever n is cut into p chunks, the formula takes chunks of n/p bytes: exact when p divides the number of elements.
-Else it is an idealisation, as the largest of the real chunks holds up to one element more.
+Otherwise it is an idealisation, as the largest of the real chunks has up to one element more.
 
 No all-reduce lets the ranks send fewer than 2(p−1)n bytes together (P, theorem 1): all but the trees, recursive
 doubling and the naive way come down to 2((p−1)/p)n on each rank when p is a power of two.
@@ -87,7 +87,7 @@ def gather_linear(ranks: ArrayLike, array_bytes: ArrayLike) -> Cost:
 def gather_tree(ranks: ArrayLike, array_bytes: ArrayLike) -> Cost:
     """The tree of `scatter_tree` the other way round: ⌈lg p⌉ α + ((p−1)/p) nβ (C, section 4; M)."""
     p, n = checked(ranks, array_bytes)
-    # Beside the root, which sends nothing, the rank that answers for the other half of all ranks sends most.
+    # The root sends nothing; the rank that collects the other half of all ranks sends most.
     return Cost(ceil_log2(p), (p - 1) / p * n, 0 * n, _chunks_through_tree(p) / p * n, np.floor(p / 2) / p * n)
 
 
@@ -201,7 +201,7 @@ def all_reduce(algorithm: str, ranks: ArrayLike, array_bytes: ArrayLike) -> Cost
 
 
 def _chunks_through_tree(ranks: Numbers) -> Numbers:
-    """How many chunks the messages of a binomial scatter or gather hold together, per number of ranks.
+    """How many chunks all messages of a binomial scatter or gather contain together, per number of ranks.
 
     c(p) = ⌊p/2⌋ + c(⌊p/2⌋) + c(⌈p/2⌉): half of the chunks move, then each half is treated alike. The same sum counts
     the ones among the binary digits of 0 … p−1 (OEIS A000788), which needs no recursion.

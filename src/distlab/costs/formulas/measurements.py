@@ -110,7 +110,7 @@ class Amdahl:
     parallel_seconds: float
 
     def seconds(self, ranks: ArrayLike) -> Numbers:
-        """The time on so many ranks."""
+        """The time on this many ranks."""
         return self.serial_seconds + self.parallel_seconds / checked(ranks)[0]
 
     def speedup(self, ranks: ArrayLike) -> Numbers:
@@ -208,5 +208,5 @@ def _column(name: str, values: ArrayLike) -> Array:
     if column.ndim != 1:
         raise ValueError(f"{name} must be a list of numbers, not an array of shape {column.shape}")
     if not np.all(np.isfinite(column)):
-        raise ValueError(f"{name} holds numbers that are not finite")
+        raise ValueError(f"{name} contains numbers that are not finite")
     return column

@@ -242,7 +242,7 @@ def _data_seconds(
     """Gradients reduced and parameters gathered among the replicas, by rings that share their hosts' connections.
 
     A reduce-scatter and an all-gather in each step; with ZeRO 2 one reduce-scatter for each micro-batch, since sums are
-    kept nowhere whole; with ZeRO 3 two all-gathers for each besides.
+    kept nowhere whole; with ZeRO 3 also two all-gathers for each.
     """
     if data == 1:
         return 0.0

@@ -71,7 +71,7 @@ def _convolution(
     output: tuple[int, int],
     biases: int = 0,
 ) -> Layer:
-    """A convolution to an image of size `output`; `biases` counts parameters per output channel beside the kernel."""
+    """A convolution to an image of size `output`; `biases` counts parameters per output channel besides the kernel."""
     weights = kernel[0] * kernel[1] * channels[0] * channels[1]
     return Layer(name, weights + biases * channels[1], weights * output[0] * output[1])
 

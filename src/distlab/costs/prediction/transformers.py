@@ -45,7 +45,7 @@ class Transformer:
         return self.layers * (self.matrix_parameters + self.other_parameters) + embedded * self.hidden
 
     def training_flops(self, sequences: int) -> float:
-        """Floating-point operations of matrix products in one step on so many sequences, recomputation included.
+        """Floating-point operations of matrix products in one step on this many sequences, recomputation included.
 
         For the GPT family 96Bslh²(1 + s/(6h) + V/(16lh)) (N, equation 3); the output layer is not recomputed.
         """
