@@ -1,9 +1,11 @@
 """Lab 09: every card of the puzzle matters, and the fake does what Horovod does."""
 
+import inspect
 import json
 import subprocess
 import sys
 import threading
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,23 @@ def test_every_card_is_needed_or_spoils_the_layout(card: str) -> None:
     else:
         layout = [*answers_09.SOLUTION[:2], card, *answers_09.SOLUTION[2:]]
     assert not verdict_on(LAB, "program", {"program": layout}).is_right
+
+
+def images_of_a_step(options: Namespace) -> int:
+    return options.batch * hvd.size()
+
+
+def steps_per_epoch(options: Namespace) -> int:
+    return options.images // images_of_a_step(options)
+
+
+def begin(options: Namespace, state: object) -> None: ...
+
+
+def test_the_student_s_functions_are_written_after_those_that_they_call(tmp_path: Path) -> None:
+    given.write(globals(), tmp_path / "steps.py")
+    functions = (tmp_path / "steps.py").read_text().removeprefix(given.HEAD)
+    assert functions == "\n\n".join(map(inspect.getsource, (images_of_a_step, steps_per_epoch)))
 
 
 def test_ranks_know_their_places_on_two_hosts() -> None:
