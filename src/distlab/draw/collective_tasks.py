@@ -143,14 +143,14 @@ def task(collective: str | None, size: int, length: int, root: int = 0) -> Task:
 
     def by_rank(rule: _Rule) -> tuple[Holding, ...]:
         return tuple(
-            tuple(rule(_Place(rank, position, size, length, root)) for position in range(length))
+            tuple(rule(_ElementPlace(rank, position, size, length, root)) for position in range(length))
             for rank in range(size)
         )
 
     return Task(collective, size, length, by_rank(begins), by_rank(ends))
 
 
-class _Place(NamedTuple):
+class _ElementPlace(NamedTuple):
     """An element of a rank's array, in a collective on `size` ranks with that root."""
 
     rank: int
@@ -164,7 +164,7 @@ class _Place(NamedTuple):
         return _chunk_of(self.position, self.size, self.length)
 
 
-_Rule = Callable[[_Place], Element]
+_Rule = Callable[[_ElementPlace], Element]
 
 
 def _chunk_of(position: int, size: int, length: int) -> int:
@@ -188,27 +188,27 @@ def _share(rank: int, position: int) -> Contributions:
     return Contributions(Counter([(rank, position)]))
 
 
-def _own(place: _Place) -> Element:
+def _own(place: _ElementPlace) -> Element:
     return _share(place.rank, place.position)
 
 
-def _anything(place: _Place) -> Element:
+def _anything(place: _ElementPlace) -> Element:
     return None
 
 
-def _roots(place: _Place) -> Element:
+def _roots(place: _ElementPlace) -> Element:
     return _share(place.root, place.position)
 
 
-def _sum(place: _Place) -> Element:
+def _sum(place: _ElementPlace) -> Element:
     return Contributions(Counter((rank, place.position) for rank in range(place.size)))
 
 
-def _every_chunk(place: _Place) -> Element:
+def _every_chunk(place: _ElementPlace) -> Element:
     return _share(place.chunk, place.position)
 
 
-def _transposed(place: _Place) -> Element:
+def _transposed(place: _ElementPlace) -> Element:
     """What a rank has after an all-to-all: one after the other, chunk `rank` of every rank."""
     start, stop = (first_row(place.length, place.size, chunk) for chunk in (place.rank, place.rank + 1))
     source, within = divmod(place.position, stop - start) if stop > start else (place.size, 0)

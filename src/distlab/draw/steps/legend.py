@@ -17,7 +17,7 @@ _RIGHT = [(-0.045, 0.045), (-0.045, -0.045), (0.045, 0)]
 _MOST_LINES_OF_ERROR = 10
 
 
-class Entry(NamedTuple):
+class LegendEntry(NamedTuple):
     """A mark, with places relative to the entry's, and what it means."""
 
     mark: list[Stamp]
@@ -69,9 +69,9 @@ class Legend:
             y -= _LINE
         return stamps
 
-    def _broken(self, entries: Iterable[Entry]) -> list[list[Entry]]:
+    def _broken(self, entries: Iterable[LegendEntry]) -> list[list[LegendEntry]]:
         """The entries in lines."""
-        lines: list[list[Entry]] = [[]]
+        lines: list[list[LegendEntry]] = [[]]
         room = self._width
         for entry in entries:
             if entry.width > room and lines[-1]:
@@ -81,7 +81,7 @@ class Legend:
             room -= entry.width
         return lines
 
-    def _entries(self, boxes: Boxes, steps: list[int], with_marks: bool) -> Iterator[Entry]:
+    def _entries(self, boxes: Boxes, steps: list[int], with_marks: bool) -> Iterator[LegendEntry]:
         trace = boxes.trace
         places = [(step, rank) for step in steps for rank in range(trace.size)]
         stamps = [stamp for place in places for stamp in boxes.of_rank(*place, 0, 0)]
@@ -95,23 +95,25 @@ class Legend:
         else:
             meaning = "data of rank 1"
         label = "1.0" if trace.task.moves_between_chunks and not trace.adds else "1"
-        yield Entry(_sample(fill_of(1), label, INK), meaning)
+        yield LegendEntry(_sample(fill_of(1), label, INK), meaning)
         if "finished chunk" in names:
-            yield Entry([Stamp(rectangle("sample", 0.16, 0.12, "white", INK, 1.5), 0.02, -0.06)], "finished chunk")
+            yield LegendEntry(
+                [Stamp(rectangle("sample", 0.16, 0.12, "white", INK, 1.5), 0.02, -0.06)], "finished chunk"
+            )
         if "changed" in names:
-            yield Entry([Stamp(polygon("sample", _DOWN, INK), 0.1, 0.0)], "changed in this step")
+            yield LegendEntry([Stamp(polygon("sample", _DOWN, INK), 0.1, 0.0)], "changed in this step")
         if "sent next" in names:
-            yield Entry([Stamp(polygon("sample", _RIGHT, INK), 0.1, 0.0)], "sent in the next step")
+            yield LegendEntry([Stamp(polygon("sample", _RIGHT, INK), 0.1, 0.0)], "sent in the next step")
         if not all(message.received for message in trace.messages if message.step in steps):
-            yield Entry([Stamp(words("×", 12, INK, bold=True), 0.1, 0.0)], "received by nobody")
+            yield LegendEntry([Stamp(words("×", 12, INK, bold=True), 0.1, 0.0)], "received by nobody")
         if any(name.endswith(" twice") for name in names):
-            yield Entry(_sample(INK, "2×", "white"), "added twice")
+            yield LegendEntry(_sample(INK, "2×", "white"), "added twice")
         if any(name.startswith("strange") for name in names):
-            yield Entry(_sample(INK, "1", "white"), "share of another chunk")
+            yield LegendEntry(_sample(INK, "1", "white"), "share of another chunk")
         if any(name.startswith("missing") for name in names):
-            yield Entry(_sample("white", "–", INK), "missing in the end")
+            yield LegendEntry(_sample("white", "–", INK), "missing in the end")
         if "wrong chunk" in names:
-            yield Entry(
+            yield LegendEntry(
                 [Stamp(rectangle("sample", 0.16, 0.12, "white", INK, 1.5, dashed=True), 0.02, -0.06)], "! wrong chunk"
             )
 
