@@ -18,7 +18,7 @@
 #
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it: it says what is
 # wrong, with a hint. `make check LAB=07` does the same in a terminal. No process is started here and TensorFlow is not
-# needed: the checks ask for every task of clusters that they make up, and rehearse the saving in one process. A full
+# needed: the checks ask for every task of clusters that they make up, and try the saving in one process. A full
 # solution lies beside this file, in [solution.ipynb](solution.ipynb).
 
 # %%

@@ -18,7 +18,7 @@ SECONDS = 10.0
 
 
 class Answer(Protocol):
-    """What a judge may ask; see `distlab.labs`. Every method can raise AnswerError."""
+    """What a judge may ask; see docs/labs.md. Every method can raise AnswerError."""
 
     def value(self, name: str) -> Plain:
         """The student's variable; raises NotDone if there is none, or it is None or `...`."""
@@ -32,7 +32,7 @@ class Answer(Protocol):
     def inside(
         self, function: Callable[..., object], *arguments: object, respond: Callable[[Plain], Plain] | None = None
     ) -> Plain:
-        """What `function(namespace, *arguments)` gives beside the student's code; it may be forged.
+        """What `function(namespace, *arguments)` gives next to the student's code; it may be forged.
 
         With `respond` it is called as `function(namespace, ask, *arguments)`: what it asks by `ask(value)` is answered
         by `respond(value)` in the judge's own process. That may be forged too, but not what the judge saw and when.
