@@ -129,7 +129,7 @@ while True: signal.pause()""",
 import threading
 threading.Event().wait()""",
     "a regular expression": "import re\nre.match('(a+)+$', 'a' * 60 + 'b')",
-    "endless printing beside Python's": "import os\nwhile True: os.write(1, b'x' * 4096)",
+    "endless printing that bypasses Python's": "import os\nwhile True: os.write(1, b'x' * 4096)",
 }
 
 

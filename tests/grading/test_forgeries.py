@@ -1,4 +1,4 @@
-"""Ways to forge what is seen beside the student's code, in labs that are graded for marks: each earns nothing.
+"""Ways to forge what is seen next to the student's code, in labs that are graded for marks: each earns nothing.
 
 Every cell here holds a wrong answer and a forgery that would hide it. The exercises before and after keep their points.
 """

@@ -77,7 +77,7 @@ def test_something_unforeseen_in_one_notebook_does_not_stop_the_others(
     put(folder, "bob", handed_in())
     read = notebook.read
 
-    def fails_for_alice(file: Path) -> list[notebook.Cell]:
+    def fails_for_alice(file: Path) -> list[notebook.CodeCell]:
         if "alice" in str(file):
             raise RuntimeError("unforeseen")
         return read(file)

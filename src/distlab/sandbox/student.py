@@ -33,7 +33,7 @@ def live(connection: socket.socket, limits: SandboxLimits) -> None:
     _close_all_but(connection)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
-    sys.path.insert(0, "")  # as in a notebook: modules beside it
+    sys.path.insert(0, "")  # as in a notebook: modules next to it
     own = os.getpid()
     # Everything is looked up before a cell runs, so that replacing it later has no effect.
     send, receive, process, end = wire.send, wire.receive, os.getpid, os._exit
