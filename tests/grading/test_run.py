@@ -141,7 +141,7 @@ def test_an_interrupt_ends_what_runs_and_starts_nothing_more(
     with pytest.raises(KeyboardInterrupt):
         grade_all(tmp_path / "in", patient, tmp_path / "out")
     assert time.monotonic() - began < 120
-    assert len(begun) == 2
+    assert len(begun) <= 3  # of five: the worker that raised may take one more before the others are dropped
     assert not (tmp_path / "out" / "grades.csv").exists()
     assert not [
         process for process in psutil.Process().children(recursive=True) if "fork_server" in str(process.cmdline())
