@@ -274,7 +274,7 @@ print("logical devices:", len(tf.config.list_logical_devices("CPU")))
 # %% [markdown]
 # Too late. Asking for the list of logical devices was the first use, and it fixed them. An innocent `tf.constant(1)`
 # further up would have done the same. Restart the kernel and configure the devices before the first operation. In the
-# other chapters `devices.at_least(workers)` does it: it takes GPUs if there are enough, divides the processor otherwise,
+# other chapters `devices.at_least(workers)` does it: it takes GPUs if there are enough, else it divides the processor,
 # and says in one line which.
 
 # %% [markdown]

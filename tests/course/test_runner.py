@@ -138,9 +138,7 @@ def test_an_interrupted_run_leaves_no_process(tmp_path: Path, number: int) -> No
     left = tmp_path / "left"
     write_notebook(folder, "00_waits", LEAVES_A_PROCESS.format(file=str(left)), "import time\ntime.sleep(300)")
     mark = processes.new_mark()
-    run = processes.start(
-        [sys.executable, "-m", "distlab.cli", "execute"], mark, cwd=tmp_path, stdout=subprocess.PIPE
-    )
+    run = processes.start([sys.executable, "-m", "distlab.cli", "execute"], mark, cwd=tmp_path, stdout=subprocess.PIPE)
     try:
         for line in run.stdout:
             if "cell 3 of 3" in line:

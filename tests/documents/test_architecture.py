@@ -49,7 +49,7 @@ def test_nobody_imports_whom_the_contracts_forbid(root: Path) -> None:
     ("module", "line"),
     [
         ("runtime/errors.py", "import distlab.data"),
-        ("simulate/clock.py", "import distlab.collectives"),
+        ("simulate/rank.py", "import distlab.collectives"),
         ("collectives/ring.py", "import distlab.labs"),
         ("labs/lab_06/lab.py", "import distlab.labs.lab_07"),
         ("labs/lab.py", "import distlab.sandbox"),
@@ -63,7 +63,7 @@ def test_a_forbidden_import_turns_the_contracts_red(module: str, line: str, root
     file.write_text(f"{file.read_text()}\n{line}  # noqa\n")
     finished = lint_imports(tmp_path)
     assert finished.returncode == 1, finished.stdout
-    assert "1 broken" in finished.stdout
+    assert re.search(r"[1-9]\d* broken", finished.stdout)
 
 
 def test_the_parts_know_few_of_one_another() -> None:
@@ -138,7 +138,7 @@ def imports_of_students(root: Path) -> dict[str, set[str]]:
 def test_students_import_few_modules_none_deeper_than_one_level(root: Path) -> None:
     modules = imports_of_students(root)
     assert {name: files for name, files in modules.items() if name.count(".") > 1} == {}
-    assert len(modules) <= MOST_MODULES_OF_STUDENTS, sorted(modules)
+    assert len(set(modules) - {"distlab"}) <= MOST_MODULES_OF_STUDENTS, sorted(modules)
 
 
 def test_a_lab_begins_with_one_line(root: Path) -> None:
@@ -162,8 +162,9 @@ def test_tests_mirror_the_source(root: Path) -> None:
             continue
         name = file.stem.removeprefix("test_")
         folder = package / place.parent
-        is_module = (folder / f"{name}.py").is_file() or (folder / name).is_dir()
-        if not is_module and not (folder.is_dir() and folder.name == name):
+        subjects = {path.stem for path in folder.glob("*") if path.suffix in ("", ".py")} | {folder.name}
+        # A module that takes several files of tests gives each its name and a facet: test_starters_ranks.
+        if not folder.is_dir() or not any(name == subject or name.startswith(f"{subject}_") for subject in subjects):
             strangers.append(str(place))
     assert strangers == []
 

@@ -1,6 +1,6 @@
 """Known answers to exercises: solutions, other right ones, wrong ones with their hints, untouched ones.
 
-`test_known_wrong_answers` compares every lab with its answers.
+`test_labs_known_wrong_answers` compares every lab with its answers.
 """
 
 import os

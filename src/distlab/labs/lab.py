@@ -59,16 +59,16 @@ class Lab:
         seconds: float | None = None,
         solved_in: Sequence[str] = (),
         target: Callable[..., str] | None = None,
-        given: ModuleType | None = None,
+        given_module: ModuleType | None = None,
     ) -> None:
         """In grading no cell and no check may run longer than `seconds_per_cell`, nor all together than `seconds`.
 
         `tensorflow` says that the student's cells import TensorFlow, for which grading then prepares a process.
         `solved_in` are modules of the course that hold what is asked for; a cell that uses them is not run in grading.
-        `target(name, …)` is a text that says what the answer to an exercise has to reach. `given` is the module with
+        `target(name, …)` is a text that says what the answer to an exercise has to reach. `given_module` has
         what the exercises work on; students reach it as `lab.given`.
         """
-        self.given, self._target = given, target
+        self.given, self._target = given_module, target
         self.solved_in = tuple(solved_in)
         self.name, self.exercises, self.tensorflow = name, tuple(exercises), tensorflow
         self.seconds_per_cell = seconds_per_cell or (30.0 if tensorflow else 10.0)

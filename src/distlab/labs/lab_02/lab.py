@@ -192,5 +192,5 @@ LAB = Lab(
         Exercise("make_batches", 3, judge_batches),
     ],
     tensorflow=True,
-    given=given,
+    given_module=given,
 )

@@ -182,5 +182,5 @@ LAB = Lab(
         Exercise("diagnosis", 6, judge_diagnosis),
         Exercise("save", 5, judge_save),
     ],
-    given=given,
+    given_module=given,
 )

@@ -291,5 +291,5 @@ LAB = Lab(
         Exercise("training", 8, judge_training),
     ],
     tensorflow=True,
-    given=given,
+    given_module=given,
 )

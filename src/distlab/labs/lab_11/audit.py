@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from distlab import metrics
 from distlab.labs.answer import Answer
 from distlab.labs.answer_errors import Raised
 from distlab.labs.comparisons import Expected, Mistakes, NumberJudge, number
@@ -54,9 +53,8 @@ def audit_of(epoch: TimedEpoch) -> Audit:
     """Steps, images truly processed, images per second and efficiency."""
     images, batch, gpus, seconds, seconds_on_one = epoch
     done = processed(images, batch, gpus)
-    rate = float(metrics.throughput(done, seconds))
-    of_one = float(metrics.throughput(processed(images, batch, 1), seconds_on_one))
-    return Audit(steps_of(images, batch, gpus), done, rate, rate / of_one / gpus if done else None)
+    rate, rate_of_one = done / seconds, processed(images, batch, 1) / seconds_on_one
+    return Audit(steps_of(images, batch, gpus), done, rate, rate / rate_of_one / gpus if done else None)
 
 
 def audited(images: int, batch: int, gpus: int, seconds: float, seconds_on_one: float) -> dict[str, float | None]:

@@ -52,5 +52,5 @@ LAB = Lab(
         Exercise("predicted", 4, prediction.judge_predicted),
     ],
     target=target,
-    given=given,
+    given_module=given,
 )
