@@ -110,7 +110,6 @@ def inputs_afterwards(namespace: Mapping[str, Any], name: str, inputs: Sequence[
 def _draw(run: Attempt, tags: Tags, events: Events) -> Picture:
     import matplotlib.pyplot as plt  # here, since it takes a second and is seldom needed
 
-    from distlab import draw
     from distlab.draw.style import svg
 
     trace = tags.trace(run.collective, events, None if run.error else run.results, run.error)
