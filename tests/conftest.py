@@ -14,6 +14,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("notebook", NOTEBOOKS, ids=[file.stem for file in NOTEBOOKS])
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow tests come first; in several processes the tests of a file, with their fixtures, stay in one of them."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    for item in items:
+        of_notebook = "notebook" in getattr(item, "fixturenames", ())
+        item.add_marker(pytest.mark.xdist_group(item.nodeid if of_notebook else str(item.path)))
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The project's folder."""

@@ -10,7 +10,7 @@ import nbformat
 import psutil
 import pytest
 
-from distlab.course import requirements, runner
+from distlab.course import runner
 from distlab.runtime import processes
 
 pytestmark = pytest.mark.slow
@@ -119,7 +119,7 @@ def test_a_notebook_whose_need_is_not_met_is_skipped_with_the_reason_and_is_no_f
     notebook = nbformat.read(needy, as_version=4)
     notebook.cells[0].metadata["tags"] = ["needs-horovod"]
     nbformat.write(notebook, needy)
-    monkeypatch.setitem(requirements.NEEDS, "needs-horovod", lambda: "the reason")
+    monkeypatch.setitem(runner.REQUIREMENTS, "needs-horovod", lambda: "the reason")
     outcomes = runner.execute(runner.ExecutionPlan([needy, good], tmp_path / "build"))
     assert {name: outcome.status for name, outcome in outcomes.items()} == {"00_needy": "skipped", "01_good": "ok"}
     assert outcomes["00_needy"].error == "the reason"
@@ -127,7 +127,7 @@ def test_a_notebook_whose_need_is_not_met_is_skipped_with_the_reason_and_is_no_f
         "All 1 notebooks ran without an error.",
         "Skipped 00_needy: the reason",
     ]
-    monkeypatch.setitem(requirements.NEEDS, "needs-horovod", lambda: None)
+    monkeypatch.setitem(runner.REQUIREMENTS, "needs-horovod", lambda: None)
     assert runner.execute(runner.ExecutionPlan([needy], tmp_path / "build"))["00_needy"].status == "failed"
 
 

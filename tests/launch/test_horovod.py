@@ -1,4 +1,4 @@
-"""Whether Horovod is there, and the sentence when it is not; `tests/setup/test_horovod_wheel_install.py` installs it."""
+"""Whether Horovod is there, and the sentence when it is not."""
 
 import sys
 from importlib.metadata import PackageNotFoundError

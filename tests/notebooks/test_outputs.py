@@ -7,7 +7,7 @@ import nbformat
 import pytest
 from pytest_notebook.nb_regression import NBRegressionError, NBRegressionFixture
 
-from distlab.course import requirements
+from distlab.course import runner
 from distlab.course.notebooks import VARIES
 from distlab.runtime import processes
 
@@ -24,7 +24,7 @@ def regression(nb_regression: NBRegressionFixture, root: Path) -> NBRegressionFi
 def test_a_notebook_gives_its_committed_outputs_and_leaves_no_process(
     notebook: Path, regression: NBRegressionFixture
 ) -> None:
-    if reason := requirements.missing(notebook):
+    if reason := runner.missing_requirement(notebook):
         pytest.skip(reason)
     mark = processes.new_mark()
     regression.exec_env = {processes.MARK: mark}

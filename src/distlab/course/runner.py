@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from distlab.course import requirements
+import nbformat
+
+from distlab import launch
 from distlab.course.notebooks import SECONDS_PER_CELL
 from distlab.course.progress import Progress
 from distlab.course.runner_child import FAILED, OK, SKIPPED, NotebookJob, NotebookOutcome
@@ -20,6 +22,9 @@ from distlab.runtime.lookups import NoSuchName, require_name
 from distlab.runtime.worker_pool import run_all
 
 __all__ = ["FAILED", "OK", "SKIPPED"]
+
+REQUIREMENTS = {"needs-horovod": launch.horovod_problem}
+"""By tag of a notebook's first cell: returns None if what it needs is there, else the reason and the fix."""
 
 Outcomes = Mapping[str, NotebookOutcome]
 """How each notebook ended, by name."""
@@ -57,6 +62,13 @@ def choose(folder: Path, only: str | None = None) -> list[Path]:
     return [notebook for notebook in notebooks if {notebook.stem, notebook.stem[:2]} & set(names)]
 
 
+def missing_requirement(notebook: Path) -> str | None:
+    """Why this notebook cannot run here, in one sentence; None when it can."""
+    first = nbformat.read(notebook, as_version=4).cells[:1]
+    tags = [tag for cell in first for tag in cell.metadata.get("tags", [])]
+    return next(filter(None, (REQUIREMENTS[tag]() for tag in tags if tag in REQUIREMENTS)), None)
+
+
 def default_at_once(cores: int) -> int:
     """How many notebooks to run side by side: one for each core, four at most for the memory's sake.
 
@@ -91,7 +103,7 @@ def run_one(notebook: Path, plan: ExecutionPlan, outer_mark: str, progress: Prog
     for file in (executed, log):
         file.parent.mkdir(parents=True, exist_ok=True)
     executed.unlink(missing_ok=True)
-    if reason := requirements.missing(notebook):
+    if reason := missing_requirement(notebook):
         return NotebookOutcome(SKIPPED, 0, 0, error=reason)
     mark = processes.new_mark()
     start = time.perf_counter()
