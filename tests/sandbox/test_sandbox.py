@@ -14,7 +14,7 @@ import pytest
 
 from distlab import simulate
 from distlab.labs import Answer, NotDone, OwnAnswer
-from distlab.labs.lab_02 import inside
+from distlab.labs.lab_02 import observe
 from distlab.sandbox import PLAIN, TENSORFLOW, SandboxedWork, Server
 from distlab.simulate import Network, World
 from tests.sandbox import weakly_limited
@@ -157,8 +157,8 @@ def test_what_is_asked_beside_the_student_s_code_the_judge_answers_in_its_own_pr
     with SandboxedWork(server, PLAIN) as work:
         work.run_cell(CLOCK, "clock", SECONDS)
         for answer in (OwnAnswer(namespace), work.answer(SECONDS)):
-            watch = inside.WorkTimer(waits=0.05, computes=0.05)
-            given = answer.inside(inside.time_work, respond=watch)
+            watch = observe.WorkTimer(waits=0.05, computes=0.05)
+            given = answer.inside(observe.time_work, respond=watch)
             assert set(given) == set(watch.timings)
             for kind, timing in watch.timings.items():
                 assert timing.calls == 1

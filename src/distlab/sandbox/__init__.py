@@ -6,11 +6,11 @@
 
 It may import `runtime`, `simulate` and, of `labs`, what an answer is; only `grading` imports it. Begin with `process`.
 For each sandbox, `fork_server` forks a keeper, which ends it, and the `student` process, which `confine` shuts in. The
-grader takes only plain data from that (`wire`). Every rank of a program has its own sandbox (up to 8): see `work`.
+grader takes only plain data from that (`wire`). Up to 8 ranks of a program have a sandbox each: see `student_work`.
 """
 
 from distlab.sandbox.confine import PLAIN, TENSORFLOW, SandboxLimits
 from distlab.sandbox.process import Sandbox, SandboxFailed, Server
-from distlab.sandbox.work import SandboxedWork
+from distlab.sandbox.student_work import SandboxedWork
 
 __all__ = ["PLAIN", "TENSORFLOW", "Sandbox", "SandboxFailed", "SandboxLimits", "SandboxedWork", "Server"]

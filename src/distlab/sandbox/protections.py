@@ -10,7 +10,7 @@ from pathlib import Path
 from distlab.runtime.errors import PlainError
 from distlab.sandbox.confine import SandboxLimits
 from distlab.sandbox.process import SandboxFailed, Server, ServerGone
-from distlab.sandbox.work import SandboxedWork
+from distlab.sandbox.student_work import SandboxedWork
 
 _SECONDS = 30.0
 

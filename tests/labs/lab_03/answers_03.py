@@ -1,8 +1,8 @@
 """Answers to lab 03 as students give them; those to `mirrored` need TensorFlow and are in answers_03_mirrored."""
 
-from distlab.labs.comparisons import NumberHint
 from distlab.labs.lab_03.hints import Lab03Hint
 from distlab.labs.lab_03.lab import NUMBERS, numbers_of, samples_seen
+from distlab.labs.number_judge import NumberHint
 from tests.labs.known_wrong import LabAnswers
 
 ANSWERS = LabAnswers()

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
-from distlab.labs.comparisons import NumberHint
 from distlab.labs.lab_10 import plan as large_batch_plan
 from distlab.labs.lab_10.hints import Lab10Hint
 from distlab.labs.lab_10.noise_scale import noise_scale as true_noise_scale
 from distlab.labs.lab_10.warm_up import warm_up as true_warm_up
+from distlab.labs.number_judge import NumberHint
 from tests.labs.known_wrong import LabAnswers
 
 ANSWERS = LabAnswers()

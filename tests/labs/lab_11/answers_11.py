@@ -3,10 +3,10 @@
 import numpy as np
 
 from distlab import costs
-from distlab.labs.comparisons import NumberHint
 from distlab.labs.lab_11.audit import audited, corrected, processed
 from distlab.labs.lab_11.hints import Lab11Hint
 from distlab.labs.lab_11.prediction import predicted
+from distlab.labs.number_judge import NumberHint
 from tests.labs.known_wrong import LabAnswers
 
 ANSWERS = LabAnswers()

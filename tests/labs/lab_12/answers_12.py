@@ -3,9 +3,9 @@
 import numpy as np
 
 from distlab.collectives import all_gather, ring_all_reduce
-from distlab.labs.comparisons import NumberHint
 from distlab.labs.lab_12.hints import Lab12Hint
 from distlab.labs.lab_12.pipeline_plan import planned
+from distlab.labs.number_judge import NumberHint
 from tests.labs.known_wrong import LabAnswers
 
 ANSWERS = LabAnswers()

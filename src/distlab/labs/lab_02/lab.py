@@ -5,10 +5,10 @@ import numpy as np
 from distlab.labs.answer import Answer
 from distlab.labs.answer_errors import Raised
 from distlab.labs.lab import Exercise, Lab
-from distlab.labs.lab_02 import given, inside
+from distlab.labs.lab_02 import given, observe
 from distlab.labs.lab_02.given import CAUSES, SYMPTOMS
 from distlab.labs.lab_02.hints import Lab02Hint
-from distlab.labs.lab_02.inside import COMPUTING, WAITING, Batches, Evaluation, WorkTimer, WorkTiming
+from distlab.labs.lab_02.observe import COMPUTING, WAITING, Batches, Evaluation, WorkTimer, WorkTiming
 from distlab.labs.plain_data import Array, Plain, as_record
 from distlab.labs.reference_mlp import SHAPES, cross_entropy, drawn_batch, drawn_weights, logits, softmax
 from distlab.labs.verdict import AnyHint, Verdict, not_done, parts, right, wrong
@@ -57,10 +57,10 @@ def judge_model(answer: Answer, generator: np.random.Generator) -> Verdict:
     weights = drawn_weights(generator)
     images, labels = drawn_batch(generator, 40)
     try:
-        evaluation = as_record(answer.inside(inside.evaluate, images, labels, weights), Evaluation)
+        evaluation = as_record(answer.inside(observe.evaluate, images, labels, weights), Evaluation)
     except Raised as error:
         return wrong(_hint_of_raised(error))
-    if evaluation.problem == inside.ANOTHER_TYPE:
+    if evaluation.problem == observe.ANOTHER_TYPE:
         return wrong(Lab02Hint.NO_MODEL.says(kind=evaluation.kind))
     if evaluation.problem:
         return not_done("`make_model` gives nothing")
@@ -102,7 +102,7 @@ def _loss_of_logits_as_probabilities(scores: Array, labels: Array) -> float:
 def judge_seconds(answer: Answer, generator: np.random.Generator) -> Verdict:
     """Let the student's clock time work that waits, and work that computes; a clock of the judge's runs too."""
     timer = WorkTimer(float(generator.uniform(0.3, 0.5)), COMPUTES)
-    seconds = answer.inside(inside.time_work, respond=timer)
+    seconds = answer.inside(observe.time_work, respond=timer)
     if not isinstance(seconds, dict) or WAITING not in seconds:
         return not_done("there is no `elapsed_seconds` yet: run the cell above")
     if seconds[WAITING] is None:
@@ -147,8 +147,8 @@ def judge_batches(answer: Answer, generator: np.random.Generator) -> Verdict:
     for replicas in (2, 4, 1):
         images = 6 * per_replica * replicas + int(generator.integers(1, per_replica))
         labels = generator.permutation(images)
-        batches = as_record(answer.inside(inside.take_batches, labels, per_replica, replicas), Batches)
-        if batches.problem in (inside.MISSING, inside.NOTHING):
+        batches = as_record(answer.inside(observe.take_batches, labels, per_replica, replicas), Batches)
+        if batches.problem in (observe.MISSING, observe.NOTHING):
             return not_done("`make_batches` gives nothing")
         if batches.problem:
             return wrong(_hint_of_form(batches))
@@ -158,9 +158,9 @@ def judge_batches(answer: Answer, generator: np.random.Generator) -> Verdict:
 
 
 def _hint_of_form(batches: Batches) -> AnyHint:
-    if batches.problem == inside.ANOTHER_TYPE:
+    if batches.problem == observe.ANOTHER_TYPE:
         return Lab02Hint.NO_DATASET.says(kind=batches.kind)
-    return Lab02Hint.NO_PAIRS if batches.problem == inside.NO_PAIRS else Lab02Hint.NO_BATCHES
+    return Lab02Hint.NO_PAIRS if batches.problem == observe.NO_PAIRS else Lab02Hint.NO_BATCHES
 
 
 def _hint_of_batches(batches: Batches, labels: Array, per_replica: int, replicas: int) -> AnyHint | None:

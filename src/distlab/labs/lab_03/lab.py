@@ -8,11 +8,11 @@ import numpy as np
 
 from distlab.labs.answer import Answer
 from distlab.labs.answer_errors import Raised
-from distlab.labs.comparisons import Expected, NumberJudge
 from distlab.labs.lab import Exercise, Lab
-from distlab.labs.lab_03 import inside
+from distlab.labs.lab_03 import observe
 from distlab.labs.lab_03.hints import Lab03Hint
-from distlab.labs.lab_03.inside import MirroredTraining
+from distlab.labs.lab_03.observe import MirroredTraining
+from distlab.labs.number_judge import Expected, NumberJudge
 from distlab.labs.plain_data import Array, Plain, as_record
 from distlab.labs.reference_mlp import Weights, drawn_batch, drawn_weights
 from distlab.labs.verdict import AnyHint, Verdict, not_done, parts, right, wrong
@@ -93,7 +93,7 @@ def judge_mirrored(answer: Answer, generator: np.random.Generator) -> Verdict:
     for rest in (0, 3):
         images, labels = drawn_batch(generator, 4 * REPLICAS * per_replica + rest)
         try:
-            observed = answer.inside(inside.train_and_observe, images, labels, weights, per_replica)
+            observed = answer.inside(observe.train_and_observe, images, labels, weights, per_replica)
         except Raised as error:
             return wrong(_hint_of_raised(error))
         training = as_record(observed, MirroredTraining, "what `mirrored` returns")
@@ -107,10 +107,10 @@ def judge_mirrored(answer: Answer, generator: np.random.Generator) -> Verdict:
 
 
 _HINTS_OF_FORM = {
-    inside.ANOTHER_STRATEGY: Lab03Hint.ANOTHER_STRATEGY,
-    inside.NOT_TWO_THINGS: Lab03Hint.NOT_TWO_THINGS,
-    inside.NO_MODEL: Lab03Hint.NO_MODEL,
-    inside.NO_BATCHES: Lab03Hint.NO_BATCHES,
+    observe.ANOTHER_STRATEGY: Lab03Hint.ANOTHER_STRATEGY,
+    observe.NOT_TWO_THINGS: Lab03Hint.NOT_TWO_THINGS,
+    observe.NO_MODEL: Lab03Hint.NO_MODEL,
+    observe.NO_BATCHES: Lab03Hint.NO_BATCHES,
 }
 
 
@@ -162,7 +162,7 @@ def _hint_of_weights(
 ) -> AnyHint | None:
     replicas = training.replicas
     size = per_replica * replicas
-    batches = inside.global_batches(images, labels, size)
+    batches = observe.global_batches(images, labels, size)
 
     def are(expected: Weights) -> bool:
         return len(training.weights) == len(expected) and all(
@@ -171,15 +171,15 @@ def _hint_of_weights(
         )
 
     if (
-        are(inside.by_fit(weights, batches, replicas))
-        or are(inside.serially(weights, batches))
-        or are(inside.by_constant(weights, batches, size))
+        are(observe.by_fit(weights, batches, replicas))
+        or are(observe.serially(weights, batches))
+        or are(observe.by_constant(weights, batches, size))
     ):
         return None
     if are(weights):
         return Lab03Hint.NOT_TRAINED
     for factor, hint in ((replicas, Lab03Hint.STEPS_TOO_LONG), (1 / replicas, Lab03Hint.STEPS_TOO_SHORT)):
-        if are(inside.by_fit(weights, batches, replicas, factor * inside.RATE)):
+        if are(observe.by_fit(weights, batches, replicas, factor * observe.RATE)):
             return hint
     return Lab03Hint.OTHER_WEIGHTS
 

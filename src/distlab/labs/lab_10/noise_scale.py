@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distlab.labs.answer import Answer
-from distlab.labs.comparisons import Expected, Mistakes, NumberJudge
 from distlab.labs.lab_10.hints import Lab10Hint
+from distlab.labs.number_judge import Expected, Mistakes, NumberJudge
 from distlab.labs.verdict import Verdict
 from distlab.large_batch import noise_scale as large_batch
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from distlab.labs.answer import Answer
 from distlab.labs.answer_errors import Raised
-from distlab.labs.comparisons import Expected, Mistakes, NumberJudge, is_near, number
 from distlab.labs.lab_10.hints import Lab10Hint
+from distlab.labs.number_judge import Expected, Mistakes, NumberJudge, is_near, number
 from distlab.labs.verdict import Advice, Verdict, wrong
 from distlab.large_batch.schedules import gradual_warm_up
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from distlab.labs.answer import Answer
 from distlab.labs.answer_errors import Raised
-from distlab.labs.comparisons import Expected, Mistakes, NumberJudge, number
 from distlab.labs.lab_11.given import PRINTED_SECONDS, PUBLISHED, published_table
 from distlab.labs.lab_11.hints import Lab11Hint
+from distlab.labs.number_judge import Expected, Mistakes, NumberJudge, number
 from distlab.labs.plain_data import Plain
 from distlab.labs.verdict import AnyHint, Verdict, right, wrong
 

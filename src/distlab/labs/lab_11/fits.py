@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from distlab import costs
 from distlab.labs.answer import Answer
-from distlab.labs.comparisons import Expected, Mistakes, is_near, two_numbers
 from distlab.labs.lab_11.hints import Lab11Hint
+from distlab.labs.number_judge import Expected, Mistakes, is_near, two_numbers
 from distlab.labs.verdict import AnyHint, Verdict, not_done, parts, right, wrong
 
 EXACT = 1e-3  # relative; the exact measurements allow any way to fit

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from distlab import costs
 from distlab.labs.answer import Answer
-from distlab.labs.comparisons import Expected, Mistakes, is_near, number
 from distlab.labs.lab_11.fits import (
     CLEARLY_OFF,
     EXACT,
@@ -20,6 +19,7 @@ from distlab.labs.lab_11.fits import (
     factors,
 )
 from distlab.labs.lab_11.hints import Lab11Hint
+from distlab.labs.number_judge import Expected, Mistakes, is_near, number
 from distlab.labs.verdict import Verdict, right, wrong
 
 MOST_DRAWS = 300

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from distlab.labs.answer import Answer
-from distlab.labs.comparisons import Expected, Mistakes, NumberJudge, number
 from distlab.labs.lab_12.hints import Lab12Hint
+from distlab.labs.number_judge import Expected, Mistakes, NumberJudge, number
 from distlab.labs.verdict import AnyHint, Picture, Verdict, not_done, wrong
 from distlab.model_parallel import pipelines
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from distlab.labs import NOT_DONE, RIGHT, WRONG, Hint
-from distlab.labs.comparisons import Expected, NumberHint, NumberJudge, is_near, number, two_numbers
+from distlab.labs.number_judge import Expected, NumberHint, NumberJudge, is_near, number, two_numbers
 
 
 class SampleHint(Hint):
