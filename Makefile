@@ -68,7 +68,7 @@ execute: setup  ## run every notebook: make execute DATASET=mnist EPOCHS=5 WORKE
 	@$(BIN)/distlab execute $(NOTEBOOK_OPTIONS)
 
 test: setup  ## run all tests, every notebook against its committed outputs included
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --durations 25 $(if $(AT_ONCE),--numprocesses $(AT_ONCE) --dist loadgroup --no-loadscope-reorder)
 
 test-fast: setup  ## run the tests that take seconds
 	@$(BIN)/python -m pytest -m "not slow"

@@ -14,8 +14,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("notebook", NOTEBOOKS, ids=[file.stem for file in NOTEBOOKS])
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow tests come first; in several processes the tests of a file, with their fixtures, stay in one of them."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In several processes (pytest-xdist) slow tests come first, and those of a file, with their fixtures, share one."""
+    if not config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        return
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     for item in items:
         of_notebook = "notebook" in getattr(item, "fixturenames", ())
