@@ -15,7 +15,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In several processes (pytest-xdist) slow tests come first, and those of a file, with their fixtures, share one."""
+    """In several processes (pytest-xdist) slow tests come first; those of a file, with their fixtures, share one."""
     if not config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         return
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)

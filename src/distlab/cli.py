@@ -33,12 +33,18 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{message}; the options are {', '.join(names)}\n")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one subcommand; returns its exit status: 2 after one sentence on the error stream for a user's mistake."""
-    parser = _Parser(prog="distlab", description="The tools of the course.")
+def subcommands(parser: argparse.ArgumentParser) -> list[str]:
+    """Let every package register its subcommands with the parser; returns their names."""
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for package in (setup_command, course_command, launch_command, costs_command, grading_command):
         package.add_commands(commands)
+    return list(commands.choices)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one subcommand; returns its exit status: 2 after one sentence on the error stream for a user's mistake."""
+    parser = _Parser(prog="distlab", description="The tools of the course.")
+    subcommands(parser)
     own, program_arguments = _split_at_double_dash(sys.argv[1:] if arguments is None else list(arguments))
     options = parser.parse_args(own)
     options.program_arguments = program_arguments

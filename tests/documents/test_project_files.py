@@ -1,5 +1,6 @@
 """README, docs, environment.yml, the lock and the repository as a whole."""
 
+import argparse
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from distlab import cli
 from distlab.course import readme_tables
 
 LARGEST_FILE, LARGEST_REPOSITORY = 10**6, 20 * 10**6  # bytes
@@ -87,7 +89,7 @@ def test_a_broken_link_is_found(tmp_path: Path) -> None:
 
 def test_every_make_target_and_command_that_is_named_exists(root: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(), re.MULTILINE))
-    subcommands = set(re.findall(r'add_parser\("([a-z-]+)"', (root / "src" / "distlab" / "cli.py").read_text()))
+    subcommands = set(cli.subcommands(argparse.ArgumentParser()))
     texts = [file.read_text() for file in [*documents(root), *(root / "notebooks" / "src").glob("*.py")]]
     for text in texts:
         named = re.findall(r"(?:`|^ {4}|^)make ([a-z-]+)", text, re.MULTILINE)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-COLUMNS = ["Symptom", "Cause", "Mend", "Shown by"]
+COLUMNS = ["Symptom", "Cause", "Fix", "Shown by"]
 
 
 def lines(root: Path) -> list[list[str]]:

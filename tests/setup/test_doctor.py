@@ -124,5 +124,5 @@ def test_the_command_answers_in_json_with_status_0_where_the_course_can_run() ->
     assert finished.status == 0
     rows = {row["item"]: row for row in answer["rows"]}
     assert answer["can_run"] is True
-    assert rows["Keras"]["found"].startswith("legacy Keras")
+    assert rows["Keras"]["state"].startswith("legacy Keras")
     assert rows["Horovod"]["ok"] is (launch.horovod_problem() is None)

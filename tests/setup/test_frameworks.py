@@ -1,4 +1,4 @@
-"""The environments of the other frameworks: what is missing is said with its mend, and nothing is done twice."""
+"""The environments of the other frameworks: what is missing is said with its fix, and nothing is done twice."""
 
 import hashlib
 import importlib.util
