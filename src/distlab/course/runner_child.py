@@ -6,19 +6,19 @@ Prints one JSON line for each cell that starts and, at the end, one with the out
 import json
 import os
 import sys
-import threading
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TextIO
 
+import nbformat
 import papermill
-import psutil
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 from papermill.engines import NBClientEngine, NotebookExecutionManager, papermill_engines
 from papermill.exceptions import PapermillExecutionError
 
+from distlab.course.resource_use import MIB, ResourceUse
 from distlab.runtime import processes
 
 SECONDS_TO_START = 120
@@ -39,11 +39,16 @@ class NotebookJob:
 
 @dataclass
 class NotebookOutcome:
-    """How a run ended: status OK, FAILED or SKIPPED, the error or the reason, the failing cell (from 0)."""
+    """How a run ended: status OK, FAILED or SKIPPED, the error or the reason, the failing cell (from 0).
+
+    processor_seconds is of all its processes. cell_seconds: elapsed, of each cell that has run, 0 of text.
+    """
 
     status: str
     seconds: float
     peak_memory_mib: float
+    processor_seconds: float = 0
+    cell_seconds: list[float] = field(default_factory=list)
     failing_cell: int | None = None
     failing_line: str | None = None
     error: str | None = None
@@ -70,31 +75,6 @@ class ReportingEngine(NBClientEngine):
         super().execute_managed_notebook(nb_man, kernel_name, **options)
 
 
-class PeakMemory:
-    """The largest resident memory, in MiB, of this process's descendants (kernel and workers) while a block runs."""
-
-    def __enter__(self) -> "PeakMemory":
-        self.mib = 0.0
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._stop.wait(0.25):
-            total = 0
-            for process in psutil.Process().children(recursive=True):
-                try:
-                    total += process.memory_info().rss
-                except psutil.Error:
-                    continue
-            self.mib = max(self.mib, total / 2**20)
-
-
 def run(job: NotebookJob, events: TextIO) -> NotebookOutcome:
     """Execute the notebook, one event per cell; a fault in the notebook becomes the outcome and is never raised."""
     ReportingEngine.events = events
@@ -102,7 +82,7 @@ def run(job: NotebookJob, events: TextIO) -> NotebookOutcome:
     notebook = Path(job.notebook)
     start = time.perf_counter()
     error = None
-    with PeakMemory() as memory:
+    with ResourceUse(os.environ[processes.MARK].split()[-1]) as use:
         try:
             papermill.execute_notebook(
                 str(notebook),
@@ -124,11 +104,22 @@ def run(job: NotebookJob, events: TextIO) -> NotebookOutcome:
             error = "the kernel died"
         except Exception as fault:  # a file that is no notebook, a parameter that papermill cannot write, …
             error = f"{type(fault).__name__}: {fault}"
-    outcome = NotebookOutcome(FAILED if error else OK, time.perf_counter() - start, memory.mib, error=error)
+    seconds = time.perf_counter() - start
+    outcome = NotebookOutcome(FAILED if error else OK, seconds, use.peak_memory / MIB, use.processor_seconds)
+    outcome.error = error
+    outcome.cell_seconds = _cell_seconds(Path(job.executed))
     if error and ReportingEngine.cell is not None:
         outcome.failing_cell = ReportingEngine.number
         outcome.failing_line = _first_line(ReportingEngine.cell.source)
     return outcome
+
+
+def _cell_seconds(executed: Path) -> list[float]:
+    """What papermill noted for each cell; the parameters' cell that it may have added counts."""
+    if not executed.exists():
+        return []
+    cells = nbformat.read(executed, as_version=4).cells
+    return [round(cell.metadata.get("papermill", {}).get("duration") or 0.0, 2) for cell in cells]
 
 
 def _first_line(source: str) -> str:

@@ -27,6 +27,10 @@ class Command:
     arguments: list[str]
     environment: Mapping[str, str] = field(default_factory=dict)
 
+    def whole_environment(self) -> dict[str, str]:
+        """All variables that the program gets."""
+        return os.environ | {"PYTHONUNBUFFERED": "1"} | dict(self.environment)
+
 
 @dataclass(frozen=True)
 class Limits:

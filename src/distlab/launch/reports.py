@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import threading
+import uuid
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +24,8 @@ from typing import NamedTuple
 
 # The first that is set: horovodrun with Gloo, Open MPI, MPICH, torchrun.
 _RANK_VARIABLES = ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK")
+# As in distlab.runtime.processes, which this process does not import.
+MARK = "DISTLAB_RUN"
 # A text that no program prints by chance.
 _STATUS = "\x00distlab exit status "
 # Which processor features there are, that there is no GPU: C++ notes that TF_CPP_MIN_LOG_LEVEL does not reach.
@@ -39,10 +42,11 @@ class Line(NamedTuple):
 
 
 class RankStarted(NamedTuple):
-    """A rank under mpirun or its like has been started, by the process `pid`."""
+    """A rank under mpirun or its like has been started, by the process `pid`; what it runs carries the mark."""
 
     name: str
     pid: int
+    mark: str
 
 
 class Ended(NamedTuple):
@@ -95,9 +99,9 @@ class Reports:
 
     def _follow_rank(self, connection: socket.socket) -> None:
         with connection, connection.makefile(errors="replace") as lines:
-            number, pid = lines.readline().split()
+            number, pid, mark = lines.readline().split()
             name = f"rank {number}"
-            self.events.put(RankStarted(name, int(pid)))
+            self.events.put(RankStarted(name, int(pid), mark))
             self.events.put(Ended(name, self._read(name, lines)))
 
     def _read(self, name: str, lines: Iterable[str]) -> int | None:
@@ -117,8 +121,11 @@ def main() -> int:
     rank = next(os.environ[name] for name in _RANK_VARIABLES if name in os.environ)
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
-        connection.sendall(f"{rank} {os.getpid()}\n".encode())
-        process = subprocess.Popen(command, stdout=connection.fileno(), stderr=connection.fileno())
+        mark = uuid.uuid4().hex
+        connection.sendall(f"{rank} {os.getpid()} {mark}\n".encode())
+        marks = f"{os.environ.get(MARK, '')} {mark}"
+        environment = os.environ | {MARK: marks}
+        process = subprocess.Popen(command, env=environment, stdout=connection.fileno(), stderr=connection.fileno())
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda number, _: process.send_signal(number))
         status = process.wait()

@@ -13,7 +13,7 @@ from typing import TypedDict, Unpack
 
 from distlab import devices
 from distlab.cluster_spec import tf_config
-from distlab.launch import reports
+from distlab.launch import prepared_interpreter, reports
 from distlab.launch.job import (
     Command,
     Job,
@@ -46,6 +46,8 @@ class Settings(TypedDict, total=False):
     commands that do the same by hand, and every line as it comes (True).  result: add `--result {result}` to the
     arguments (False); wherever `{result}` is in them, the path of a file takes its place, which is read as JSON
     afterwards.  environment: variables of all processes, which take precedence over those that the launcher sets.
+    prepared: fork the processes of a program that imports TensorFlow from an interpreter that has imported it already,
+    on Linux (True); False gives each an interpreter of its own, as a shell does.
     python: the interpreter of another environment that runs the program, and the torchrun of that environment (this
     one's).
     """
@@ -55,6 +57,7 @@ class Settings(TypedDict, total=False):
     echo: bool
     result: bool
     environment: Mapping[str, str]
+    prepared: bool
     python: str | Path
 
 
@@ -183,6 +186,7 @@ class _LaunchedProgram:
             raise LaunchError(f"There is no interpreter {python}; make that environment first, or leave python= out.")
         texts = [*map(str, arguments), *(["--result", RESULT] if settings.get("result") else [])]
         typed = [text.replace(RESULT, "result.json") for text in texts]
+        self._wants_result = any(RESULT in text for text in texts)
         self.command = [python, *python_options, str(self._file.resolve()), *texts]
         self.as_typed = ["python", *python_options, short_path(self._file), *typed]
         self.environment = dict(settings.get("environment", {}))
@@ -210,9 +214,11 @@ class _LaunchedProgram:
                 replace(command, arguments=[argument.replace(RESULT, str(file)) for argument in command.arguments])
                 for command in job.commands
             ]
+            if self.command[0] == sys.executable and self._settings.get("prepared", True):
+                commands = prepared_interpreter.forked(commands, self.command, len(job.ranks), self._file)
             show = _print if self._echoes else lambda line: None
             run = Supervisor(replace(job, commands=commands), limits, show).run()
-            if commands != job.commands:
+            if self._wants_result:
                 if not file.exists():
                     raise LaunchError(f"{self._file} ended well but wrote no result file, as it should.", run)
                 run.result = json.loads(file.read_text())

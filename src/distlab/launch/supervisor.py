@@ -1,6 +1,5 @@
 """Runs a job: starts it, shows its output line by line, watches its deadlines, and leaves no process behind."""
 
-import os
 import queue
 import subprocess
 import tempfile
@@ -55,6 +54,7 @@ class Supervisor:
         self._ended: dict[str, int | None] = {}
         self._failed: list[str] = []
         self._pids: dict[str, int] = {}
+        self._marks: dict[str, str] = {}
         self._unconnected = list(job.ranks)
 
     def run(self) -> LaunchedRun:
@@ -89,7 +89,7 @@ class Supervisor:
             process = processes.start(
                 [argument.replace(SOCKET, str(socket_path)) for argument in command.arguments],
                 mark,
-                env=os.environ | {"PYTHONUNBUFFERED": "1"} | dict(command.environment),
+                env=command.whole_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -125,8 +125,8 @@ class Supervisor:
             case Line(name, text):
                 self._lines.setdefault(name, []).append(text)
                 self._show(f"[{name}] {text}")
-            case RankStarted(name, pid):
-                self._pids[name] = pid
+            case RankStarted(name, pid, mark):
+                self._pids[name], self._marks[name] = pid, mark
                 self._ended.pop(name, None)
             case Ended(name, status):
                 self._ended[name] = status
@@ -147,11 +147,7 @@ class Supervisor:
             return is_open(self._job.addresses[name])
         if self._ended.get(name) == 0:
             return True
-        try:
-            starter = psutil.Process(self._pids[name])
-            return any(process.net_connections("inet") for process in starter.children(recursive=True))
-        except (KeyError, psutil.Error):
-            return False
+        return name in self._marks and any(_has_connection(process) for process in processes.alive(self._marks[name]))
 
     def _error(self, verdict: _Verdict, run: LaunchedRun) -> LaunchError:
         if verdict is _Verdict.FAILED:
@@ -201,3 +197,10 @@ class Supervisor:
     def _last_lines(self, name: str) -> str:
         lines = self._lines.get(name, [])[-LAST_LINES:]
         return f"\nThe last lines of {name}:\n" + "\n".join(f"    {line}" for line in lines) if lines else ""
+
+
+def _has_connection(process: psutil.Process) -> bool:
+    try:
+        return bool(process.net_connections("inet"))
+    except psutil.Error:
+        return False

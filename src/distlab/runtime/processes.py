@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +38,7 @@ class ProcessOptions(TypedDict, total=False):
     stderr: int | IO[str]
     encoding: str
     errors: str
+    pass_fds: Sequence[int]
 
 
 def new_mark() -> str:

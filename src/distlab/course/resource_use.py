@@ -1,0 +1,66 @@
+"""How much memory and processor time a run's processes take, measured beside them."""
+
+import resource
+import threading
+import time
+from collections.abc import Iterable
+
+import psutil
+
+from distlab.runtime import processes
+
+MEMORY_MEASURE = "proportional set size" if psutil.LINUX else "resident set size"
+"""What `peak_memory` is: on Linux a page that n processes share counts 1/n for each; elsewhere it counts whole."""
+
+MIB = 2**20
+
+LEAST_PAUSE = 0.25
+# Reading the memory of many processes costs time that is taken from them: at most a twentieth.
+PAUSE_PER_SECOND_OF_READING = 20
+
+
+def memory(of: Iterable[psutil.Process]) -> int:
+    """Bytes of memory that these processes use together, by MEMORY_MEASURE; one that has ended counts 0."""
+    total = 0
+    for process in of:
+        try:
+            total += process.memory_full_info().pss if psutil.LINUX else process.memory_info().rss
+        except psutil.Error:
+            continue
+    return total
+
+
+class ResourceUse:
+    """Watches what carries `mark`, this process included, while a `with` block runs.
+
+    peak_memory: bytes, the most of all samples.  processor_seconds: of this process and of all its descendants that
+    were waited for, user and system time, over the block.
+    """
+
+    def __init__(self, mark: str) -> None:
+        """For the processes that carry the mark (see `distlab.runtime.processes`)."""
+        self.peak_memory, self.processor_seconds = 0, 0.0
+        self._mark, self._stop = mark, threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> "ResourceUse":
+        self._before = _processor_seconds()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        self.processor_seconds = _processor_seconds() - self._before
+
+    def _watch(self) -> None:
+        pause = LEAST_PAUSE
+        while not self._stop.wait(pause):
+            before = time.perf_counter()
+            self.peak_memory = max(self.peak_memory, memory([psutil.Process(), *processes.alive(self._mark)]))
+            pause = max(LEAST_PAUSE, PAUSE_PER_SECOND_OF_READING * (time.perf_counter() - before))
+
+
+def _processor_seconds() -> float:
+    used = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)

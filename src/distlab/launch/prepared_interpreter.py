@@ -1,0 +1,137 @@
+"""The fork server of this process: started for the first job that profits from it, ended with this process."""
+
+import ast
+import atexit
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from distlab.launch import forked_program
+from distlab.launch.fork_server import early_variables
+from distlab.launch.job import Command
+from distlab.runtime import processes
+
+_MODULES = ("tensorflow", "tf_keras")
+_PROGRAMS_THAT_IMPORT = {"tensorflow", "tf_keras", "horovod"}
+# A process that the server forks shows its own marks, which may be more than the server's, in the place of these.
+_ROOM_FOR_MARKS = 400
+_SECONDS_TO_END = 5.0
+
+
+def imports_tensorflow(program: Path) -> bool:
+    """Whether a Python file imports TensorFlow or what is built on it; False for one that cannot be parsed."""
+    try:
+        tree = ast.parse(program.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return False
+    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
+    return any(name.partition(".")[0] in _PROGRAMS_THAT_IMPORT for name in names)
+
+
+class PreparedInterpreter:
+    """A running fork server for programs with one set of early variables."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        """Start it; it takes requests at once and carries them out when it is ready."""
+        self._early = early_variables(environment)
+        self._folder = tempfile.mkdtemp(prefix="distlab-")
+        self._path = str(Path(self._folder) / "interpreter")
+        self._process_id = os.getpid()
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(self._path)
+            listener.listen(64)
+            command = [sys.executable, "-P", "-m", "distlab.launch.fork_server", str(listener.fileno()), *_MODULES]
+            self._server = processes.start(
+                command,
+                processes.new_mark() + " " * _ROOM_FOR_MARKS,
+                env=dict(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[listener.fileno()],
+            )
+        self._owner = socket.socket(socket.AF_UNIX)
+        self._owner.connect(self._path)
+
+    def fits(self, environment: Mapping[str, str]) -> bool:
+        """Whether it can run a program with these variables."""
+        alive = self._process_id == os.getpid() and self._server.poll() is None
+        return alive and early_variables(environment) == self._early
+
+    def command(self, command: list[str]) -> list[str]:
+        """What to run in place of `python program.py …`."""
+        return [sys.executable, "-I", "-S", forked_program.__file__, self._path, *command]
+
+    def close(self) -> None:
+        """End it, and whatever it still runs."""
+        self._owner.close()
+        try:
+            self._server.wait(_SECONDS_TO_END)
+        except subprocess.TimeoutExpired:
+            self._server.kill()
+            self._server.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class _Current:
+    """The one server that this process has at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._interpreter: PreparedInterpreter | None = None
+
+    def for_job(self, environment: Mapping[str, str], count: int) -> PreparedInterpreter | None:
+        """The server for a job of `count` programs; None when one is not worth starting, or cannot be here."""
+        if sys.platform != "linux":
+            return None
+        with self._lock:
+            if self._interpreter and self._interpreter.fits(environment):
+                return self._interpreter
+            if count < 2:
+                return None
+            self._end()
+            self._interpreter = PreparedInterpreter(environment)
+            atexit.register(self.end)
+            return self._interpreter
+
+    def end(self) -> None:
+        """End the server, if there is one."""
+        with self._lock:
+            self._end()
+
+    def _end(self) -> None:
+        if self._interpreter:
+            atexit.unregister(self.end)
+            self._interpreter.close()
+        self._interpreter = None
+
+
+_current = _Current()
+end = _current.end
+
+
+def forked(commands: Sequence[Command], command: Sequence[str], count: int, program: Path) -> list[Command]:
+    """The commands of a job with forks in place of new interpreters, where that is possible and worth it.
+
+    `command`: the program's own, at the end of each, without what takes the place of `{result}`. `count`: how many
+    processes will run it. horovodrun, a Python program that imports TensorFlow to see what Horovod was built for, is
+    forked too.
+    """
+    environment = commands[0].whole_environment()
+    if not imports_tensorflow(program) or not (interpreter := _current.for_job(environment, count)):
+        return list(commands)
+    changed = []
+    for one in commands:
+        starter, own = one.arguments[: -len(command)], one.arguments[-len(command) :]
+        if starter and Path(starter[0]).name == "horovodrun":
+            starter = [*interpreter.command([sys.executable]), *starter]
+        changed.append(replace(one, arguments=[*starter, *interpreter.command(own)]))
+    return changed
