@@ -175,7 +175,7 @@ class _MarkInPlace:
         ctypes.memmove(self._address, marks.encode().ljust(self._size), self._size)
 
 
-def become(request: ProgramRequest) -> None:
+def become(request: ProgramRequest, set_by_imports: Mapping[str, str]) -> None:
     """Turn this forked process into one that the request describes, all but running the program."""
     _end_with_parent()
     os.setsid()
@@ -187,7 +187,7 @@ def become(request: ProgramRequest) -> None:
     os.chdir(request.folder)
     os.umask(request.umask)
     os.environ.clear()
-    os.environ.update(request.environment)
+    os.environ.update({**set_by_imports, **request.environment})
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed()  # Python's own generator seeds itself anew after a fork
 
@@ -233,14 +233,16 @@ def main(arguments: Sequence[str]) -> NoReturn:
     """Import the modules, then fork programs until the owner is gone."""
     listener, *modules = arguments
     server = ForkServer(socket.socket(fileno=int(listener)))
+    before = set(os.environ)
     for module in modules:
         with suppress(Exception):  # a program that needs it will say why it cannot be imported
             importlib.import_module(module)
+    set_by_imports = {name: value for name, value in os.environ.items() if name not in before}
     warnings.simplefilter("ignore", DeprecationWarning)  # TensorFlow's and NumPy's idle threads are not needed
     gc.collect()
     gc.freeze()  # the collector of a forked process leaves these objects, and so their memory pages, alone
     request = server.serve()
-    become(request)
+    become(request, set_by_imports)
     run(request.arguments)
 
 
