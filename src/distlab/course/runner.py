@@ -14,8 +14,10 @@ from pathlib import Path
 import nbformat
 
 from distlab import launch
+from distlab.course import schedule
 from distlab.course.notebooks import SECONDS_PER_CELL
 from distlab.course.progress import Progress
+from distlab.course.resource_use import MEMORY_MEASURE
 from distlab.course.runner_child import FAILED, OK, SKIPPED, NotebookJob, NotebookOutcome
 from distlab.runtime import processes
 from distlab.runtime.lookups import NoSuchName, require_name
@@ -72,7 +74,7 @@ def missing_requirement(notebook: Path) -> str | None:
 def default_at_once(cores: int) -> int:
     """How many notebooks to run side by side: one for each core, four at most for the memory's sake.
 
-    On two cores two at a time take about half as long in all, since a notebook keeps one core busy most of the time.
+    Of those that start several processes only one runs at a time; the others keep one core busy most of the time.
     """
     return max(1, min(cores, 4))
 
@@ -84,6 +86,7 @@ def execute(plan: ExecutionPlan) -> dict[str, NotebookOutcome]:
     that a notebook started is alive.
     """
     mark = processes.new_mark()
+    choose = schedule.chooser(schedule.needs(plan.notebooks), schedule.memory_for(plan.at_once))
 
     with processes.guarded(mark), Progress(len(plan.notebooks)) as progress:
 
@@ -92,7 +95,7 @@ def execute(plan: ExecutionPlan) -> dict[str, NotebookOutcome]:
             progress.finished(notebook.stem, outcome)
             return outcome
 
-        outcomes = run_all(plan.notebooks, run, plan.at_once, stop=lambda: processes.end(mark))
+        outcomes = run_all(plan.notebooks, run, plan.at_once, lambda: processes.end(mark), choose)
     return {notebook.stem: outcome for notebook, outcome in zip(plan.notebooks, outcomes, strict=True)}
 
 
@@ -166,6 +169,7 @@ def write_report(outcomes: Outcomes, plan: ExecutionPlan) -> Path:
     report = {
         "parameters": plan.parameters,
         "at_once": plan.at_once,
+        "memory_measure": MEMORY_MEASURE,
         "notebooks": [{"notebook": name, **asdict(outcome)} for name, outcome in outcomes.items()],
     }
     file = plan.build / "report.json"
