@@ -681,7 +681,7 @@ print(f"undivided {undivided:.1%}; on 16 devices {1 / (undivided + (1 - undivide
 # %% [markdown]
 # ### Measured here
 #
-# Sixteen blocks of real work (a checksum of 16 MB, which threads can do at the same time): four must be done first, by
+# Sixteen blocks of real work (a checksum of 4 MB, which threads can do at the same time): four must be done first, by
 # one thread; twelve can be divided.
 #
 # **Predict.** By how much do two threads shorten it: 2 ×, 1.75 × or 1.6 ×?
@@ -693,7 +693,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 
-block = bytes(16 * 2**20)
+block = bytes(4 * 2**20)
 threads = min(workers, devices.cores())
 
 
