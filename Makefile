@@ -94,8 +94,8 @@ figures: setup  ## draw every picture in figures/ again
 html: setup  ## write HTML pages of the committed notebooks to build/html
 	@$(BIN)/distlab pages
 
-bench: setup  ## measure the virtual cluster, real all-reduces and every way of training; writes build/bench.json
-	@$(BIN)/distlab bench
+bench: setup  ## measure everything that has a goal; writes build/bench.json and a page: make bench ONLY=training
+	@$(BIN)/distlab bench $(if $(ONLY),--only $(ONLY))
 
 support-table: setup  ## measure which strategy works with which training API; takes a quarter of an hour
 	@$(BIN)/python labs/08_other_strategies/measure_support.py

@@ -48,7 +48,8 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
     pages.set_defaults(run=_pages)
     readme_tables = commands.add_parser("map", help="write the README's table of notebooks with the last run's seconds")
     readme_tables.set_defaults(run=_map)
-    bench = commands.add_parser("bench", help="measure simulator, all-reduce and training; writes build/bench.json")
+    bench = commands.add_parser("bench", help="measure the course; writes build/bench.json and build/bench.html")
+    bench.add_argument("--only", help='some parts by name: "training,start"; all by default')
     bench.set_defaults(run=_bench)
 
 
@@ -135,11 +136,12 @@ def _map(options: argparse.Namespace) -> int:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    from distlab.course import bench
+    from distlab.course.bench import parts
 
+    names = parts.chosen(options.only)
     processes.end_on_signals()
-    bench.write(BUILD / "bench.json")
-    print(BUILD / "bench.json")
+    worse = parts.run(names, NOTEBOOKS, LABS, BUILD, lambda line: print(line, flush=True))
+    print("\n".join([*worse, f"{BUILD / 'bench.json'}\n{BUILD / 'bench.html'}"]))
     return 0
 
 

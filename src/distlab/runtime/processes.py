@@ -102,6 +102,20 @@ def guarded(mark: str) -> Iterator[None]:
             guard.communicate()
 
 
+@contextmanager
+def marked(mark: str) -> Iterator[None]:
+    """Whatever this process starts in the block carries the mark."""
+    before = os.environ.get(MARK)
+    os.environ[MARK] = " ".join(filter(None, [before, mark]))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[MARK]
+        else:
+            os.environ[MARK] = before
+
+
 def run(command: list[str], seconds: float, **options: Unpack[ProcessOptions]) -> Finished:
     """Run a program for at most `seconds`; whatever it started is ended when this returns or is interrupted."""
     mark = new_mark()
