@@ -83,8 +83,13 @@ class ForkServer:
         for file in (listener, self._owner):
             self._selector.register(file, selectors.EVENT_READ)
 
-    def serve(self) -> ProgramRequest:
-        """Fork a process for each request until the owner is gone, which ends this process."""
+    def serve(self, set_by_imports: Mapping[str, str]) -> ProgramRequest:
+        """Fork a process for each request until the owner is gone, which ends this process.
+
+        A request may have the variables `set_by_imports` already: horovodrun, forked itself, hands them to its ranks.
+        """
+        self._environment = early_variables({**set_by_imports, **self._environment})
+        self._set_by_imports = set_by_imports
         while True:
             for key, _ in self._selector.select():
                 if key.fileobj is self._owner:
@@ -121,7 +126,7 @@ class ForkServer:
         return None
 
     def _reason_to_decline(self, request: ProgramRequest) -> str | None:
-        if early_variables(request.environment) != self._environment:
+        if early_variables({**self._set_by_imports, **request.environment}) != self._environment:
             return "its environment differs"
         if request.processors != self._processors:
             return "it is bound to other processors"
@@ -241,7 +246,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
     warnings.simplefilter("ignore", DeprecationWarning)  # TensorFlow's and NumPy's idle threads are not needed
     gc.collect()
     gc.freeze()  # the collector of a forked process leaves these objects, and so their memory pages, alone
-    request = server.serve()
+    request = server.serve(set_by_imports)
     become(request, set_by_imports)
     run(request.arguments)
 
