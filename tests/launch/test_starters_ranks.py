@@ -69,6 +69,7 @@ def test_a_rank_that_fails_after_it_connected_ends_the_job(launched: Launched, a
     assert (caught.value.rank, caught.value.exit_code) == ("rank 1", code)
     assert "line 24 of worker 1" in str(caught.value)
     assert "line 2 of worker 1" not in str(caught.value)
+    assert "mpi4py" not in str(caught.value) and "runpy" not in str(caught.value)
     assert launched.left() == []
 
 

@@ -1,10 +1,11 @@
 """Runs a job: starts it, shows its output line by line, watches its deadlines, and leaves no process behind."""
 
 import queue
+import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from enum import Enum, auto
 from pathlib import Path
@@ -33,6 +34,8 @@ SOCKET = "{socket}"
 _SECONDS_BETWEEN_LOOKS = 0.3
 # Time for the others to say why they end too, and for mpirun and its like to end their ranks.
 _SECONDS_AFTER_FAILURE, _SECONDS_TO_END_RANKS = 1.0, 3.0
+# In a traceback: the frames of `python -m mpi4py`, which the launcher adds to a program and nobody looks for.
+_FRAME_OF_STARTER = re.compile(r'  File "(<frozen runpy>|[^"]*/mpi4py/(__main__|run)\.py)"')
 _PORT_TAKEN = ("Could not start gRPC server", "Address already in use", "bind failed")  # TensorFlow, Gloo, MXNet
 
 
@@ -195,8 +198,17 @@ class Supervisor:
         return place + (f", it has ended with exit code {self._ended[name]}" if name in self._ended else "")
 
     def _last_lines(self, name: str) -> str:
-        lines = self._lines.get(name, [])[-LAST_LINES:]
+        lines = _without_frames_of_starter(self._lines.get(name, []))[-LAST_LINES:]
         return f"\nThe last lines of {name}:\n" + "\n".join(f"    {line}" for line in lines) if lines else ""
+
+
+def _without_frames_of_starter(lines: Iterable[str]) -> list[str]:
+    kept, in_frame = [], False
+    for line in lines:
+        in_frame = bool(_FRAME_OF_STARTER.match(line)) or (in_frame and line.startswith("    "))
+        if not in_frame:
+            kept.append(line)
+    return kept
 
 
 def _has_connection(process: psutil.Process) -> bool:
