@@ -59,7 +59,7 @@ def test_a_part_that_is_not_run_again_keeps_its_figures(course: Path, tmp_path: 
 
 
 def test_an_unknown_part_is_named_with_those_there_are() -> None:
-    with pytest.raises(parts.NoSuchPart, match="no part of the benchmark 'speed'.*training"):
+    with pytest.raises(parts.NoSuchPart, match=r"no part of the benchmark 'speed'.*training"):
         parts.chosen("speed")
     assert parts.chosen("training, start") == ["training", "start"]
     assert parts.chosen(None) == [*parts.PARTS, parts.ACCOUNT]
