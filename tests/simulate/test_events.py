@@ -11,7 +11,7 @@ from distlab.simulate import (
     World,
     contributions,
 )
-from tests.simulate.slow_world import world
+from tests.simulate.slow_world import waits_for_left, world
 
 
 class TestEvents:
@@ -118,3 +118,52 @@ class TestEvents:
             world(2).run(program)
         events = [(event.kind, event.bytes) for event in failure.value.events]
         assert events == [("send", 8), ("receive", 8), ("send", 16)]
+
+    def test_a_message_that_waited_for_a_port_has_its_own_times_there(self) -> None:
+        async def program(rank: Rank) -> None:
+            if rank.index > 0:
+                await rank.send(0, np.zeros(rank.index))
+            else:
+                await rank.receive(2)
+                await rank.receive(1)
+
+        events = world(3).run(program).events
+        assert [event[:6] for event in events] == [
+            ("send", 1, 0, 8, 0.0, 2.0),
+            ("receive", 0, 1, 8, 0.0, 2.0),
+            ("send", 2, 0, 16, 0.0, 3.0),
+            ("receive", 0, 2, 16, 2.0, 5.0),
+        ]
+
+    def test_what_was_sent_is_counted_alike_before_and_after_the_events_are_read(self) -> None:
+        run = world(3).run(TestEvents.ring_step, [np.arange(3.0)] * 3)
+        before = (run.messages_by_rank.tolist(), run.bytes_sent_by_rank.tolist())
+        assert len(run.events) == 9
+        assert (run.messages_by_rank.tolist(), run.bytes_sent_by_rank.tolist()) == before == ([1] * 3, [16] * 3)
+
+
+class TestWithoutEvents:
+    async def many_messages(self: Rank) -> float:
+        for step in range(3_000):
+            right, left = (self.index + 1) % self.size, (self.index - 1) % self.size
+            await self.exchange(right, np.zeros(step % 3), left)
+            await self.compute(1)
+        return self.now
+
+    def test_everything_but_the_events_is_the_same(self) -> None:
+        runs = [world(9).run(TestWithoutEvents.many_messages, keep_events=keep) for keep in (True, False)]
+        with_events, without = runs
+        assert without.results == with_events.results
+        assert without.finished.tolist() == with_events.finished.tolist()
+        assert without.messages_by_rank.tolist() == with_events.messages_by_rank.tolist() == [3_000] * 9
+        assert without.bytes_sent_by_rank.tolist() == with_events.bytes_sent_by_rank.tolist() == [24_000] * 9
+        assert (len(with_events.events), len(without.events)) == (9 * 3 * 3_000, 0)
+
+    def test_an_error_says_the_same_but_has_no_events(self) -> None:
+        with pytest.raises(DeadlockError, match="rank 0 has waited since 0 s for a message from rank 1") as failure:
+            world(2).run(waits_for_left, keep_events=False)
+        assert len(failure.value.events) == 0
+
+    def test_contents_cannot_be_kept_without_events(self) -> None:
+        with pytest.raises(ValueError, match="keep_contents needs keep_events"):
+            world(2).run(waits_for_left, keep_contents=True, keep_events=False)

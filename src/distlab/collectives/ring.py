@@ -23,18 +23,19 @@ async def ring_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
     left = (rank.index - 1) % rank.size
 
     # Reduce-scatter: a chunk travels round the ring and grows by one rank's share at each stop. After p − 1 steps this
-    # rank holds chunk index + 1 with everybody's share.
+    # rank holds chunk index + 1 with everybody's share. (Numbers below 0 count from the last chunk.)
+    outgoing = chunks[rank.index]
     for step in range(rank.size - 1):
-        outgoing = chunks[(rank.index - step) % rank.size]
-        growing = chunks[(rank.index - step - 1) % rank.size]
+        growing = chunks[rank.index - step - 1]
         received = await rank.exchange(right, outgoing, left)
         await rank.reduce(growing, received)
+        outgoing = growing
 
     # All-gather: the finished chunks travel round the ring once more and replace the unfinished ones.
     for step in range(rank.size - 1):
-        outgoing = chunks[(rank.index - step + 1) % rank.size]
-        unfinished = chunks[(rank.index - step) % rank.size]
-        unfinished[:] = await rank.exchange(right, outgoing, left)
+        unfinished = chunks[rank.index - step]
+        unfinished[...] = await rank.exchange(right, outgoing, left)
+        outgoing = unfinished
     return total
 
 

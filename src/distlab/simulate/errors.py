@@ -140,6 +140,8 @@ def copy_message(index: int, array: np.ndarray) -> np.ndarray:
 
 def check_addable(index: int, array: np.ndarray, addend: np.ndarray) -> None:
     """Raise MismatchError unless rank `index` can add `addend` to `array`: both arrays, of one shape and one dtype."""
+    if type(array) is type(addend) is np.ndarray and array.shape == addend.shape and array.dtype is addend.dtype:
+        return
     if not (isinstance(array, np.ndarray) and isinstance(addend, np.ndarray)):
         kinds = f"{type(addend).__name__} to {type(array).__name__}"
         raise MismatchError(f"rank {index} cannot add {kinds}: reduce takes two arrays")

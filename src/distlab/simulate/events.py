@@ -1,5 +1,6 @@
 """The event log of a run: every message, computation and reduction with its times, kept in compact columns."""
 
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from struct import Struct
@@ -24,17 +25,18 @@ COLUMNS = np.dtype(
     ]
 )
 
-# One record per operation. A message is one record that gives two events: `start` and `end` are its times on the
-# sender's port, `arriving` and `arrived` those on the receiver's.
-RECORD = Struct("<biiqdddd")
-_RECORD_COLUMNS = np.dtype(
-    {
-        "names": ["kind", "rank", "partner", "bytes", "start", "end", "arriving", "arrived"],
-        "formats": ["i1", "<i4", "<i4", "<i8", "<f8", "<f8", "<f8", "<f8"],
-        "offsets": [0, 1, 5, 9, 17, 25, 33, 41],
-        "itemsize": RECORD.size,
-    }
-)
+# One record per operation, in the order in which the cluster did them. Its start is that of its instant (`Log`).
+RECORD = Struct("<iiqd")
+_RECORD_COLUMNS = np.dtype([("rank", "<i4"), ("partner", "<i4"), ("bytes", "<i8"), ("end", "<f8")])
+# In a record, the partner of an operation that is not a message says which operation it was.
+REDUCES, COMPUTES = -1, -2
+
+# A message that waited for the receiver's port: its number, and its times on that port.
+DELAY = Struct("<qdd")
+_DELAY_COLUMNS = np.dtype([("operation", "<i8"), ("start", "<f8"), ("end", "<f8")])
+
+# Without events, the records are counted and forgotten when they take more bytes than this.
+_MOST_BYTES_UNCOUNTED = 2**20
 
 
 class Content(NamedTuple):
@@ -73,6 +75,20 @@ class Event(NamedTuple):
     position: int | None = None
 
 
+class Sent(NamedTuple):
+    """What each rank sent: `messages` and `bytes`, both int64 (size,)."""
+
+    messages: np.ndarray
+    bytes: np.ndarray
+
+
+def _sent(senders: np.ndarray, sizes: np.ndarray, size: int) -> Sent:
+    """What each of `size` ranks sent, from the sender and the bytes of each message."""
+    total_bytes = np.zeros(size, np.int64)
+    np.add.at(total_bytes, senders, sizes)
+    return Sent(np.bincount(senders, minlength=size), total_bytes)
+
+
 class Events(Sequence[Event]):
     """The events of a run, ordered by start; at the same start, in the order in which the cluster did them.
 
@@ -80,10 +96,19 @@ class Events(Sequence[Event]):
     for none), bytes, start, end and operation. With millions of events work on this array.
     """
 
-    def __init__(self, make_columns: Callable[[], np.ndarray], contents: Mapping[int, Content]) -> None:
-        """`make_columns` gives the columns when they are needed first; `contents` is by operation number."""
+    def __init__(
+        self,
+        make_columns: Callable[[], np.ndarray],
+        contents: Mapping[int, Content],
+        count_sent: Callable[[], Sent] | None = None,
+    ) -> None:
+        """`make_columns` gives the columns when they are needed first; `contents` is by operation number.
+
+        count_sent: counts what each rank sent; by default the columns are counted.
+        """
         self._make_columns = make_columns
         self._contents = contents
+        self._count_sent = count_sent
 
     @cached_property
     def columns(self) -> np.ndarray:
@@ -92,6 +117,13 @@ class Events(Sequence[Event]):
         # The log that they were made from is no longer needed.
         del self._make_columns
         return columns
+
+    def sent_by_rank(self, size: int) -> Sent:
+        """What each of `size` ranks sent; where a log has counted it, the columns are not needed."""
+        if self._count_sent is not None:
+            return self._count_sent()
+        is_sent = self.columns["kind"] == SEND
+        return _sent(self.columns["rank"][is_sent], self.columns["bytes"][is_sent], size)
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -141,17 +173,40 @@ class Events(Sequence[Event]):
 
 
 class Log:
-    """What a run writes its records to, and what its events are read from."""
+    """What a run writes its records to, and what its events are read from.
 
-    def __init__(self) -> None:
-        """An empty log."""
+    records: one RECORD for each operation.
+    contents: what the operations moved and made, by number, if the run keeps contents.
+    """
+
+    def __init__(self, size: int, keep_events: bool = True) -> None:
+        """An empty log of `size` ranks; without events it only counts what the ranks send."""
         self.records = bytearray()
         self.contents: dict[int, Content] = {}
+        self._size = size
+        self._keeps_events = keep_events
+        # The instants at which ranks went on, in virtual seconds, and the number of operations recorded before each.
+        self._instants = array("d")
+        self._recorded_before = array("q")
+        self._delays = bytearray()
+        # What was sent by the records that are no longer there.
+        self._sent = Sent(np.zeros(size, np.int64), np.zeros(size, np.int64))
 
     @property
     def last_operation(self) -> int:
         """The number of the operation recorded last."""
         return len(self.records) // RECORD.size - 1
+
+    def begin(self, instant: float) -> None:
+        """All operations recorded from here on, up to the next call, begin at `instant`, in virtual seconds."""
+        if not self._keeps_events and len(self.records) > _MOST_BYTES_UNCOUNTED:
+            self._forget_records()
+        self._instants.append(instant)
+        self._recorded_before.append(len(self.records) // RECORD.size)
+
+    def delay(self, start: float, end: float) -> None:
+        """The message recorded last is on the receiver's port from `start` to `end`, later than on the sender's."""
+        self._delays += DELAY.pack(self.last_operation, start, end)
 
     def keep(self, array: np.ndarray) -> None:
         """Keep, as the content of the last operation, `array` and the array in memory that it is a view of."""
@@ -164,27 +219,69 @@ class Log:
 
     def events(self, unreceived: Mapping[tuple[int, int], int]) -> Events:
         """The events so far; the last messages counted in `unreceived`, by (source, to), have no receive event."""
-        return Events(lambda: self._columns(unreceived), self.contents)
+        if not self._keeps_events:
+            self._forget_records()
+        return Events(lambda: self._columns(unreceived), self.contents, self._count_sent)
+
+    def _count_sent(self) -> Sent:
+        """What each rank has sent so far."""
+        records = _read(self.records, _RECORD_COLUMNS)
+        is_message = records["partner"] >= 0
+        sent = _sent(records["rank"][is_message], records["bytes"][is_message], self._size)
+        return Sent(self._sent.messages + sent.messages, self._sent.bytes + sent.bytes)
+
+    def _forget_records(self) -> None:
+        self._sent = self._count_sent()
+        for column in (self.records, self._delays):
+            column.clear()
+        del self._instants[:], self._recorded_before[:]
 
     def _columns(self, unreceived: Mapping[tuple[int, int], int]) -> np.ndarray:
-        records = np.frombuffer(self.records, _RECORD_COLUMNS) if self.records else np.empty(0, _RECORD_COLUMNS)
-        was_received = records["kind"] == SEND
-        for (source, to), count in unreceived.items():
-            between = (records["kind"] == SEND) & (records["rank"] == source) & (records["partner"] == to)
+        columns = self._read_columns(unreceived)
+        self._forget_records()
+        return columns
+
+    def _read_columns(self, unreceived: Mapping[tuple[int, int], int]) -> np.ndarray:
+        records = _read(self.records, _RECORD_COLUMNS)
+        source, to, end = records["rank"], records["partner"], records["end"]
+        start = np.repeat(self._instants, np.diff(self._recorded_before, append=len(records)))
+        kind = np.full(len(records), SEND, np.int8)
+        kind[to == REDUCES] = REDUCE
+        kind[to == COMPUTES] = COMPUTE
+        was_received = kind == SEND
+        for (sender, receiver), count in unreceived.items():
+            between = (source == sender) & (to == receiver)
             was_received[np.flatnonzero(between)[-count:]] = False
+
+        # The times of a message on the receiver's port are those on the sender's, unless it was delayed.
+        arriving, arrived = start, end
+        delays = _read(self._delays, _DELAY_COLUMNS)
+        if len(delays):
+            arriving, arrived = start.copy(), end.copy()
+            arriving[delays["operation"]] = delays["start"]
+            arrived[delays["operation"]] = delays["end"]
 
         # Each receive goes right behind its send; the sort by time is stable and so keeps cause before effect.
         operation = np.repeat(np.arange(len(records)), 1 + was_received)
         is_receive = np.zeros(len(operation), bool)
         is_receive[1:] = operation[1:] == operation[:-1]
-        start = np.where(is_receive, records["arriving"][operation], records["start"][operation])
-        order = np.argsort(start, kind="stable")
-        operation, is_receive = operation[order], is_receive[order]
+        if len(delays):
+            order = np.argsort(np.where(is_receive, arriving[operation], start[operation]), kind="stable")
+            operation, is_receive = operation[order], is_receive[order]
 
         columns = np.empty(len(operation), COLUMNS)
         columns["operation"] = operation
-        columns["kind"] = np.where(is_receive, RECEIVE, records["kind"][operation])
-        columns["bytes"] = records["bytes"][operation]
-        for name, receivers in (("rank", "partner"), ("partner", "rank"), ("start", "arriving"), ("end", "arrived")):
-            columns[name] = np.where(is_receive, records[receivers][operation], records[name][operation])
+        values = {"kind": kind, "bytes": records["bytes"], "rank": source, "partner": to, "start": start, "end": end}
+        for name, value in values.items():
+            columns[name] = value[operation]
+        columns["partner"][columns["partner"] < 0] = -1
+        columns["kind"][is_receive] = RECEIVE
+        received = operation[is_receive]
+        for name, value in {"rank": to, "partner": source, "start": arriving, "end": arrived}.items():
+            columns[name][is_receive] = value[received]
         return columns
+
+
+def _read(packed: bytearray, columns: np.dtype) -> np.ndarray:
+    """The records in `packed`, as a view of it."""
+    return np.frombuffer(packed, columns) if packed else np.empty(0, columns)

@@ -15,11 +15,12 @@ from distlab.simulate.errors import (
     copy_message,
     not_awaited,
 )
-from distlab.simulate.events import COMPUTE, RECORD, REDUCE, SEND, Log
+from distlab.simulate.events import COMPUTES, RECORD, REDUCES, Log
 from distlab.simulate.network import Network
 
 ANY = -1
 _pack = RECORD.pack
+_add = np.add
 
 
 class Rank(Protocol):
@@ -59,32 +60,28 @@ class Rank(Protocol):
         """Do other work for `seconds`."""
 
 
-class Agenda:
+class Agenda(dict[float, list[int]]):
     """Which rank continues at which time; in order of time, and at the same time in order of rank.
 
-    In a collective many ranks continue at the same time, so that there is one entry per time, not per rank: a heap of
-    the times, and for each time the list of its ranks.
+    `agenda[time].append(index)` lets rank `index` go on at `time`. In a collective many ranks continue at the same
+    time, so that there is one entry per time, not per rank: the list of its ranks. A heap has the times in order.
     """
 
     def __init__(self) -> None:
         """An empty agenda."""
+        super().__init__()
         self._times: list[float] = []
-        self._ranks_at: dict[float, list[int]] = {}
 
-    def add(self, index: int, time: float) -> None:
-        """Let rank `index` go on at `time`."""
-        ranks = self._ranks_at.get(time)
-        if ranks is None:
-            self._ranks_at[time] = [index]
-            heappush(self._times, time)
-        else:
-            ranks.append(index)
+    def __missing__(self, time: float) -> list[int]:
+        heappush(self._times, time)
+        ranks = self[time] = []
+        return ranks
 
-    def __iter__(self) -> Iterator[tuple[float, list[int]]]:
+    def in_order(self) -> Iterator[tuple[float, list[int]]]:
         """The next time and its ranks, until nothing is left; ranks may be added while this runs."""
         while self._times:
             time = heappop(self._times)
-            ranks = self._ranks_at.pop(time)
+            ranks = self.pop(time)
             ranks.sort()
             yield time, ranks
 
@@ -122,6 +119,7 @@ class VirtualRank:
         "_operation",
         "_peers",
         "_port_free",
+        "_records",
         "_result",
         "_seconds_per_byte_reduced",
         "_source",
@@ -154,6 +152,7 @@ class VirtualRank:
         self._speed = speed
         self._agenda = agenda
         self._log = log
+        self._records = log.records
         self._with_contents = with_contents
         # The operation that is under way, and what its await will give.
         self._operation: str | None = None
@@ -168,19 +167,25 @@ class VirtualRank:
 
     def send(self, to: int, array: np.ndarray) -> Awaitable[None]:
         """Send a copy of `array` (any shape and dtype) to rank `to`; ends when it has left this rank's sending port."""
-        self._begin("send")
-        self._agenda.add(self.index, self._transmit(to, array))
+        if self._operation is not None:
+            raise self._not_awaited()
+        self._operation = "send"
+        self._agenda[self._transmit(to, array)].append(self.index)
         return _suspended(self)
 
     def receive(self, source: int) -> Awaitable[np.ndarray]:
         """The next message of rank `source`, in the order in which it sent them; ends when it has arrived."""
-        self._begin("receive")
+        if self._operation is not None:
+            raise self._not_awaited()
+        self._operation = "receive"
         self._take(source, self.now)
         return _suspended(self)
 
     def receive_any(self) -> Awaitable[tuple[int, np.ndarray]]:
         """The message that arrives first, from whichever rank, as (source, array)."""
-        self._begin("receive_any")
+        if self._operation is not None:
+            raise self._not_awaited()
+        self._operation = "receive_any"
         heads = [(messages[0][0], source) for source, messages in self._mailbox.items() if messages]
         if heads:
             _, first = min(heads)
@@ -192,7 +197,9 @@ class VirtualRank:
 
     def exchange(self, to: int, array: np.ndarray, source: int) -> Awaitable[np.ndarray]:
         """Send `array` to rank `to` and receive from rank `source` at the same time; ends when both have ended."""
-        self._begin("exchange")
+        if self._operation is not None:
+            raise self._not_awaited()
+        self._operation = "exchange"
         self._take(source, self._transmit(to, array))
         return _suspended(self)
 
@@ -202,37 +209,43 @@ class VirtualRank:
         Raises MismatchError unless both are arrays of the same shape and dtype: a sum that NumPy would broadcast or
         convert is, between chunks of a collective, a mistake.
         """
-        self._begin("reduce")
+        if self._operation is not None:
+            raise self._not_awaited()
+        self._operation = "reduce"
         check_addable(self.index, array, addend)
-        np.add(array, addend, array)
+        if array.size == 1:
+            # For one element, NumPy adds several times faster into new memory than into an operand.
+            array[...] = _add(array, addend)
+        else:
+            _add(array, addend, array)
         size = array.nbytes
         end = self.now + size * self._seconds_per_byte_reduced / self._speed
-        self._log.records += _pack(REDUCE, self.index, -1, size, self.now, end, 0.0, 0.0)
+        self._records += _pack(self.index, REDUCES, size, end)
         if self._with_contents:
             self._log.keep(array)
         return self._end_at(end, array)
 
     def compute(self, seconds: float) -> Awaitable[None]:
         """Compute for `seconds` on a rank of speed 1; a rank of speed 0.5 takes twice as long."""
-        self._begin("compute")
+        if self._operation is not None:
+            raise self._not_awaited()
+        self._operation = "compute"
         check_seconds(self.index, seconds)
         end = self.now + seconds / self._speed
-        self._log.records += _pack(COMPUTE, self.index, -1, 0, self.now, end, 0.0, 0.0)
+        self._records += _pack(self.index, COMPUTES, 0, end)
         return self._end_at(end)
 
     def __repr__(self) -> str:
         return f"<rank {self.index} of {self.size} at {self.now:.9g} s>"
 
-    def _begin(self, operation: str) -> None:
-        if self._operation is not None:
-            raise ProgramError(not_awaited(self.index, self._operation))
-        self._operation = operation
+    def _not_awaited(self) -> ProgramError:
+        return ProgramError(not_awaited(self.index, self._operation or ""))
 
     def _end_at(self, end: float, result: object = None) -> Awaitable[Any]:
         if end == self.now:
             return _ended(self, result)
         self._result = result
-        self._agenda.add(self.index, end)
+        self._agenda[end].append(self.index)
         return _suspended(self)
 
     def _transmit(self, to: int, array: np.ndarray) -> float:
@@ -245,26 +258,29 @@ class VirtualRank:
         size = message.nbytes
         link = self._every_link or self._network.link(index, to)
         seconds = link.latency + size * link.seconds_per_byte
-
-        arriving = receiver._port_free
-        if arriving < now:
-            arriving = now
-        receiver._port_free = arrived = arriving + seconds
-        self._log.records += _pack(SEND, index, to, size, now, now + seconds, arriving, arrived)
+        left = now + seconds
+        self._records += _pack(index, to, size, left)
+        if receiver._port_free > now:
+            arrived = receiver._port_free + seconds
+            self._log.delay(receiver._port_free, arrived)
+        else:
+            arrived = left
+        receiver._port_free = arrived
         if self._with_contents:
             self._log.keep(array if isinstance(array, np.ndarray) else message)
 
         awaited = receiver._source
-        if awaited in (index, ANY):
+        if awaited is not None and awaited in (index, ANY):
             receiver._source = None
             receiver._result = message if awaited == index else (index, message)
-            self._agenda.add(to, max(receiver._earliest, arrived))
+            earliest = receiver._earliest
+            self._agenda[arrived if arrived > earliest else earliest].append(to)
         else:
             messages = receiver._mailbox.get(index)
             if messages is None:
                 messages = receiver._mailbox[index] = []
             messages.append((arrived, message))
-        return now + seconds
+        return left
 
     def _take(self, source: int, earliest: float) -> None:
         """Go on at `earliest` with the next message of `source`, or else when it has arrived."""
@@ -273,6 +289,6 @@ class VirtualRank:
         messages = self._mailbox.get(source)
         if messages:
             arrived, self._result = messages.pop(0)
-            self._agenda.add(self.index, arrived if arrived > earliest else earliest)
+            self._agenda[arrived if arrived > earliest else earliest].append(self.index)
         else:
             self._source, self._earliest = source, earliest

@@ -37,7 +37,7 @@ from distlab.simulate.errors import (
     Waiting,
     not_awaited,
 )
-from distlab.simulate.events import SEND, Events, Log
+from distlab.simulate.events import Events, Log
 from distlab.simulate.network import Network
 from distlab.simulate.rank import ANY, Agenda, VirtualRank
 
@@ -49,7 +49,7 @@ class Run:
     """What a run of a program on a virtual cluster gave.
 
     results: what the program returned, by rank.
-    events: everything that happened (`distlab.simulate.Events`).
+    events: everything that happened (`distlab.simulate.Events`); empty if the run did not keep events.
     finished: the virtual time, in seconds, at which each rank's program ended; float64 (size,).
     """
 
@@ -75,25 +75,16 @@ class Run:
     @property
     def bytes_sent_by_rank(self) -> np.ndarray:
         """The bytes that each rank sent; int64 (size,)."""
-        sent = self._sent()
-        counts = np.zeros(len(self.results), np.int64)
-        np.add.at(counts, sent["rank"], sent["bytes"])
-        return counts
+        return self.events.sent_by_rank(len(self.results)).bytes
 
     @property
     def messages_by_rank(self) -> np.ndarray:
         """The messages that each rank sent; int64 (size,)."""
-        counts: np.ndarray = np.bincount(self._sent()["rank"], minlength=len(self.results))
-        return counts
+        return self.events.sent_by_rank(len(self.results)).messages
 
     def __repr__(self) -> str:
         size = len(self.results)
         return f"<Run: {size} ranks, {self.messages} messages, {self.bytes_sent} bytes, {self.elapsed:.9g} s>"
-
-    def _sent(self) -> np.ndarray:
-        columns = self.events.columns
-        sent: np.ndarray = columns[columns["kind"] == SEND]
-        return sent
 
 
 class World:
@@ -115,29 +106,39 @@ class World:
         self.network = Network() if network is None else network
         self.compute_speeds = _speeds(size, compute_speeds)
 
-    def run(self, program: Program, inputs: Iterable[object] | None = None, keep_contents: bool = False) -> Run:
+    def run(
+        self,
+        program: Program,
+        inputs: Iterable[object] | None = None,
+        keep_contents: bool = False,
+        keep_events: bool = True,
+    ) -> Run:
         """Run `program(rank, input)` on every rank with its own of `inputs`; without inputs `program(rank)`.
 
         program: an `async def`, or anything else that returns a coroutine when it is called so.
         inputs: one per rank. Every rank gets copies of the arrays in its input (also in lists, tuples and
             dictionaries), as if each had its own memory.
         keep_contents: let the events hold copies of the arrays that were sent and added; for drawing small runs.
+        keep_events: False counts messages and bytes but leaves `events` empty; for runs of millions of messages.
 
         Raises InputsError, ProgramError, DeadlockError, UnreceivedMessageError and RankFailedError, and what a rank's
-        operations raise: all are SimulationError, with the events so far in `events`.
+        operations raise: all are SimulationError, with the events so far in `events`. Raises ValueError for
+        `keep_contents` without `keep_events`.
         """
+        if keep_contents and not keep_events:
+            raise ValueError("the events hold the contents: keep_contents needs keep_events")
         if inputs is not None:
             inputs = list(inputs)
             if len(inputs) != self.size:
                 raise InputsError(f"{len(inputs)} inputs for {self.size} ranks: there must be one per rank")
-        return _Execution(self, keep_contents).run(program, inputs)
+        return _Execution(self, keep_contents, keep_events).run(program, inputs)
 
 
 class _Execution:
     """One run: the ranks, their coroutines, and the loop that lets each go on when its time has come."""
 
-    def __init__(self, world: World, keep_contents: bool) -> None:
-        self._log = Log()
+    def __init__(self, world: World, keep_contents: bool, keep_events: bool) -> None:
+        self._log = Log(world.size, keep_events)
         self._agenda = Agenda()
         self._ranks: list[VirtualRank] = []
         for index, speed in enumerate(world.compute_speeds):
@@ -175,12 +176,13 @@ class _Execution:
             if not iscoroutine(coroutine):
                 raise ProgramError(f"{name} is not a coroutine function: write `async def {name}(rank, …)`")
             self._coroutines.append(coroutine)
-            self._agenda.add(rank.index, 0.0)
+            self._agenda[0.0].append(rank.index)
 
     def _loop(self) -> None:
         ranks = self._ranks
         resume = [coroutine.send for coroutine in self._coroutines]
-        for now, ready in self._agenda:
+        for now, ready in self._agenda.in_order():
+            self._log.begin(now)
             for index in ready:
                 rank = ranks[index]
                 rank.now = now

@@ -23,9 +23,15 @@ STEPS = Network(latency=1.0, seconds_per_byte=0.0)
 class RecordedWorld(World):
     """A world whose runs keep contents, so that they can be drawn."""
 
-    def run(self, program: Callable[..., Any], inputs: Iterable[Any] | None = None, keep_contents: bool = True) -> Run:
+    def run(
+        self,
+        program: Callable[..., Any],
+        inputs: Iterable[Any] | None = None,
+        keep_contents: bool = True,
+        keep_events: bool = True,
+    ) -> Run:
         """See `World.run`."""
-        return super().run(program, inputs, keep_contents)
+        return super().run(program, inputs, keep_contents, keep_events)
 
 
 @dataclass(frozen=True)
