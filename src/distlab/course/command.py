@@ -50,6 +50,7 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
     readme_tables.set_defaults(run=_map)
     bench = commands.add_parser("bench", help="measure the course; writes build/bench.json and build/bench.html")
     bench.add_argument("--only", help='some parts by name: "training,start"; all by default')
+    bench.add_argument("--release", action="store_true", help="take the figures over into docs/, as the last release's")
     bench.set_defaults(run=_bench)
 
 
@@ -136,8 +137,11 @@ def _map(options: argparse.Namespace) -> int:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    from distlab.course.bench import parts
+    from distlab.course.bench import parts, release
 
+    if options.release:
+        print(release.write(BUILD / "bench.json", Path("docs")))
+        return 0
     names = parts.chosen(options.only)
     processes.end_on_signals()
     worse = parts.run(names, NOTEBOOKS, LABS, BUILD, lambda line: print(line, flush=True))

@@ -53,7 +53,7 @@ def write(readme: Path, teaching: Path, report: Path) -> str:
     texts = notebooks_table(course, seconds), labs_table(labs), minutes_table(course, labs, seconds)
     places = (readme, BEGIN, END), (readme, BEGIN_LABS, END_LABS), (teaching, BEGIN_MINUTES, END_MINUTES)
     for (file, begin, end), table in zip(places, texts, strict=True):
-        _replace(file, begin, end, table)
+        replace_between(file, begin, end, table)
     return "\n\n".join(texts)
 
 
@@ -98,7 +98,8 @@ def minutes_table(course: list[Entry], labs: list[Entry], seconds: dict[str, flo
     return tables.markdown(["Chapter", "Read, minutes", "Run, seconds", "Lab, minutes"], rows, right=(1, 2, 3))
 
 
-def _replace(file: Path, begin: str, end: str, table: str) -> None:
+def replace_between(file: Path, begin: str, end: str, table: str) -> None:
+    """Write the table between two marks of a text file. Raises CannotWriteTables when it lacks one of them."""
     text = file.read_text()
     if begin not in text or end not in text:
         raise CannotWriteTables(f"{file} lacks the marks {begin} and {end}.")
