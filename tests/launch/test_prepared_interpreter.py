@@ -28,7 +28,8 @@ import json, os, random, sys, time
 from pathlib import Path
 folder = Path(__file__).parent
 config = os.environ.get("TF_CONFIG")
-rank = json.loads(config)["task"]["index"] if config else os.environ["OMPI_COMM_WORLD_RANK"]
+ranks = [os.environ[name] for name in ("OMPI_COMM_WORLD_RANK", "HOROVOD_RANK") if name in os.environ]
+rank = json.loads(config)["task"]["index"] if config else ranks[0]
 import numpy
 imported = "tensorflow" in sys.modules
 import tensorflow as tf
@@ -143,6 +144,14 @@ def test_ranks_of_mpirun_are_forked_and_one_bound_to_a_processor_is_not(program:
         launch.mpirun(program, "describe", options=["--bind-to", "core"], **LIMITS)
         ranks = [json.loads((program.parent / f"rank{rank}.json").read_text()) for rank in range(2)]
         assert [(len(rank["processors"]), rank["imported"]) for rank in ranks] == [(1, False), (1, False)]
+
+
+def test_horovodruns_ranks_are_forked_though_it_hands_on_what_its_own_imports_have_set(program: Path) -> None:
+    if reason := launch.horovod_problem():
+        pytest.skip(reason)
+    launch.horovodrun(program, "describe", **LIMITS)
+    ranks = [json.loads((program.parent / f"rank{rank}.json").read_text()) for rank in range(2)]
+    assert [rank["imported"] for rank in ranks] == [True, True]
 
 
 def test_without_a_server_the_program_gets_an_interpreter_of_its_own(program: Path, tmp_path: Path) -> None:
