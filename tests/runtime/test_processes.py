@@ -27,3 +27,17 @@ def test_end_reaches_a_process_that_ignores_sigterm() -> None:
     processes.end(mark)
     assert not psutil.pid_exists(process.pid)
     assert processes.alive(mark) == []
+
+
+def test_what_is_started_in_a_marked_block_carries_the_mark_too() -> None:
+    outer, inner = processes.new_mark(), processes.new_mark()
+    waiting = [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()"]
+    before = os.environ.get(processes.MARK)
+    with processes.marked(outer), processes.marked(inner):
+        process = subprocess.Popen(waiting, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        process.stdout.readline()
+    assert os.environ.get(processes.MARK) == before
+    assert [found.pid for found in processes.alive(outer)] == [found.pid for found in processes.alive(inner)]
+    assert process.pid in [found.pid for found in processes.alive(outer)]
+    process.communicate()
+    assert processes.alive(outer) == []
