@@ -65,13 +65,17 @@ class Training:
         self.images, self.labels = train.images[: options.images], train.labels[: options.images]
         self.global_batch = options.per_replica_batch * hvd.size()
         self.steps_per_epoch = large_batch.global_batches.steps_per_epoch(len(self.images), self.global_batch)
-        self.model = models.cnn(options.filters)
+        tf.keras.utils.set_random_seed(options.seed + hvd.rank())
+        self.model, self.optimizer = models.cnn(options.filters), tf.keras.optimizers.Adam()
+        self.optimizer.build(self.model.trainable_variables)
+        hvd.broadcast_variables(self.model.variables, root_rank=0)
+        self.first_weights = self.model.get_weights()
 
     def begin(self) -> None:
-        """The first weights, those of rank 0 everywhere."""
-        tf.keras.utils.set_random_seed(self.options.seed + hvd.rank())
-        self.model.set_weights(models.cnn(self.options.filters).get_weights())
-        hvd.broadcast_variables(self.model.variables, root_rank=0)
+        """The first weights, those of rank 0 everywhere, and an optimizer that remembers nothing."""
+        self.model.set_weights(self.first_weights)
+        for variable in self.optimizer.variables:
+            variable.assign(tf.zeros_like(variable))
 
     def own_batch(self, step: int) -> tuple[tf.Tensor, tf.Tensor]:
         """This rank's share of the global batch of that step."""
@@ -88,6 +92,11 @@ class Training:
         gradients = tape.gradient(loss, self.model.trainable_variables)
         mean_loss, *mean_gradients = hvd.grouped_allreduce([loss, *gradients])
         return mean_loss, mean_gradients
+
+    @tf.function(autograph=False)  # op by op, Adam takes longer than the network
+    def update(self, gradients: list[tf.Tensor]) -> None:
+        """One step of Adam."""
+        self.optimizer.apply_gradients(zip(gradients, self.model.trainable_variables, strict=True))
 
     def accuracy(self) -> float:
         """On the test images."""
@@ -106,32 +115,26 @@ class Training:
         """One run with that schedule; loss, test accuracy and seconds of training after each epoch."""
         options = self.options
         rate_at = large_batch.schedules.by_name(name, options.learning_rate, hvd.size(), options.warm_up_epochs)
-        variables, optimizer = self.model.trainable_variables, tf.keras.optimizers.Adam()
-        optimizer.build(variables)
-        # As a graph: op by op, Adam takes longer than the network.
-        update = tf.function(
-            lambda found: optimizer.apply_gradients(zip(found, variables, strict=True)), autograph=False
-        )
         self.begin()
         history = {"loss": [], "accuracy": [], "seconds": []}
-        history |= self.restore(name, optimizer)
+        history |= self.restore(name)
         for epoch in range(len(history["loss"]), options.epochs):
             losses, start = [], time.perf_counter()
             for step in range(epoch * self.steps_per_epoch, (epoch + 1) * self.steps_per_epoch):
                 loss, gradients = self.loss_and_gradients(*self.own_batch(step))
-                optimizer.learning_rate = rate_at(step / self.steps_per_epoch)
-                update(gradients)
+                self.optimizer.learning_rate = rate_at(step / self.steps_per_epoch)
+                self.update(gradients)
                 losses.append(float(loss))
             history["seconds"].append(time.perf_counter() - start)
             history["loss"].append(float(np.mean(losses)))
             history["accuracy"].append(self.accuracy() if hvd.rank() == 0 else 0.0)
-            self.save(name, optimizer, history)
+            self.save(name, history)
         return history
 
-    def save(self, name: str, optimizer: tf.keras.optimizers.Optimizer, history: dict) -> None:
+    def save(self, name: str, history: dict) -> None:
         """Rank 0 alone writes; under another name first, so that no reader ever sees half of a file."""
         if self.options.checkpoints and hvd.rank() == 0:
-            variables = [*self.model.variables, *optimizer.variables]
+            variables = [*self.model.variables, *self.optimizer.variables]
             file = self.options.checkpoints / f"{name}.npz"
             file.parent.mkdir(parents=True, exist_ok=True)
             part = file.with_suffix(".part")
@@ -139,9 +142,9 @@ class Training:
                 np.savez(opened, *[variable.numpy() for variable in variables], history=json.dumps(history))
             part.replace(file)
 
-    def restore(self, name: str, optimizer: tf.keras.optimizers.Optimizer) -> dict:
+    def restore(self, name: str) -> dict:
         """What rank 0 has saved of that run, on every rank; empty if nothing."""
-        variables, found = [*self.model.variables, *optimizer.variables], {}
+        variables, found = [*self.model.variables, *self.optimizer.variables], {}
         if self.options.checkpoints and hvd.rank() == 0 and (file := self.options.checkpoints / f"{name}.npz").exists():
             with np.load(file) as saved:
                 found = json.loads(str(saved["history"]))
