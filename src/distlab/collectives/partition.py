@@ -1,6 +1,8 @@
 """Parts: the chunks of an array, one per rank, and a group of ranks that runs a collective among its members."""
 
 from collections.abc import Awaitable, Sequence
+from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -19,14 +21,17 @@ def chunks_of(array: np.ndarray, parts: int) -> list[np.ndarray]:
 
     The same cut as `numpy.array_split(array, parts)`; with fewer rows than parts the last chunks are empty.
     """
-    rows, longer = divmod(len(array), parts)
-    chunks = []
-    start = 0
-    for part in range(parts):
-        stop = start + rows + (part < longer)
-        chunks.append(array[start:stop])
-        start = stop
-    return chunks
+    return [array[rows] for rows in chunk_rows(len(array), parts)]
+
+
+@lru_cache(maxsize=16)
+def chunk_rows(length: int, parts: int) -> tuple[slice, ...]:
+    """The rows of each chunk, when `length` rows are cut into `parts` chunks as `chunks_of` does.
+
+    All ranks of a world need the same ones, hence the cache.
+    """
+    starts = [first_row(length, parts, part) for part in range(parts + 1)]
+    return tuple(slice(start, stop) for start, stop in pairwise(starts))
 
 
 class GroupRank:

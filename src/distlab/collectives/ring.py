@@ -5,7 +5,7 @@ On a ring these are always its right and its left neighbour; in all-to-all and b
 
 import numpy as np
 
-from distlab.collectives.partition import chunks_of
+from distlab.collectives.partition import chunk_rows, chunks_of
 from distlab.simulate.rank import Rank
 
 
@@ -18,22 +18,24 @@ async def ring_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
     Source: Patarasuk and Yuan, JPDC 69(2):117–124, 2009.
     """
     total = array.copy()
-    chunks = chunks_of(total.reshape(-1), rank.size)
+    flat = total.reshape(-1)
+    # Views are made when they are needed: p ranks with all their p chunks would fill more memory than the arrays.
+    rows = chunk_rows(len(flat), rank.size)
     right = (rank.index + 1) % rank.size
     left = (rank.index - 1) % rank.size
 
     # Reduce-scatter: a chunk travels round the ring and grows by one rank's share at each stop. After p − 1 steps this
     # rank holds chunk index + 1 with everybody's share. (Numbers below 0 count from the last chunk.)
-    outgoing = chunks[rank.index]
+    outgoing = flat[rows[rank.index]]
     for step in range(rank.size - 1):
-        growing = chunks[rank.index - step - 1]
+        growing = flat[rows[rank.index - step - 1]]
         received = await rank.exchange(right, outgoing, left)
         await rank.reduce(growing, received)
         outgoing = growing
 
     # All-gather: the finished chunks travel round the ring once more and replace the unfinished ones.
     for step in range(rank.size - 1):
-        unfinished = chunks[rank.index - step]
+        unfinished = flat[rows[rank.index - step]]
         unfinished[...] = await rank.exchange(right, outgoing, left)
         outgoing = unfinished
     return total
