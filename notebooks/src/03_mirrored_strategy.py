@@ -682,7 +682,7 @@ print("with dropout the two runs are comparable weight by weight:", workers == 1
 # times as many images a second: 2, 1, or fewer than 1? Does the global batch size matter?
 #
 # Only whole steps are timed, on batches that already lie in memory, without the clock inside. Each measurement is the
-# median of five after a warm-up.
+# median of three after a warm-up.
 
 
 # %%
@@ -702,8 +702,8 @@ def measured(strategy: tf.distribute.Strategy, global_batch: int, images_in_all:
 
     work()
     with metrics.Stopwatch() as stopwatch:
-        seconds = metrics.median_seconds(work, repeats=5, warm_ups=0)
-    return count * global_batch / seconds, stopwatch.cpu / (5 * count * global_batch)
+        seconds = metrics.median_seconds(work, repeats=3, warm_ups=0)
+    return count * global_batch / seconds, stopwatch.cpu / (3 * count * global_batch)
 
 
 # %%
