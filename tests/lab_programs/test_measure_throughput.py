@@ -1,0 +1,63 @@
+"""The program that measures images per second counts those of all processes, together and apart."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from distlab import launch
+
+pytestmark = pytest.mark.slow
+
+SMALL = ["--images", 96, "--batch", 32, "--epochs", 2]
+
+
+@pytest.fixture(scope="module")
+def program(root: Path) -> Path:
+    return root / "labs" / "11_scaling_and_profiling" / "measure_throughput.py"
+
+
+def measured(program: Path, way: str, *arguments: object, count: int = 2) -> dict:
+    """What `count` processes wrote; skips the test where Horovod is missing."""
+    settings = {"echo": False, "result": True, "seconds": 500, "start_seconds": 400}
+    if way != "horovod":
+        return launch.tensorflow(program, "--way", way, *SMALL, *arguments, workers=count, **settings).result
+    if problem := launch.horovod_problem():
+        pytest.skip(problem)
+    return launch.horovodrun(program, "--way", way, *SMALL, *arguments, ranks=count, **settings).result
+
+
+@pytest.mark.parametrize("arguments", [(), ("--apart",)], ids=["together", "apart"])
+@pytest.mark.parametrize("way", ["horovod", "multi_worker"])
+def test_two_processes_with_a_core_each_count_the_images_of_both(
+    program: Path, way: str, arguments: tuple[str, ...]
+) -> None:
+    result = measured(program, way, "--cores", 1, *arguments)
+    assert (result["replicas"], result["cores"], result["apart"]) == (2, 1, bool(arguments))
+    assert result["images"] == [2 * 96] * 3
+    assert len(result["of_epochs"]) == 2
+    assert min(result["of_epochs"]) <= result["images_per_second"] <= max(result["of_epochs"])
+    assert 0 < result["core_share"] < 1.5
+
+
+@pytest.mark.parametrize("way", ["lecture", "ours"])
+def test_one_process_counts_its_images(program: Path, way: str) -> None:
+    result = measured(program, way, "--model", "cnn", count=1)
+    assert (result["way"], result["model"], result["batch"], result["replicas"]) == (way, "cnn", 32, 1)
+    assert result["images"] == [96] * 3
+    assert result["images_per_second"] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--way", "ours", "--apart"], "--apart is for --way multi_worker and --way horovod"),
+        (["--way", "ours", "--cores", "10000"], "the cores that this process may use"),
+        (["--way", "ours", "--batch", "64", "--images", "63"], "--images is at least --batch"),
+    ],
+)
+def test_arguments_that_make_no_sense_end_with_the_reason(program: Path, arguments: list[str], message: str) -> None:
+    finished = subprocess.run([sys.executable, program, *arguments], capture_output=True, text=True, check=False)
+    assert finished.returncode == 2
+    assert message in finished.stderr
