@@ -238,31 +238,21 @@ programs.show(labs / "scaling.py", "block", "seconds", "horovod_on", "wait_for_a
 # %% [markdown]
 # Starting TensorFlow takes seconds of processor time in each rank, far longer than measuring. So one launch measures
 # several world sizes: all processes start once, Horovod is initialised again for the first $p$ of them, and the others
-# wait without using a core. One launch has 4 processes, another has 8. Each measures one rank too, so that a ratio
-# always compares times of the same launch.
+# wait without using a core.
 #
 # **Predict.** This machine has two cores or a few more. What are the efficiencies of weak scaling with 2, 4 and 8
 # ranks? And the times of strong scaling?
 
 # %% tags=["varies"]
 largest = 2 ** int(np.log2(max(2, workers)))
-several = launch.mpirun(labs / "scaling.py", "--blocks", 7, ranks=min(largest, 4), **how).result
-
-# %% tags=["varies"]
-most = several
-if largest == 8:
-    arguments = ["--sizes", 8, 1, "--parts", "weak", "strong", "--blocks", 4, "--steps", 3]
-    most = launch.mpirun(labs / "scaling.py", *arguments, ranks=8, **how).result
+several = launch.mpirun(labs / "scaling.py", "--blocks", 6, ranks=largest, **how).result
 
 # %%
 measured = {int(p): found for p, found in several["sizes"].items()}
-reference = {p: measured[1] for p in measured}
-if largest == 8:
-    measured[8], reference[8] = most["sizes"]["8"], most["sizes"]["1"]
 cores, batch, nbytes = several["cores"], several["batch"], 4 * several["parameters"]
 sizes = np.array(sorted(measured))
 medians = {kind: np.array([np.median(measured[p][kind]) for p in sizes]) for kind in ("weak", "strong")}
-serial = np.array([np.median(reference[p]["weak"]) for p in sizes])
+serial = medians["weak"][0]
 print(f"{several['parameters']:,} parameters, so {nbytes:,} bytes of gradient in {several['tensors']} tensors")
 own_core = len({tuple(held) for held in measured[2]["cores"]}) == 2
 print("two ranks have a core each:", own_core or cores < 2)
@@ -287,9 +277,9 @@ predicted = {"weak": serial * sharing + exchange, "strong": serial * sharing / s
 print(f"Horovod on two ranks: α = {1e6 * fit.latency:.0f} µs, 1/β = {fit.bandwidth / 1e9:.2f} GB/s; {cores} cores")
 for kind in ("weak", "strong"):
     print(f"\n{kind:6} ranks  ms a step  (least – most)   predicted  images/s  speed-up  efficiency")
-    for p, own, seconds, expected in zip(sizes, serial, medians[kind], predicted[kind], strict=True):
+    for p, seconds, expected in zip(sizes, medians[kind], predicted[kind], strict=True):
         blocks, images = 1e3 * np.array(measured[p][kind]), batch * (p if kind == "weak" else 1)
-        speedup = images / batch * own / seconds
+        speedup = images / batch * serial / seconds
         print(f"{p:12} {1e3 * seconds:10.1f} {blocks.min():7.1f} –{blocks.max():6.1f} {1e3 * expected:11.1f}", end="")
         print(f"{metrics.throughput(images, seconds):10,.0f} {speedup:9.2f} {speedup / p:11.0%}")
 
@@ -328,7 +318,7 @@ verdict = "reached" if efficiency >= 0.85 else "missed"
 print(f"efficiency with 2 ranks, in turn with one: {efficiency:.0%}; the goal of 85 % is {verdict}")
 print(f"with 1 and with 2 ranks, the ranks had {shares} of their cores to themselves")
 law = costs.fit_amdahl(sizes, medians["strong"] / serial)
-by_size = [f"{costs.serial_share(serial[i] / medians['strong'][i], sizes[i]):.0%}" for i in range(1, len(sizes))]
+by_size = [f"{costs.serial_share(serial / medians['strong'][i], sizes[i]):.0%}" for i in range(1, len(sizes))]
 print(f"strong scaling, serial share by Amdahl's law: {law.serial_share:.0%}; by each size alone: {', '.join(by_size)}")
 
 # %% [markdown]
@@ -523,7 +513,7 @@ if not problem:
     measure = labs.parent / "06_collectives_and_ring_all_reduce" / "measure_all_reduce.py"
     arguments = ["--modes", "mpi", "ring", "--sizes", nbytes, "--repeats", repeats, "--warm-up", 0]
     counting = {"LD_PRELOAD": str(library), "MPI_PROFILE": str(folder / "ring")}
-    launch.mpirun(measure, *arguments, ranks=ring_ranks, environment=counting, **how)
+    launch.mpirun(measure, *arguments, ranks=ring_ranks, environment=counting, prepared=False, **how)
 
 # %%
 for algorithm in costs.ALL_REDUCE:
