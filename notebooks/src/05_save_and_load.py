@@ -402,7 +402,8 @@ print("on each replica, equal: True, in", len(outputs), "parts")
 # so the next weight depends on the averages $m$ and $v$ and on the step count $t$, not on the weights alone. An
 # optimizer that has lost them begins again with $m = v = 0$ and $t = 1$.
 #
-# One run of twice `epochs` is compared with runs that load the half-way state and do the second half.
+# One run of twice `epochs` on all replicas is compared with runs that load the half-way state and do the second half.
+# These use one device: nothing in a file depends on the number of replicas, and one device is traced fastest.
 #
 # **Predict.** Four formats, all with three values per weight on disk. Which of them continue the run exactly?
 
@@ -416,8 +417,7 @@ uninterrupted = model.get_weights()
 log.seek(0), log.truncate()
 resumed, loaded_rate = {}, {}
 for name, load in loaders.items():
-    with strategy.scope():
-        model = load()
+    model = load()
     assert checks.largest_difference(model.get_weights(), half_way) == 0
     loaded_rate[name] = float(model.optimizer.learning_rate.numpy())
     model.optimizer.learning_rate.assign(learning_rate)  # for section 7; here only the state may differ
@@ -465,8 +465,7 @@ fixed = {"weights only": lambda: from_weights(built), "SavedModel": from_saved_m
 exported = str(tf.train.list_variables(str(folder / "export" / "variables" / "variables")))
 kept["optimizer state"] = equal | {"export": "optimizer" in exported}
 for name, load in fixed.items():
-    with strategy.scope():
-        model = load()
+    model = load()
     model.optimizer.learning_rate.assign(learning_rate)
     train(model, epochs, 2 * epochs)
     checks.assert_equal_weights(model.get_weights(), uninterrupted)
@@ -483,8 +482,7 @@ with one_more.scope():
     model = from_checkpoint()
 train(model, epochs, 2 * epochs)
 checks.assert_equal_weights(model.get_weights(), uninterrupted)
-with strategy.scope():
-    model = new_model(learning_rate)
+model = new_model(learning_rate)
 model.set_weights(half_way)
 train(model, epochs, 2 * epochs)
 assert not works(checks.assert_equal_weights, model.get_weights(), uninterrupted)
@@ -699,21 +697,19 @@ kept["loss and metrics"]["BackupAndRestore"] = works(start_again, epochs, models
 # %% [markdown]
 # ## 10. Random state
 #
-# Dropout draws random numbers. **Predict.** The same experiment with dropout 0.2, a checkpoint, and the right data
-# order: is the continued run equal?
+# Dropout draws random numbers. **Predict.** The same experiment with dropout 0.2 on one device, a checkpoint, and the
+# right data order: is the continued run equal?
 
 
 # %%
 def dropout_run(resume):
     tf.keras.utils.set_random_seed(seed)
-    with strategy.scope():
-        model = new_model(dropout=0.2)
+    model = new_model(dropout=0.2)
     if resume:
         train(model, 0, epochs)
         path = tf.train.Checkpoint(model=model).write(str(folder / "dropout"))
         tf.keras.utils.set_random_seed(seed)  # what the restarted program does in its first lines
-        with strategy.scope():
-            model = new_model(dropout=0.2)
+        model = new_model(dropout=0.2)
         tf.train.Checkpoint(model=model).read(path).expect_partial()
     train(model, epochs if resume else 0, 2 * epochs)
     return model.get_weights()
