@@ -116,6 +116,8 @@ class Events(Sequence[Event]):
         columns = self._make_columns()
         # The log that they were made from is no longer needed.
         del self._make_columns
+        if len(columns):
+            self._count_sent = None
         return columns
 
     def sent_by_rank(self, size: int) -> Sent:
@@ -232,13 +234,16 @@ class Log:
 
     def _forget_records(self) -> None:
         self._sent = self._count_sent()
+        self._clear()
+
+    def _clear(self) -> None:
         for column in (self.records, self._delays):
             column.clear()
         del self._instants[:], self._recorded_before[:]
 
     def _columns(self, unreceived: Mapping[tuple[int, int], int]) -> np.ndarray:
         columns = self._read_columns(unreceived)
-        self._forget_records()
+        self._clear()
         return columns
 
     def _read_columns(self, unreceived: Mapping[tuple[int, int], int]) -> np.ndarray:
@@ -277,7 +282,10 @@ class Log:
         columns["partner"][columns["partner"] < 0] = -1
         columns["kind"][is_receive] = RECEIVE
         received = operation[is_receive]
-        for name, value in {"rank": to, "partner": source, "start": arriving, "end": arrived}.items():
+        of_receiver = {"rank": to, "partner": source}
+        if len(delays):
+            of_receiver |= {"start": arriving, "end": arrived}
+        for name, value in of_receiver.items():
             columns[name][is_receive] = value[received]
         return columns
 
