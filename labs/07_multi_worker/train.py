@@ -85,16 +85,17 @@ class Job:
             place.mkdir(parents=True, exist_ok=True)
             yield place
 
-    def gathered(self, of_steps: list[tf.Tensor]) -> np.ndarray:
-        """One tensor for each step of this worker, together with those of all workers: [worker, step, ...]."""
-        own = tf.stack([self.strategy.experimental_local_results(one)[0] for one in of_steps])
-        of_all = self.strategy.gather(self.strategy.run(lambda: own), axis=0)
-        return of_all.numpy().reshape(self.workers, *own.shape)
+    def own(self, of_steps: list[tf.Tensor]) -> tf.Tensor:
+        """This worker's tensor of each step: [step, ...]."""
+        return tf.stack([self.strategy.experimental_local_results(one)[0] for one in of_steps])
 
-    def seen(self, batches: tf.distribute.DistributedDataset) -> list:
-        """The numbers of the samples that a data set gives each worker in each step of an epoch."""
-        epoch = zip(range(self.steps_per_epoch), batches, strict=False)
-        return self.gathered([numbers for _, (numbers, _, _) in epoch]).tolist()
+    def own_numbers(self, batches: tf.distribute.DistributedDataset) -> tf.Tensor:
+        """The numbers of the samples that a data set gives this worker in each step of an epoch: [step, sample]."""
+        return self.own([numbers for _, (numbers, _, _) in zip(range(self.steps_per_epoch), batches, strict=False)])
+
+    def gathered(self, own: tf.Tensor) -> np.ndarray:
+        """This worker's tensor together with those of all workers: [worker, ...]."""
+        return self.strategy.gather(self.strategy.run(lambda: own[tf.newaxis]), axis=0).numpy()
 
 
 def fit(job: Job) -> dict:
@@ -111,7 +112,8 @@ def fit(job: Job) -> dict:
     run = model.fit(without_numbers, epochs=job.options.epochs, steps_per_epoch=job.steps_per_epoch, verbose=0)
     with job.folder("fit") as place:
         model.save(place / "model.keras")  # every worker calls
-    return {"history": run.history, "seen": job.seen(job.strategy.experimental_distribute_dataset(samples))}
+    own_numbers = job.own_numbers(job.strategy.experimental_distribute_dataset(samples))
+    return {"history": run.history, "seen": job.gathered(own_numbers).tolist()}
 
 
 def loop(job: Job) -> dict:
@@ -147,7 +149,8 @@ def loop(job: Job) -> dict:
         return loss, own_gradients
 
     def on_workers(part: Callable) -> Callable:
-        return tf.function(lambda images, labels: job.strategy.run(part, args=(images, labels)))
+        # Nothing in it depends on a tensor's value, so AutoGraph has nothing to convert.
+        return tf.function(lambda images, labels: job.strategy.run(part, args=(images, labels)), autograph=False)
 
     whole_step, gradients_alone = on_workers(step), on_workers(gradients)
     losses, own_numbers, seconds = [], [], []
@@ -167,12 +170,14 @@ def loop(job: Job) -> dict:
             if int(done) % 10 == 0 or int(done) == job.steps:
                 manager.save(checkpoint_number=int(done))  # every worker calls
     unsharded = job.strategy.distribute_datasets_from_function(lambda context: own_batches(context, is_sharded=False))
+    both = tf.concat([job.own(own_numbers), job.own_numbers(unsharded)], axis=0)  # each gather is traced: one for both
+    seen, seen_if_not_sharded = np.split(job.gathered(both), [len(own_numbers)], axis=1)
     return {
         "first_step": first_step,
-        "losses": job.gathered(losses).sum(axis=0).tolist(),
+        "losses": job.strategy.reduce("SUM", job.strategy.run(lambda: job.own(losses)), axis=None).numpy().tolist(),
         "seconds": seconds,
-        "seen": job.gathered(own_numbers).tolist(),
-        "seen if not sharded": job.seen(unsharded),
+        "seen": seen.tolist(),
+        "seen if not sharded": seen_if_not_sharded.tolist(),
     }
 
 

@@ -24,6 +24,7 @@ The metrics are those of a fixed linear model; the samples are sorted by class. 
 
 import argparse
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -77,13 +78,19 @@ class Job:
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
         return tf.stack([tf.reduce_sum(hits * weights), tf.reduce_sum(losses * weights), tf.reduce_sum(weights)])
 
-    @tf.function(reduce_retracing=True)
+    @tf.function(reduce_retracing=True, autograph=False)
     def step(self, numbers: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """The sums on this worker; the sums over all workers; the mean of all workers' means."""
         sums = self.strategy.run(self._sums, args=(numbers,))
         return sums, self.strategy.reduce("SUM", sums, axis=None), self.mean_of_means(sums)
 
-    @tf.function
+    @tf.function(reduce_retracing=True, autograph=False)
+    def next_step(self, batches: tf.distribute.DistributedIterator) -> tuple:
+        """The next samples of this worker, and their `step`; OutOfRangeError when no worker has samples left."""
+        numbers = next(batches)
+        return numbers, *self.step(numbers)
+
+    @tf.function(autograph=False)
     def mean_of_means(self, sums: tf.Tensor) -> tf.Tensor:
         """What is wrong: every worker's mean counts the same. Without samples it is 0 / 0, which is not a number."""
         means = self.strategy.run(lambda sums: sums[:2] / sums[2], args=(sums,))
@@ -92,13 +99,14 @@ class Job:
     def feed(self, feeding: str, size: int) -> tuple[dict[str, object], np.ndarray]:
         """One epoch: three averages of the metrics, and a row [worker, step, sample] for each sample seen here."""
         own, total, means, seen = tf.zeros(3), tf.zeros(3), [], []
-        batches = self.strategy.experimental_distribute_dataset(global_batches(feeding, self.samples, size))
-        for step, numbers in enumerate(batches):
-            sums, sums_of_all, mean = self.step(numbers)
-            own, total = own + sum(self.strategy.experimental_local_results(sums)), total + sums_of_all
-            means.append(mean.numpy())
-            parts = [part.numpy() for part in self.strategy.experimental_local_results(numbers)]
-            seen += [(self.index, step, number) for part in parts for number in part if number != PADDING]
+        batches = iter(self.strategy.experimental_distribute_dataset(global_batches(feeding, self.samples, size)))
+        with suppress(tf.errors.OutOfRangeError):
+            while True:
+                numbers, sums, sums_of_all, mean = self.next_step(batches)
+                parts = [part.numpy() for part in self.strategy.experimental_local_results(numbers)]
+                seen += [(self.index, len(means), number) for part in parts for number in part if number != PADDING]
+                own, total = own + sum(self.strategy.experimental_local_results(sums)), total + sums_of_all
+                means.append(mean.numpy())
         averages = {"mean_of_workers": self.mean_of_means(own), "mean_of_batches": np.mean(means, axis=0)}
         averages["weighted"] = total[:2] / total[2]
         result = {"feeding": feeding, "global_batch": size, "steps": len(means)}

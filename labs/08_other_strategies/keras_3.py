@@ -119,7 +119,9 @@ def trained(
     def step(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         return strategy.reduce("SUM", strategy.run(on_replica, args=(images, labels)), axis=None)
 
-    losses = [float(step(*batch)) for batch in strategy.experimental_distribute_dataset(global_batches(options))]
+    # Endless: in an epoch that ends, an all-reduce before each step asks whether any worker has data left.
+    batches = strategy.experimental_distribute_dataset(global_batches(options).repeat())
+    losses = [float(step(*batch)) for _, batch in zip(range(options.steps), batches, strict=False)]
     return vector(model), losses
 
 

@@ -198,7 +198,7 @@ programs.show(LAB / "parameter_server.py", "serve", "step")
 # shows as time between two gradients of a worker.
 #
 # - `in_order`: 20 gradients, each scheduled when the one before is done.
-# - `equal`: 100 gradients, all in the queue at once.
+# - `equal`: 60 gradients, all in the queue at once.
 # - `slow`: the same, but the last worker sleeps 200 ms.
 #
 # The workers' first sleeps are shorter, each by another part. Otherwise equal workers would stay in step: all read the
@@ -210,7 +210,9 @@ programs.show(LAB / "parameter_server.py", "serve", "step")
 real_workers = min(max(workers, 2), 3)
 folder = tempfile.TemporaryDirectory()
 file = Path(folder.name) / "weights.npz"
-arguments = ["--runs", "in_order", "equal", "slow", "--dataset", dataset, "--weights", file]
+gradients_per_run = 60  # of all workers together; the run in_order has 20
+arguments = ["--runs", "in_order", "equal", "slow", "--gradients", gradients_per_run, "--dataset", dataset]
+arguments += ["--weights", file]
 program = LAB / "parameter_server.py"
 how = {"seconds": 170, "start_seconds": 150, "result": True}
 run = launch.tensorflow(program, *arguments, workers=real_workers, parameter_servers=2, **how)
@@ -301,7 +303,7 @@ for row, name in zip(rows, ("equal", "slow"), strict=True):
     row[0].set_ylabel("gradients")
 legend = rows[0, 0].get_legend_handles_labels()
 figure.legend(*legend, loc="outside upper center", ncols=real_workers)
-description = "Four bar charts of the staleness of 100 gradients: equal and slow, measured and simulated."
+description = "Four bar charts of the staleness of 60 gradients: equal and slow, measured and simulated."
 draw.show(figure, description)
 
 # %% tags=["varies"]
@@ -322,7 +324,7 @@ is_staler = slow_one.mean() > 1.5 * first_one.mean() and len(first_one) > 1.5 * 
 print("updates in the runs equal and slow:", counts)
 print(f"the mean staleness is at most {real_workers - 1} and not far below:", is_near)
 print("the slow worker sends fewer gradients, and they are staler:", is_staler)
-assert counts == [100, 100] and is_near and is_staler
+assert counts == [gradients_per_run] * 2 and is_near and is_staler
 
 # %% [markdown]
 # **Why the mean is the number of other workers.** Take $w$ workers who never pause. While worker A computes one
@@ -356,7 +358,8 @@ assert counts == [100, 100] and is_near and is_staler
 # apply? Work it out for 50 and 200 ms before you look.
 
 # %% tags=["varies"]
-run = launch.tensorflow(LAB / "synchronous.py", "--dataset", dataset, workers=real_workers, **how)
+arguments = ["--gradients", gradients_per_run, "--dataset", dataset]
+run = launch.tensorflow(LAB / "synchronous.py", *arguments, workers=real_workers, **how)
 synchronous = run.result
 
 # %% [markdown]
@@ -376,7 +379,7 @@ for name in ("equal", "slow"):
     seconds = np.array(synchronous["runs"][name]["seconds_per_gradient"])
     step = World(real_workers, Network(1e-5, 1e-9)).run(one_step, seconds).elapsed
     rates[name, "synchronous"] = (real_workers / seconds.max(), real_workers / step)
-    rates[name, "asynchronous"] = (np.sum(1 / seconds), 100 / virtual[name][-1].time)
+    rates[name, "asynchronous"] = (np.sum(1 / seconds), gradients_per_run / virtual[name][-1].time)
 print("gradients per second   formula   simulated")
 for (name, way), (formula, simulation) in rates.items():
     print(f"{name:6} {way:13} {formula:>9.1f} {simulation:>11.1f}")
@@ -428,7 +431,7 @@ falls = all(curve[-1][2] < 0.7 * curve[0][2] for curve in curves)
 print(f"synchronous: every worker makes {slow['steps']} steps")
 print("synchronous: a step takes at least as long as the slow worker's sleep:", waits)
 print("in all four runs the loss falls:", falls)
-assert slow["steps"] == 100 // real_workers and waits and falls
+assert slow["steps"] == gradients_per_run // real_workers and waits and falls
 
 # %% [markdown]
 # Per *gradient* the curves are alike: with so few workers a stale gradient is nearly as good as a fresh one. Per
@@ -817,7 +820,8 @@ assert np.array_equal(once, twice)
 # **Predict.** What does `ModelParallel` do on TensorFlow: split, fail, or nothing?
 
 # %%
-here = launch.tensorflow(LAB / "keras_distribution.py", workers=1, echo=False, result=True).result
+threads = {"OMP_NUM_THREADS": "1"}  # as for two workers, whose prepared interpreter then runs this program too
+here = launch.alone(LAB / "keras_distribution.py", echo=False, result=True, environment=threads).result
 recorded = json.loads((LAB / "keras_distribution_jax.json").read_text())
 
 

@@ -338,7 +338,7 @@ assert np.argmin(training["shares"]) == slow_rank and training["difference"] < c
 programs.show(LAB / "late_worker.py", "main")
 
 # %% tags=["varies"]
-for deadline in (15, 60, 240):  # on a loaded machine worker 0 may need longer than the first
+for deadline in (6, 30, 240):  # on a loaded machine worker 0 may need longer than the first
     try:
         launch.tensorflow(LAB / "late_worker.py", "--late-worker", 1, workers=2, start_seconds=deadline)
     except launch.WorkerMissing as error:
