@@ -26,6 +26,7 @@ from distlab.sandbox import confine, student, system_calls
 from distlab.sandbox.confine import MIB, SandboxLimits
 
 _SECONDS_BETWEEN_LOOKS = 0.05
+_OBJECTS_BETWEEN_COLLECTIONS = 20_000  # some megabytes, where Python itself would wait for 700
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -35,11 +36,14 @@ def main(arguments: list[str]) -> None:
     warnings.simplefilter("ignore", DeprecationWarning)  # we mean to fork although TensorFlow has idle threads
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))  # the grader's own limit is not the students'
+    gc.disable()  # what imports make stays: the collector would search it again and again for nothing
     for module in modules:
         with suppress(Exception):  # code that needs it will see why it cannot be imported
             importlib.import_module(module)
     gc.collect()
     gc.freeze()  # the collector of a forked process leaves these objects, and so their memory pages, alone
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)  # with few objects left to it, it would look at them too often
+    gc.enable()
     serve(socket.socket(fileno=int(descriptor)), scratch)
     shutil.rmtree(scratch, ignore_errors=True)  # the grader may have been killed
 
