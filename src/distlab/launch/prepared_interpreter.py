@@ -18,7 +18,6 @@ from distlab.launch.fork_server import early_variables
 from distlab.launch.job import Command
 from distlab.runtime import processes
 
-_MODULES = ("tensorflow", "tf_keras")
 _PROGRAMS_THAT_IMPORT = {"tensorflow", "tf_keras", "horovod"}
 # A process that the server forks shows its own marks, which may be more than the server's, in the place of these.
 _ROOM_FOR_MARKS = 400
@@ -36,6 +35,11 @@ def imports_tensorflow(program: Path) -> bool:
     return any(name.partition(".")[0] in _PROGRAMS_THAT_IMPORT for name in names)
 
 
+def _keras(environment: Mapping[str, str]) -> str:
+    """The Keras that `tf.keras` is under these variables."""
+    return "tf_keras" if environment.get("TF_USE_LEGACY_KERAS") in ("1", "True", "true") else "keras"
+
+
 class PreparedInterpreter:
     """A running fork server for programs with one set of early variables."""
 
@@ -48,9 +52,9 @@ class PreparedInterpreter:
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(self._path)
             listener.listen(64)
-            command = [sys.executable, "-P", "-m", "distlab.launch.fork_server", str(listener.fileno()), *_MODULES]
+            server = [sys.executable, "-P", "-m", "distlab.launch.fork_server", str(listener.fileno())]
             self._server = processes.start(
-                command,
+                [*server, "tensorflow", _keras(environment)],
                 processes.new_mark() + " " * _ROOM_FOR_MARKS,
                 env=dict(environment),
                 stdin=subprocess.DEVNULL,
