@@ -11,6 +11,9 @@ FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 NOTEBOOK_OPTIONS = $(if $(DATASET),--dataset $(DATASET)) $(if $(EPOCHS),--epochs $(EPOCHS)) \
 	$(if $(WORKERS),--workers $(WORKERS)) $(if $(ONLY),--only $(ONLY)) $(if $(AT_ONCE),--at-once $(AT_ONCE))
 
+# Workers of pytest-xdist: as many as tests/conftest.py finds right, or make test AT_ONCE=2.
+TEST_WORKERS = --numprocesses $(or $(AT_ONCE),auto) --dist loadscope --no-loadscope-reorder
+
 GRADE_OPTIONS = $(if $(DUE),--due "$(DUE)") $(if $(LATE_SHARE),--late-share $(LATE_SHARE)) $(if $(SEED),--seed $(SEED)) \
 	$(if $(ONLY),--only $(ONLY)) $(if $(AT_ONCE),--at-once $(AT_ONCE)) $(if $(WEAK),--weak)
 
@@ -67,11 +70,11 @@ lab: setup  ## open JupyterLab on the first notebook; it listens on this machine
 execute: setup  ## run every notebook: make execute DATASET=mnist EPOCHS=5 WORKERS=4 ONLY=03
 	@$(BIN)/distlab execute $(NOTEBOOK_OPTIONS)
 
-test: setup  ## run all tests, every notebook against its committed outputs included
-	@$(BIN)/python -m pytest --durations 25 $(if $(AT_ONCE),--numprocesses $(AT_ONCE) --dist loadgroup --no-loadscope-reorder)
+test: setup  ## run all tests, in several workers: make test AT_ONCE=2
+	@$(BIN)/python -m pytest --durations 25 $(TEST_WORKERS)
 
 test-fast: setup  ## run the tests that take seconds
-	@$(BIN)/python -m pytest -m "not slow"
+	@$(BIN)/python -m pytest -m "not slow" $(TEST_WORKERS)
 
 notebooks: setup  ## write the notebooks with fresh outputs from notebooks/src
 	@$(BIN)/distlab notebooks $(foreach number,$(ONLY),$(wildcard notebooks/src/$(number)_*.py))

@@ -1,11 +1,31 @@
-"""Places that tests of every kind look at."""
+"""Places that tests of every kind look at, and which tests run at the same time (see `make test`)."""
 
+import os
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler.loadscope import LoadScopeScheduling
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+
+# Where tests start several training processes.
+SEVERAL_PROCESSES = (
+    "tests/lab_programs/",
+    "tests/course/bench/",
+    "tests/launch/test_engines.py",
+    "tests/launch/test_prepared_interpreter.py",
+    "tests/launch/test_starters_tensorflow.py",
+    "tests/notebooks/test_auto_shard.py",
+    "tests/simulate/test_mpi_rank.py",
+)
+ONE_PROCESS = ("test_model_parallelism.py", "test_throughput.py", "test_whole_checkpoints.py")
+# Where tests mostly wait and share no fixture, so that those of a file can run side by side.
+WAITING = "tests/launch/"
+OUTPUTS = "tests/notebooks/test_outputs.py"
+SEVERAL, WITHOUT_NETWORK = "several processes", "05_save_and_load"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -14,14 +34,75 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("notebook", NOTEBOOKS, ids=[file.stem for file in NOTEBOOKS])
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One worker per core, at most four; one more where one of them waits for the processes that its tests start."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, 4) + ("not slow" not in config.option.markexpr)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    """Workers take whole groups of tests, in the order in which the tests were collected."""
+    return GroupScheduling(config, log)
+
+
+class GroupScheduling(LoadScopeScheduling):
+    """The tests of a group run in one worker. (The marker xdist_group has no effect with pytest 9.2.)"""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group(nodeid)
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In several processes (pytest-xdist) slow tests come first; those of a file, with their fixtures, share one."""
-    if not config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
-        return
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    """Mark the tests with several processes; with pytest-xdist put the longest groups first."""
     for item in items:
-        of_notebook = "notebook" in getattr(item, "fixturenames", ())
-        item.add_marker(pytest.mark.xdist_group(item.nodeid if of_notebook else str(item.path)))
+        if group(item.nodeid) == SEVERAL:
+            item.add_marker(pytest.mark.several_processes)
+    if config.getoption("numprocesses", None) or hasattr(config, "workerinput"):
+        items.sort(key=order)
+
+
+def group(nodeid: str) -> str:
+    """Which tests one worker runs together.
+
+    All tests with several processes form one group: they run one after the other, since the ranks of two jobs would
+    fight for the cores. Otherwise a group holds the tests of one file, which share fixtures.
+    """
+    file, _, test = nodeid.partition("::")
+    if file == OUTPUTS:
+        notebook = executed_notebook(nodeid)
+        if notebook is None:
+            return WITHOUT_NETWORK if test == "test_a_training_notebook_runs_without_a_network" else file
+        return SEVERAL if needs()[notebook].several_processes else notebook.stem
+    if Path(file).name not in ONE_PROCESS and file.startswith(SEVERAL_PROCESSES):
+        return SEVERAL
+    return nodeid if file.startswith(WAITING) else file
+
+
+def executed_notebook(nodeid: str) -> Path | None:
+    """The notebook that a test executes, if it does."""
+    file, _, test = nodeid.partition("::")
+    if file != OUTPUTS or not test.startswith("test_a_notebook_gives_its_committed_outputs"):
+        return None
+    return next((notebook for notebook in NOTEBOOKS if test.endswith(f"[{notebook.stem}]")), None)
+
+
+@cache
+def needs() -> dict:
+    """What each notebook takes; read once."""
+    from distlab.course import schedule  # here, since tests that execute no notebook do without its packages
+
+    return schedule.needs(NOTEBOOKS)
+
+
+def order(item: pytest.Item) -> tuple[int, float]:
+    """First several processes, then the notebooks by their length, then slow tests, then the others."""
+    if item.get_closest_marker("several_processes"):
+        return 0, 0
+    if notebook := executed_notebook(item.nodeid):
+        return 1, -needs()[notebook].seconds
+    return (2 if item.get_closest_marker("slow") else 3), 0
 
 
 @pytest.fixture(scope="session")
