@@ -151,3 +151,11 @@ def test_horovod_program_runs_however_it_is_started(launcher: list[str], ranks: 
     total = [1.0, 10.0] if ranks == 1 else [3.0, 30.0]
     expected = {"size": ranks, "total": total, "ranks": list(range(ranks))}
     assert results == [{"rank": rank} | expected for rank in range(ranks)]
+
+
+def test_jsonschema_does_without_the_grammar_that_takes_seconds_to_build() -> None:
+    code = (
+        "import sys, nbformat; nbformat.validate(nbformat.v4.new_notebook()); print(sys.modules.get('rfc3987_syntax'))"
+    )
+    finished = processes.run([sys.executable, "-c", code], 60)
+    assert (finished.status, finished.output) == (0, "None\n")

@@ -9,6 +9,7 @@ Python or a library reads as it starts. The first connection is its owner's: whe
 programs with it. Linux only.
 """
 
+import atexit
 import ctypes
 import gc
 import importlib
@@ -21,7 +22,7 @@ import socket
 import sys
 import types
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -230,6 +231,15 @@ def _end_with_parent() -> None:
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
 
 
+def _keep(names: Iterable[str]) -> None:
+    """Let the interpreter end without taking these modules apart.
+
+    To free their objects it would write to nearly all the memory that the forked processes share, and so copy it.
+    """
+    kept = [sys.modules.pop(name) for name in names]
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+
+
 def _answer(connection: socket.socket, **message: object) -> None:
     connection.sendall(json.dumps(message).encode() + b"\n")
 
@@ -238,11 +248,13 @@ def main(arguments: Sequence[str]) -> NoReturn:
     """Import the modules, then fork programs until the owner is gone."""
     listener, *modules = arguments
     server = ForkServer(socket.socket(fileno=int(listener)))
-    before = set(os.environ)
+    before, loaded_before = set(os.environ), set(sys.modules)
+    atexit.register(lambda: _keep(set(sys.modules) & imported))  # registered first, so that it runs last
     for module in modules:
         with suppress(Exception):  # a program that needs it will say why it cannot be imported
             importlib.import_module(module)
     set_by_imports = {name: value for name, value in os.environ.items() if name not in before}
+    imported = set(sys.modules) - loaded_before
     warnings.simplefilter("ignore", DeprecationWarning)  # TensorFlow's and NumPy's idle threads are not needed
     gc.collect()
     gc.freeze()  # the collector of a forked process leaves these objects, and so their memory pages, alone

@@ -41,6 +41,8 @@ def variables() -> dict[str, str]:
 
 def apply() -> None:
     """Set what is not set yet, and make the programs of this environment (mpirun, horovodrun) findable."""
+    # jsonschema, and so nbformat, would build a grammar of addresses with it, which takes 2 s and checks no notebook.
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # as if it were not installed
     for name, value in variables().items():
         os.environ.setdefault(name, value)
     programs = str(Path(sys.prefix) / "bin")
