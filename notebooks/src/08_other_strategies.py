@@ -198,7 +198,7 @@ programs.show(LAB / "parameter_server.py", "serve", "step")
 # shows as time between two gradients of a worker.
 #
 # - `in_order`: 20 gradients, each scheduled when the one before is done.
-# - `equal`: 60 gradients, all in the queue at once.
+# - `equal`: 100 gradients, all in the queue at once.
 # - `slow`: the same, but the last worker sleeps 200 ms.
 #
 # The workers' first sleeps are shorter, each by another part. Otherwise equal workers would stay in step: all read the
@@ -210,7 +210,7 @@ programs.show(LAB / "parameter_server.py", "serve", "step")
 real_workers = min(max(workers, 2), 3)
 folder = tempfile.TemporaryDirectory()
 file = Path(folder.name) / "weights.npz"
-gradients_per_run = 60  # of all workers together; the run in_order has 20
+gradients_per_run = 100  # of all workers together; the run in_order has 20
 arguments = ["--runs", "in_order", "equal", "slow", "--gradients", gradients_per_run, "--dataset", dataset]
 arguments += ["--weights", file]
 program = LAB / "parameter_server.py"
@@ -303,7 +303,7 @@ for row, name in zip(rows, ("equal", "slow"), strict=True):
     row[0].set_ylabel("gradients")
 legend = rows[0, 0].get_legend_handles_labels()
 figure.legend(*legend, loc="outside upper center", ncols=real_workers)
-description = "Four bar charts of the staleness of 60 gradients: equal and slow, measured and simulated."
+description = "Four bar charts of the staleness of 100 gradients: equal and slow, measured and simulated."
 draw.show(figure, description)
 
 # %% tags=["varies"]
