@@ -562,11 +562,11 @@ for name, fed in orders.items():
 # $a$ is the fixed cost of a step: Python code between steps, starting operations, updating 101,770 weights. $b$ is the
 # arithmetic for one image. Throughput is $B / t(B)$.
 #
-# Two handles act on $a$. A larger batch has fewer steps. And `compile(steps_per_execution=k)` runs $k$ steps in one
-# call from Python; the Python part of $a$ is paid once per $k$ steps.
+# Two handles act on $a$. A larger batch has fewer steps. And with `compile(steps_per_execution=k)` the Python part of
+# $a$ is paid once per $k$ steps.
 #
-# Each `compile` leads to another trace. So one compiled model for 1 and one for 16 steps per execution serve from here
-# on, and each later comparison restores their untrained state.
+# Each `compile` leads to another trace, so two compiled models serve from here on, one for 1 and one for 16 steps. Later
+# comparisons restore their untrained state.
 #
 # **Predict.** From batch 32 to batch 1024: 1, 3, 10 or 32 times the throughput? How much do 16 steps per execution add
 # at each of the two?

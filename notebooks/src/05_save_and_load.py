@@ -393,17 +393,17 @@ print("on each replica, equal: True, in", len(outputs), "parts")
 # %% [markdown]
 # ## 6. Stop and go on
 #
-# Equal predictions show that the weights are kept. Going on needs more. With gradient $g_t$ Adam computes
+# Equal predictions show that the weights are kept. Going on needs more: with gradient $g_t$ Adam computes
 #
 # $$m_t = \beta_1 m_{t-1} + (1 - \beta_1) g_t \qquad v_t = \beta_2 v_{t-1} + (1 - \beta_2) g_t^2$$
 #
 # $$w_t = w_{t-1} - \eta \, \frac{m_t / (1 - \beta_1^t)}{\sqrt{v_t / (1 - \beta_2^t)} + \epsilon}$$
 #
-# so the next weight depends on the averages $m$ and $v$ and on the step count $t$, not on the weights alone. An
-# optimizer that has lost them begins again with $m = v = 0$ and $t = 1$.
+# so the next weight depends on the averages $m$ and $v$ and on the step count $t$, too. An optimizer that has lost them
+# begins again with $m = v = 0$ and $t = 1$.
 #
-# One run of twice `epochs` on all replicas is compared with runs that load the half-way state and do the second half.
-# These use one device: nothing in a file depends on the number of replicas, and one device is traced fastest.
+# One run of twice `epochs` on all replicas is compared with runs that go on from the half-way state, on one device:
+# no file depends on how many there are.
 #
 # **Predict.** Four formats, all with three values per weight on disk. Which of them continue the run exactly?
 
