@@ -405,7 +405,7 @@ print("on each replica, equal: True, in", len(outputs), "parts")
 # One run of twice `epochs` on all replicas is compared with runs that go on from the half-way state, on one device:
 # no file depends on how many there are.
 #
-# **Predict.** Four formats, all with three values per weight on disk. Which of them continue the run exactly?
+# **Predict.** Four formats, all with three values per weight on disk. Which continue the run exactly?
 
 # %%
 with strategy.scope():
