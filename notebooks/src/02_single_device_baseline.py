@@ -565,8 +565,8 @@ for name, fed in orders.items():
 # Two handles act on $a$. A larger batch has fewer steps. And with `compile(steps_per_execution=k)` the Python part of
 # $a$ is paid once per $k$ steps.
 #
-# Each `compile` leads to another trace, so two compiled models serve from here on, one for 1 and one for 16 steps. Later
-# comparisons restore their untrained state.
+# Each `compile` leads to another trace, so two compiled models serve from here on, one for 1 and one for 16 steps.
+# Later comparisons restore their untrained state.
 #
 # **Predict.** From batch 32 to batch 1024: 1, 3, 10 or 32 times the throughput? How much do 16 steps per execution add
 # at each of the two?
