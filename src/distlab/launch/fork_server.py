@@ -195,7 +195,7 @@ def become(request: ProgramRequest, set_by_imports: Mapping[str, str]) -> None:
     os.environ.clear()
     os.environ.update({**set_by_imports, **request.environment})
     if numpy := sys.modules.get("numpy"):
-        numpy.random.seed()  # Python's own generator seeds itself anew after a fork
+        numpy.random.seed()  # Python's own generator seeds itself again after a fork
 
 
 def run(arguments: Sequence[str]) -> NoReturn:

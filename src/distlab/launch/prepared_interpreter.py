@@ -133,9 +133,9 @@ def forked(commands: Sequence[Command], command: Sequence[str], count: int, prog
     if not imports_tensorflow(program) or not (interpreter := _current.for_job(environment, count)):
         return list(commands)
     changed = []
-    for one in commands:
-        starter, own = one.arguments[: -len(command)], one.arguments[-len(command) :]
+    for of_job in commands:
+        starter, program_command = of_job.arguments[: -len(command)], of_job.arguments[-len(command) :]
         if starter and Path(starter[0]).name == "horovodrun":
             starter = [*interpreter.command([sys.executable]), *starter]
-        changed.append(replace(one, arguments=[*starter, *interpreter.command(own)]))
+        changed.append(replace(of_job, arguments=[*starter, *interpreter.command(program_command)]))
     return changed

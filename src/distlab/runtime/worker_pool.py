@@ -39,7 +39,7 @@ def run_all(
                     item = choose(list(waiting.values()), [chosen[number] for number in running.values()])
                     if item is None and running:
                         break
-                    number = next((number for number, other in waiting.items() if other is item), next(iter(waiting)))
+                    number = next((number for number, candidate in waiting.items() if candidate is item), min(waiting))
                     chosen[number] = waiting.pop(number)
                     running[pool.submit(work, chosen[number])] = number
                 done, _ = wait(running, return_when=FIRST_COMPLETED)

@@ -19,24 +19,24 @@ def became_worse(now: Measure, before: Measure) -> bool:
 def sentences(now: Sequence[Measure], before: Sequence[Measure]) -> list[str]:
     """One sentence for each line that became worse, and for each that is gone; empty when all is well."""
     earlier = {(measure.part, measure.name): measure for measure in before}
-    found = []
+    lines = []
     for measure in now:
         last = earlier.pop((measure.part, measure.name), None)
         if last and became_worse(measure, last):
-            found.append(
+            lines.append(
                 f"{measure.part}, {measure.name} became worse: {measure.median:.3g} instead of {last.median:.3g} "
                 f"({_what(measure)})."
             )
         elif last and measure.skipped and not last.skipped:
-            found.append(f"{measure.part}, {measure.name} is no longer measured: {measure.skipped}")
+            lines.append(f"{measure.part}, {measure.name} is no longer measured: {measure.skipped}")
     parts = {measure.part for measure in now}
-    found += [f"{part}, {name} is no longer measured." for part, name in earlier if part in parts]
-    return found
+    lines += [f"{part}, {name} is no longer measured." for part, name in earlier if part in parts]
+    return lines
 
 
 def missed_goals(measures: Sequence[Measure]) -> list[str]:
     """One sentence for each line that does not reach its goal on this machine."""
-    found = []
+    lines = []
     for measure in measures:
         if measure.goal is None or not measure.values:
             continue
@@ -44,8 +44,8 @@ def missed_goals(measures: Sequence[Measure]) -> list[str]:
         if reached > measure.goal if measure.less_is_better else reached < measure.goal:
             unit = f" {measure.unit}" if measure.unit else ""
             bound = "at most" if measure.less_is_better else "at least"
-            found.append(f"{measure.part}, {measure.name}: {reached:,.3g}{unit}, goal {bound} {measure.goal:g}.")
-    return found
+            lines.append(f"{measure.part}, {measure.name}: {reached:,.3g}{unit}, goal {bound} {measure.goal:g}.")
+    return lines
 
 
 def _what(measure: Measure) -> str:

@@ -34,7 +34,7 @@ print(json.dumps([seconds, peak, run.messages]))
 
 def measure_virtual_cluster() -> list[Measure]:
     """The ring all-reduce by number of ranks: processor seconds, and the process's peak of resident memory."""
-    found = []
+    measures = []
     for size, keep, rounds, seconds_goal, memory_goal in SIZES:
         seconds, memory, reference = [], [], []
         for _ in range(rounds):
@@ -44,9 +44,9 @@ def measure_virtual_cluster() -> list[Measure]:
             seconds.append(used[0])
             memory.append(used[1])
         name = f"ring of {size:,} ranks, events {'kept' if keep else 'counted'}"
-        found.append(timed(VIRTUAL, name, seconds, reference, seconds_goal))
-        found.append(plain(VIRTUAL, f"{name}: memory", "MiB", memory, memory_goal))
-    return found
+        measures.append(timed(VIRTUAL, name, seconds, reference, seconds_goal))
+        measures.append(plain(VIRTUAL, f"{name}: memory", "MiB", memory, memory_goal))
+    return measures
 
 
 ALL_REDUCE_PROGRAM = Path("labs") / "06_collectives_and_ring_all_reduce" / "measure_all_reduce.py"
@@ -60,11 +60,11 @@ def measure_all_reduces() -> list[Measure]:
         "horovod over gloo": (["horovodrun", "-np", str(RANKS), "--gloo"], ["horovod"]),
         "horovod over mpi": (["mpirun", "-np", str(RANKS)], ["horovod"]),
     }
-    found, of_mpi = [], 0.0
+    measures, of_mpi = [], 0.0
     for name, (launcher, modes) in launchers.items():
         measured = _all_reduce(launcher, modes)
         if isinstance(measured, str):
-            found.append(skipped(ALL_REDUCE, name, measured))
+            measures.append(skipped(ALL_REDUCE, name, measured))
             continue
         for mode, rows in measured["modes"].items():
             seconds = rows["seconds"][-1]
@@ -72,8 +72,8 @@ def measure_all_reduces() -> list[Measure]:
             label = name if mode == "horovod" else {"mpi": "MPI", "ring": "the course's ring over MPI"}[mode]
             size = f"{measured['array_bytes'][-1] / 2**20:.0f} MiB"
             ratio = [seconds / of_mpi]
-            found.append(Measure(ALL_REDUCE, f"{label}, {size}", "ms", [1e3 * seconds], ratio, "MPI's"))
-    return found
+            measures.append(Measure(ALL_REDUCE, f"{label}, {size}", "ms", [1e3 * seconds], ratio, "MPI's"))
+    return measures
 
 
 def _all_reduce(launcher: list[str], modes: list[str]) -> dict[str, Any] | str:

@@ -20,7 +20,7 @@ SECONDS = 600
 
 def measure_grading(labs: Path, students: int = STUDENTS) -> list[Measure]:
     """Elapsed seconds of `distlab grade` for a class whose students all handed in the solution, by lab."""
-    found = []
+    measures = []
     for source in lab_sources.chosen(labs):
         reference = [import_seconds()]
         solution = lab_sources.solved(lab_sources.convert(source))
@@ -36,15 +36,15 @@ def measure_grading(labs: Path, students: int = STUDENTS) -> list[Measure]:
             seconds = time.perf_counter() - begin
         name = f"lab {source.stem[:2]}, {students} notebooks"
         if finished.status == 0:
-            found.append(timed(GRADING, name, [seconds], reference, GRADING_GOAL))
+            measures.append(timed(GRADING, name, [seconds], reference, GRADING_GOAL))
         else:
-            found.append(skipped(GRADING, name, (finished.output.strip().splitlines() or ["no answer"])[-1]))
-    return found
+            measures.append(skipped(GRADING, name, (finished.output.strip().splitlines() or ["no answer"])[-1]))
+    return measures
 
 
 def measure_checks(labs: Path) -> list[Measure]:
     """The slowest check of each lab, in its solution's notebook."""
-    found = []
+    measures = []
     for source in lab_sources.chosen(labs):
         reference = [import_seconds()]
         solution = lab_sources.folder_of(source) / lab_sources.SOLUTION
@@ -52,12 +52,12 @@ def measure_checks(labs: Path) -> list[Measure]:
             [outcome] = runner.execute(runner.ExecutionPlan([solution], Path(build))).values()
         name = f"lab {source.stem[:2]}, the slowest"
         if outcome.status != runner.OK:
-            found.append(skipped(CHECK, name, outcome.error or "it did not run"))
+            measures.append(skipped(CHECK, name, outcome.error or "it did not run"))
             continue
         cells = nbformat.read(solution, as_version=4).cells
         seconds = [used for cell, used in zip(cells, outcome.cell_seconds, strict=True) if ".check(" in cell.source]
-        found.append(timed(CHECK, name, [max(seconds)], reference, CHECK_GOAL))
-    return found
+        measures.append(timed(CHECK, name, [max(seconds)], reference, CHECK_GOAL))
+    return measures
 
 
 def measure_doctor() -> list[Measure]:

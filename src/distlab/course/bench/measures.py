@@ -55,7 +55,7 @@ def timed(
     part: str, name: str, seconds: Sequence[float], reference_seconds: Sequence[float], goal: float | None = None
 ) -> Measure:
     """Seconds, each with the processor seconds of the import measured next to it."""
-    ratios = [one / reference for one, reference in zip(seconds, reference_seconds, strict=True)]
+    ratios = [value / reference for value, reference in zip(seconds, reference_seconds, strict=True)]
     return Measure(part, name, "s", list(seconds), ratios, IMPORT_TENSORFLOW, goal=goal)
 
 

@@ -18,21 +18,21 @@ TOGETHER_SECONDS_GOAL, TOGETHER_MEMORY_GOAL = 360.0, 4.0 * 1024
 
 def measure_alone(notebooks: Sequence[Path]) -> list[Measure]:
     """Each notebook with nothing beside it: elapsed and processor seconds, the longest cell, peak memory."""
-    found = []
+    measures = []
     for notebook in notebooks:
         reference = [import_seconds()]
         with tempfile.TemporaryDirectory(prefix="distlab-") as build:
             [outcome] = runner.execute(runner.ExecutionPlan([notebook], Path(build))).values()
         if outcome.status != runner.OK:
-            found.append(skipped(ALONE, notebook.stem, outcome.error or "it was skipped"))
+            measures.append(skipped(ALONE, notebook.stem, outcome.error or "it was skipped"))
             continue
-        found += [
+        measures += [
             timed(ALONE, notebook.stem, [outcome.seconds], reference, SECONDS_GOAL),
             timed(ALONE, f"{notebook.stem}: processor", [outcome.processor_seconds], reference),
             timed(ALONE, f"{notebook.stem}: longest cell", [max(outcome.cell_seconds)], reference, CELL_GOAL),
             plain(ALONE, f"{notebook.stem}: memory", "MiB", [outcome.peak_memory_mib], MEMORY_GOAL),
         ]
-    return found
+    return measures
 
 
 def measure_together(notebooks: Sequence[Path]) -> list[Measure]:

@@ -98,17 +98,17 @@ def _pictures(measures: Sequence[Measure], accounts: Mapping[str, Mapping[str, f
     seconds = {measure.name: measure.values[0] for measure in alone if ":" not in measure.name}
     memory = {measure.name.partition(":")[0]: measure.values[0] for measure in alone if measure.unit == "MiB"}
     training = [measure for measure in measures if measure.part == TRAINING and measure.ratios]
-    found = []
+    pictures = []
     if seconds:
-        found.append(
+        pictures.append(
             ("Elapsed seconds of each notebook alone; the line is the goal.", _bars(seconds, "s", SECONDS_GOAL))
         )
-        found.append(("Its peak of memory, over all its processes.", _bars(memory, "MiB", MEMORY_GOAL)))
+        pictures.append(("Its peak of memory, over all its processes.", _bars(memory, "MiB", MEMORY_GOAL)))
     if accounts:
-        found.append(("Where the processor seconds go.", account_figure(accounts)))
+        pictures.append(("Where the processor seconds go.", account_figure(accounts)))
     if training:
-        found.append(("Training, as a ratio: median, least and greatest of the rounds.", _ratios(training)))
-    return found
+        pictures.append(("Training, as a ratio: median, least and greatest of the rounds.", _ratios(training)))
+    return pictures
 
 
 def _bars(values: Mapping[str, float], unit: str, goal: float) -> Figure:

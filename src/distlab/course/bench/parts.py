@@ -59,9 +59,9 @@ def run(names: Sequence[str], course: Path, labs: Path, build: Path, say: Callab
     measures: list[Measure] = []
     for name in names:
         if name in PARTS:
-            found = PARTS[name](files, labs)
-            measures += found
-            for measure in found:
+            of_part = PARTS[name](files, labs)
+            measures += of_part
+            for measure in of_part:
                 say(measure.line())
     accounts = kept["accounts"]
     if ACCOUNT in names:

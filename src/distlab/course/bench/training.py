@@ -71,15 +71,15 @@ def measure_training(say: Callable[[str], None] = print) -> list[Measure]:
 def ratio(way: Way, reference: Way, goal: float | None, rounds: Sequence[Rates]) -> Measure:
     """The ratio of two ways in each round; skipped with the reason when one of them has no rate."""
     name = f"{way.name}, to {reference.name}"
-    rates = [(one[way.name], one[reference.name]) for one in rounds]
+    rates = [(of_round[way.name], of_round[reference.name]) for of_round in rounds]
     if reason := next((rate for pair in rates for rate in pair if isinstance(rate, str)), None):
         return skipped(PART, name, reason)
-    ratios = [float(one) / float(other) for one, other in rates]
+    ratios = [float(rate) / float(divisor) for rate, divisor in rates]
     return Measure(PART, name, "", ratios, ratios, less_is_better=False, goal=goal)
 
 
 def _rates(way: Way, rounds: Sequence[Rates]) -> Measure:
-    rates = [one[way.name] for one in rounds]
+    rates = [of_round[way.name] for of_round in rounds]
     if reason := next((rate for rate in rates if isinstance(rate, str)), None):
         return skipped(PART, way.name, reason)
     values = [float(rate) for rate in rates]
