@@ -69,23 +69,26 @@ def test_any_traffic_respects_ports_order_and_costs(drawn: tuple[int, Network, l
 
 
 MEASURE = """
-import json, resource, sys
+import json, re, sys
+from pathlib import Path
 import numpy as np
 from distlab.collectives import ring_all_reduce
 from distlab.simulate import World
 size = int(sys.argv[1])
 inputs = [np.full(size, rank, float) for rank in range(size)]
 run = World(size).run(ring_all_reduce, inputs)
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+# Not ru_maxrss, which begins with what the process that started this one had.
+peak = int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024
 assert all((result == size * (size - 1) / 2).all() for result in run.results)
 print(json.dumps({"peak": peak, "messages": run.messages, "events": len(run.events)}))
 """
 
 
 @pytest.mark.slow
-def test_1024_ranks_with_events_kept_fit_into_600_megabytes() -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how much memory a process has had")
+def test_1024_ranks_with_events_kept_fit_into_300_megabytes() -> None:
     done = subprocess.run([sys.executable, "-c", MEASURE, "1024"], capture_output=True, text=True, check=True)
     measured = json.loads(done.stdout)
     assert measured["messages"] == 2 * 1023 * 1024
     assert measured["events"] == 5 * 1023 * 1024
-    assert measured["peak"] < 6e8
+    assert measured["peak"] < 3e8
