@@ -377,7 +377,9 @@ if placements:
     )
 
 # %%
-slower = not is_quiet or placements["one core for both"] > 1.3 * placements["a core each"]
+# Other programs that came in between show as a slower step with a core each than before.
+undisturbed = is_quiet and placements["a core each"] < 1.15e3 * medians["weak"][1]
+slower = not undisturbed or placements["one core for both"] > 1.3 * placements["a core each"]
 print("two ranks on one core take more than 1.3 times as long:", slower)
 assert slower
 
