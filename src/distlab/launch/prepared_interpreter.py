@@ -71,7 +71,7 @@ class PreparedInterpreter:
         return alive and early_variables(environment) == self._early
 
     def command(self, command: list[str]) -> list[str]:
-        """What to run in place of `python program.py …`."""
+        """What to run instead of `python program.py …`."""
         return [sys.executable, "-I", "-S", forked_program.__file__, self._path, *command]
 
     def close(self) -> None:
@@ -123,7 +123,7 @@ end = _current.end
 
 
 def forked(commands: Sequence[Command], command: Sequence[str], count: int, program: Path) -> list[Command]:
-    """The commands of a job with forks in place of new interpreters, where that is possible and worth it.
+    """The commands of a job with forks instead of new interpreters, where that is possible and worth it.
 
     `command`: the program's own, at the end of each, without what takes the place of `{result}`. `count`: how many
     processes will run it. horovodrun, a Python program that imports TensorFlow to see what Horovod was built for, is
