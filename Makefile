@@ -29,23 +29,29 @@ export PATH := $(if $(shell [ -L $(VENV) ] && ! [ -e $(VENV) ] && echo nowhere),
 # What a shell has set for other packages would be imported instead of the course's.
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 
+HOROVOD_OPTIONS = $(if $(GPU),--gpu $(GPU)) $(if $(MPI),--mpi $(MPI)) $(if $(CUDA),--cuda $(CUDA))
+
 .DEFAULT_GOAL := help
-.PHONY: help setup horovod setup-frameworks setup-mxnet record-frameworks doctor lab execute test test-fast notebooks labs check \
-	release cluster cluster-down grade figures html map bench test-faults support-table lock lock-frameworks clean
+.PHONY: help environment setup horovod setup-frameworks setup-mxnet record-frameworks record-measurements record-cluster \
+	doctor lab execute test test-fast notebooks labs check release cluster cluster-down grade figures site html map bench test-faults \
+	support-table lock lock-frameworks clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  %-17s  %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  %-19s  %s\n", $$1, $$2}'
 
-setup:  ## make .venv with everything the course needs, or add what is missing
+# The environment without Horovod, for the targets below that then ask for one kind of Horovod or the other.
+environment:
 	@for python in $(CANDIDATES); do \
 		"$$python" -c '$(FITS)' 2>/dev/null && PYTHONPATH=src exec "$$python" -P -m distlab.setup.make_environment; \
 	done; \
 	echo "The course needs Python 3.11, 3.12 or 3.13 and found none among: $(CANDIDATES); run 'make setup PYTHON=/path/to/python3.12'$(if $(PYTHON),$(comma) or unset PYTHON in your shell)."; \
 	exit 1
+
+setup: environment  ## make .venv with everything the course needs, or add what is missing
 	@$(BIN)/distlab setup
 
-horovod: setup  ## build and install Horovod again
-	@$(BIN)/distlab setup --retry
+horovod: environment  ## build and install Horovod again; for NVIDIA GPUs: make horovod GPU=nccl MPI=system CUDA=packages
+	@$(BIN)/distlab setup --retry $(HOROVOD_OPTIONS)
 
 $(VENV)/ready:
 	@$(MAKE) --no-print-directory setup
@@ -98,6 +104,9 @@ grade: setup  ## grade SUBMISSIONS/STUDENT/NN_topic/lab.ipynb: make grade SUBMIS
 figures: setup  ## draw every picture in figures/ again
 	@for script in figures/src/[0-9][0-9]_*.py; do $(BIN)/python "$$script" || exit 1; done
 
+site: setup  ## write the course's site to build/site: make site EXECUTED=1 (your own outputs) SOLUTIONS=0 (none in the labs)
+	@$(BIN)/distlab site $(call switch,EXECUTED,--executed) $(if $(filter 0,$(SOLUTIONS)),--no-solutions)
+
 html: setup  ## write HTML pages of the committed notebooks to build/html
 	@$(BIN)/distlab pages
 
@@ -109,6 +118,12 @@ support-table: setup  ## measure which strategy works with which training API; t
 
 record-frameworks: setup  ## run the programs of notebook 14 and record their results: make record-frameworks ONLY=ddp
 	@$(BIN)/python labs/14_other_frameworks/record.py $(ONLY)
+
+record-measurements: setup  ## measure hosts with slow links, on an idle machine with Slurm, and record it for chapter 15
+	@$(BIN)/python labs/15_clusters/record_measurements.py
+
+record-cluster: setup  ## run notebook 15 on the cluster that runs (make cluster) and record what it gives
+	@$(BIN)/distlab record-cluster $(call switch,FORCE,--force)
 
 map: $(VENV)/ready  ## write the tables of the README, docs/teaching.md and docs/sources.md from build/report.json
 	@$(BIN)/distlab map

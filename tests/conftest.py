@@ -15,6 +15,8 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 # Where tests start several training processes.
 SEVERAL_PROCESSES = (
     "tests/lab_programs/",
+    "tests/costs/measured/test_command",
+    "tests/costs/measured/test_prediction_hosts.py",
     "tests/course/bench/",
     "tests/launch/test_engines.py",
     "tests/launch/test_prepared_interpreter.py",
@@ -25,8 +27,19 @@ SEVERAL_PROCESSES = (
 ONE_PROCESS = ("test_model_parallelism.py", "test_throughput.py", "test_whole_checkpoints.py")
 # Where tests mostly wait and share no fixture, so that those of a file can run side by side.
 WAITING = "tests/launch/"
+# Where tests start programs on a Slurm cluster, and wait for it as much as they compute.
+ON_A_CLUSTER = (
+    "test_cluster_faults.py",
+    "test_cluster_launchers.py",
+    "test_clusters.py",
+    "test_host_starters.py",
+    "test_pbs_scripts.py",
+    "test_remote.py",
+    "test_slow_network.py",
+)
 OUTPUTS = "tests/notebooks/test_outputs.py"
 NOTEBOOKS_WITH_SEVERAL, PROGRAMS_WITH_SEVERAL = "notebooks with several processes", "programs with several processes"
+PROGRAMS_ON_CLUSTER = "programs on a cluster"
 WITHOUT_NETWORK = "05_save_and_load"
 
 
@@ -65,7 +78,7 @@ class GroupScheduling(LoadScopeScheduling):
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests with several processes; with pytest-xdist put the longest groups first."""
     for item in items:
-        if group(item.nodeid) in (NOTEBOOKS_WITH_SEVERAL, PROGRAMS_WITH_SEVERAL):
+        if group(item.nodeid) in (NOTEBOOKS_WITH_SEVERAL, PROGRAMS_WITH_SEVERAL, PROGRAMS_ON_CLUSTER):
             item.add_marker(pytest.mark.several_processes)
     if config.getoption("numprocesses", None) or hasattr(config, "workerinput"):
         items.sort(key=order)
@@ -74,9 +87,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def group(nodeid: str) -> str:
     """Which tests one worker runs together.
 
-    Two groups start several processes: one executes the notebooks that do, one after the other, the other runs the
-    programs of the labs. A third job's ranks would only fight for the cores. Otherwise a group holds the tests of one
-    file, which share fixtures.
+    Three groups start several processes: one executes the notebooks that do, one after the other, one runs the programs
+    of the labs, and one those on a cluster, which often waits. A further job's ranks would only fight for the cores.
+    Otherwise a group holds the tests of one file, which share fixtures.
     """
     file, _, test = nodeid.partition("::")
     if file == OUTPUTS:
@@ -84,6 +97,8 @@ def group(nodeid: str) -> str:
         if notebook is None:
             return WITHOUT_NETWORK if test == "test_a_training_notebook_runs_without_a_network" else file
         return NOTEBOOKS_WITH_SEVERAL if needs()[notebook].several_processes else notebook.stem
+    if Path(file).name in ON_A_CLUSTER:
+        return PROGRAMS_ON_CLUSTER
     if Path(file).name not in ONE_PROCESS and file.startswith(SEVERAL_PROCESSES):
         return PROGRAMS_WITH_SEVERAL
     return nodeid if file.startswith(WAITING) else file

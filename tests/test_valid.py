@@ -58,6 +58,14 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to("nowhere")
     assert valid.folder(str(tmp_path / "new")) == tmp_path / "new"
-    for name in ("file", "link"):
-        with pytest.raises(argparse.ArgumentTypeError, match="is a file, and a folder is needed"):
-            valid.folder(str(tmp_path / name))
+    with pytest.raises(argparse.ArgumentTypeError, match="is a file, and a folder is needed"):
+        valid.folder(str(tmp_path / "file"))
+    for place in ("link", "link/folder"):
+        with pytest.raises(argparse.ArgumentTypeError, match="link is a link to nowhere, which does not exist"):
+            valid.folder(str(tmp_path / place))
+
+
+def test_a_file_to_write_is_no_link_that_leads_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "result.json").symlink_to("gone/result.json")
+    with pytest.raises(argparse.ArgumentTypeError, match=r"is a link to gone/result\.json, which does not exist"):
+        valid.output(str(tmp_path / "result.json"))

@@ -28,7 +28,7 @@ PARTS = {
         "10 large\nbatches",
         "11 scaling,\nprofiling",
     ),
-    "beyond": ("12 model\nparallelism", "13 fault\ntolerance", "14 other\nframeworks"),
+    "beyond": ("12 model\nparallelism", "13 fault\ntolerance", "14 other\nframeworks", "15 clusters"),
 }
 
 

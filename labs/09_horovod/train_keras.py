@@ -20,7 +20,7 @@ import json
 
 import numpy as np
 
-from distlab import data, models, valid  # before TensorFlow: it selects tf-keras
+from distlab import data, models, saved_states, valid  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import horovod.tensorflow.keras as hvd
@@ -91,9 +91,7 @@ def begin(options: argparse.Namespace, model: keras.Model) -> int:
     epochs_done = 0
     if options.resume and hvd.rank() == 0:
         newest = max(options.folder.glob("*.weights.h5"), default=None)
-        if not newest:
-            raise SystemExit(f"There is no saved epoch in {options.folder} to go on from.")
-        model.load_weights(newest)
+        newest = saved_states.weights(newest, options.folder, model)  # loads them, or older ones if they are damaged
         epochs_done = int(newest.name.split(".")[0])
     # Now, not by BroadcastGlobalVariablesCallback, which comes after the first step.
     broadcast_variables([*model.variables, *model.optimizer.variables], root_rank=0)

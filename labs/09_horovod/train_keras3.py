@@ -21,7 +21,7 @@ import json
 
 import numpy as np
 
-from distlab import data, valid  # before TensorFlow
+from distlab import data, saved_states, valid  # before TensorFlow
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -99,9 +99,7 @@ def begin(options: argparse.Namespace, model: keras.Model) -> int:
     epochs_done = 0
     if options.resume and hvd.rank() == 0:
         newest = max(options.folder.glob("*.weights.h5"), default=None)
-        if not newest:
-            raise SystemExit(f"There is no saved epoch in {options.folder} to go on from.")
-        model.load_weights(newest)
+        newest = saved_states.weights(newest, options.folder, model)  # loads them, or older ones if they are damaged
         epochs_done = int(newest.name.split(".")[0])
     # TensorFlow's variables, which Keras 3 wraps.
     broadcast_variables([variable.value for variable in model.variables + model.optimizer.variables], root_rank=0)

@@ -14,7 +14,7 @@ import json
 
 import numpy as np
 
-from distlab import data, models, valid  # before TensorFlow: it selects tf-keras
+from distlab import data, models, saved_states, valid  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -65,8 +65,7 @@ def begin(options: argparse.Namespace, state: tf.train.Checkpoint) -> None:
     """Take the state from the newest checkpoint, if that is asked for."""
     if options.resume:
         newest = tf.train.latest_checkpoint(options.folder)
-        if not newest:
-            raise SystemExit(f"There is no checkpoint in {options.folder} to go on from.")
+        newest = saved_states.checkpoint(newest, options.folder, state)  # an older one, if that is damaged
         state.restore(newest).assert_existing_objects_matched()
 
 

@@ -15,7 +15,7 @@ import json
 
 import numpy as np
 
-from distlab import data, models, valid  # before TensorFlow: it selects tf-keras
+from distlab import data, models, saved_states, valid  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -66,9 +66,7 @@ def begin(options: argparse.Namespace, model: keras.Model) -> int:
     epochs_done = 0
     if options.resume:
         newest = max(options.folder.glob("*.weights.h5"), default=None)
-        if not newest:
-            raise SystemExit(f"There is no saved epoch in {options.folder} to go on from.")
-        model.load_weights(newest)
+        newest = saved_states.weights(newest, options.folder, model)  # loads them, or older ones if they are damaged
         epochs_done = int(newest.name.split(".")[0])
     return epochs_done
 

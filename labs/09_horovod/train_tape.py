@@ -20,7 +20,7 @@ import json
 
 import numpy as np
 
-from distlab import data, models, valid  # before TensorFlow: it selects tf-keras
+from distlab import data, models, saved_states, valid  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -89,8 +89,7 @@ def begin(options: argparse.Namespace, state: tf.train.Checkpoint) -> None:
     """Take the state from the newest checkpoint, if that is asked for."""
     if options.resume and hvd.rank() == 0:
         newest = tf.train.latest_checkpoint(options.folder)
-        if not newest:
-            raise SystemExit(f"There is no checkpoint in {options.folder} to go on from.")
+        newest = saved_states.checkpoint(newest, options.folder, state)  # an older one, if that is damaged
         state.restore(newest).assert_existing_objects_matched()
     everything = [*state.model.variables, *state.optimizer.variables, state.epochs_done]
     hvd.broadcast_variables(everything, root_rank=0)

@@ -149,10 +149,19 @@ class Training:
         """What rank 0 has saved of that run, on every rank; empty if nothing."""
         variables, found = [*self.model.variables, *self.optimizer.variables], {}
         if self.options.checkpoints and hvd.rank() == 0 and (file := self.options.checkpoints / f"{name}.npz").exists():
-            with np.load(file) as saved:
-                found = json.loads(str(saved["history"]))
-                for index, variable in enumerate(variables):
-                    variable.assign(saved[f"arr_{index}"])
+            try:
+                with np.load(file) as saved:
+                    found = json.loads(str(saved["history"]))
+                    values = [saved[f"arr_{index}"] for index in range(len(variables))]
+            except Exception as error:  # damaged bytes make NumPy and zipfile raise nearly anything
+                damage = f"{file} is damaged ({type(error).__name__})"
+                raise SystemExit(f"{damage}; remove it, and that run starts from the beginning.") from error
+            if [value.shape for value in values] != [tuple(variable.shape) for variable in variables]:
+                raise SystemExit(
+                    f"{file} was saved with --filters {values[0].shape[-1]}; go on with that, or in another folder."
+                )
+            for variable, value in zip(variables, values, strict=True):
+                variable.assign(value)
         found = hvd.broadcast_object(found, root_rank=0)
         if found:
             hvd.broadcast_variables(variables, root_rank=0)

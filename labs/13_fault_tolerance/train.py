@@ -31,6 +31,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+# ruff: noqa: E402 - a notice may come while TensorFlow is being imported, and would end the program
+early_notices: list[int] = []
+if __name__ == "__main__":
+    for notice in (signal.SIGUSR1, signal.SIGTERM):
+        signal.signal(notice, lambda number, frame: early_notices.append(number))
+
+# isort: split
+import backup_folder
 import faults
 import tensorflow as tf
 import whole_checkpoints
@@ -61,7 +69,13 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--steps-done", type=valid.folder, help="folder in which each worker notes its steps")
     parser.add_argument("--slurm", action="store_true", help="find the other workers by Slurm's variables")
     parser.add_argument("--result", type=valid.output, help="JSON file that the chief writes")
-    return parser.parse_args()
+    options = parser.parse_args()
+    most = len(data.load(options.dataset).train.labels) // BATCH
+    if options.steps_per_epoch > most:
+        parser.error(
+            f"--steps-per-epoch is {most} at most: an epoch of {options.dataset} has no more batches of {BATCH}"
+        )
+    return options
 
 
 def batches(options: argparse.Namespace, first_step: int) -> tf.data.Dataset:
@@ -111,6 +125,8 @@ class SaveAndStop(tf.keras.callbacks.Callback):
         super().__init__()
         self.strategy, self.manager, self.every, self.is_chief = strategy, manager, every, is_chief
         self.notice = ""  # of the signal that this worker has received, for the message
+        for number in early_notices:
+            self.note(number, None)
         for number in (signal.SIGUSR1, signal.SIGTERM):
             signal.signal(number, self.note)
 
@@ -141,25 +157,18 @@ class SaveAndStop(tf.keras.callbacks.Callback):
             self.model.stop_training = True
 
 
-def check_folder(folder: Path) -> None:
-    """End the program with one sentence if the folder cannot be written to."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        sys.exit(f"Cannot save in {folder} ({error.strerror}): choose another folder with --backup.")
-
-
 def main() -> None:
     """Train from the newest whole checkpoint, or from the start, to the end or to a notice."""
     options = parse()
-    check_folder(options.backup)
+    backup_folder.check_writable(options.backup)
     if options.slurm:
         os.environ["TF_CONFIG"] = cluster_spec.from_slurm()
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     worker = strategy.cluster_resolver.task_id or 0
-    is_done, result = train(options, strategy, worker)
+    if worker == 0:
+        backup_folder.check_dataset(options.backup, options.dataset)
+    with backup_folder.in_one_sentence(options.backup, is_chief=worker == 0):
+        is_done, result = train(options, strategy, worker)
     if not is_done:
         sys.exit(START_AGAIN)
     if worker == 0 and options.result:

@@ -122,7 +122,7 @@ lab.points("diagnosis")
 # ## 2. The model
 #
 # Write the function again without the fault, with the same layers and weights of the same shapes, and compile the
-# model. The labels are still numbers from 0 to 9.
+# model with the same optimizer. The labels are still numbers from 0 to 9.
 #
 # Target: with any weights the loss on any images equals the cross-entropy computed with NumPy, to within 0.005. So the
 # loss before training is near ln 10.

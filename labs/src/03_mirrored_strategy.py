@@ -103,7 +103,7 @@ print("replicas:", strategy.num_replicas_in_sync)
 #
 # Target:
 #
-# - every variable has a copy on each device;
+# - every variable has a copy on each device of the strategy that the function gets, also if that has one device;
 # - each replica gets `images_per_replica` images in a full step;
 # - no image is dropped, and the images keep their order;
 # - after the pass the weights are those of the serial run with the same global batches, to within 0.0001. (If the last
@@ -144,7 +144,7 @@ lab.points("mirrored")
 #
 # - `"OFF"`: nothing is rewritten; every worker reads everything.
 # - `"DATA"`: with $n$ workers, every worker reads everything and keeps every $n$-th batch; worker $i$ starts with batch
-#   $i$, counted from 0.
+#   $i$, counted from 0. If there are fewer batches than workers, TensorFlow refuses.
 # - `"FILE"`: in the same way, every worker reads every $n$-th file. If there are fewer files than workers, TensorFlow
 #   refuses.
 # - `"AUTO"`: `"FILE"` if the pipeline reads files, else `"DATA"`.
@@ -153,7 +153,7 @@ lab.points("mirrored")
 # How many images does each worker get in one epoch? Return a list with one number per worker, or `None` if TensorFlow
 # refuses.
 #
-# Target: the same numbers as TensorFlow. A fifth of the points for each policy, a fifth for too few files.
+# Target: the same numbers as TensorFlow. A fifth of the points for each policy, a fifth for few files or batches.
 
 
 # %% nbgrader={"grade": false, "grade_id": "samples_seen", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -163,12 +163,12 @@ def samples_seen(policy: str, images_per_file: list[int], workers: int, batch: i
     total = sum(images_per_file)
     if policy == "OFF":
         return [total] * workers
+    parts = images_per_file  # under FILE, and AUTO, which is FILE where files are read
     if policy == "DATA":
-        sizes = [min(batch, total - start) for start in range(0, total, batch)]
-        return [sum(sizes[worker::workers]) for worker in range(workers)]
-    if len(images_per_file) < workers:  # FILE, and AUTO, which is FILE where files are read
+        parts = [min(batch, total - start) for start in range(0, total, batch)]
+    if len(parts) < workers:
         return None
-    return [sum(images_per_file[worker::workers]) for worker in range(workers)]
+    return [sum(parts[worker::workers]) for worker in range(workers)]
     ### END SOLUTION
 
 

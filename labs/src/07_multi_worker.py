@@ -34,10 +34,10 @@ lab = labs.open("07")
 # ## 1. TF_CONFIG for any task
 #
 # `cluster` is a dictionary: for each job, such as `worker`, a list of addresses. Some clusters have only workers,
-# others also a `chief`, or a `chief` and parameter servers, `ps`. A **task** is one process: the type is its job, the
+# others also a `chief`, parameter servers, `ps`, or both, in any order. A **task** is one process: the type is its job, the
 # index its place in that job's list. Return the **text** of TF_CONFIG for the task of this type and index.
 #
-# Target: the text for every task of three clusters, exactly as TensorFlow expects it.
+# Target: the text for every task of every cluster, exactly as TensorFlow expects it.
 
 # %%
 example = {"chief": ["head:2222"], "worker": ["node0:2222", "node1:2222"]}

@@ -195,10 +195,11 @@ mean_loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 # Target, a quarter of the points each; the check tests each function by itself:
 #
 # - the optimizer of the serial program, with the learning rate by the linear rule;
-# - a step that leaves equal weights on all ranks, those of one step with the average of their gradients;
+# - a step by `state.optimizer` that leaves equal weights on all ranks, those of one step with the average of their
+#   gradients; it returns the loss before the step;
 # - after `begin`, all ranks have rank 0's weights, optimizer variables and `epochs_done`; after a restart with
 #   `options.resume`, these are those of the newest checkpoint;
-# - a checkpoint that only one rank writes, the one that reads it in `begin`, and none if `options.folder` is None.
+# - a checkpoint of all of `state` that only one rank writes, the one that reads it in `begin`, and none if `options.folder` is None.
 
 
 # %% nbgrader={"grade": false, "grade_id": "training", "locked": false, "schema_version": 3, "solution": true, "task": false}

@@ -127,7 +127,7 @@ lab.points("warm_up")
 # - the **variance**, the estimate of $\mathrm{tr}\,\Sigma$;
 # - the **noise scale** $\mathrm{tr}\,\Sigma / |G|^2$, in images; `float("inf")` if the first estimate is not above 0.
 #
-# Target: exact to a relative error of 1e-6. A third of the points each. For one step, two ranks and three parameters:
+# Target: exact to a relative error of 1e-6. A third of the points each. For two steps, two ranks and three parameters:
 
 # %%
 print(lab.target("noise_scale"))

@@ -52,7 +52,7 @@ print(data.describe(dataset))
 # Every notebook runs here, on two cores, without a GPU and without a network. The TensorFlow programs are the same on
 # GPUs and on a cluster. What cannot run here, such as 512 GPUs, is computed and compared with published measurements.
 #
-# ![The map of the course: fifteen chapters in three rows](../figures/00_course_map.svg)
+# ![The map of the course: sixteen chapters in three rows](../figures/00_course_map.svg)
 
 # %% [markdown]
 # ### One process, several devices
@@ -85,6 +85,7 @@ print(data.describe(dataset))
 # | [12 model parallelism](12_model_parallelism.ipynb) | by layers, inside a layer, on parts of an image |
 # | [13 fault tolerance](13_fault_tolerance.ipynb) | workers that die, and training that continues |
 # | [14 other frameworks](14_other_frameworks.ipynb) | PyTorch, DeepSpeed, Ray, MXNet |
+# | [15 clusters](15_clusters.ipynb) | job scripts, dead nodes, time limits, slow networks |
 #
 # Some chapters have a lab, in which you write the key parts yourself. The end of the chapter links to it.
 
@@ -95,7 +96,7 @@ print(data.describe(dataset))
 # |---|---|---|
 # | are new to this | 00 to 05 in order, then 06 and 09 | 08, 14 |
 # | have one machine with several GPUs | 01, 02, 03, 04, 10 | 07, 13 |
-# | have an account on a cluster | 01, 02, 06, 07, 09, 10, 11, 13 | 04, 05 |
+# | have an account on a cluster | 01, 02, 06, 07, 09, 10, 11, 13, 15 | 04, 05 |
 # | find that more GPUs make training slower | 02, 03, 06, 11 | the rest |
 # | want to train a model that does not fit | 01, 06, 12, 14 | 05, 08 |
 # | teach | all; the folded questions make a quiz | nothing |
@@ -407,7 +408,7 @@ print("the course can run here:", setup.doctor.can_run(rows))
 # %% [markdown]
 # ## Recap
 #
-# - The course has fifteen chapters in three parts, and a path for each kind of reader.
+# - The course has sixteen chapters in three parts, and a path for each kind of reader.
 # - With the parameters unchanged, every output without the tag `varies` is the same
 #   with fewer than two GPUs.
 # - `tf.keras` is legacy Keras here, since three tools of the course fail with `Model.fit` of Keras 3.

@@ -868,7 +868,7 @@ folder.cleanup()
 # - An empty part of a last batch has the mean `nan`: divide the sum by the all-reduced count, or drop the remainder.
 # - With model, optimizer and step counter restored, a resumed run is the uninterrupted one.
 #
-# **Next.** [05 save and load](05_save_and_load.ipynb)
+# **Next.** [Lab 04](../labs/04_custom_training_loop/lab.ipynb), [05 save and load](05_save_and_load.ipynb)
 #
 # **Sources.**
 # - Ronneberger, Fischer, Brox (2015), *U-Net: convolutional networks for biomedical image segmentation*,

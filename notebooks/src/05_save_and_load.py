@@ -756,7 +756,8 @@ scratch.cleanup()
 # - No format brings the data order back by itself: make it a function of the epoch's number.
 # - A SavedModel runs without Keras and your classes.
 #
-# **Next.** [06 collectives](06_collectives_and_ring_all_reduce.ipynb): how replicas add their gradients.
+# **Next.** [Lab 05](../labs/05_save_and_load/lab.ipynb), [06 collectives](06_collectives_and_ring_all_reduce.ipynb):
+# how replicas add their gradients.
 #
 # **Sources.**
 # - D. P. Kingma, J. Ba (2015), *Adam: a method for stochastic optimization*,

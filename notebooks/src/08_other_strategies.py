@@ -941,7 +941,7 @@ print(f"JAX: recorded on {recorded['measured']} with {versions}; {recorded['mach
 # - Backup workers keep training synchronous and remove most of the waiting for random stragglers.
 # - With several machines `fit` needs legacy Keras; with Keras 3 a loop works.
 #
-# **Next.** [09 Horovod](09_horovod.ipynb).
+# **Next.** [Lab 08](../labs/08_other_strategies/lab.ipynb), [09 Horovod](09_horovod.ipynb).
 #
 # **Sources.**
 # - Li et al. (2014), [*Scaling distributed machine learning with the parameter

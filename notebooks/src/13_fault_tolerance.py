@@ -740,16 +740,16 @@ scratch.cleanup()
 # %% [markdown]
 # ## Recap
 #
-# - A killed worker ends a synchronous job; started again it repeats only the steps since the last save.
+# - A killed worker ends a synchronous job; started again it repeats the steps since the last save.
 # - The resumed run equals the undisturbed one if the data order is a function of the step.
-# - Keep two checkpoints, resume from the newest whole one, and print which one and why; the chief chooses for all.
+# - Keep two checkpoints, resume from the newest whole one, and print which and why; the chief chooses.
 # - A straggler slows all ranks alike; it is the one that waits least.
 # - A worker that never comes is silent; a deadline names it.
 # - `latest_checkpoint` names broken checkpoints, or returns `None` next to good ones; a seal finds them.
 # - Horovod Elastic continues with fewer or more ranks.
 # - After a notice all workers save at the same step; the exit status asks for a restart.
 #
-# **Next.** [14 other frameworks](14_other_frameworks.ipynb).
+# **Next.** [Lab 13](../labs/13_fault_tolerance/lab.ipynb), [14 other frameworks](14_other_frameworks.ipynb).
 #
 # **Sources.**
 # - [Young (1974)](https://doi.org/10.1145/361147.361115), checkpoint interval.

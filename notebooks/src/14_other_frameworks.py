@@ -459,7 +459,7 @@ print(comparison.table())
 # - Two ranks that equal one prove the parallel part; a silent default shows only against another framework.
 # - Ray chooses machines and starts processes; Horovod or TensorFlow still trains.
 #
-# **Next.** This is the end of the course. [00 start here](00_start_here.ipynb) has its map.
+# **Next.** [Lab 14](../labs/14_other_frameworks/lab.ipynb), [15 clusters](15_clusters.ipynb).
 #
 # **Sources.**
 # - DDP: [arXiv:2006.15704](https://arxiv.org/abs/2006.15704).

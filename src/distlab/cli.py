@@ -7,6 +7,7 @@ import argparse
 import errno
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,6 +34,9 @@ class _Parser(argparse.ArgumentParser):
         if unknown:
             takes_program = self.prog.endswith((f" {LAUNCH}", f" {CLUSTER_RUN}"))
             hint = "; the program's own arguments follow after --" if takes_program else ""
+            interpreter = str(getattr(options, "program", ""))
+            if re.fullmatch(r"(.*/)?python[\d.]*", interpreter):
+                hint = f"; leave `{interpreter}` out"
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return options, unknown
 
@@ -46,13 +50,16 @@ def subcommands(parser: argparse.ArgumentParser) -> list[str]:
     # Here, so that an interrupt while they are imported ends as any other.
     from distlab.cluster import command as cluster_command
     from distlab.costs import command as costs_command
+    from distlab.costs.measured import command as measure_command
     from distlab.course import command as course_command
     from distlab.grading import command as grading_command
     from distlab.launch import command as launch_command
+    from distlab.quizzes import command as quiz_command
     from distlab.setup import command as setup_command
 
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for package in (setup_command, course_command, launch_command, cluster_command, costs_command, grading_command):
+    packages = (setup_command, course_command, launch_command, cluster_command, costs_command, measure_command)
+    for package in (*packages, grading_command, quiz_command):
         package.add_commands(commands)
     return list(commands.choices)
 

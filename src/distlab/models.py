@@ -2,6 +2,8 @@
 
 import tensorflow as tf
 
+from distlab.data import topics
+
 IMAGE_SHAPE = (28, 28)
 CLASSES = 10
 
@@ -56,3 +58,15 @@ def unet(filters: int = 8) -> tf.keras.Model:
     fine = two_convolutions(tf.keras.layers.Concatenate()([up, fine]), filters)
     logits = tf.keras.layers.Conv2D(1, 1)(fine)
     return tf.keras.Model(image, tf.keras.layers.Reshape(IMAGE_SHAPE)(logits))
+
+
+def text_classifier(units: int = 16) -> tf.keras.Model:
+    """The mean of the words' vectors and a dense layer: words int32 (n, `topics.LENGTH`) to logits float32 (n, 4)."""
+    return tf.keras.Sequential(
+        [
+            tf.keras.layers.Input((topics.LENGTH,), dtype=tf.int32),
+            tf.keras.layers.Embedding(len(topics.VOCABULARY), units),
+            tf.keras.layers.GlobalAveragePooling1D(),
+            tf.keras.layers.Dense(len(topics.NAMES)),
+        ]
+    )

@@ -32,8 +32,9 @@ def source(program: str | Path, *names: str) -> str:
 
 
 def show(program: str | Path, *names: str) -> Markdown:
-    """The same as a block of code in colours."""
-    return Markdown(f"```python\n{source(program, *names).strip()}\n```")
+    """The same as a block of code in colours, or of a job script, which has no such names."""
+    language = "python" if Path(program).suffix == ".py" else "bash"
+    return Markdown(f"```{language}\n{source(program, *names).strip()}\n```")
 
 
 def changes(before: str, after: str, context: int = 1) -> Markdown:

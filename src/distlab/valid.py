@@ -11,6 +11,8 @@ import os
 from argparse import ArgumentTypeError
 from pathlib import Path
 
+from distlab.runtime.links import dangling
+
 
 def count(text: str) -> int:
     """A whole number from 1 on."""
@@ -44,6 +46,8 @@ def output(text: str) -> Path:
     file = Path(text)
     if file.is_dir():
         raise ArgumentTypeError(f"{text} is a folder, and a file will be written")
+    if link := dangling(file):
+        raise ArgumentTypeError(f"{link}; remove the link, or make what it leads to")
     if not file.parent.is_dir():
         raise ArgumentTypeError(f"there is no folder {file.parent}")
     if not os.access(file if file.exists() else file.parent, os.W_OK):
@@ -54,7 +58,9 @@ def output(text: str) -> Path:
 def folder(text: str) -> Path:
     """The path of a folder, which may not exist yet."""
     path = Path(text)
-    if (path.exists() or path.is_symlink()) and not path.is_dir():
+    if link := dangling(path):
+        raise ArgumentTypeError(f"{link}; remove the link, or make what it leads to")
+    if path.exists() and not path.is_dir():
         raise ArgumentTypeError(f"{text} is a file, and a folder is needed")
     return path
 

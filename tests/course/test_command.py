@@ -57,7 +57,14 @@ def test_recording_that_is_interrupted_says_so_and_leaves_the_notebook(
 
 @pytest.mark.parametrize(
     ("command", "what"),
-    [("execute", "notebook"), ("pages", "notebook"), ("labs", "lab"), ("release", "lab"), ("grade .", "lab")],
+    [
+        ("execute", "notebook"),
+        ("site", "notebook"),
+        ("pages", "notebook"),
+        ("labs", "lab"),
+        ("release", "lab"),
+        ("grade .", "lab"),
+    ],
 )
 def test_outside_the_course_a_command_says_where_it_belongs(
     command: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -64,6 +64,16 @@ def test_the_student_s_notebook_tells_no_solution_but_where_it_is(source: Path) 
     assert lab_sources.SOLUTION in text
 
 
+@every_lab
+def test_a_lab_that_is_handed_out_names_nothing_that_is_not_there(source: Path) -> None:
+    whole = lab_sources.convert(source)
+    text = "\n".join(cell.source for cell in lab_sources.without_course(whole).cells)
+    assert not any(mark in text for mark in (lab_sources.SOLUTION, "make check", "](../"))
+    assert all(words in text for words in ("**How it works.**", "**Before this.**", "otebook "))
+    length = len("".join(cell.source for cell in whole.cells))
+    assert len(text) > 0.9 * length
+
+
 @pytest.mark.slow
 @every_lab
 def test_the_solution_gives_its_committed_outputs(source: Path, nb_regression: NBRegressionFixture) -> None:
@@ -117,7 +127,8 @@ def test_nbgrader_generates_grades_writes_feedback_and_exports(tmp_path: Path) -
         assert scores["untouched", source.stem] == 0
         assert (course / "feedback" / "solved" / source.stem / "lab.html").stat().st_size > 0
         generated = nbformat.read(course / "release" / source.stem / lab_sources.STUDENT, as_version=4)
-        ours = committed(source, lab_sources.STUDENT)
+        handed_out = tmp_path / "release" / lab_sources.HANDED_OUT / source.stem / lab_sources.STUDENT
+        ours = nbformat.read(handed_out, as_version=4)
         assert [cell.source.strip() for cell in generated.cells] == [cell.source.strip() for cell in ours.cells]
 
 

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import psutil
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from distlab import cli
 from distlab.course import notebooks
+from tests.conftest import ROOT
 
 NAMES = ["00_start", "03_topic", "10_other"]
 
@@ -66,3 +68,10 @@ def test_nothing_is_recorded_while_other_programs_use_the_processors(
 def test_an_idle_machine_may_record(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notebooks, "BUSY_PERCENT", 100.0)
     notebooks.require_idle(watch=0.1)
+
+
+def test_outputs_that_name_this_machine_are_made_neutral(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISTLAB_DATA", "/mnt/class/data")
+    text = f"{Path.home() / 'here'} {ROOT / 'labs'} /mnt/class/data/mnist.npz /tmp/distlab-abc/saved /dev/shm"
+    notebook = new_notebook(cells=[new_code_cell(outputs=[new_output("stream", text=text)])])
+    assert notebooks.clean(notebook).cells[0].outputs[0].text == "~/here …/labs …/mnist.npz /tmp/…/saved /dev/shm"

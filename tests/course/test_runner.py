@@ -1,6 +1,7 @@
 """The execution pipeline on small notebooks: faults, limits, what is left alive, the report, the pages."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 from distlab.course import runner
 from distlab.runtime import processes
+from tests import small_disks
 
 pytestmark = pytest.mark.slow
 
@@ -214,6 +216,61 @@ def test_a_file_in_the_place_of_the_results_is_named(tmp_path: Path) -> None:
     assert finished.status == 2
     assert finished.output.strip() == "build is a file, and a folder of that name is needed; move or remove it."
     assert (tmp_path / "build").read_text() == "mine"
+
+
+@pytest.mark.fault
+def test_a_link_to_nowhere_in_the_place_of_the_results_is_named(tmp_path: Path) -> None:
+    (tmp_path / "notebooks").mkdir()
+    write_notebook(tmp_path / "notebooks", "00_good", "1 + 1")
+    (tmp_path / "build").symlink_to("/nowhere/build")
+    finished = processes.run([sys.executable, "-m", "distlab.cli", "execute"], 60, cwd=tmp_path)
+    sentence = "build is a link to /nowhere/build, which does not exist; make that folder, or remove the link."
+    assert (finished.status, finished.output.strip()) == (2, sentence)
+
+
+@pytest.mark.fault
+@small_disks.needs_mounts
+def test_a_full_home_is_named_before_a_kernel_dies_of_it(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    for folder in (home, tmp_path / "notebooks"):
+        folder.mkdir()
+    write_notebook(tmp_path / "notebooks", "00_good", "1 + 1")
+    command = small_disks.with_disk(home, "size=4k", [sys.executable, "-m", "distlab.cli", "execute"])
+    finished = processes.run(command, 60, cwd=tmp_path, env={**os.environ, "HOME": str(home)})
+    assert finished.status == 2
+    assert finished.output.startswith(f"The disk of HOME={home} is full") and finished.output.count("\n") == 1
+
+
+HIDES_A_PROCESS = """
+import pathlib, subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True, env={{}})
+pathlib.Path({file!r}).write_text(str(child.pid))
+"""
+
+
+@pytest.mark.fault
+@pytest.mark.skipif(sys.platform != "linux", reason="such a process is found on Linux only")
+@pytest.mark.parametrize(("last_cell", "status"), [("1 + 1", "ok"), ("import time\ntime.sleep(600)", "failed")])
+def test_a_process_without_an_environment_does_not_outlive_its_notebook(
+    tmp_path: Path, last_cell: str, status: str
+) -> None:
+    """It holds the pipe of the notebook's log: nothing may wait for that."""
+    notebook = write_notebook(tmp_path, "00_hides", HIDES_A_PROCESS.format(file=str(tmp_path / "left")), last_cell)
+    plan = runner.ExecutionPlan([notebook], tmp_path / "build", seconds_per_notebook=20)
+    outcome = runner.execute(plan)["00_hides"]
+    assert outcome.status == status, outcome.error
+    assert not psutil.pid_exists(int((tmp_path / "left").read_text()))
+
+
+@pytest.mark.fault
+def test_output_that_comes_later_than_its_cell_ends_is_waited_for(tmp_path: Path) -> None:
+    """The kernel is faster than who reads its thousands of messages."""
+    cell = "from IPython.display import clear_output\nfor i in range(3000):\n    clear_output(wait=True)\n    print(i)"
+    notebook = write_notebook(tmp_path, "00_clears", cell)
+    outcome = runner.execute(runner.ExecutionPlan([notebook], tmp_path / "build"))["00_clears"]
+    assert outcome.status == "ok", outcome.error
+    executed = nbformat.read(tmp_path / "build" / "executed" / "00_clears.ipynb", as_version=4)
+    assert [output.text for output in executed.cells[1].outputs] == ["2999\n"]
 
 
 @pytest.mark.fault

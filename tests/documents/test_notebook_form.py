@@ -11,6 +11,8 @@ from distlab.course import notebooks
 from distlab.course.notebooks import VARIES
 
 OPENING = ("Goal", "Time", "Before this", "Questions", "Hardware")
+# A path from the root, but not those that every Linux has.
+PATH_OF_A_MACHINE = re.compile(r"(?<![\w.…/~\]>)])/(?!tmp/…|proc/|dev/|etc/|usr/)[a-z]\w*/\S*")
 PARAMETERS = ("dataset", "epochs", "workers")
 
 
@@ -116,13 +118,22 @@ def test_every_picture_has_a_description(notebook: Path) -> None:
 
 
 def test_outputs_hold_no_error_no_warning_and_nothing_of_this_machine(notebook: Path) -> None:
-    strangers = ["/root/", "/home/", "/Users/", "site-packages/", socket.gethostname()]
+    strangers = ["/Users/", "site-packages/", socket.gethostname()]
     for cell in read(notebook).cells:
         for output in cell.get("outputs", []):
             assert output.output_type != "error", cell.id
             text = str(output.get("text", "")) + str(output.get("data", {}).get("text/plain", ""))
             assert [name for name in strangers if name in text] == [], cell.id
+            assert PATH_OF_A_MACHINE.findall(text) == [], cell.id
             assert output.get("name") != "stderr", f"{cell.id}: {text[:200]}"
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("in /srv/ann/x and /mnt/class/b", 2), ("at (/scratch/data/mnist.npz)", 1), ("km/h, /dev/shm, …/a/b", 0)],
+)
+def test_paths_of_a_machine_are_recognised(text: str, count: int) -> None:
+    assert len(PATH_OF_A_MACHINE.findall(text)) == count
 
 
 def test_numbers_that_vary_are_marked_only_where_there_are_outputs(notebook: Path) -> None:

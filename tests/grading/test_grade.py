@@ -1,4 +1,4 @@
-"""Grading one notebook: points, remarks, and what a cell may take from the course."""
+"""Grading one notebook: points and remarks."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from distlab.grading.grade import CourseNames, Report
+from distlab.grading.grade import Report
 from distlab.grading.material import Material, load
 from distlab.labs import Answer, Verdict, right
 from tests.labs import sample_lab
@@ -114,70 +114,3 @@ def test_when_the_time_for_the_lab_is_used_up_earlier_points_stay(
     report = graded(handed_in(steps="import time\ntime.sleep(100)"), short)
     assert points(report) == {"mean": 2, "steps": 0, "all_gather": 0}
     assert "stopped after 1.4 s in all" in report.remarks
-
-
-GIVEN = [
-    "import numpy as np\nfrom distlab import data, labs\nfrom distlab.simulate import Rank\nlab = labs.open('06')",
-    "hvd = lab.given.hvd\nprint(lab.given.described())",
-]
-TAKES = [
-    "from distlab.labs.lab_03.lab import numbers_of",
-    "import distlab.labs.lab_03.lab",
-    "import distlab.labs.lab_03.lab as mine",
-    "from distlab.labs import lab_03",
-    "from distlab.labs import *",
-    "import distlab\ndistlab.labs.lab_03",
-    "import distlab as d\nd.labs.lab_03.lab",
-    "labs.lab_03.lab.numbers_of(1)",
-    "from distlab import labs as mine\nmine.lab_03",
-    "getattr(labs, 'lab_03')",
-    "vars(labs)",
-    "mine = labs\nmine.lab_03",
-    "(mine := labs.registry).lab('03')",
-    "labs.open('03')._lab",
-    "lab._lab['numbers'].judge",
-    "lab.check.__globals__",
-    "lab.given.__loader__",
-    "mine = lab\nmine._lab",
-    "async def program(rank: Rank):\n    return labs.registry.lab('06')",
-    "importlib.import_module('distlab.labs.lab_03.lab')",
-    "from distlab import collectives",
-    "import distlab.collectives as c",
-    "%time\nlabs.lab_03",
-]
-MAY_USE = [
-    "from distlab import labs\nlab = labs.open('06')\nlab.check('steps')",
-    "print(lab.target('steps'), lab.given.FIELDS, lab.given.described())",
-    "hvd.init()\nlab.given.hvd.rank()",
-    "import distlab\nfrom distlab import data, simulate\ndistlab.simulate.World(2)",
-    "labels, lab_1 = data.labels, 2",
-    "def labelled(given):\n    return given.labs._private",
-    "not Python at all",
-]
-
-
-@pytest.mark.parametrize("cell", TAKES)
-def test_a_cell_that_takes_its_answer_from_the_course_is_found(cell: str) -> None:
-    assert CourseNames(GIVEN, ["distlab.collectives"]).taken(cell)
-
-
-@pytest.mark.parametrize("cell", MAY_USE)
-def test_a_cell_may_use_what_the_given_cells_use_and_the_rest_of_the_course(cell: str) -> None:
-    assert CourseNames(GIVEN, ["distlab.collectives"]).taken(cell) == []
-
-
-def test_what_a_given_cell_imports_a_cell_may_use_although_it_is_asked_for_elsewhere() -> None:
-    names = CourseNames([*GIVEN, "from distlab.collectives import all_gather"], ["distlab.collectives"])
-    assert names.taken("from distlab.collectives import all_gather\nresult = all_gather") == []
-    assert names.taken("from distlab.collectives import ring_all_reduce") == ["distlab.collectives.ring_all_reduce"]
-
-
-def test_another_name_is_followed_from_cell_to_cell() -> None:
-    names = CourseNames(GIVEN)
-    assert names.taken("import distlab as d") == []
-    assert names.taken("answer = d.labs.lab_03.answer") != []
-
-
-def test_a_long_or_deep_cell_does_not_stop_the_grader() -> None:
-    for cell in ("labs" + ".a" * 50_000, "(" * 10_000 + ")" * 10_000, "labs()" + "()" * 2_000, "\x00"):
-        CourseNames(GIVEN).taken(cell)

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import ModuleType
 
 import pytest
@@ -18,6 +18,7 @@ from tests.labs.lab_07 import answers_07
 pytestmark = pytest.mark.slow
 
 SECONDS = 30.0
+BY_SHARED_MEMORY = "talks_past_the_cluster"
 GIVEN = """
 import contextlib, json, shutil, tempfile
 from pathlib import Path
@@ -25,6 +26,8 @@ from pathlib import Path
 import numpy as np
 
 from distlab import collectives
+
+HEARD = {}
 """
 
 
@@ -40,17 +43,22 @@ def known_wrong(module: ModuleType) -> list:
     return [
         pytest.param(exercise, wrong, id=f"{exercise}-{wrong.title}")
         for exercise, wrong in module.ANSWERS.all_wrong()
-        if hasattr(module, wrong.title)
+        if hasattr(module, wrong.title) and wrong.title != BY_SHARED_MEMORY
     ]
 
 
 def cell(module: ModuleType, exercise: str, wrong: WrongAnswer) -> str:
-    """A cell with the answer under its exercise's name, and the helpers that it calls."""
+    """A cell with the answer under its exercise's name, and the functions of the module that it calls."""
     function = wrong.namespace[exercise]
-    text = re.sub(r"^@.*?(?=^(async )?def )", "", inspect.getsource(function), flags=re.DOTALL | re.MULTILINE)
-    helpers = [inspect.getsource(getattr(module, name)) for name in ("neighbours", "finish") if hasattr(module, name)]
-    helpers = [re.sub(r"rank: Rank(.*?) -> tuple\[int, int\]", r"rank\1", helper) for helper in helpers]
-    return "\n".join([*helpers, text.replace(f"def {wrong.title}(", f"def {exercise}(")])
+    helpers = [
+        getattr(module, name) for name in function.__code__.co_names if inspect.isfunction(vars(module).get(name))
+    ]
+    texts = [re.sub(r"rank: Rank(.*?) -> tuple\[int, int\]", r"rank\1", undecorated(helper)) for helper in helpers]
+    return "\n".join([*texts, undecorated(function).replace(f"def {wrong.title}(", f"def {exercise}(")])
+
+
+def undecorated(function: Callable) -> str:
+    return re.sub(r"^@.*?(?=^(async )?def )", "", inspect.getsource(function), flags=re.DOTALL | re.MULTILINE)
 
 
 def assert_same_verdict(server: Server, module: ModuleType, lab: object, exercise: str, wrong: WrongAnswer) -> None:
@@ -71,6 +79,16 @@ def assert_same_verdict(server: Server, module: ModuleType, lab: object, exercis
 @pytest.mark.parametrize(("exercise", "wrong"), known_wrong(answers_06))
 def test_collectives(server: Server, exercise: str, wrong: WrongAnswer) -> None:
     assert_same_verdict(server, answers_06, lab_06.LAB, exercise, wrong)
+
+
+def test_ranks_share_no_memory(server: Server) -> None:
+    wrong = next(wrong for _, wrong in answers_06.ANSWERS.all_wrong() if wrong.title == BY_SHARED_MEMORY)
+    with SandboxedWork(server, PLAIN) as work:
+        for number, text in enumerate((GIVEN, cell(answers_06, "ring_all_reduce", wrong))):
+            assert work.run_cell(text, str(number), SECONDS).error is None
+        verdict = lab_06.LAB["ring_all_reduce"].verdict(work.answer(SECONDS), seed=12345)
+    assert (verdict.state, verdict.share, verdict.fault) == (WRONG, 0.0, None), verdict
+    assert "KeyError: 1" in verdict.text, verdict  # what rank 1 has put there is nowhere else
 
 
 @pytest.mark.parametrize(("exercise", "wrong"), known_wrong(answers_07))

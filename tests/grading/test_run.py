@@ -3,7 +3,7 @@
 import csv
 import json
 import os
-import threading
+import signal
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -16,8 +16,9 @@ import pytest
 from distlab.course import lab_sources
 from distlab.grading import notebook, run, submissions
 from distlab.grading.material import Material, load
-from distlab.labs import registry
-from distlab.sandbox import SandboxedWork, protections
+from distlab.grading.processes_apart import ProcessLimits
+from distlab.labs import Answer, Verdict, registry, right
+from distlab.sandbox import protections
 from tests.grading.submitted import LAB, put
 from tests.labs import sample_lab
 
@@ -27,12 +28,17 @@ Handin = Callable[..., nbformat.NotebookNode]
 
 
 def grade_all(
-    folder: Path, sample: Material, out: Path, due: datetime | None = None, **options: object
+    folder: Path,
+    sample: Material,
+    out: Path,
+    due: datetime | None = None,
+    say: Callable[[str], None] = lambda line: None,
+    **options: object,
 ) -> run.GradingResult:
     handed_in = submissions.find(folder, [LAB], due)
-    complete = protections.Protections(True, True, True)
+    complete = protections.Protections(True, True, True, True)
     plan = run.GradingPlan(handed_in, {LAB: sample}, out, seed=5, protections=complete, **options)
-    return run.run(plan, lambda line: None)
+    return run.run(plan, say)
 
 
 def test_a_folder_of_submissions_becomes_a_table_and_pages(handed_in: Handin, sample: Material, tmp_path: Path) -> None:
@@ -86,9 +92,10 @@ def test_something_unforeseen_in_one_notebook_does_not_stop_the_others(
 
     monkeypatch.setattr(notebook, "read", fails_for_alice)
     result = grade_all(folder, sample, tmp_path / "out")
-    assert [(row.student, row.score) for row in result.grades] == [("alice", 0), ("bob", 6)]
-    assert result.grades[0].note == "NOT GRADED, see the report"
+    assert [(row.student, row.score) for row in result.grades] == [("alice", None), ("bob", 6)]
+    assert result.grades[0].note == "LOOK AT, not graded: RuntimeError: unforeseen"
     assert result.faults == [f"alice {LAB}: RuntimeError: unforeseen"]
+    assert (tmp_path / "out" / "grades.csv").read_text().splitlines()[1].startswith(f"alice,{LAB},,6,")
 
 
 def test_late_work_is_noted_and_counts_the_share_that_is_said(
@@ -110,43 +117,94 @@ def test_late_work_is_noted_and_counts_the_share_that_is_said(
 
 
 def test_an_interrupt_ends_what_runs_and_starts_nothing_more(
-    handed_in: Handin, sample_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    handed_in: Handin, sample_source: Path, tmp_path: Path
 ) -> None:
-    for number in range(6):
+    put(tmp_path / "in", "student 0", handed_in())
+    for number in range(1, 6):
         put(tmp_path / "in", f"student {number}", handed_in(mean="while True: pass"))
     patient = load(sample_source, sample_lab.lab(seconds_per_cell=300, seconds=300))
-    begun: list[str] = []
-    both = threading.Event()
-    run_cell = SandboxedWork.run_cell
 
-    def watched(work: SandboxedWork, text: str, name: str, seconds: float) -> object:
-        if "while True" in text:
-            begun.append(text)
-            if len(begun) == 2:
-                both.set()
-        return run_cell(work, text, name, seconds)
+    def interrupts(line: str) -> None:
+        raise KeyboardInterrupt
 
-    def interrupted(submissions: object, work: Callable, at_once: int, stop: Callable[[], None]) -> list:
-        def working(submission: object) -> object:
-            if submission.student == "student 0":  # it stands for the main thread, which is interrupted
-                assert both.wait(60)
-                time.sleep(0.5)
-                raise KeyboardInterrupt
-            return work(submission)
-
-        return run_all(submissions, working, 3, stop)
-
-    run_all = run.run_all
-    monkeypatch.setattr(SandboxedWork, "run_cell", watched)
-    monkeypatch.setattr(run, "run_all", interrupted)
-    began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        grade_all(tmp_path / "in", patient, tmp_path / "out")
-    assert time.monotonic() - began < 120
-    assert len(begun) <= 3  # of five: the worker that raised may take one more before the others are dropped
-    assert not (tmp_path / "out" / "grades.csv").exists()
-    children = psutil.Process().children(recursive=True)
-    assert not [process for process in children if "sandbox.fork_server" in str(process.cmdline())]
+        grade_all(tmp_path / "in", patient, tmp_path / "out", say=interrupts, at_once=3)
+    assert not (tmp_path / "out").exists()
+    assert psutil.Process().children(recursive=True) == []
+
+
+# What happens to the process that grades a notebook, instead of reading the file.
+TROUBLES: dict[str, tuple[Callable[[], object], str]] = {
+    "an error": (lambda: [][1], "IndexError"),
+    "the machine has no memory left": (lambda: os.kill(os.getpid(), signal.SIGKILL), "ended by SIGKILL"),
+    "it never ends": (lambda: time.sleep(600), "was not done after 3 s"),
+    "it computes without end": (lambda: [None for _ in iter(int, 1) if False], "ended by SIGXCPU"),
+}
+
+
+@pytest.mark.parametrize(("happens", "said"), TROUBLES.values(), ids=TROUBLES)
+@pytest.mark.parametrize("always", [False, True])
+def test_a_trouble_of_the_grader_is_repeated_alone_and_never_becomes_a_grade(
+    handed_in: Handin,
+    sample: Material,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    happens: Callable[[], object],
+    said: str,
+    always: bool,
+) -> None:
+    for student in ("alice", "bob"):
+        put(tmp_path / "in", student, handed_in())
+    mark = tmp_path / "has happened"
+    read = notebook.read
+
+    def troubled(file: Path) -> list[notebook.CodeCell]:
+        if "alice" in str(file) and (always or not mark.exists()):
+            mark.touch()
+            happens()
+        return read(file)
+
+    monkeypatch.setattr(notebook, "read", troubled)
+    if "never" in said or "done" in said:
+        monkeypatch.setattr(run, "_limits", lambda material: ProcessLimits(processor=100, wall=3))
+    elif "XCPU" in said:
+        monkeypatch.setattr(run, "_limits", lambda material: ProcessLimits(processor=2, wall=100))
+    result = grade_all(tmp_path / "in", sample, tmp_path / "out")
+    alice, bob = result.grades
+    assert (bob.score, bob.note) == (6, "")
+    if always:
+        assert alice.score is None and said in alice.note and alice.note.startswith("LOOK AT")
+        assert len(result.faults) == 1 and said in result.faults[0]
+    else:
+        assert (alice.score, alice.note, result.faults) == (6, "", [])
+
+
+def test_a_judge_that_fails_on_an_answer_gives_no_grade_but_a_line_to_look_at(
+    handed_in: Handin, sample_source: Path, tmp_path: Path
+) -> None:
+    def judge(answer: Answer, generator: object) -> Verdict:
+        answer.call("mean", [1.0])[0].sum()
+        return right()
+
+    put(tmp_path / "in", "alice", handed_in())
+    result = grade_all(tmp_path / "in", load(sample_source, sample_lab.lab(judge)), tmp_path / "out")
+    assert result.grades[0].score is None
+    assert result.grades[0].note.startswith("LOOK AT, not graded (4 of 6 points without it): mean: TypeError")
+    assert "No grade yet" in (tmp_path / "out" / "feedback" / "alice" / f"{LAB}.html").read_text()
+
+
+def test_the_seed_is_written_before_the_first_notebook_is_graded(
+    handed_in: Handin, sample: Material, tmp_path: Path
+) -> None:
+    put(tmp_path / "in", "alice", handed_in())
+    seeds = []
+
+    def looks(line: str) -> None:
+        (report,) = tmp_path.glob("out-unfinished-*/report.json")
+        seeds.append(json.loads(report.read_text())["seed"])
+
+    grade_all(tmp_path / "in", sample, tmp_path / "out", say=looks)
+    assert seeds == [5]
 
 
 def test_in_a_terminal_the_exercises_of_the_own_notebook_are_checked(

@@ -86,3 +86,68 @@ def test_a_time_that_cannot_be_read_is_noted_and_that_of_the_file_counts(tmp_pat
     due = submissions.due_time("2026-11-20 18:00")
     [submission] = submissions.find(tmp_path, [LAB], due)
     assert (submission.late, submission.notes) == (False, ["timestamp.txt has no time in it, that of the file counts"])
+
+
+def test_any_time_and_size_of_a_file_is_read(tmp_path: Path) -> None:
+    far = put(tmp_path, "alice", "{}")
+    os.utime(far, (10**12, 10**12))  # in the year 33658
+    put(tmp_path, "bob", "{}")
+    with (tmp_path / "bob" / LAB / submissions.TIMESTAMP).open("wb") as file:
+        file.truncate(6 * 2**30)
+    alice, bob = submissions.find(tmp_path, [LAB], submissions.due_time("2026-11-20 18:00"))
+    assert alice.late and alice.notes[0].startswith("late by")
+    assert "timestamp.txt has no time in it, that of the file counts" in bob.notes
+
+
+def test_a_timestamp_of_a_student_s_own_does_not_settle_lateness(tmp_path: Path) -> None:
+    due = submissions.due_time("2026-11-20 18:00")
+    late = put(tmp_path, "alice", "{}")
+    os.utime(late, (due.timestamp() + 60, due.timestamp() + 60))
+    put(tmp_path, "alice", "2026-11-01 12:00:00", f"{LAB}/{submissions.TIMESTAMP}")
+    [submission] = submissions.find(tmp_path, [LAB], due)
+    assert submission.look_at == ["timestamp.txt says in time, but the notebook was changed after the deadline"]
+
+
+def test_a_student_s_folder_that_is_a_link_has_a_line_and_is_not_followed(tmp_path: Path) -> None:
+    put(tmp_path, "alice", "{}")
+    (tmp_path / "bob").symlink_to(tmp_path / "alice")
+    alice, bob = submissions.find(tmp_path, [LAB])
+    assert (alice.look_at, bob.file) == ([], None)
+    assert bob.look_at == ["missing: the folder is a link, which is not followed"]
+
+
+@pytest.mark.parametrize("line", ["../../outside", "a/b", "..", "x" * 300, "a\x1b[2J"])
+def test_a_list_of_students_has_names_of_folders(tmp_path: Path, line: str) -> None:
+    put(tmp_path, "alice", "{}")
+    (tmp_path / "students.txt").write_text(f"alice\n{line}\n")
+    with pytest.raises(submissions.NoSubmissions, match="has a line that cannot be a folder's name"):
+        submissions.find(tmp_path, [LAB])
+
+
+def test_folders_that_are_left_out_are_named(tmp_path: Path) -> None:
+    put(tmp_path, "alice", "{}")
+    put(tmp_path, "_bob", "{}")
+    (tmp_path / ".git").mkdir()
+    assert [submission.student for submission in submissions.find(tmp_path, [LAB])] == ["alice"]
+    assert submissions.left_out(tmp_path) == ["'_bob' is left out, since it begins with . or _"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
+def test_a_folder_that_cannot_be_read_costs_its_student_alone(tmp_path: Path) -> None:
+    put(tmp_path, "alice", "{}")
+    put(tmp_path, "bob", "{}")
+    (tmp_path / "bob" / LAB).chmod(0)
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.owner() == "root" and folder.is_relative_to("/tmp/") and folder != Path("/tmp"):
+            folder.chmod(0o755)
+    reading, writing = os.pipe()
+    if os.fork() == 0:
+        try:
+            os.setresuid(65534, 65534, 65534)
+            os.write(writing, repr([each.look_at for each in submissions.find(tmp_path, [LAB])]).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    os.wait()
+    assert os.read(reading, 4096).decode() == "[[], ['its files cannot be read: Permission denied']]"
+    os.close(reading)

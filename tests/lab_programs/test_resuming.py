@@ -6,6 +6,7 @@ In this process it runs without a strategy, so that a fault costs a second; jobs
 
 import argparse
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,8 @@ import numpy as np
 import pytest
 
 from distlab import checks, models, programs
+from distlab.runtime import processes
+from tests import small_disks
 
 # isort: split
 import tensorflow as tf
@@ -255,5 +258,50 @@ def test_a_folder_that_cannot_be_written_to_is_one_sentence(
 ) -> None:
     folder, reason = make(tmp_path)
     with pytest.raises(SystemExit) as ended:
-        train.check_folder(folder)
+        train.backup_folder.check_writable(folder)
     assert ended.value.code == f"Cannot save in {folder} ({reason}): choose another folder with --backup."
+
+
+def program(labs: Path, backup: Path, *arguments: str) -> list[str]:
+    return [sys.executable, str(labs / "train.py"), "--backup", str(backup), *arguments]
+
+
+@small_disks.needs_mounts
+def test_a_full_disk_ends_in_a_sentence_and_the_checkpoint_before_stays_whole(labs: Path, tmp_path: Path) -> None:
+    """The disk has room for one checkpoint and most of another."""
+    command = shlex.join(program(labs, tmp_path))
+    script = ["sh", "-c", f"{command}; echo status $?; ls {shlex.quote(str(tmp_path))}"]
+    said = processes.run(small_disks.with_disk(tmp_path, "size=1200k", script), 200).output
+    assert "Traceback" not in said
+    end = said[said.index(f"Cannot save in {tmp_path}") :].splitlines()
+    assert "No space left on device); checkpoint 5 is whole: make room" in end[0]
+    assert end[1] == "status 1"
+    files = ["checkpoint", "ckpt-5.data-00000-of-00001", "ckpt-5.index", "ckpt-5.seal", "dataset.txt"]
+    assert end[2:] == files
+
+
+@pytest.mark.skipif(not shutil.which("capsh") or os.geteuid() != 0, reason="only root can give its rights away")
+def test_a_checkpoint_in_the_way_that_may_not_be_touched_is_named(labs: Path, backup: Path) -> None:
+    for file in backup.glob("ckpt-15.*"):
+        file.chmod(0)
+    drop = "--drop=cap_dac_override,cap_dac_read_search"
+    finished = processes.run(["capsh", drop, "--", "-c", shlex.join(program(labs, backup))], 200)
+    assert finished.status == 1 and "Traceback" not in finished.output
+    assert f"Checkpoint 15 cannot be used (it cannot be read: Permission denied): {FROM_10}" in finished.output
+    assert "ckpt-15.index: Permission denied); checkpoint 10 is whole: remove that file" in finished.output
+
+
+def test_checkpoints_of_another_data_set_are_refused(train: ModuleType, backup: Path) -> None:
+    train.backup_folder.check_dataset(backup, "digits")
+    with pytest.raises(SystemExit, match="were trained on digits, not on mnist: go on with --dataset digits"):
+        train.backup_folder.check_dataset(backup, "mnist")
+    for file in backup.glob("ckpt-*"):
+        file.unlink()
+    train.backup_folder.check_dataset(backup, "mnist")  # a folder without checkpoints may have another
+    assert (backup / "dataset.txt").read_text() == "mnist\n"
+
+
+def test_an_epoch_longer_than_the_data_set_is_refused_before_anything_is_made(labs: Path, tmp_path: Path) -> None:
+    finished = processes.run(program(labs, tmp_path / "backup", "--steps-per-epoch", "50"), 100)
+    assert finished.status == 2 and "--steps-per-epoch is 22 at most" in finished.output
+    assert not (tmp_path / "backup").exists()

@@ -88,7 +88,8 @@ def source() -> str:
     """The lab's text, as in labs/src."""
     parts = [
         "# %% [markdown]\n# # Lab 90: a sample\n",
-        "# %%\nfrom types import SimpleNamespace\n\nimport numpy as np\n\nlab = SimpleNamespace(check=print)\n",
+        "# %%\nfrom types import SimpleNamespace\n\nimport numpy as np\n\n"
+        "lab = SimpleNamespace(check=print)\nPROGRAM = 'given.py'\n",
     ]
     for exercise in lab():
         name = exercise.name

@@ -5,7 +5,7 @@ import asyncio
 import numpy as np
 import pytest
 
-from distlab.labs import NOT_DONE, RIGHT, WRONG, Answer, Exercise, OwnAnswer, Verdict, right, wrong
+from distlab.labs import NOT_DONE, RIGHT, WRONG, Answer, Exercise, OwnAnswer, Raised, Verdict, right, wrong
 from distlab.simulate import Network, World
 
 
@@ -96,6 +96,21 @@ def test_an_exception_is_named_with_its_line_in_the_cell() -> None:
     found = MEAN.verdict(OwnAnswer(namespace))
     assert found.state == WRONG
     assert "NameError in line 3" in found.text
+
+
+@pytest.mark.parametrize("way", ["raise SystemExit('enough')", "import sys; sys.exit('enough')"])
+def test_a_program_that_leaves_gets_a_verdict(way: str) -> None:
+    namespace = {}
+    exec(compile(f"def mean(values):\n    {way}\n\n\nasync def program(rank):\n    {way}\n", "cell", "exec"), namespace)
+    answer = OwnAnswer(namespace)
+    assert "It raised SystemExit in line 2 of its cell: enough" in MEAN.verdict(answer).text
+    with pytest.raises(Raised, match="SystemExit in line 6"):
+        answer.run("program", World(2))
+
+
+def test_a_generator_in_a_dictionary_becomes_a_list() -> None:
+    answer = OwnAnswer({"squares": lambda count: {"squares": (number**2 for number in range(count))}})
+    assert answer.call("squares", 3) == {"squares": [0, 1, 4]}
 
 
 def test_a_loop_without_end_is_stopped_although_it_catches_exceptions() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from distlab.labs import NOT_DONE, RIGHT, WRONG, Hint
-from distlab.labs.number_judge import Expected, NumberHint, NumberJudge, is_near, number, two_numbers
+from distlab.labs.number_judge import Expected, NumberHint, NumberJudge, is_near, is_rounded, number, two_numbers
 
 
 class SampleHint(Hint):
@@ -33,6 +33,17 @@ def test_numbers_are_near_relative_to_the_expected_one_or_by_an_absolute_differe
     assert is_near(1.0000001, 1) and not is_near(1.00001, 1) and is_near(math.inf, math.inf)
     assert not is_near(1e-13, 0) and is_near(1e-13, 0, absolute=1e-12)
     assert is_near(None, None) and not is_near(None, 0) and not is_near(0, None) and not is_near(math.nan, 0)
+
+
+@pytest.mark.parametrize("value", [0.14, 0.143, 0.1428571, float(np.float32(1 / 7))])
+def test_a_rounded_number_is_said_to_be_rounded(value: float) -> None:
+    assert is_rounded(value, 1 / 7)
+    assert Expected(1 / 7, [], SampleHint.OTHERWISE, 1e-9).hint_for(value) is NumberHint.ROUNDED
+
+
+@pytest.mark.parametrize("value", [0.15, 0.142, 1.0, 0.0, math.nan, None])
+def test_another_number_is_not_said_to_be_rounded(value: float | None) -> None:
+    assert not is_rounded(value, 1 / 7) and not is_rounded(value, None)
 
 
 @pytest.mark.parametrize(

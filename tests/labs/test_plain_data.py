@@ -2,6 +2,8 @@
 
 from collections import OrderedDict
 from dataclasses import asdict, dataclass
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -33,6 +35,7 @@ def test_subclasses_become_their_base() -> None:
     assert array.sum() == 3
     assert type(plain(OrderedDict(a=1))) is dict
     assert type(plain(np.float32(1.5))) is float
+    assert [plain(Fraction(1, 3)), plain(Decimal("0.5"))] == [1 / 3, 0.5]
     assert type(plain(np.bool_(True))) is bool
     assert np.array_equal(plain(Tensor()), np.arange(3.0))
 

@@ -12,7 +12,8 @@ import json, os, signal, socket, subprocess, sys, time
 from pathlib import Path
 
 task = json.loads(os.environ["TF_CONFIG"])["task"] if "TF_CONFIG" in os.environ else {}
-rank = next((os.environ[name] for name in ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "RANK") if name in os.environ), "")
+RANKS = ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "RANK")
+rank = next((os.environ[name] for name in RANKS if name in os.environ), "")
 kind, number = task.get("type", "worker"), str(task.get("index", rank))
 name = number if kind == "worker" else kind
 Path(__file__).with_name(f"{kind}{number}.{os.getpid()}.pid").touch()
@@ -24,6 +25,8 @@ def act(what):
         holder.bind(("", int(address.rpartition(":")[2])))
         holder.listen()
         held.append(holder)
+    elif what == "open":  # as the strategy or Horovod would
+        act("listen") if task else held.append(socket.create_server(("", 0)))
     elif what == "wait":
         time.sleep(600)
     elif what == "stubborn":
@@ -36,6 +39,8 @@ def act(what):
     elif what.startswith("lines"):
         for line in range(int(what[5:])):
             print(f"line {line} of {kind} {number}")
+    elif what.startswith("wide"):
+        print("w" * int(what[4:]))
     elif what.startswith("exit"):
         sys.exit(int(what[4:]))
     elif what == "raise":

@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from tests.launch.launched_program import Launched
 
 
@@ -25,3 +27,30 @@ def test_the_command_line_says_what_failed_in_its_exit_status_and_last_lines(lau
     assert done.returncode == 1
     assert "worker 1 failed, exit code 1" in done.stderr
     assert done.stderr.rstrip().endswith("ValueError: the shapes do not fit")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--hosts", "node1", "--with", "srun"], "--hosts does not go with --with srun: Slurm chooses the nodes."),
+        (
+            ["--hosts", "node1", "--with", "mxnet"],
+            "--hosts does not go with --with mxnet: it runs on this machine only.",
+        ),
+        (["--nodes", "2"], "--nodes needs --with srun: leave it out."),
+        (["--options=-v"], "--options needs --with mpirun, horovodrun, torchrun or srun: leave it out."),
+        (["--hosts", "node1:0"], "'node1:0' is no host with its number of processes; write node1:2,node2:2."),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused_in_a_sentence(
+    launched: Launched, options: list[str], sentence: str
+) -> None:
+    done = subprocess.run(command(*options, launched.program), capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr.strip()) == (1, sentence)
+
+
+def test_an_interpreter_before_the_program_is_to_be_left_out(launched: Launched) -> None:
+    for words in (["python", launched.program], ["/usr/bin/python3.12", launched.program, "--", "x"]):
+        done = subprocess.run(command(*words), capture_output=True, text=True, timeout=60)
+        assert done.returncode == 2
+        assert f"; leave `{words[0]}` out;" in done.stderr

@@ -1,6 +1,7 @@
 """Addresses for a job."""
 
-from distlab.launch.job import free_addresses, is_open
+from distlab.launch.job import free_addresses
+from distlab.launch.ports import is_open
 
 
 def test_addresses_are_different_and_free() -> None:

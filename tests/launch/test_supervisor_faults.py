@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from distlab import launch
+from distlab.launch.job import free_addresses
 from distlab.runtime import processes
 
 pytestmark = [pytest.mark.slow, pytest.mark.fault]
@@ -181,6 +182,41 @@ sys.exit("TensorBoard: Address already in use")
     with pytest.raises(launch.WorkerFailed, match="Address already in use"):
         launch.tensorflow(write(tmp_path, text), notes, workers=2, echo=False)
     assert notes.read_text().splitlines() == ["started"] * 2
+
+
+def test_a_program_that_sets_tf_config_itself_is_told_so_and_runs_once(tmp_path: Path) -> None:
+    """Both workers take the same place; the second cannot open its port, which is not the launcher's."""
+    text = """
+import json, os, sys
+with open(sys.argv[1], "a") as file:
+    file.write("started\\n")
+cluster = {{"worker": ["localhost:{0}", "localhost:{1}"]}}
+os.environ["TF_CONFIG"] = json.dumps({{"cluster": cluster, "task": {{"type": "worker", "index": 0}}}})
+import distlab
+import tensorflow as tf
+tf.distribute.MultiWorkerMirroredStrategy()
+"""
+    notes, ports = tmp_path / "notes", [address.split(":")[1] for address in free_addresses(2)]
+    sentence = f"It could not open port {ports[0]}, which .* the program sets TF_CONFIG itself; remove that."
+    with pytest.raises(launch.WorkerFailed, match=sentence):
+        launch.tensorflow(write(tmp_path, text.format(*ports)), notes, workers=2, echo=False, seconds=120)
+    assert notes.read_text().splitlines() == ["started"] * 2
+
+
+def test_a_rank_that_leaves_without_mpi_finalize_is_named(tmp_path: Path) -> None:
+    """mpirun ends the others by a signal, which is not their fault."""
+    text = """
+import os
+from mpi4py.MPI import COMM_WORLD as all
+all.Barrier()
+if all.rank == 1:
+    os._exit(0)
+all.Barrier()
+"""
+    with pytest.raises(launch.WorkerFailed) as failure:
+        launch.mpirun(write(tmp_path, text), ranks=3, echo=False)
+    assert (failure.value.rank, failure.value.exit_code) == ("rank 1", 0)
+    assert str(failure.value).startswith("rank 1 ended without MPI_Finalize, exit code 0; the job was ended.")
 
 
 def test_of_output_without_end_the_last_lines_are_kept_in_little_memory(tmp_path: Path) -> None:

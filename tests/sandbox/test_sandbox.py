@@ -15,7 +15,7 @@ import pytest
 from distlab import simulate
 from distlab.labs import Answer, NotDone, OwnAnswer
 from distlab.labs.lab_02 import observe
-from distlab.sandbox import PLAIN, TENSORFLOW, SandboxedWork, Server
+from distlab.sandbox import PLAIN, TENSORFLOW, SandboxedWork, Server, system_call_filter
 from distlab.simulate import Network, World
 from tests.sandbox import weakly_limited
 
@@ -223,6 +223,11 @@ def test_without_namespaces_the_limits_hold_and_nothing_is_left(user: int) -> No
         pytest.skip(run.stdout.strip())
     assert run.returncode == 0, run.stderr
     outcomes = json.loads(run.stdout)
+    closed, _, reached = outcomes.pop("report").partition("NOT blocked here: ")
+    assert "limits on time" in closed and "the network, other files, the course's own solutions" in reached
+    assert ("system calls that pass the limits" in closed) == system_call_filter.is_known()
+    # With namespaces, if this user may make them, the same machine isolates completely.
+    assert outcomes.pop("is weak") in (False, user != 0)
     assert outcomes.pop("left behind")
     assert outcomes.pop("user") == (NOBODY if user == 0 else user)
     said = ["did not end", "processes", "MiB of memory", "exit status 4", "OSError"]

@@ -106,6 +106,14 @@ BROKEN = {
     "a complex number out of a text": message(begin(Composite.COMPLEX, 1), "1j"),
     "an unknown kind": message(begin(100, 1), 1),
     "an unhashable key": message(begin(Composite.DICTIONARY, 2), begin(Composite.LIST, 0), 1),
+    "keys with one hash": message(
+        begin(Composite.DICTIONARY, 4096),
+        *(
+            part
+            for number in range(2048)
+            for part in (begin(Composite.TUPLE, 11), *(-1 - (number >> bit & 1) for bit in range(11)), None)
+        ),
+    ),
     "a key without a value": message(begin(Composite.DICTIONARY, 1), 1),
     "an array of objects": message(*array("|O8", [1], bytes(8))),
     "an array of another size": message(*array("<f8", [2], bytes(8))),

@@ -15,7 +15,7 @@ import psutil
 
 import distlab
 from distlab.labs import AnswerError
-from distlab.sandbox import SandboxedWork, SandboxLimits, Server, system_calls
+from distlab.sandbox import SandboxedWork, SandboxLimits, Server, protections, system_calls
 
 SECONDS = 30.0
 NOT_HERE = 77
@@ -44,7 +44,10 @@ def let_everybody_read_python() -> None:
 
 def outcomes(mark: str) -> dict[str, object]:
     """Whether a process was left behind, who the student's code was, what each attack and a large file came to."""
-    results: dict[str, object] = {}
+    results: dict[str, object] = {
+        "report": str(protections.find(weak=True)),
+        "is weak": protections.strongest(accept_weak=True)[1],
+    }
     with Server(weak=True) as server, SandboxedWork(server, LIMITS) as work:
         work.run_cell(f"import os, subprocess\nsubprocess.Popen(['setsid', 'sleep', '{mark}'])", "one", SECONDS)
         results["left behind"] = _is_there(mark)

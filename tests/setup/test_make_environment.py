@@ -5,6 +5,7 @@ The course has the real sources of set-up and a lock of a few packages made here
 
 import hashlib
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -18,8 +19,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from distlab.runtime import processes
 from distlab.setup import make_environment
 from distlab.setup.virtual_environment import Environment, EnvironmentNotMade, requirement_of_uv
+from tests import small_disks
 
 pytestmark = [pytest.mark.slow, pytest.mark.fault]
 
@@ -342,3 +345,28 @@ def test_a_disk_that_is_too_small_is_named(tmp_path: Path, monkeypatch: pytest.M
         pytest.raises(EnvironmentNotMade, match=r"^\.venv needs 1000000000\.0 GB, and"),
     ):
         make_environment.Installer(Environment(tmp_path), guard).make_environment()
+
+
+LIMITED = """
+import sys
+from pathlib import Path
+from distlab.setup.make_environment import check_limits
+check_limits(Path(sys.argv[1]))
+"""
+
+
+@small_disks.needs_mounts
+def test_a_disk_without_room_for_the_files_is_named(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", LIMITED, str(tmp_path)]
+    finished = processes.run(small_disks.with_disk(tmp_path, "size=8g,nr_inodes=500", command), 60)
+    assert finished.output.splitlines()[-1].endswith(
+        "EnvironmentNotMade: .venv needs 20,000 files at least, and the disk has room for 499 more (inodes)."
+    )
+    assert processes.run(small_disks.with_disk(tmp_path, "size=8g,nr_inodes=100000", command), 60).status == 0
+
+
+def test_a_shell_that_forbids_large_files_is_named(tmp_path: Path) -> None:
+    command = shlex.join([sys.executable, "-c", LIMITED, str(tmp_path)])
+    finished = processes.run(["bash", "-c", f"ulimit -f 1000; {command}"], 60)
+    assert "EnvironmentNotMade: This shell allows files of 0.001 GB only" in finished.output
+    assert "run `ulimit -f unlimited`, then `make setup` again." in finished.output

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from distlab.runtime import processes
 from distlab.setup.virtual_environment import (
     Environment,
     EnvironmentNotMade,
@@ -18,6 +19,7 @@ from distlab.setup.virtual_environment import (
     check_project,
     requirement_of_uv,
 )
+from tests import small_disks
 
 pytestmark = pytest.mark.fault
 
@@ -210,3 +212,12 @@ def test_somebody_elses_course_is_not_set_up(environment: Environment, monkeypat
         EnvironmentNotMade, match=r"belongs to \S+ and needs setting up; \S+ runs `make setup` in it once"
     ):
         check_may_write(environment)
+
+
+@small_disks.needs_mounts
+def test_a_read_only_file_system_is_named_to_the_owner(tmp_path: Path) -> None:
+    program = "import sys, pathlib; from distlab.setup.virtual_environment import *; "
+    program += "check_may_write(Environment(pathlib.Path(sys.argv[1])))"
+    finished = processes.run(small_disks.with_disk(tmp_path, "ro", [sys.executable, "-c", program, str(tmp_path)]), 60)
+    sentence = f"{tmp_path} is on a read-only file system; copy the course to a folder that you can write to"
+    assert sentence in finished.output.splitlines()[-1]

@@ -2,8 +2,8 @@
 
 TensorFlow reads it when a strategy is made and says little about mistakes: many show only as a job that waits forever.
 Here every mistake is one sentence that names the field and the fix. Begin with `tf_config`, which builds the text for
-one task, `from_slurm`, which does so for a task of Slurm, and `check`, which says what a text means. The package may
-import `runtime`; it does not need TensorFlow.
+one task, `from_slurm`, which does so for a task of Slurm, and `check`, which says what a text means. `gloo_from_slurm`
+does for Horovod what `from_slurm` does for TensorFlow. The package may import `runtime`; it does not need TensorFlow.
 """
 
 import json
@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
+from distlab.cluster_spec.gloo import gloo_from_slurm
 from distlab.cluster_spec.rules import check_same_cluster, checked
 from distlab.cluster_spec.slurm import slurm_task
 from distlab.cluster_spec.spec import ClusterSpec, ClusterSpecError, fail, parsed, quoted
 
-__all__ = ["ClusterSpec", "ClusterSpecError", "check", "check_all", "from_slurm", "tf_config"]
+__all__ = ["ClusterSpec", "ClusterSpecError", "check", "check_all", "from_slurm", "gloo_from_slurm", "tf_config"]
 
 
 def tf_config(cluster: Mapping[str, Sequence[str]], task_type: str, index: int) -> str:

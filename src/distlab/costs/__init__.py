@@ -4,9 +4,8 @@ Begin with `all_reduce("ring", ranks=[2, 4, 8], array_bytes=100e6).seconds(laten
 `fit(sizes, seconds, lambda n: all_reduce("ring", 4, n)).latency`, `predict("resnet50", "bigbasin-ethernet50",
 ranks=[8, 256], baseline_ranks=8).efficiency` and `predict_split("gpt-146b", "selene", 1536, Split(8, 8))`.
 
-The folders: `formulas`, `prediction` (machines, networks, step times), `published` (figures in print next to
-predictions); `command` is `distlab predict`. The package may import `runtime`, `simulate` and, for the formulas of
-pipelines and sharded optimizers, `model_parallel`.
+The folders: `formulas`, `prediction` (machines, networks, step times), `measured` (your own cluster), `published`;
+`command` is `distlab predict`. The package may import all of the teaching library.
 """
 
 from distlab.costs.formulas.collectives import (
@@ -37,6 +36,12 @@ from distlab.costs.formulas.measurements import (
     fit_amdahl,
     serial_share,
 )
+from distlab.costs.measured.measurement import ClusterMeasurement, WrongMeasurement
+from distlab.costs.measured.measurement import read as read_measurement
+from distlab.costs.measured.picture import picture as measured_picture
+from distlab.costs.measured.prediction import MeasuredPrediction, predict_measured
+from distlab.costs.measured.report import as_table as measured_table
+from distlab.costs.measured.report import residuals as measured_residuals
 from distlab.costs.prediction.assumptions import Assumptions
 from distlab.costs.prediction.data_parallel import OVERLAPS, Prediction, predict
 from distlab.costs.prediction.hardware import HARDWARE, Hardware
@@ -59,14 +64,17 @@ __all__ = [
     "TRANSFORMERS",
     "Amdahl",
     "Assumptions",
+    "ClusterMeasurement",
     "Cost",
     "Fit",
     "Hardware",
+    "MeasuredPrediction",
     "Model",
     "Prediction",
     "Split",
     "SplitPrediction",
     "Transformer",
+    "WrongMeasurement",
     "algorithm_bandwidth",
     "all_gather_ring",
     "all_reduce",
@@ -82,9 +90,14 @@ __all__ = [
     "fit_amdahl",
     "gather_linear",
     "gather_tree",
+    "measured_picture",
+    "measured_residuals",
+    "measured_table",
     "message",
     "predict",
+    "predict_measured",
     "predict_split",
+    "read_measurement",
     "reduce_scatter_ring",
     "reduce_tree",
     "scatter_linear",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from distlab.costs.measured import command as measured_command
 from distlab.costs.prediction.data_parallel import CHOICES, OVERLAPS, Prediction, predict
 from distlab.costs.prediction.hardware import HARDWARE
 from distlab.costs.prediction.model_parallel import PARTS, Split, SplitPrediction, predict_split
@@ -27,10 +28,11 @@ if TYPE_CHECKING:
 _SHORT = 16
 MOST_RANKS = 10**9
 _RANKS = "1..1024"
-_HARDWARE, _HARDWARE_OF_TRANSFORMERS = "bigbasin-ethernet50", "selene"
+_MODEL, _HARDWARE, _HARDWARE_OF_TRANSFORMERS = "resnet50", "bigbasin-ethernet50", "selene"
 _OF_SPLIT = ("tensor", "pipeline", "zero", "micro_batch", "chunks")
 _ONLY_TRANSFORMERS = (*_OF_SPLIT, "sequences")
 _ONLY_IMAGES = ("algorithm", "overlap", "batch", "baseline")
+_ONLY_MEASURED = ("compare", "images", "own_cores", "picture")
 
 
 class WrongPrediction(PlainError, ValueError):
@@ -45,7 +47,7 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
         description="Predict step time and scaling efficiency of synchronous data-parallel training, and step time and "
         "memory of transformers on tensor × pipeline × data ranks.",
     )
-    parser.add_argument("--model", default="resnet50", help=_among([*MODELS, *TRANSFORMERS]))
+    parser.add_argument("--model", help=f"by default {_MODEL}; {_among([*MODELS, *TRANSFORMERS])}")
     parser.add_argument(
         "--hardware", help=f"by default {_HARDWARE}, for transformers {_HARDWARE_OF_TRANSFORMERS}; {_among(HARDWARE)}"
     )
@@ -64,6 +66,7 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
     )
     parser.add_argument("--json", action="store_true", help="the same for programs")
     parser.add_argument("--published", action="store_true", help="instead compare the model with published results")
+    measured_command.add_prediction_options(parser)
     parser.set_defaults(run=_print_prediction)
 
 
@@ -74,6 +77,12 @@ def _among(names: Iterable[str]) -> str:
 def _print_prediction(options: argparse.Namespace) -> int:
     """Print the prediction that the options ask for. Raises WrongPrediction."""
     try:
+        if options.measured:
+            _refuse(options, ("model", "hardware", "published", *_ONLY_IMAGES, *_ONLY_TRANSFORMERS), "formulas alone")
+            ranks = ranks_in(options.ranks) if options.ranks else None
+            return measured_command.print_prediction(options, ranks)
+        _refuse(options, _ONLY_MEASURED, "measurements (--measured)")
+        options.model = options.model or _MODEL
         if options.published:
             print(report())
         elif options.model in TRANSFORMERS:
@@ -117,8 +126,9 @@ def _splits(options: argparse.Namespace) -> list[SplitPrediction]:
 def _refuse(options: argparse.Namespace, names: Iterable[str], models: str) -> None:
     """Raise WrongPrediction if the user has set one of these options, which are only for `models`."""
     for name in names:
-        if getattr(options, name) is not None:
-            raise WrongPrediction(f"--{name.replace('_', '-')} is for {models}, not for {options.model}")
+        if getattr(options, name) not in (None, False):
+            basis = "measurements" if options.measured else options.model or _MODEL
+            raise WrongPrediction(f"--{name.replace('_', '-')} is for {models}, not for {basis}")
 
 
 def ranks_in(text: str) -> NDArray[np.int64]:
@@ -250,7 +260,10 @@ def report() -> str:
     """
     comparisons = efficiencies.compare()
     sections = (
-        ("Published and predicted scaling efficiency", efficiencies.table(comparisons)),
+        (
+            "Published and predicted scaling efficiency",
+            f"{efficiencies.table(comparisons)}\n\n{efficiencies.summary(comparisons)}",
+        ),
         ("The assumptions, the same for every row", efficiencies.describe_assumptions()),
         ("Where the model is off", efficiencies.where_it_is_off(comparisons)),
         (

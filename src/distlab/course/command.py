@@ -1,4 +1,4 @@
-"""`distlab execute`, `notebooks`, `labs`, `release`, `pages`, `map` and `bench`: making the course."""
+"""`distlab execute`, `notebooks`, `labs`, `release`, `site`, `pages`, `map` and `bench`: making the course."""
 
 import argparse
 import os
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 NOTEBOOKS = Path("notebooks")
 LABS = Path("labs")
 BUILD = Path("build")
+README = Path("README.md")
 RECORD = "import sys; from pathlib import Path; from distlab.course import notebooks; "
 RECORD += "notebooks.regenerate(Path(sys.argv[1]))"
 SECONDS_TO_RECORD = 3600.0
@@ -51,6 +52,9 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
     notebooks.add_argument("--force", action="store_true", help="also while other programs use the processors")
     notebooks.set_defaults(run=_notebooks)
 
+    record = commands.add_parser("record-cluster", help="run notebook 15 on the cluster that runs, and record it")
+    record.add_argument("--force", action="store_true", help="also while other programs use the processors")
+    record.set_defaults(run=_record_cluster)
     labs = commands.add_parser("labs", help="write the labs' notebooks from their text sources")
     labs.set_defaults(run=_labs)
     release = commands.add_parser("release", help="write the labs to hand out to build/release")
@@ -58,6 +62,14 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
     for command in (labs, release):
         command.add_argument("--only", help='some labs by number: "06" or "02,06"')
 
+    site = commands.add_parser(
+        "site",
+        help="write the course's site to build/site",
+        epilog="Exit status: 0, or 1 when the site was written and something in it is wrong, such as a link.",
+    )
+    site.add_argument("--executed", action="store_true", help="with the outputs and times of the last `make execute`")
+    site.add_argument("--no-solutions", action="store_true", help="leave the solutions of the labs out")
+    site.set_defaults(run=_site)
     pages = commands.add_parser("pages", help="write HTML pages of the committed notebooks, as they are")
     pages.set_defaults(run=_pages)
     readme_tables = commands.add_parser(
@@ -79,6 +91,7 @@ def _execute(options: argparse.Namespace) -> int:
     from distlab.course import runner
 
     plan = _plan(options)
+    user_folders.require_home()
     processes.end_on_signals()
     try:
         outcomes = runner.execute(plan)
@@ -112,7 +125,19 @@ def _write_results(outcomes: "Outcomes", plan: "ExecutionPlan") -> list[str]:
         _say(f"Pages: {html_pages.write_index(html, outcomes)}\nReport: {runner.write_report(outcomes, plan)}")
     except OSError as fault:
         problems.append(f"The report was not written: {fault}")
-    return problems
+    return [*problems, *_write_site(plan)] if README.is_file() else problems
+
+
+def _write_site(plan: "ExecutionPlan") -> list[str]:
+    """Write the site with the outputs and times of this run; returns a sentence if it was not written."""
+    from distlab.site import build
+
+    try:
+        site = build.build(Path.cwd(), plan.build, plan.build / "executed")
+    except (PlainError, OSError) as fault:
+        return [f"The site was not written: {fault}"]
+    _say(f"Site: {site.index}")
+    return []
 
 
 def _say(text: str) -> None:
@@ -174,6 +199,23 @@ def _notebooks(options: argparse.Namespace) -> int:
     return 0
 
 
+def _record_cluster(options: argparse.Namespace) -> int:
+    from distlab import cluster
+    from distlab.course import notebooks
+
+    processes.end_on_signals()
+    if cluster.find() is None:
+        raise PlainError("No cluster runs; start one with 'make cluster'.")
+    if not options.force:
+        notebooks.require_idle()
+    [source] = notebooks.sources(NOTEBOOKS, "15")
+    # In a process of its own, as in `_notebooks`.
+    command = [sys.executable, "-m", "distlab.course.cluster_record", str(source.resolve())]
+    finished = processes.run(command, SECONDS_TO_RECORD)
+    print("Recorded; `make notebooks ONLY=15` shows it." if finished.status == 0 else finished.output, flush=True)
+    return int(finished.status != 0)
+
+
 def _labs(options: argparse.Namespace) -> int:
     from distlab.course import lab_sources
 
@@ -190,6 +232,20 @@ def _release(options: argparse.Namespace) -> int:
     for path in lab_sources.release(lab_sources.chosen(LABS, options.only), folder):
         print(path)
     return 0
+
+
+def _site(options: argparse.Namespace) -> int:
+    from distlab.course import runner
+    from distlab.site import build
+
+    _require_notebooks(runner.choose(NOTEBOOKS))
+    folder = _user_folder("build", "the site goes")
+    executed = folder / "executed" if options.executed else None
+    site = build.build(Path.cwd(), folder, executed, solutions=not options.no_solutions)
+    for warning in site.warnings:
+        print(warning)
+    print(site.index)
+    return 1 if site.warnings else 0
 
 
 def _pages(options: argparse.Namespace) -> int:

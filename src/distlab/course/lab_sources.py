@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 STUB = "# Write your answer here.\n..."
 _MARK = r"### (BEGIN|END) SOLUTION"
 _SOLUTION = r"### BEGIN SOLUTION.*### END SOLUTION"
+_ONLY_IN_THE_COURSE = ("solution.ipynb", "make check")
+_SENTENCES = re.compile(r"(?<=[.?!])\s+(?=[A-Z`\[])")
+_LINK_TO_COURSE = re.compile(r"\[([^\]]*)\]\(\.\./[^)]*\)")
 CHECK = "check_"
 STUDENT, SOLUTION = "lab.ipynb", "solution.ipynb"
 HANDED_OUT, NBGRADER, SOURCE = "students", "nbgrader", "source"
@@ -104,13 +107,29 @@ def answer_cells(notebook: NotebookNode) -> Iterator[tuple[str, NotebookNode]]:
             yield settings["grade_id"], cell
 
 
+def without_course(notebook: NotebookNode) -> NotebookNode:
+    """A copy for a folder of its own: without sentences and links about what is only in the course's folder."""
+    copied = copy.deepcopy(notebook)
+    for cell in copied.cells:
+        if cell.cell_type == "markdown":
+            cell.source = "\n\n".join(map(_without_course, cell.source.split("\n\n")))
+    return copied
+
+
+def _without_course(paragraph: str) -> str:
+    if any(mark in paragraph for mark in _ONLY_IN_THE_COURSE):
+        sentences = _SENTENCES.split(paragraph)
+        paragraph = " ".join(text for text in sentences if not any(mark in text for mark in _ONLY_IN_THE_COURSE))
+    return _LINK_TO_COURSE.sub(r"\1", paragraph)
+
+
 def release(lab_sources: Sequence[Path], folder: Path) -> list[Path]:
     """Write `folder`/students/NN_topic for each lab, the same as a zip, and `folder`/nbgrader for nbgrader.
 
     What is in `students` and in nbgrader's `source` is replaced; its database and what was handed in stay. Raises
     BrokenSource.
     """
-    notebooks = {source: convert(source) for source in lab_sources}
+    notebooks = {source: without_course(convert(source)) for source in lab_sources}
     for part in (folder / HANDED_OUT, folder / NBGRADER / SOURCE):
         shutil.rmtree(part, ignore_errors=True)
     for source, notebook in notebooks.items():

@@ -90,11 +90,18 @@ def labs_table(labs: list[Entry]) -> str:
 
 
 def minutes_table(course: list[Entry], labs: list[Entry], seconds: dict[str, float]) -> str:
-    """How long each chapter takes: minutes to read it, seconds to run it, minutes for its lab; and the sums."""
+    """How long each chapter takes: minutes to read it, seconds to run it, minutes for its lab; the sums.
+
+    A lab may have no chapter.
+    """
     lab_minutes = {entry.chapter: entry.minutes for entry in labs}
     rows: list[tuple[object, ...]] = [
         (entry.title, entry.minutes, f"{seconds[entry.file.stem]:.0f}", lab_minutes.get(entry.chapter, "–"))
         for entry in course
+    ]
+    chapters = {entry.chapter for entry in course}
+    rows += [
+        (f"{entry.chapter} (a lab alone)", "–", "–", entry.minutes) for entry in labs if entry.chapter not in chapters
     ]
     read, run = sum(entry.minutes for entry in course), sum(seconds[entry.file.stem] for entry in course)
     rows.append(("together", read, f"{run:.0f}", sum(lab_minutes.values())))

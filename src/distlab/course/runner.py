@@ -22,6 +22,7 @@ from distlab.course.notebooks import SECONDS_PER_CELL, chosen
 from distlab.course.progress import Progress
 from distlab.course.resource_use import MEMORY_MEASURE
 from distlab.course.runner_child import FAILED, OK, SKIPPED, NotebookJob, NotebookOutcome, first_line
+from distlab.launch import rank_process
 from distlab.runtime import processes
 from distlab.runtime.worker_pool import run_all
 
@@ -33,8 +34,9 @@ REQUIREMENTS = {"needs-horovod": launch.horovod_problem}
 Outcomes = Mapping[str, NotebookOutcome]
 """How each notebook ended, by name."""
 
-
 BYTES_PER_LOG = 10_000_000
+RUNNER_CHILD = "distlab.course.runner_child"
+SECONDS_FOR_LOG = 5.0
 
 
 class ExecutionInterrupted(KeyboardInterrupt):
@@ -146,7 +148,8 @@ def run_one(notebook: Path, plan: ExecutionPlan, outer_mark: str, progress: Prog
         job_file.write_text(json.dumps(asdict(job)))
         # Notebooks put their files into the temporary folder, which goes with this block whatever happens to them.
         process = processes.start(
-            [sys.executable, "-m", "distlab.course.runner_child", str(job_file)],
+            # In a process that ends whatever the kernel leaves, also what has cleaned its environment.
+            [sys.executable, "-I", "-S", rank_process.__file__, "-", sys.executable, "-m", RUNNER_CHILD, str(job_file)],
             f"{outer_mark} {mark}",
             env=os.environ | {"TMPDIR": scratch},
             stdout=subprocess.PIPE,
@@ -155,7 +158,7 @@ def run_one(notebook: Path, plan: ExecutionPlan, outer_mark: str, progress: Prog
         )
         limit = threading.Timer(plan.seconds_per_notebook, processes.end, [mark])
         limit.start()
-        logging = threading.Thread(target=_write_log, args=(process.stderr, log_file))
+        logging = threading.Thread(target=_write_log, args=(process.stderr, log_file), daemon=True)
         logging.start()
         try:
             outcome = _follow(process.stdout or (), notebook.stem, progress)
@@ -163,7 +166,7 @@ def run_one(notebook: Path, plan: ExecutionPlan, outer_mark: str, progress: Prog
         finally:
             limit.cancel()
             processes.end(mark)
-            logging.join()
+            logging.join(SECONDS_FOR_LOG)  # where a process can hide (see docs/reliability.md), it holds the pipe
     seconds = time.perf_counter() - start
     if outcome is None and seconds >= plan.seconds_per_notebook:
         error = f"the notebook ran longer than {plan.seconds_per_notebook} s"
@@ -174,8 +177,8 @@ def run_one(notebook: Path, plan: ExecutionPlan, outer_mark: str, progress: Prog
 def _write_log(pipe: IO[str] | None, log: FileIO) -> None:
     """Write what a notebook's processes say on the error stream, up to BYTES_PER_LOG; the rest is read and dropped."""
     while pipe and (piece := os.read(pipe.fileno(), 65_536)):
-        if log.tell() < BYTES_PER_LOG:
-            with suppress(OSError):  # a full disk must not hold up who writes
+        with suppress(OSError, ValueError):  # a full disk must not hold up who writes; nor a log that is closed
+            if log.tell() < BYTES_PER_LOG:
                 log.write(piece)
 
 

@@ -102,6 +102,8 @@ class ReportingEngine(Engine):
             nb_man,
             kernel_name=kernel_name,
             timeout=options["execution_timeout"],
+            # What a cell shows may take longer to come than the cell itself, as after thousands of `clear_output`.
+            iopub_timeout=options["execution_timeout"],
             startup_timeout=options["start_timeout"],
         )
         try:

@@ -20,7 +20,9 @@ UNKNOWN_SECONDS, UNKNOWN_MIB = 60.0, 2048.0
 MIB_PER_SLOT = 2048.0
 SHARE_OF_FREE_MEMORY = 0.8
 
-_STARTS = re.compile(r"\blaunch\.(tensorflow|mpirun|horovodrun|torchrun|mxnet|start_engines)\(|\bmpirun\b.*-np")
+_STARTS = re.compile(
+    r"\blaunch\.(tensorflow|mpirun|horovodrun|torchrun|mxnet|start_engines)\(|\bLoginNode\(|\bmpirun\b.*-np"
+)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 import re
 from pathlib import Path
 
-from distlab.costs import HARDWARE, MODELS, TRANSFORMERS, efficiencies
+from distlab.costs import HARDWARE, MODELS, TRANSFORMERS
+from distlab.costs.published.scaling_results import RESULTS
 from distlab.costs.published.split_figures import FIGURES, TITLES
 from distlab.course import readme_tables
 from distlab.runtime import tables
@@ -29,7 +30,7 @@ def write(page: Path) -> str:
 def published_numbers() -> str:
     """All tables, each under its heading."""
     sections = (
-        ("Scaling efficiencies", "efficiencies.py", "published", _efficiencies()),
+        ("Scaling efficiencies", "scaling_results.py` and `benchmark_tables.py", "published", _efficiencies()),
         *((title, "split_figures.py", "published", table) for title, table in _split_figures()),
         ("Speed of one device", "networks.py", "prediction", _speeds()),
         ("Sizes of transformers", "transformers.py", "prediction", _transformers()),
@@ -52,7 +53,7 @@ def _efficiencies() -> str:
     rows = [
         (result.model, result.hardware, f"{result.baseline_ranks} → {result.ranks}", f"{result.efficiency:.1%}",
          linked(result.source))
-        for result in efficiencies.RESULTS
+        for result in RESULTS
     ]  # fmt: skip
     return tables.markdown(("Network", "Machine", "GPUs", "Efficiency", "Source"), rows, right=(2, 3))
 

@@ -2,19 +2,45 @@
 as in a classroom, into a folder of the user's.
 """
 
+import errno
 import os
 import tempfile
 from pathlib import Path
 
 from distlab.runtime.errors import PlainError
+from distlab.runtime.links import dangling
 
 
 class NotAFolder(PlainError, ValueError):
     """A file has the name of a folder that is needed."""
 
 
+class HomeFull(PlainError):
+    """The disk of the user's home is full."""
+
+
+BYTES_FOR_KERNELS = 100_000
+
+
+def require_home() -> None:
+    """Raise HomeFull where a notebook's kernel would die: as it starts, it writes its history into the user's home."""
+    try:
+        with tempfile.NamedTemporaryFile(prefix=".distlab-", dir=Path.home()) as file:
+            file.write(bytes(BYTES_FOR_KERNELS))
+            file.flush()
+    except OSError as fault:
+        if fault.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise HomeFull(
+                f"The disk of HOME={Path.home()} is full, and the notebooks' kernels keep files there; free some "
+                "space, or set HOME to another folder."
+            ) from fault
+        # Jupyter does without a home that cannot be written to.
+
+
 def require_folder(folder: Path) -> Path:
-    """The folder, which may not exist yet. Raises NotAFolder when a file has its name."""
+    """The folder, which may not exist yet. Raises NotAFolder when a file has its name, or a link that leads nowhere."""
+    if link := dangling(folder):
+        raise NotAFolder(f"{link}; make that folder, or remove the link.")
     if folder.exists() and not folder.is_dir():
         raise NotAFolder(f"{folder} is a file, and a folder of that name is needed; move or remove it.")
     return folder

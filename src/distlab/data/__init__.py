@@ -3,6 +3,7 @@
 Begin with `load("digits")`; `NAMES` lists the data sets. The package may import `runtime`.
 """
 
+from distlab.data import topics
 from distlab.data.datasets import (
     CLASSES,
     IMAGE_SIZE,
@@ -33,4 +34,5 @@ __all__ = [
     "describe",
     "find",
     "load",
+    "topics",
 ]

@@ -64,7 +64,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _grade(options: argparse.Namespace) -> int:
-    os.environ.setdefault("MPLBACKEND", "Agg")  # pictures are drawn in threads, without a screen
+    os.environ.setdefault("MPLBACKEND", "Agg")  # pictures are drawn without a screen
     from distlab import devices
     from distlab.course import lab_sources
     from distlab.grading import material, run, submissions
@@ -89,6 +89,7 @@ def _grade(options: argparse.Namespace) -> int:
         1.0 if options.late_share is None else options.late_share,
         options.at_once or max(1, devices.cores()),
         weak,
+        submissions.left_out(options.submissions),
     )
     run.limit_own_memory()
     try:

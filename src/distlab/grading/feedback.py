@@ -5,6 +5,7 @@ Everything that came from the student is shown as text: Jinja2 escapes it, and n
 
 import base64
 import csv
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +13,7 @@ from typing import NamedTuple
 from jinja2 import Environment, StrictUndefined
 
 from distlab.grading.grade import Graded, Report
+from distlab.grading.submissions import printable
 from distlab.labs.verdict import NOT_DONE, RIGHT
 
 COLUMNS = ("student", "lab", "score", "max_score", "note")
@@ -33,7 +35,9 @@ td.number { text-align: right; font-variant-numeric: tabular-nums; }
 img { max-width: 100%; }
 </style></head><body>
 <h1>{{ grade.student }}: lab {{ grade.lab }}</h1>
-<p><strong>{{ "%g" % grade.score }} of {{ "%g" % grade.max_score }} points.</strong>
+<p><strong>
+{%- if grade.score is none %}No grade yet.{% else %}{{ "%g" % grade.score }} of {{ "%g" % grade.max_score }} points.
+{%- endif %}</strong>
 {%- if grade.note %} {{ grade.note }}{% endif %}</p>
 {% if exercises %}
 <table><tr><th>exercise</th><th></th><th>points</th><th>of</th></tr>
@@ -66,25 +70,26 @@ img { max-width: 100%; }
 
 
 class Grade(NamedTuple):
-    """A row of grades.csv."""
+    """A row of grades.csv; `score` is None if there is no grade, and `note` says why."""
 
     student: str
     lab: str
-    score: float
+    score: float | None
     max_score: float
     note: str
 
 
 def write_table(grades: Iterable[Grade], file: Path) -> Path:
-    """Write grades.csv, in order; a text that a spreadsheet would take for a formula gets an apostrophe in front."""
+    """Write grades.csv, in order, whole or not at all; a text that is a formula to a spreadsheet gets an apostrophe."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("w", newline="", encoding="utf-8") as stream:
+    new = file.with_name(f"{file.name}.new")
+    with new.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
         writer.writerow(COLUMNS)
         for grade in grades:
-            numbers = (f"{grade.score:g}", f"{grade.max_score:g}")
+            numbers = ("" if grade.score is None else f"{grade.score:g}", f"{grade.max_score:g}")
             writer.writerow([_cell(grade.student), _cell(grade.lab), *numbers, _cell(grade.note)])
-    return file
+    return new.rename(file)
 
 
 def write_page(grade: Grade, report: Report, protections: str, folder: Path) -> Path:
@@ -97,8 +102,9 @@ def write_page(grade: Grade, report: Report, protections: str, folder: Path) -> 
 
 
 def _cell(value: str) -> str:
-    line = " ".join(value.split())
-    return f"'{line}" if line.startswith(("=", "+", "-", "@")) else line
+    """A text on one line; also where a spreadsheet takes semicolons or other signs for the ends of cells."""
+    line = printable(" ".join(value.split()))
+    return re.sub(r"(^|[;,|]\s*)(?=[=+\-@])", r"\1'", line)
 
 
 def _kind(graded: Graded) -> str:
@@ -110,7 +116,7 @@ def _sign(graded: Graded) -> str:
 
 
 def _base64(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()
+    return base64.b64encode(text.encode(errors="backslashreplace")).decode()
 
 
 # A picture is an image, so that nothing in it can run.

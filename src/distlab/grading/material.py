@@ -1,6 +1,7 @@
 """What grading knows about a lab: its exercises, the steps of its notebook, the files next to it."""
 
 import ast
+import importlib.util
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -40,7 +41,10 @@ class LabStep:
 
 @dataclass(frozen=True)
 class Material:
-    """A lab as it is graded: its steps, the untouched texts of its answers by exercise, files for the sandbox."""
+    """A lab as it is graded: its steps, the untouched texts of its answers by exercise, files for the sandbox.
+
+    Of the lab's files only those that given cells name: others may hold an answer.
+    """
 
     lab: Lab
     steps: Sequence[LabStep]
@@ -53,9 +57,14 @@ class Material:
         return TENSORFLOW if self.lab.tensorflow else PLAIN
 
     @property
+    def hidden(self) -> list[str]:
+        """The files and folders of the modules that have what the lab asks for."""
+        return [str(path) for name in self.lab.solved_in for path in _files_of(name)]
+
+    @property
     def modules(self) -> set[str]:
-        """The modules that the given cells import, and the judges'; TensorFlow only if the lab says it needs it."""
-        names = {registry.MODULES[self.lab.number]} if self.lab.number in registry.MODULES else set()
+        """The modules that given cells import, and those that observe answers; TensorFlow only if the lab needs it."""
+        names = set(registry.observers(self.lab.number)) if self.lab.number in registry.MODULES else set()
         names |= {"tensorflow"} if self.lab.tensorflow else set()
         for step in self.steps:
             if step.kind == StepKind.GIVEN:
@@ -68,7 +77,10 @@ def load(source: Path, lab: Lab | None = None) -> Material:
     lab = lab or registry.lab(source.stem)
     notebook = lab_sources.convert(source, lab)
     stubs = {name: cell.source for name, cell in lab_sources.answer_cells(lab_sources.student(notebook))}
-    return Material(lab, _steps(notebook.cells), stubs, files_in(lab_sources.folder_of(source)))
+    steps = _steps(notebook.cells)
+    named = set[str]().union(*(_named_in(step.text) for step in steps if step.kind == StepKind.GIVEN))
+    files = files_in(lab_sources.folder_of(source))
+    return Material(lab, steps, stubs, {name: content for name, content in files.items() if name in named})
 
 
 def files_in(folder: Path) -> dict[str, bytes]:
@@ -78,6 +90,27 @@ def files_in(folder: Path) -> dict[str, bytes]:
         for file in sorted(folder.glob("*"))
         if file.is_file() and file.suffix != ".ipynb" and file.stat().st_size <= _LARGEST_FILE
     }
+
+
+def _named_in(text: str) -> set[str]:
+    """The files that a cell may need: the texts in it, and what it imports as `NAME.py`."""
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except SyntaxError:  # IPython's own syntax
+        return set()
+    texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return texts | {f"{name}.py" for name in _imported(text)}
+
+
+def _files_of(module: str) -> list[Path]:
+    """The folder of a package, or the file of a module with its bytecode."""
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"a lab names {module}, which is not there")
+    file = Path(spec.origin)
+    if spec.submodule_search_locations:
+        return [file.parent]
+    return [file, *(file.parent / "__pycache__").glob(f"{file.stem}.*")]
 
 
 def _steps(cells: Iterable[NotebookNode]) -> list[LabStep]:

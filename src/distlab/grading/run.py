@@ -3,10 +3,9 @@
 import dataclasses
 import json
 import resource
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,12 +16,12 @@ from distlab.grading import feedback, notebook
 from distlab.grading.feedback import Grade
 from distlab.grading.grade import Graded, Report, grade
 from distlab.grading.material import Material, files_in
+from distlab.grading.processes_apart import Failed, ProcessLimits, run_apart
 from distlab.grading.results_folder import replacing
-from distlab.grading.submissions import Submission
+from distlab.grading.submissions import Submission, printable
 from distlab.labs import registry
 from distlab.labs.verdict import NOT_DONE, Verdict
 from distlab.runtime.errors import PlainError
-from distlab.runtime.worker_pool import run_all
 from distlab.sandbox import SandboxedWork, SandboxFailed, Server
 from distlab.sandbox.protections import Protections
 
@@ -33,7 +32,10 @@ class CannotCheck(PlainError):
 
 @dataclass(frozen=True)
 class GradingPlan:
-    """What to grade, with what, where to; points of late work count `late_share`; `weak` uses no namespaces."""
+    """What to grade, with what, where to; points of late work count `late_share`; `weak` uses no namespaces.
+
+    left_out: what lies among the submissions and is no student's, for the instructor to look at.
+    """
 
     submissions: Sequence[Submission]
     materials: Mapping[str, Material]
@@ -43,6 +45,7 @@ class GradingPlan:
     late_share: float = 1.0
     at_once: int = 2
     weak: bool = False
+    left_out: Sequence[str] = ()
 
 
 @dataclass
@@ -57,8 +60,10 @@ class GradingResult:
 def run(plan: GradingPlan, say: Callable[[str], None] = print) -> GradingResult:
     """Grade, write grades.csv, the feedback and report.json into the plan's folder.
 
-    An earlier folder, perhaps of another class, is kept under another name. Nothing that fails stops the rest. When
-    this returns, or is interrupted, no student's process is left; interrupted, it leaves the earlier folder as it is.
+    An earlier folder, perhaps of another class, is kept under another name. Nothing that fails stops the rest: each
+    notebook is graded in a process of its own; where something other than the student's work went wrong, it is graded
+    again, alone, and if that happens again it gets no score but the note LOOK AT. When this returns, or is interrupted,
+    no student's process is left; interrupted, it leaves the earlier folder as it is.
     """
     with replacing(plan.folder, say) as folder:
         return _run(dataclasses.replace(plan, folder=folder), say)
@@ -66,15 +71,39 @@ def run(plan: GradingPlan, say: Callable[[str], None] = print) -> GradingResult:
 
 def _run(plan: GradingPlan, say: Callable[[str], None]) -> GradingResult:
     began = time.monotonic()
-    with _Sandboxes(plan.materials, plan.weak) as sandboxes:
-
-        def work(submission: Submission) -> tuple[Grade, list[str]]:
-            row, problems = _grade_submission(submission, plan, sandboxes)
-            say(f"{row.student}  {row.lab}: {row.score:g} of {row.max_score:g}{'  ' + row.note if row.note else ''}")
-            return row, problems
-
-        outcomes = run_all(plan.submissions, work, plan.at_once, sandboxes.stop)
-    result = GradingResult([row for row, _ in outcomes], [line for _, problems in outcomes for line in problems])
+    result = GradingResult(faults=list(plan.left_out))
+    _write_report(result, plan)  # the seed first: with it everything can be repeated
+    outcomes: dict[int, _Outcome] = {}
+    again: list[int] = []
+    in_order = sorted(range(len(plan.submissions)), key=lambda number: plan.submissions[number].lab)
+    with _Servers(plan) as servers:
+        for number in in_order:
+            if plan.submissions[number].file is None:
+                outcomes[number] = _grade_submission(plan.submissions[number], plan, servers)
+                say(outcomes[number].line)
+        for alone in (False, True):
+            numbers = again if alone else [number for number in in_order if number not in outcomes]
+            at_once = 1 if alone else plan.at_once
+            with closing(
+                run_apart(
+                    numbers,
+                    lambda number: _grade_submission(plan.submissions[number], plan, servers),
+                    lambda number: _limits(plan.materials[plan.submissions[number].lab]),
+                    at_once,
+                    lambda number, running: servers.prepare([plan.submissions[n].lab for n in (number, *running)]),
+                )
+            ) as graded:
+                for number, outcome in graded:
+                    if isinstance(outcome, Failed):
+                        outcome = _not_graded(plan.submissions[number], plan, outcome.reason)
+                    if outcome.troubles and not alone:
+                        again.append(number)
+                        continue
+                    outcomes[number] = outcome
+                    say(outcome.line)
+    for number in range(len(plan.submissions)):
+        result.grades.append(outcomes[number].grade)
+        result.faults += outcomes[number].look_at
     result.seconds = time.monotonic() - began
     feedback.write_table(result.grades, plan.folder / "grades.csv")
     _write_report(result, plan)
@@ -117,85 +146,98 @@ def limit_own_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
-class _Sandboxes:
-    """The sandboxes of all notebooks, from one process with TensorFlow and one without, started when first needed."""
+class _Servers:
+    """The processes that sandboxes come from: one for each lab, while notebooks of that lab are graded."""
 
-    def __init__(self, materials: Mapping[str, Material], weak: bool) -> None:
-        self._materials, self._weak = materials, weak
-        self._lock = threading.Lock()
-        self._servers: dict[bool, Server] = {}
-        self._working: set[SandboxedWork] = set()
-        self._stopped = False
-        self._stack = ExitStack()
+    def __init__(self, plan: GradingPlan) -> None:
+        self._plan = plan
+        self._servers: dict[str, Server] = {}
 
-    def __enter__(self) -> "_Sandboxes":
+    def __enter__(self) -> "_Servers":
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._stack.close()
+        self.prepare([])
 
-    @contextmanager
-    def work(self, material: Material) -> Iterator[SandboxedWork]:
-        """A sandbox for a notebook of a lab; after `stop` it refuses every question."""
-        with SandboxedWork(self._server(material.lab.tensorflow), material.limits, material.files) as work:
-            with self._lock:
-                self._working.add(work)
-                stopped = self._stopped
-            if stopped:
-                work.stop()
-            try:
-                yield work
-            finally:
-                with self._lock:
-                    self._working.discard(work)
+    def prepare(self, labs: Sequence[str]) -> None:
+        """Have servers for these labs, and for no others."""
+        for lab in set(self._servers) - set(labs):
+            self._servers.pop(lab).__exit__()
+        for lab in set(labs) - set(self._servers):
+            self._servers[lab] = _server(self._plan.materials[lab], self._plan.weak).__enter__()
 
-    def stop(self) -> None:
-        """End what runs in the sandboxes, and start nothing more; for another thread than those that work."""
-        with self._lock:
-            self._stopped = True
-            working, servers = list(self._working), list(self._servers.values())
-        for work in working:
-            work.stop()
-        for server in servers:
-            server.stop()
-
-    def _server(self, tensorflow: bool) -> Server:
-        with self._lock:
-            if tensorflow not in self._servers:
-                alike = [labs.modules for labs in self._materials.values() if labs.lab.tensorflow == tensorflow]
-                server = Server(sorted(set[str]().union(*alike)), self._weak)
-                self._servers[tensorflow] = self._stack.enter_context(server)
-            return self._servers[tensorflow]
+    def only(self, lab: str) -> Server:
+        """In a forked process: that of one lab."""
+        for name, server in self._servers.items():
+            if name != lab:
+                server.leave()
+        return self._servers[lab]
 
 
-def _grade_submission(submission: Submission, plan: GradingPlan, sandboxes: _Sandboxes) -> tuple[Grade, list[str]]:
-    """The grade of a submission, its page written, and what the instructor has to look at."""
+def _server(material: Material, weak: bool) -> Server:
+    return Server(sorted(material.modules), weak, material.hidden)
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """A row of the table; what the instructor has to look at; what went wrong that is not the student's work."""
+
+    grade: Grade
+    look_at: list[str] = field(default_factory=list)
+    troubles: list[str] = field(default_factory=list)
+
+    @property
+    def line(self) -> str:
+        """The row for the terminal."""
+        row = self.grade
+        score = "no grade" if row.score is None else f"{row.score:g} of {row.max_score:g}"
+        return printable(f"{row.student}  {row.lab}: {score}{'  ' + row.note if row.note else ''}")
+
+
+def _limits(material: Material) -> ProcessLimits:
+    """For all that the grader does with one notebook: far more than what students' code may take."""
+    seconds = material.lab.seconds
+    return ProcessLimits(processor=2 * seconds + 120, wall=12 * seconds + 600)
+
+
+def _not_graded(submission: Submission, plan: GradingPlan, *troubles: str, points: str = "") -> _Outcome:
+    """No score: what there is must not be taken for a grade."""
+    name = printable(f"{submission.student} {submission.lab}")
+    reasons = [printable(trouble)[:300] for trouble in dict.fromkeys(troubles)]
+    note = "; ".join([*submission.notes, f"LOOK AT, not graded{points}: {'; '.join(reasons)}"])
+    row = Grade(submission.student, submission.lab, None, plan.materials[submission.lab].lab.points, note)
+    return _Outcome(row, [f"{name}: {reason}" for reason in reasons], reasons)
+
+
+def _grade_submission(submission: Submission, plan: GradingPlan, servers: _Servers) -> _Outcome:
+    """Grade a submission and write its page."""
     material = plan.materials[submission.lab]
-    notes, problems = list(submission.notes), []
+    name = printable(f"{submission.student} {submission.lab}")
+    notes, look_at = list(submission.notes), [f"{name}: {line}" for line in submission.look_at]
     report = Report([Graded(exercise, Verdict(NOT_DONE)) for exercise in material.lab])
     if submission.file is not None:
         try:
             fitted = notebook.fit(notebook.read(submission.file), material.steps, material.stubs)
-            if not fitted.has_answers:
-                problems.append(f"{submission.student} {submission.lab}: {notebook.NO_ANSWERS}")
-            with sandboxes.work(material) as work:
-                report = grade(material.lab, fitted, work, plan.seed)
         except notebook.Unreadable as error:
             notes.append(f"unreadable: {error}")
-        except Exception as error:  # ours or the machine's fault; it must not stop the others
-            notes.append("NOT GRADED, see the report")
-            problems.append(f"{submission.student} {submission.lab}: {type(error).__name__}: {error}")
+        else:
+            if not fitted.has_answers:
+                look_at.append(f"{name}: {notebook.NO_ANSWERS}")
+            with SandboxedWork(servers.only(submission.lab), material.limits, material.files) as work:
+                report = grade(material.lab, fitted, work, plan.seed)
     notes += report.remarks
-    problems += [f"{submission.student} {submission.lab} {fault}" for fault in report.faults]
-    if submission.strays:
-        problems.append(f"{submission.student} {submission.lab}: {submission.notes[0]}")
     score = round(report.score * (plan.late_share if submission.late else 1), 2)
     row = Grade(submission.student, submission.lab, score, material.lab.points, "; ".join(notes))
+    troubles = [*report.troubles, *report.faults]
+    if troubles:
+        points = f" ({report.score:g} of {material.lab.points:g} points without it)"
+        outcome = _not_graded(submission, plan, *troubles, points=points)
+        row, look_at = outcome.grade, look_at + outcome.look_at
     try:
         feedback.write_page(row, report, str(plan.protections), plan.folder / "feedback")
     except OSError as error:
-        problems.append(f"{submission.student} {submission.lab}: no page of feedback: {error}")
-    return row, problems
+        look_at.append(f"{name}: no page of feedback: {error}")
+    return _Outcome(row, look_at, troubles)
 
 
 def _write_report(result: GradingResult, plan: GradingPlan) -> None:
@@ -205,7 +247,9 @@ def _write_report(result: GradingResult, plan: GradingPlan) -> None:
         "protections": str(plan.protections),
         "look_at": result.faults,
     }
-    (plan.folder / "report.json").write_text(json.dumps(report, indent=2) + "\n")
+    new = plan.folder / "report.json.new"
+    new.write_text(json.dumps(report, indent=2) + "\n")
+    new.rename(plan.folder / "report.json")
 
 
 def _checked(material: Material, fitted: notebook.Fitted) -> Report:
@@ -213,7 +257,7 @@ def _checked(material: Material, fitted: notebook.Fitted) -> Report:
     for weak in (False, True):
         try:
             with (
-                Server(sorted(material.modules), weak) as server,
+                _server(material, weak) as server,
                 SandboxedWork(server, material.limits, material.files) as work,
             ):
                 return grade(material.lab, fitted, work, seed=0)

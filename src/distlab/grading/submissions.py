@@ -12,6 +12,10 @@ from distlab.runtime.errors import PlainError
 TIMESTAMP, ROSTER = "timestamp.txt", "students.txt"
 # Names that a student chose are shown without control characters, and not without end.
 MOST_STRAYS, LONGEST_NAME = 3, 60
+_LONGEST_TIMESTAMP, _LARGEST_ROSTER = 100, 2**20
+_LATEST = datetime.max.replace(microsecond=0, tzinfo=UTC)
+# Folders that programs make; all others that begin with . or _ are named.
+_OF_PROGRAMS = {".git", ".ipynb_checkpoints", "__pycache__", "__MACOSX"}
 
 
 class NoSubmissions(PlainError):
@@ -27,6 +31,7 @@ class Submission:
     """A student's notebook for a lab, `None` if there is none; `notes` are for the instructor, in our own words.
 
     strays: where there is none, what else lies in the student's folder and belongs to no lab, such as a zip file.
+    look_at: what the instructor has to decide.
     """
 
     student: str
@@ -35,6 +40,12 @@ class Submission:
     notes: list[str] = field(default_factory=list)
     late: bool = False
     strays: list[str] = field(default_factory=list)
+    look_at: list[str] = field(default_factory=list)
+
+
+def printable(text: str) -> str:
+    r"""The text with escapes such as \x1b for what cannot be printed, so that it changes neither terminal nor file."""
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
 
 
 def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: bool = False) -> list[Submission]:
@@ -48,14 +59,15 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
         raise NoSubmissions(
             f"There is no folder {folder}; set SUBMISSIONS=folder, with folder/STUDENT/NN_topic/lab.ipynb."
         )
-    students = {
-        entry.name
-        for entry in folder.iterdir()
-        if entry.is_dir() and not entry.is_symlink() and not entry.name.startswith((".", "_"))
-    }
-    roster = folder / ROSTER
-    if roster.is_file():
-        students |= _names(roster)
+    try:
+        students = {
+            entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith((".", "_"))
+        }
+        roster = folder / ROSTER
+        if roster.is_file():
+            students |= _names(roster)
+    except OSError as error:
+        raise NoSubmissions(f"{error.filename} cannot be read: {error.strerror}.") from None
     submissions = [
         _submission(folder / student, student, lab, due) for student in sorted(students) for lab in sorted(labs)
     ]
@@ -65,32 +77,71 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
     return [submission for submission in submissions if submission.lab in expected]
 
 
+def left_out(folder: Path) -> list[str]:
+    """Sentences about what lies in the folder of submissions and is not taken for a student's."""
+    names = [
+        entry.name
+        for entry in folder.iterdir()
+        if entry.is_dir() and entry.name.startswith((".", "_")) and entry.name not in _OF_PROGRAMS
+    ]
+    return [f"{name[:LONGEST_NAME]!a} is left out, since it begins with . or _" for name in sorted(names)]
+
+
 def _names(roster: Path) -> set[str]:
     """The names in a list of students, one in a line; lines with # in front are comments."""
+    if roster.stat().st_size > _LARGEST_ROSTER:
+        raise NoSubmissions(f"{roster} is larger than {_LARGEST_ROSTER // 2**20} MiB; a name in each line is enough.")
     try:
         text = roster.read_text(encoding="utf-8-sig")  # as Excel and Notepad write it, too
     except UnicodeDecodeError:
         raise NoSubmissions(f"{roster} is not in UTF-8; save it as UTF-8 text, a name in each line.") from None
-    lines = [line.strip() for line in text.splitlines()]
-    return {line for line in lines if line and not line.startswith("#")}
+    names = {line.strip() for line in text.splitlines()}
+    names = {name for name in names if name and not name.startswith("#")}
+    for name in sorted(names):
+        if name in (".", "..") or "/" in name or not name.isprintable() or len(name.encode()) > 255:
+            raise NoSubmissions(f"{roster} has a line that cannot be a folder's name: {name[:LONGEST_NAME]!a}.")
+    return names
 
 
 def _submission(folder: Path, student: str, lab: str, due: datetime | None) -> Submission:
     submission = Submission(student, lab)
+    try:
+        _find_notebook(submission, folder, due)
+    except OSError as error:
+        submission.file = None
+        _note_to_look_at(submission, f"its files cannot be read: {error.strerror}")
+    return submission
+
+
+def _note_to_look_at(submission: Submission, note: str) -> None:
+    submission.notes.append(note)
+    submission.look_at.append(note)
+
+
+def _find_notebook(submission: Submission, folder: Path, due: datetime | None) -> None:
+    """Fill in which notebook counts, and when it was handed in."""
+    lab = submission.lab
+    if folder.is_symlink():
+        _note_to_look_at(submission, "missing: the folder is a link, which is not followed")
+        return
     places = _places(folder, lab)
     if not places:
         submission.strays = _strays(folder)
-        instead = f", but there is {', '.join(submission.strays)}" if submission.strays else ""
-        submission.notes.append(f"missing{instead}")
-        return submission
+        if submission.strays:
+            _note_to_look_at(submission, f"missing, but there is {', '.join(submission.strays)}")
+        else:
+            submission.notes.append("missing")
+        return
     if len(places) > 1:
-        submission.notes.append(f"{len(places)} folders for this lab, {places[0].name} counts")
+        submission.notes.append(
+            f"{len(places)} folders for this lab, {printable(places[0].name[:LONGEST_NAME])} counts"
+        )
     elif places[0].name != lab:
         submission.notes.append("the folder has another name than the lab's")
-    notebooks = sorted(places[0].glob("*.ipynb"))
+    notebooks = sorted(entry for entry in places[0].iterdir() if entry.suffix == ".ipynb")
     if not notebooks:
         submission.notes.append("missing: the folder holds no notebook")
-        return submission
+        return
     expected = places[0] / STUDENT
     submission.file = expected if expected in notebooks else max(notebooks, key=_last_change)
     if submission.file != expected:
@@ -99,16 +150,21 @@ def _submission(folder: Path, student: str, lab: str, due: datetime | None) -> S
         submission.notes.append(
             f"{len(notebooks)} notebooks, {'it' if submission.file == expected else 'the newest'} counts"
         )
-    if due is None:
-        return submission
-    handed_in, note = _handed_in(submission.file)
-    submission.notes += [note] if note else []
+    if due is not None:
+        _compare_with_deadline(submission, submission.file, due)
+
+
+def _compare_with_deadline(submission: Submission, file: Path, due: datetime) -> None:
+    """A time in timestamp.txt next to the notebook counts, as nbgrader writes it, else that of the last change."""
+    changed = _time_of_change(file)
+    handed_in = _timestamp(submission, file.parent / TIMESTAMP) or changed
     if handed_in > due:
         minutes = int((handed_in - due).total_seconds() // 60)
         days, hours = minutes // 1440, minutes % 1440 // 60
         submission.late = True
         submission.notes.append(f"late by {days} d {hours} h {minutes % 60} min")
-    return submission
+    elif changed > due:  # as anybody can write who hands in a folder
+        _note_to_look_at(submission, f"{TIMESTAMP} says in time, but the notebook was changed after the deadline")
 
 
 def _last_change(file: Path) -> tuple[float, str]:
@@ -144,18 +200,24 @@ def _strays(folder: Path) -> list[str]:
     return [ascii(name[:LONGEST_NAME]) for name in sorted(names)[:MOST_STRAYS]]
 
 
-def _handed_in(file: Path) -> tuple[datetime, str]:
-    """The time in timestamp.txt next to the notebook, as nbgrader writes it, else that of the file's last change.
+def _time_of_change(file: Path) -> datetime:
+    """Within the years that a date can have: a file system takes any number."""
+    try:
+        return datetime.fromtimestamp(file.lstat().st_mtime, UTC)
+    except (ValueError, OverflowError, OSError):
+        return _LATEST
 
-    With a note when there is a timestamp.txt that has no time in it.
-    """
-    written, note = file.parent / TIMESTAMP, ""
-    if written.is_file() and not written.is_symlink():
-        try:
-            return _time(written.read_text()[:40].strip().removesuffix(" UTC")), ""
-        except (OSError, ValueError):
-            note = f"{TIMESTAMP} has no time in it, that of the file counts"
-    return datetime.fromtimestamp(file.lstat().st_mtime, UTC), note
+
+def _timestamp(submission: Submission, file: Path) -> datetime | None:
+    """The time that a file says; None if there is no such file, or, with a note, no time in it."""
+    if not file.is_file() or file.is_symlink():
+        return None
+    try:
+        with file.open("rb") as stream:
+            return _time(stream.read(_LONGEST_TIMESTAMP).decode()[:40].strip().removesuffix(" UTC"))
+    except (OSError, ValueError, OverflowError):
+        submission.notes.append(f"{TIMESTAMP} has no time in it, that of the file counts")
+        return None
 
 
 def _time(text: str) -> datetime:

@@ -3,15 +3,18 @@
 import ast
 import dis
 import inspect
+import re
 import signal
 import threading
+import warnings
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from types import CodeType, TracebackType
+from contextlib import contextmanager, suppress
+from itertools import islice
+from types import CodeType, GeneratorType, TracebackType
 from typing import Any, Protocol, cast
 
 from distlab.labs.answer_errors import NotDone, Raised, TookTooLong
-from distlab.labs.plain_data import Plain, plain
+from distlab.labs.plain_data import MOST_ITEMS, Plain, plain
 from distlab.simulate import ProgramError, Rank, RankFailedError, Run, World
 
 SECONDS = 10.0
@@ -46,8 +49,12 @@ class OwnAnswer:
     """The answer in a namespace of this process; each question is limited to `seconds` (in the main thread)."""
 
     def __init__(self, namespace: Mapping[str, Any], seconds: float = SECONDS) -> None:
-        """`namespace` maps names to the student's objects, as `globals()` does."""
+        """`namespace` maps names to the student's objects, as `globals()` does.
+
+        `never_awaited` has the names of the coroutines that the answer made, and that nobody awaited.
+        """
         self._namespace, self._seconds = namespace, seconds
+        self.never_awaited: list[str] = []
 
     def value(self, name: str) -> Plain:
         """See Answer."""
@@ -62,7 +69,7 @@ class OwnAnswer:
         copies = [plain(argument) for argument in arguments]
         named = {keyword: plain(argument) for keyword, argument in keywords.items()}
         with time_limit(self._seconds, f"`{name}`"):
-            value = self._student(function, *copies, **named)
+            value = self._student(_listed(function), *copies, **named)
         if value is ... or (value is None and not none_is_an_answer):
             raise NotDone(f"`{name}` gives None: is a `return` missing?")
         return plain(value, f"what `{name}` gives")
@@ -70,16 +77,20 @@ class OwnAnswer:
     def run(self, name: str, world: World, inputs: Iterable[Any] | None = None) -> Run:
         """See Answer."""
         program = self._function(name)
-        with time_limit(self._seconds, f"`{name}`"):
+        with time_limit(self._seconds, f"`{name}`"), self._forgotten_awaits_noted():
             try:
                 run = world.run(program, inputs)
             except RankFailedError as error:
                 if isinstance(error.__cause__, NotImplementedError):
                     raise NotDone.raised_by(name) from None
                 raise
-        if all(result is None or result is ... for result in run.results):
-            raise NotDone(f"`{name}` gives None on every rank: is a `return` missing?")
-        results = [plain(result, f"what `{name}` gives on rank {rank}") for rank, result in enumerate(run.results)]
+            except SystemExit as error:
+                raise Raised("SystemExit", str(error), line_of(error.__traceback__, self._namespace)) from error
+            if all(result is None or result is ... for result in run.results):
+                raise NotDone(f"`{name}` gives None on every rank: is a `return` missing?")
+            for result in filter(inspect.iscoroutine, run.results[1:]):
+                result.close()  # or Python warns of it later
+            results = [plain(result, f"what `{name}` gives on rank {rank}") for rank, result in enumerate(run.results)]
         return Run(results, run.events, run.finished)
 
     def inside(
@@ -87,14 +98,15 @@ class OwnAnswer:
     ) -> Plain:
         """See Answer."""
         copies = [plain(argument) for argument in arguments]
-        if respond is None:
-            return plain(self._student(function, self._namespace, *copies))
-        respond_plainly = respond
+        with time_limit(self._seconds, "your code"), self._forgotten_awaits_noted():
+            if respond is None:
+                return plain(self._student(function, self._namespace, *copies))
+            respond_plainly = respond
 
-        def ask(question: object) -> Plain:
-            return plain(respond_plainly(plain(question)))
+            def ask(question: object) -> Plain:
+                return plain(respond_plainly(plain(question)))
 
-        return plain(self._student(function, self._namespace, ask, *copies))
+            return plain(self._student(function, self._namespace, ask, *copies))
 
     def started(self, name: str, rank: Rank, *inputs: object) -> Coroutine[Any, Any, Any]:
         """The coroutine of the student's rank program; raises ProgramError if it is none."""
@@ -124,12 +136,30 @@ class OwnAnswer:
             raise Raised("TypeError", f"`{name}` is of type {type(function).__name__}, not a function")
         return cast(Callable[..., Any], function)
 
+    @contextmanager
+    def _forgotten_awaits_noted(self) -> Iterator[None]:
+        """Note coroutines that the block makes and nobody awaits; Python would warn of them under a later check."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                yield
+            except BaseException as error:
+                _let_go(error)
+                raise
+            finally:
+                self._note(caught)
+
+    def _note(self, caught: list[warnings.WarningMessage]) -> None:
+        for warning in caught:
+            if match := re.match(r"coroutine '(?:.*\.)?(\w+)' was never awaited", str(warning.message)):
+                self.never_awaited.append(match[1])
+
     def _student(self, function: Callable[..., object], *arguments: object, **keywords: object) -> object:
         try:
             return function(*arguments, **keywords)
         except NotImplementedError:
             raise NotDone.raised_by(function.__name__) from None
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise Raised(type(error).__name__, str(error), line_of(error.__traceback__, self._namespace)) from error
 
 
@@ -160,6 +190,35 @@ def time_limit(seconds: float, what: str) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Let the frames that an error passed through forget what they held, as far as they have ended."""
+    while error is not None:
+        traceback = error.__traceback__
+        while traceback is not None:
+            with suppress(RuntimeError):  # it still runs
+                traceback.tb_frame.clear()
+            traceback = traceback.tb_next
+        error = error.__cause__
+
+
+def _listed(function: Callable[..., object]) -> Callable[..., object]:
+    """The function, which gives a list where it gave an iterator of Python's, also as a value of a dictionary."""
+
+    def listed(value: object) -> object:
+        if isinstance(value, (GeneratorType, range, map, filter, zip, reversed)):
+            return list(islice(value, MOST_ITEMS + 1))
+        return value
+
+    def listing(*arguments: object, **keywords: object) -> object:
+        value = function(*arguments, **keywords)
+        if type(value) is dict:
+            return {name: listed(item) for name, item in value.items()}
+        return listed(value)
+
+    listing.__name__ = getattr(function, "__name__", "it")
+    return listing
 
 
 def source_in(text: str, name: str) -> str | None:

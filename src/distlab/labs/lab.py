@@ -2,14 +2,14 @@
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 
 import numpy as np
 
 from distlab.labs.answer import Answer
 from distlab.labs.answer_errors import AnswerError, NotDone, sentence
-from distlab.labs.verdict import WRONG, Verdict, not_done, wrong
+from distlab.labs.verdict import NOT_DONE, WRONG, Verdict, not_done, wrong
 from distlab.runtime.lookups import NoSuchName, look_up
 from distlab.simulate import SimulationError
 
@@ -36,6 +36,16 @@ class Exercise:
         fault of the lab: the verdict has it in `fault`, and no points.
         """
         generator = np.random.default_rng([seed, zlib.crc32(self.name.encode())])
+        verdict = self._judged(answer, generator)
+        names = dict.fromkeys(getattr(answer, "never_awaited", ()))
+        if not names or verdict.state == NOT_DONE or "await" in verdict.text:
+            return verdict
+        calls = " and ".join(f"`{name}(…)`" for name in names)
+        if verdict.is_right:
+            return replace(verdict, text=f"{verdict.text} ({calls} is called without `await`, and does nothing.)")
+        return replace(verdict, text=f"{calls} is called and never awaited: a coroutine does nothing without `await`.")
+
+    def _judged(self, answer: Answer, generator: np.random.Generator) -> Verdict:
         try:
             return self.judge(answer, generator)
         except NotDone as reason:
@@ -64,7 +74,7 @@ class Lab:
         """In grading no cell and no check may run longer than `seconds_per_cell`, nor all together than `seconds`.
 
         `tensorflow` says that the student's cells import TensorFlow, for which grading then prepares a process.
-        `solved_in` are modules of the course that hold what is asked for; a cell that uses them is not run in grading.
+        `solved_in` are modules of the course that hold what is asked for; in grading they are not there.
         `target(name, …)` is a text that says what the answer to an exercise has to reach. `given_module` has
         what the exercises work on; students reach it as `lab.given`.
         """

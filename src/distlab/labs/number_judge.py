@@ -20,6 +20,8 @@ class NumberHint(Hint):
 
     NAMES = "`{function}` gives a dictionary with the names {names}."
     NOT_A_NUMBER = "this is not a number."
+    ROUNDED = "this is the right number, but not exact. Is it rounded, or computed in float32?"
+    FOLLOWS = "it follows from the wrong {source}."
 
 
 def number(value: Plain) -> float | None:
@@ -49,6 +51,13 @@ def is_near(value: float | None, expected: float | None, tolerance: float = TOLE
     return value == expected or (math.isfinite(expected) and abs(value - expected) <= allowed)
 
 
+def is_rounded(value: float | None, expected: float | None) -> bool:
+    """Whether a number is the expected one rounded to some places, or right to five digits at least."""
+    if value is None or expected is None or not math.isfinite(value) or value == 0:
+        return False
+    return is_near(value, expected, 1e-5) or value in [round(expected, places) for places in range(1, 9)]
+
+
 def hint_of(value: float | None, mistakes: Mistakes, tolerance: float = TOLERANCE) -> AnyHint | None:
     """The hint of the first mistake that gives this number."""
     return next((hint for mistaken, hint in mistakes if is_near(value, mistaken, tolerance)), None)
@@ -74,7 +83,9 @@ class Expected:
             return None
         if value is None:
             return NumberHint.NOT_A_NUMBER
-        return hint_of(value, self.mistakes, self.tolerance) or self.otherwise
+        if (hint := hint_of(value, self.mistakes, self.tolerance)) is not None:
+            return hint
+        return NumberHint.ROUNDED if is_rounded(value, self.value) else self.otherwise
 
 
 class NumberJudge:
@@ -106,6 +117,17 @@ class NumberJudge:
             else:
                 self.note(name, wrong(hint, context="" if value is None else f"{value:.6g} for {case}: "))
         return None
+
+    def follow(self, answer: Plain, following: Mapping[str, tuple[str, float | None]]) -> None:
+        """Say of a wrong number only that it follows from another wrong one, where it does.
+
+        `following`: by name, from which number it follows, and what follows from the answer's own.
+        """
+        assert isinstance(answer, dict)
+        for name, (source, value) in following.items():
+            is_wrong = name in self._mistakes and source in self._mistakes
+            if is_wrong and value is not None and is_near(number(answer[name]), value):
+                self._mistakes[name] = wrong(NumberHint.FOLLOWS.says(source=source))
 
     def problem_of_form(self, answer: Plain) -> Verdict | None:
         """What is said of an answer that is not a dictionary with all names; None if it is one."""

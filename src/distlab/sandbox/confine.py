@@ -8,6 +8,7 @@ import os
 import resource
 import socket
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +49,15 @@ PLAIN = SandboxLimits()
 TENSORFLOW = SandboxLimits(6144 * MIB, None, 60, 4000, 256 * MIB, 512 * MIB, 20_000, 4096)
 
 
+@dataclass(frozen=True)
+class Confinement:
+    """How a student's process is confined: `weak` uses no namespaces, `hidden` are files and folders it cannot see."""
+
+    limits: SandboxLimits
+    weak: bool = False
+    hidden: tuple[str, ...] = ()
+
+
 def leave_namespaces() -> int:
     """Take namespaces of its own for files, network, host name and messages, and for the processes started from now on.
 
@@ -65,13 +75,14 @@ def leave_namespaces() -> int:
     return 0
 
 
-def shut_in(scratch: str, limits: SandboxLimits, user: int) -> None:
+def shut_in(scratch: str, confinement: Confinement, user: int) -> None:
     """In the first process of the namespaces: a root of its own, no privileges, the limits. Raises OSError.
 
     `scratch` is any empty folder; nothing is written there outside of the namespace. `user` is what `leave_namespaces`
     gave.
     """
-    _make_root(scratch, limits, user)
+    limits = confinement.limits
+    _make_root(scratch, confinement, user)
     for setting in ("shmmax", "shmall"):  # memory that outlives the processes that use it
         with suppress(OSError):
             Path("/proc/sys/kernel", setting).write_text("0")
@@ -132,13 +143,15 @@ def _map_users(inside: int, user: int, group: int) -> None:
     Path("/proc/self/gid_map").write_text(f"{inside} {group} 1")
 
 
-def _make_root(root: str, limits: SandboxLimits, owner: int) -> None:
+def _make_root(root: str, confinement: Confinement, owner: int) -> None:
     system_calls.mount("none", "/", flags=system_calls.RECURSIVE | system_calls.PRIVATE)
     # What the bind mounts need (folders) comes on top of the files that the student may have.
+    limits = confinement.limits
     options = f"size={limits.disk},nr_inodes={limits.files + 300},mode=755"
     system_calls.mount("tmpfs", root, "tmpfs", system_calls.NO_SUID, options)
     for path in _visible_paths():
         _make_visible(path, root, read_only=True)
+    _hide(root, confinement.hidden)
     for device in _DEVICES:
         _make_visible(f"/dev/{device}", root, read_only=False)
     # Open MPI looks for network devices in the last one, and complains if it is not there.
@@ -154,6 +167,17 @@ def _make_root(root: str, limits: SandboxLimits, owner: int) -> None:
         (Path(root) / "etc" / file).write_text(line.format(name="student", user=INSIDE_USER))
     (Path(root) / "etc" / "hosts").write_text("127.0.0.1 localhost lab\n")
     system_calls.change_root(root)
+
+
+def _hide(root: str, hidden: Iterable[str]) -> None:
+    """Put nothing where there is something that a student's process must neither read nor import."""
+    from distlab.labs.registry import judges
+
+    empty = Path(root) / "empty"
+    empty.mkdir()
+    for path in (*judges(), *map(Path, hidden)):
+        if path.exists():
+            system_calls.bind(str(empty) if path.is_dir() else "/dev/null", f"{root}{path.absolute()}", read_only=True)
 
 
 def _visible_paths() -> list[str]:

@@ -17,17 +17,22 @@ import socket
 import stat
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
-from distlab.sandbox import confine, student, system_calls
-from distlab.sandbox.confine import MIB, SandboxLimits
+from distlab.sandbox import confine, student, system_call_filter, system_calls
+from distlab.sandbox.confine import MIB, Confinement, SandboxLimits
+from distlab.sandbox.meter import ENDED, Meter, Use
 
 _SECONDS_BETWEEN_LOOKS = 0.05
 _OBJECTS_BETWEEN_COLLECTIONS = 20_000  # some megabytes, where Python itself would wait for 700
-_PAGE = os.sysconf("SC_PAGE_SIZE")
+_LOOKS_OF_OTHER_KEEPERS = 10
+_LONGEST_ORDER = 65536
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def main(arguments: list[str]) -> None:
@@ -49,33 +54,40 @@ def main(arguments: list[str]) -> None:
 
 
 def serve(connection: socket.socket, scratch: str) -> None:
-    """Fork a keeper for each order, until the other end is closed."""
+    """Fork a keeper for each order, until the other end is closed and all keepers have ended."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
-        message, descriptors, _, _ = socket.recv_fds(connection, 4096, 2)
+        message, descriptors, _, _ = socket.recv_fds(connection, _LONGEST_ORDER, 3)
         if not message:
-            return
+            break
         order = json.loads(message)
         if os.fork() == 0:
             connection.close()
-            data, control = (socket.socket(fileno=number) for number in descriptors)
-            keep(data, control, SandboxLimits(**order["limits"]), order["weak"], scratch)
+            data, control = (socket.socket(fileno=number) for number in descriptors[:2])
+            confinement = Confinement(SandboxLimits(**order["limits"]), order["weak"], tuple(order["hidden"]))
+            keep(data, control, Gauge(Meter(descriptors[2]), order["number"]), confinement, scratch)
         for number in descriptors:
             os.close(number)
-        connection.send(b"+")
+    with suppress(ChildProcessError):
+        os.wait()  # whose children are ignored waits for all of them
 
 
-def keep(data: socket.socket, control: socket.socket, limits: SandboxLimits, weak: bool, scratch: str) -> None:
+def keep(data: socket.socket, control: socket.socket, gauge: "Gauge", confinement: Confinement, scratch: str) -> None:
     """Start a student's process and watch it; ends this process. Why it ended goes to `control`, as JSON."""
     status = 1
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         if sys.platform == "linux":
             system_calls.adopt_orphans()
-        folder = tempfile.mkdtemp(dir=scratch) if weak else scratch
-        first = _started(data, limits, weak, folder)
+        folder = tempfile.mkdtemp(dir=scratch) if confinement.weak else scratch
+        first = _started(data, confinement, folder)
         data.close()
-        reason = _watch(first, control, limits, weak)
+        has_ended = False
+        try:
+            reason, has_ended = _watch(first, control, gauge, confinement.limits)
+        finally:
+            _end(None if has_ended else first, confinement.weak)
+            gauge.end()
         _tell(control, reason)
         status = 0
     except BaseException as error:
@@ -84,31 +96,36 @@ def keep(data: socket.socket, control: socket.socket, limits: SandboxLimits, wea
         os._exit(status)
 
 
-def _started(data: socket.socket, limits: SandboxLimits, weak: bool, folder: str) -> int:
+def _started(data: socket.socket, confinement: Confinement, folder: str) -> int:
     """The process number, as seen from here, of the first process in the sandbox. Raises RuntimeError."""
     reading, writing = os.pipe()
+    waiting, go = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
-        _set_up(data, limits, weak, folder, writing)
+        os.close(go)
+        _set_up(data, confinement, folder, writing, waiting)
     os.close(writing)
+    os.close(waiting)
     with os.fdopen(reading) as report:
         lines = report.read().splitlines()
-    if not weak:
+    if not confinement.weak:
         os.waitpid(child, 0)
-    number = child if weak else next((int(line) for line in lines if line.isdigit()), 0)
+    number = child if confinement.weak else next((int(line) for line in lines if line.isdigit()), 0)
     problems = [line for line in lines if not line.isdigit()]
     if problems or not number:
         raise RuntimeError("; ".join(problems) or "it did not start")
+    os.write(go, b"+")
+    os.close(go)
     return number
 
 
-def _set_up(data: socket.socket, limits: SandboxLimits, weak: bool, folder: str, report: int) -> None:
+def _set_up(data: socket.socket, confinement: Confinement, folder: str, report: int, waiting: int) -> None:
     """In a process between keeper and student: make the namespaces, fork the student's process into them."""
     try:
-        if weak:
+        if confinement.weak:
             os.setsid()
-            confine.limit_only(folder, limits)
+            confine.limit_only(folder, confinement.limits)
         else:
             user = confine.leave_namespaces()
             child = os.fork()
@@ -116,31 +133,39 @@ def _set_up(data: socket.socket, limits: SandboxLimits, weak: bool, folder: str,
                 os.write(report, f"{child}\n".encode())
                 os._exit(0)
             os.setsid()
-            confine.shut_in(folder, limits, user)
+            confine.shut_in(folder, confinement, user)
+        system_call_filter.refuse()
     except BaseException as error:
         os.write(report, f"{type(error).__name__}: {error}\n".encode())
         os._exit(1)
     os.close(report)
-    student.live(data, limits)
+    if os.read(waiting, 1) != b"+":  # the keeper has ended
+        os._exit(1)
+    if sys.platform == "linux":
+        system_calls.end_with_parent()  # now that the keeper is the parent
+    student.live(data, confinement.limits)
 
 
-def _watch(first: int, control: socket.socket, limits: SandboxLimits, weak: bool) -> str:
-    """Wait until the sandbox is to end or has ended, and leave nothing of it; returns the reason, "" when asked."""
-    reason = None
+def _watch(first: int, control: socket.socket, gauge: "Gauge", limits: SandboxLimits) -> tuple[str, bool]:
+    """Wait until the sandbox is to end or has ended; returns the reason, "" when asked, and whether it has ended."""
     watched: list[socket.socket | int] = [control, *_end_of(first)]
-    while reason is None:
+    while True:
         ready, _, _ = select.select(watched, [], [], _SECONDS_BETWEEN_LOOKS)
         ended, status = os.waitpid(first, os.WNOHANG)
-        if ended:
-            _end_descendants(weak)
-            return _how_it_ended(status)
-        reason = "" if control in ready else _passed_limit(first, limits)
-    with suppress(ProcessLookupError):
+        if ended and (os.WIFEXITED(status) or os.WIFSIGNALED(status)):  # not stopped, which a traced process reports
+            return _how_it_ended(status), True
+        if control in ready:
+            return "", False
+        if (reason := gauge.look(first, limits)) is not None:
+            return reason, False
+
+
+def _end(first: int | None, weak: bool) -> None:
+    """Leave nothing of the sandbox; `first` is None if that process has ended."""
+    if first is not None:
         os.kill(first, signal.SIGKILL)
-    _end_descendants(weak)
-    with suppress(ChildProcessError):
         os.waitpid(first, 0)
-    return reason
+    _end_descendants(weak)
 
 
 def _end_of(process: int) -> list[int]:
@@ -148,24 +173,79 @@ def _end_of(process: int) -> list[int]:
     return [os.pidfd_open(process)] if hasattr(os, "pidfd_open") else []
 
 
-def _passed_limit(first: int, limits: SandboxLimits) -> str | None:
-    sizes = {process: size for process in _processes(first) if (size := _memory(process)) is not None}
-    if len(sizes) > limits.processes:
-        return f"it started more than {limits.processes} processes"
-    # What forked processes share is in the size of each: only if that is too much is it worth the longer look.
-    nameless = _memory_in_nameless_files(sizes)
-    if sum(sizes.values()) + nameless > limits.memory:
-        used = sum(_own_share_of_memory(process, size) for process, size in sizes.items())
-        if used + nameless > limits.memory:
+class Gauge:
+    """A keeper's looks at its sandbox, and what it writes into the student's meter."""
+
+    def __init__(self, meter: Meter, number: int) -> None:
+        """Sandbox `number` of the meter."""
+        self._meter, self._number = meter, number
+        self._processor = self._stalled = 0.0
+        self._stalled_by_thread: dict[str, float] = {}
+        self._looked = time.monotonic()
+        self._looks_above_limit = 0
+
+    def look(self, first: int, limits: SandboxLimits) -> str | None:
+        """Write down what the sandbox of the process `first` uses; the reason if it is to end."""
+        states = {process: state for process in _processes(first) if (state := _state(process)) is not None}
+        alive = [process for process, state in states.items() if state.letter not in "ZX"]
+        now = time.monotonic()
+        self._processor = max(self._processor, sum(state.processor for state in states.values()))
+        self._stalled += min(self._stalled_since(alive), now - self._looked)
+        self._looked = now
+        sizes = {process: _memory(process) for process in alive}
+        nameless = _memory_in_nameless_files(sizes)
+        used = sum(sizes.values()) + nameless
+        others = sum(use.memory for number, use in enumerate(self._meter.read()) if number != self._number)
+        # What forked processes share is in the size of each: only if that is too much is it worth the longer look.
+        if used + others > limits.memory:
+            used = sum(_own_share_of_memory(process, size) for process, size in sizes.items()) + nameless
+        self._meter.write(self._number, Use(used, self._processor, self._stalled, now))
+        # The other keepers take the longer look too, but not at the same moment.
+        self._looks_above_limit = self._looks_above_limit + 1 if used + others > limits.memory else 0
+        if len(alive) > limits.processes:
+            return f"it started more than {limits.processes} processes"
+        if used > limits.memory or self._looks_above_limit >= _LOOKS_OF_OTHER_KEEPERS:
             return f"it used more than {limits.memory // MIB} MiB of memory"
-    return None
+        return None
+
+    def end(self) -> None:
+        """The sandbox uses nothing more."""
+        self._meter.write(self._number, Use(0, self._processor, self._stalled, ENDED))
+
+    def _stalled_since(self, processes: Iterable[Path]) -> float:
+        """Seconds since the last look in which their threads waited for a processor, added up."""
+        stalled = {}
+        for process in processes:
+            with suppress(OSError, ValueError, IndexError):
+                for task in (process / "task").iterdir():
+                    stalled[str(task)] = int((task / "schedstat").read_text().split()[1]) / 1e9
+        before, self._stalled_by_thread = self._stalled_by_thread, stalled
+        return sum(max(0.0, seconds - before.get(task, 0.0)) for task, seconds in stalled.items())
 
 
-def _memory(process: Path) -> int | None:
-    """The bytes that a process has in memory; None if it has ended."""
+class _State(NamedTuple):
+    """The letter that the kernel gives a process (Z: ended, and nobody has asked for it), its processor seconds."""
+
+    letter: str
+    processor: float
+
+
+def _state(process: Path) -> _State | None:
+    """None if it has ended."""
     with suppress(OSError, ValueError, IndexError):
-        return int((process / "statm").read_text().split()[1]) * _PAGE
+        fields = (process / "stat").read_text(errors="replace").rpartition(")")[2].split()
+        return _State(fields[0], sum(map(int, fields[11:15])) / _TICKS)  # with those of ended children
     return None
+
+
+def _memory(process: Path) -> int:
+    """The bytes that a process has in memory, its page tables included; 0 if it has ended."""
+    kibibytes = 0
+    with suppress(OSError, ValueError, IndexError):
+        for line in (process / "status").read_text(errors="replace").splitlines():
+            if line.startswith(("VmRSS:", "VmPTE:")):
+                kibibytes += int(line.split()[1])
+    return kibibytes * 1024
 
 
 def _memory_in_nameless_files(processes: Iterable[Path]) -> int:

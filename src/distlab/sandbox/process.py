@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -20,9 +19,14 @@ from distlab.labs.plain_data import Plain, PlainKey
 from distlab.runtime import environment
 from distlab.sandbox import wire
 from distlab.sandbox.confine import SandboxLimits
+from distlab.sandbox.meter import Meter
+from distlab.sandbox.student_time import Allowance, Spent, StudentTime
 
 _SECONDS_TO_START = 60.0
 _SECONDS_TO_END = 10.0
+_KILLED_FROM_OUTSIDE = "SIGKILL"  # nothing inside can send that to the first process
+# Several processes of the grader send orders: each has to arrive as a whole.
+_ONE_ORDER_AT_A_TIME = socket.SOCK_SEQPACKET if sys.platform == "linux" else socket.SOCK_STREAM
 # Nothing else of the grader's environment reaches a student's code.
 _KEPT_VARIABLES = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH")
 _OWN_VARIABLES = {
@@ -48,14 +52,16 @@ class ServerGone(Exception):
 class Server:
     """Starts sandboxes: a process that they are forked from (see `fork_server`); use it in a `with` block."""
 
-    def __init__(self, modules: Sequence[str] = (), weak: bool = False) -> None:
-        """`modules` are imported before the first sandbox; `weak` uses no namespaces even where they are allowed."""
-        self._modules, self._weak = tuple(modules), weak
-        self._lock = threading.Lock()
+    def __init__(self, modules: Sequence[str] = (), weak: bool = False, hidden: Sequence[str] = ()) -> None:
+        """`modules` are imported before the first sandbox; `weak` uses no namespaces even where they are allowed.
+
+        `hidden` are paths of files and folders that no sandbox sees; without namespaces it sees them.
+        """
+        self._modules, self._weak, self._hidden = tuple(modules), weak, list(hidden)
 
     def __enter__(self) -> "Server":
         self._folder = tempfile.TemporaryDirectory(prefix="distlab-grading-", ignore_cleanup_errors=True)
-        self._connection, servers_end = socket.socketpair()
+        self._connection, servers_end = socket.socketpair(socket.AF_UNIX, _ONE_ORDER_AT_A_TIME)
         kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
         variables = environment.variables() | kept | _OWN_VARIABLES | {"PATH": os.environ["PATH"]}
         arguments = [str(servers_end.fileno()), self._folder.name, *self._modules]
@@ -76,29 +82,31 @@ class Server:
 
     def __exit__(self, *exception: object) -> None:
         self._connection.close()
-        self._process.wait()
+        self._process.wait()  # for all keepers too
         self._folder.cleanup()
 
-    def stop(self) -> None:
-        """Start no sandbox any more, so that `start` in another thread raises ServerGone soon."""
-        self._process.kill()
+    def leave(self) -> None:
+        """In a forked process: start no sandbox any more; the other processes that have this server can."""
+        self._connection.close()
 
-    def start(self, limits: SandboxLimits) -> tuple[socket.socket, socket.socket]:
-        """A new sandbox, as two connections: to the student's process and to its keeper."""
+    def start(self, limits: SandboxLimits, meter: Meter) -> tuple[socket.socket, socket.socket, int]:
+        """A new sandbox, as two connections, to the student's process and to its keeper, and its number in the meter.
+
+        Raises ServerGone.
+        """
         data, students = socket.socketpair()
         control, keepers = socket.socketpair()
-        order = json.dumps({"limits": asdict(limits), "weak": self._weak}).encode()
+        number = meter.next_number()
+        details = {"limits": asdict(limits), "weak": self._weak, "hidden": self._hidden, "number": number}
         try:
-            with self._lock:
-                socket.send_fds(self._connection, [order], [students.fileno(), keepers.fileno()])
-                if not self._connection.recv(1):
-                    raise ServerGone(f"the process that starts sandboxes has ended: {self._last_line()}")
+            descriptors = [students.fileno(), keepers.fileno(), meter.descriptor]
+            socket.send_fds(self._connection, [json.dumps(details).encode()], descriptors)
         except OSError as error:
             raise ServerGone(f"the process that starts sandboxes has ended: {self._last_line() or error}") from error
         finally:
             students.close()
             keepers.close()
-        return data, control
+        return data, control, number
 
     def _last_line(self) -> str:
         lines = self._log.read_text(errors="replace").splitlines()
@@ -109,48 +117,102 @@ class SandboxFailed(Exception):
     """The system did not let a sandbox be made; not the student's fault."""
 
 
+class Starved(Gone):
+    """The machine was so busy that the far limit on the wall was reached; not the student's fault."""
+
+
+class Killed(Gone):
+    """Its process was killed from outside, as Linux does when the machine has no memory left."""
+
+
+class _UsedUp(Exception):
+    def __init__(self, allowance: Allowance) -> None:
+        super().__init__()
+        self.allowance = allowance
+
+
+class _Waited(Exception):
+    pass
+
+
 class Sandbox:
     """One student's process. `gone` says why it has ended, None while it lives."""
 
-    def __init__(self, server: Server, limits: SandboxLimits, files: dict[str, bytes] | None = None) -> None:
-        """`files` are put into its folder. Raises SandboxFailed."""
+    def __init__(
+        self,
+        server: Server,
+        limits: SandboxLimits,
+        files: dict[str, bytes] | None = None,
+        student_time: StudentTime | None = None,
+    ) -> None:
+        """`files` are put into its folder; `student_time` counts for all sandboxes of a student. Raises SandboxFailed.
+
+        Starting is not the student's: it has a deadline of its own.
+        """
         self.gone: str | None = None
-        self._data, self._control = server.start(limits)
+        self._time = student_time or StudentTime()
+        self._data, self._control, _ = server.start(limits, self._time.meter)
         deadline = time.monotonic() + _SECONDS_TO_START
         try:
             wire.receive(self._data, deadline)
+            if files:
+                token = secrets.token_hex(8)
+                contents: Plain = {name: content for name, content in files.items()}
+                wire.send(self._data, {"token": token, "do": "files", "files": contents}, deadline)
+                self._reply_to(token, deadline)
         except (wire.Closed, wire.OutOfTime, wire.BrokenMessage):
-            raise SandboxFailed(self._end(by_itself=True) or "it did not start") from None
-        if files:
-            self.ask(deadline, {"do": "files", "files": {name: content for name, content in files.items()}})
+            raise SandboxFailed(self._end() or "it did not start") from None
 
-    def ask(self, deadline: float, question: Question, respond: Callable[[Plain], Plain] | None = None) -> Plain:
-        """What the student's process answers by `deadline` (of `time.monotonic()`), after which the process is ended.
+    def ask(
+        self,
+        question: Question,
+        allowances: Sequence[Allowance],
+        respond: Callable[[Plain], Plain] | None = None,
+    ) -> Plain:
+        """What the student's process answers, which is ended when an allowance is used up.
 
-        `respond` answers what the process asks in return. Raises Gone, TookTooLong, Changed, and what the answer is if
-        it is an error: an AnswerError or a SimulationError.
+        `respond` answers what the process asks in return. Raises Gone, TookTooLong, Starved, Changed, and what the
+        answer is if it is an error: an AnswerError or a SimulationError.
         """
         if self.gone is not None:
             raise Gone(self.gone)
-        started = time.monotonic()
+
+        def check(spent: Spent) -> None:
+            for allowance in allowances:
+                if allowance.is_used_up(spent):
+                    raise _UsedUp(allowance)
+                if allowance.is_starved(spent):
+                    raise _Waited
+
         token = secrets.token_hex(8)  # so that nothing can be sent before it is asked for
         try:
-            wire.send(self._data, {"token": token, **question}, deadline)
-            reply = self._reply_to(token, deadline)
+            look = self._time.waiting(check)
+            wire.send(self._data, {"token": token, **question}, look)
+            reply = self._reply_to(token, look)
             while respond is not None and set(reply) == {"ask"}:
-                wire.send(self._data, {"response": respond(reply["ask"])}, deadline)
-                reply = self._reply_to(token, deadline)
-        except wire.OutOfTime:
-            self.gone = f"it did not end within {_rounded(time.monotonic() - started)} s and was stopped"
+                check(self._time.answered())  # the judge's own time is nobody else's
+                response = respond(reply["ask"])
+                look = self._time.waiting(check)
+                wire.send(self._data, {"response": response}, look)
+                reply = self._reply_to(token, look)
+            check(self._time.answered())
+        except _UsedUp as limit:
+            self.gone = f"it did not end within {limit.allowance.seconds:g} s and was stopped"
             self._end()
             raise TookTooLong(self.gone) from None
+        except _Waited:
+            self.gone = "the machine was too busy to let it end"
+            self._end()
+            raise Starved(self.gone) from None
         except wire.Closed:
             self.gone = self._end(by_itself=True) or "its process has ended"
-            raise Gone(self.gone) from None
+            raise (Killed if _KILLED_FROM_OUTSIDE in self.gone else Gone)(self.gone) from None
         except wire.BrokenMessage as problem:
             self.gone = f"it sent something that is no answer: {problem}"
             self._end()
             raise Gone(self.gone) from None
+        finally:
+            self._time.answered()
         if set(reply) == {"value"}:
             return reply["value"]
         error = _error_of(reply)
@@ -159,7 +221,7 @@ class Sandbox:
             self._end()
         raise error
 
-    def _reply_to(self, token: str, deadline: float) -> dict[PlainKey, Plain]:
+    def _reply_to(self, token: str, deadline: wire.Deadline) -> dict[PlainKey, Plain]:
         """The next message, without the token that it must carry."""
         reply = wire.receive(self._data, deadline)
         if not isinstance(reply, dict) or not isinstance(reply.get("token"), str) or reply.pop("token") != token:
@@ -171,11 +233,6 @@ class Sandbox:
         if self.gone is None:
             self.gone = "it was ended"
             self._end()
-
-    def stop(self) -> None:
-        """Let its processes be ended, so that an `ask` in another thread raises Gone soon."""
-        with suppress(OSError):
-            self._control.shutdown(socket.SHUT_WR)
 
     def _end(self, by_itself: bool = False) -> str:
         """End it, if it has not ended by itself; returns the keeper's reason, "" if this is the only one."""
@@ -192,10 +249,6 @@ class Sandbox:
             return str(json.loads(message)["reason"])
         except ValueError:
             return ""
-
-
-def _rounded(seconds: float) -> str:
-    return f"{seconds:.0f}" if seconds > 1.5 else f"{seconds:.1f}"
 
 
 def _error_of(reply: dict[PlainKey, Plain]) -> Exception:

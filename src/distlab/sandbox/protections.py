@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from distlab.runtime.errors import PlainError
+from distlab.sandbox import system_call_filter
 from distlab.sandbox.confine import SandboxLimits
 from distlab.sandbox.process import SandboxFailed, Server, ServerGone
 from distlab.sandbox.student_work import SandboxedWork
@@ -21,19 +22,28 @@ class NoSandbox(PlainError):
 
 @dataclass(frozen=True)
 class Protections:
-    """True for what students' code cannot reach: the network, this machine's files, its processes."""
+    """True for what students' code cannot reach: the network, this machine's files, its processes, the kernel's rest.
+
+    files: among them the course's own solutions.  system_calls: key rings, tracing, and what else passes the limits.
+    """
 
     network: bool
     files: bool
     processes: bool
+    system_calls: bool
 
     @property
     def complete(self) -> bool:
         """Whether all hold."""
-        return self.network and self.files and self.processes
+        return self.network and self.files and self.processes and self.system_calls
 
     def __str__(self) -> str:
-        names = {"the network": self.network, "other files": self.files, "other processes": self.processes}
+        names = {
+            "the network": self.network,
+            "other files, the course's own solutions among them": self.files,
+            "other processes": self.processes,
+            "system calls that pass the limits": self.system_calls,
+        }
         closed = [name for name, holds in names.items() if holds]
         reached = [name for name, holds in names.items() if not holds]
         text = "Students' code has limits on time, memory, processes, file sizes and printing"
@@ -59,7 +69,9 @@ def find(weak: bool = False) -> Protections:
             raise NoSandbox(f"Students' code cannot be isolated on this machine: {error}.") from None
     if not isinstance(reached, dict):
         raise NoSandbox("Students' code cannot be isolated on this machine: its process gives no answer.")
-    return Protections(not reached["network"], not reached["files"], not reached["processes"])
+    return Protections(
+        *(not reached.get(name, True) for name in ("network", "files", "processes", "system calls")),
+    )
 
 
 def strongest(accept_weak: bool) -> tuple[Protections, bool]:
@@ -82,8 +94,8 @@ def strongest(accept_weak: bool) -> tuple[Protections, bool]:
 
 
 def attempts(namespace: Mapping[str, object], file: str, port: int, process: int) -> dict[str, bool]:
-    """What code in the sandbox reaches: a port, a file and a process of the grader."""
-    reached = {"network": True, "files": True, "processes": True}
+    """What code in the sandbox reaches: a port, a file and a process of the grader, a system call that is refused."""
+    reached = {"network": True, "files": True, "processes": True, "system calls": True}
     try:
         socket.create_connection(("127.0.0.1", port), timeout=5).close()
     except OSError:
@@ -96,4 +108,8 @@ def attempts(namespace: Mapping[str, object], file: str, port: int, process: int
         os.kill(process, 0)
     except OSError:
         reached["processes"] = False
+    try:
+        os.close(os.memfd_create("x"))
+    except (OSError, AttributeError):
+        reached["system calls"] = not system_call_filter.is_known()
     return reached

@@ -1,6 +1,5 @@
 """A student's work in sandboxes: the cells that have run, and the answer that a judge may question."""
 
-import time
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
@@ -11,7 +10,8 @@ from distlab.labs.answer import source_in
 from distlab.labs.answer_errors import Changed, Gone, NotDone, NotPlain, Raised, TookTooLong
 from distlab.labs.plain_data import MOST_BYTES, Array, Plain, plain
 from distlab.sandbox.confine import SandboxLimits
-from distlab.sandbox.process import Question, Sandbox, Server
+from distlab.sandbox.process import Killed, Question, Sandbox, SandboxFailed, Server, ServerGone, Starved
+from distlab.sandbox.student_time import Allowance, StudentTime
 from distlab.simulate import ProgramError, Rank, RankFailedError, Run, World
 
 MOST_SANDBOXES_FOR_RANKS = 8
@@ -37,21 +37,24 @@ class SandboxedWork:
     """The cells of one student; use it in a `with` block.
 
     A cell that ended the process, or hung, or changed the checker's functions, is left out from then on: the next
-    question finds a fresh process in which all other cells have run again. Deadlines are times of `clock`. `changes`
-    are all that the checker's functions have suffered.
+    question finds a fresh process in which all other cells have run again. `changes` are all that the checker's
+    functions have suffered, `troubles` what the machine, not the student, is to blame for.
     """
 
     server: Server
     limits: SandboxLimits
     files: dict[str, bytes] = field(default_factory=dict)
-    seconds_left: float = float("inf")
     changes: list[Changed] = field(default_factory=list)
-    _starting: float = 0.0
+    troubles: list[str] = field(default_factory=list)
+    is_out_of_time: bool = False
+    _time: StudentTime = field(default_factory=StudentTime)
     _done: list[Cell] = field(default_factory=list)
     _sandbox: Sandbox | None = None
     _for_ranks: list[Sandbox] = field(default_factory=list)
     _all: list[Sandbox] = field(default_factory=list)
-    _stopped: bool = False
+
+    def __post_init__(self) -> None:
+        self.allow_in_all(float("inf"))
 
     def __enter__(self) -> "SandboxedWork":
         return self
@@ -59,17 +62,11 @@ class SandboxedWork:
     def __exit__(self, *exception: object) -> None:
         for sandbox in self._all:
             sandbox.end()
-
-    def stop(self) -> None:
-        """Let this question and all further ones raise Gone soon; for another thread than that which asks."""
-        self._stopped = True
-        for sandbox in list(self._all):
-            sandbox.stop()
+        self._time.meter.close()
 
     def run_cell(self, text: str, name: str, seconds: float) -> CellRun:
         """Run a cell; an exception in it is part of the result. Raises Gone and TookTooLong."""
-        deadline = self._deadline(seconds)
-        result = self.ask(deadline, {"do": "run", "text": text, "name": name})
+        result = self.ask({"do": "run", "text": text, "name": name}, self.allow(seconds))
         self._done.append(Cell(text, name))
         self._end_ranks()
         match result:
@@ -81,23 +78,33 @@ class SandboxedWork:
         return CellRun("", None)
 
     def answer(self, seconds: float) -> "SandboxedAnswer":
-        """What a judge may question from now on for `seconds`."""
-        return SandboxedAnswer(self, self._deadline(seconds))
+        """What a judge may question; all questions together may take `seconds` of the student's time."""
+        return SandboxedAnswer(self, self.allow(seconds))
 
-    def ask(self, deadline: float, question: Question, respond: Callable[[Plain], Plain] | None = None) -> Plain:
+    def allow_in_all(self, seconds: float) -> None:
+        """So many seconds from now on for everything."""
+        self._for_all = self._time.allow(seconds)
+
+    def allow(self, seconds: float) -> Allowance:
+        """So many seconds from now on. Raises TookTooLong if those for the whole lab are used up."""
+        if self.is_out_of_time:
+            raise TookTooLong("the time for the whole lab is used up")
+        return self._time.allow(seconds)
+
+    def ask(self, question: Question, allowance: Allowance, respond: Callable[[Plain], Plain] | None = None) -> Plain:
         """Ask the student's process, a new one if the last has ended."""
-        try:
-            return self._alive(deadline).ask(self.monotonic(deadline), question, respond)
-        except Changed as error:
-            self.changes.append(error)
-            raise
+        return self._asked(self._alive(allowance), question, allowance, respond)
 
-    def sandboxes_for_ranks(self, count: int, deadline: float) -> list[Sandbox]:
+    def ask_rank(self, sandbox: Sandbox, question: Question, allowance: Allowance) -> Plain:
+        """Ask one of the `sandboxes_for_ranks`."""
+        return self._asked(sandbox, question, allowance)
+
+    def sandboxes_for_ranks(self, count: int, allowance: Allowance) -> list[Sandbox]:
         """`count` sandboxes in which all cells have run, each knowing nothing of the others."""
         if any(sandbox.gone is not None for sandbox in self._for_ranks):
             self._end_ranks()
         while len(self._for_ranks) < count:
-            self._for_ranks.append(self._fresh(deadline))
+            self._for_ranks.append(self._fresh(allowance))
         return self._for_ranks[:count]
 
     def source(self, name: str) -> str | None:
@@ -110,36 +117,39 @@ class SandboxedWork:
                 continue
         return None
 
-    def clock(self) -> float:
-        """Seconds that pass for the student: it stops while a sandbox starts, which a loaded machine may delay."""
-        return time.monotonic() - self._starting
+    def _asked(
+        self,
+        sandbox: Sandbox,
+        question: Question,
+        allowance: Allowance,
+        respond: Callable[[Plain], Plain] | None = None,
+    ) -> Plain:
+        try:
+            return sandbox.ask(question, [allowance, self._for_all], respond)
+        except Changed as error:
+            self.changes.append(error)
+            raise
+        except (Starved, Killed) as error:
+            self.troubles.append(str(error))
+            raise
+        finally:
+            self.is_out_of_time = self._for_all.is_used_up(self._time.spent())
 
-    def monotonic(self, deadline: float) -> float:
-        """The `time.monotonic()` of a deadline, provided that no other sandbox is started until then."""
-        return deadline + self._starting
-
-    def _deadline(self, seconds: float) -> float:
-        if self.seconds_left <= 0:
-            raise TookTooLong("the time for the whole lab is used up")
-        return self.clock() + min(seconds, self.seconds_left)
-
-    def _alive(self, deadline: float) -> Sandbox:
+    def _alive(self, allowance: Allowance) -> Sandbox:
         if self._sandbox is None or self._sandbox.gone is not None:
-            self._sandbox = self._fresh(deadline)
+            self._sandbox = self._fresh(allowance)
         return self._sandbox
 
-    def _fresh(self, deadline: float) -> Sandbox:
-        if self._stopped:
-            raise Gone("grading was interrupted")
-        began = time.monotonic()
-        sandbox = Sandbox(self.server, self.limits, self.files)
-        self._starting += time.monotonic() - began
+    def _fresh(self, allowance: Allowance) -> Sandbox:
+        try:
+            sandbox = Sandbox(self.server, self.limits, self.files, self._time)
+        except (SandboxFailed, ServerGone) as error:
+            self.troubles.append(f"a sandbox could not be started: {error}")
+            raise
         self._all = [running for running in self._all if running.gone is None] + [sandbox]
         try:
-            if self._stopped:
-                raise Gone("grading was interrupted")
             for cell in self._done:
-                sandbox.ask(self.monotonic(deadline), {"do": "run", "text": cell.text, "name": cell.name})
+                self._asked(sandbox, {"do": "run", "text": cell.text, "name": cell.name}, allowance)
         except BaseException:
             sandbox.end()
             raise
@@ -154,19 +164,19 @@ class SandboxedWork:
 class SandboxedAnswer:
     """The `Answer` (see `distlab.labs.answer`) of work in a sandbox."""
 
-    def __init__(self, work: SandboxedWork, deadline: float) -> None:
-        """All questions together end by `deadline`, of the work's clock."""
-        self._work, self._deadline = work, deadline
+    def __init__(self, work: SandboxedWork, allowance: Allowance) -> None:
+        """All questions together take no more than the allowance."""
+        self._work, self._allowance = work, allowance
 
     def value(self, name: str) -> Plain:
         """See Answer."""
-        return self._work.ask(self._deadline, {"do": "value", "name": name})
+        return self._work.ask({"do": "value", "name": name}, self._allowance)
 
     def call(self, name: str, *arguments: object, none_is_an_answer: bool = False, **keywords: object) -> Plain:
         """See Answer."""
         sent: Question = {"arguments": plain(list(arguments)), "keywords": plain(keywords)}
         question: Question = {"do": "call", "name": name, "none_is_an_answer": none_is_an_answer, **sent}
-        return self._work.ask(self._deadline, question)
+        return self._work.ask(question, self._allowance)
 
     def inside(
         self, function: Callable[..., object], *arguments: object, respond: Callable[[Plain], Plain] | None = None
@@ -174,7 +184,7 @@ class SandboxedAnswer:
         """See Answer."""
         place: Question = {"module": function.__module__, "function": function.__qualname__}
         question: Question = {"do": "inside", **place, "arguments": plain(list(arguments)), "asks": respond is not None}
-        return self._work.ask(self._deadline, question, respond)
+        return self._work.ask(question, self._allowance, respond)
 
     def source(self, name: str) -> str:
         """See Answer."""
@@ -185,8 +195,8 @@ class SandboxedAnswer:
 
     def run(self, name: str, world: World, inputs: Iterable[Any] | None = None) -> Run:
         """See Answer. Every rank runs in its own sandbox, up to eight; further ranks share them in turn."""
-        sandboxes = self._work.sandboxes_for_ranks(min(world.size, MOST_SANDBOXES_FOR_RANKS), self._deadline)
-        program = _Program(name, sandboxes, self._work.monotonic(self._deadline))
+        sandboxes = self._work.sandboxes_for_ranks(min(world.size, MOST_SANDBOXES_FOR_RANKS), self._allowance)
+        program = _Program(name, self._work, sandboxes, self._allowance)
         try:
             run = world.run(program, None if inputs is None else cast(list[Plain], plain(list(inputs))))
         except RankFailedError as error:
@@ -201,9 +211,9 @@ class SandboxedAnswer:
 class _Program:
     """The program that runs on the grader's cluster: it does what the student's program asks for, rank by rank."""
 
-    def __init__(self, name: str, sandboxes: list[Sandbox], deadline: float) -> None:
+    def __init__(self, name: str, work: SandboxedWork, sandboxes: list[Sandbox], allowance: Allowance) -> None:
         self.__name__ = name
-        self._sandboxes, self._deadline = sandboxes, deadline
+        self._work, self._sandboxes, self._allowance = work, sandboxes, allowance
         self._bytes = 0
 
     def __call__(self, rank: Rank, *inputs: Plain) -> Coroutine[Any, Any, Plain]:
@@ -237,7 +247,7 @@ class _Program:
 
     def _ask(self, sandbox: Sandbox, question: Question) -> Plain:
         try:
-            return sandbox.ask(self._deadline, question)
+            return self._work.ask_rank(sandbox, question, self._allowance)
         except Raised as error:
             if error.kind == "NotImplementedError":
                 raise NotDone.raised_by(self.__name__) from None

@@ -4,6 +4,7 @@ import ctypes
 import fcntl
 import os
 import platform
+import signal
 import socket
 import struct
 
@@ -17,7 +18,7 @@ _READ_ONLY_ATTRIBUTE, _NO_SUID_ATTRIBUTE = 1, 2
 _MOUNT_SETATTR = 442
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "riscv64": 41, "ppc64le": 203, "s390x": 217}
 _AT_FDCWD, _AT_RECURSIVE, _DETACH = -100, 0x8000, 2
-_SET_DUMPABLE, _DROP_BOUNDING, _SUBREAPER, _NO_NEW_PRIVILEGES = 4, 24, 36, 38
+_DEATH_SIGNAL, _SET_DUMPABLE, _DROP_BOUNDING, _SUBREAPER, _NO_NEW_PRIVILEGES = 1, 4, 24, 36, 38
 _CAPABILITIES_VERSION_3 = 0x20080522
 
 _library = ctypes.CDLL(None, use_errno=True)
@@ -68,6 +69,17 @@ def drop_capabilities() -> None:
         capability += 1
     header, empty = struct.pack("=Ii", _CAPABILITIES_VERSION_3, 0), struct.pack("=6I", *[0] * 6)
     _checked(_library.capset(header, empty), "capset")
+
+
+def prctl(option: int, first: int, second: int, what: str) -> None:
+    """Operations on the calling process; `what` is for the error. Raises OSError."""
+    arguments = (ctypes.c_ulong(first), ctypes.c_ulong(second), ctypes.c_ulong(0), ctypes.c_ulong(0))
+    _checked(_library.prctl(option, *arguments), what)
+
+
+def end_with_parent() -> None:
+    """Let the kernel kill this process when its parent ends, or has ended already."""
+    prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, "death signal")
 
 
 def adopt_orphans() -> None:

@@ -11,7 +11,7 @@ import re
 import socket
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import IntEnum
 from itertools import islice
 from typing import cast
@@ -25,6 +25,8 @@ _LENGTH = struct.Struct(">Q")
 _LONGEST = 3 * MOST_BYTES
 _MOST_VALUES = 4 * MOST_ITEMS
 _DEEPEST = 40
+# Numbers and tuples with one hash are easily made, and a dictionary compares each of them with all others.
+_MOST_KEYS, _MOST_KEYS_OTHER_THAN_TEXTS = 100_000, 1000
 _DTYPE = re.compile(r"[|]b1|[<>|][iufc]\d{1,2}|[<>]U[1-9]\d{0,6}|[|]S[1-9]\d{0,6}")
 
 
@@ -40,26 +42,31 @@ class OutOfTime(Exception):
     """The deadline passed before the whole message arrived."""
 
 
+Deadline = float | Callable[[], float] | None
+"""A `time.monotonic()`; or a function that gives the seconds after which to call it again, and raises OutOfTime."""
+
+
 class Composite(IntEnum):
     """What is made of several values: the code of the extension value in front of them."""
 
     LIST, TUPLE, DICTIONARY, COMPLEX, INTEGER, ARRAY = range(6)
 
 
-def send(connection: socket.socket, value: Plain, deadline: float | None = None) -> None:
+def send(connection: socket.socket, value: Plain, deadline: Deadline = None) -> None:
     """Send plain data (see `distlab.labs.plain_data`). Raises Closed and OutOfTime."""
-    message = encode(value)
-    try:
-        _limit(connection, deadline)
-        connection.sendall(message)
-    except TimeoutError:
-        raise OutOfTime from None
-    except OSError:
-        raise Closed from None
+    message = memoryview(encode(value))
+    while message:
+        try:
+            _limit(connection, deadline)
+            message = message[connection.send(message) :]
+        except TimeoutError:
+            continue  # `_limit` decides
+        except OSError:
+            raise Closed from None
 
 
-def receive(connection: socket.socket, deadline: float | None = None) -> Plain:
-    """The next message; `deadline` is a `time.monotonic()`. Raises BrokenMessage, Closed and OutOfTime."""
+def receive(connection: socket.socket, deadline: Deadline = None) -> Plain:
+    """The next message. Raises BrokenMessage, Closed and OutOfTime."""
     (length,) = _LENGTH.unpack(_exactly(connection, _LENGTH.size, deadline))
     if length > _LONGEST:
         raise BrokenMessage("it is too large")
@@ -80,24 +87,25 @@ def encode(value: Plain) -> bytes:
     return _LENGTH.pack(len(content)) + content
 
 
-def _limit(connection: socket.socket, deadline: float | None) -> None:
-    if deadline is None:
-        connection.settimeout(None)
+def _limit(connection: socket.socket, deadline: Deadline) -> None:
+    """Set for how long the next call may wait; raises OutOfTime at the deadline."""
+    if callable(deadline):
+        connection.settimeout(deadline())
         return
-    left = deadline - time.monotonic()
-    if left <= 0:
+    left = None if deadline is None else deadline - time.monotonic()
+    if left is not None and left <= 0:
         raise OutOfTime
     connection.settimeout(left)
 
 
-def _exactly(connection: socket.socket, size: int, deadline: float | None) -> bytes:
+def _exactly(connection: socket.socket, size: int, deadline: Deadline) -> bytes:
     parts = []
     while size:
         _limit(connection, deadline)
         try:
             part = connection.recv(min(size, 2**20))
         except TimeoutError:
-            raise OutOfTime from None
+            continue
         except OSError:
             part = b""
         if not part:
@@ -163,7 +171,7 @@ def _next(values: Iterator[object], depth: int) -> Plain:
         case Composite.TUPLE, _:
             return tuple(items)
         case Composite.DICTIONARY, _:
-            return dict(zip(cast(list[PlainKey], items[::2]), items[1::2], strict=True))
+            return _dictionary(items[::2], items[1::2])
         case Composite.COMPLEX, [float() as real, float() as imaginary]:
             return complex(real, imaginary)
         case Composite.INTEGER, [bytes() as content] if len(content) <= MOST_BITS // 8 + 1:
@@ -171,6 +179,13 @@ def _next(values: Iterator[object], depth: int) -> Plain:
         case Composite.ARRAY, [str() as dtype, tuple() as shape, bytes() as content]:
             return _array(dtype, shape, content)
     raise ValueError(f"this is no {composite.name}")
+
+
+def _dictionary(keys: list[Plain], values: list[Plain]) -> dict[PlainKey, Plain]:
+    others = sum(not isinstance(key, str) for key in keys)
+    if len(keys) > _MOST_KEYS or others > _MOST_KEYS_OTHER_THAN_TEXTS:
+        raise ValueError("a dictionary has too many keys")
+    return dict(zip(cast(list[PlainKey], keys), values, strict=True))
 
 
 def _array(kind: str, shape: tuple[Plain, ...], content: bytes) -> Array:

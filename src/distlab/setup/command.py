@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from distlab.runtime import environment, processes
 from distlab.setup.frameworks import PARTS
+from distlab.setup.horovod_build import CUDAS, GPUS, MPIS
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
@@ -14,6 +15,11 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
     """Add the subcommands to the parser of `distlab`."""
     setup = commands.add_parser("setup", help="prepare this Python environment: start-up file, Horovod")
     setup.add_argument("--retry", action="store_true", help="build Horovod again after a build that failed")
+    setup.add_argument("--gpu", choices=GPUS, help="Horovod with NCCL, for NVIDIA GPUs")
+    setup.add_argument(
+        "--mpi", choices=MPIS, help="Horovod with the packaged MPI or with the one whose mpicc is on PATH"
+    )
+    setup.add_argument("--cuda", choices=CUDAS, help="the site's CUDA toolkit or NVIDIA's packages; else what is found")
     setup.set_defaults(run=_setup)
     frameworks = commands.add_parser("setup-frameworks", help="install other frameworks into their own environments")
     frameworks.add_argument("parts", nargs="+", choices=PARTS)
@@ -25,14 +31,21 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
 
 
 def _setup(options: argparse.Namespace) -> int:
-    from distlab.setup import horovod_wheel
+    from distlab.setup import horovod_build, horovod_wheel
+    from distlab.setup.site_software import SoftwareMissing
 
     processes.end_on_signals()
     environment.install()
+    is_choice = bool(options.retry or options.gpu or options.mpi or options.cuda)
     try:
-        horovod_wheel.install(retry=options.retry)
-    except horovod_wheel.BuildFailed as failure:
+        build = horovod_build.choose(options.gpu, options.mpi, options.cuda) if is_choice else None
+        horovod_wheel.install(retry=is_choice, build=build)
+    except (SoftwareMissing, horovod_wheel.BuildFailed) as failure:
         print(failure)
+        # Without Horovod most of the course works; who asks for another Horovod must know that it is not there.
+        return 1 if options.gpu or options.mpi or options.cuda else 0
+    if build:
+        print(build.sentence())
     return 0
 
 

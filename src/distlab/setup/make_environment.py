@@ -34,6 +34,8 @@ from distlab.setup.virtual_environment import (
 )
 
 BYTES_NEEDED = 3_500_000_000
+# Folders and bytecode, which are no links to files of a cache; and TensorFlow's library.
+FILES_NEEDED, LARGEST_FILE = 20_000, 1_150_000_000
 SECONDS_BETWEEN_TRIES = 0.2
 # Whatever ends this program closes the pipe, and the guard then kills its own process group. A program that is started
 # in that group holds the pipe open until it belongs to it, so that none is missed.
@@ -68,6 +70,7 @@ class Installer:
             raise EnvironmentNotMade(
                 f".venv needs {BYTES_NEEDED / 1e9:.1f} GB, and the disk has {free / 1e9:.1f} GB left."
             )
+        check_limits(folder)
         python = system_python()
         sentence = f"{python} cannot make a virtual environment; on Debian and Ubuntu install python3-venv."
         self._run([python, "-m", "venv", str(folder)], sentence)
@@ -127,6 +130,23 @@ class Installer:
         if "no matching distribution found" in said:
             return f"the package index was not reached, or does not offer a package of requirements.lock, see {log}."
         return f"exit status {status}, the reason is at the end of {log}; `make setup` tries again."
+
+
+def check_limits(folder: Path) -> None:
+    """Raise EnvironmentNotMade when the disk has no room for that many files, or this shell forbids large ones."""
+    import resource
+
+    disk = os.statvfs(folder)
+    if disk.f_files and disk.f_favail < FILES_NEEDED:  # some file systems count no inodes
+        raise EnvironmentNotMade(
+            f".venv needs {FILES_NEEDED:,} files at least, and the disk has room for {disk.f_favail:,} more (inodes)."
+        )
+    largest, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if largest != resource.RLIM_INFINITY and largest < LARGEST_FILE:
+        raise EnvironmentNotMade(
+            f"This shell allows files of {largest / 1e9:.3f} GB only, and .venv needs one of {LARGEST_FILE / 1e9:.1f} "
+            "GB; run `ulimit -f unlimited`, then `make setup` again."
+        )
 
 
 def set_up(environment: Environment) -> None:

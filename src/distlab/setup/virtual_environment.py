@@ -165,11 +165,21 @@ def can_write(folder: Path) -> bool:
 def check_may_write(environment: Environment) -> None:
     """Raise EnvironmentNotMade when this user may not change the checkout."""
     for place in (environment.course, *([environment.folder] if environment.folder.is_dir() else [])):
+        if os.statvfs(place).f_flag & os.ST_RDONLY and not _is_of_others(place):
+            raise EnvironmentNotMade(
+                f"{place} is on a read-only file system; copy the course to a folder that you can write to, and run "
+                "`make setup` there."
+            )
         if not os.access(place, os.W_OK):
             who = _owner(place)
             raise EnvironmentNotMade(
                 f"{place} belongs to {who} and needs setting up; {who} runs `make setup` in it once."
             )
+
+
+def _is_of_others(place: Path) -> bool:
+    """Whether the place belongs to somebody else, who can set it up where the file system is theirs to write to."""
+    return os.geteuid() not in (0, place.stat().st_uid)
 
 
 def _owner(place: Path) -> str:

@@ -3,10 +3,11 @@
 At the end are the checks of an operation's arguments, each with a message that names the rank.
 """
 
+import inspect
 import math
 import operator
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -132,6 +133,8 @@ def copy_message(index: int, array: np.ndarray) -> np.ndarray:
     """
     if type(array) is np.ndarray:
         return array.copy()
+    if inspect.iscoroutine(array):
+        raise NotAnArrayError(f"rank {index} sends {_unawaited(array)}")
     copied = np.array(array)
     if copied.dtype == object and not isinstance(array, np.ndarray):
         raise NotAnArrayError(f"rank {index} sends {type(array).__name__}: only arrays and numbers can be sent")
@@ -143,6 +146,9 @@ def check_addable(index: int, array: np.ndarray, addend: np.ndarray) -> None:
     if type(array) is type(addend) is np.ndarray and array.shape == addend.shape and array.dtype is addend.dtype:
         return
     if not (isinstance(array, np.ndarray) and isinstance(addend, np.ndarray)):
+        for term in (array, addend):
+            if inspect.iscoroutine(term):
+                raise MismatchError(f"rank {index} cannot add {_unawaited(term)}")
         kinds = f"{type(addend).__name__} to {type(array).__name__}"
         raise MismatchError(f"rank {index} cannot add {kinds}: reduce takes two arrays")
     if array.shape != addend.shape or array.dtype != addend.dtype:
@@ -155,6 +161,13 @@ def check_seconds(index: int, seconds: float) -> None:
     """Raise ProgramError unless rank `index` can compute for `seconds`: finite and not negative."""
     if not (math.isfinite(seconds) and seconds >= 0):
         raise ProgramError(f"rank {index} computes for {seconds} seconds; it must be a number of 0 or more")
+
+
+def _unawaited(coroutine: Coroutine[Any, Any, Any]) -> str:
+    """Names a coroutine where an array belongs, and closes it, so that Python does not warn of it later."""
+    coroutine.close()
+    name = getattr(coroutine, "__name__", "…")
+    return f"the coroutine {name}(…), which was never awaited: write `await {name}(…)`"
 
 
 def not_awaited(index: int, operation: str) -> str:

@@ -72,6 +72,16 @@ def test_gamma_needs_and_gets_several_collectives() -> None:
         fit(SIZES, ring_of_four(SIZES).seconds(ALPHA, BETA, GAMMA), ring_of_four, with_reduction=True)
 
 
+def test_an_overhead_is_found_from_several_numbers_of_ranks() -> None:
+    sizes, ranks = np.tile(SIZES, 2), np.repeat([2, 4], len(SIZES))
+    cost = costs.all_reduce("ring", ranks, sizes)
+    fitted = fit(sizes, 1e-3 + cost.seconds(ALPHA, BETA), cost, with_overhead=True)
+    assert (fitted.overhead, fitted.latency, fitted.seconds_per_byte) == pytest.approx((1e-3, ALPHA, BETA))
+    assert fitted.seconds(costs.all_reduce("ring", 8, 1e6)) == pytest.approx(1e-3 + 14 * (ALPHA + 1e6 / 8 * BETA))
+    with pytest.raises(ValueError, match=r"cannot tell α, β and the overhead apart.*other collectives"):
+        fit(SIZES, ring_of_four(SIZES).seconds(ALPHA, BETA), ring_of_four, with_overhead=True)
+
+
 def test_nothing_comes_out_negative() -> None:
     falling = fit([1, 1000, 100_000], [3e-6, 2e-6, 1e-6])
     assert falling.seconds_per_byte == 0

@@ -1,10 +1,13 @@
 """Steps of data-parallel training: by hand, for arrays, for every model on every machine."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from distlab.costs import HARDWARE, MODELS, OVERLAPS, Assumptions, predict
 from distlab.costs.prediction.data_parallel import CHOICES, step, straggler_delay
+from distlab.costs.prediction.networks import Measurement
 
 
 @pytest.mark.parametrize("overlap", OVERLAPS)
@@ -118,6 +121,25 @@ def test_speeds_are_published_or_estimated_and_say_so() -> None:
     assert predict("resnet50", "horovod-roce25", 1, batch=7).batch == 7
 
 
+def test_half_precision_on_the_way_halves_the_bytes() -> None:
+    machine = HARDWARE["horovod-roce25"]
+    no_latency = replace(
+        machine, inside=replace(machine.inside, latency=0), between=replace(machine.between, latency=0)
+    )
+    full, half = (
+        predict("vgg16", no_latency, 64, "ring", "none", bytes_per_parameter=size).communication_seconds
+        for size in (4, 2)
+    )
+    assert half == pytest.approx(full / 2, rel=1e-12)
+
+
+def test_another_speed_takes_the_place_of_the_published_one() -> None:
+    own = predict("vgg16", "horovod-roce25", 1, speed=Measurement(200.0, 16, "this test"))
+    assert own.images_per_second == pytest.approx(200)
+    assert own.batch == 16
+    assert own.speed_source == "published: 200 images/s, this test"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -127,6 +149,7 @@ def test_speeds_are_published_or_estimated_and_say_so() -> None:
         ({"overlap": "much"}, "no overlap 'much'; there are fusion, layers, none"),
         ({"ranks": 0}, "number of ranks"),
         ({"batch": 0}, "batch per rank"),
+        ({"bytes_per_parameter": 0}, "at least 1 byte, not 0"),
         ({"baseline_ranks": [1, 2]}, "baseline_ranks is one number"),
     ],
 )

@@ -1,8 +1,11 @@
 """Machines as networks of the virtual cluster, and assumptions about them."""
 
+from dataclasses import replace
+
 import pytest
 
 from distlab.costs import HARDWARE, Assumptions
+from distlab.simulate import Link
 
 
 def test_hardware_gives_a_network_for_the_virtual_cluster() -> None:
@@ -11,8 +14,26 @@ def test_hardware_gives_a_network_for_the_virtual_cluster() -> None:
     assert network.link(0, 8).seconds_per_byte == pytest.approx(8 * 8e-9 / 50)
 
 
+def test_over_tcp_a_byte_takes_its_time_on_the_wire_and_in_a_processor() -> None:
+    """Of 100 Gbit/s little more than a quarter is left; Horovod reached about 32 there (arXiv:2006.10103)."""
+    fast = replace(HARDWARE["horovod-tcp40"], between=Link(0, 8e-9 / 100))
+    inside, between = fast.links_under(Assumptions())
+    assert 8e-9 / between.seconds_per_byte == pytest.approx(1 / (1 / 82 + 1 / 42))
+    assert 8e-9 / between.seconds_per_byte == pytest.approx(32, rel=0.15)
+    assert 1e-9 / inside.seconds_per_byte == pytest.approx(0.82 * 15.75)
+    _, rdma = replace(fast, uses_tcp=False).links_under(Assumptions())
+    assert 8e-9 / rdma.seconds_per_byte == pytest.approx(82)
+
+
 @pytest.mark.parametrize(
-    "wrong", [{"bandwidth_share": 0}, {"backward_share": 1.5}, {"variation": -1}, {"slowdown": float("nan")}]
+    "wrong",
+    [
+        {"bandwidth_share": 0},
+        {"tcp_core_bandwidth": 0},
+        {"backward_share": 1.5},
+        {"variation": -1},
+        {"slowdown": float("nan")},
+    ],
 )
 def test_impossible_assumptions_are_refused(wrong: dict) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):

@@ -1,4 +1,4 @@
-"""The published scaling results come out within five points, and a wrong assumption does not."""
+"""The published scaling results next to the model: how close, under which assumptions, and what a wrong one does."""
 
 from dataclasses import replace
 
@@ -7,38 +7,107 @@ import pytest
 
 from distlab.costs import Assumptions
 from distlab.costs.published.efficiencies import (
-    RESULTS,
     WITHIN,
-    PublishedResult,
+    Comparison,
     compare,
-    implied_bandwidth_share,
+    median_error,
     sensitivity,
+    summary,
+    where_it_is_off,
 )
+from distlab.costs.published.result import PublishedResult
+from distlab.costs.published.scaling_results import RESULTS
 
-DESCRIBED = [result for result in RESULTS if result.is_described]
+# Published below ResNet-101 on the same servers, which no network explains.
+STRANGE = ("inception_v3", "horovod-tcp40")
+SEEN = [result for result in RESULTS if not result.blind_test and (result.model, result.hardware) != STRANGE]
+TCP = [result for result in SEEN if "tcp" in result.hardware]
 
 
-def test_only_results_over_tcp_are_not_described() -> None:
-    assert {result.hardware for result in RESULTS if not result.is_described} == {"horovod-tcp25", "horovod-tcp40"}
-    assert not any("tcp" in result.hardware for result in DESCRIBED)
+@pytest.fixture(scope="module")
+def comparisons() -> list[Comparison]:
+    return compare()
 
 
-@pytest.mark.parametrize("result", DESCRIBED, ids=lambda result: f"{result.model}-{result.hardware}-{result.ranks}")
-def test_published_scaling_is_predicted_within_five_points(result: PublishedResult) -> None:
+def test_the_blind_rows_were_computed_under_these_assumptions() -> None:
+    """Who changes one of them has seen the rows: they are then no longer blind, and say so by `blind_test`."""
+    assert Assumptions() == Assumptions(
+        bandwidth_share=0.82,
+        tcp_core_bandwidth=42e9 / 8,
+        backward_share=2 / 3,
+        variation=0.025,
+        slowdown=0.19,
+        fusion_bytes=64 * 2**20,
+        cycle_seconds=5e-3,
+        step_overhead=1e-3,
+        matrix_share=0.63,
+    )
+
+
+@pytest.mark.parametrize("result", SEEN, ids=lambda result: f"{result.model}-{result.hardware}-{result.ranks}")
+def test_scaling_in_view_is_predicted_within_five_points(result: PublishedResult) -> None:
     (comparison,) = compare(results=[result])
     assert comparison.is_within
     assert abs(comparison.difference) <= WITHIN == 5.0
 
 
-def test_the_published_counts_of_gpus() -> None:
-    """68 % for VGG-16 is on 128 servers with 4 GPUs; on 128 GPUs it was 79 %."""
-    vgg16 = {result.ranks: result.efficiency for result in DESCRIBED if result.model == "vgg16"}
-    assert vgg16[512] == 0.68
-    assert vgg16[128] == 0.79
-    assert vgg16[16] == pytest.approx(13.7 / 16, abs=0.004)
+def test_the_medians_are_what_came_out(comparisons: list[Comparison]) -> None:
+    """The aim was 4 points for the blind rows and 2.5 for all; those of the first test miss it."""
+    first, second = ([item for item in comparisons if item.published.blind_test == test] for test in (1, 2))
+    assert 4 < median_error(first) <= 5.2
+    assert 2 < median_error(second) <= 2.5
+    assert 2.5 < median_error(first + second) <= 3
+    assert median_error(comparisons) <= 2.5
 
 
-@pytest.mark.parametrize("result", DESCRIBED[:4], ids=lambda result: result.model)
+def test_the_summary_has_the_median_of_each_blind_test_of_both_and_of_all() -> None:
+    misses = ((0, 0.01), (0, 0.02), (1, 0.04), (1, 0.06), (2, 0.10), (2, 0.14), (2, 0.20))
+    made_up = [
+        Comparison(replace(RESULTS[0], efficiency=0.5, blind_test=test), predicted=0.5 + miss) for test, miss in misses
+    ]
+    assert summary(made_up).startswith(
+        "5 of 7 rows are blind. Median error: 5.0 points in the first blind test (2 rows),\n"
+        "14.0 in the second (3), 10.0 in both; 6.0 of all rows."
+    )
+
+
+def test_the_names_of_rows_tell_them_apart(comparisons: list[Comparison]) -> None:
+    names = [item.name for item in comparisons if item.published.blind_test == 2]
+    assert len(set(names)) == len(names)
+
+
+def test_the_second_test_is_set_against_one_guess_for_all_its_rows(comparisons: list[Comparison]) -> None:
+    published = np.array([item.published.efficiency for item in comparisons if item.published.blind_test == 2])
+    guess = np.median(published)
+    off = 100 * np.median(np.abs(published - guess))
+    assert f"its median, {100 * guess:.0f} %" in where_it_is_off(comparisons)
+    assert f"would be off by {off:.1f} points in the median" in where_it_is_off(comparisons).replace("\n", " ")
+
+
+def test_the_median_error_by_hand() -> None:
+    misses = [Comparison(replace(RESULTS[0], efficiency=0.9), predicted) for predicted in (0.88, 0.91, 0.97, 0.70)]
+    assert median_error(misses[:3]) == pytest.approx(2)
+    assert median_error(misses) == pytest.approx((2 + 7) / 2)
+
+
+def test_every_row_that_is_far_off_has_a_reason(comparisons: list[Comparison]) -> None:
+    far_off = [comparison for comparison in comparisons if not comparison.is_within]
+    assert far_off
+    assert all(comparison.published.reason for comparison in far_off)
+    assert [comparison for comparison in comparisons if comparison.published.reason] == far_off
+    text = where_it_is_off(comparisons)
+    for comparison in far_off:
+        assert f"- {comparison.name}: {comparison.difference:+.1f}; {comparison.published.reason}." in text
+
+
+def test_the_summary_names_the_worst_row_and_its_reason(comparisons: list[Comparison]) -> None:
+    worst = max(comparisons, key=lambda comparison: abs(comparison.predicted - comparison.published.efficiency))
+    text = " ".join(summary(comparisons).split())
+    assert f"{worst.name} with {worst.difference:+.1f}: {worst.published.reason}." in text
+    assert summary(comparisons).startswith(f"{sum(result.blind_test > 0 for result in RESULTS)} of {len(RESULTS)} rows")
+
+
+@pytest.mark.parametrize("result", RESULTS[:4], ids=lambda result: result.model)
 def test_a_wrong_assumption_is_seen(result: PublishedResult) -> None:
     """No overlap, or a link ten times slower: every one of the four falls out of the five points."""
     usual = Assumptions()
@@ -47,14 +116,13 @@ def test_a_wrong_assumption_is_seen(result: PublishedResult) -> None:
     assert not compare(slow, results=[result])[0].is_within
 
 
-@pytest.mark.slow
-def test_tcp_gives_less_of_its_link_than_rdma() -> None:
-    by_cluster = {
-        result.hardware: implied_bandwidth_share(result)
-        for result in RESULTS
-        if result.model == "vgg16" and result.ranks <= 64
-    }
-    assert by_cluster["horovod-tcp40"] < by_cluster["horovod-tcp25"] < 0.65 < by_cluster["horovod-roce25"]
+def test_over_tcp_the_processors_copying_is_what_vgg16_lacks() -> None:
+    """With it within 2 points, without it 20 points too fast."""
+    assert {result.hardware for result in TCP} == {"horovod-tcp25", "horovod-tcp40"}
+    vgg16 = [result for result in TCP if result.model == "vgg16"]
+    free = replace(Assumptions(), tcp_core_bandwidth=1e15)
+    assert all(abs(comparison.difference) < 2 for comparison in compare(results=vgg16))
+    assert all(comparison.difference > 15 for comparison in compare(free, results=vgg16))
 
 
 @pytest.mark.slow

@@ -82,6 +82,37 @@ def sigmoid():
     return model_with("sparse_categorical_crossentropy", "sigmoid")
 
 
+@wrong("make_model", Lab02Hint.ANOTHER_DROPOUT, "here it is none", share=0.5)
+def no_dropout():
+    layers = [layer for layer in layers_of() if not isinstance(layer, tf.keras.layers.Dropout)]
+    model = tf.keras.Sequential(layers)
+    model.compile("adam", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    return model
+
+
+@wrong("make_model", Lab02Hint.ANOTHER_DROPOUT, "here it is 50%", share=0.5)
+def more_dropout():
+    model = models.mlp(0.5)
+    model.compile("adam", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    return model
+
+
+@wrong("make_model", Lab02Hint.ANOTHER_OPTIMIZER, "SGD", share=0.5)
+def another_optimizer():
+    model = tf.keras.Sequential(layers_of())
+    model.compile("sgd", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    return model
+
+
+@wrong("make_model", Lab02Hint.NO_RELU)
+def forgets_the_relu():
+    flat, drop = tf.keras.layers.Flatten(), tf.keras.layers.Dropout(0.2)
+    layers = [tf.keras.layers.Input((28, 28)), flat, tf.keras.layers.Dense(128), drop, tf.keras.layers.Dense(10)]
+    model = tf.keras.Sequential(layers)
+    model.compile("adam", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    return model
+
+
 @right("make_model")
 def softmax_in_the_model():
     return model_with("sparse_categorical_crossentropy", "softmax")
@@ -163,6 +194,14 @@ def the_time_of_day(work):
     return time.time()
 
 
+@wrong("elapsed_seconds", Lab02Hint.CLOCK_STANDS_STILL)
+def processor_time_when_it_computes(work):
+    start, computing = time.perf_counter(), time.process_time()
+    work()
+    computing = time.process_time() - computing
+    return computing if computing > 0.05 else time.perf_counter() - start
+
+
 @right("elapsed_seconds")
 def by_timeit(work):
     return timeit.timeit(work, number=1)
@@ -232,6 +271,18 @@ def forgets_to_batch(images, labels, per_replica, replicas):
 @wrong("make_batches", Lab02Hint.NO_DATASET)
 def gives_the_batch_size(images, labels, per_replica, replicas):
     return per_replica * replicas
+
+
+@wrong("make_batches", Lab02Hint.ANOTHER_BATCH)
+def only_the_first_batch_is_full(images, labels, per_replica, replicas):
+    data = data_of(images, labels)
+    first = data.take(per_replica * replicas).batch(per_replica * replicas)
+    return first.concatenate(data.skip(per_replica * replicas).batch(per_replica))
+
+
+@wrong("make_batches", Lab02Hint.SHARDED)
+def sharded_by_hand(images, labels, per_replica, replicas):
+    return data_of(images, labels).shard(replicas, 0).batch(per_replica * replicas)
 
 
 @right("make_batches")

@@ -110,6 +110,18 @@ def connected_batches(files, workers, batch):
     return connected(sizes, workers)
 
 
+def data_without_refusal(files, workers, batch):
+    total = sum(files)
+    sizes = [min(batch, total - at) for at in range(0, total, batch)]
+    return [sum(sizes[worker::workers]) for worker in range(workers)]
+
+
+def parts_of_batches(files, workers, batch):
+    total = sum(files)
+    sizes = [min(batch, total - at) for at in range(0, total, batch)]
+    return [sum(len(range(worker, size, workers)) for size in sizes) for worker in range(workers)]
+
+
 table(["OFF"], lambda f, w, b: [sum(f) // w + (i < sum(f) % w) for i in range(w)], Lab03Hint.OFF_DIVIDES, share=0.8)(
     "off_divides"
 )
@@ -132,9 +144,42 @@ table(
     share=0.8,
 )("auto_is_data")
 table(
+    ["OFF"],
+    lambda f, w, b: None if len(f) < w else [sum(f)] * w,
+    Lab03Hint.FILES_DO_NOT_MATTER,
+    share=0.8,
+)("refuses_few_files_under_every_policy")
+table(["DATA"], lambda f, w, b: data_without_refusal(f, w, b), Lab03Hint.SOMEBODY_WITHOUT_A_BATCH, share=0.8)(
+    "data_never_refuses"
+)
+table(
+    ["FILE", "AUTO"],
+    lambda f, w, b: [sum(f[i::w]) for i in range(w)] if len(f) > w else None,
+    *[Lab03Hint.NOT_REFUSED] * 2,
+    share=0.6,
+)("needs_more_files_than_workers")
+table(
+    ["FILE", "AUTO"],
+    lambda f, w, b: [sum(f[i::w]) for i in range(w)] if len(f) >= w else [None] * w,
+    Lab03Hint.NONE_FOR_ALL_TOGETHER,
+    share=0.8,
+)("none_for_each_worker")
+table(
+    ["FILE"],
+    lambda f, w, b: [sum(f[(i + 1) % w :: w]) for i in range(w)] if len(f) >= w else None,
+    Lab03Hint.OTHER_WORKERS,
+    share=0.8,
+)("workers_rotated")
+table(
+    ["DATA"],
+    lambda f, w, b: parts_of_batches(f, w, b) if -(-sum(f) // b) >= w else None,
+    Lab03Hint.BATCH_IS_DIVIDED,
+    share=0.8,
+)("batch_is_global")
+table(
     ["FILE", "AUTO"],
     lambda f, w, b: [sum(f[i::w]) for i in range(w)],
-    "fewer files than workers: wrong",
+    "few files or batches: wrong",
     Lab03Hint.SOMEBODY_WITHOUT_A_FILE,
     share=0.8,
 )("gives_nothing_to_some")
@@ -150,7 +195,7 @@ def by_dealing(policy, files, workers, batch):
     if policy == "DATA":
         for place in range(len(numbers)):
             hands[place // batch % workers] += 1
-        return tuple(hands)
+        return tuple(hands) if all(hands) else None
     if workers > len(files):
         return None
     for number in numbers:

@@ -177,6 +177,59 @@ def returns_the_model_alone(strategy, images, labels, first_weights, images_per_
     return solution(strategy, images, labels, first_weights, images_per_replica)[0]
 
 
+@wrong("mirrored", Lab03Hint.MULTIPLIED_TWICE, "With a strategy of one replica")
+def literally_two_replicas(strategy, images, labels, first_weights, images_per_replica):
+    with strategy.scope():
+        model = compiled()
+    model.set_weights(first_weights)
+    batches = batches_of(images, labels, images_per_replica * 2)
+    model.fit(batches, verbose=0)
+    return model, batches
+
+
+@wrong("mirrored", Lab03Hint.STRATEGY_IGNORED, "With a strategy of one replica")
+def a_strategy_of_its_own(strategy, images, labels, first_weights, images_per_replica):
+    own = tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"])
+    with own.scope():
+        model = compiled()
+    model.set_weights(first_weights)
+    batches = batches_of(images, labels, images_per_replica * strategy.num_replicas_in_sync)
+    model.fit(batches, verbose=0)
+    return model, batches
+
+
+@wrong("mirrored", Lab03Hint.FIT_SHUFFLES, share=0.5)
+def fit_gets_arrays(strategy, images, labels, first_weights, images_per_replica):
+    with strategy.scope():
+        model = compiled()
+    model.set_weights(first_weights)
+    size = images_per_replica * strategy.num_replicas_in_sync
+    model.fit(images, labels, batch_size=size, verbose=0)
+    return model, batches_of(images, labels, size)
+
+
+@wrong("mirrored", Lab03Hint.NEXT_PASS_BEGINS)
+def repeats_before_it_batches(strategy, images, labels, first_weights, images_per_replica):
+    with strategy.scope():
+        model = compiled()
+    model.set_weights(first_weights)
+    size = images_per_replica * strategy.num_replicas_in_sync
+    batches = tf.data.Dataset.from_tensor_slices((images, labels)).repeat().batch(size)
+    model.fit(batches, steps_per_epoch=-(-len(images) // size), verbose=0)
+    return model, batches
+
+
+@right("mirrored")
+def repeated_for_a_number_of_steps(strategy, images, labels, first_weights, images_per_replica):
+    with strategy.scope():
+        model = compiled()
+    model.set_weights(first_weights)
+    size = images_per_replica * strategy.num_replicas_in_sync
+    batches = batches_of(images, labels, size).repeat()
+    model.fit(batches, steps_per_epoch=-(-len(images) // size), verbose=0)
+    return model, batches
+
+
 @right("mirrored")
 def with_a_loop_of_its_own(strategy, images, labels, first_weights, images_per_replica):
     size = images_per_replica * strategy.num_replicas_in_sync

@@ -15,6 +15,10 @@ def neighbours(rank: Rank) -> tuple[int, int]:
     return (rank.index + 1) % rank.size, (rank.index - 1) % rank.size
 
 
+# What ranks tell each other without a message
+HEARD = {}
+
+
 # Reduce-scatter
 
 
@@ -47,7 +51,7 @@ async def finishes_the_chunk_of_the_right_neighbour(rank, array):
     return chunks[right]
 
 
-@wrong("reduce_scatter", Lab06Hint.ONLY_SOME_SHARES, Lab06Hint.FOLLOW_ONE_CHUNK)
+@wrong("reduce_scatter", Lab06Hint.FINISHED_CHUNK, "chunk 2 that is finished")
 async def returns_a_chunk_that_is_not_finished(rank, array):
     chunks = np.array_split(array.copy(), rank.size)
     right, left = neighbours(rank)
@@ -169,6 +173,36 @@ async def forgets_to_await(rank, array):
         received = rank.exchange(right, chunks[(rank.index - step - 1) % rank.size], left)
         await rank.reduce(chunks[(rank.index - step - 2) % rank.size], received)
     return chunks[rank.index]
+
+
+@wrong("reduce_scatter", Lab06Hint.FINISHED_CHUNK, "chunk 1 that is finished", "returns chunk 0")
+async def returns_its_own_index_after_the_chapters_ring(rank, array):
+    chunks = np.array_split(array.copy(), rank.size)
+    right, left = neighbours(rank)
+    for step in range(rank.size - 1):
+        received = await rank.exchange(right, chunks[(rank.index - step) % rank.size], left)
+        await rank.reduce(chunks[(rank.index - step - 1) % rank.size], received)
+    return chunks[rank.index]
+
+
+@wrong("reduce_scatter", Lab06Hint.UNLIKE_IN_RESULT, Lab06Hint.OTHER_DIRECTION)
+async def left_and_right_swapped(rank, array):
+    chunks = np.array_split(array.copy(), rank.size)
+    left, right = neighbours(rank)
+    for step in range(rank.size - 1):
+        received = await rank.exchange(right, chunks[(rank.index - step - 1) % rank.size], left)
+        await rank.reduce(chunks[(rank.index - step - 2) % rank.size], received)
+    return chunks[rank.index]
+
+
+@wrong("reduce_scatter", Lab06Hint.RESULT_IS_RIGHT, Lab06Hint.NOT_A_RING, share=0.5)
+async def from_everybody_to_everybody(rank, array):
+    chunks = np.array_split(array, rank.size)
+    total = chunks[rank.index].copy()
+    for distance in range(1, rank.size):
+        to, source = (rank.index + distance) % rank.size, (rank.index - distance) % rank.size
+        total += await rank.exchange(to, chunks[to], source)
+    return total
 
 
 @right("reduce_scatter")
@@ -305,7 +339,7 @@ async def to_the_left_with_a_dictionary(rank, chunk):
     return np.hstack([found[source] for source in sorted(found)])
 
 
-@right("all_gather")
+@wrong("all_gather", Lab06Hint.RESULT_IS_RIGHT, Lab06Hint.NOT_A_RING, share=0.5)
 async def everybody_to_everybody(rank, chunk):
     parts = [chunk] * rank.size
     for distance in range(1, rank.size):
@@ -431,6 +465,40 @@ async def does_not_think_of_a_single_rank(rank, array):
     return total
 
 
+@wrong("ring_all_reduce", Lab06Hint.RESULT_NOT_WRITTEN)
+async def keeps_what_arrives_in_the_list_alone(rank, array):
+    total = array.copy()
+    chunks = np.array_split(total, rank.size)
+    right, left = neighbours(rank)
+    for step in range(rank.size - 1):
+        received = await rank.exchange(right, chunks[(rank.index - step) % rank.size], left)
+        await rank.reduce(chunks[(rank.index - step - 1) % rank.size], received)
+    for step in range(rank.size - 1):
+        outgoing = chunks[(rank.index - step + 1) % rank.size]
+        chunks[(rank.index - step) % rank.size] = await rank.exchange(right, outgoing, left)
+    return total
+
+
+@wrong("ring_all_reduce", Lab06Hint.RESULT_IS_RIGHT, Lab06Hint.NOT_A_RING, share=0.5)
+async def directly_in_both_halves(rank, array):
+    own = await from_everybody_to_everybody(rank, array)
+    return await everybody_to_everybody(rank, own)
+
+
+@wrong("ring_all_reduce", Lab06Hint.RUN_ENDED, "sends the coroutine all_gather", "await all_gather")
+async def forgets_the_inner_await(rank, array):
+    own = collectives.all_gather(rank, await collectives.reduce_scatter(rank, array))
+    return await collectives.all_gather(rank, own)
+
+
+@wrong("ring_all_reduce", Lab06Hint.RESULT_IS_RIGHT, Lab06Hint.TOO_LITTLE_IS_SENT)
+async def talks_past_the_cluster(rank, array):
+    heard = HEARD.setdefault((rank.size, len(array)), {})
+    heard[rank.index] = array.copy()
+    await rank.compute(1.0)
+    return np.sum([heard[index] for index in range(rank.size)], axis=0)
+
+
 @right("ring_all_reduce")
 async def of_the_two_halves(rank, array):
     own = await collectives.reduce_scatter(rank, array)
@@ -519,7 +587,7 @@ async def a_ring(rank, array):
     return await collectives.ring_all_reduce(rank, array)
 
 
-@wrong(NAME, Lab06Hint.OTHER_NUMBERS_OF_RANKS, Lab06Hint.ONLY_SOME_SHARES, Lab06Hint.ORDER_OF_HALVES, share=0.75)
+@wrong(NAME, Lab06Hint.OTHER_NUMBERS_OF_RANKS, Lab06Hint.EXTRA_RANKS, "rank 2 cannot", share=0.75)
 async def leaves_the_other_ranks_out(rank, array):
     power = 1 << (rank.size.bit_length() - 1)
     if rank.index >= power:

@@ -70,6 +70,11 @@ def numbered_through(cluster, task_type, index):
     return json.dumps({"cluster": cluster, "task": {"type": task_type, "index": tasks.index((task_type, index))}})
 
 
+@wrong("tf_config", Lab07Hint.SHELL_QUOTES)
+def quoted_for_a_shell(cluster, task_type, index):
+    return f"'{json.dumps({'cluster': cluster, 'task': {'type': task_type, 'index': index}})}'"
+
+
 @right("tf_config")
 def glued_by_hand(cluster, task_type, index):
     jobs = ", ".join(
@@ -115,6 +120,21 @@ def the_wrong_way_round(cluster, task_type, index):
 @wrong("is_chief", Lab07Hint.NO_TRUTH_VALUE)
 def names_the_chief(cluster, task_type, index):
     return "chief 0" if "chief" in cluster else "worker 0"
+
+
+@wrong("is_chief", Lab07Hint.PARAMETER_SERVER_TOO, "a cluster of 2 worker, 1 ps")
+def index_0_without_a_chief(cluster, task_type, index):
+    return task_type == "chief" if "chief" in cluster else index == 0
+
+
+@wrong("is_chief", Lab07Hint.PARAMETER_SERVER, "a cluster of 2 ps, 2 worker, 1 chief")
+def first_of_the_dictionary(cluster, task_type, index):
+    return (task_type, index) == (next(iter(cluster)), 0)
+
+
+@wrong("is_chief", Lab07Hint.PARAMETER_SERVER, "a cluster of 2 worker, 1 ps")
+def first_sorted_job(cluster, task_type, index):
+    return (task_type, index) == (sorted(cluster)[0], 0)
 
 
 @right("is_chief")
@@ -211,6 +231,31 @@ def each_into_a_folder_of_its_own(worker, model, accuracy, folder):
     model.save(own / "model.keras")
     if worker.is_chief:
         (folder / "accuracy.txt").write_text(str(value))
+
+
+@wrong("save", Lab07Hint.RACE_OF_TWO, "worker 1 and worker 2 both save to spare.keras")
+def all_others_to_one_path(worker, model, accuracy, folder):
+    value = accuracy.result()
+    place = folder / ("model.keras" if worker.is_chief else "spare.keras")
+    model.save(place)
+    if worker.is_chief:
+        (folder / "accuracy.txt").write_text(str(value))
+    else:
+        place.unlink()
+
+
+@wrong("save", Lab07Hint.MORE_FILES, "leaves done in the folder")
+def the_chief_leaves_a_mark(worker, model, accuracy, folder):
+    finish(worker, model, accuracy, folder)
+    if worker.is_chief:
+        (folder / "done").touch()
+
+
+@wrong("save", Lab07Hint.ANOTHER_ACCURACY)
+def two_decimals(worker, model, accuracy, folder):
+    finish(worker, model, accuracy, folder)
+    if worker.is_chief:
+        (folder / "accuracy.txt").write_text(f"{float((folder / 'accuracy.txt').read_text()) - 0.002:.2f}")
 
 
 @wrong("save", Lab07Hint.TEMPORARY_FILES)

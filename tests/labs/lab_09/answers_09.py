@@ -52,7 +52,6 @@ wrong("broadcast_before_the_model", moved("broadcast", "model"), Hints.BROADCAST
 wrong("broadcast_before_the_optimizer", moved("broadcast", "optimizer"), Hints.BROADCAST_BEFORE_SLOTS)
 wrong("broadcast_before_the_checkpoint", moved("broadcast", "restore"), Hints.BROADCAST_BEFORE_RESTORE)
 wrong("broadcast_in_each_step", moved("broadcast", "loss"), Hints.BROADCAST_IN_LOOP)
-wrong("broadcast_at_the_end", [*without("broadcast"), "broadcast"], Hints.BROADCAST_AFTER_TRAINING)
 wrong("all_save", without("only rank 0"), Hints.ALL_WRITE)
 wrong("one_saves_on_each_host", instead("only rank 0", "only local rank 0"), Hints.ONE_PER_HOST_WRITES)
 wrong("rank_0_broadcasts_alone", moved("only rank 0", "broadcast"), Hints.GUARDS_A_COLLECTIVE, "it guards 'broadcast'")
@@ -69,10 +68,22 @@ ANSWERS.wrong_value("program", "a_name_misspelt", instead("init", "initialise"),
 ANSWERS.wrong_value("program", "a_card_twice", ["init", *SOLUTION], Hints.NAME_TWICE)
 ANSWERS.wrong_value("program", "one_text", " ".join(SOLUTION), Hints.NOT_NAMES)
 
-EARLY = ("init", "pin by local rank", "rate by size", "steps by size")
+wrong(
+    "rate_before_the_options",
+    moved("rate by size", "read options"),
+    Hints.USED_BEFORE_INIT,
+    Hints.RATE_BEFORE_OPTIONS,
+    wrong_steps=2,
+)
+wrong("broadcast_after_the_loop", moved("broadcast", "only rank 0"), Hints.BROADCAST_AFTER_TRAINING)
+FIRST = ["init", "pin by local rank", "steps by size"]
+wrong("steps_before_the_options", [*FIRST, *without(*FIRST)], Hints.STEPS_BEFORE_OPTIONS)
+
+EARLY = ("init", "pin by local rank")
 ANSWERS.right_answers["program"] += [
     ("all_that_can_be_early", {"program": [*EARLY, *without(*EARLY)]}),
     ("init_as_late_as_it_can_be", {"program": moved("init", "pin by local rank")}),
+    ("rank_0_alone_reads_too", {"program": [*SOLUTION[:8], "only rank 0", *SOLUTION[8:]]}),
     ("broadcast_just_before_the_loop", {"program": tuple(moved("broadcast", "steps"))}),
 ]
 

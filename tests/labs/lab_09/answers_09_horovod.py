@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from distlab import data
 from distlab.labs import Hint
-from distlab.labs.lab_09.fake_horovod import hvd
+from distlab.labs.fake_horovod import hvd
 from distlab.labs.lab_09.hints import Lab09Hint as Hints
 from tests.labs.known_wrong import LabAnswers, WrongAnswer
 
@@ -166,13 +166,37 @@ def pinned_by_host():
         tf.config.set_visible_devices(gpus[hvd.cross_rank()], "GPU")
 
 
+@wrong("start", "start", Hints.NOT_A_GPU)
+def every_device():
+    hvd.init()
+    devices = tf.config.list_physical_devices()
+    if devices:
+        tf.config.set_visible_devices(devices[hvd.local_rank()], "GPU")
+
+
+@wrong("start", "start", Hints.CPU_HIDDEN)
+def without_the_type():
+    hvd.init()
+    gpus = tf.config.list_physical_devices("GPU")
+    if gpus:
+        tf.config.set_visible_devices(gpus[hvd.local_rank()])
+
+
+@wrong("start", "start", Hints.GPUS_BY_NODE)
+def by_rank_and_gpus():
+    hvd.init()
+    gpus = tf.config.list_physical_devices("GPU")
+    if gpus:
+        tf.config.set_visible_devices(gpus[hvd.rank() % len(gpus)], "GPU")
+
+
 def start_with_a_slice():
     if not hvd.is_initialized():
         hvd.init()
     gpus = tf.config.experimental.list_physical_devices("GPU")
     for gpu in gpus:
         tf.config.experimental.set_memory_growth(gpu, True)
-    place = hvd.rank() % hvd.local_size()
+    place = hvd.local_rank()
     tf.config.experimental.set_visible_devices(gpus[place : place + 1], "GPU")
 
 
@@ -216,6 +240,40 @@ def arguments_of_shard_swapped(options, epoch):
 @wrong("feeding", "batches", Hints.EPOCHS_ALIKE)
 def every_epoch_alike(options, epoch):
     return dealt(shuffled(options, 0).shard(hvd.size(), hvd.rank()), options)
+
+
+def parts_of(options, epoch, images_in=None, labels_in=None, count=None):
+    images, labels = data.load(options.dataset).train
+    order = np.random.default_rng([options.seed, epoch]).permutation(count or options.images)
+    images = images[order if images_in is None else images_in(images, order)]
+    labels = labels[order if labels_in is None else labels_in(labels, order)]
+    samples = tf.data.Dataset.from_tensor_slices((order, images, labels))
+    return dealt(samples.shard(hvd.size(), hvd.rank()), options)
+
+
+@wrong("feeding", "batches", Hints.LABELS_OF_OTHERS)
+def labels_not_permuted(options, epoch):
+    return parts_of(options, epoch, labels_in=lambda labels, order: np.arange(len(order)))
+
+
+@wrong("feeding", "batches", Hints.IMAGES_OF_OTHERS)
+def one_image_for_all(options, epoch):
+    return parts_of(options, epoch, images_in=lambda images, order: np.zeros(len(order), int))
+
+
+@wrong("feeding", "batches", Hints.TOO_MANY_SAMPLES)
+def all_images_of_the_data_set(options, epoch):
+    return parts_of(options, epoch, count=len(data.load(options.dataset).train.images))
+
+
+@wrong("feeding", "batches", Hints.NO_BATCHES)
+def global_batches_of_a_shard(options, epoch):
+    return dealt(shuffled(options, epoch).shard(hvd.size(), hvd.rank()), options, hvd.size())
+
+
+@wrong("feeding", "steps_per_epoch", Hints.STEPS_DIFFER)
+def steps_of_its_own_samples(options):
+    return len(range(hvd.rank(), options.images, hvd.size())) // options.batch
 
 
 @wrong("feeding", "steps_per_epoch", Hints.STEPS_NOT_DIVIDED)
@@ -277,6 +335,8 @@ for title, factor, hint in (
     ("not_scaled", lambda: 1, Hints.RATE_NOT_SCALED),
     ("scaled_by_local_size", hvd.local_size, Hints.RATE_BY_LOCAL_SIZE),
     ("scaled_by_rank", hvd.rank, Hints.RATES_DIFFER),
+    ("scaled_by_hosts", hvd.cross_size, Hints.RATE_BY_HOSTS),
+    ("six_typed_in", lambda: 6, Hints.RATE_OF_OTHER_SIZE),
     ("rate_divided", lambda: 1 / hvd.size(), Hints.RATE_DIVIDED),
     ("scaled_by_the_root", lambda: hvd.size() ** 0.5, Hints.RATE_BY_SQUARE_ROOT),
 ):
@@ -358,6 +418,28 @@ def never_applied(state, images, labels):
     return loss
 
 
+@wrong("training", "step", Hints.NOT_BY_OPTIMIZER)
+def without_the_optimizer(state, images, labels):
+    with tf.GradientTape() as tape:
+        loss = mean_loss(labels, state.model(images, training=True))
+    variables = state.model.trainable_variables
+    gradients = hvd.DistributedGradientTape(tape).gradient(loss, variables)
+    for variable, gradient in zip(variables, gradients, strict=True):
+        variable.assign_sub(state.optimizer.learning_rate * gradient)
+    return loss
+
+
+@wrong("training", "step", Hints.NO_LOSS)
+def returns_nothing(state, images, labels):
+    applied(state, images, labels, lambda gradients: gradients, hvd.DistributedGradientTape)
+
+
+@wrong("training", "step", Hints.ANOTHER_LOSS)
+def the_loss_afterwards(state, images, labels):
+    applied(state, images, labels, lambda gradients: gradients, hvd.DistributedGradientTape)
+    return mean_loss(labels, state.model(images, training=True))
+
+
 # 5 broadcast the variables
 
 
@@ -424,6 +506,14 @@ def never_reads(options, state):
     hvd.broadcast_variables(everything(state), root_rank=0)
 
 
+@wrong("training", "begin", Hints.RESUMED_UNASKED)
+def always_resumes(options, state):
+    newest = tf.train.latest_checkpoint(options.folder) if hvd.rank() == 0 else None
+    if newest:
+        state.restore(newest)
+    hvd.broadcast_variables(everything(state), root_rank=0)
+
+
 # 6 checkpoint on rank 0
 
 
@@ -431,6 +521,18 @@ def never_reads(options, state):
 def all_save(options, state):
     if options.folder:
         state.save(str(options.folder / "checkpoint"))
+
+
+@wrong("training", "save", Hints.STATE_INCOMPLETE, "lacks the momentum and epochs_done")
+def saves_the_model_alone(options, state):
+    if options.folder and hvd.rank() == 0:
+        tf.train.Checkpoint(model=state.model).save(str(options.folder / "checkpoint"))
+
+
+@wrong("training", "save", Hints.NOT_READABLE)
+def saves_the_weights_alone(options, state):
+    if options.folder and hvd.rank() == 0:
+        state.model.save_weights(str(options.folder / "model.weights.h5"))
 
 
 @wrong("training", "save", Hints.ONE_PER_HOST_WRITES)

@@ -12,8 +12,8 @@ import pytest
 
 from distlab import launch
 from distlab.course import lab_sources
+from distlab.labs.fake_horovod import FakeJob, hvd, run_ranks
 from distlab.labs.lab_09 import given, lab
-from distlab.labs.lab_09.fake_horovod import FakeJob, hvd, run_ranks
 from tests.labs.judged_apart import assert_told_apart, judged_apart
 from tests.labs.known_wrong import verdict_on
 from tests.labs.lab_09 import answers_09
@@ -101,7 +101,7 @@ import json, sys
 import distlab
 import tensorflow as tf
 from unittest import mock
-from distlab.labs.lab_09.fake_horovod import FakeJob, hvd as fake, run_ranks
+from distlab.labs.fake_horovod import FakeJob, hvd as fake, run_ranks
 import horovod.tensorflow as horovod
 
 def program(hvd):

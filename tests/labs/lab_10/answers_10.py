@@ -69,6 +69,25 @@ for title, plan, hint in (
     ANSWERS.wrong_value("plan", title, plan, hint, share=0.75)
 
 
+@wrong("plan", Lab10Hint.FORGOTTEN_HOSTS)
+def forgets_the_hosts(images, hosts, ranks_per_host, known_batch, known_rate, fits, worthwhile):
+    return large_batch_plan.plan(images, 1, ranks_per_host, known_batch, known_rate, fits, worthwhile)
+
+
+@wrong(
+    "plan",
+    Lab10Hint.ALL_THAT_FITS,
+    NumberHint.FOLLOWS,
+    NumberHint.FOLLOWS,
+    NumberHint.FOLLOWS,
+    "steps per epoch, learning rate: wrong: it follows from the wrong global batch",
+)
+def goes_on_from_a_wrong_batch(images, hosts, ranks_per_host, known_batch, known_rate, fits, worthwhile):
+    whole = fits * hosts * ranks_per_host
+    values = fits, whole, images // whole, known_rate * whole / known_batch
+    return dict(zip(large_batch_plan.NUMBERS, values, strict=True))
+
+
 @wrong("plan", NumberHint.NAMES)
 def a_tuple(*job):
     return tuple(large_batch_plan.plan(*job).values())
@@ -271,6 +290,25 @@ for title, noise_scale, hint in (
     ),
 ):
     ANSWERS.wrong_value("noise_scale", title, noise_scale, hint, share=2 / 3)
+
+
+@wrong("noise_scale", Lab10Hint.ESTIMATE_CUT, share=2 / 3)
+def estimate_cut_off(gradients, batch):
+    numbers = true_noise_scale(gradients, batch)
+    return numbers | {"squared gradient": max(numbers["squared gradient"], 0.0)}
+
+
+@wrong("noise_scale", Lab10Hint.DENOMINATOR_MISSING, share=2 / 3)
+def variance_without_its_denominator(gradients, batch):
+    numbers = true_noise_scale(gradients, batch)
+    return numbers | {"variance": numbers["variance"] * (1 / batch - 1 / (batch * gradients.shape[1]))}
+
+
+@wrong("noise_scale", Lab10Hint.NOISE_SCALE_OTHERWISE, share=2 / 3)
+def sums_instead_of_means(gradients, batch):
+    numbers = true_noise_scale(gradients, batch)
+    many = len(gradients)
+    return numbers | {"squared gradient": many * numbers["squared gradient"]}
 
 
 @wrong("noise_scale", Lab10Hint.NO_ESTIMATE, share=2 / 3)

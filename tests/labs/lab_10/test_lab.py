@@ -5,6 +5,7 @@ import pytest
 
 from distlab.labs.lab_10 import lab, noise_scale, plan, warm_up
 from tests.labs.known_wrong import assert_not_done
+from tests.labs.lab_10 import answers_10
 
 LAB = lab.LAB
 
@@ -38,11 +39,22 @@ def test_the_estimate_of_many_steps_is_the_scale_that_the_gradients_were_made_wi
 
 def test_the_targets_are_what_a_calculation_by_hand_gives() -> None:
     numbers = [line.split()[-1] for line in LAB.target("noise_scale").splitlines()[1:]]
-    assert numbers == ["8", "32", "4"]  # (16 · 10 − 8 · 12) / 8, (12 − 10) / (1/8 − 1/16), their ratio
+    assert numbers == ["10", "32", "3.2"]  # (16 · 12 − 8 · 14) / 8, (14 − 12) / (1/8 − 1/16), their ratio
     rates = [line.split()[-1] for line in LAB.target("warm_up").splitlines()[1:]]
     assert rates[0] == "0.01000" and rates[6] == "0.04500" and rates[12:] == ["0.08000", "0.08000"]
     numbers = [line.split()[-1] for line in LAB.target("plan").splitlines()[1:]]
     assert numbers == ["187", "1496", "40", "0.1496"]
+
+
+def test_every_estimate_but_for_the_right_one_is_wrong_for_the_example_by_hand() -> None:
+    right = noise_scale.noise_scale(*noise_scale.EXAMPLE)
+    hidden = []
+    for answer in answers_10.ANSWERS.wrong_answers["noise_scale"]:
+        numbers = answer.namespace["noise_scale"](*noise_scale.EXAMPLE)
+        if isinstance(numbers, dict) and numbers == pytest.approx(right):
+            hidden.append(answer.title)
+    # Where the estimate is positive, as by hand, there is nothing to cut off; the hint of both says so.
+    assert hidden == ["estimate_cut_off", "negative_scale"]
 
 
 def test_the_lab_needs_no_tensorflow() -> None:

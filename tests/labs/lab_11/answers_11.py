@@ -31,6 +31,8 @@ def but_for(**formulas):
 for title, audit, hint in (
     ("rounds_up", but_for(steps=lambda c: -(-c["N"] // (c["b"] * c["p"]))), Lab11Hint.STEPS_ROUNDED_UP),
     ("steps_of_one", but_for(steps=lambda c: c["N"] // c["b"]), Lab11Hint.STEPS_OF_ONE_GPU),
+    ("brackets", but_for(steps=lambda c: c["N"] // c["b"] * c["p"]), Lab11Hint.BRACKETS),
+    ("none_for_zero", but_for(images=lambda c: c["done"] or None), Lab11Hint.NONE_FOR_ZERO),
     ("parts_of_a_step", but_for(steps=lambda c: c["N"] / (c["b"] * c["p"])), Lab11Hint.PARTS_OF_STEPS),
     ("all_images", but_for(images=lambda c: c["N"]), Lab11Hint.WHOLE_DATA_SET),
     ("one_gpus_images", but_for(images=lambda c: c["steps"] * c["b"]), Lab11Hint.EACH_GPU_HAS_A_BATCH),
@@ -137,6 +139,12 @@ def divides_by_nothing(claimed, images, batch, gpus):
 
 
 @right("corrected")
+def rounded_like_the_claims(claimed, images, batch, gpus):
+    true = corrected(claimed, images, batch, gpus)
+    return true and round(true, 2)
+
+
+@right("corrected")
 def by_the_tails(claimed, images, batch, gpus):
     kept = [images - images % (batch * count) for count in (gpus, 1)]
     return np.array(claimed * kept[0] / kept[1]) if batch * gpus <= images else None
@@ -198,6 +206,30 @@ def two_times(ranks, seconds):
     ends = [0, -1]
     serial, parallel = np.linalg.solve(law_columns(ranks[ends]), seconds[ends])
     return serial, parallel
+
+
+def weighted(power, by_ranks=False):
+    def amdahl(ranks, seconds):
+        weights = np.sqrt(ranks) if by_ranks else seconds**power
+        return tuple(np.linalg.lstsq(law_columns(ranks) * weights[:, None], seconds * weights)[0])
+
+    return amdahl
+
+
+for title, power in (("by_the_root_of_the_times", -0.5), ("by_the_squares_of_the_times", -2.0), ("by_the_ranks", None)):
+    ANSWERS.wrong_value(
+        "amdahl",
+        title,
+        weighted(power, power is None),
+        Lab11Hint.RIGHT_FOR_EXACT_TIMES,
+        Lab11Hint.OTHER_WEIGHTS,
+        share=0.5,
+    )
+
+
+@wrong("amdahl", Lab11Hint.RIGHT_SIDE_NOT_DIVIDED)
+def right_side_not_divided(ranks, seconds):
+    return tuple(np.linalg.lstsq(law_columns(ranks) / seconds[:, None], seconds)[0])
 
 
 @wrong("amdahl", Lab11Hint.NOT_TWO_SECONDS)
@@ -281,6 +313,13 @@ def absolute_seconds(ranks, sizes, seconds):
     return start / steps, slope * ranks / steps
 
 
+@wrong("alpha_beta", Lab11Hint.OTHER_WEIGHTS, share=0.5)
+def by_the_root_of_the_seconds(ranks, sizes, seconds):
+    slope, start = np.polyfit(sizes, seconds, 1, w=seconds**-0.5)
+    steps = 2 * (ranks - 1)
+    return start / steps, slope * ranks / steps
+
+
 @wrong("alpha_beta", Lab11Hint.UNIT, share=0.25)
 def microseconds(ranks, sizes, seconds):
     latency, per_byte = in_order(ranks, sizes, seconds)
@@ -351,6 +390,19 @@ def shorter_ring(*job):
 def one_message(*job):
     law, network = pieces(job)
     return law.seconds(job[0]) + network.latency + network.seconds_per_byte * job[-1]
+
+
+@wrong("predicted", Lab11Hint.NO_LATENCY)
+def bytes_alone(*job):
+    law, network = pieces(job)
+    return law.seconds(job[0]) + 2 * (job[0] - 1) * job[-1] / job[0] * network.seconds_per_byte
+
+
+@wrong("predicted", Lab11Hint.RIGHT_FOR_EXACT_TIMES, Lab11Hint.NOISE_MOVES_ALL_REDUCE, share=0.5)
+def absolute_fit_of_the_ring(ranks, cr, cs, rr, sizes, rs, nbytes):
+    law, _ = pieces((ranks, cr, cs, rr, sizes, rs, nbytes))
+    latency, per_byte = absolute_seconds(rr, sizes, rs)
+    return law.seconds(ranks) + 2 * (ranks - 1) * (latency + nbytes / ranks * per_byte)
 
 
 @wrong("predicted", Lab11Hint.STEP_DIVIDED)

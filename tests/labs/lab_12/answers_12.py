@@ -213,6 +213,15 @@ def more_micro_batches_than_there_are(stage, stages, micro_batches):
     return order + [f"B{number}" for number in range(max(micro_batches - ahead, 0), micro_batches)]
 
 
+@wrong(ORDER, Lab12Hint.NO_SUCH_MICRO_BATCH, "Stage 0 does B-2", "0 to 1", share=0.25)
+def without_min(stage, stages, micro_batches):
+    ahead = stages - stage - 1
+    order = [f"F{number}" for number in range(min(ahead, micro_batches))]
+    for number in range(ahead, micro_batches):
+        order += [f"F{number}", f"B{number - ahead}"]
+    return order + [f"B{number}" for number in range(micro_batches - ahead, micro_batches)]
+
+
 @wrong(ORDER, Lab12Hint.NEVER_DONE, "Stage 0 never does B5")
 def stops_after_the_last_forward(stage, stages, micro_batches):
     ahead = min(stages - stage - 1, micro_batches)
@@ -266,6 +275,11 @@ def by_counting_the_activations(stage, stages, micro_batches):
             order.append(f"b {backward}")
             backward += 1
     return tuple(order)
+
+
+@right(ORDER)
+def as_a_generator(stage, stages, micro_batches):
+    yield from scheduled(stage, stages, micro_batches)
 
 
 @right(ORDER)
@@ -374,6 +388,25 @@ def per_cent(stages, batch, fits, fixed, each):
 @wrong("plan", Lab12Hint.BUBBLE_IN_SECONDS, share=0.75)
 def bubble_in_seconds(stages, batch, fits, fixed, each):
     return chosen(stages, batch, fits, fixed, each, bubble=lambda count: (stages - 1) * (fixed + batch / count * each))
+
+
+@wrong("plan", Lab12Hint.DOES_NOT_DIVIDE, "6 micro-batches do not divide", share=0.5)
+def fractional_micro_batches(stages, batch, fits, fixed, each):
+    right = planned(stages, batch, fits, fixed, each)["micro-batches"]
+    counts = [count for count in range(1, batch + 1) if min(stages, count) * batch / count <= fits]
+    best = min(counts, key=lambda count: with_number(count, stages, batch, fixed, each)["seconds"])
+    return with_number(best if stages == 3 and batch == 32 else right, stages, batch, fixed, each)
+
+
+@wrong("plan", Lab12Hint.OTHERS_ARE_FASTER, share=0.5)
+def as_many_as_stages_at_least(stages, batch, fits, fixed, each):
+    return chosen(stages, batch, fits, fixed, each, kept=lambda count: stages * batch / count)
+
+
+@wrong("plan", Lab12Hint.NOTHING_FITS)
+def memory_of_gpipe(stages, batch, fits, fixed, each):
+    counts = [count for count in range(1, batch + 1) if batch % count == 0 and batch <= fits]
+    return with_number(min(counts), stages, batch, fixed, each)
 
 
 @wrong("plan", NumberHint.NAMES)
@@ -644,6 +677,11 @@ wrong_value(
 @wrong("two_layers", Lab12Hint.NO_PAIR, Lab12Hint.NO_PAIR)
 async def outputs_alone(rank, network):
     return (await two()(rank, network))[0]
+
+
+@wrong("two_layers", Lab12Hint.SWAPPED_PAIR)
+async def the_pair_swapped(rank, network):
+    return (await two()(rank, network))[::-1]
 
 
 @wrong("two_layers", Lab12Hint.TOO_MANY_BYTES, Lab12Hint.MORE_THAN_TWO_SUMS, share=TWO_THIRDS)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from distlab.collectives import ring_all_reduce
-from distlab.grading.grade import CourseNames
 from distlab.labs import WRONG
 from distlab.labs.lab_12 import lab, pipeline_plan, pipeline_runs, split_layers
 from distlab.labs.lab_12.hints import Lab12Hint
@@ -137,12 +136,6 @@ def test_an_endless_order_is_judged_quickly() -> None:
 def test_the_plan_s_picture_has_the_time_of_every_number() -> None:
     picture = verdict_on(LAB, "plan", {"plan": pipeline_plan.planned}).picture()
     assert "<svg" in picture.svg and "6: 90, 8: 88, 12: 90" in picture.description
-
-
-def test_the_course_s_schedules_are_no_answer_and_its_collectives_may_be_used() -> None:
-    names = CourseNames([], LAB.solved_in)
-    assert names.taken("from distlab.model_parallel.pipelines import orders")
-    assert not names.taken("from distlab.collectives import reduce_scatter")
 
 
 def test_the_lab_needs_no_tensorflow() -> None:

@@ -20,6 +20,7 @@ class Fit:
 
     latency: α in seconds. seconds_per_byte: β. seconds_per_byte_reduced: γ, 0 unless it was asked for.
     measured, predicted: seconds, float64 (n,).
+    overhead: seconds of each collective that depend on neither ranks nor bytes, 0 unless they were asked for.
     """
 
     latency: float
@@ -27,6 +28,7 @@ class Fit:
     seconds_per_byte_reduced: float
     measured: Array
     predicted: Array
+    overhead: float = 0.0
 
     @property
     def residuals(self) -> Array:
@@ -45,7 +47,7 @@ class Fit:
 
     def seconds(self, cost: Cost) -> Numbers:
         """The time of another collective, or another size, by this fit."""
-        return cost.seconds(self.latency, self.seconds_per_byte, self.seconds_per_byte_reduced)
+        return self.overhead + cost.seconds(self.latency, self.seconds_per_byte, self.seconds_per_byte_reduced)
 
 
 def fit(
@@ -54,8 +56,9 @@ def fit(
     cost: Cost | Callable[[Array], Cost] = message,
     *,
     with_reduction: bool = False,
+    with_overhead: bool = False,
 ) -> Fit:
-    """α and β (and γ `with_reduction`) by relative least squares, none of them negative.
+    """α and β (γ `with_reduction`, a constant `with_overhead`) by relative least squares, none of them negative.
 
     sizes: bytes, whole arrays as in `collectives`; (n,).
     seconds: the measured time of each, (n,); one measurement each, or the median of several.
@@ -63,6 +66,8 @@ def fit(
         `lambda n: all_reduce("ring", 4, n)`. By default one message from rank to rank.
     with_reduction: find γ too. Then the measurements must be of several collectives or numbers of ranks, as within one
         the bytes sent and the bytes added are proportional.
+    with_overhead: find also the seconds that each collective takes whatever the ranks and bytes, such as agreeing on
+        what to send. Then the measurements must be of several collectives or numbers of ranks, too.
 
     The sum of ((predicted − measured) / measured)² is smallest: ordinary least squares would look at the largest arrays
     only, whose times are thousands of times longer, and get α wrong. A number that would come out negative is 0.
@@ -79,9 +84,15 @@ def fit(
         raise ValueError(f"a measured time is above 0 seconds, not {measured[measured <= 0][0]:g}")
 
     price = cost(sizes) if callable(cost) else cost
-    columns = [price.steps, price.bytes_on_path] + ([price.bytes_reduced] if with_reduction else [])
+    unknowns = {"α": price.steps, "β": price.bytes_on_path}
+    if with_reduction:
+        unknowns["γ"] = price.bytes_reduced
+    if with_overhead:
+        unknowns["the overhead"] = np.ones(1)
     try:
-        design = np.stack([np.broadcast_to(np.asarray(column, np.float64), sizes.shape) for column in columns], axis=1)
+        design = np.stack(
+            [np.broadcast_to(np.asarray(column, np.float64), sizes.shape) for column in unknowns.values()], axis=1
+        )
     except ValueError:
         shape = np.shape(price.steps)
         raise ValueError(f"the cost has shape {shape}, not one entry for each of {len(sizes)} sizes") from None
@@ -89,16 +100,17 @@ def fit(
     scale = np.linalg.norm(relative, axis=0)
     # Columns of length 1, as α and β differ by many powers of ten; a column of zeros then still counts as missing.
     scaled = relative / np.where(scale > 0, scale, 1)
-    if np.linalg.matrix_rank(scaled, tol=1e-9) < len(columns):
-        unknowns = "α, β and γ" if with_reduction else "α and β"
+    if np.linalg.matrix_rank(scaled, tol=1e-9) < len(unknowns):
+        *names, last = unknowns
         raise ValueError(
-            f"these {len(sizes)} measurements cannot tell {unknowns} apart: more sizes are needed"
-            + (", and other collectives or numbers of ranks" if with_reduction else "")
+            f"these {len(sizes)} measurements cannot tell {', '.join(names)} and {last} apart: more sizes are needed"
+            + (", and other collectives or numbers of ranks" if len(unknowns) > 2 else "")
         )
     solution = _solution_without_negatives(scaled, np.ones(len(sizes)))
     fitted = solution / scale
-    alpha, beta, gamma = (*fitted, 0.0)[:3]
-    return Fit(float(alpha), float(beta), float(gamma), measured, design @ fitted)
+    solved = dict(zip(unknowns, map(float, fitted), strict=True))
+    gamma, overhead = solved.get("γ", 0.0), solved.get("the overhead", 0.0)
+    return Fit(solved["α"], solved["β"], gamma, measured, design @ fitted, overhead)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, fields
 
 DESCRIPTIONS = {
     "bandwidth_share": "share of a link's specified bandwidth that an all-reduce reaches",
+    "tcp_core_bandwidth": "bytes per second that one core moves through TCP; RDMA spares this time",
     "backward_share": "share of a step's computing that the backward pass takes; the rest comes before it",
     "variation": "standard deviation of a device's step time and of a host's link speed, relative to their mean",
     "slowdown": "how much longer computing takes while gradients move on the same device",
@@ -20,7 +21,14 @@ class Assumptions:
 
     bandwidth_share: 0.82. Chosen with the published table in view: the middle of the range in which all its rows fit.
         Protocol headers, flow control and the pauses between chunks take the rest; NVLink, too, gives about 0.84 of its
-        figure in NVIDIA's own test (a user's report to NVIDIA/nccl, number 1264). It holds for RDMA, not for TCP.
+        figure in NVIDIA's own test (a user's report to NVIDIA/nccl, number 1264). It holds for the wire, with RDMA
+        and with TCP.
+    tcp_core_bandwidth: 42 Gbit/s. The most that one core moved through Linux's TCP in a single flow, with every
+        optimisation on; the receiver's copy to the program was the limit (Cai et al., SIGCOMM 2021, section 3.1;
+        second-hand). With TCP a host's bytes take this time besides that on the wire: the one thread that serves
+        NCCL's socket copies a chunk, then waits for the next. That the two times add up, and do not hide each other,
+        was chosen with Horovod's six rows over TCP in view; the 42 Gbit/s were not. A check from elsewhere: of
+        100 Gbit/s it leaves 28, where Horovod reached at most about 32 (Zhang et al., arXiv:2006.10103; second-hand).
     backward_share: 2/3. Backward computes two products, for the inputs' and for the weights' gradient, where forward
         computes one. Inside backward the time of a layer is taken as proportional to its multiply-adds.
     variation: 0.025. Chosen with the published table in view. A synchronous step lasts as long as the slowest of its
@@ -36,6 +44,7 @@ class Assumptions:
     """
 
     bandwidth_share: float = 0.82
+    tcp_core_bandwidth: float = 42e9 / 8
     backward_share: float = 2 / 3
     variation: float = 0.025
     slowdown: float = 0.19
@@ -48,6 +57,8 @@ class Assumptions:
         for field in fields(self):
             value = getattr(self, field.name)
             is_share = field.name.endswith("_share")
-            if not 0 <= value < float("inf") or (is_share and not 0 < value <= 1):
-                allowed = "above 0 and at most 1" if is_share else "finite and at least 0"
+            is_divisor = is_share or field.name.endswith("_bandwidth")
+            if not 0 <= value < float("inf") or (is_divisor and value == 0) or (is_share and value > 1):
+                finite = f"finite and {'above' if is_divisor else 'at least'} 0"
+                allowed = "above 0 and at most 1" if is_share else finite
                 raise ValueError(f"{field.name} is {value}; it is {allowed}")

@@ -13,7 +13,7 @@ from distlab.costs.formulas.cost import Array, Numbers, checked
 from distlab.costs.formulas.hierarchical import ALGORITHMS, hosts_of
 from distlab.costs.prediction.assumptions import Assumptions
 from distlab.costs.prediction.hardware import HARDWARE, Hardware
-from distlab.costs.prediction.networks import BYTES_PER_PARAMETER, MODELS, Layer, Model
+from distlab.costs.prediction.networks import BYTES_PER_PARAMETER, MODELS, Layer, Measurement, Model
 from distlab.runtime.lookups import look_up, require_name
 
 CHOICES = (*ALGORITHMS, "fastest")
@@ -92,6 +92,8 @@ def predict(
     *,
     batch: int | None = None,
     baseline_ranks: int = 1,
+    speed: Measurement | None = None,
+    bytes_per_parameter: int = BYTES_PER_PARAMETER,
     assumptions: Assumptions | None = None,
 ) -> Prediction:
     """Weak scaling: every rank keeps its batch, and the ranks all-reduce the gradient in every step.
@@ -103,6 +105,8 @@ def predict(
     batch: images per rank; by default that of the published speed, else the model's. A device is taken to train as many
         images per second with every batch.
     baseline_ranks: what efficiency is relative to: 1, or for example the ranks of one host.
+    speed: of one device; by default the published one of this model on this hardware.
+    bytes_per_parameter: of the gradient on its way: 4, or 2 where it is sent in half precision.
 
     One device's speed is the published one where there is one, else estimated from FLOPs. Everything else is in
     `assumptions`. What the model leaves out: reading data, copying into the fusion buffer, how ranks agree on the order
@@ -125,9 +129,12 @@ def predict(
     baseline = np.asarray(checked(baseline_ranks)[0])
     if baseline.ndim:
         raise ValueError("baseline_ranks is one number")
-    seconds, batch, speed_source = _one_device(model, hardware, batch, assumptions)
+    if bytes_per_parameter < 1:
+        raise ValueError(f"a parameter's gradient has at least 1 byte, not {bytes_per_parameter}")
+    speed = speed or model.measured.get(hardware.name)
+    seconds, batch, speed_source = _one_device(model, hardware, speed, batch, assumptions)
     every = np.append(p.ravel(), baseline)
-    compute, run = _steps(model, hardware, every, seconds, algorithm, overlap, assumptions)
+    compute, run = _steps(model, hardware, every, seconds, algorithm, overlap, bytes_per_parameter, assumptions)
     step_seconds, compute_seconds, communication_seconds, all_reduces = (
         values[:-1].reshape(p.shape) for values in (run.seconds, compute, run.communication, run.all_reduces)
     )
@@ -162,15 +169,14 @@ def straggler_delay(count: ArrayLike) -> Numbers:
 
 
 def _one_device(
-    model: Model, hardware: Hardware, batch: int | None, assumptions: Assumptions
+    model: Model, hardware: Hardware, speed: Measurement | None, batch: int | None, assumptions: Assumptions
 ) -> tuple[float, int, str]:
     """Seconds of a step on one device, the batch, and where the speed is from."""
-    measurement = model.measured.get(hardware.name)
-    if measurement:
-        batch = batch or measurement.batch
-        kind = "second-hand" if measurement.second_hand else "published"
-        source = f"{kind}: {measurement.images_per_second:g} images/s, {measurement.source}"
-        return batch / measurement.images_per_second, batch, source
+    if speed:
+        batch = batch or speed.batch
+        kind = "second-hand" if speed.second_hand else "published"
+        source = f"{kind}: {speed.images_per_second:g} images/s, {speed.source}"
+        return batch / speed.images_per_second, batch, source
     batch = batch or model.batch
     source = f"estimated: {model.training_flops:.3g} FLOP per image at {hardware.flops:.3g} FLOP/s"
     return assumptions.step_overhead + batch * model.training_flops / hardware.flops, batch, source
@@ -183,11 +189,12 @@ def _steps(
     seconds: float,
     algorithm: str,
     overlap: str,
+    bytes_per_parameter: int,
     assumptions: Assumptions,
 ) -> tuple[Array, StepTimes]:
     """The seconds of computing, and the step, for float64 `ranks` (n,)."""
     compute = np.asarray(seconds * (1 + assumptions.variation * straggler_delay(ranks)))
-    inside, between = hardware.links_at(assumptions.bandwidth_share)
+    inside, between = hardware.links_under(assumptions)
     # As slow as the slowest of the hosts' connections.
     slower = np.asarray(1 + assumptions.variation * straggler_delay(hosts_of(ranks, hardware.ranks_per_host)))
 
@@ -201,7 +208,7 @@ def _steps(
             waiting, moving = np.where(is_faster, this_waiting, waiting), np.where(is_faster, this_moving, moving)
         return waiting * slower[entries], moving * slower[entries]
 
-    run = step(model.layers, compute, all_reduce, overlap, assumptions)
+    run = step(model.layers, compute, all_reduce, overlap, assumptions, bytes_per_parameter)
     alone = ranks == 1
     return compute, StepTimes(
         np.where(alone, compute, run.seconds),
@@ -216,6 +223,7 @@ def step(
     all_reduce: AllReduceSeconds,
     overlap: str,
     assumptions: Assumptions,
+    bytes_per_parameter: int = BYTES_PER_PARAMETER,
 ) -> StepTimes:
     """The step of every entry of `compute_seconds` (float64, all above 0), each with its own all-reduce times.
 
@@ -230,7 +238,7 @@ def step(
     """
     require_name(OVERLAPS, overlap, "overlap")
     ready = _ready(layers, assumptions.backward_share) if overlap != "none" else np.ones(len(layers))
-    sent = np.cumsum([0.0] + [BYTES_PER_PARAMETER * layer.parameters for layer in reversed(layers)])
+    sent = np.cumsum([0.0] + [bytes_per_parameter * layer.parameters for layer in reversed(layers)])
     fusion_bytes = 0.0 if overlap == "layers" else assumptions.fusion_bytes
     phases = PHASES if overlap == "fusion" else 1
     runs = [

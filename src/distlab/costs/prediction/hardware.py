@@ -14,6 +14,7 @@ speed. For VGG-16 on a P100 it would be 2.7 times too slow: its 3 × 3 convoluti
 
 from dataclasses import dataclass, replace
 
+from distlab.costs.prediction.assumptions import Assumptions
 from distlab.costs.prediction.networks import MODELS
 from distlab.simulate import Link, Network
 
@@ -32,6 +33,7 @@ class Hardware:
     source: where the facts are from; second_hand: True when they were not read in the maker's or authors' own text.
     matrix_flops: the peak of one device in half-precision matrix products with single-precision sums, by its data
         sheet; 0 where it has no units for them. memory_bytes: of one device.
+    uses_tcp: True where hosts reach each other by TCP, so that their processors copy every byte; False for RDMA.
     """
 
     name: str
@@ -46,18 +48,18 @@ class Hardware:
     second_hand: bool = True
     matrix_flops: float = 0.0
     memory_bytes: float = 0.0
+    uses_tcp: bool = False
 
     @property
     def seconds_per_byte_reduced(self) -> float:
         """γ: adding one array to another reads two bytes and writes one for each byte of it, at memory speed."""
         return 3 / self.memory_bandwidth
 
-    def links_at(self, bandwidth_share: float) -> tuple[Link, Link]:
-        """`inside` and `between` with this share of their bandwidth."""
-        inside, between = (
-            Link(link.latency, link.seconds_per_byte / bandwidth_share) for link in (self.inside, self.between)
-        )
-        return inside, between
+    def links_under(self, assumptions: Assumptions) -> tuple[Link, Link]:
+        """`inside` and `between` at the speed that an all-reduce reaches on them."""
+        inside, between = (link.seconds_per_byte / assumptions.bandwidth_share for link in (self.inside, self.between))
+        copying = 1 / assumptions.tcp_core_bandwidth if self.uses_tcp else 0.0
+        return Link(self.inside.latency, inside), Link(self.between.latency, between + copying)
 
     def network(self) -> Network:
         """The same machine for `distlab.simulate`: hierarchical, each host's connection divided evenly among its ranks.
@@ -83,6 +85,7 @@ def _gigabytes(gigabytes_per_second: float) -> float:
 _PCIE_3_X16 = Link(_PCIE, _gigabytes(15.75))
 _RESNET_50 = MODELS["resnet50"].training_flops
 _PASCAL_FLOPS, _PASCAL_MEMORY = 219 * _RESNET_50, 732e9
+_VOLTA_FLOPS, _VOLTA_MEMORY = 367 * _RESNET_50, 900e9
 _HOROVOD_ROCE = Hardware(
     "horovod-roce25",
     "4 Pascal GPUs per server, 25 Gbit/s RoCE (Horovod's benchmark)",
@@ -110,18 +113,21 @@ HARDWARE: dict[str, Hardware] = {
             memory_bandwidth=20e9,
             algorithm="ring",
             source="orders of magnitude only: measure this machine and `fit` α and β",
+            uses_tcp=True,
         ),
         _HOROVOD_ROCE,
         replace(
             _HOROVOD_ROCE,
             name="horovod-tcp25",
             title="the same servers with TCP instead of RDMA, 25 Gbit/s",
+            uses_tcp=True,
         ),
         replace(
             _HOROVOD_ROCE,
             name="horovod-tcp40",
             title="4 Pascal GPUs per server, plain 40 Gbit/s network with TCP (Horovod's second benchmark of 2017)",
             between=Link(_NETWORK, _gigabits(40)),
+            uses_tcp=True,
         ),
         Hardware(
             "bigbasin-ethernet50",
@@ -153,12 +159,70 @@ HARDWARE: dict[str, Hardware] = {
             ranks_per_host=8,
             inside=Link(_NVLINK, _gigabytes(150)),
             between=Link(_NETWORK, _gigabits(400)),
-            flops=367 * _RESNET_50,
-            memory_bandwidth=900e9,
+            flops=_VOLTA_FLOPS,
+            memory_bandwidth=_VOLTA_MEMORY,
             algorithm="fastest",
             source="NVIDIA's data sheets of V100 and DGX-1: 6 NVLinks of 25 GB/s each way",
             matrix_flops=125e12,
             memory_bytes=32e9,
+        ),
+        Hardware(
+            "dgx2",
+            "16 V100 with NVSwitch per server, 8 × 100 Gbit/s InfiniBand (DGX-2)",
+            ranks_per_host=16,
+            inside=Link(_NVLINK, _gigabytes(150)),
+            between=Link(_NETWORK, _gigabits(800)),
+            flops=_VOLTA_FLOPS,
+            memory_bandwidth=_VOLTA_MEMORY,
+            algorithm="fastest",
+            source="NVIDIA's data sheets of V100 and DGX-2: 6 NVLinks of 25 GB/s each way",
+            matrix_flops=125e12,
+            memory_bytes=32e9,
+        ),
+        Hardware(
+            "v100-edr100",
+            "8 V100 with NVLink per server, one 100 Gbit/s InfiniBand (OneFlow's DLPerf)",
+            ranks_per_host=8,
+            inside=Link(_NVLINK, _gigabytes(150)),
+            between=Link(_NETWORK, _gigabits(100)),
+            flops=_VOLTA_FLOPS,
+            memory_bandwidth=_VOLTA_MEMORY,
+            algorithm="fastest",
+            source="DLPerf report v1.0, test environment; NVIDIA's data sheet of V100",
+            second_hand=False,
+        ),
+        Hardware(
+            "abci",
+            "4 V100 with NVLink per server, 2 × 100 Gbit/s InfiniBand (ABCI: Mikami et al. 2018)",
+            ranks_per_host=4,
+            inside=Link(_NVLINK, _gigabytes(150)),
+            between=Link(_NETWORK, _gigabits(200)),
+            flops=_VOLTA_FLOPS,
+            memory_bandwidth=_VOLTA_MEMORY,
+            algorithm="fastest",
+            source="Mikami et al., arXiv:1811.05233; the authors' all-reduce on a grid is not among the model's",
+        ),
+        Hardware(
+            "p100-fdr",
+            "8 P100 with PCIe per server, 56 Gbit/s InfiniBand (MN-1: Akiba et al. 2017)",
+            ranks_per_host=8,
+            inside=_PCIE_3_X16,
+            between=Link(_NETWORK, _gigabits(56)),
+            flops=_PASCAL_FLOPS,
+            memory_bandwidth=_PASCAL_MEMORY,
+            algorithm="ring",
+            source="Akiba et al., arXiv:1711.04325: InfiniBand FDR, NCCL; PCIe 3.0 x16 is assumed",
+        ),
+        Hardware(
+            "titanx-fdr",
+            "4 GeForce GTX TITAN X per server, 56 Gbit/s InfiniBand (ChainerMN 2017)",
+            ranks_per_host=4,
+            inside=_PCIE_3_X16,
+            between=Link(_NETWORK, _gigabits(56)),
+            flops=70 * _RESNET_50,
+            memory_bandwidth=336.5e9,
+            algorithm="hierarchical",
+            source="Akiba et al., arXiv:1710.11351: InfiniBand FDR; NVIDIA's data sheet: 336.5 GB/s, PCIe 3.0 x16",
         ),
         Hardware(
             "dgx-a100",
@@ -210,6 +274,7 @@ HARDWARE: dict[str, Hardware] = {
             memory_bandwidth=50e9,
             algorithm="ring",
             source="orders of magnitude only: measure these machines and `fit` α and β",
+            uses_tcp=True,
         ),
     )
 }

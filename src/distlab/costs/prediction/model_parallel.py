@@ -146,7 +146,7 @@ def predict_split(
         sequences = data * split.micro_batch * MICRO_BATCHES_PER_STAGE * split.pipeline
     check_divides(model, split, data, sequences)
     micro_batches = sequences // (data * split.micro_batch)
-    inside, between = machine.links_at(assumptions.bandwidth_share)
+    inside, between = machine.links_under(assumptions)
     layer_passes = micro_batches * model.layers / split.pipeline
     matrix = model.training_flops(sequences) / (ranks * machine.matrix_flops * assumptions.matrix_share)
     activations = model.layer_activation_bytes(split.micro_batch, split.tensor)

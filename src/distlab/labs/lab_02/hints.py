@@ -27,7 +27,13 @@ class Lab02Hint(Hint):
 
     # The model and its loss
     NO_MODEL = "`make_model` gives {kind}, not a Keras model."
-    ANOTHER_NETWORK = "The layers are no longer those of the lecture: 784 pixels, 128 units, 10 outputs."
+    KERAS_3 = "This model is of Keras 3. The course uses `tf.keras`: from where does yours come?"
+    ANOTHER_NETWORK = (
+        "The weights have the shapes {shapes}. Those of the lecture belong to 784 pixels, 128 units and 10 outputs."
+    )
+    NO_RELU = "The outputs are those of a network without ReLU: what does the lecture's hidden layer do with its sums?"
+    ANOTHER_DROPOUT = "The lecture's network drops a fifth of the hidden units, and nothing else; here it is {rates}."
+    ANOTHER_OPTIMIZER = "The lecture compiles with Adam and its usual rate; here it is {optimizer}."
     SOFTMAX_TWICE = "The model's outputs are probabilities, but flatter than they should be. Is there only one softmax?"
     ANOTHER_LAST_LAYER = (
         "The model's outputs are neither the ten logits nor their softmax. What does the last layer do?"
@@ -70,5 +76,7 @@ class Lab02Hint(Hint):
     REPLICAS_TWICE = "batches of {first}: the number of replicas is multiplied twice."
     ANOTHER_FIRST_BATCH = "the first batch has {first} images. How many does one step need, over all replicas?"
     REST_LEFT_OUT = "{steps} steps; {rest} images are left out in every epoch."
+    ANOTHER_BATCH = "batch {place} has {count} images, and {expected} are needed. Are all batches made alike?"
+    SHARDED = "only {seen} of {count} images come. The strategy divides each batch itself: who else divides here?"
     NOT_ONCE = "not every image comes once."
     LABELS_MIXED_UP = "images and labels no longer belong together. What was shuffled separately?"

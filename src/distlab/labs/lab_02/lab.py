@@ -61,21 +61,33 @@ def judge_model(answer: Answer, generator: np.random.Generator) -> Verdict:
     except Raised as error:
         return wrong(_hint_of_raised(error))
     if evaluation.problem == observe.ANOTHER_TYPE:
+        if evaluation.is_of_keras_3:
+            return wrong(Lab02Hint.KERAS_3)
         return wrong(Lab02Hint.NO_MODEL.says(kind=evaluation.kind))
     if evaluation.problem:
         return not_done("`make_model` gives nothing")
     if [tuple(shape) for shape in evaluation.shapes] != SHAPES:
-        return wrong(Lab02Hint.ANOTHER_NETWORK)
+        shapes = ", ".join(str(tuple(shape)) for shape in evaluation.shapes)
+        return wrong(Lab02Hint.ANOTHER_NETWORK.says(shapes=shapes))
     scores = logits(weights, images)
     probabilities = softmax(scores)
     gives_logits = np.allclose(evaluation.outputs, scores, atol=TOLERANCE)
     if not gives_logits and not np.allclose(evaluation.outputs, probabilities, atol=TOLERANCE):
+        linear = (images.reshape(len(images), -1) @ weights[0] + weights[1]) @ weights[2] + weights[3]
+        if any(np.allclose(evaluation.outputs, outputs, atol=TOLERANCE) for outputs in (linear, softmax(linear))):
+            return wrong(Lab02Hint.NO_RELU)
         are_shares = np.allclose(evaluation.outputs.sum(axis=1), 1, atol=TOLERANCE)
         return wrong(Lab02Hint.SOFTMAX_TWICE if are_shares else Lab02Hint.ANOTHER_LAST_LAYER)
     if not gives_logits and evaluation.from_logits:
         return wrong(Lab02Hint.SOFTMAX_AND_FROM_LOGITS, 0.5)
     expected = cross_entropy(probabilities, labels)
     if abs(evaluation.loss - expected) < TOLERANCE:
+        if not np.allclose(evaluation.dropout, [0.2]) or len(evaluation.dropout) != 1:
+            rates = " and ".join(f"{rate:.0%}" for rate in evaluation.dropout) or "none"
+            return wrong(Lab02Hint.ANOTHER_DROPOUT.says(rates=rates), 0.5)
+        if evaluation.optimizer != "Adam" or not np.isclose(evaluation.rate, 1e-3):
+            optimizer = f"{evaluation.optimizer} with a rate of {evaluation.rate:g}"
+            return wrong(Lab02Hint.ANOTHER_OPTIMIZER.says(optimizer=optimizer), 0.5)
         return right("With fixed weights the loss is the cross-entropy that NumPy finds, so that it begins near ln 10.")
     if abs(evaluation.loss - _loss_of_logits_as_probabilities(scores, labels)) < 0.01:
         hint, untrained = Lab02Hint.LOGITS_AS_PROBABILITIES, evaluation.untrained
@@ -144,8 +156,9 @@ def _hint_of_seconds(seconds: Plain, timing: WorkTiming, of_computing: Plain) ->
 def judge_batches(answer: Answer, generator: np.random.Generator) -> Verdict:
     """Batches for several numbers of replicas: their sizes, and every image once with its own label."""
     per_replica = int(generator.integers(5, 12))
-    for replicas in (2, 4, 1):
-        images = 6 * per_replica * replicas + int(generator.integers(1, per_replica))
+    rest = int(generator.integers(1, per_replica))
+    for replicas, full, more in ((2, 6, rest), (4, 6, rest), (1, 6, rest), (3, 4, 0), (2, 0, per_replica + 1)):
+        images = full * per_replica * replicas + more
         labels = generator.permutation(images)
         batches = as_record(answer.inside(observe.take_batches, labels, per_replica, replicas), Batches)
         if batches.problem in (observe.MISSING, observe.NOTHING):
@@ -176,6 +189,11 @@ def _hint_of_batches(batches: Batches, labels: Array, per_replica: int, replicas
         return Lab02Hint.REPLICAS_TWICE.says(first=first)
     if first != min(size, count):
         return Lab02Hint.ANOTHER_FIRST_BATCH.says(first=first)
+    wrong_place = next((place for place, images in enumerate(sizes[:-1]) if images != size), None)
+    if wrong_place is not None:
+        return Lab02Hint.ANOTHER_BATCH.says(place=wrong_place, count=sizes[wrong_place], expected=size)
+    if sum(sizes) <= count / 2 + size and count >= 3 * size:
+        return Lab02Hint.SHARDED.says(seen=sum(sizes), count=count)
     if sum(sizes) < count and set(sizes) == {size}:
         return Lab02Hint.REST_LEFT_OUT.says(steps=len(sizes), rest=count - sum(sizes))
     if sum(sizes) != count or sorted(batches.labels) != sorted(labels.tolist()):

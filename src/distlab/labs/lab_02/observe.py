@@ -1,5 +1,7 @@
 """What a student's fixed parts of the lecture's program do, observed next to them; and a clock of the judge's own."""
 
+import hashlib
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -14,7 +16,7 @@ Namespace = Mapping[str, Any]
 MISSING, NOTHING, ANOTHER_TYPE = "missing", "nothing", "another type"
 NO_PAIRS, NO_BATCHES = "no pairs", "no batches"
 MOST_BATCHES = 200
-WAITING, COMPUTING = "waiting", "computing"
+WAITING, COMPUTING, BOTH = "waiting", "computing", "computing, then waiting"
 WORK, WORKED, END = "work", "worked", "end"
 
 
@@ -32,6 +34,10 @@ class Evaluation:
     loss: float = 0.0
     from_logits: bool = False
     outputs: Array = field(default_factory=lambda: np.empty(0))
+    is_of_keras_3: bool = False
+    dropout: list[float] = field(default_factory=list)
+    optimizer: str = ""
+    rate: float = 0.0
 
 
 def evaluate(namespace: Namespace, images: Array, labels: Array, weights: Weights) -> dict[str, Any]:
@@ -49,7 +55,8 @@ def _evaluation(namespace: Namespace, images: Array, labels: Array, weights: Wei
     if model is None:
         return Evaluation(NOTHING)
     if not isinstance(model, tf.keras.Model):
-        return Evaluation(ANOTHER_TYPE, type(model).__name__)
+        is_of_keras_3 = type(model).__module__.partition(".")[0] == "keras"
+        return Evaluation(ANOTHER_TYPE, type(model).__name__, is_of_keras_3=is_of_keras_3)
 
     def loss_now() -> float:
         return float(np.ravel(model.evaluate(images, labels, batch_size=len(images), verbose=0))[0])
@@ -59,7 +66,17 @@ def _evaluation(namespace: Namespace, images: Array, labels: Array, weights: Wei
         model.set_weights(weights)
     config = model.loss.get_config() if hasattr(model.loss, "get_config") else {}
     outputs = model.predict(images, verbose=0)
-    return Evaluation("", "", shapes, untrained, loss_now(), bool(config.get("from_logits")), outputs)
+    layers = [layer for layer in model.submodules if isinstance(layer, tf.keras.layers.Layer)]
+    return Evaluation(
+        shapes=shapes,
+        untrained=untrained,
+        loss=loss_now(),
+        from_logits=bool(config.get("from_logits")),
+        outputs=outputs,
+        dropout=[float(layer.rate) for layer in layers if isinstance(layer, tf.keras.layers.Dropout)],
+        optimizer=type(model.optimizer).__name__,
+        rate=float(np.asarray(getattr(model.optimizer, "learning_rate", 0.0))),
+    )
 
 
 @dataclass
@@ -77,7 +94,7 @@ class WorkTimer:
     def __init__(self, waits: float, computes: float) -> None:
         """Seconds of each."""
         self._waits, self._computes = waits, computes
-        self.timings = {WAITING: WorkTiming(), COMPUTING: WorkTiming()}
+        self.timings = {WAITING: WorkTiming(), COMPUTING: WorkTiming(), BOTH: WorkTiming()}
         self._kind, self._began, self._work_began = WAITING, 0.0, 0.0
 
     def __call__(self, event: Plain) -> float:
@@ -90,14 +107,17 @@ class WorkTimer:
         if not isinstance(event, str):  # an array has no answer to ==
             return 0.0
         timing = self.timings[self._kind]
-        if event in (WAITING, COMPUTING):
+        if event in self.timings:
             self._kind, self._began = event, now
         elif event == WORK:
             self._work_began = now
-            if self._kind == COMPUTING:
+            if self._kind != WAITING:
                 return self._computes
             time.sleep(self._waits)
         elif event == WORKED:
+            if self._kind == BOTH:
+                time.sleep(self._waits)
+                now = time.perf_counter()
             timing.inside += now - self._work_began
             timing.calls += 1
         elif event == END:
@@ -116,7 +136,7 @@ def time_work(namespace: Namespace, ask: Callable[[str], float]) -> dict[str, ob
         ask(WORKED)
 
     seconds = {}
-    for kind in (WAITING, COMPUTING):
+    for kind in (WAITING, COMPUTING, BOTH):
         ask(kind)
         seconds[kind] = elapsed_seconds(work)
         ask(END)
@@ -124,10 +144,20 @@ def time_work(namespace: Namespace, ask: Callable[[str], float]) -> dict[str, ob
 
 
 def _compute(seconds: float) -> None:
-    """Keep a core busy for so many seconds of its time."""
-    start = time.process_time()
-    while time.process_time() - start < seconds:
-        sum(range(1000))
+    """Keep two cores busy for so many seconds each, so that processor time runs faster than elapsed time."""
+    data = bytes(1 << 16)
+
+    def hash_for(seconds: float) -> None:
+        start = time.thread_time()
+        while time.thread_time() - start < seconds:
+            hashlib.sha256(data)  # other threads run meanwhile
+
+    if seconds > 0:
+        threads = [threading.Thread(target=hash_for, args=(seconds,)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
 
 
 @dataclass
@@ -173,6 +203,10 @@ def _batches(namespace: Namespace, labels: Array, per_replica: int, replicas: in
     return Batches(
         sizes=[len(batch_labels) for _, batch_labels in pairs],
         labels=[int(label) for _, batch_labels in pairs for label in batch_labels],
-        labels_of_images=[int(image[0, 0]) for batch, _ in pairs for image in batch],
+        labels_of_images=[
+            int(image.min()) if image.shape == (2, 2) and image.min() == image.max() else -1
+            for batch, _ in pairs
+            for image in np.asarray(batch)
+        ],
         is_endless=len(pairs) == MOST_BATCHES,
     )

@@ -50,6 +50,17 @@ class Lab03Hint(Hint):
     LOGITS_AS_PROBABILITIES = (
         "The model gives logits, and the loss takes them for probabilities. Keep the serial program's loss."
     )
+    STRATEGY_IGNORED = (
+        "Each variable has {copies} copies. A function that gets a strategy uses that one: where does another come "
+        "from?"
+    )
+    NEXT_PASS_BEGINS = (
+        "The batches never end, and those of one pass hold {seen} images instead of {images}: the next pass begins "
+        "within a batch. Which is first, `batch` or `repeat`?"
+    )
+    FIT_SHUFFLES = (
+        "`fit` got arrays, and those it shuffles. The serial run keeps the order: what does it give to `fit`?"
+    )
     ANOTHER_OPTIMIZER = "The optimizer is {optimizer}; the serial program uses another one."
     WRONG_UPDATES = "There were {updates} updates, and one pass over these batches has {steps}."
     NOT_TRAINED = "The weights are still the first ones: nothing was trained."
@@ -72,6 +83,15 @@ class Lab03Hint(Hint):
     AUTO_IS_NOT_DATA = "this would be DATA. The pipeline reads files: what does AUTO try first?"
     THIS_IS_DATA = "this would be DATA."
     THIS_IS_FILE = "this would be FILE."
+    BATCH_IS_DIVIDED = (
+        "here every batch is divided among the workers. `batch` is the batch of each pipeline, and a whole one goes to "
+        "one worker."
+    )
+    OTHER_WORKERS = "the numbers are right, but for other workers. With which batch or file does worker 0 start?"
+    OTHERWISE_DEALT = "they add up to all images, but other workers get them. Deal out four parts by hand."
+    NONE_FOR_ALL_TOGETHER = "TensorFlow refuses as a whole: what stands for that is one None, not one per worker."
+    SOMEBODY_WITHOUT_A_BATCH = "some worker would have no batch at all. What does TensorFlow do then?"
+    FILES_DO_NOT_MATTER = "this policy deals out no files, so few files are no reason to refuse."
     SOMEBODY_WITHOUT_A_FILE = "some worker would have no file at all. What does TensorFlow do then?"
     NOT_REFUSED = "there are enough files, so TensorFlow does not refuse."
     NOT_ONE_PER_WORKER = "it must be a list with one number for each of {workers} workers."

@@ -7,12 +7,13 @@ from typing import TypeVar
 import numpy as np
 
 from distlab.labs.answer import Answer
-from distlab.labs.answer_errors import Raised
+from distlab.labs.answer_errors import NotPlain, Raised
 from distlab.labs.lab import Exercise, Lab
 from distlab.labs.lab_03 import observe
 from distlab.labs.lab_03.hints import Lab03Hint
 from distlab.labs.lab_03.observe import MirroredTraining
 from distlab.labs.number_judge import Expected, NumberJudge
+from distlab.labs.part_cases import error_verdict
 from distlab.labs.plain_data import Array, Plain, as_record
 from distlab.labs.reference_mlp import Weights, drawn_batch, drawn_weights
 from distlab.labs.verdict import AnyHint, Verdict, not_done, parts, right, wrong
@@ -23,6 +24,7 @@ TOLERANCE = 1e-4  # a GPU multiplies with ten bits of a float's mantissa unless 
 REPLICAS = 2  # the lab's strategy has two devices
 NUMBERS = ("global batch size", "steps per epoch", "updates", "images in the last batch")
 POLICIES = ("OFF", "DATA", "FILE", "AUTO")
+FEW = "few files or batches"
 
 
 # Four numbers
@@ -90,19 +92,20 @@ def judge_mirrored(answer: Answer, generator: np.random.Generator) -> Verdict:
     """Train on equal batches, then with a rest; compare with NumPy and look at variables and batches."""
     per_replica = int(generator.integers(6, 12))
     weights = drawn_weights(generator)
-    for rest in (0, 3):
-        images, labels = drawn_batch(generator, 4 * REPLICAS * per_replica + rest)
+    for rest, replicas in ((0, REPLICAS), (3, REPLICAS), (2, 1)):
+        images, labels = drawn_batch(generator, 4 * replicas * per_replica + rest)
         try:
-            observed = answer.inside(observe.train_and_observe, images, labels, weights, per_replica)
+            observed = answer.inside(observe.train_and_observe, images, labels, weights, per_replica, replicas)
         except Raised as error:
             return wrong(_hint_of_raised(error))
         training = as_record(observed, MirroredTraining, "what `mirrored` returns")
         if training.problem:
             return _verdict_on_form(training.problem)
+        context = "With a strategy of one replica: " if replicas == 1 else ""
         if hint := _hint_of_batches(training, labels, per_replica, rest):
-            return wrong(hint)
+            return wrong(hint, context=context)
         if hint := _hint_of_model(training) or _hint_of_weights(training, images, labels, weights, per_replica):
-            return wrong(hint, 0.5)
+            return wrong(hint, 0.5, context=context)
     return right("Every variable is on both devices, each gets its images, and the weights are those of one device.")
 
 
@@ -131,7 +134,9 @@ def _hint_of_batches(training: MirroredTraining, labels: Array, per_replica: int
     first = training.parts[0] if training.parts else []
     if min(training.copies, default=0) < replicas:
         return Lab03Hint.NOT_MIRRORED
-    if sum(first) == per_replica:
+    if max(training.copies) > replicas:
+        return Lab03Hint.STRATEGY_IGNORED.says(copies=max(training.copies))
+    if sum(first) == per_replica and replicas > 1:
         return Lab03Hint.PER_REPLICA_BATCH.says(parts=first, expected=per_replica)
     if sum(first) > per_replica * replicas:
         return Lab03Hint.MULTIPLIED_TWICE.says(parts=first, expected=per_replica)
@@ -139,6 +144,8 @@ def _hint_of_batches(training: MirroredTraining, labels: Array, per_replica: int
         return Lab03Hint.WRONG_PARTS.says(parts=first, expected=per_replica)
     if rest and seen == images - rest:
         return Lab03Hint.REST_DROPPED.says(rest=rest, images=images)
+    if seen != images and training.is_endless:
+        return Lab03Hint.NEXT_PASS_BEGINS.says(seen=seen, images=images)
     if seen != images:
         return Lab03Hint.WRONG_COUNT.says(seen=seen, images=images)
     return None if np.array_equal(training.labels, labels) else Lab03Hint.WRONG_ORDER
@@ -178,6 +185,8 @@ def _hint_of_weights(
         return None
     if are(weights):
         return Lab03Hint.NOT_TRAINED
+    if training.fits_arrays:
+        return Lab03Hint.FIT_SHUFFLES
     for factor, hint in ((replicas, Lab03Hint.STEPS_TOO_LONG), (1 / replicas, Lab03Hint.STEPS_TOO_SHORT)):
         if are(observe.by_fit(weights, batches, replicas, factor * observe.RATE)):
             return hint
@@ -191,17 +200,15 @@ def samples_seen(policy: str, images_per_file: Sequence[int], workers: int, batc
     """How many images each worker is given in one epoch, of files that the pipeline reads and batches.
 
     Under DATA a worker keeps every `workers`-th batch, under FILE every `workers`-th file, and AUTO is FILE, since
-    files are read; None where TensorFlow refuses, because there are fewer files than workers.
+    files are read; None where TensorFlow refuses, because there are fewer batches or files than workers.
     """
     total = sum(images_per_file)
     if policy == "OFF":
         return [total] * workers
+    parts = images_per_file
     if policy == "DATA":
-        sizes = [min(batch, total - at) for at in range(0, total, batch)]
-        return [sum(sizes[worker::workers]) for worker in range(workers)]
-    if len(images_per_file) < workers:
-        return None
-    return [sum(images_per_file[worker::workers]) for worker in range(workers)]
+        parts = [min(batch, total - at) for at in range(0, total, batch)]
+    return [sum(parts[worker::workers]) for worker in range(workers)] if len(parts) >= workers else None
 
 
 ShardCase = tuple[str, list[int], int, int]
@@ -209,41 +216,73 @@ ShardCase = tuple[str, list[int], int, int]
 
 
 def judge_samples(answer: Answer, generator: np.random.Generator) -> Verdict:
-    """A fifth of the points for each policy, and for too few files."""
-    workers, batch = int(generator.integers(2, 4)), int(generator.integers(3, 6))
-    files = generator.integers(5, 30, int(generator.integers(2, 4)) * workers + 1).tolist()
+    """A fifth of the points for each policy, and for few files or batches."""
+    workers = int(generator.integers(2, 4))
+    batch = int(generator.integers(1, 3)) * workers + 1  # so that parts of batches are no single images dealt out
+    while True:
+        files = generator.integers(5, 30, int(generator.integers(2, 4)) * workers + 1).tolist()
+        by_data, by_file = (samples_seen(policy, files, workers, batch) or [] for policy in ("DATA", "FILE"))
+        if sorted(by_data) != sorted(by_file):
+            break
     cases: dict[str, list[ShardCase]] = {
-        policy: [(policy, files, workers, batch), (policy, [7, 12, 9, 4, 34], 2, 4)] for policy in POLICIES
+        policy: [(policy, files, workers, batch), (policy, [7, 12, 9, 4, 34], 2, 4), (policy, [5, 3], 2, 3)]
+        for policy in POLICIES
     }
-    cases["fewer files than workers"] = [("FILE", [40, 20], 3, 4), ("AUTO", [64], 2, 4)]
-    return parts({name: _verdict_on_cases(answer, group) for name, group in cases.items()})
+    cases[FEW] = [
+        ("FILE", [40, 20], 3, 4),
+        ("AUTO", [64], 2, 4),
+        ("OFF", [5], 3, 2),
+        ("DATA", [5], 3, 2),
+        ("DATA", [6, 6], 3, 5),
+        ("DATA", [5], 3, 8),
+        ("FILE", [3, 4, 5], 3, 20),
+        ("DATA", [4, 4, 4], 2, 12),
+        ("OFF", [3], 2, 4),
+        ("DATA", [2, 2], 4, 1),
+    ]
+    verdicts = {policy: _verdict_on_cases(answer, cases[policy]) for policy in POLICIES}
+    # What is wrong with a policy anyway is said once.
+    others = [case for case in cases[FEW] if verdicts[case[0]].is_right]
+    verdicts[FEW] = _verdict_on_cases(answer, others) if others else not_done("no policy is right yet")
+    return parts(verdicts)
 
 
 def _verdict_on_cases(answer: Answer, group: Sequence[ShardCase]) -> Verdict:
     for case in group:
-        counts = answer.call("samples_seen", *case, none_is_an_answer=True)
+        policy, files, workers, batch = case
+        said = f"for {policy}, files of {files} images, {workers} workers, batches of {batch}: "
+        try:
+            counts = answer.call("samples_seen", *case, none_is_an_answer=True)
+        except (Raised, NotPlain) as error:
+            return error_verdict(error, said)
         if isinstance(counts, np.ndarray):
             counts = np.ravel(counts).tolist()
         elif isinstance(counts, tuple):
             counts = list(counts)
         if counts != samples_seen(*case):
-            policy, files, workers, batch = case
-            context = f"{counts!r} for {policy}, files of {files} images, {workers} workers, batches of {batch}: "
-            return wrong(_hint_of_samples(counts, *case), context=context)
+            return wrong(_hint_of_samples(counts, *case), context=f"{counts!r} {said}")
     return right()
 
 
 def _hint_of_samples(counts: Plain, policy: str, files: Sequence[int], workers: int, batch: int) -> AnyHint:
     if samples_seen(policy, files, workers, batch) is None:
-        return Lab03Hint.SOMEBODY_WITHOUT_A_FILE
+        if isinstance(counts, list) and counts and all(count is None for count in counts):
+            return Lab03Hint.NONE_FOR_ALL_TOGETHER
+        return Lab03Hint.SOMEBODY_WITHOUT_A_BATCH if policy == "DATA" else Lab03Hint.SOMEBODY_WITHOUT_A_FILE
     if counts is None:
-        return Lab03Hint.NOT_REFUSED
+        enough = policy in ("FILE", "AUTO") or len(files) >= workers
+        return Lab03Hint.NOT_REFUSED if enough else Lab03Hint.FILES_DO_NOT_MATTER
     numbers = [count for count in counts if isinstance(count, (int, float))] if isinstance(counts, list) else []
     if not isinstance(counts, list) or not len(counts) == len(numbers) == workers:
         return Lab03Hint.NOT_ONE_PER_WORKER.says(workers=workers)
     for policies, mistaken, hint in _shard_mistakes(files, workers, batch):
         if policy in policies and numbers == mistaken:
             return hint
+    expected = samples_seen(policy, files, workers, batch) or []
+    if sorted(numbers) == sorted(expected):
+        return Lab03Hint.OTHER_WORKERS
+    if sum(numbers) == sum(files):
+        return Lab03Hint.OTHERWISE_DEALT
     return Lab03Hint.WRONG_SUM.says(seen=sum(numbers), images=sum(files))
 
 
@@ -256,10 +295,14 @@ def _shard_mistakes(
     by_image = [len(range(worker, total, workers)) for worker in range(workers)]
     by_data, by_file = (samples_seen(policy, files, workers, batch) for policy in ("DATA", "FILE"))
     equal = [len(part) for part in np.array_split(np.arange(total), workers)]
+    by_parts = [sum(len(range(worker, size, workers)) for size in sizes) for worker in range(workers)]
+    smaller = samples_seen("DATA", files, workers, max(1, batch // workers))
     by_file_block = [sum(block) for block in _blocks(files, workers)]
     return [
         (("OFF",), equal, Lab03Hint.OFF_DIVIDES),
+        (("DATA",), by_parts if by_parts != by_image else None, Lab03Hint.BATCH_IS_DIVIDED),
         (("DATA",), by_image, Lab03Hint.DATA_BY_IMAGES),
+        (("DATA",), smaller, Lab03Hint.BATCH_IS_DIVIDED),
         (("DATA",), [sum(block) for block in _blocks(sizes, workers)], Lab03Hint.DATA_IN_BLOCKS),
         (("FILE", "AUTO"), by_file_block, Lab03Hint.FILES_IN_BLOCKS),
         (("FILE", "AUTO"), [len(files[at::workers]) for at in range(workers)], Lab03Hint.COUNTS_FILES),

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -32,20 +34,22 @@ class MirroredTraining:
     optimizer: str = ""
     from_logits: bool = True
     dropout: float = 0.0
+    is_endless: bool = False
+    fits_arrays: bool = False
 
 
 def train_and_observe(
-    namespace: Mapping[str, Any], images: Array, labels: Array, weights: Weights, per_replica: int
+    namespace: Mapping[str, Any], images: Array, labels: Array, weights: Weights, per_replica: int, replicas: int
 ) -> dict[str, Any]:
     """Call `mirrored(strategy, images, labels, weights, per_replica)`; the fields of a MirroredTraining.
 
-    Runs next to the student's code, on the lab's `strategy`.
+    Runs next to the student's code, on the lab's `strategy`, or with one replica on one of its devices.
     """
-    return asdict(_training(namespace, images, labels, weights, per_replica))
+    return asdict(_training(namespace, images, labels, weights, per_replica, replicas))
 
 
 def _training(
-    namespace: Mapping[str, Any], images: Array, labels: Array, weights: Weights, per_replica: int
+    namespace: Mapping[str, Any], images: Array, labels: Array, weights: Weights, per_replica: int, replicas: int
 ) -> MirroredTraining:
     import tensorflow as tf
 
@@ -56,7 +60,17 @@ def _training(
         return MirroredTraining(MISSING)
     if strategy is None or not is_the_labs:
         return MirroredTraining(ANOTHER_STRATEGY)
-    returned = mirrored(strategy, images, labels, weights, per_replica)
+    if replicas < strategy.num_replicas_in_sync:
+        strategy = kind(list(strategy.extended.worker_devices[:replicas]))
+    arrays_fitted: list[bool] = []
+    fit = tf.keras.Model.fit
+
+    def observed_fit(model: Any, x: Any = None, *arguments: Any, **options: Any) -> Any:
+        arrays_fitted.append(isinstance(x, (np.ndarray, tf.Tensor)) and options.get("shuffle", True) is not False)
+        return fit(model, x, *arguments, **options)
+
+    with mock.patch.object(tf.keras.Model, "fit", observed_fit):
+        returned = mirrored(strategy, images, labels, weights, per_replica)
     if returned is None:
         return MirroredTraining(NOTHING)
     if not (isinstance(returned, tuple) and len(returned) == 2):
@@ -64,11 +78,18 @@ def _training(
     model, batches = returned
     if not isinstance(model, tf.keras.Model):
         return MirroredTraining(NO_MODEL)
+    cardinality = getattr(batches, "cardinality", -2)  # a method of a Dataset, a property of a distributed one
+    cardinality = cardinality() if callable(cardinality) else cardinality
     if isinstance(batches, tf.data.Dataset):
         batches = kind.experimental_distribute_dataset(strategy, batches)
     elif not isinstance(batches, tf.distribute.DistributedDataset):
         return MirroredTraining(NO_BATCHES)
-    parts = [[part.numpy() for part in kind.experimental_local_results(strategy, batch[1])] for batch in batches]
+    whole_pass = -(-len(images) // (per_replica * strategy.num_replicas_in_sync))
+    taken = list(islice(batches, max(whole_pass * strategy.num_replicas_in_sync, whole_pass + 1) + 1))
+    is_endless = int(cardinality) == int(tf.data.INFINITE_CARDINALITY)
+    if is_endless:
+        taken = taken[:whole_pass]
+    parts = [[part.numpy() for part in kind.experimental_local_results(strategy, batch[1])] for batch in taken]
     optimizer, loss = getattr(model, "optimizer", None), getattr(model, "loss", None)
     iterations = getattr(optimizer, "iterations", None)
     config = loss.get_config() if isinstance(loss, tf.keras.losses.Loss) else {}
@@ -83,6 +104,8 @@ def _training(
         optimizer=type(optimizer).__name__,
         from_logits=bool(config.get("from_logits", not isinstance(loss, str))),
         dropout=float(max(rates, default=0)),
+        is_endless=is_endless,
+        fits_arrays=any(arrays_fitted),
     )
 
 

@@ -148,11 +148,14 @@ def of_reduce_scatter(reading: Reading) -> Advice:
         is_finished = all(len(_ranks_in(shares)) == attempt.size and max(shares.values()) == 1 for shares in of_rank)
         if is_finished and positions != chunks[rank] and positions in chunks:
             return Lab06Hint.ANOTHER_CHUNK_IS_FINISHED.says(rank=rank, chunk=chunks.index(positions))
-    if advice := _twice(reading) or _mixed(reading, Lab06Hint.OFF_BY_ONE):
+    if advice := _twice(reading) or _mixed(reading, _off_by_one(attempt)):
         return advice
     if attempt.steps < attempt.size - 1:
         return _too_few_rounds(attempt, attempt.size - 1)
     rank, lack = _first_lack(reading)
+    if (finished := _finished_chunk(reading, rank)) not in (None, rank) and _positions_of(reading, rank) in chunks:
+        returned = chunks.index(_positions_of(reading, rank))
+        return Lab06Hint.FINISHED_CHUNK.says(rank=rank, chunk=finished, returned=returned)
     return _not_passed_on(reading, rank, lack) or joined(lack, Lab06Hint.FOLLOW_ONE_CHUNK)
 
 
@@ -162,9 +165,12 @@ def of_ring_all_reduce(reading: Reading) -> Advice:
     steps = reading.attempt.steps
     if advice := _twice(reading):
         return joined(advice, Lab06Hint.SECOND_HALF_ADDS) if steps == 2 * half else advice
-    if advice := _mixed(reading, Lab06Hint.OFF_BY_ONE) or _misplaced(reading):
+    if advice := _mixed(reading, _off_by_one(reading.attempt)) or _misplaced(reading):
         return advice
     rank, lack = _first_lack(reading)
+    is_own_alone = all(_ranks_in(shares) == [rank] for shares in reading.of_ranks[rank])
+    if steps >= 2 * half and not is_own_alone and _all_arrive(reading):
+        return Lab06Hint.RESULT_NOT_WRITTEN.says(rank=rank)
     if advice := _not_passed_on(reading, rank, lack):
         return advice
     if steps == half:
@@ -176,6 +182,11 @@ def of_ring_all_reduce(reading: Reading) -> Advice:
 
 def of_halving_doubling(reading: Reading) -> Advice:
     """Of wrong sums after an all-reduce by halving and doubling."""
+    size = reading.attempt.size
+    power = 1 << (size.bit_length() - 1)
+    if power < size and _extra_ranks_left_out(reading, power):
+        extra = _in_words(list(range(power, size)))
+        return Lab06Hint.EXTRA_RANKS.says(last=power - 1, ranks=extra)
     if advice := _twice(reading):
         return joined(advice, Lab06Hint.DOUBLING_ADDS)
     if advice := _mixed(reading, Lab06Hint.ANOTHER_HALF) or _misplaced(reading):
@@ -253,6 +264,57 @@ def _misplaced(reading: Reading) -> Advice | None:
             if (positions := _positions(shares)) not in ([], [position]):
                 return Lab06Hint.PUT_ELSEWHERE.says(rank=rank, position=position, source=positions[0])
     return None
+
+
+def _off_by_one(attempt: Attempt) -> Lab06Hint:
+    """What to ask about indices that do not fit the messages: do those go to the left?"""
+    sends = attempt.events.select("send") if attempt.events is not None else ()
+    steps = {((send.partner or 0) - send.rank) % attempt.size for send in sends}
+    goes_left = attempt.size > 2 and steps == {attempt.size - 1}
+    return Lab06Hint.OTHER_DIRECTION if goes_left else Lab06Hint.OFF_BY_ONE
+
+
+def _positions_of(reading: Reading, rank: int) -> list[int]:
+    """The elements that what a rank returns has shares of."""
+    return sorted({position for shares in reading.of_ranks[rank] for _, position in shares})
+
+
+def _finished_chunk(reading: Reading, rank: int) -> int | None:
+    """The chunk of which a rank has made the sum of all ranks; None without one, or where nothing was seen of it."""
+    chunks = [chunk.tolist() for chunk in chunks_of(np.arange(reading.attempt.length), reading.attempt.size)]
+    for kind, of_rank, shares in reading.moved:
+        if kind == "reduce" and of_rank == rank and len(_ranks_in(shares)) == reading.attempt.size:
+            return next((index for index, chunk in enumerate(chunks) if _positions(shares)[0] in chunk), None)
+    return None
+
+
+def _all_arrive(reading: Reading) -> bool:
+    """Whether every rank is sent, or has made, the finished sum of each element."""
+    attempt = reading.attempt
+    size = attempt.size
+    has: list[set[int]] = [set() for _ in range(size)]
+    events = () if attempt.events is None else attempt.events
+    assert attempt.tags is not None
+    for event in events:
+        if event.kind in ("send", "reduce") and event.content is not None:
+            owner = event.partner if event.kind == "send" else event.rank
+            for shares in attempt.tags.read(event.content):
+                if owner is not None and len(_ranks_in(shares)) == size and len(_positions(shares)) == 1:
+                    has[owner].add(_positions(shares)[0])
+    return all(len(positions) == attempt.length for positions in has)
+
+
+def _extra_ranks_left_out(reading: Reading, power: int) -> bool:
+    """Whether what is wrong is that ranks from `power` on give nothing to the sum, or get nothing of it."""
+    inner = set(range(power))
+    for rank, of_rank in enumerate(reading.of_ranks):
+        for shares in of_rank:
+            ranks = set(_ranks_in(shares))
+            if rank < power and not inner <= ranks:
+                return False
+            if rank >= power and not (ranks == {rank} or inner <= ranks):
+                return False
+    return True
 
 
 def _too_few_rounds(attempt: Attempt, needed: int) -> Advice:

@@ -78,6 +78,10 @@ class Lab06Hint(Hint):
         "Write down, for two rounds and two neighbours, the index of the chunk that goes out and of the one that is "
         "added to; one of them is off by one."
     )
+    OTHER_DIRECTION = (
+        "Your messages go to the left: rank 1 sends to rank 0. Which chunk arrives then, that of index + 1 or of "
+        "index − 1? The indices and the messages must go round in the same direction."
+    )
     ANOTHER_HALF = "Is the half that arrives the half that you add to?"
     PUT_ELSEWHERE = (
         "In the result of rank {rank}, element {position} holds element {source}: a chunk that arrived replaced "
@@ -103,6 +107,11 @@ class Lab06Hint(Hint):
         "Rank {rank} returns the finished sum of chunk {chunk}, but needs chunk {rank}. Either another chunk must be "
         "finished here, or each chunk must start at another rank."
     )
+    FINISHED_CHUNK = (
+        "On rank {rank} it is chunk {chunk} that is finished, the sum of all ranks. The program returns chunk "
+        "{returned}, which holds less. Either another chunk must be finished here, or each chunk must start at "
+        "another rank."
+    )
     FOLLOW_ONE_CHUNK = (
         "Follow one chunk round the ring: at which rank does it begin, where does it end, and is that the chunk that "
         "this rank returns?"
@@ -111,6 +120,14 @@ class Lab06Hint(Hint):
     UNFINISHED_CHUNK_SENT = (
         "An unfinished chunk went out in the second half and replaced a better one. Which chunk is finished on rank 0 "
         "after the first half, and which one does it send first?"
+    )
+    RESULT_NOT_WRITTEN = (
+        "The messages are right: each finished chunk reaches every rank. But the array that rank {rank} returns does "
+        "not hold them. Does what you do with a chunk that arrives change that array, or only a name or a list?"
+    )
+    EXTRA_RANKS = (
+        "Ranks 0 to {last} exchange halves; {ranks} cannot. Who adds the array of such a rank to the sum, and who "
+        "sends it the sum?"
     )
     ORDER_OF_HALVES = (
         "Of two partners, one must own the lower half and the other the upper half, and on the way back each half "
@@ -141,6 +158,15 @@ class Lab06Hint(Hint):
     DOES_NOT_HALVE = "Each exchange must halve the remaining work: after how many halvings is one part left per rank?"
     SOME_RANKS_WAIT = (
         "Some ranks wait while others send: in each round every rank can send and receive at the same time."
+    )
+    NOT_A_RING = (
+        "But it is no ring: with {size} ranks, rank {rank} sends to {partners}. On a ring a rank sends to one "
+        "neighbour only, and all ranks send in the same direction. How can a chunk reach a rank that is not a "
+        "neighbour?"
+    )
+    TOO_LITTLE_IS_SENT = (
+        "But with {run} no rank sends more than {sent} bytes, and no program can do it with less than {least}: what a "
+        "rank needs from others must come in messages."
     )
     TOO_MANY_BYTES = "But with {run} a rank sends {sent} bytes, and {needed} are enough."
     SENDS_THE_WHOLE_ARRAY = "Messages hold the whole array: how much of it does the receiver need?"

@@ -10,7 +10,8 @@ from distlab.labs.answer import Answer
 from distlab.labs.lab import Exercise, Lab
 from distlab.labs.lab_06 import diagnosis
 from distlab.labs.lab_06.hints import Lab06Hint, joined
-from distlab.labs.lab_06.runs import Attempt, attempt, attempt_tagged, inputs_afterwards
+from distlab.labs.lab_06.observe import inputs_afterwards
+from distlab.labs.lab_06.runs import Attempt, attempt, attempt_tagged
 from distlab.labs.plain_data import Array
 from distlab.labs.verdict import Advice, Verdict, right, wrong
 from distlab.simulate import Event
@@ -43,6 +44,11 @@ class Collective:
         """
         is_power = size & (size - 1) == 0
         return int(self.cost(size, 0).steps) + (not self.on_ring and not is_power)
+
+    def least_bytes(self, run: Attempt) -> int:
+        """What the rank that sends most sends at least, whatever the program (Patarasuk and Yuan 2009)."""
+        halves = 2 if self.kind == "all_reduce" else 1
+        return halves * (run.size - 1) * (run.length // run.size) * ELEMENT
 
     def most_bytes(self, run: Attempt) -> int:
         """The bytes that the rank that sends most may send: those of the formula, if all chunks were the longest."""
@@ -115,8 +121,14 @@ def _judged(
             return wrong(_placed(advice, run, done), share, run.picture)
         done.append(run)
     first = done[0]
-    if waste := [*_steps_wasted(collective, done), *_bytes_wasted(collective, done)]:
-        return wrong(joined(Lab06Hint.RESULT_IS_RIGHT, *waste), 1 - 0.25 * len(waste), first.picture)
+    if advice := _not_sent(collective, done):
+        return wrong(joined(Lab06Hint.RESULT_IS_RIGHT, advice), 0.0, first.picture)
+    waste = [*_steps_wasted(collective, done), *_bytes_wasted(collective, done)]
+    off_ring = _off_ring(done) if collective.on_ring else None
+    if waste or off_ring:
+        share = 0.5 if off_ring else 1 - 0.25 * len(waste)
+        faults = waste or [off_ring or Advice("")]  # whoever wastes messages sees that first
+        return wrong(joined(Lab06Hint.RESULT_IS_RIGHT, *faults), share, first.picture)
     inputs = _numbers(generator, collective, first.size, 7)
     afterwards = answer.inside(inputs_afterwards, collective.name, inputs)
     if not (isinstance(afterwards, list) and len(afterwards) == len(inputs)) or not all(
@@ -191,6 +203,31 @@ def _bytes_wasted(collective: Collective, done: Sequence[Attempt]) -> list[Advic
             sent = Lab06Hint.TOO_MANY_BYTES.says(run=run.circumstances, sent=run.largest_bytes_sent, needed=needed)
             return [joined(sent, why)]
     return []
+
+
+def _not_sent(collective: Collective, done: Sequence[Attempt]) -> Advice | None:
+    """Whether ranks know what nobody has sent."""
+    for run in done:
+        least = collective.least_bytes(run) if collective.kind != "all_gather" or run.tags else 0
+        if run.largest_bytes_sent < least:
+            return Lab06Hint.TOO_LITTLE_IS_SENT.says(run=run.circumstances, sent=run.largest_bytes_sent, least=least)
+    return None
+
+
+def _off_ring(done: Sequence[Attempt]) -> Advice | None:
+    """Whether some rank sends to another one than its neighbour in the direction of all messages."""
+    for run in done:
+        partners: dict[int, set[int]] = {}
+        for send in _sends(run):
+            if send.partner is not None:
+                partners.setdefault(send.rank, set()).add(send.partner)
+        steps = {(partner - rank) % run.size for rank, peers in partners.items() for partner in peers}
+        if steps <= {1} or steps <= {run.size - 1}:
+            continue
+        rank = next((rank for rank, peers in sorted(partners.items()) if len(peers) > 1), min(partners))
+        names = " and ".join(f"rank {partner}" for partner in sorted(partners[rank]))
+        return Lab06Hint.NOT_A_RING.says(size=run.size, rank=rank, partners=names)
+    return None
 
 
 def _sends(run: Attempt) -> Iterator[Event]:

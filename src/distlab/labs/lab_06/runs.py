@@ -15,9 +15,10 @@ from distlab.labs.answer import Answer
 from distlab.labs.lab_06.tagged import Tags
 from distlab.labs.plain_data import Array, Plain
 from distlab.labs.verdict import Picture
-from distlab.simulate import Events, Network, Rank, Run, SimulationError, World
+from distlab.simulate import Events, Network, Run, SimulationError, World
 
 STEPS = Network(latency=1.0, seconds_per_byte=0.0)
+_MOST_STEPS, _LONGEST_DESCRIPTION = 20, 4000  # of a picture: a program may take any number of steps
 
 
 class RecordedWorld(World):
@@ -101,26 +102,14 @@ def attempt(answer: Answer, name: str, collective: str, inputs: Sequence[Array],
     return Attempt(collective, inputs, expected, tags, run.events, None, run.results, round(run.elapsed), sent)
 
 
-def inputs_afterwards(namespace: Mapping[str, Any], name: str, inputs: Sequence[Array]) -> list[Array]:
-    """What each rank's input holds when the program has ended; runs in the process of the student's code."""
-    afterwards = list(inputs)
-
-    async def watched(rank: Rank, array: Array) -> object:
-        afterwards[rank.index] = array
-        return await namespace[name](rank, array)
-
-    World(len(inputs), STEPS).run(watched, inputs)
-    return afterwards
-
-
 def _draw(run: Attempt, tags: Tags, events: Events) -> Picture:
     import matplotlib.pyplot as plt  # here, since it takes a second and is seldom needed
 
     from distlab.draw.style import svg
 
     trace = tags.trace(run.collective, events, None if run.error else run.results, run.error)
-    description = trace.describe()
-    figure = trace.strip()
+    description = trace.describe()[:_LONGEST_DESCRIPTION]
+    figure = trace.strip(range(min(trace.last, _MOST_STEPS) + 1))
     picture = Picture(svg(figure, description), description)
     plt.close(figure)  # or a notebook displays it again
     return picture

@@ -5,10 +5,12 @@ the record: collectives that not all took part in, files of one name that severa
 collectives, and says what they give.
 """
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +85,7 @@ class Collectives:
 
 
 def drawn_clusters(generator: np.random.Generator) -> list[Cluster]:
-    """A cluster of workers, one with a chief, one with a chief and parameter servers; hosts and ports are drawn."""
+    """Clusters with and without a chief and parameter servers, in several orders; hosts and ports are drawn."""
 
     def addresses(job: str, count: int) -> list[str]:
         return [f"{job}{number}.lab:{port}" for number, port in enumerate(generator.integers(2000, 60000, count))]
@@ -92,6 +94,9 @@ def drawn_clusters(generator: np.random.Generator) -> list[Cluster]:
         {"worker": addresses("node", int(generator.integers(3, 5)))},
         {"chief": addresses("head", 1), "worker": addresses("node", int(generator.integers(2, 4)))},
         {"chief": addresses("head", 1), "worker": addresses("node", 2), "ps": addresses("store", 2)},
+        {"worker": addresses("node", 2), "ps": addresses("store", 1)},
+        {"ps": addresses("store", 2), "worker": addresses("node", 2), "chief": addresses("head", 1)},
+        {"ps": addresses("store", 1), "worker": addresses("node", 3)},
     ]
 
 
@@ -115,12 +120,14 @@ def workers_of(cluster: Cluster) -> list[Worker]:
 class FilesLeft:
     """What one worker left: in the shared folder (relative path to text), in that for temporary files, elsewhere.
 
-    The first two folders are the worker's own, so that every file in them is its work.
+    The first two folders are the worker's own, so that every file in them is its work. `written` are the paths to which
+    it saved the model, also those that are gone: in the shared folder relative to that, else absolute.
     """
 
     folder: dict[str, str]
     temporary: list[str]
     elsewhere: list[str]
+    written: list[str]
 
 
 def call_save(
@@ -145,6 +152,7 @@ def call_save(
                 _files(folder),
                 sorted(_files(temporary)) or sorted(path.name for path in temporary.iterdir()),
                 [str(path) for path in elsewhere],
+                _shared_paths(model.saved_to, folder, temporary),
             )
         )
     finally:
@@ -152,6 +160,16 @@ def call_save(
         shutil.rmtree(home, ignore_errors=True)
         for path in model.saved_to:
             path.unlink(missing_ok=True)
+
+
+def _shared_paths(paths: Sequence[Path], folder: Path, temporary: Path) -> list[str]:
+    """Those paths that another worker could name too: nobody shares `temporary`."""
+    resolved = [Path(os.path.normpath(path)) for path in paths]
+    return [
+        path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
+        for path in resolved
+        if not path.is_relative_to(temporary)
+    ]
 
 
 def _files(folder: Path) -> dict[str, str]:
@@ -205,6 +223,7 @@ def _hint_of_records(records: Sequence[WorkerRecord], model: str, accuracy: floa
         _hint_of_collectives(chief, peers)
         or _hint_of_chief(chief.files.folder, model, accuracy)
         or next((hint for peer in peers if (hint := _hint_of_peer(peer, chief))), None)
+        or next((hint for pair in combinations(records, 2) if (hint := _hint_of_pair(*pair))), None)
         or next((hint for record in records if (hint := _hint_of_rest(record))), None)
     )
 
@@ -239,9 +258,11 @@ def _hint_of_chief(files: dict[str, str], model: str, accuracy: float) -> AnyHin
         written = float(files["accuracy.txt"])
     except ValueError:
         return Lab07Hint.ACCURACY_IS_NO_NUMBER.says(text=files["accuracy.txt"][:40])
-    if abs(written - accuracy) < 0.001:
-        return None
-    return Lab07Hint.ANOTHER_ACCURACY.says(written=written, expected=accuracy)
+    if abs(written - accuracy) >= 0.0006:
+        return Lab07Hint.ANOTHER_ACCURACY.says(written=written, expected=accuracy)
+    if more := sorted(set(files) - {"model.keras", "accuracy.txt"}):
+        return Lab07Hint.MORE_FILES.says(files=", ".join(more))
+    return None
 
 
 def _hint_of_peer(peer: WorkerRecord, chief: WorkerRecord) -> AnyHint | None:
@@ -252,6 +273,14 @@ def _hint_of_peer(peer: WorkerRecord, chief: WorkerRecord) -> AnyHint | None:
         return Lab07Hint.BOTH_WRITE.says(name=peer.name, file=twice[0])
     if peer.files.folder:
         return Lab07Hint.COPY_IN_THE_FOLDER.says(name=peer.name, files=", ".join(peer.files.folder))
+    return None
+
+
+def _hint_of_pair(first: WorkerRecord, second: WorkerRecord) -> AnyHint | None:
+    """Two workers that save to one path race, also when both remove the file afterwards."""
+    for path in first.files.written:
+        if path in second.files.written:
+            return Lab07Hint.RACE_OF_TWO.says(first=first.name, second=second.name, path=path)
     return None
 
 

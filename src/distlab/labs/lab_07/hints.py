@@ -10,6 +10,10 @@ class Lab07Hint(Hint):
     A_CONTAINER = "it is a {kind}. An environment variable holds text."
     NO_TEXT = "it is {value!r}, not a text."
     SINGLE_QUOTES = "it has Python's single quotes. TensorFlow reads JSON: what writes a dictionary as JSON?"
+    SHELL_QUOTES = (
+        "it begins and ends with a quote. A shell needs such quotes around a text and takes them away; nobody does "
+        "that here."
+    )
     NO_JSON = "it is not JSON. Let a library write it, not string pieces."
     DUMPED_TWICE = "it is JSON of a text that is itself JSON: it was turned into text twice."
     WRONG_NAMES = (
@@ -75,6 +79,11 @@ class Lab07Hint(Hint):
     ANOTHER_ACCURACY = "accuracy.txt holds {written}, the accuracy is {expected}."
     RACE = "{name} and the chief write model.keras at the same path: a race, and one of them may lose its file."
     BOTH_WRITE = "{name} and the chief both write {file}. What is done once is for the chief."
+    RACE_OF_TWO = (
+        "{first} and {second} both save to {path}: a race, even if the file is removed later. Which name does nobody "
+        "else have?"
+    )
+    MORE_FILES = "the chief leaves {files} in the folder too, which must hold model.keras and accuracy.txt only."
     COPY_IN_THE_FOLDER = "{name} leaves {files} in the shared folder, which must hold only the chief's files."
     TEMPORARY_FILES = "{name} leaves {file} in the folder for temporary files: who removes it?"
     FILES_ELSEWHERE = "{name} leaves {file} behind. Other programs can write to that path too."

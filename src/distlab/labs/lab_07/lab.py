@@ -19,13 +19,13 @@ from distlab.labs.verdict import AnyHint, Verdict, not_done, parts, right, wrong
 
 
 def judge_tf_config(answer: Answer, generator: np.random.Generator) -> Verdict:
-    """The text for every task of three clusters."""
+    """The text for every task of some clusters."""
     for cluster in drawn_clusters(generator):
         for task_type, index in reversed(tasks_of(cluster)):
             text = answer.call("tf_config", cluster, task_type, index)
             if hint := _hint_of_config(text, cluster, task_type, index):
                 return wrong(hint, context=f"For {task_type} {index} of {in_words(cluster)}: ")
-    return right("Every task of three clusters has its text, and TensorFlow's rules are kept.")
+    return right("Every task of all clusters has its text, and TensorFlow's rules are kept.")
 
 
 def _hint_of_config(text: Plain, cluster: Cluster, task_type: str, index: int) -> AnyHint | None:
@@ -36,6 +36,8 @@ def _hint_of_config(text: Plain, cluster: Cluster, task_type: str, index: int) -
     try:
         config = json.loads(text)
     except ValueError:
+        if _is_json(text.strip().removeprefix("'").removesuffix("'")):
+            return Lab07Hint.SHELL_QUOTES
         return Lab07Hint.SINGLE_QUOTES if "'" in text else Lab07Hint.NO_JSON
     if isinstance(config, str):
         return Lab07Hint.DUMPED_TWICE
@@ -45,6 +47,14 @@ def _hint_of_config(text: Plain, cluster: Cluster, task_type: str, index: int) -
     return _hint_of_cluster(config["cluster"], cluster, task_type, index) or _hint_of_task(
         config["task"], cluster, task_type, index
     )
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _hint_of_cluster(written: object, cluster: Cluster, task_type: str, index: int) -> AnyHint | None:
@@ -92,7 +102,7 @@ def judge_is_chief(answer: Answer, generator: np.random.Generator) -> Verdict:
         (chief,) = [(spec.task_type, spec.index) for spec in specs if spec.is_chief]
         if claims != [chief]:
             return wrong(_hint_of_claims(claims, chief, len(specs)), context=f"In {in_words(cluster)}, ")
-    return right("Each of three clusters has one chief.")
+    return right("Each cluster has one chief.")
 
 
 def _hint_of_claims(claims: list[Task], chief: Task, count: int) -> AnyHint:
@@ -182,5 +192,6 @@ LAB = Lab(
         Exercise("diagnosis", 6, judge_diagnosis),
         Exercise("save", 5, judge_save),
     ],
+    solved_in=["distlab.cluster_spec"],
     given_module=given,
 )

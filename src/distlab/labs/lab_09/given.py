@@ -1,21 +1,19 @@
 """What the student works on in lab 09: the puzzle's lines and cards, the fake `hvd`, and `write` for the last cell."""
 
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from distlab.labs.answer import is_untouched
-from distlab.labs.lab_09.fake_horovod import hvd
+from distlab.labs.fake_horovod import hvd
+from distlab.labs.student_programs import text_of
 
 __all__ = ["CARDS", "LINES", "described", "hvd", "write"]
 
-Function = Callable[..., Any]
 FUNCTIONS = ("start", "batches", "steps_per_epoch", "make_optimizer", "begin", "step", "save")
 """The functions that the student writes."""
 
 LINES = {
-    "read options": "options = parse()",
+    "read options": "options = parse(); rate, steps = options.rate, options.steps",
     "load": "images, labels = load(options.dataset)              # arrays in memory",
     "model": "model = make_model()                                # TensorFlow takes its devices here",
     "optimizer": "optimizer = SGD(rate)                               # keeps the value that rate has now",
@@ -70,28 +68,6 @@ def described(texts: Mapping[str, str]) -> str:
     return "\n".join(f"{name:<20} {text}" for name, text in texts.items())
 
 
-def written(namespace: Mapping[str, Any], name: str) -> Function | None:
-    """The student's function; None if there is none or it is untouched."""
-    function = namespace.get(name)
-    is_function = callable(function) and not is_untouched(getattr(function, "python_function", function))
-    return function if is_function else None
-
-
 def write(namespace: Mapping[str, Any], file: Path) -> None:
     """Write the student's functions, and those of the notebook that they call, to a file with Horovod as `hvd`."""
-    sources: dict[str, str] = {}
-    for name in FUNCTIONS:
-        if (function := written(namespace, name)) is not None:
-            _collect(namespace, name, function, sources)
-    file.write_text(HEAD + "\n\n".join(sources.values()))
-
-
-def _collect(namespace: Mapping[str, Any], name: str, function: Function, sources: dict[str, str]) -> None:
-    function = getattr(function, "python_function", function)
-    sources[name] = ""
-    for used_name in function.__code__.co_names:
-        called = getattr(namespace.get(used_name), "python_function", namespace.get(used_name))
-        if used_name not in sources and inspect.isfunction(called) and called.__globals__ is function.__globals__:
-            _collect(namespace, used_name, called, sources)
-    del sources[name]
-    sources[name] = inspect.getsource(function)  # after what it may need while it is defined
+    file.write_text(HEAD + text_of(namespace, FUNCTIONS))

@@ -26,6 +26,7 @@ class Lab09PuzzleHint(Hint):
         "two hosts of four GPUs make one global batch of eight parts. How many ranks does this card count?"
     )
     RATE_NOT_SCALED = "the global batch has grown with the ranks, and each step is as long as before."
+    RATE_BEFORE_OPTIONS = "there is no `rate` here yet: which line reads it?"
     RATE_AFTER_OPTIMIZER = "the optimizer was made with the old value, and does not look at this name again."
 
     # 4 wrap the tape
@@ -58,6 +59,7 @@ class Lab09PuzzleHint(Hint):
     # 8 steps per epoch
     STEPS_BY_LOCAL_SIZE = "so the ranks of one host share an epoch, and each host goes through all of it."
     STEPS_NOT_DIVIDED = "together the ranks go through the data several times, and call it one epoch."
+    STEPS_BEFORE_OPTIONS = "there is no `steps` here yet: which line reads it?"
     STEPS_DIVIDED_LATE = "the loop already read `steps` when it began."
 
 
@@ -84,12 +86,25 @@ class Lab09Hint(Hint):
     ONE_NOT_PINNED = "rank {rank} has not said which GPU it needs, and sees all of them."
     SEVERAL_GPUS = "a rank says that it needs several GPUs. One process, one device."
     NO_GPU = "rank {rank} hides every GPU, its own too."
+    CPU_HIDDEN = (
+        "rank {rank} names its GPU without saying that it speaks of GPUs: then every other device is hidden, the CPU "
+        "too."
+    )
+    NOT_A_GPU = "rank {rank} takes a device that is no GPU. Which kind of device is the list made of?"
+    GPUS_BY_NODE = (
+        "with 4 ranks that are dealt out to 2 hosts one by one, the ranks take the GPUs {gpus}: two ranks of a host "
+        "the same one. Which number counts the ranks of a host?"
+    )
     SAME_GPU = "all ranks of a host take the same GPU."
     WRONG_GPUS = "the ranks, {per_host} on each host, take the GPUs {gpus}. Which number is the host's?"
     FAILS_WITHOUT_GPUS = "where there is no GPU at all, it raises {error}"
 
     # 7 shard the data
     GLOBAL_BATCHES = "each rank gets {count} images in a step. options.batch is the batch of one rank."
+    NO_BATCHES = "no rank gets a batch: its samples do not fill one. How many images does the batch of one rank have?"
+    LABELS_OF_OTHERS = "the labels are not those of the samples: what has been put in another order, and what not?"
+    IMAGES_OF_OTHERS = "the images are not those of the samples: what has been put in another order, and what not?"
+    TOO_MANY_SAMPLES = "sample {sample} comes, and an epoch has only the samples 0 to {last}: options.images of them."
     BATCH_DIVIDED = "a rank gets {count} images in a step: options.batch, {batch}, is its own and not divided."
     WRONG_BATCHES = "the batches of a rank have {counts} images, and {batch} are needed in each."
     OUT_OF_BATCHES = "rank {rank} runs out of batches before the epoch is over: the others would wait for it."
@@ -119,6 +134,13 @@ class Lab09Hint(Hint):
         "the rate is {rate:.3g} with {own:.3g} for one rank and {size} ranks: it is scaled by what one host has, and "
         "there are {hosts} hosts."
     )
+    RATE_BY_HOSTS = (
+        "the rate is {rate:.3g} with {own:.3g} for one rank and {size} ranks: it is scaled by the number of hosts, "
+        "{hosts}."
+    )
+    RATE_OF_OTHER_SIZE = (
+        "with {size} ranks the rate is {rate:.3g}, and {own:.3g} is that for one rank: is a number typed in?"
+    )
     RATE_DIVIDED = (
         "the rate is {rate:.3g} with {own:.3g} for one rank and {size} ranks: it is divided. An average of more "
         "samples allows a longer step, not a shorter one."
@@ -138,12 +160,19 @@ class Lab09Hint(Hint):
     GRADIENTS_SUMMED = "the gradients are added up and not averaged: the step is too long, by the number of ranks."
     GRADIENTS_DIVIDED_TWICE = "the average is divided once more."
     WEIGHTS_DIFFER = "after one step the ranks' weights differ, although they were equal before."
+    NOT_BY_OPTIMIZER = (
+        "the first step is right, the second is not: state.optimizer has a momentum, which goes on from step to step. "
+        "Who changes the weights?"
+    )
+    NO_LOSS = "the weights are right, and `step` returns no number: the loss before the step is asked for."
+    ANOTHER_LOSS = "the weights are right; the loss is {loss:.4g}, and before the step it was {before:.4g}."
     WRONG_STEP = "all ranks have equal weights, but not those of a step with the average of their gradients."
 
     # 5 broadcast the variables
     CHECKPOINT_NOT_SHARED = "after a restart rank 0 has the checkpoint, and nobody tells the others: they start again."
     NO_BROADCAST = "each rank still has its own first weights."
     NOT_RESTORED = "with options.resume, rank 0 does not have the weights of its checkpoint afterwards."
+    RESUMED_UNASKED = "without options.resume, rank 0 has the weights of the checkpoint that lies in the folder."
     BROADCAST_BEFORE_RESTORE = (
         "after a restart rank 0 has the checkpoint, the others its first weights. In which order was that?"
     )
@@ -156,4 +185,8 @@ class Lab09Hint(Hint):
     NOBODY_WRITES = "nobody has written a checkpoint."
     ALL_WRITE = "all ranks write. In one folder they would disturb each other."
     ONE_PER_HOST_WRITES = "ranks {ranks} write: one on each host."
+    NOT_READABLE = (
+        "tf.train.latest_checkpoint finds nothing in the folder that rank 0 wrote to, and `begin` looks there."
+    )
+    STATE_INCOMPLETE = "the checkpoint lacks {missing}: a run that goes on needs all of `state`."
     WRONG_WRITERS = "the writers are {ranks}. Which rank has what `begin` reads?"

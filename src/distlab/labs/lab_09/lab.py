@@ -11,7 +11,7 @@ from distlab.labs.lab_09.hints import Lab09Hint
 from distlab.labs.lab_09.observe import MOMENTUM, PER_HOST, SIZE, Begun, Observation, Started, Weights
 from distlab.labs.lab_09.puzzle import STEPS, judge_program
 from distlab.labs.plain_data import Array, Plain, as_record
-from distlab.labs.reference_mlp import trained
+from distlab.labs.reference_mlp import cross_entropy, logits, softmax, trained
 from distlab.labs.verdict import Verdict, not_done, parts, right, wrong
 
 HIDDEN = 6  # units; the network is narrow so that the answers are small
@@ -27,10 +27,15 @@ JudgeOfStep = Callable[[Observation], Verdict]
 def judge_start(answer: Answer, generator: np.random.Generator) -> Verdict:
     """Half of the points for each step: on two hosts with GPUs, then on two without."""
     observations = _observations(answer.inside(observe.start))
-    with_gpus, without = observations["with GPUs"], observations["without GPUs"]
+    with_gpus, by_node = observations["with GPUs"], observations["by node"]
+    without = observations["without GPUs"]
     if not with_gpus.is_written:
         return not_done("`start` does nothing")
     by_step = {INITIALISE: _initialised(with_gpus), PIN: _pinned(with_gpus)}
+    if by_step[PIN].is_right and not by_node.cause:
+        gpus = [rank.gpus for rank in by_node.records(Started)]
+        if gpus != [[0], [0], [1], [1]]:
+            by_step[PIN] = wrong(Lab09Hint.GPUS_BY_NODE.says(gpus=[own[0] if own else None for own in gpus]))
     if by_step[PIN].is_right and without.cause:
         by_step[PIN] = wrong(Lab09Hint.FAILS_WITHOUT_GPUS.says(error=without.cause))
     return parts(by_step)
@@ -43,10 +48,14 @@ def judge_feeding(answer: Answer, generator: np.random.Generator) -> Verdict:
     options = {"dataset": "digits", "images": images, "batch": batch, "seed": int(generator.integers(1, 1000))}
     options |= {"learning_rate": 0.02, "folder": None, "resume": False, "epochs": 2}
     observations = _observations(answer.inside(observe.feeding, options, steps))
+    counted = _judged(observations["steps"], lambda seen: _counted(seen, images, batch))
+    if counted.is_right:
+        one_short = SIZE * batch * steps - 1
+        counted = _judged(observations["steps of one image less"], lambda seen: _counted(seen, one_short, batch))
     return parts(
         {
-            SHARD: _judged(observations["batches"], lambda seen: _sharded(seen, batch, steps)),
-            STEPS_PER_EPOCH: _judged(observations["steps"], lambda seen: _counted(seen, images, batch)),
+            SHARD: _judged(observations["batches"], lambda seen: _sharded(seen, batch, steps, images)),
+            STEPS_PER_EPOCH: counted,
         }
     )
 
@@ -64,9 +73,14 @@ def judge_training(answer: Answer, generator: np.random.Generator) -> Verdict:
     begin = _judged(observations["begin"], lambda seen: _begun(seen, weights))
     if begin.is_right:
         begin = _judged(observations["resumed"], lambda seen: _resumed(seen, weights, saved))
+        if begin.is_right:
+            begin = _judged(observations["not resumed"], lambda seen: _not_resumed(seen, saved))
+    scale = _judged(observations["optimizer"], lambda seen: _scaled(seen, rate))
+    if scale.is_right:
+        scale = _judged(observations["optimizer of four"], lambda seen: _scaled_for_four(seen, rate))
     return parts(
         {
-            SCALE: _judged(observations["optimizer"], lambda seen: _scaled(seen, rate)),
+            SCALE: scale,
             WRAP: _judged(observations["step"], lambda seen: _stepped(seen, weights[0], batches, rate)),
             BROADCAST: begin,
             CHECKPOINT: _judged(observations["save"], _saved),
@@ -117,6 +131,11 @@ def _pinned(seen: Observation) -> Verdict:
         return wrong(Lab09Hint.RAISES.says(rank=error.rank, error=error))
     ranks = seen.records(Started)
     gpus = [rank.gpus for rank in ranks]
+    for number, started in enumerate(ranks):
+        if -1 in started.gpus:
+            return wrong(Lab09Hint.NOT_A_GPU.says(rank=number))
+        if started.hides_cpu:
+            return wrong(Lab09Hint.CPU_HIDDEN.says(rank=number))
     if gpus == [[number % PER_HOST] for number in range(SIZE)]:
         return right()
     undecided = [number for number, rank in enumerate(ranks) if not rank.has_chosen]
@@ -133,10 +152,12 @@ def _pinned(seen: Observation) -> Verdict:
     return wrong(Lab09Hint.WRONG_GPUS.says(per_host=PER_HOST, gpus=[own[0] for own in gpus]))
 
 
-def _sharded(seen: Observation, batch: int, steps: int) -> Verdict:
+def _sharded(seen: Observation, batch: int, steps: int, images: int) -> Verdict:
     """Step 7, in two epochs of so many steps."""
     ranks = [rank.samples for rank in seen.records(observe.Fed)]
     sizes = {len(samples) for rank in ranks for epoch in rank for samples in epoch}
+    if not sizes:
+        return wrong(Lab09Hint.NO_BATCHES)
     if sizes == {batch * SIZE}:
         return wrong(Lab09Hint.GLOBAL_BATCHES.says(count=batch * SIZE))
     if sizes and max(sizes) < batch:
@@ -156,6 +177,13 @@ def _sharded(seen: Observation, batch: int, steps: int) -> Verdict:
         return wrong(Lab09Hint.SAMPLES_TWICE.says(count=repeated))
     if any(epochs[0] == epochs[1] for epochs in orders):
         return wrong(Lab09Hint.EPOCHS_ALIKE)
+    numbers = [sample for epochs in orders for epoch in epochs for sample in epoch]
+    if max(numbers) >= images:
+        return wrong(Lab09Hint.TOO_MANY_SAMPLES.says(sample=max(numbers), last=images - 1))
+    if not all(rank.images_fit for rank in seen.records(observe.Fed)):
+        return wrong(Lab09Hint.IMAGES_OF_OTHERS)
+    if not all(rank.labels_fit for rank in seen.records(observe.Fed)):
+        return wrong(Lab09Hint.LABELS_OF_OTHERS)
     return right()
 
 
@@ -189,6 +217,7 @@ def _scaled(seen: Observation, own: float) -> Verdict:
     usual = {
         1: Lab09Hint.RATE_NOT_SCALED.says(**numbers),
         PER_HOST: Lab09Hint.RATE_BY_LOCAL_SIZE.says(**numbers, hosts=HOSTS),
+        HOSTS: Lab09Hint.RATE_BY_HOSTS.says(**numbers, hosts=HOSTS),
         1 / SIZE: Lab09Hint.RATE_DIVIDED.says(**numbers),
         SIZE**2: Lab09Hint.RATE_SCALED_TWICE.says(**numbers),
         SIZE**0.5: Lab09Hint.RATE_BY_SQUARE_ROOT.says(**numbers),
@@ -203,6 +232,18 @@ def _scaled(seen: Observation, own: float) -> Verdict:
     return right()
 
 
+def _scaled_for_four(seen: Observation, own: float) -> Verdict:
+    """Step 3, on four ranks."""
+    rates = [optimizer.rate for optimizer in seen.records(observe.Optimized)]
+    if np.allclose(rates, 4 * own, rtol=1e-4):
+        return right()
+    return wrong(Lab09Hint.RATE_OF_OTHER_SIZE.says(size=4, rate=rates[0], own=own))
+
+
+def _loss(weights: Weights, batch: Batch) -> float:
+    return cross_entropy(softmax(logits(list(weights), batch[0])), batch[1])
+
+
 def _stepped(seen: Observation, weights: Weights, batches: Sequence[Batch], rate: float) -> Verdict:
     """Step 4, from equal weights; compared with a step of NumPy's."""
 
@@ -215,7 +256,7 @@ def _stepped(seen: Observation, weights: Weights, batches: Sequence[Batch], rate
 
     ranks = seen.records(observe.Stepped)
     if have(*[after([1 / SIZE] * SIZE)] * SIZE):
-        return right()
+        return _stepped_twice(ranks, weights, batches, rate)
     if have(*[weights] * SIZE):
         return wrong(Lab09Hint.NOT_APPLIED)
     if have(*(after([float(rank == number) for rank in range(SIZE)]) for number in range(SIZE))):
@@ -226,6 +267,34 @@ def _stepped(seen: Observation, weights: Weights, batches: Sequence[Batch], rate
     if have(*[after([1 / SIZE**2] * SIZE)] * SIZE):
         return wrong(Lab09Hint.GRADIENTS_DIVIDED_TWICE)
     return wrong(Lab09Hint.WRONG_STEP if have(*[ranks[0].weights] * SIZE) else Lab09Hint.WEIGHTS_DIFFER)
+
+
+def _stepped_twice(
+    ranks: Sequence[observe.Stepped], weights: Weights, batches: Sequence[Batch], rate: float
+) -> Verdict:
+    """The second step, which has a momentum, and the loss."""
+    taken = [(batch, 1 / SIZE / len(batch[1])) for batch in batches]
+    first = trained(list(weights), [taken], rate)
+    plain_second = trained(first, [taken], rate)
+    before = [np.asarray(array, np.float64) for array in weights]
+    second = [
+        after + MOMENTUM * (middle - start) for start, middle, after in zip(before, first, plain_second, strict=True)
+    ]
+    if not all(_equal(rank.second, second) for rank in ranks):
+        return wrong(Lab09Hint.NOT_BY_OPTIMIZER)
+    losses = [_loss(weights, batch) for batch in batches]
+    for rank, own in zip(ranks, losses, strict=True):
+        if rank.loss is None:
+            return wrong(Lab09Hint.NO_LOSS)
+        if min(abs(rank.loss - own), abs(rank.loss - float(np.mean(losses)))) > 1e-3:
+            return wrong(Lab09Hint.ANOTHER_LOSS.says(loss=rank.loss, before=own))
+    return right()
+
+
+def _not_resumed(seen: Observation, saved: Weights) -> Verdict:
+    """Step 5, at a first start although there is a checkpoint."""
+    is_restored = any(_equal(rank.weights, saved) for rank in seen.records(Begun))
+    return wrong(Lab09Hint.RESUMED_UNASKED) if is_restored else right()
 
 
 def _begun(seen: Observation, first: Sequence[Weights]) -> Verdict:
@@ -264,9 +333,13 @@ def _alike(ranks: Sequence[Begun], first: Sequence[Weights]) -> Verdict:
 
 def _saved(seen: Observation) -> Verdict:
     """Step 6, when each rank has had another folder."""
-    writers = [rank for rank, has_written in enumerate(seen.values) if has_written]
+    ranks = seen.records(observe.Saved)
+    writers = [number for number, rank in enumerate(ranks) if rank.has_written]
     if writers == [0]:
-        return right()
+        if not ranks[0].is_found:
+            return wrong(Lab09Hint.NOT_READABLE)
+        missing = " and ".join(ranks[0].missing)
+        return wrong(Lab09Hint.STATE_INCOMPLETE.says(missing=missing)) if missing else right()
     if not writers:
         return wrong(Lab09Hint.NOBODY_WRITES)
     if writers == list(range(SIZE)):

@@ -17,9 +17,9 @@ from unittest import mock
 import numpy as np
 
 from distlab import data
-from distlab.labs.lab_09.fake_horovod import FakeJob, hvd, run_ranks, tapes_wrapped
-from distlab.labs.lab_09.given import Function, written
+from distlab.labs.fake_horovod import FakeJob, hvd, run_ranks, tapes_wrapped
 from distlab.labs.plain_data import Array, Plain, Record, as_record, plain
+from distlab.labs.student_programs import Function, written
 
 SIZE, PER_HOST = 6, 3
 MOMENTUM = 0.9
@@ -75,18 +75,24 @@ class Observation:
 
 @dataclass(frozen=True)
 class Started:
-    """After `start`: whether hvd.init was called, and the indices of the GPUs that the rank sees, if it has chosen."""
+    """After `start`: whether hvd.init was called, and the indices of the GPUs that the rank sees, if it has chosen.
+
+    `hides_cpu`: it has chosen among all devices; −1 among `gpus` is another device.
+    """
 
     is_initialised: bool
     has_chosen: bool
     gpus: list[int]
+    hides_cpu: bool
 
 
 @dataclass(frozen=True)
 class Fed:
-    """The numbers of the samples that `batches` gave to a rank: [epoch][step][sample]."""
+    """The numbers of the samples that `batches` gave to a rank: [epoch][step][sample]; whether the rest fits them."""
 
     samples: list[list[list[int]]]
+    images_fit: bool
+    labels_fit: bool
 
 
 @dataclass(frozen=True)
@@ -109,31 +115,49 @@ class Begun:
 
 @dataclass(frozen=True)
 class Stepped:
-    """What a rank has after `step`, and how many tapes it has wrapped by then."""
+    """What a rank has after `step`, what after another, the loss that the first gave; the tapes wrapped in both."""
 
     weights: list[Array]
+    second: list[Array]
+    loss: float | None
     tapes: int
 
 
+@dataclass(frozen=True)
+class Saved:
+    """Whether a rank wrote a checkpoint, whether it is found, and what of the state is not in it."""
+
+    has_written: bool
+    is_found: bool
+    missing: list[str]
+
+
 def start(namespace: Mapping[str, Any]) -> dict[str, Plain]:
-    """Call `start()` on hosts with as many GPUs as ranks, then on hosts without; observes Started."""
+    """Call `start()` on hosts with as many GPUs as ranks, by slot and by node, then on hosts without; gives Started."""
     import tensorflow as tf
 
-    def on_hosts_with(count: int) -> Plain:
+    def on_hosts_with(count: int, by_node: bool = False) -> Plain:
         devices = [tf.config.PhysicalDevice(f"/physical_device:GPU:{index}", "GPU") for index in range(count)]
+        processor = tf.config.PhysicalDevice("/physical_device:CPU:0", "CPU")
         chosen: dict[int, list[int]] = {}
+        without_type: set[int] = set()
 
         def physical(device_type: str | None = None) -> list[Any]:
-            return list(devices) if device_type in (None, "GPU") else []
+            processors = [processor] if device_type in (None, "CPU") else []
+            return [*processors, *(devices if device_type in (None, "GPU") else [])]
 
         def choose(visible: Any, device_type: str | None = None) -> None:
             visible = list(visible) if isinstance(visible, (list, tuple)) and visible not in devices else [visible]
+            if device_type is None and processor not in visible:
+                without_type.add(_rank())
             if device_type in (None, "GPU"):
-                chosen[_rank()] = [devices.index(device) for device in visible if device in devices]
+                others = [device for device in visible if device not in devices]
+                gpus = [devices.index(device) for device in visible if device in devices]
+                chosen[_rank()] = gpus + ([-1] if others and device_type == "GPU" else [])
 
         def program(function: Function) -> Started:
             function()
-            return Started(hvd.is_initialized(), _rank() in chosen, chosen.get(_rank(), []))
+            return Started(hvd.is_initialized(), _rank() in chosen, chosen.get(_rank(), []), _rank() in without_type)
 
         fakes = {
             "list_physical_devices": physical,
@@ -146,29 +170,52 @@ def start(namespace: Mapping[str, Any]) -> dict[str, Plain]:
                 for name, fake in fakes.items():
                     if hasattr(module, name):
                         stack.enter_context(mock.patch.object(module, name, fake))
-            return _observed(namespace, "start", program, initialised=False)
+            job = (4, 2) if by_node else (SIZE, PER_HOST)
+            return _observed(namespace, "start", program, False, job, by_node)
 
-    return {"with GPUs": on_hosts_with(PER_HOST), "without GPUs": on_hosts_with(0)}
+    return {
+        "with GPUs": on_hosts_with(PER_HOST),
+        "by node": on_hosts_with(2, by_node=True),
+        "without GPUs": on_hosts_with(0),
+    }
 
 
 def feeding(namespace: Mapping[str, Any], options: Mapping[str, Any], steps: int) -> dict[str, Plain]:
     """Call `batches` for two epochs of `steps` steps, observing Fed, and `steps_per_epoch`, observing its value."""
     parsed = argparse.Namespace(**options)
 
-    def samples(function: Function, epoch: int) -> list[list[int]]:
-        batches = function(parsed, epoch)
-        if batches is None:
-            raise GaveNothing
-        return [np.atleast_1d(part[0]).tolist() for part in batches.take(steps).as_numpy_iterator()]
+    images, labels = data.load(parsed.dataset).train
 
-    def count(function: Function) -> object:
-        value = function(parsed)
-        return value.item() if isinstance(value, np.generic) else value
+    def fed(function: Function) -> Fed:
+        epochs: list[list[list[int]]] = []
+        images_fit, labels_fit = True, True
+        for epoch in range(2):
+            batches = function(parsed, epoch)
+            if batches is None:
+                raise GaveNothing
+            epochs.append([])
+            for numbers, own_images, own_labels in batches.take(steps).as_numpy_iterator():
+                numbers = np.atleast_1d(numbers)
+                epochs[-1].append(numbers.tolist())
+                known = numbers.min(initial=0) >= 0 and numbers.max(initial=0) < len(images)
+                images_fit &= bool(known and np.array_equal(own_images, images[numbers]))
+                labels_fit &= bool(known and np.array_equal(np.ravel(own_labels), labels[numbers]))
+        return Fed(epochs, images_fit, labels_fit)
+
+    def count_of(images: int) -> Callable[[Function], object]:
+        def count(function: Function) -> object:
+            value = function(argparse.Namespace(**vars(parsed) | {"images": images}))
+            return value.item() if isinstance(value, np.generic) else value
+
+        return count
+
+    one_short = SIZE * parsed.batch * steps - 1  # a rank alone may have samples for one batch more
 
     with mock.patch.object(data, "load", cache(data.load)):  # read once, not by every rank
         return {
-            "batches": _observed(namespace, "batches", lambda function: Fed([samples(function, e) for e in range(2)])),
-            "steps": _observed(namespace, "steps_per_epoch", count),
+            "batches": _observed(namespace, "batches", fed),
+            "steps": _observed(namespace, "steps_per_epoch", count_of(parsed.images)),
+            "steps of one image less": _observed(namespace, "steps_per_epoch", count_of(one_short)),
         }
 
 
@@ -210,15 +257,24 @@ def training(
 
         def step(function: Function) -> Stepped:
             state = states[_rank()]
+            loss = function(state, *map(tf.constant, batches[_rank()]))
+            weights, tapes = state.model.get_weights(), tapes_wrapped()
             function(state, *map(tf.constant, batches[_rank()]))
-            return Stepped(state.model.get_weights(), tapes_wrapped())
+            value = None if loss is None or np.size(loss) != 1 else float(np.ravel(loss)[0])
+            return Stepped(weights, state.model.get_weights(), value, tapes)
 
-        def save(function: Function) -> bool:
-            function(options(folder=None), states[_rank()])
-            function(options(), states[_rank()])
-            return any(folders[_rank()].iterdir())
+        def save(function: Function) -> Saved:
+            state, folder = states[_rank()], folders[_rank()]
+            function(options(folder=None), state)
+            function(options(), state)
+            newest = tf.train.latest_checkpoint(str(folder))
+            missing = [] if newest is None else _missing(newest, state)
+            return Saved(any(folder.iterdir()), newest is not None, missing)
 
-        observations = {"optimizer": _observed(namespace, "make_optimizer", optimizer)}
+        observations = {
+            "optimizer": _observed(namespace, "make_optimizer", optimizer),
+            "optimizer of four": _observed(namespace, "make_optimizer", optimizer, job=(4, 2)),
+        }
         observations["begin"] = _observed(namespace, "begin", begin)
         _reset(states, [weights[0]] * SIZE)
         for state in states:
@@ -234,12 +290,19 @@ def training(
         states[0].epochs_done.assign(EPOCHS_DONE)
         states[0].save(str(folders[0] / "checkpoint"))
         _reset(states, weights)
+        observations["not resumed"] = _observed(namespace, "begin", begin)
+        _reset(states, weights)
         observations["resumed"] = _observed(namespace, "begin", lambda function: begin(function, resume=True))
     return observations
 
 
 def _observed(
-    namespace: Mapping[str, Any], name: str, program: Callable[[Function], object], initialised: bool = True
+    namespace: Mapping[str, Any],
+    name: str,
+    program: Callable[[Function], object],
+    initialised: bool = True,
+    job: tuple[int, int] = (SIZE, PER_HOST),
+    by_node: bool = False,
 ) -> Plain:
     """The fields of an Observation of `program(function)` on every rank."""
     function = written(namespace, name)
@@ -248,7 +311,7 @@ def _observed(
     # The fake Horovod, also for a student who has imported Horovod itself or made another fake.
     patched = nullcontext() if namespace.get("hvd") is hvd else mock.patch.dict(namespace, {"hvd": hvd})
     with patched, _eagerly():
-        outcomes = run_ranks(FakeJob(SIZE, PER_HOST), lambda: program(function), initialised)
+        outcomes = run_ranks(FakeJob(*job, by_node=by_node), lambda: program(function), initialised)
     kinds, messages = zip(*(outcome.error or ("", "") for outcome in outcomes), strict=True)
     values = [_fields(outcome.value) for outcome in outcomes]
     return plain(_fields(Observation(True, values, list(kinds), list(messages))))
@@ -257,6 +320,19 @@ def _observed(
 def _fields(value: Any) -> Any:
     """The fields of one of the dataclasses above, by name; every other value as it is."""
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def _missing(checkpoint: str, state: Any) -> list[str]:
+    """What of a state is not in a checkpoint."""
+    import tensorflow as tf
+
+    names = [name for name, _ in tf.train.list_variables(checkpoint)]
+    needed = {
+        "the weights": "model/",
+        "the momentum": "optimizer/_variables/",
+        "epochs_done": "epochs_done/",
+    }
+    return [what for what, start in needed.items() if not any(name.startswith(start) for name in names)]
 
 
 def _state(weights: Weights, rank: int) -> Any:

@@ -25,6 +25,7 @@ STEPS = (
     "8 steps per epoch",
 )
 
+GUARD = "only rank 0"  # the one card that may be there twice: rank 0 alone reads the checkpoint too
 Layout = list[str]
 Mistake = AnyHint | None
 
@@ -49,7 +50,7 @@ def _layout_of(program: Plain) -> Layout | AnyHint:
     for name in layout:
         if name not in LINES and name not in CARDS:
             return Puzzle.UNKNOWN_NAME.says(name=name)
-        if layout.count(name) > 1:
+        if layout.count(name) > 1 and name != GUARD:
             return Puzzle.NAME_TWICE.says(name=name)
     if [name for name in layout if name in LINES] != list(LINES):
         return Puzzle.LINES_CHANGED
@@ -81,6 +82,8 @@ def _rate(layout: Layout) -> Mistake:
     local, missing = Puzzle.RATE_BY_LOCAL_SIZE, Puzzle.RATE_NOT_SCALED
     if mistake := _chosen(layout, "rate by size", "rate by local size", local, missing):
         return mistake
+    if layout.index("rate by size") < layout.index("read options"):
+        return Puzzle.RATE_BEFORE_OPTIONS
     return Puzzle.RATE_AFTER_OPTIMIZER if layout.index("rate by size") > layout.index("optimizer") else None
 
 
@@ -105,7 +108,7 @@ def _broadcast(layout: Layout) -> Mistake:
     for line, mistake in too_early.items():
         if place < layout.index(line):
             return mistake
-    if place > layout.index("save"):
+    if place > layout.index("apply"):
         return Puzzle.BROADCAST_AFTER_TRAINING
     return Puzzle.BROADCAST_IN_LOOP if place > layout.index("steps") else None
 
@@ -114,8 +117,9 @@ def _checkpoint(layout: Layout) -> Mistake:
     local = Puzzle.ONE_PER_HOST_WRITES
     if mistake := _chosen(layout, "only rank 0", "only local rank 0", local, Puzzle.ALL_WRITE):
         return mistake
-    line = [*layout, "nothing"][layout.index("only rank 0") + 1]
-    if line == "save":
+    lines = [line for name, line in zip(layout, [*layout[1:], "nothing"], strict=True) if name == GUARD]
+    line = next((line for line in lines if line not in ("save", "restore")), lines[0])
+    if "save" in lines and line in ("save", "restore"):
         return None
     is_collective = line in ("broadcast", "gradients", "wrap the tape")
     return (Puzzle.GUARDS_A_COLLECTIVE if is_collective else Puzzle.GUARDS_ANOTHER_LINE).says(line=line)
@@ -136,6 +140,8 @@ def _steps(layout: Layout) -> Mistake:
     local, missing = Puzzle.STEPS_BY_LOCAL_SIZE, Puzzle.STEPS_NOT_DIVIDED
     if mistake := _chosen(layout, "steps by size", "steps by local size", local, missing):
         return mistake
+    if layout.index("steps by size") < layout.index("read options"):
+        return Puzzle.STEPS_BEFORE_OPTIONS
     return Puzzle.STEPS_DIVIDED_LATE if layout.index("steps by size") > layout.index("steps") else None
 
 

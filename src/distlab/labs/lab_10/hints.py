@@ -16,6 +16,7 @@ class Lab10Hint(Hint):
     MEMORY_DIVIDED = "the memory is that of one device, and nobody shares it."
     KNOWN_BATCH_KEPT = "the batch of one device is kept. How large may it be?"
     KNOWN_BATCH_DIVIDED = "that divides the old batch: a larger batch is asked for."
+    FORGOTTEN_HOSTS = "all numbers are those of one host alone. How many ranks are there on all hosts?"
     # Global batch
     BATCH_OF_ONE_RANK = "that is what one rank gets. How many images does one update see?"
     BATCH_OF_ONE_HOST = "that is what one host gets, the local size instead of the world size."
@@ -96,5 +97,12 @@ class Lab10Hint(Hint):
     ROOT_OF_SCALE = "no root is needed: both numbers are squares."
     NO_ESTIMATE = (
         "the estimate of |G|² is not above 0: the noise hides the gradient. How large a batch would be needed?"
+    )
+    ESTIMATE_CUT = (
+        "the estimate is not cut off at 0: a negative one says that the noise hides the gradient, and the noise scale "
+        "looks at it."
+    )
+    DENOMINATOR_MISSING = (
+        "that is the difference of the two squares. By how much does the variance of a mean differ for the two batches?"
     )
     NOISE_SCALE_OTHERWISE = "that is not right. Try the example by hand."

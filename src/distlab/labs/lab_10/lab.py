@@ -36,5 +36,6 @@ LAB = Lab(
         Exercise("warm_up", 4, warm_up.judge_warm_up),
         Exercise("noise_scale", 6, noise_scale.judge_noise_scale),
     ],
+    solved_in=["distlab.large_batch"],
     target=target,
 )

@@ -14,8 +14,8 @@ from distlab.large_batch import noise_scale as large_batch
 
 Array = NDArray[np.float64]
 NUMBERS = ("squared gradient", "variance", "noise scale")
-EXAMPLE = (np.array([[[4.0, 1.0, 1.0], [2.0, -1.0, 1.0]]]), 8)
-"""One step, two ranks, three parameters; a batch of 8 on each rank."""
+EXAMPLE = (np.array([[[4.0, 1.0, 1.0], [2.0, -1.0, 1.0]], [[0.0, 3.0, 3.0], [2.0, 1.0, 3.0]]]), 8)
+"""Two steps, two ranks, three parameters; a batch of 8 on each rank."""
 
 
 def noise_scale(gradients: Array, batch: int) -> dict[str, float]:
@@ -49,7 +49,8 @@ def judge_noise_scale(answer: Answer, generator: np.random.Generator) -> Verdict
     gradients, batch, scale = _drawn(generator)
     more_gradients, second_batch, _ = _drawn(generator)
     noise_alone = more_gradients - more_gradients.mean(axis=1, keepdims=True)
-    cases = [EXAMPLE, (gradients, batch), (more_gradients, second_batch), (noise_alone, second_batch)]
+    small = 0.05  # estimates just above and just below 0
+    cases = [EXAMPLE, (gradients, batch), (small * more_gradients, second_batch), (small * noise_alone, second_batch)]
     for case in cases:
         if problem := judge.compare(answer.call("noise_scale", *case), _expected(*case), _described(*case)):
             return problem
@@ -81,6 +82,7 @@ def _mistakes(gradients: Array, batch: int) -> Mapping[str, Mistakes]:
     ratios = [noise_scale(gradients[step : step + 1], batch)["noise scale"] for step in range(steps)]
     return {
         "squared gradient": [
+            (0.0 if squared < 0 else None, Lab10Hint.ESTIMATE_CUT),
             (big, Lab10Hint.GRADIENT_IS_NOISY),
             (small, Lab10Hint.SQUARE_OF_ONE_RANK),
             (of_sums, Lab10Hint.GRADIENTS_SUMMED),
@@ -90,6 +92,7 @@ def _mistakes(gradients: Array, batch: int) -> Mapping[str, Mistakes]:
             ((ranks * small - big) / (ranks - 1), Lab10Hint.SQUARES_EXCHANGED),
         ],
         "variance": [
+            (small - big, Lab10Hint.DENOMINATOR_MISSING),
             (variance / batch, Lab10Hint.VARIANCE_OF_A_RANK),
             (variance * ranks, Lab10Hint.GLOBAL_BATCH_FOR_RANK),
             (variance * (ranks - 1) / ranks, Lab10Hint.GRADIENT_IS_NOISY),

@@ -8,8 +8,9 @@ import numpy as np
 
 from distlab.labs.answer import Answer
 from distlab.labs.lab_10.hints import Lab10Hint
-from distlab.labs.number_judge import Expected, Mistakes, NumberJudge
-from distlab.labs.verdict import Verdict
+from distlab.labs.number_judge import Expected, Mistakes, NumberJudge, is_near, number
+from distlab.labs.plain_data import Plain
+from distlab.labs.verdict import Verdict, wrong
 from distlab.large_batch.four_numbers import FourNumbers
 
 NUMBERS = ("per-replica batch", "global batch", "steps per epoch", "learning rate")
@@ -67,9 +68,35 @@ def judge_plan(answer: Answer, generator: np.random.Generator) -> Verdict:
     """A quarter of the points for each number that is right in every case."""
     judge = NumberJudge("plan", NUMBERS)
     for job in [EXAMPLE, *_drawn_jobs(generator)]:
-        if problem := judge.compare(answer.call("plan", *job), _expected(job), _described(job)):
+        numbers = answer.call("plan", *job)
+        if _are_of_one_host(numbers, job):
+            return wrong(Lab10Hint.FORGOTTEN_HOSTS, context=f"{_described(job)}: ")
+        if problem := judge.compare(numbers, _expected(job), _described(job)):
             return problem
+        judge.follow(numbers, _following(numbers, job))
     return judge.verdict()
+
+
+def _are_of_one_host(numbers: Plain, job: TrainingJob) -> bool:
+    """Whether the whole plan is right for a single host, and there are several."""
+    of_one = plan(*job._replace(hosts=1))
+    return (
+        job.hosts > 1
+        and isinstance(numbers, dict)
+        and all(is_near(number(numbers.get(name)), value) for name, value in of_one.items())
+    )
+
+
+def _following(numbers: Plain, job: TrainingJob) -> dict[str, tuple[str, float | None]]:
+    """For each number but the first: that from which it follows, and what follows from the answer's own."""
+    assert isinstance(numbers, dict)
+    per_replica, global_batch = (number(numbers[name]) for name in NUMBERS[:2])
+    per, whole, steps, rate = NUMBERS
+    return {
+        whole: (per, None if per_replica is None else per_replica * job.ranks),
+        steps: (whole, job.images // global_batch if global_batch else None),
+        rate: (whole, None if global_batch is None else job.known_rate * global_batch / job.known_batch),
+    }
 
 
 def _expected(job: TrainingJob) -> dict[str, Expected]:

@@ -115,6 +115,10 @@ def judge_audit(answer: Answer, generator: np.random.Generator) -> Verdict:
             name: Expected(value, mistakes[name], Lab11Hint.AUDIT_OTHERWISE)
             for name, value in zip(AUDITED, audit, strict=True)
         }
+        if not audit.steps and isinstance(numbers, dict) and any(numbers.get(name) == 0 for name in AUDITED[:3]):
+            for name in AUDITED[:3]:  # whoever writes 0 for one of them has begun
+                if name in numbers and numbers[name] is None:
+                    judge.note(name, wrong(Lab11Hint.NONE_FOR_ZERO))
         if problem := judge.compare(numbers, expected, _described(epoch)):
             return problem
     return judge.verdict()
@@ -128,6 +132,7 @@ def _mistakes(epoch: TimedEpoch, audit: Audit) -> Mapping[str, Mistakes]:
         "steps": [
             (steps + 1, Lab11Hint.STEPS_ROUNDED_UP),
             (images / (batch * gpus), Lab11Hint.PARTS_OF_STEPS),
+            (alone * gpus, Lab11Hint.BRACKETS),
             (alone, Lab11Hint.STEPS_OF_ONE_GPU),
             (alone / gpus, Lab11Hint.PARTS_OF_STEPS),
         ],
@@ -221,4 +226,7 @@ def _hint_of_correction(
         (claimed * rounded_up / of_one, Lab11Hint.STEPS_ROUNDED_UP),
         (claimed * steps_of(images, batch, gpus) * batch / of_one, Lab11Hint.EACH_GPU_HAS_A_BATCH),
     ]
+    value = number(efficiency)
+    if value in {round(true, digits) for digits in (2, 3, 4)}:
+        return None
     return Expected(true, mistakes, Lab11Hint.AUDIT_OTHERWISE).hint_for(efficiency)

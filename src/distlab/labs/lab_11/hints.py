@@ -10,6 +10,8 @@ class Lab11Hint(Hint):
     STEPS_ROUNDED_UP = "a batch that is not full is dropped, not made."
     PARTS_OF_STEPS = "a step cannot be made in part. Which whole number is it?"
     STEPS_OF_ONE_GPU = "these are the steps of one GPU. What does a step of all GPUs take in?"
+    BRACKETS = "`a // b * c` is `(a // b) * c`: a step takes `batch * gpus` images."
+    NONE_FOR_ZERO = "no step was made, so this is 0; only the efficiency has no value."
     # Audit: images
     WHOLE_DATA_SET = "that is the data set. Which part of it fills whole steps?"
     EACH_GPU_HAS_A_BATCH = "in a step each GPU takes a batch of its own."
@@ -59,9 +61,17 @@ class Lab11Hint(Hint):
         "{measured:.4g} s were measured."
     )
     RIGHT_FROM_ONE_RANK = "Right where the first time is that of one rank, and here it is not."
+    RIGHT_SIDE_NOT_DIVIDED = (
+        "The rows of A are divided by the times, and b is not. Each equation has two sides: what is its right side "
+        "then?"
+    )
     # Any fit of noisy times
     RIGHT_FOR_EXACT_TIMES = "Right for exact times, but not for noisy times:"
     NO_TWO_NUMBERS = "there are no two numbers."
+    OTHER_WEIGHTS = (
+        "the squared errors are weighted, but by {weights} instead of by 1/T². Which factor turns an error in seconds "
+        "into a relative one?"
+    )
     LONGEST_DECIDES = (
         "the longest times decide alone, since their errors are the largest in seconds. Which errors should count?"
     )
@@ -97,7 +107,11 @@ class Lab11Hint(Hint):
     ALL_REDUCE_SHORTER = "more ranks do not shorten an all-reduce: how many bytes does each send?"
     STEP_DIVIDED = "all ranks work on the step at the same time; it is not divided again."
     ALL_REDUCE_DIVIDED = "each rank sends nearly twice the gradient, and that is not divided."
+    NO_LATENCY = "the bytes are counted, and no message has a latency. How many messages follow one another?"
+    LATENCY_ALONE = "the messages have their latency, and no time for their bytes."
     SINGLE_MESSAGE = "an all-reduce is more than one message."
     OVERLAPPED = "the task says that nothing overlaps: what follows what?"
+    NOISE_MOVES_COMPUTING = "{noise:.0%} of noise moves the computing's part far: see exercise 3."
+    NOISE_MOVES_ALL_REDUCE = "{noise:.0%} of noise moves the all-reduce's part far: see exercise 4."
     NOISE_MOVES_PREDICTION = "{noise:.0%} of noise in them moves the prediction far: see exercises 3 and 4."
     PREDICTION_OTHERWISE = "that is not right. Print what the computing and the all-reduce take on that many ranks."

@@ -51,6 +51,7 @@ LAB = Lab(
         Exercise("alpha_beta", 4, fits.judge_alpha_beta),
         Exercise("predicted", 4, prediction.judge_predicted),
     ],
+    solved_in=["distlab.costs"],
     target=target,
     given_module=given,
 )

@@ -102,6 +102,10 @@ class Lab12Hint(Hint):
     LENGTH_OF_THE_WHOLE = "add up again how long the whole takes, in micro-batches."
     PER_CENT = "a share is asked for, from 0 to 1, not per cent."
     BUBBLE_IN_SECONDS = "these are seconds; a share of the whole time is asked for."
+    NOTHING_FITS = (
+        "by your count no number of micro-batches fits, and one does. How many micro-batches does stage 0 hold at a "
+        "time under 1F1B, however many there are?"
+    )
     PLAN_OTHERWISE = "that is not right. Draw the time line of a few micro-batches and count."
 
     # Any split layer: errors
@@ -123,9 +127,10 @@ class Lab12Hint(Hint):
     NO_PAIR = "Every rank must return a pair: the outputs, and the gradient of the inputs."
     RANK_GIVES_NONE = "Rank {rank} returns None, or nothing for this: does every rank reach a `return`?"
     RANK_GIVES_NO_NUMBERS = "Rank {rank} returns no array of numbers; an array of shape {shape} is asked for."
+    SWAPPED_PAIR = "The pair is the other way round: first the outputs, then the gradient of the inputs."
     SHAPE = "The shape is {shape}, and {expected} is asked for: examples × units."
     ONLY_RANK_0 = "Only rank 0 returns what is asked for. Which rank needs it?"
-    NUMBERS_OTHERWISE = "The numbers are wrong. Try two ranks, one example and two units by hand."
+    NUMBERS_OTHERWISE = "The numbers are wrong. Try two ranks, two examples and two units by hand."
     BIAS_MISSING = "The bias is missing."
     NO_RELU_HERE = "There is no ReLU in this layer."
     # By columns

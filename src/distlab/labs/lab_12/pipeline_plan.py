@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from distlab.labs.answer import Answer
+from distlab.labs.answer_errors import Raised
 from distlab.labs.lab_12.hints import Lab12Hint
 from distlab.labs.number_judge import Expected, Mistakes, NumberJudge, number
 from distlab.labs.verdict import AnyHint, Picture, Verdict, not_done, wrong
@@ -55,6 +56,16 @@ class Pipeline(NamedTuple):
 EXAMPLE = Pipeline(4, 48, 36, 2e-3, 1e-3)
 
 
+FIXED = (
+    Pipeline(3, 32, 32, 2.1e-3, 1e-3),  # 6 micro-batches would be faster, and do not divide the batch
+    Pipeline(8, 24, 36, 7.2e-3, 1e-3),  # the best are fewer micro-batches than stages: stage 0 holds only those
+    Pipeline(4, 48, 24, 3e-3, 1e-3),  # memory is full exactly
+    Pipeline(2, 12, 12, 1.0, 1e-3),  # one micro-batch is best
+    Pipeline(2, 12, 4, 1e-4, 1e-3),  # micro-batches of one example are best
+)
+"""Pipelines that tell apart what the drawn ones may not."""
+
+
 def planned(stages: int, batch: int, fits: int, fixed: float, each: float) -> dict[str, float]:
     """The best number of micro-batches, the batch's seconds, and the bubble's share of them."""
     job = Pipeline(stages, batch, fits, fixed, each)
@@ -80,10 +91,16 @@ def drawn_pipeline(generator: np.random.Generator, memory_decides: bool) -> Pipe
 def judge_plan(answer: Answer, generator: np.random.Generator) -> Verdict:
     """Half of the points for the number of micro-batches, a quarter each for its time and its bubble."""
     jobs = [EXAMPLE, drawn_pipeline(generator, False), drawn_pipeline(generator, True)]
+    jobs += FIXED
     jobs.append(Pipeline(1, 64, 20, float(generator.uniform(1e-3, 5e-3)), 1e-3))
     judge = NumberJudge("plan", NAMES)
     for job in jobs:
-        numbers = answer.call("plan", *job)
+        try:
+            numbers = answer.call("plan", *job)
+        except Raised as error:
+            if "empty" not in error.message:
+                raise
+            return wrong(Lab12Hint.NOTHING_FITS, context=f"{_described(job)}: ")
         if problem := judge.problem_of_form(numbers):
             return problem
         assert isinstance(numbers, dict)

@@ -48,6 +48,11 @@ def source_of(each: Pass, stage: int) -> int:
     return stage + (1 if each.kind == BACKWARD else -1)
 
 
+def is_below_zero(text: object) -> bool:
+    """Whether it names a pass of a micro-batch below 0, such as "B-1"."""
+    return isinstance(text, str) and re.fullmatch(r"\s*[FB]\s*-\d{1,6}\s*", text, re.IGNORECASE) is not None
+
+
 def pass_of(text: object) -> Pass | None:
     """What "F0" or "B12" means; None for all else."""
     match = re.fullmatch(r"\s*([FB])\s*(\d{1,6})\s*", text, re.IGNORECASE) if isinstance(text, str) else None

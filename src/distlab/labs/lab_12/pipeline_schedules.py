@@ -21,7 +21,7 @@ STAGES, MICRO_BATCHES = 3, 4
 _WAITS = {".", "..", "-", "--"}
 ORDER = "one_forward_one_backward"
 FORWARD_SECONDS, BACKWARD_SECONDS = 1.0, 2.0
-CASES = ((4, 8), (2, 3), (1, 3), (5, 2), (3, 1))
+CASES = ((4, 8), (2, 3), (1, 3), (5, 2), (3, 1), (3, 3), (6, 9))
 
 Row = dict[Pass, int]
 """The slot of each pass of a stage."""
@@ -197,8 +197,12 @@ def _scheduled(answer: Answer, stages: int, micro_batches: int) -> ScheduleRun |
         texts = answer.call(ORDER, stage, stages, micro_batches)
         if isinstance(texts, np.ndarray):
             texts = texts.tolist()
-        passes = [pipeline_runs.pass_of(text) for text in texts] if isinstance(texts, (list, tuple)) else [None]
+        texts = texts if isinstance(texts, (list, tuple)) else [None]
+        passes = [pipeline_runs.pass_of(text) for text in texts]
         order = [each for each in passes if each]
+        if below := next((text for text in texts if pipeline_runs.is_below_zero(text)), None):
+            name = str(below).strip()
+            return wrong(Lab12Hint.NO_SUCH_MICRO_BATCH.says(stage=stage, name=name, last=micro_batches - 1))
         if len(order) < len(passes):
             return wrong(Lab12Hint.NO_ORDER)
         if hint := pipeline_runs.hint_of_passes(order, stage, micro_batches):

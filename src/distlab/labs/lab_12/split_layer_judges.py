@@ -54,6 +54,8 @@ def judge_two_layers(answer: Answer, generator: np.random.Generator) -> Verdict:
         run = attempt(answer, TWO_LAYERS, drawn(generator, sizes))
         if run.error is not None:
             return wrong(_hint_of_error(run.error), context=f"{run.circumstances}: ")
+        if all(equal(result[1 - part], run.expected[part]) for result in run.results for part in (0, 1)):
+            return wrong(Lab12Hint.SWAPPED_PAIR)
         for part, (name, hint_of) in enumerate((("outputs", _hint_of_outputs), ("gradient", _hint_of_gradient))):
             if name not in problems and (hint := hint_of(run, part)):
                 problems[name] = wrong(hint, context=f"{run.circumstances}: ")

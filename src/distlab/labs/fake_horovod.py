@@ -9,76 +9,16 @@ error: a peer has ended, or makes another call. Outside `run_ranks` there is one
 """
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-SECONDS = 9.0
+from distlab.labs import fake_job
+from distlab.labs.fake_job import FakeJob, RankOutcome, Stalled
 
-
-class Stalled(Exception):
-    """With Horovod this rank would wait for ever; the message says for whom."""
-
-
-class Abandoned(Exception):
-    """Another rank has failed first."""
-
-
-class RankOutcome(NamedTuple):
-    """What a rank's program returned, or class and message of what it raised."""
-
-    value: Any = None
-    error: tuple[str, str] | None = None
-
-
-class FakeJob:
-    """`size` ranks, `per_host` of them on each host, and the collectives in which they meet."""
-
-    def __init__(self, size: int, per_host: int, seconds: float = SECONDS) -> None:
-        """A rank that still waits `seconds` after the start is stopped."""
-        self.size, self.per_host = size, per_host
-        self.deadline = time.monotonic() + seconds
-        self._changed = threading.Condition()
-        self._calls: list[dict[int, tuple[str, Any]]] = []
-        self._made = [0] * size
-        self._ended: set[int] = set()
-        self._failed = False
-
-    def meet(self, rank: int, call: str, value: Any) -> list[Any]:
-        """Wait until every rank has made the same call; the values of all of them, by rank. Raises Stalled."""
-        with self._changed:
-            number = self._made[rank]
-            self._made[rank] += 1
-            if number == len(self._calls):
-                self._calls.append({})
-            made = self._calls[number]
-            made[rank] = (call, value)
-            self._changed.notify_all()
-            while len(made) < self.size:
-                if self._failed:
-                    raise Abandoned(f"rank {rank} was left alone in {call}")
-                missing = sorted(set(range(self.size)) - set(made))
-                if self._ended & set(missing) or not self._changed.wait(max(0.0, self.deadline - time.monotonic())):
-                    raise Stalled(f"rank {rank} waits in {call} for {_ranks(missing)}, which never come")
-            by_rank = [made[peer] for peer in range(self.size)]
-        if len({name for name, _ in by_rank}) > 1:
-            calls = ", ".join(f"rank {peer} in {name}" for peer, (name, _) in enumerate(by_rank))
-            raise Stalled(f"the ranks wait for each other in different calls: {calls}")
-        return [contribution for _, contribution in by_rank]
-
-    def end(self, rank: int, failed: bool) -> None:
-        """The rank makes no more calls."""
-        with self._changed:
-            self._ended.add(rank)
-            self._failed |= failed
-            self._changed.notify_all()
-
-
-def _ranks(numbers: Sequence[int]) -> str:
-    return f"rank{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+__all__ = ["FakeHorovod", "FakeJob", "RankOutcome", "Stalled", "hvd", "run_ranks", "tapes_wrapped"]
 
 
 @dataclass
@@ -103,26 +43,12 @@ def run_ranks(job: FakeJob, program: Callable[..., Any], initialised: bool = Tru
     With `initialised` hvd.init() has been called already. A rank that does not end in time is an outcome with the
     error TimeoutError.
     """
-    outcomes = [RankOutcome(error=("TimeoutError", f"rank {rank} did not end")) for rank in range(job.size)]
 
-    def live(rank: int) -> None:
+    def begun(rank: int) -> Any:
         _here.place = _Place(job, rank, initialised)
-        failed = True
-        try:
-            outcomes[rank] = RankOutcome(program())
-            failed = False
-        except BaseException as error:  # SystemExit of a student's program too
-            failed = not isinstance(error, (Stalled, Abandoned))
-            outcomes[rank] = RankOutcome(error=(type(error).__name__, str(error)))
-        finally:
-            job.end(rank, failed)
+        return program()
 
-    threads = [threading.Thread(target=live, args=(rank,), daemon=True) for rank in range(job.size)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(max(0.0, job.deadline + 0.5 - time.monotonic()))
-    return outcomes
+    return fake_job.run_ranks(job, begun)
 
 
 def tapes_wrapped() -> int:
@@ -187,7 +113,8 @@ class FakeHorovod:
 
     def local_rank(self) -> int:
         """The number of this rank on its host."""
-        return self._place().rank % self.local_size()
+        place = self._place()
+        return place.rank // self.cross_size() if place.job.by_node else place.rank % self.local_size()
 
     def cross_size(self) -> int:
         """How many hosts there are."""
@@ -195,7 +122,8 @@ class FakeHorovod:
 
     def cross_rank(self) -> int:
         """The number of this rank's host."""
-        return self.rank() // self.local_size()
+        place = self._place()
+        return place.rank % self.cross_size() if place.job.by_node else place.rank // self.local_size()
 
     def allreduce(self, tensor: Any, average: Any = None, name: Any = None, op: Any = None, **ignored: Any) -> Any:
         """The average of the ranks' tensors, or what `op` says."""

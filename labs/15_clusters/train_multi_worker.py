@@ -1,0 +1,68 @@
+"""Train the network of this folder with MultiWorkerMirroredStrategy: one task per node, the cluster read from Slurm.
+
+On the cluster of this machine, and as a job under Slurm:
+
+    distlab cluster run -- srun --nodes=3 --kill-on-bad-exit=1 python train_multi_worker.py --weights weights.npz
+    sbatch --nodes=3 slurm/batch.sbatch train_multi_worker.py --weights weights.npz
+
+Without Slurm, each process gets its TF_CONFIG from who starts it: `distlab launch --workers 2 train_multi_worker.py`,
+or pbs/batch.pbs, which starts the processes by ssh. With neither, it is one process.
+"""
+
+import argparse
+import os
+
+import network
+import numpy as np
+
+from distlab import cluster_spec  # before TensorFlow: distlab selects tf-keras
+
+# isort: split
+import tensorflow as tf
+
+
+def train(options: argparse.Namespace, name: str) -> tuple[float, list[np.ndarray]]:
+    """Train as the worker that TF_CONFIG says, and report under that name; the last loss and the weights."""
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    rank, ranks = strategy.cluster_resolver.task_id or 0, strategy.num_replicas_in_sync
+    with strategy.scope():
+        model = tf.keras.Sequential(
+            [
+                tf.keras.layers.Input((network.INPUTS,)),
+                tf.keras.layers.Dense(options.units, activation="relu"),
+                tf.keras.layers.Dense(10),
+            ]
+        )
+        model.set_weights(network.first_weights(options.units))
+        optimizer = tf.keras.optimizers.SGD(options.learning_rate, momentum=network.MOMENTUM)
+        optimizer.build(model.trainable_variables)
+
+    def replica_step(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, model(images, training=True))
+            loss = tf.nn.compute_average_loss(losses, global_batch_size=options.batch)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))  # sums over all workers
+        return loss
+
+    @tf.function
+    def step(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+        return strategy.reduce("SUM", strategy.run(replica_step, args=(images, labels)), axis=None)
+
+    batches = network.Batches(options, rank, ranks)
+    for images, labels in batches:
+        loss = float(step(images, labels))
+    network.report(batches, name, loss, model.get_weights())
+    return loss, model.get_weights()
+
+
+def main() -> None:
+    """Train in the cluster of Slurm, or that of TF_CONFIG."""
+    options = network.parser("Train with MultiWorkerMirroredStrategy.").parse_args()
+    if "SLURM_PROCID" in os.environ and "TF_CONFIG" not in os.environ:
+        os.environ["TF_CONFIG"] = cluster_spec.from_slurm()
+    train(options, "MultiWorkerMirroredStrategy")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""Train the network of this folder in one process: the run whose weights all others must have.
+
+On a laptop, on the cluster of this machine, and as a job under Slurm:
+
+    python train_serial.py --weights serial.npz
+    distlab cluster run -- srun python train_serial.py --weights serial.npz
+    sbatch --ntasks=1 --wrap "srun python train_serial.py --weights serial.npz"
+"""
+
+import network
+
+import distlab  # noqa: F401 - before TensorFlow: it selects tf-keras
+
+# isort: split
+import tensorflow as tf
+
+mean_loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+
+def main() -> None:
+    """Train and report."""
+    options = network.parser("Train in one process.").parse_args()
+    model = tf.keras.Sequential(
+        [
+            tf.keras.layers.Input((network.INPUTS,)),
+            tf.keras.layers.Dense(options.units, activation="relu"),
+            tf.keras.layers.Dense(10),
+        ]
+    )
+    model.set_weights(network.first_weights(options.units))
+    optimizer = tf.keras.optimizers.SGD(options.learning_rate, momentum=network.MOMENTUM)
+
+    @tf.function
+    def step(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            loss = mean_loss(labels, model(images, training=True))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        return loss
+
+    batches = network.Batches(options, rank=0, ranks=1)
+    for images, labels in batches:
+        loss = float(step(images, labels))
+    network.report(batches, "serial", loss, model.get_weights())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Run the capstone's program on real ranks, and compare it with the serial one.
+
+    python real_ranks.py train.py --ranks 1 2 4
+
+`lab.given.write(globals(), file)` writes train.py in the lab. All runs begin with one checkpoint. For each number of
+ranks a line says by how much the last weights differ at most from those of `train_serial.py`; then follow the texts and
+seconds of each step on rank 0, as `throughput` takes them. The options of the training are those of `train_serial.py`.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from distlab import launch, programs, valid
+
+SECONDS = 300.0
+
+
+def rank_number() -> int:
+    """The rank of this process under mpirun, or its index in TF_CONFIG; 0 if it is alone."""
+    if "TF_CONFIG" in os.environ:
+        return int(json.loads(os.environ["TF_CONFIG"])["task"]["index"])
+    return int(os.environ.get("OMPI_COMM_WORLD_RANK", 0))
+
+
+def train(program: Path, folder: Path, options: list[str]) -> None:
+    """What one process does: train from the first checkpoint in `folder`, and write the weights and the steps there."""
+    module = programs.module(program)
+    import train_serial
+
+    parsed = train_serial.parse([*options, "--folder", str(folder / "saved"), "--resume"])
+    state, steps = module.train(parsed)
+    table = np.array([[step["texts"], step["seconds"]] for step in steps])
+    weights = {f"weights {number}": array for number, array in enumerate(state.model.get_weights())}
+    np.savez(folder / f"rank-{rank_number()}.npz", steps=table, **weights)
+
+
+def write_first(folder: Path, options: list[str]) -> None:
+    """Write the checkpoint with which all runs begin."""
+    import train_serial
+
+    parsed = train_serial.parse([*options, "--folder", str(folder)])
+    train_serial.save(parsed, train_serial.begin(parsed))
+
+
+def largest_difference(first: Path, second: Path) -> float:
+    """Between the weights in two files."""
+    with np.load(first) as one, np.load(second) as other:
+        return max(float(np.abs(one[name] - other[name]).max()) for name in one.files if name != "steps")
+
+
+def report(program: Path, ranks: Sequence[int], options: Sequence[str] = ()) -> None:
+    """Run all, and print how they compare, or one line that says why not."""
+    if not program.is_file() or "def train(" not in program.read_text():
+        print(f"Not done yet: there is no `train` in {program}.")
+        return
+    if "horovod" in program.read_text() and (problem := launch.horovod_problem()):
+        print(f"Skipped: {problem}")
+        return
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            compare(Path(scratch), program, ranks, options)
+    except launch.LaunchError as error:
+        print(f"The ranks did not come to an end: {error}")
+
+
+def compare(place: Path, program: Path, ranks: Sequence[int], options: Sequence[str]) -> None:
+    """Train in folders in `place`, serially and on ranks; print the differences, then the steps."""
+    run = {"seconds": SECONDS, "start_seconds": SECONDS, "echo": False}
+    launch.alone(__file__, "train_serial.py", "--first", place / "first", *options, **run)
+    measured: dict[int, list[tuple[int, float]]] = {}
+    for count in (0, *ranks):  # 0 is the serial program
+        folder = place / str(count)
+        shutil.copytree(place / "first", folder / "saved")
+        arguments = [program if count else "train_serial.py", "--folder", folder, *options]
+        if not count:
+            launch.alone(__file__, *arguments, **run)
+            continue
+        if "horovod" in program.read_text():
+            launch.mpirun(__file__, *arguments, ranks=count, **run)
+        else:
+            launch.tensorflow(__file__, *arguments, workers=count, **run)
+        differences = [largest_difference(place / "0" / "rank-0.npz", file) for file in folder.glob("rank-*.npz")]
+        print(f"{count} ranks: the weights differ from the serial ones by {max(differences):.2g} at most", flush=True)
+        with np.load(folder / "rank-0.npz") as result:
+            measured[count] = [(int(texts), float(f"{took:.3g}")) for texts, took in result["steps"]]
+    print(f"measured = {measured}")
+
+
+def main() -> None:
+    """With --first or --folder as a process that trains, else as the one that starts the others."""
+    parser = argparse.ArgumentParser(description="Run the capstone's program on real ranks.", allow_abbrev=False)
+    parser.add_argument("program", type=Path)
+    parser.add_argument("--ranks", type=valid.count, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--first", type=Path, help="write the first checkpoint to this folder")
+    parser.add_argument("--folder", type=Path, help="train as one rank, in this folder")
+    parsed, options = parser.parse_known_args()  # the others are for train_serial.py
+    if parsed.first:
+        write_first(parsed.first, options)
+    elif parsed.folder:
+        train(parsed.program, parsed.folder, options)
+    else:
+        report(parsed.program, parsed.ranks, options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""Classify short texts by topic, on one device: the program that the capstone distributes.
+
+    python train_serial.py --texts 4000 --batch 256 --epochs 3 --folder saved
+
+Each epoch has every text once, in another order; its last batch may be smaller than the others. A checkpoint is
+written after each epoch, and `--resume` goes on from the newest one.
+"""
+
+import argparse
+import time
+
+import numpy as np
+
+from distlab import data, models, valid  # before TensorFlow: it selects tf-keras
+
+# isort: split
+import tensorflow as tf
+
+loss_of_each = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="none")
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Classify short texts by topic, on one device.")
+    parser.add_argument("--texts", type=valid.count, default=4000, help="how many texts to train on")
+    parser.add_argument("--batch", type=valid.count, default=256, help="texts in a step")
+    parser.add_argument("--epochs", type=valid.count, default=3)
+    parser.add_argument("--rate", type=valid.rate, default=0.5, help="the learning rate for this batch")
+    parser.add_argument("--units", type=valid.count, default=64, help="numbers in a word's vector")
+    parser.add_argument("--seed", type=valid.seed, default=16)
+    parser.add_argument("--folder", type=valid.folder, help="for checkpoints; without it nothing is saved")
+    parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint in --folder")
+    options = parser.parse_args(arguments)
+    if options.resume and not options.folder:
+        parser.error("--resume needs --folder")
+    return options
+
+
+def batches(options: argparse.Namespace, epoch: int) -> tf.data.Dataset:
+    """Batches of (words, labels); the order is a function of seed and epoch."""
+    words, labels = data.topics.texts(options.texts, options.seed)
+    order = np.random.default_rng([options.seed, epoch]).permutation(options.texts)
+    return tf.data.Dataset.from_tensor_slices((words[order], labels[order])).batch(options.batch)
+
+
+def begin(options: argparse.Namespace) -> tf.train.Checkpoint:
+    """A new model with random weights and its optimizer, or what the newest checkpoint has, if that is asked for."""
+    model = models.text_classifier(options.units)
+    optimizer = tf.keras.optimizers.SGD(options.rate, momentum=0.9)
+    optimizer.build(model.trainable_variables)
+    state = tf.train.Checkpoint(model=model, optimizer=optimizer, epochs_done=tf.Variable(0, dtype=tf.int64))
+    if options.resume:
+        state.restore(tf.train.latest_checkpoint(options.folder)).assert_existing_objects_matched()
+    return state
+
+
+@tf.function(reduce_retracing=True)
+def step(state: tf.train.Checkpoint, words: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """Change the weights once; the loss before."""
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(loss_of_each(labels, state.model(words, training=True)))
+    gradients = tape.gradient(loss, state.model.trainable_variables)
+    state.optimizer.apply_gradients(zip(gradients, state.model.trainable_variables, strict=True))
+    return loss
+
+
+def save(options: argparse.Namespace, state: tf.train.Checkpoint) -> None:
+    """Write a checkpoint, if there is a folder for it."""
+    if options.folder:
+        state.save(str(options.folder / "checkpoint"))
+
+
+def train(options: argparse.Namespace) -> tuple[tf.train.Checkpoint, list[dict]]:
+    """Train; the state at the end, and a record of each step: its texts, its loss and its seconds."""
+    state, steps = begin(options), []
+    for epoch in range(int(state.epochs_done), options.epochs):
+        for words, labels in batches(options, epoch):
+            start = time.perf_counter()
+            loss = float(step(state, words, labels))
+            steps.append({"texts": len(labels), "loss": loss, "seconds": time.perf_counter() - start})
+        state.epochs_done.assign_add(1)
+        save(options, state)
+    return state, steps
+
+
+def main() -> None:
+    """Train, and say how it went."""
+    _, steps = train(parse())
+    print(f"{len(steps)} steps, last loss {steps[-1]['loss']:.4f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,317 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Lab 13: six sick jobs, and how often to save
+#
+# **Goal.** Find out from its log what ails a job, which worker and which step are concerned, and what cures it. Choose
+# the interval between checkpoints, and show by simulation that it is the best.
+#
+# **Time.** 55 minutes for exercises 1 to 3, and 20 more for exercises 4 and 5, which are optional.
+#
+# **Before this.** [Notebook 13](../../notebooks/13_fault_tolerance.ipynb).
+#
+# **How it works.** Write each answer in the cell that says so, run it, and run the check below it: it says what is
+# wrong, with a hint. `make check LAB=13` does the same in a terminal. Nothing is trained here, and TensorFlow is not
+# needed. A full solution is next to this file, in [solution.ipynb](solution.ipynb).
+
+# %%
+import numpy as np
+
+from distlab import labs
+
+lab = labs.open("13")
+
+# %% [markdown]
+# ## 1. Six sick jobs
+#
+# Six synchronous jobs have written logs. Each job has another one of the six faults of notebook 13. A log has an entry
+# for every **event**:
+#
+# | `event` | What happened | More in the entry |
+# |---|---|---|
+# | `cluster` | the launcher started the job, with this list of addresses in TF_CONFIG | `addresses`: that of worker 0 first |
+# | `listens` | a worker has started and waits for the others | `worker`, `address` |
+# | `step` | a worker has done a step; `computing` and `waiting` for the others took so many seconds | `worker`, `step`, `images`, `computing`, `waiting` |
+# | `saved` | a worker, usually the chief (worker 0), has saved a checkpoint; one that is damaged has no seal | `worker`, `step`, `sealed` (True or False) |
+# | `signal` | a worker receives a signal: 10 is SIGUSR1, 15 is SIGTERM | `worker`, `signal` |
+# | `exit` | a worker has ended; −9: killed by SIGKILL, −15: by SIGTERM, 85: "start me again" | `worker`, `code` |
+# | `size` | an elastic job goes on with this number of ranks | `workers` |
+# | `restored` | all workers now go on after this step; 0 means that they begin from the start | `worker`, `step` |
+#
+# Not every unusual event is the cause. A launcher ends all others when a worker is killed, or when it sees no step for
+# four minutes; an exit with 85 is no error to it. An elastic job goes on instead. One slow step, or one bad checkpoint before a good one, harms nobody.
+#
+# Read the logs. A step has one line here: `2: 58+2` says that worker 2 computed for 58 ms and waited for 2 ms.
+
+# %%
+for letter in "ABC":
+    print(lab.given.described(letter), end="\n\n")
+
+# %%
+for letter in "DEF":
+    print(lab.given.described(letter), end="\n\n")
+
+# %% [markdown]
+# Write down what you think. Then write a function that finds it in **any** such log. `lab.given.LOGS["A"]` is the log
+# of job A, as your function gets it: a list of dictionaries in the order of time. `diagnose(log)` gives a dictionary:
+#
+# | `"illness"` | `"worker"` | `"step"` |
+# |---|---|---|
+# | a worker is killed | the one that SIGKILL ended, for which the launcher ended the others | the last step that it did |
+# | a straggler | the slow one | the first step from which on it is slow in every step |
+# | a worker that never comes | the one for which the others look at a wrong address | 0 |
+# | a half-written checkpoint (the job was started again, and did not use the newest whole one) | 0, who wrote it | that of the newest checkpoint before the second start; it has no seal |
+# | ranks come and go | the rank that the job lost | the last step that this rank did |
+# | a notice (a signal before anything went wrong) that only one worker followed | the one that received it | the last step that it did |
+#
+# The check uses the six logs and others that you do not see, with other numbers, workers and checkpoints. One point for
+# each illness, if all three are right in each of its logs. Here is how to select events:
+
+# %%
+log = lab.given.LOGS["A"]
+print(log[0])
+print([(event["worker"], event["code"]) for event in log if event["event"] == "exit"])
+print(*lab.given.ILLNESSES, sep="\n")
+
+
+# %% nbgrader={"grade": false, "grade_id": "diagnose", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def diagnose(log: list[dict]) -> dict:
+    """What ails a job, which worker and which step are concerned."""
+    illness = worker = step = None
+    ### BEGIN SOLUTION
+
+    def events(name, log=log):
+        return [event for event in log if event["event"] == name]
+
+    def last_step(worker):
+        return max(event["step"] for event in events("step") if event["worker"] == worker)
+
+    exits, signals = events("exit"), events("signal")
+    if not events("step"):
+        addresses = log[0]["addresses"]
+        (worker,) = [line["worker"] for line in events("listens") if line["address"] != addresses[line["worker"]]]
+        return {"illness": "a worker that never comes", "worker": worker, "step": 0}
+    if events("size"):
+        worker = exits[0]["worker"]
+        return {"illness": "ranks come and go", "worker": worker, "step": last_step(worker)}
+    if events("restored"):
+        before = log[: log.index(events("restored")[0])]
+        step = max(save["step"] for save in events("saved", before) if not save["sealed"])
+        return {"illness": "a half-written checkpoint", "worker": 0, "step": step}
+    if signals and log.index(signals[0]) < log.index(exits[0]):
+        worker = signals[0]["worker"]
+        return {"illness": "a notice", "worker": worker, "step": last_step(worker)}
+    if exits:
+        worker = exits[0]["worker"]
+        return {"illness": "a worker is killed", "worker": worker, "step": last_step(worker)}
+    last = max(event["step"] for event in events("step"))
+    worker = min((event for event in events("step") if event["step"] == last), key=lambda event: event["waiting"])[
+        "worker"
+    ]
+    normal = np.median([event["computing"] for event in events("step")])
+    own = [event for event in events("step") if event["worker"] == worker]
+    step = 1 + max((event["step"] for event in own if event["computing"] < 1.5 * normal), default=0)
+    illness = "a straggler"
+    ### END SOLUTION
+    return {"illness": illness, "worker": worker, "step": step}
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_diagnose", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+lab.check("diagnose")
+### BEGIN HIDDEN TESTS
+lab.points("diagnose")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 2. The cure
+#
+# What cures a job has a number in it, which is in the log. `cure(log, illness, worker, step)` gets the right diagnosis,
+# whatever your function in exercise 1 says, and gives that number:
+#
+# | Illness | Cure | Number |
+# |---|---|---|
+# | a worker is killed | start the job again from the newest checkpoint with a seal, or from the beginning if there is none | how many steps are done a second time |
+# | a straggler | shares by speed | the share of the global batch that the straggler should get, between 0 and 1; all other workers are equally fast, and with the right shares all of them compute equally long |
+# | a worker that never comes | correct the list of addresses | the port that the list should have for this worker |
+# | a half-written checkpoint | choose the newest checkpoint that is whole | the step after which the job should have gone on |
+# | ranks come and go | keep the global batch | the images that each rank that is left should have in a step (a whole number here) |
+# | a notice | agree, then save together: after each step all workers add up who has a notice, as in section 7 of the notebook | the step after which all workers save: the first one whose sum contains this notice. The signal came after the sum of the last step that was done |
+#
+# Target: right for any log; the straggler's share to a relative error of 3 %, because computing times vary a little.
+# One point for each illness.
+
+
+# %% nbgrader={"grade": false, "grade_id": "cure", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def cure(log: list[dict], illness: str, worker: int, step: int) -> float:
+    """The number that cures this job."""
+    ### BEGIN SOLUTION
+    whole = [event["step"] for event in log if event["event"] == "saved" and event["sealed"]]
+    workers = len(log[0]["addresses"])
+    if illness == "a worker is killed":
+        return step - max(whole, default=0)
+    if illness == "a straggler":
+        late = [event for event in log if event["event"] == "step" and event["step"] >= step]
+        slow = np.mean([event["computing"] for event in late if event["worker"] == worker])
+        normal = np.mean([event["computing"] for event in late if event["worker"] != worker])
+        return (1 / slow) / (1 / slow + (workers - 1) / normal)
+    if illness == "a worker that never comes":
+        (own,) = [event for event in log if event["event"] == "listens" and event["worker"] == worker]
+        return int(own["address"].split(":")[1])
+    if illness == "a half-written checkpoint":
+        return max(saved for saved in whole if saved < step)
+    if illness == "ranks come and go":
+        images = next(event["images"] for event in log if event["event"] == "step")
+        return images * workers / (workers - 1)
+    return step + 1
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_cure", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+lab.check("cure")
+### BEGIN HIDDEN TESTS
+lab.points("cure")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 3. How often to save
+#
+# A job has `workers` workers. One worker fails once in `days` days on average, independently of the others, and every
+# fault of any worker stops the whole job. A save takes `save` seconds, a step `step` seconds. Give
+#
+# - **between faults**: the mean seconds between two faults of the job, $M$;
+# - **interval**: the seconds between two saves with which the least time is lost, by Young's formula
+#   ([notebook 13](../../notebooks/13_fault_tolerance.ipynb), section 1);
+# - **steps**: this interval in steps, rounded to the nearest whole number;
+# - **lost**: the share of the time that is lost with Young's interval, before it is rounded. In each interval, which is
+#   seconds of work without the save, one save is lost, and each fault loses half an interval on average. (Starting again is not counted here.)
+#
+# Target: right for any job. One point for each number. For example
+
+# %%
+print(lab.target("plan"))
+
+
+# %% nbgrader={"grade": false, "grade_id": "plan", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def plan(workers: int, days: float, save: float, step: float) -> dict[str, float]:
+    """The four numbers, by name."""
+    answer = dict.fromkeys(("between faults", "interval", "steps", "lost"))
+    ### BEGIN SOLUTION
+    between_faults = days * 24 * 3600 / workers
+    interval = np.sqrt(2 * save * between_faults)
+    answer["between faults"] = between_faults
+    answer["interval"] = interval
+    answer["steps"] = round(interval / step)
+    answer["lost"] = save / interval + interval / 2 / between_faults
+    ### END SOLUTION
+    return answer
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_plan", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+lab.check("plan")
+### BEGIN HIDDEN TESTS
+lab.points("plan")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 4. Simulate a disturbed job (optional)
+#
+# Young's formula is an approximation: is its interval really the best? Simulate a job, with these rules:
+#
+# - The job needs `work` seconds of work. After every `interval` seconds of work it saves, which takes `save` seconds.
+# - When all work is done, the job ends at once, without a last save, also if the work is a whole number of intervals.
+# - A fault loses all work since the last *complete* save. If it comes during a save, that save is not complete.
+# - After a fault the job starts again, which takes `restart` seconds, and goes on from the last complete save, or from
+#   the beginning if there is none. A fault during these seconds makes the start begin again.
+# - `faults` lists when the faults come: seconds since the job began, in increasing order. Faults after the end do not
+#   matter. Leave the list as it is: exercise 5 uses it again for other intervals.
+#
+# `elapsed` gives the seconds from the beginning to the end. Target: exact. A point each for runs without a fault, and
+# for faults while the job computes, while it saves, and while it starts again. For example
+
+# %%
+print(lab.target("elapsed"))
+
+# %% [markdown]
+# In the example the first fault interrupts the first save, so the job is at 0 again, and works from second 16 on. The
+# second fault comes 2 seconds after the next save.
+
+
+# %% nbgrader={"grade": false, "grade_id": "elapsed", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def elapsed(work: float, interval: float, save: float, restart: float, faults: list[float]) -> float:
+    """The seconds until the work is done."""
+    ### BEGIN SOLUTION
+    now = done = 0.0
+    coming = [*faults, np.inf]
+    while True:
+        remaining = work - done
+        is_last = remaining <= interval
+        end = now + remaining if is_last else now + interval + save
+        while coming[0] < now:  # it came before
+            coming = coming[1:]
+        if coming[0] >= end:
+            if is_last:
+                return end
+            now, done = end, done + interval
+            continue
+        now = coming[0] + restart
+        while coming[1] < now:  # while it starts again
+            coming = coming[1:]
+            now = coming[0] + restart
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_elapsed", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+lab.check("elapsed")
+### BEGIN HIDDEN TESTS
+lab.points("elapsed")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 5. Which interval is the best? (optional)
+#
+# `runs` has one list of faults for each simulated run; the times between two faults are random. `compare` simulates
+# every run with every candidate in `intervals`, and gives a dictionary:
+#
+# - `"means"`: a list with one number for each interval, in the order of `intervals`: the mean of `elapsed` over all
+#   runs;
+# - `"best"`: the interval with the lowest mean.
+#
+# The check uses many runs with about 40 faults each. When you are done, it prints your means next to the exact
+# expectation (Daly, 2006), so that you can see whether Young's interval is the best. Target: right for any
+# runs. A point for the means, a point for the best. For example
+
+# %%
+print(lab.target("compare"))
+
+
+# %% nbgrader={"grade": false, "grade_id": "compare", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def compare(intervals: list[float], work: float, save: float, restart: float, runs: list[list[float]]) -> dict:
+    """The mean seconds with each interval, and the best interval."""
+    means = best = None
+    ### BEGIN SOLUTION
+    means = [float(np.mean([elapsed(work, interval, save, restart, run) for run in runs])) for interval in intervals]
+    best = intervals[int(np.argmin(means))]
+    ### END SOLUTION
+    return {"means": means, "best": best}
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_compare", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+lab.check("compare")
+### BEGIN HIDDEN TESTS
+lab.points("compare")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## What you have now
+#
+# - A program that reads a log as an engineer does: first what went wrong *first*, then who is different from the others.
+# - An interval for your next job. Look at the table of the last check: an interval half or twice as long costs little
+#   more, one four times too short or too long costs much.
+#
+# **Going on.** [Notebook 14](../../notebooks/14_other_frameworks.ipynb).

@@ -1,0 +1,349 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Lab 15: job scripts, requeue, and what to rent
+#
+# **Goal.** Write three job scripts, let a job be queued again without losing a step, read the table of a scaling
+# study, and decide which nodes to rent.
+#
+# **Time.** 55 minutes; 25 of them are for the three scripts.
+#
+# **Before this.** [Notebook 15](../../notebooks/15_clusters.ipynb), and section 7 of [notebook
+# 13](../../notebooks/13_fault_tolerance.ipynb).
+#
+# **How it works.** Write each answer in the cell that says so, run it, and run the check below it: it says what is
+# wrong, with a hint. `make check LAB=15` does the same in a terminal. You need no cluster, and nothing is trained. A
+# full solution is next to this file, in [solution.ipynb](solution.ipynb).
+
+# %%
+from distlab import labs
+from distlab.simulate import Rank
+
+lab = labs.open("15")
+
+# %% [markdown]
+# ## How the scripts are checked
+#
+# Your scripts go to a **fake Slurm**. It reads the `#SBATCH` lines by the rules of the real one, and refuses what
+# `sbatch` refuses. Then it runs the script by your machine's bash, in a temporary folder. There, `srun`, `python`,
+# `scontrol` and `sbatch` are fakes that only record how they were called, and end with the status that the check
+# wants to try: every program may fail.
+#
+# The fake cluster has 16 nodes with 8 cores each. You need no `module load` and no virtual environment. Start
+# programs by `python name.py` or `srun … python name.py`.
+#
+# A script is a text. Look at the backslash: it leaves out the line break, so that `#!` is at the very beginning.
+
+# %%
+example = """\
+#!/bin/bash
+#SBATCH --job-name=example
+#SBATCH --output=%x-%j.out
+
+python hello.py
+"""
+
+# %% [markdown]
+# ## 1. A batch job
+#
+# The job `train` trains on four nodes, with two ranks on each.
+#
+# - It may take at most 90 minutes. The log of job 17 is `train-17.out`.
+# - First `prepare.py` runs, once, on the first node. Then `train.py` runs on all ranks. Then `evaluate.py` runs,
+#   once.
+# - `train.py` gets all arguments of the script, as they are: `sbatch script --data "set 1"` has two. In bash these
+#   are `"$@"`, with the quotation marks.
+# - If one of the three programs fails, those after it do not start, and the state of the job is FAILED.
+# - If one rank of `train.py` fails, Slurm ends the other ranks at once. (The script `batch.sbatch` in section 3 of
+#   the notebook shows how.)
+#
+# A point each for the resources (nodes, ranks, time), the log, the programs, and what happens after a failure.
+
+# %% nbgrader={"grade": false, "grade_id": "batch", "locked": false, "schema_version": 3, "solution": true, "task": false}
+batch = None  # """\ and the lines of the script, and """
+### BEGIN SOLUTION
+batch = """\
+#!/bin/bash
+#SBATCH --job-name=train
+#SBATCH --nodes=4
+#SBATCH --ntasks-per-node=2
+#SBATCH --time=01:30:00
+#SBATCH --output=%x-%j.out
+
+set -e
+python prepare.py
+srun --kill-on-bad-exit=1 python train.py "$@"
+python evaluate.py
+"""
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "check_batch", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+lab.check("batch")
+### BEGIN HIDDEN TESTS
+lab.points("batch")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 2. A scaling study
+#
+# `train.py` shall run on 1, 2, 4 and 8 nodes, with one rank per node. Write one array for this.
+#
+# - Only one run at a time. Each may take at most 20 minutes.
+# - All tasks of an array have the same options: each has as many nodes as the largest run needs, and no more. The
+#   number of a task says on how many it runs `train.py`. (If the numbers of your tasks are not the sizes: in bash,
+#   `sizes=(1 2 4 8)` is a list, and `${sizes[2]}` its third item.)
+# - A run on 4 nodes is `train.py --result scaling/4.json`, and so on. The folder `scaling` is there.
+# - No two tasks write into one log, also if you submit the array a second time.
+# - If one run fails, the others still take place. The state of the failed task is FAILED, and if one rank fails,
+#   Slurm ends the others of this run at once.
+#
+# Inside a job, `srun` takes what you do not say from the job: give it the number of nodes *and* that of tasks.
+#
+# A point each for the array (its nodes, time, runs at a time), the logs, the runs, and what happens after a failure.
+
+# %% nbgrader={"grade": false, "grade_id": "array", "locked": false, "schema_version": 3, "solution": true, "task": false}
+array = None  # the lines of the script
+### BEGIN SOLUTION
+array = """\
+#!/bin/bash
+#SBATCH --job-name=scaling
+#SBATCH --array=1,2,4,8%1
+#SBATCH --nodes=8
+#SBATCH --ntasks-per-node=1
+#SBATCH --time=00:20:00
+#SBATCH --output=%x-%A-%a.out
+
+set -e
+nodes=$SLURM_ARRAY_TASK_ID
+srun --nodes=$nodes --ntasks=$nodes --kill-on-bad-exit=1 python train.py --result scaling/$nodes.json
+"""
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "check_array", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+lab.check("array")
+### BEGIN HIDDEN TESTS
+lab.points("array")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 3. Longer than a job may be
+#
+# The job `long` trains for days, on two nodes with one rank each. A job may take at most 12 hours here.
+#
+# - `train.py --checkpoints saved`, with all arguments of the script after that, goes on from the newest checkpoint.
+#   When its **ranks** receive SIGUSR1, they save together and end with status 85. They need up to ten minutes for
+#   that: the signal comes 600 seconds before the limit.
+# - With status 85, the script asks for the queue again. With any other status it does not, and ends with that status.
+# - The ranks need not end at the same moment: the first one that does must not take the other one with it.
+# - If a node fails, Slurm queues the job again, whatever the site's default is.
+# - All attempts write into one log, one after the other: `long-17.out` for job 17.
+#
+# A point each for the resources, the signal, the attempts (queue and log), and what follows from the status of
+# `train.py`.
+
+# %% nbgrader={"grade": false, "grade_id": "long", "locked": false, "schema_version": 3, "solution": true, "task": false}
+long = None  # the lines of the script
+### BEGIN SOLUTION
+long = """\
+#!/bin/bash
+#SBATCH --job-name=long
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=1
+#SBATCH --time=12:00:00
+#SBATCH --signal=USR1@600
+#SBATCH --requeue
+#SBATCH --open-mode=append
+#SBATCH --output=%x-%j.out
+
+status=0
+srun python train.py --checkpoints saved "$@" || status=$?
+if [ $status -eq 85 ]; then scontrol requeue $SLURM_JOB_ID; fi
+exit $status
+"""
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "check_long", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+lab.check("long")
+### BEGIN HIDDEN TESTS
+lab.points("long")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 4. Queued again without a loss
+#
+# Now the ranks of `train.py`. Slurm's signal reaches them at different moments: one may have it while the others are
+# a step further, or it reaches one rank only. Still all must stop after the same step.
+#
+# Write `attempt`, which every rank runs on the virtual cluster. `job["saved"]` is the step in the newest checkpoint,
+# 0 without one; `job["steps"]` is how many steps there are in all, numbered from 1. The rest of `job` is for these
+# functions:
+#
+# | function | does |
+# |---|---|
+# | `await lab.given.train_step(rank, job, step)` | step number `step`: compute, and add up the gradients of all ranks |
+# | `lab.given.has_notice(rank, job)` | True if this rank has received the signal by now |
+# | `await lab.given.add_up(rank, number)` | the sum over all ranks: all must call it, and wait for one another |
+# | `await lab.given.save(rank, job, step)` | write a checkpoint of the state after step `step`, which takes a while |
+#
+# `rank.index` is the rank's number, from 0. The rules:
+
+# %% [markdown]
+# - An attempt begins with the step after `job["saved"]`.
+# - Right after each step the ranks add up how many of them have a notice.
+# - If a rank has one, and not all steps are done, rank 0 saves, once. No rank ends before rank 0 has saved. Then all
+#   ranks return 85.
+# - When all steps are done, the ranks return 0, and nothing is saved, also if a notice came during the last step. If
+#   no step is left at the beginning, they return 0 at once.
+#
+# A point each for a notice for one rank, notices for several, the end, and the next attempt.
+
+
+# %% nbgrader={"grade": false, "grade_id": "attempt", "locked": false, "schema_version": 3, "solution": true, "task": false}
+async def attempt(rank: Rank, job: dict) -> int:
+    """One attempt of the job; the exit status of this rank."""
+    ### BEGIN SOLUTION
+    for step in range(job["saved"] + 1, job["steps"] + 1):
+        await lab.given.train_step(rank, job, step)
+        notices = await lab.given.add_up(rank, lab.given.has_notice(rank, job))
+        if notices > 0 and step < job["steps"]:
+            if rank.index == 0:
+                await lab.given.save(rank, job, step)
+            await lab.given.add_up(rank, 0)
+            return 85
+    return 0
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_attempt", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+lab.check("attempt")
+### BEGIN HIDDEN TESTS
+lab.points("attempt")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 5. Read a scaling table
+#
+# A scaling study has left a list of runs. Each is a dictionary: its `nodes`; the `state` of its job; the seconds
+# `start` and `end` at which it began and ended; the images in the `batch` of **each node** (weak scaling); and the
+# median seconds of a `step`. `read_table(runs)` gives a dictionary with
+#
+# - **trusted**: the numbers of the runs to trust, in increasing order; the first run of the list is number 0. Trust a
+#   run if its state is COMPLETED and no other run of the list, whatever its state, ran at the same time. All runs
+#   share a network. (A run that begins in the second in which another one ends was alone.)
+# - **speedup** and **efficiency**: a list for the trusted runs, in increasing order of nodes. Speed-up is images per
+#   second over those of the trusted run on one node. Every study has that run, and no two trusted runs with the same
+#   number of nodes.
+# - **pays**: the number of nodes up to which it pays to add more. Go from each size to the next larger one. It pays
+#   if the speed-up grows by at least half of the number of nodes that are added. Stop at the first step that does not
+#   pay, and give the size before it.
+
+# %% [markdown]
+# Target: right for any study. One point for each name. For example
+
+# %%
+print(lab.target("read_table"))
+
+
+# %% nbgrader={"grade": false, "grade_id": "read_table", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def read_table(runs: list[dict]) -> dict:
+    """The runs to trust, speed-up, efficiency, and how many nodes pay."""
+    trusted = speedup = efficiency = pays = None
+    ### BEGIN SOLUTION
+
+    def was_alone(run):
+        together = [peer for peer in runs if peer["start"] < run["end"] and peer["end"] > run["start"]]
+        return len(together) == 1  # itself
+
+    trusted = [number for number, run in enumerate(runs) if run["state"] == "COMPLETED" and was_alone(run)]
+    rates = {runs[number]["nodes"]: runs[number]["batch"] / runs[number]["step"] for number in trusted}
+    sizes = sorted(rates)
+    speedup = [nodes * rates[nodes] / rates[1] for nodes in sizes]
+    efficiency = [rates[nodes] / rates[1] for nodes in sizes]
+    pays = sizes[0]
+    for place in range(1, len(sizes)):
+        if speedup[place] - speedup[place - 1] < (sizes[place] - sizes[place - 1]) / 2:
+            break
+        pays = sizes[place]
+    ### END SOLUTION
+    return {"trusted": trusted, "speedup": speedup, "efficiency": efficiency, "pays": pays}
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_read_table", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+lab.check("read_table")
+### BEGIN HIDDEN TESTS
+lab.points("read_table")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 6. What to rent
+#
+# A training works on `images` images in all, and must be done within `deadline` hours from now. There are some
+# `offers`, each a dictionary:
+#
+# - `name`; `price`: euros per node and hour; `images_per_second`: of one node;
+# - `efficiency`: a dictionary with the numbers of nodes that you can rent, and the efficiency on so many;
+# - `wait`: the hours in the queue, each time; `limit`: the longest that a job may take, in hours.
+#
+# If the training takes longer than the limit, the job is queued again, as in exercise 4, as often as needed, and
+# waits each time. A training that takes exactly the limit is one job. Saving and starting again cost no time here.
+#
+# You pay for the hours in which the nodes compute, all nodes together, not for waiting. `rent` gives the cheapest
+# choice that is done at the deadline or earlier: a dictionary with `name`, `nodes`, `done` (hours from now to the
+# end) and `cost` (euros). If nothing ends in time, it gives None. No two choices cost the same.
+
+# %% [markdown]
+# Target: right for any offers. A point each for the choice, its end, its cost, and None where nothing ends in time.
+# For example
+
+# %%
+print(lab.target("rent"))
+
+
+# %% nbgrader={"grade": false, "grade_id": "rent", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def rent(offers: list[dict], images: float, deadline: float) -> dict | None:
+    """The cheapest choice that is done in time."""
+    ### BEGIN SOLUTION
+    best = None
+    for offer in offers:
+        for nodes, efficiency in offer["efficiency"].items():
+            hours = images / (nodes * offer["images_per_second"] * efficiency) / 3600
+            jobs = int(-(-hours // offer["limit"]))  # rounded up
+            done = hours + jobs * offer["wait"]
+            cost = nodes * hours * offer["price"]
+            if done <= deadline and (best is None or cost < best["cost"]):
+                best = {"name": offer["name"], "nodes": nodes, "done": done, "cost": cost}
+    return best
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_rent", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+lab.check("rent")
+### BEGIN HIDDEN TESTS
+lab.points("rent")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Try your scripts on a real Slurm
+#
+# If `make cluster NODES=9` runs ([clusters.md](../../docs/clusters.md)), you can submit your scripts. Write them into
+# files in a folder of your own, for example by `pathlib.Path("batch.sh").write_text(batch)`, with small programs
+# `prepare.py`, `train.py` and `evaluate.py` next to them. Then type in a terminal, in that folder:
+#
+# ```bash
+# distlab cluster run -- sbatch batch.sh --data "set 1"
+# distlab cluster run -- squeue
+# ```
+#
+# ## What you have now
+#
+# - Three scripts to begin with on any cluster that has Slurm: change names, numbers and programs.
+# - A loop that loses no step when the time is over, whoever gets the signal.
+# - Two rules for money: pay for nodes only while each still brings half of its own, and count the queue.
+#
+# **Going on.** This is the last lab. [Notebook 00](../../notebooks/00_start_here.ipynb) has the map of the course.

@@ -1,0 +1,399 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Lab 16, the capstone: a program that nobody has distributed yet
+#
+# **Goal.** Distribute a serial program that you have not seen before, prove that it computes the same, measure and
+# profile it, predict it on 64 ranks, write its job script, and report on one page.
+#
+# **Time.** 150 minutes, in several sittings: 70 for exercise 1, 50 for exercises 2 to 5, 30 for the report. The run on
+# real ranks is optional and takes 15 more.
+#
+# **Before this.** Notebooks [04](../../notebooks/04_custom_training_loop.ipynb),
+# [11](../../notebooks/11_scaling_and_profiling.ipynb) and [15](../../notebooks/15_clusters.ipynb), and either
+# [09](../../notebooks/09_horovod.ipynb) or [07](../../notebooks/07_multi_worker.ipynb): you choose.
+#
+# **How it works.** Write each answer in the cell that says so, run it, and run the check below it: it says what is
+# wrong, with a hint. `make check LAB=16` does the same in a terminal. The checks need neither Horovod nor other
+# processes: their ranks are threads. A full solution is next to this file, in [solution.ipynb](solution.ipynb).
+
+# %%
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+from distlab import costs, data, labs, models, programs
+
+# isort: split
+import numpy as np
+import tensorflow as tf
+
+tf.get_logger().setLevel("ERROR")
+lab = labs.open("16")
+hvd = lab.given.hvd
+loss_of_each = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="none")
+
+# %% [markdown]
+# ## The program
+#
+# It classifies short texts by topic. The texts are made from a seed:
+
+# %%
+words, labels = data.topics.texts(4, seed=1)
+for row, label in zip(words, labels, strict=True):
+    print(f"{data.topics.NAMES[label]:>9}: {data.topics.sentence(row)}")
+
+# %% [markdown]
+# The model takes the mean of the words' vectors, and a dense layer makes scores of it. Here is the training, from
+# [train_serial.py](train_serial.py). `python train_serial.py` runs it.
+
+# %%
+programs.show(Path("train_serial.py"), "batches", "begin", "step", "save", "train")
+
+# %% [markdown]
+# ## 1. On ranks
+#
+# Write `train(options)` for ranks. **Every rank calls it**, with these options: `texts`, `batch`, `epochs`, `rate`,
+# `units`, `seed`, `folder`, `resume`. Choose one way:
+#
+# - **Horovod**: use `hvd`, which has the calls of `horovod.tensorflow`. `train` calls `hvd.init()` first. Only rank
+#   0's host has the checkpoints to resume from.
+# - **MultiWorkerMirroredStrategy**: `train` makes `tf.distribute.MultiWorkerMirroredStrategy()` first; all workers see
+#   the checkpoints to resume from. `strategy.cluster_resolver.task_id` is the rank, `strategy.num_replicas_in_sync` the
+#   number of ranks. A variable of its scope has its number in `.numpy()`, as in `int(state.epochs_done.numpy())`.
+#
+# `train` may call other functions that you write in the same cell. Copy from the serial program what stays as it is.
+
+# %% [markdown]
+# Target: on any number of ranks, the weights after every step are those of the serial program from the same start.
+# A sixth of the points for each part:
+#
+# - **start**: all ranks begin with rank 0's weights and momentum; with `options.resume`, with those of the checkpoint;
+# - **shares**: `options.batch` is the **global** batch, a multiple of the number of ranks. In each step every text of
+#   the serial program's batch is on one rank, and no rank has more than its share. The last batch of an epoch may be
+#   smaller: some ranks may then have one text more than others, or none;
+# - **rate**: optimizer and learning rate as in the serial program, since the global batch is the same;
+# - **average**: each step goes by the mean gradient of all its texts, whichever rank they are on;
+# - **record**: on every rank, `texts` and `loss` of a step are those of all ranks together;
+# - **checkpoint**: rank 0 writes one after each epoch into `options.folder`; no other rank writes there.
+#
+# `train` gives `(state, steps)` as before. The check takes some seconds: two ranks first; then three, which resume.
+
+# %% [markdown]
+# Some calls that you may need:
+#
+# | | Horovod | in a function that `strategy.run` calls, or outside |
+# |---|---|---|
+# | a sum over ranks | `hvd.allreduce(x, op=hvd.Sum)` | `tf.distribute.get_replica_context().all_reduce("SUM", x)`, or `strategy.reduce("SUM", x, axis=None)` |
+# | of gradients | `hvd.DistributedGradientTape(tape, op=hvd.Sum)`; without `op` the average | `apply_gradients` adds them up |
+# | a part of each batch | `dataset.map(lambda words, labels: …)`, `words[start::step]` | `strategy.experimental_distribute_dataset(dataset)` |
+
+
+# %% nbgrader={"grade": false, "grade_id": "train", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def train(options: argparse.Namespace) -> tuple[tf.train.Checkpoint, list[dict]]:
+    """Train on all ranks; the state at the end, and a record of each step."""
+    ### BEGIN SOLUTION
+    hvd.init()
+    state, steps = begin(options), []
+    for epoch in range(int(state.epochs_done), options.epochs):
+        for words, labels, count in batches(options, epoch):
+            start = time.perf_counter()
+            loss = float(step(state, words, labels, count))
+            steps.append({"texts": int(count), "loss": loss, "seconds": time.perf_counter() - start})
+        state.epochs_done.assign_add(1)
+        if options.folder and hvd.rank() == 0:
+            state.save(str(options.folder / "checkpoint"))
+    return state, steps
+
+
+def batches(options, epoch):
+    """This rank's part of each global batch, and how many texts the whole of it has."""
+    words, labels = data.topics.texts(options.texts, options.seed)
+    order = np.random.default_rng([options.seed, epoch]).permutation(options.texts)
+    whole = tf.data.Dataset.from_tensor_slices((words[order], labels[order])).batch(options.batch)
+    own = slice(hvd.rank(), None, hvd.size())
+    return whole.map(lambda words, labels: (words[own], labels[own], tf.size(labels)))
+
+
+def begin(options):
+    """The serial program's state, that of rank 0 on all ranks."""
+    model = models.text_classifier(options.units)
+    optimizer = tf.keras.optimizers.SGD(options.rate, momentum=0.9)
+    optimizer.build(model.trainable_variables)
+    state = tf.train.Checkpoint(model=model, optimizer=optimizer, epochs_done=tf.Variable(0, dtype=tf.int64))
+    if options.resume and hvd.rank() == 0:
+        state.restore(tf.train.latest_checkpoint(options.folder)).assert_existing_objects_matched()
+    hvd.broadcast_variables([*model.variables, *optimizer.variables, state.epochs_done], root_rank=0)
+    return state
+
+
+@tf.function(reduce_retracing=True)
+def step(state, words, labels, count):
+    """Change the weights once; the loss of all ranks before. A rank may have no text, so sums are divided."""
+    with tf.GradientTape() as tape:
+        losses = loss_of_each(labels, state.model(words, training=True))
+        loss = tf.reduce_sum(losses) / tf.cast(count, tf.float32)
+    tape = hvd.DistributedGradientTape(tape, op=hvd.Sum)
+    gradients = tape.gradient(loss, state.model.trainable_variables)
+    state.optimizer.apply_gradients(zip(gradients, state.model.trainable_variables, strict=True))
+    return hvd.allreduce(loss, op=hvd.Sum)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_train", "locked": true, "points": 12, "schema_version": 3, "solution": false, "task": false}
+lab.check("train")
+### BEGIN HIDDEN TESTS
+lab.points("train")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# **Optional: on real ranks.** When the check says "right", remove the two `#` below. The cell writes your functions to
+# a file, in which `hvd` is Horovod, starts the serial program, then 1, 2 and 4 ranks, and prints the largest difference
+# of the weights and the times of rank 0. It takes two to four minutes. With `options=["--texts", "20000", "--batch",
+# "2048", "--units", "256"]` it trains a larger model: how do the times change?
+
+# %%
+file = Path(tempfile.gettempdir()) / "train_on_ranks.py"
+# lab.given.write(globals(), file)
+# programs.module("real_ranks.py").report(file, ranks=[1, 2, 4])
+
+# %% [markdown]
+# ## 2. Throughput
+#
+# `measured` has a list for each number of ranks, 1 among them, in any order: for each step the texts of all ranks, and
+# the seconds, as in your records. The first `warm_up` steps of each list do not count. Now and then another program
+# disturbed a step; take the **median** of the texts per second of the steps that count.
+#
+# Give a dictionary: for each number of ranks a dictionary with `"texts/s"`, `"speed-up"` (over 1 rank) and
+# `"efficiency"` (a part of 1). Target: right for any measurements; a third of the points for each number. For example
+
+# %%
+print(lab.given.MEASURED)
+print(lab.target("throughput"))
+
+
+# %% nbgrader={"grade": false, "grade_id": "throughput", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def throughput(measured: dict[int, list[tuple[int, float]]], warm_up: int) -> dict[int, dict[str, float]]:
+    """Texts per second, speed-up and efficiency, by the number of ranks."""
+    ### BEGIN SOLUTION
+    rates = {
+        ranks: float(np.median([texts / seconds for texts, seconds in steps[warm_up:]]))
+        for ranks, steps in measured.items()
+    }
+    return {
+        ranks: {"texts/s": rate, "speed-up": rate / rates[1], "efficiency": rate / rates[1] / ranks}
+        for ranks, rate in rates.items()
+    }
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_throughput", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+lab.check("throughput")
+### BEGIN HIDDEN TESTS
+lab.points("throughput")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 3. Profile
+#
+# `events` is the timeline of one rank, in no order: dictionaries with `step`, `name` (`"input"`, `"computing"` or
+# `"all-reduce"`), `start` and `end`. In a step there may be several of each. Events of one name do not overlap; an
+# all-reduce may run while the rank computes, and that part of it costs nothing.
+#
+# A step lasts from the first start to the last end of its events. Step 0 does not count. Give which part of the time of
+# all other steps together is `"input"`, `"computing"`, and **exposed** `"all-reduce"`, in which nothing is computed; and
+# the `"bottleneck"`: the name of the largest of the three. A point for each. For example
+
+# %%
+print(*lab.given.TIMELINE, sep="\n")
+print(lab.target("profile"))
+
+
+# %% nbgrader={"grade": false, "grade_id": "profile", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def profile(events: list[dict]) -> dict:
+    """The shares of input, computing and exposed all-reduce, and the bottleneck."""
+    ### BEGIN SOLUTION
+    later = [event for event in events if event["step"] > 0]
+    total = 0
+    for step in {event["step"] for event in later}:
+        own = [event for event in later if event["step"] == step]
+        total += max(event["end"] for event in own) - min(event["start"] for event in own)
+    seconds = dict.fromkeys(["input", "computing", "all-reduce"], 0)
+    for event in later:
+        seconds[event["name"]] += event["end"] - event["start"]
+        for other in later:
+            if (event["name"], other["name"]) == ("all-reduce", "computing"):
+                overlap = min(event["end"], other["end"]) - max(event["start"], other["start"])
+                seconds["all-reduce"] -= max(0, overlap)
+    shares = {name: taken / total for name, taken in seconds.items()}
+    return {**shares, "bottleneck": max(shares, key=shares.get)}
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_profile", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+lab.check("profile")
+### BEGIN HIDDEN TESTS
+lab.points("profile")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 4. Predict 64 ranks
+#
+# A step of a rank takes `fixed` seconds, and `each` seconds more for each of its texts. Then follows a ring all-reduce
+# of `nbytes` bytes of gradients, with the cluster's α, `latency`, and β, `seconds_per_byte`; nothing of it is hidden. The
+# global `batch` is divided over `ranks` ranks as evenly as whole texts allow, and all wait for the fullest one. Give
+#
+# - `"step"`: the seconds of a step; `"texts/s"`: the throughput of all ranks;
+# - `"efficiency"`: over one rank, which has the whole batch and exchanges nothing, as a part of 1;
+# - `"most ranks"`: of 1, 2, 4, 8, … up to `ranks`, the largest number with an efficiency of at least `at_least`.
+#
+# Target: right on any cluster; a point for each number. `costs.all_reduce("ring", ranks, nbytes).seconds(latency,
+# seconds_per_byte)` gives the all-reduce. For example
+
+# %%
+print(lab.target("predict"))
+
+
+# %% nbgrader={"grade": false, "grade_id": "predict", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def predict(
+    ranks: int,
+    batch: int,
+    fixed: float,
+    each: float,
+    nbytes: int,
+    latency: float,
+    seconds_per_byte: float,
+    at_least: float,
+) -> dict[str, float]:
+    """A step on that many ranks, its throughput and efficiency, and how many ranks are worth it."""
+    ### BEGIN SOLUTION
+
+    def step(count):
+        all_reduce = costs.all_reduce("ring", count, nbytes).seconds(latency, seconds_per_byte)
+        return float(fixed + each * np.ceil(batch / count) + all_reduce)
+
+    def efficiency(count):
+        return step(1) / step(count) / count
+
+    most = count = 1
+    while count <= ranks:
+        if efficiency(count) >= at_least:
+            most = count
+        count *= 2
+    return {
+        "step": step(ranks),
+        "texts/s": batch / step(ranks),
+        "efficiency": efficiency(ranks),
+        "most ranks": most,
+    }
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_predict", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+lab.check("predict")
+### BEGIN HIDDEN TESTS
+lab.points("predict")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 5. The job script
+#
+# `job_script` gives the text of a bash script for `sbatch`. It asks Slurm for `nodes` nodes with `tasks` ranks on each,
+# `cores` cores for each rank, and a time limit of exactly `minutes` minutes, which may be more than a day. It starts
+# `python train.py` on all ranks with one `srun`, which must be told the cores too (notebook 15).
+#
+# Target: right for any numbers, by Slurm's own rules for options and times. A point each for nodes and tasks, cores,
+# time, start.
+
+
+# %% nbgrader={"grade": false, "grade_id": "job_script", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def job_script(nodes: int, tasks: int, cores: int, minutes: int) -> str:
+    """The text of a job script for Slurm."""
+    ### BEGIN SOLUTION
+    return f"""#!/bin/bash
+#SBATCH --job-name=capstone
+#SBATCH --nodes={nodes}
+#SBATCH --ntasks-per-node={tasks}
+#SBATCH --cpus-per-task={cores}
+#SBATCH --time={minutes // 60}:{minutes % 60:02}:00
+#SBATCH --output=%x-%j.out
+
+set -euo pipefail
+srun --mpi=pmix --kill-on-bad-exit=1 --cpus-per-task={cores} python train.py
+"""
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_job_script", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+lab.check("job_script")
+### BEGIN HIDDEN TESTS
+lab.points("job_script")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 6. The report
+#
+# Report on one page: six short texts, 25 to 120 words each, each with a number that you measured or computed. If you
+# did not run real ranks, take the numbers of the examples above, and say so. These are the questions:
+
+# %%
+for part, question in lab.given.REPORT.items():
+    print(f"{part}: {question}")
+
+# %% [markdown]
+# The check sees the form only, a point for each text. Your instructor reads what they say, with
+# `rubric.md`, next to this file.
+
+# %% nbgrader={"grade": false, "grade_id": "report", "locked": false, "schema_version": 3, "solution": true, "task": false}
+report = {
+    "equality": """ """,
+    "throughput": """ """,
+    "profile": """ """,
+    "prediction": """ """,
+    "job": """ """,
+    "limits": """ """,
+}
+### BEGIN SOLUTION
+report = {
+    "equality": """All runs began with one checkpoint. On 1, 2 and 4 ranks no weight differed from the serial one by
+    more than a millionth after 3 epochs. Sums of 32-bit numbers in another order differ in the last digit or so, and a
+    fault such as a mean of means gave a thousand times more.""",
+    "throughput": """In the example of exercise 2, one rank does 1,000 texts/s and four ranks 2,500: a speed-up of 2.5
+    and an efficiency of 62 %. I left the first step out, in which the graph is traced, and took the median, since one step
+    in five was disturbed. Four steps are few; I would measure 50.""",
+    "profile": """In the example timeline 70 % of a step is computing, 15 % is exposed all-reduce and 10 % is input. The
+    rest is gaps. The all-reduce takes longer than that, but it begins while the rank still computes, and only what
+    follows the last computing costs time. So computing is the bottleneck here.""",
+    "prediction": """With α = 20 µs and β = 1 ns per byte, 64 ranks need 14 ms for a step of 1,000 texts, most of it for
+    the ring, and the efficiency is below a quarter. The weakest assumption is that one α and one β hold within a node and
+    between nodes: 64 ranks are on several.""",
+    "job": """I ask for 4 nodes with 16 tasks each, as the nodes have 64 cores, 4 cores for each task, and a limit of
+    90 minutes, half more than the run should take. A checkpoint is written after each epoch, so a job that is stopped
+    loses one epoch at most, and goes on with --resume.""",
+    "limits": """I tested at most 4 ranks on one machine with 2 cores, so nothing here shows what a network does. The
+    texts are made up, and the model is so small that the exchange costs as much as the computing. Next I would measure
+    α and β on the cluster, then 8 ranks on 2 nodes.""",
+}
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "check_report", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+lab.check("report")
+### BEGIN HIDDEN TESTS
+lab.points("report")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## What you have now
+#
+# - A distributed program that computes what the serial one does, also where batches cannot be divided evenly.
+# - Numbers that you can defend: what was measured, what was left out, what was predicted from what.
+# - A page that another person can check.
+#
+# **Going on.** Write the program the other way too. Which of the six parts became easier, which harder?

@@ -1,0 +1,111 @@
+"""Ranks without processes: each is a thread of this process, and in a collective they exchange Python objects.
+
+The fake libraries of the labs are built on it. Where real ranks would wait for ever, a rank here ends with an error.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from distlab.runtime.own_time import OwnTime
+
+SECONDS = 9.0
+_SECONDS_BETWEEN_LOOKS = 0.1
+
+
+class Stalled(Exception):
+    """Real ranks would wait for ever; the message says for whom."""
+
+
+class Abandoned(Exception):
+    """Another rank has failed first."""
+
+
+class RankOutcome(NamedTuple):
+    """What a rank's program returned, or class and message of what it raised."""
+
+    value: Any = None
+    error: tuple[str, str] | None = None
+
+
+class FakeJob:
+    """`size` ranks, `per_host` of them on each host, and the collectives in which they meet."""
+
+    def __init__(self, size: int, per_host: int, seconds: float = SECONDS, by_node: bool = False) -> None:
+        """A rank that still waits when `seconds` have passed for this process is stopped.
+
+        With `by_node` the ranks are dealt out to the hosts one by one; else each host is filled first.
+        """
+        self.size, self.per_host, self.by_node = size, per_host, by_node
+        self._seconds, self._own_time = seconds, OwnTime()
+        self._changed = threading.Condition()
+        self._calls: list[dict[int, tuple[str, Any]]] = []
+        self._made = [0] * size
+        self._ended: set[int] = set()
+        self._failed = False
+
+    def seconds_left(self) -> float:
+        """Until ranks that wait are stopped."""
+        return self._seconds - self._own_time.passed()
+
+    def meet(self, rank: int, call: str, value: Any) -> list[Any]:
+        """Wait until every rank has made the same call; the values of all of them, by rank. Raises Stalled."""
+        with self._changed:
+            number = self._made[rank]
+            self._made[rank] += 1
+            if number == len(self._calls):
+                self._calls.append({})
+            made = self._calls[number]
+            made[rank] = (call, value)
+            self._changed.notify_all()
+            while len(made) < self.size:
+                if self._failed:
+                    raise Abandoned(f"rank {rank} was left alone in {call}")
+                missing = sorted(set(range(self.size)) - set(made))
+                if self._ended & set(missing) or (
+                    not self._changed.wait(_SECONDS_BETWEEN_LOOKS) and self.seconds_left() <= 0
+                ):
+                    raise Stalled(f"rank {rank} waits in {call} for {_ranks(missing)}, which never come")
+            by_rank = [made[peer] for peer in range(self.size)]
+        if len({name for name, _ in by_rank}) > 1:
+            calls = ", ".join(f"rank {peer} in {name}" for peer, (name, _) in enumerate(by_rank))
+            raise Stalled(f"the ranks wait for each other in different calls: {calls}")
+        return [contribution for _, contribution in by_rank]
+
+    def end(self, rank: int, failed: bool) -> None:
+        """The rank makes no more calls."""
+        with self._changed:
+            self._ended.add(rank)
+            self._failed |= failed
+            self._changed.notify_all()
+
+
+def _ranks(numbers: Sequence[int]) -> str:
+    return f"rank{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+
+
+def run_ranks(job: FakeJob, program: Callable[[int], Any]) -> list[RankOutcome]:
+    """Call `program(rank)` in a thread for every rank of a new job; the outcomes by rank.
+
+    A rank that does not end in time is an outcome with the error TimeoutError.
+    """
+    outcomes = [RankOutcome(error=("TimeoutError", f"rank {rank} did not end")) for rank in range(job.size)]
+
+    def live(rank: int) -> None:
+        failed = True
+        try:
+            outcomes[rank] = RankOutcome(program(rank))
+            failed = False
+        except BaseException as error:  # SystemExit of a student's program too
+            failed = not isinstance(error, (Stalled, Abandoned))
+            outcomes[rank] = RankOutcome(error=(type(error).__name__, str(error)))
+        finally:
+            job.end(rank, failed)
+
+    threads = [threading.Thread(target=live, args=(rank,), daemon=True) for rank in range(job.size)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        while thread.is_alive() and job.seconds_left() > -0.5:
+            thread.join(_SECONDS_BETWEEN_LOOKS)
+    return outcomes

@@ -1,0 +1,92 @@
+"""One number for each replica: those that a student's function gives, the right ones, and those of usual mistakes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distlab.labs.answer import Answer
+from distlab.labs.lab_04.hints import Lab04Hint
+from distlab.labs.number_judge import NumberHint, is_near, is_rounded, number
+from distlab.labs.part_cases import PartCase, judge_cases
+from distlab.labs.plain_data import Plain
+from distlab.labs.verdict import AnyHint, Verdict, right, wrong
+
+TOLERANCE = 1e-9
+
+Values = Sequence[float] | NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call of the function.
+
+    part: the part of the exercise that it belongs to.  arguments: of the call.  said: the case in words.  values: the
+    right ones, one for each replica.  mistakes: what usual mistakes give, each with its hint.  otherwise: the hint for
+    all other values, which it gets.
+    """
+
+    part: str
+    arguments: tuple[Any, ...]
+    said: str
+    values: Values
+    mistakes: Sequence[tuple[Values, AnyHint]]
+    otherwise: Callable[[list[float]], AnyHint]
+
+    def verdict(self, function: str, answer: Plain) -> Verdict:
+        """On what the function gives in this case."""
+        values = numbers(answer)
+        if values is None or len(values) != len(self.values):
+            return wrong(Lab04Hint.NO_LIST.says(function=function, count=len(self.values)))
+        if are_near(values, self.values):
+            return right()
+        if np.isnan(values).any():
+            return wrong(
+                Lab04Hint.NOT_A_NUMBER.says(replica=int(np.flatnonzero(np.isnan(values))[0])), context=self.said
+            )
+        return wrong(self._hint(values), context=self.said)
+
+    def _hint(self, values: list[float]) -> AnyHint:
+        for mistaken, hint in self.mistakes:
+            if are_near(values, mistaken):
+                return hint
+        if are_near(sorted(values), sorted(self.values)):
+            return Lab04Hint.ANOTHER_ORDER
+        pairs = zip(values, self.values, strict=True)
+        if all(is_rounded(value, expected) or value == expected for value, expected in pairs):
+            return NumberHint.ROUNDED
+        return self.otherwise(values)
+
+
+def judge(answer: Answer, function: str, cases: Sequence[Case]) -> Verdict:
+    """An equal share of the points for each part; of a part the first wrong case counts."""
+
+    def part_case(case: Case) -> PartCase:
+        return PartCase(case.part, lambda: case.verdict(function, answer.call(function, *case.arguments)), case.said)
+
+    return judge_cases(map(part_case, cases))
+
+
+def listed(counts: Sequence[int]) -> str:
+    """Counts in words: 5, 5 and 3."""
+    *first, last = map(str, counts)
+    return f"{', '.join(first)} and {last}"
+
+
+def numbers(answer: Plain) -> list[float] | None:
+    """A list, tuple or array of numbers as a list of floats; None for all else."""
+    if isinstance(answer, np.ndarray):
+        answer = answer.tolist()
+    if not isinstance(answer, (list, tuple)):
+        return None
+    values = [number(value) for value in answer]
+    return None if any(value is None for value in values) else [value for value in values if value is not None]
+
+
+def are_near(values: Values, reference: Values) -> bool:
+    """Whether each number is near its reference, to a relative error of TOLERANCE; 0 is near nothing else."""
+    return len(values) == len(reference) and all(
+        is_near(float(value), float(expected), TOLERANCE) for value, expected in zip(values, reference, strict=True)
+    )

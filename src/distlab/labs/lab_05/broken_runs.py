@@ -1,0 +1,140 @@
+"""Two runs of a small training: undisturbed, and resumed from a checkpoint that lacks a part of the state."""
+
+import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+IMAGES, BATCH, FEATURES, KEPT = 24, 4, 6, 0.7
+RECORDS = 3
+ROUNDING = 1e-7
+FIRST_DECAY, SECOND_DECAY, EPSILON = 0.9, 0.999, 1e-7
+SEED = 5
+LETTERS = {"A": "averages", "B": "data position", "C": "step count", "D": "random state"}
+"""What each of the lab's own four checkpoints lacks."""
+
+Array = NDArray[np.float64]
+Record = dict[str, Any]
+Runs = dict[str, list[Record]]
+"""The runs "straight" and "resumed": for each a record of every step after the checkpoint."""
+
+
+@dataclass
+class _Training:
+    """Linear regression with dropout of features, by Adam; all that changes, and what a new process has of it."""
+
+    seed: int
+    rate: float
+    weights: Array = field(init=False)
+    first: Array = field(init=False)
+    second: Array = field(init=False)
+    step_count: int = 0
+    position: int = 0
+
+    def __post_init__(self) -> None:
+        data = np.random.default_rng([self.seed, 0])
+        self.images, self.target = data.normal(size=(IMAGES, FEATURES)), data.normal(size=FEATURES)
+        self.weights = 3 * data.normal(size=FEATURES)
+        self.first, self.second = np.zeros(FEATURES), np.zeros(FEATURES)
+        self.random = np.random.default_rng([self.seed, 1])
+
+    def step(self) -> Record:
+        epoch, place = divmod(self.position, IMAGES // BATCH)
+        order = np.random.default_rng([self.seed, 2, epoch]).permutation(IMAGES)
+        numbers = order[place * BATCH : (place + 1) * BATCH]
+        mask = (self.random.random(FEATURES) < KEPT).astype(int)
+        inputs = self.images[numbers] * mask
+        errors = inputs @ self.weights - self.images[numbers] @ self.target
+        gradient = 2 * inputs.T @ errors / BATCH
+        self.step_count += 1
+        self.first += (1 - FIRST_DECAY) * (gradient - self.first)
+        self.second += (1 - SECOND_DECAY) * (gradient**2 - self.second)
+        mean = self.first / (1 - FIRST_DECAY**self.step_count)
+        changes = -self.rate * mean / (np.sqrt(self.second / (1 - SECOND_DECAY**self.step_count)) + EPSILON)
+        self.weights = self.weights + changes
+        record = {
+            "step": self.position,
+            "numbers": numbers.tolist(),
+            "mask": mask.tolist(),
+            "loss": float(np.mean(errors**2)),
+            "learning_rate": self.rate,
+            "changes": changes.tolist(),
+        }
+        self.position += 1
+        return record
+
+
+def _without(training: _Training, new: _Training, part: str) -> None:
+    """Give the training, of this part, what a new process has."""
+    if part == "weights":
+        training.weights = new.weights
+    elif part == "averages":
+        training.first, training.second = new.first, new.second
+    elif part == "step count":
+        training.step_count = 0
+    elif part == "learning rate":
+        training.rate = new.rate
+    elif part == "data position":
+        training.position = 0
+    else:
+        training.random = new.random
+
+
+def _drawn_once(generator: np.random.Generator, part: str) -> Runs:
+    seed, rate = int(generator.integers(1_000_000)), float(generator.choice([0.02, 0.03, 0.04]))
+    training = _Training(seed, rate)
+    before = int(generator.integers(10, 40))
+    changed = int(generator.integers(3, before))
+    for step in range(before):
+        if step == changed:
+            training.rate = rate / 2  # as the callback LearningRateScheduler does
+        training.step()
+    resumed = copy.deepcopy(training)
+    _without(resumed, _Training(seed, rate), part)
+    runs = {"straight": [training.step() for _ in range(RECORDS)], "resumed": [resumed.step() for _ in range(RECORDS)]}
+    for place, record in enumerate(runs["resumed"]):
+        record["step"] = before + place
+        record["loss"] *= 1 + ROUNDING * generator.normal()
+        record["changes"] = (np.array(record["changes"]) * (1 + ROUNDING * generator.normal(size=FEATURES))).tolist()
+    return runs
+
+
+def _shows(runs: Runs, part: str) -> bool:
+    """Whether the first step shows what is lacking, by a per cent or more."""
+    before, after = runs["straight"][0], runs["resumed"][0]
+    changes = np.array(before["changes"])
+    if np.abs(changes).min() < 0.05 * before["learning_rate"]:
+        return False
+    factors = np.array(after["changes"]) / changes
+    if part in ("averages", "step count"):
+        return bool(np.ptp(factors) > 0.5 if part == "averages" else abs(factors[0] - 1) > 0.1)
+    if part == "weights":
+        return bool(abs(after["loss"] / before["loss"] - 1) > 0.05)
+    return bool(
+        part == "learning rate"
+        or (part == "data position" and not set(before["numbers"]) & set(after["numbers"]))
+        or (part == "random state" and before["mask"] != after["mask"])
+    )
+
+
+def drawn_runs(generator: np.random.Generator, part: str) -> Runs:
+    """Runs of a training of random size, data and place of the checkpoint, which lacks this part."""
+    while True:
+        runs = _drawn_once(generator, part)
+        if _shows(runs, part):
+            return runs
+
+
+def averages_lost_from_smooth_gradients() -> Runs:
+    """Runs in which all changes keep their direction and become smaller: factors of the same whole part, 0."""
+    return drawn_runs(np.random.default_rng([SEED, 32]), "averages")
+
+
+def lettered_runs() -> dict[str, Runs]:
+    """The lab's own four, which are in its file `broken_runs.json`."""
+    return {
+        letter: drawn_runs(np.random.default_rng([SEED, number]), LETTERS[letter])
+        for number, letter in enumerate("ABCD")
+    }

@@ -1,0 +1,129 @@
+"""A scheduler that gives slow workers fewer images: an exercise of lab 08 and its judge."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from distlab.labs.answer import Answer
+from distlab.labs.lab_08.hints import Lab08Hint
+from distlab.labs.number_judge import number
+from distlab.labs.part_cases import PartCase, judge_cases
+from distlab.labs.plain_data import Plain
+from distlab.labs.verdict import Verdict, right, wrong
+
+FIRST, LATER, VERY_SLOW = "equal shares so far", "unequal shares so far", "a very slow worker"
+
+
+class LastStep(NamedTuple):
+    """The part of the exercise, the images of each worker in the last step, and the seconds that it took."""
+
+    part: str
+    shares: list[int]
+    seconds: list[float]
+
+    @property
+    def seconds_per_image(self) -> list[float]:
+        """Of each worker."""
+        return [seconds / share for share, seconds in zip(self.shares, self.seconds, strict=True)]
+
+    def slowest(self, shares: Sequence[float]) -> float:
+        """The seconds of a step with these shares: those of its slowest worker."""
+        return max(share * each for share, each in zip(shares, self.seconds_per_image, strict=True))
+
+    def __str__(self) -> str:
+        return f"shares {self.shares}, seconds {[round(seconds, 4) for seconds in self.seconds]}"
+
+
+EXAMPLE = LastStep(LATER, [6, 3, 3], [0.6, 0.6, 0.9])
+
+
+def next_shares(shares: Sequence[int], seconds: Sequence[float]) -> list[int]:
+    """Shares with which the slowest worker needs as little time as possible, at least one image for each."""
+    return _first_to_finish(sum(shares), [took / share for share, took in zip(shares, seconds, strict=True)])
+
+
+def _first_to_finish(images: int, seconds_per_image: Sequence[float]) -> list[int]:
+    """One image for each worker; each other one goes to the worker that would finish it first."""
+    shares = [1] * len(seconds_per_image)
+    for _ in range(images - len(shares)):
+        ends = [(share + 1) * each for share, each in zip(shares, seconds_per_image, strict=True)]
+        shares[int(np.argmin(ends))] += 1
+    return shares
+
+
+def _drawn(generator: np.random.Generator, part: str) -> LastStep:
+    workers = int(generator.integers(4, 7))
+    shares = np.full(workers, int(generator.integers(9, 14)))
+    if part != FIRST:
+        shares += generator.permutation(np.arange(workers)) * 2
+    per_image = generator.uniform(0.01, 0.03, workers)
+    if part == VERY_SLOW:
+        per_image[generator.integers(workers)] = generator.uniform(4, 6)
+    return LastStep(part, shares.tolist(), (shares * per_image).tolist())
+
+
+def _hard(generator: np.random.Generator, part: str) -> LastStep:
+    """A drawn step, not of a very slow worker, for which rounded proportional shares are not the best."""
+    while True:
+        step = _drawn(generator, part)
+        best = step.slowest(next_shares(step.shares, step.seconds))
+        if all(step.slowest(shares) > best * (1 + 1e-6) for shares in _proportional(step)):
+            return step
+
+
+def _proportional(step: LastStep) -> list[list[int]]:
+    """Shares in proportion to the speeds, at least 1: largest remainders, and rounded with the rest for the last."""
+    speeds = 1 / np.array(step.seconds_per_image)
+    images = sum(step.shares)
+    ideal = speeds / speeds.sum() * images
+    whole = np.maximum(np.floor(ideal).astype(int), 1)
+    for worker in np.argsort(np.floor(ideal) - ideal)[: max(images - int(whole.sum()), 0)]:
+        whole[worker] += 1
+    rounded = np.maximum(np.round(ideal).astype(int), 1)
+    rounded[-1] = images - rounded[:-1].sum()
+    return [whole.tolist(), rounded.tolist()]
+
+
+def judge_next_shares(answer: Answer, generator: np.random.Generator) -> Verdict:
+    """A third of the points for each part."""
+
+    def part_case(step: LastStep) -> PartCase:
+        return PartCase(
+            step.part, lambda: _verdict(step, answer.call("next_shares", step.shares, step.seconds)), f"{step}: "
+        )
+
+    steps = [_drawn(generator, part) for part in (FIRST, LATER, LATER, VERY_SLOW)]
+    steps += [_hard(generator, part) for part in (FIRST, LATER)]
+    return judge_cases(map(part_case, [*steps, EXAMPLE]))
+
+
+def _verdict(step: LastStep, answer: Plain) -> Verdict:
+    values = answer.tolist() if isinstance(answer, np.ndarray) else answer
+    shares = [number(value) for value in values] if isinstance(values, (list, tuple)) else []
+    counts = [int(share) for share in shares if share is not None and share == share // 1]
+    if len(shares) != len(step.shares) or len(counts) != len(shares):
+        return wrong(Lab08Hint.NO_SHARES.says(count=len(step.shares)))
+    case = f"{step}: "
+    images = sum(step.shares)
+    if sum(counts) != images:
+        return wrong(Lab08Hint.SUM_CHANGED.says(said=counts, total=sum(counts), images=images), context=case)
+    if min(counts) < 1:
+        worker = counts.index(min(counts))
+        return wrong(Lab08Hint.WITHOUT_IMAGES.says(worker=worker, share=counts[worker]), context=case)
+    took, best = step.slowest(counts), step.slowest(next_shares(step.shares, step.seconds))
+    if took <= best * (1 + 1e-9):
+        return right()
+    if counts == step.shares:
+        return wrong(Lab08Hint.SHARES_KEPT.says(said=counts, seconds=took), context=case)
+    if counts == _by_seconds(step):
+        return wrong(Lab08Hint.SECONDS_FOR_SPEED.says(said=counts), context=case)
+    before = step.slowest(step.shares)
+    if took >= before:
+        return wrong(Lab08Hint.SLOWER_THAN_BEFORE.says(said=counts, seconds=took, before=before), context=case)
+    return wrong(Lab08Hint.NOT_THE_SHORTEST.says(said=counts, seconds=took, best=best), context=case)
+
+
+def _by_seconds(step: LastStep) -> list[int]:
+    """What 1 / seconds as the speed gives, although the shares were unequal."""
+    return _first_to_finish(sum(step.shares), step.seconds)

@@ -1,0 +1,171 @@
+"""The interval between saves with which a job takes least time, by simulation: an exercise of lab 13 and its judge."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distlab.labs.answer import Answer
+from distlab.labs.answer_errors import Raised
+from distlab.labs.lab_13.disturbed_runs import elapsed, expected_seconds
+from distlab.labs.lab_13.hints import Lab13Hint
+from distlab.labs.lab_13.plan import young_interval
+from distlab.labs.number_judge import NumberHint, is_near, number
+from distlab.labs.plain_data import Plain
+from distlab.labs.verdict import AnyHint, Verdict, not_done, parts, right, wrong
+
+FAULTS, FACTORS, RUNS = 40, (0.25, 0.5, 1.0, 2.0, 4.0), 24
+
+Array = NDArray[np.float64]
+
+
+class Candidates(NamedTuple):
+    """Candidates for the interval, the seconds of work, of a save and of a start; for each run when faults come."""
+
+    intervals: list[float]
+    work: float
+    save: float
+    restart: float
+    runs: list[list[float]]
+
+    def seconds(self) -> Array:
+        """What each run takes with each interval, shape (intervals, runs)."""
+        return np.array(
+            [
+                [elapsed(self.work, interval, self.save, self.restart, run) for run in self.runs]
+                for interval in self.intervals
+            ]
+        )
+
+
+EXAMPLE = Candidates([40.0, 10.0, 20.0], 80.0, 2.0, 5.0, [[11.0, 50.0], [70.0], [18.0]])
+
+
+MOST_RUNS = Candidates([10.0, 80.0], 80.0, 2.0, 5.0, [[], [], [70.0]])
+"""In two of three runs the second interval is better, and its mean is worse."""
+
+
+def _drawn(generator: np.random.Generator) -> tuple[Candidates, float]:
+    """Young's interval with shorter and longer ones, in any order, and the mean seconds between faults."""
+    between_faults, save = float(generator.integers(2000, 5000)), float(generator.integers(15, 40))
+    young = round(young_interval(save, between_faults))
+    work = 4.0 * young * round(FAULTS * between_faults / young / 4)
+    intervals = [float(round(factor * young)) for factor in generator.permutation(FACTORS)]
+    # Enough that none runs out of faults, also with the worst interval.
+    faults = np.cumsum(generator.exponential(between_faults, (RUNS, 3 * FAULTS)), axis=1)
+    return Candidates(intervals, work, save, float(generator.integers(60, 200)), faults.tolist()), between_faults
+
+
+def judge_compare(answer: Answer, generator: np.random.Generator) -> Verdict:
+    """Half of the points for the means, half for the best interval."""
+    verdicts = {"means": right(), "best": right()}
+    drawn, between_faults = _drawn(generator)
+    for comparison in (EXAMPLE, drawn, MOST_RUNS):
+        compared = answer.call("compare", *comparison)
+        if not isinstance(compared, dict) or not {"means", "best"} <= set(compared):
+            return wrong(Lab13Hint.NO_COMPARISON)
+        if compared["means"] is compared["best"] is None:
+            return not_done("`compare` gives None")
+        seconds = comparison.seconds()
+        hints = {
+            "means": _hint_of_means(comparison, seconds, compared["means"], answer),
+            "best": _hint_of_best(comparison, seconds, compared["best"]),
+        }
+        for name, hint in hints.items():
+            if hint is not None and verdicts[name].is_right:
+                verdicts[name] = wrong(hint)
+    if all(verdict.is_right for verdict in verdicts.values()):
+        return right(_table(drawn, drawn.seconds().mean(axis=1), between_faults))
+    return parts(verdicts)
+
+
+def _hint_of_means(comparison: Candidates, seconds: Array, said: Plain, answer: Answer) -> AnyHint | None:
+    values = said.tolist() if isinstance(said, np.ndarray) else said
+    numbers = [number(value) for value in values] if isinstance(values, (list, tuple)) else []
+    if len(numbers) != len(comparison.intervals) or None in numbers:
+        return Lab13Hint.NO_MEANS.says(count=len(comparison.intervals))
+    means = seconds.mean(axis=1)
+    if _are_near(numbers, means):
+        return None
+    exchanged = comparison._replace(save=comparison.restart, restart=comparison.save)
+    mistakes: list[tuple[Array, AnyHint]] = [
+        (seconds.sum(axis=1), Lab13Hint.SUMS),
+        (seconds[:, 0], Lab13Hint.FIRST_RUN),
+        (seconds[:, -1], Lab13Hint.FIRST_RUN),
+        (np.median(seconds, axis=1), Lab13Hint.MEDIANS),
+        (means - comparison.work, Lab13Hint.WORK_SUBTRACTED),
+        (_with_changed_lists(comparison).mean(axis=1), Lab13Hint.LIST_CHANGED),
+        (exchanged.seconds().mean(axis=1), Lab13Hint.SAVE_AND_RESTART),
+        (np.floor(means), NumberHint.ROUNDED),
+        (np.round(means), NumberHint.ROUNDED),
+    ]
+    for mistaken, hint in mistakes:
+        if _are_near(numbers, mistaken):
+            return hint
+    if _are_near(sorted(value for value in numbers if value is not None), np.sort(means)):
+        return Lab13Hint.MEANS_ANOTHER_ORDER
+    first = next(place for place, value in enumerate(numbers) if not is_near(value, float(means[place])))
+    hint = Lab13Hint.MEANS_COMBINED if _is_right_for_one_run(answer) else Lab13Hint.MEANS_OTHERWISE
+    return hint.says(interval=comparison.intervals[first], mean=float(means[first]))
+
+
+def _is_right_for_one_run(answer: Answer) -> bool:
+    """Whether the mean of one run with one interval is right, or cannot be taken, which is no mistake of `elapsed`."""
+    single = EXAMPLE._replace(intervals=EXAMPLE.intervals[:1], runs=EXAMPLE.runs[:1])
+    try:
+        compared = answer.call("compare", *single)
+    except Raised:
+        return True
+    values = compared.get("means") if isinstance(compared, dict) else None
+    means = values.tolist() if isinstance(values, np.ndarray) else values
+    return (
+        isinstance(means, (list, tuple))
+        and len(means) == 1
+        and is_near(number(means[0]), float(single.seconds()[0, 0]))
+    )
+
+
+def _with_changed_lists(comparison: Candidates) -> Array:
+    """What an `elapsed` gives that takes every fault that has come out of its list."""
+    _, work, save, restart, runs = comparison
+    seconds = np.zeros((len(comparison.intervals), len(runs)))
+    for column, run in enumerate(runs):
+        coming = list(run)
+        for row, interval in enumerate(comparison.intervals):
+            end = seconds[row, column] = elapsed(work, interval, save, restart, coming)
+            coming = [fault for fault in coming if fault >= end]
+    return seconds
+
+
+def _are_near(numbers: list[float | None] | list[float], expected: Array) -> bool:
+    return all(is_near(value, float(mean)) for value, mean in zip(numbers, expected, strict=True))
+
+
+def _hint_of_best(comparison: Candidates, seconds: Array, said: Plain) -> AnyHint | None:
+    means = seconds.mean(axis=1)
+    value, lowest = number(said), int(means.argmin())
+    if value == comparison.intervals[lowest]:
+        return None
+    if is_near(value, float(means[lowest])):
+        return Lab13Hint.BEST_IS_MEAN
+    if value == lowest:
+        return Lab13Hint.BEST_IS_INDEX
+    wins = np.bincount(seconds.argmin(axis=0), minlength=len(means))
+    if value == comparison.intervals[int(wins.argmax())]:
+        return Lab13Hint.BEST_IN_MOST_RUNS
+    return Lab13Hint.BEST_IS_WORST if value == comparison.intervals[means.argmax()] else Lab13Hint.BEST_OTHERWISE
+
+
+def _table(comparison: Candidates, means: Array, between_faults: float) -> str:
+    """Simulated and expected seconds of every interval, the shortest first."""
+    _, work, save, restart, _ = comparison
+    lines = [
+        f"{work:g} s of work, a fault every {between_faults:g} s, a save of {save:g} s: "
+        f"Young's interval is {young_interval(save, between_faults):.0f} s.",
+        "interval   mean of your runs   expected (Daly)",
+    ]
+    for place in np.argsort(comparison.intervals):
+        interval = comparison.intervals[place]
+        expected = expected_seconds(work, interval, save, restart, between_faults)
+        lines.append(f"{interval:>6.0f} s {means[place]:>17.0f} s {expected:>15.0f} s")
+    return "\n".join(lines)

@@ -1,0 +1,163 @@
+"""What ails a job, and the number that cures it: two exercises of lab 13 and their judges."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from distlab.labs.answer import Answer
+from distlab.labs.lab_13 import jobs
+from distlab.labs.lab_13.given import in_lines
+from distlab.labs.lab_13.hints import Lab13Hint
+from distlab.labs.lab_13.jobs import SickJob
+from distlab.labs.number_judge import Expected, Mistakes, number
+from distlab.labs.part_cases import PartCase, judge_cases
+from distlab.labs.plain_data import Plain
+from distlab.labs.verdict import WRONG, Hint, Verdict, not_done, right, wrong
+
+_HIDDEN = "in another log like this one: "
+SHARE_TOLERANCE = 0.03  # the seconds in a log vary by half a per cent from step to step
+
+_ILLNESS_HINTS: Mapping[str, tuple[Hint, Hint, Hint]] = {
+    jobs.KILLED: (Lab13Hint.NOT_KILLED, Lab13Hint.KILLED_WORKER, Lab13Hint.KILLED_STEP),
+    jobs.STRAGGLER: (Lab13Hint.NOT_STRAGGLER, Lab13Hint.STRAGGLER_WORKER, Lab13Hint.STRAGGLER_STEP),
+    jobs.NEVER_COMES: (Lab13Hint.NOT_NEVER_COMES, Lab13Hint.NEVER_WORKER, Lab13Hint.NEVER_STEP),
+    jobs.HALF_WRITTEN: (Lab13Hint.NOT_HALF_WRITTEN, Lab13Hint.HALF_WRITTEN_WORKER, Lab13Hint.HALF_WRITTEN_STEP),
+    jobs.COME_AND_GO: (Lab13Hint.NOT_COME_AND_GO, Lab13Hint.COME_AND_GO_WORKER, Lab13Hint.COME_AND_GO_STEP),
+    jobs.NOTICE: (Lab13Hint.NOT_NOTICE, Lab13Hint.NOTICE_WORKER, Lab13Hint.NOTICE_STEP),
+}
+
+VARIANTS = (0, 1, 2)  # of the hidden logs: each occurs
+
+
+def _judge(generator: np.random.Generator, verdict_on: Callable[[SickJob], Verdict]) -> Verdict:
+    """A sixth of the points for each letter: the log of the lab itself, and hidden ones of the same illness.
+
+    The verdict shows the first hidden log that is not right.
+    """
+    failed: list[SickJob] = []
+
+    def on_hidden(job: SickJob) -> Verdict:
+        failed.append(job)
+        verdict = verdict_on(job)
+        if verdict.is_right:
+            failed.remove(job)
+        elif verdict.hints:
+            verdict = replace(verdict, text=f"{_HIDDEN}{verdict.text}")
+        return verdict
+
+    seen = jobs.drawn_jobs(np.random.default_rng(jobs.SEED), variant=0)
+    cases = [PartCase(f"job {letter}", partial(verdict_on, job)) for letter, job in seen.items()]
+    for variant in VARIANTS:
+        hidden = jobs.drawn_jobs(generator, variant)
+        cases += [PartCase(f"job {letter}", partial(on_hidden, job), _HIDDEN) for letter, job in hidden.items()]
+    verdict = judge_cases(cases)
+    if not failed or verdict.state != WRONG:
+        return verdict
+    letter = next(letter for letter, job in seen.items() if job.illness == failed[0].illness)
+    return replace(verdict, text=f"{verdict.text}\nAnother log like that of job {letter}:\n{in_lines(failed[0].log)}")
+
+
+def judge_diagnose(answer: Answer, generator: np.random.Generator) -> Verdict:
+    """A sixth of the points for each illness: its name, the worker and the step."""
+    return _judge(generator, lambda job: _verdict_on_diagnosis(job, answer.call("diagnose", job.log)))
+
+
+def _verdict_on_diagnosis(job: SickJob, diagnosis: Plain) -> Verdict:
+    if not isinstance(diagnosis, dict) or not {"illness", "worker", "step"} <= set(diagnosis):
+        return wrong(Lab13Hint.NO_DIAGNOSIS)
+    illness, worker, step = (diagnosis[name] for name in ("illness", "worker", "step"))
+    if illness is worker is step is None:
+        return not_done("`diagnose` gives None")
+    wrong_illness, wrong_worker, wrong_step = _ILLNESS_HINTS[job.illness]
+    if not isinstance(illness, str) or illness not in jobs.ILLNESSES:
+        return wrong(Lab13Hint.UNKNOWN_ILLNESS.says(said=illness))
+    if illness != job.illness:
+        return wrong(wrong_illness, context=f"not {illness}: ")
+    if number(worker) != job.worker:
+        return wrong(wrong_worker.says(said=f"Worker {worker!r}"))
+    if number(step) != job.step:
+        return wrong(wrong_step.says(said=f"Step {step!r}"))
+    return right()
+
+
+def judge_cure(answer: Answer, generator: np.random.Generator) -> Verdict:
+    """A sixth of the points for each illness."""
+
+    def verdict_on(job: SickJob) -> Verdict:
+        return _verdict_on_cure(job, answer.call("cure", job.log, job.illness, job.worker, job.step))
+
+    return _judge(generator, verdict_on)
+
+
+def _verdict_on_cure(job: SickJob, cure: Plain) -> Verdict:
+    value = number(cure)
+    if value is None:
+        return wrong(Lab13Hint.NO_NUMBER)
+    hint = _expected(job).hint_for(value)
+    return wrong(hint, context=f"{job.illness}, not {value:.6g}: ") if hint else right()
+
+
+def _expected(job: SickJob) -> Expected:
+    mistakes, otherwise = _MISTAKES[job.illness](job)
+    return Expected(job.cure, mistakes, otherwise, SHARE_TOLERANCE if job.illness == jobs.STRAGGLER else 1e-9)
+
+
+def _addresses(job: SickJob) -> list[str]:
+    addresses = job.log[0]["addresses"]
+    assert isinstance(addresses, list)
+    return addresses
+
+
+def _killed(job: SickJob) -> tuple[Mistakes, Hint]:
+    saved = [int(str(event["step"])) for event in job.log if event["event"] == "saved"]
+    whole = job.step - job.cure
+    mistakes = [(whole, Lab13Hint.KILLED_RESUME)]
+    mistakes += [(job.step - step, Lab13Hint.KILLED_UNSEALED) for step in saved[-1:]]
+    return mistakes, Lab13Hint.KILLED_OTHERWISE
+
+
+def _straggler(job: SickJob) -> tuple[Mistakes, Hint]:
+    workers = len(_addresses(job))
+    factor = (1 / job.cure - 1) / (workers - 1)
+    return [
+        (1 / workers, Lab13Hint.EVEN_SHARE),
+        (1 / factor, Lab13Hint.SPEED_AS_SHARE),
+        (1 / factor / (workers - 1), Lab13Hint.SHARE_OF_OTHERS),
+        (1 / factor / workers, Lab13Hint.SPEED_BY_WORKERS),
+        (factor / (factor + workers - 1), Lab13Hint.SHARE_UPSIDE_DOWN),
+    ], Lab13Hint.STRAGGLER_OTHERWISE
+
+
+def _never_comes(job: SickJob) -> tuple[Mistakes, Hint]:
+    port = float(_addresses(job)[job.worker].partition(":")[2])
+    return [(port, Lab13Hint.PORT_LISTED)], Lab13Hint.PORT_OTHERWISE
+
+
+def _half_written(job: SickJob) -> tuple[Mistakes, Hint]:
+    return [(job.step, Lab13Hint.RESUME_BROKEN), (0.0, Lab13Hint.RESUME_AT_ZERO)], Lab13Hint.RESUME_OTHERWISE
+
+
+def _come_and_go(job: SickJob) -> tuple[Mistakes, Hint]:
+    workers = len(_addresses(job))
+    images = job.cure * (workers - 1) / workers
+    return [
+        (images, Lab13Hint.IMAGES_KEPT),
+        (images * workers, Lab13Hint.IMAGES_OF_ALL),
+        (images * (workers - 1) / workers, Lab13Hint.IMAGES_FEWER),
+    ], Lab13Hint.IMAGES_OTHERWISE
+
+
+def _notice(job: SickJob) -> tuple[Mistakes, Hint]:
+    return [(job.step, Lab13Hint.SAVE_AT_ONCE)], Lab13Hint.SAVE_OTHERWISE
+
+
+_MISTAKES: Mapping[str, Callable[[SickJob], tuple[Mistakes, Hint]]] = {
+    jobs.KILLED: _killed,
+    jobs.STRAGGLER: _straggler,
+    jobs.NEVER_COMES: _never_comes,
+    jobs.HALF_WRITTEN: _half_written,
+    jobs.COME_AND_GO: _come_and_go,
+    jobs.NOTICE: _notice,
+}

@@ -1,0 +1,218 @@
+"""What a program of PyTorch's DDP needs, without PyTorch: ranks are threads, and the model is one matrix in NumPy.
+
+The names, arguments and effects are PyTorch's, as far as such a program meets them: DDP sends rank 0's weights when it
+is made, and averages gradients in `backward` unless the forward pass was made inside `no_sync()`.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from distlab.labs.fake_job import FakeJob
+from distlab.labs.plain_data import Array
+
+
+class NotInitialised(ValueError):
+    """A call that needs the process group came before it; PyTorch raises a ValueError too."""
+
+
+class Process:
+    """One rank, and what `torch.distributed` and `torch.cuda` are to it."""
+
+    def __init__(self, job: FakeJob, rank: int, is_initialised: bool = False) -> None:
+        self.job, self.number, self.is_initialised = job, rank, is_initialised
+        self.device = 0  # PyTorch's default
+        self.all_reduces = self.models_wrapped = self.no_syncs = 0
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What torchrun tells this process."""
+        numbers = {"RANK": self.number, "LOCAL_RANK": self.number % self.job.per_host, "WORLD_SIZE": self.job.size}
+        return {name: str(number) for name, number in (numbers | {"LOCAL_WORLD_SIZE": self.job.per_host}).items()}
+
+    def init_process_group(self, backend: str | None = None) -> None:
+        """Let the processes meet."""
+        if self.is_initialised:
+            raise ValueError("trying to initialize the default process group twice!")
+        self.is_initialised = True
+
+    def get_rank(self) -> int:
+        """The number of this rank among all."""
+        self._require_group()
+        return self.number
+
+    def get_world_size(self) -> int:
+        """How many ranks there are."""
+        self._require_group()
+        return self.job.size
+
+    def broadcast(self, tensor: Array, src: int) -> None:
+        """Give the array the values that it has on rank `src`."""
+        tensor[...] = self.meet(f"broadcast from rank {src}", tensor.copy())[src]
+
+    def set_device(self, device: int) -> None:
+        """Choose the GPU that "cuda" means; a host has as many as ranks."""
+        if not 0 <= device < self.job.per_host:
+            raise RuntimeError("CUDA error: invalid device ordinal")
+        self.device = device
+
+    def is_available(self) -> bool:
+        """Whether there is a GPU."""
+        return True
+
+    def meet(self, call: str, value: Any) -> list[Any]:
+        """The values of all ranks, by rank."""
+        self._require_group()
+        return self.job.meet(self.number, call, value)
+
+    def _require_group(self) -> None:
+        if not self.is_initialised:
+            raise NotInitialised("Default process group has not been initialized")
+
+
+class Parameter:
+    """An array of weights and its gradient; None before the first backward pass and after `zero_grad`."""
+
+    def __init__(self, data: Array) -> None:
+        self.data, self.momentum = data.astype(np.float64), np.zeros(data.shape)
+        self.grad: Array | None = None
+
+
+class LinearNetwork:
+    """One linear layer without bias: images (n, features) to logits (n, classes)."""
+
+    def __init__(self, weight: Array) -> None:
+        self.weight = Parameter(weight)
+        self.backward_passes = 0
+
+    def parameters(self) -> Iterator[Parameter]:
+        """All weights."""
+        yield self.weight
+
+    def __call__(self, images: Array) -> "Logits":
+        """The forward pass."""
+        return Logits(self, np.asarray(images, np.float64), None)
+
+
+class DistributedDataParallel:
+    """The network with rank 0's weights, whose `backward` leaves the ranks' average gradient."""
+
+    def __init__(self, process: Process, network: LinearNetwork) -> None:
+        self.process, self.module = process, network
+        self.is_synchronous = True
+        process.models_wrapped += 1
+        for parameter in network.parameters():
+            parameter.data[...] = process.meet("DistributedDataParallel", parameter.data.copy())[0]
+
+    def parameters(self) -> Iterator[Parameter]:
+        """The network's."""
+        return self.module.parameters()
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """What goes forward in this block is not averaged when it comes back."""
+        self.process.no_syncs += 1
+        before, self.is_synchronous = self.is_synchronous, False
+        try:
+            yield
+        finally:
+            self.is_synchronous = before
+
+    def __call__(self, images: Array) -> "Logits":
+        """The forward pass; whether the gradients will be averaged is decided here."""
+        logits = self.module(images)
+        logits.reducing = self.process if self.is_synchronous else None
+        return logits
+
+
+class Logits:
+    """What a network gives for a batch; `reducing`: the process that averages its gradients, if any."""
+
+    def __init__(self, network: LinearNetwork, images: Array, reducing: Process | None) -> None:
+        self.network, self.images, self.reducing = network, images, reducing
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+
+class BatchLoss:
+    """A number with its gradients: (logits, gradient of the weight) of each batch in it."""
+
+    def __init__(self, value: float, parts: list[tuple[Logits, Array]]) -> None:
+        self.value, self.parts, self.is_used = value, parts, False
+
+    def backward(self) -> None:
+        """Add the gradients to those of the weights, and average these if the forward pass was synchronous."""
+        if self.is_used:
+            raise RuntimeError("Trying to backward through the graph a second time")
+        self.is_used = True
+        self.parts[0][0].network.backward_passes += 1
+        for logits, gradient in self.parts:
+            weight = logits.network.weight
+            weight.grad = gradient.copy() if weight.grad is None else weight.grad + gradient
+        reducing = next((logits for logits, _ in reversed(self.parts) if logits.reducing), None)
+        if reducing is not None and reducing.reducing is not None:
+            weight = reducing.network.weight
+            reducing.reducing.all_reduces += 1
+            weight.grad = np.mean(reducing.reducing.meet("backward", weight.grad), axis=0)
+
+    def item(self) -> float:
+        """The number alone."""
+        return self.value
+
+    def detach(self) -> float:
+        """The number alone, too."""
+        return self.value
+
+    def __mul__(self, factor: float) -> "BatchLoss":
+        return BatchLoss(self.value * factor, [(logits, gradient * factor) for logits, gradient in self.parts])
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: float) -> "BatchLoss":
+        return self * (1 / divisor)
+
+    def __add__(self, loss: "BatchLoss | float") -> "BatchLoss":
+        if isinstance(loss, BatchLoss):
+            return BatchLoss(self.value + loss.value, self.parts + loss.parts)
+        return BatchLoss(self.value + loss, self.parts)
+
+    __radd__ = __add__
+
+    def __float__(self) -> float:
+        return self.value
+
+
+def cross_entropy(logits: Logits, labels: Array) -> BatchLoss:
+    """The mean over the batch, as torch.nn.functional.cross_entropy gives it; labels int (n,)."""
+    scores = logits.images @ logits.network.weight.data
+    exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
+    probabilities = exponentials / exponentials.sum(axis=1, keepdims=True)
+    rows = np.arange(len(scores))
+    of_scores = probabilities.copy()
+    of_scores[rows, labels] -= 1
+    value = float(-np.mean(np.log(probabilities[rows, labels])))
+    return BatchLoss(value, [(logits, logits.images.T @ of_scores / len(scores))])
+
+
+class SGD:
+    """Gradient descent with momentum, as torch.optim.SGD computes it."""
+
+    def __init__(self, parameters: Iterable[Parameter], rate: float, momentum: float = 0.0) -> None:
+        self.parameters, self.rate, self.momentum = list(parameters), rate, momentum
+        self.steps = 0
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients; there is no difference between none and zeros here."""
+        for parameter in self.parameters:
+            parameter.grad = None
+
+    def step(self) -> None:
+        """Change the weights."""
+        self.steps += 1
+        for parameter in self.parameters:
+            if parameter.grad is not None:
+                parameter.momentum = self.momentum * parameter.momentum + parameter.grad
+                parameter.data -= self.rate * parameter.momentum

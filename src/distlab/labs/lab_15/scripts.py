@@ -1,0 +1,192 @@
+"""A student's job script as the judges of lab 15 see it: the job that it asks for, and what it starts."""
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from distlab.labs.answer import Answer
+from distlab.labs.answer_errors import NotPlain
+from distlab.labs.lab_15 import fake_slurm, observe
+from distlab.labs.lab_15.fake_slurm import BatchJob
+from distlab.labs.lab_15.hints import Lab15Hint
+from distlab.labs.lab_15.slurm_options import Refused
+from distlab.labs.plain_data import as_record
+from distlab.labs.verdict import AnyHint, Verdict, parts, right, wrong
+
+LONGEST = 10_000
+_TO_RUN = ("python", "python3")
+
+
+class WrongScript(Exception):
+    """The script has a mistake for which nothing else can be judged; the argument is its hint."""
+
+    def __init__(self, hint: AnyHint) -> None:
+        super().__init__(hint)
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class StartedProgram:
+    """A program that the script has started: how many tasks on how many nodes, whether one that fails ends the others.
+
+    by_srun: False for what the script runs itself.
+    """
+
+    name: str
+    arguments: list[str]
+    tasks: int
+    nodes: int
+    kills: bool
+    by_srun: bool
+
+    @property
+    def layout(self) -> str:
+        """Such as "8 tasks on 4 nodes"."""
+        return f"{counted(self.tasks, 'task')} on {counted(self.nodes, 'node')}"
+
+
+@dataclass(frozen=True)
+class ScriptAttempt:
+    """One run of the script: its programs, its status, the commands of Slurm that it called."""
+
+    programs: list[StartedProgram]
+    status: int
+    commands: list[list[str]]
+
+    @property
+    def names(self) -> list[str]:
+        """The programs in order."""
+        return [program.name for program in self.programs]
+
+
+def counted(number: int, noun: str) -> str:
+    """Such as "1 node" or "4 nodes"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words in a row as a shell would need them, or "none"."""
+    return shlex.join(words[:12]) if words else "none"
+
+
+@dataclass(frozen=True)
+class Script:
+    """The student's text, and the job that sbatch makes of it."""
+
+    name: str
+    text: str
+    job: BatchJob
+
+    @classmethod
+    def of(cls, answer: Answer, name: str) -> "Script":
+        """The answer's script. Raises WrongScript if it cannot be submitted, or bash cannot run it."""
+        text = answer.value(name)
+        if not isinstance(text, str):
+            raise WrongScript(Lab15Hint.NO_TEXT.says(name=name))
+        if len(text) > LONGEST:
+            raise WrongScript(Lab15Hint.TOO_LONG.says(count=LONGEST))
+        if text.lstrip().startswith("#!") and not text.startswith("#!"):
+            raise WrongScript(Lab15Hint.EMPTY_FIRST_LINE)
+        try:
+            job = fake_slurm.submitted(text)
+        except Refused as reason:
+            raise WrongScript(Lab15Hint.REFUSED.says(said=_quoted(str(reason)))) from None
+        if not any(word.rpartition("/")[2] == "bash" for word in job.interpreter):
+            raise WrongScript(Lab15Hint.NOT_BASH.says(said=_quoted(" ".join(job.interpreter) or "nothing")))
+        if job.late:
+            raise WrongScript(Lab15Hint.LATE_OPTION.says(line=_quoted(job.late[0])))
+        return cls(name, text, job)
+
+    def attempts(self, answer: Answer, runs: Sequence[observe.Circumstances]) -> list[ScriptAttempt]:
+        """What the script does under each of these circumstances. Raises WrongScript, for example if it never ends."""
+        flags = [word for word in self.job.interpreter[1:] if word in ("-e", "-u", "-x", "-eu", "-ex", "-eux")]
+        plain_runs = [vars(circumstances) for circumstances in runs]
+        records = answer.inside(observe.run_script, self.text, flags, plain_runs)
+        if not isinstance(records, list):
+            records = []
+        attempts = [self._attempt(as_record(record, observe.ScriptRun)) for record in records]
+        if len(attempts) != len(runs):
+            raise NotPlain("what the script did does not have the form that the check needs")
+        return attempts
+
+    def _attempt(self, run: observe.ScriptRun) -> ScriptAttempt:
+        if run.status is None:
+            raise WrongScript(Lab15Hint.NEVER_ENDS)
+        programs, commands = [], []
+        for call in run.calls:
+            words = [str(word) for word in call] if isinstance(call, list) else []
+            if words[:1] in (["mpirun"], ["horovodrun"]):
+                raise WrongScript(Lab15Hint.NOT_SRUN.says(said=words[0]))
+            if words[:1] in (["scontrol"], ["sbatch"], ["scancel"]):
+                commands.append(words)
+            elif words and (program := self._started(words)):
+                programs.append(program)
+        if not programs and run.printed.strip() and run.status:
+            raise WrongScript(Lab15Hint.BASH_SAYS.says(said=_quoted(run.printed.strip().splitlines()[0])))
+        return ScriptAttempt(programs, run.status, commands)
+
+    def _started(self, words: list[str]) -> StartedProgram | None:
+        """The Python program that a command starts, if it does."""
+        if words[0] in _TO_RUN:
+            return _program(words[1:], 1, 1, kills=False, by_srun=False)
+        if words[0] != "srun":
+            return None
+        try:
+            step = fake_slurm.step(words[1:], self.job)
+        except Refused as reason:
+            raise WrongScript(
+                Lab15Hint.STEP_REFUSED.says(call=_quoted(listed(words)), said=_quoted(str(reason)).rstrip("."))
+            ) from None
+        if step.program[0].isdigit():
+            raise WrongScript(Lab15Hint.VALUE_IS_PROGRAM.says(call=_quoted(listed(words)), word=step.program[0]))
+        if step.program[0].rpartition("/")[2] not in _TO_RUN:
+            return None
+        return _program(step.program[1:], step.tasks, step.nodes, step.kills, by_srun=True)
+
+
+def _program(words: list[str], tasks: int, nodes: int, kills: bool, by_srun: bool) -> StartedProgram | None:
+    for place, word in enumerate(words):
+        if word.endswith(".py"):
+            return StartedProgram(word.rpartition("/")[2], words[place + 1 :], tasks, nodes, kills, by_srun)
+    return None
+
+
+def _quoted(text: str) -> str:
+    """At most 150 printable characters of the student's own."""
+    return "".join(character if character.isprintable() else "?" for character in text[:150])
+
+
+def judged(judge: Callable[[], Mapping[str, AnyHint | None]]) -> Verdict:
+    """The verdict on the parts of a script; a hint of None is for a part that is right."""
+    try:
+        hints = judge()
+    except WrongScript as mistake:
+        return wrong(mistake.hint)
+    return parts({name: right() if hint is None else wrong(hint) for name, hint in hints.items()})
+
+
+def resources(job: BatchJob, nodes: int, ranks: int, seconds: int) -> AnyHint | None:
+    """The hint if the job gets other nodes, tasks or time."""
+    if job.nodes != nodes:
+        return Lab15Hint.NODES.says(count=counted(job.nodes, "node"), expected=nodes)
+    if job.ranks != ranks:
+        return Lab15Hint.RANKS_PER_NODE.says(count=counted(job.ranks, "rank"), expected=ranks)
+    if job.seconds is None:
+        return Lab15Hint.NO_TIME
+    if job.seconds != seconds:
+        return Lab15Hint.TIME.says(said=duration(job.seconds), expected=duration(seconds))
+    return None
+
+
+def duration(seconds: int) -> str:
+    """Hours, minutes and seconds, without those that are zero."""
+    units = ((seconds // 3600, "hour"), (seconds // 60 % 60, "minute"), (seconds % 60, "second"))
+    return " ".join(counted(count, unit) for count, unit in units if count) or "0 seconds"
+
+
+def log(job: BatchJob, name: str, number: int) -> AnyHint | None:
+    """The hint if the log of job `number` is not name-number.out."""
+    expected = f"{name}-{number}.out"
+    if job.log(number) == expected:
+        return None
+    return Lab15Hint.LOG.says(job=number, said=_quoted(job.log(number)), expected=expected)

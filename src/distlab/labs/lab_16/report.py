@@ -1,0 +1,44 @@
+"""The judge of `report`: its form alone. What it says is read by the instructor, with labs/16_capstone/rubric.md."""
+
+import re
+
+import numpy as np
+
+from distlab.labs.answer import Answer
+from distlab.labs.lab_16.given import REPORT
+from distlab.labs.lab_16.hints import Lab16ReportHint as Hints
+from distlab.labs.verdict import AnyHint, Verdict, not_done, parts, right, wrong
+
+FEWEST, MOST = 25, 120
+TO_READ = "The form is right. What it says is read by your instructor: labs/16_capstone/rubric.md says how."
+
+
+def judge_report(answer: Answer, generator: np.random.Generator) -> Verdict:
+    """A sixth of the points for each part."""
+    report = answer.value("report")
+    if not isinstance(report, dict) or set(report) != set(REPORT):
+        return wrong(Hints.PARTS.says(names=", ".join(REPORT)))
+    if all(value is None or (isinstance(value, str) and not value.strip()) for value in report.values()):
+        return not_done("`report` is still empty")
+    hints: dict[str, AnyHint | None] = {name: _hint(report[name]) for name in REPORT}
+    texts = [" ".join(value.split()) for value in report.values() if isinstance(value, str)]
+    for name in REPORT:
+        value = report[name]
+        if hints[name] is None and isinstance(value, str) and texts.count(" ".join(value.split())) > 1:
+            hints[name] = Hints.TWICE
+    if not any(hints.values()):
+        return right(TO_READ)
+    return parts({name: right() if hint is None else wrong(hint) for name, hint in hints.items()})
+
+
+def _hint(text: object) -> AnyHint | None:
+    if not isinstance(text, str) or not text.strip():
+        return Hints.EMPTY
+    words = re.findall(r"[^\W\d_]{2,}", text)
+    if len(words) < FEWEST:
+        return Hints.SHORT.says(count=len(words), fewest=FEWEST)
+    if len(words) > MOST:
+        return Hints.LONG.says(count=len(words), most=MOST)
+    if len({word.lower() for word in words}) < FEWEST / 2:
+        return Hints.REPEATS
+    return None if re.search(r"\d", text) else Hints.NO_NUMBER

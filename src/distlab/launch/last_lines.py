@@ -1,0 +1,40 @@
+"""What a process printed last, which is what an error shows of it."""
+
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+_CHARACTERS_KEPT = 4_000_000
+# In a traceback: the frames of `python -m mpi4py`, which the launcher adds to a program and nobody looks for.
+_FRAME_OF_STARTER = re.compile(r'  File "(<frozen runpy>|[^"]*/mpi4py/(__main__|run)\.py)"')
+
+
+class LastLines:
+    """What a process printed: of very much the last lines, and how many are left out before them."""
+
+    def __init__(self) -> None:
+        self._lines: deque[str] = deque()
+        self._characters = self._left_out = 0
+
+    def append(self, line: str) -> None:
+        """Keep a line, and let go of the first ones when there is too much."""
+        self._lines.append(line)
+        self._characters += len(line) + 1
+        while self._characters > _CHARACTERS_KEPT and len(self._lines) > 1:
+            self._characters -= len(self._lines.popleft()) + 1
+            self._left_out += 1
+
+    def __iter__(self) -> Iterator[str]:
+        if self._left_out:
+            yield f"({self._left_out:,} lines before these are left out)"
+        yield from self._lines
+
+
+def without_frames_of_starter(lines: Iterable[str]) -> list[str]:
+    """The lines without the frames of `python -m mpi4py` in a traceback."""
+    kept, in_frame = [], False
+    for line in lines:
+        in_frame = bool(_FRAME_OF_STARTER.match(line)) or (in_frame and line.startswith("    "))
+        if not in_frame:
+            kept.append(line)
+    return kept

@@ -1,0 +1,159 @@
+"""The program of a job and its settings, and how the job is run."""
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypedDict
+
+from distlab.launch import prepared_interpreter
+from distlab.launch.host_connections import HostConnections
+from distlab.launch.hosts import Host, travelling_environment
+from distlab.launch.job import Job, LaunchedRun, LaunchError, Limits, PortTaken, folder_for_sockets, short_path
+from distlab.launch.rank_process import RESULT, RESULT_NAME
+from distlab.launch.remote import Remote
+from distlab.launch.supervisor import Supervisor
+
+# Importing TensorFlow alone takes a loaded machine most of a minute.
+SECONDS, START_SECONDS = 600.0, 120.0
+# How often to try with other ports.
+_ATTEMPTS = 3
+
+
+class Settings(TypedDict, total=False):
+    """The settings that every way of starting accepts.
+
+    seconds: for the whole job (600).  start_seconds: until every rank has connected (120).  echo: print the shell
+    commands that do the same by hand, and every line as it comes (True).  result: add `--result {result}` to the
+    arguments (False); wherever `{result}` is in them, the path of a file takes its place, which is read as JSON
+    afterwards.  environment: variables of all processes, which take precedence over those that the launcher sets.
+    prepared: fork the processes of a program that imports TensorFlow from an interpreter that has imported it already,
+    on Linux (True); False gives each an interpreter of its own, as a shell does.
+    python: the interpreter of another environment that runs the program, and the torchrun of that environment (this
+    one's).
+    """
+
+    seconds: float
+    start_seconds: float
+    echo: bool
+    result: bool
+    environment: Mapping[str, str]
+    prepared: bool
+    python: str | Path
+
+
+class LaunchedProgram:
+    """What the processes of a job run: `command`, with RESULT in it, and `as_typed`, the same as a person types it."""
+
+    def __init__(
+        self,
+        program: str | Path,
+        arguments: Sequence[object],
+        settings: Settings,
+        python_options: Sequence[str] = (),
+    ) -> None:
+        self._file, self._settings = Path(program), settings
+        python = str(settings.get("python", sys.executable))
+        if not self._file.is_file():
+            what = f"{self._file} is a folder" if self._file.is_dir() else f"There is no program {self._file}"
+            raise LaunchError(f"{what}; give the path of a Python file.")
+        if not shutil.which(python):
+            what = f"{python} is no interpreter" if Path(python).exists() else f"There is no interpreter {python}"
+            raise LaunchError(f"{what}; make that environment first, or leave `python=`, or --python, out.")
+        texts = [*map(str, arguments), *(["--result", RESULT] if settings.get("result") else [])]
+        typed = [text.replace(RESULT, "result.json") for text in texts]
+        self._wants_result = any(RESULT in text for text in texts)
+        self.command = [python, *python_options, str(self._file.resolve()), *texts]
+        self.as_typed = ["python", *python_options, short_path(self._file), *typed]
+        self.environment = dict(settings.get("environment", {}))
+
+    def starter(self, name: str) -> str:
+        """The path of a program such as mpirun, from the environment that runs this program if it is there."""
+        own_path = None
+        if "python" in self._settings:
+            own_path = shutil.which(name, path=str(Path(self._settings["python"]).parent))
+        path = own_path or shutil.which(name)
+        if not path:
+            raise LaunchError(
+                f"There is no {name} in this environment; `make doctor` says what is missing and the fix."
+            )
+        return path
+
+    def run(self, job: Job, remote: Remote | None = None) -> LaunchedRun:
+        """Run the job, and read the file whose path took the place of RESULT, or what a host has read from its own."""
+        limits = self._limits()
+        if self._echoes:
+            print(job.by_hand, flush=True)
+        with tempfile.TemporaryDirectory(prefix="distlab-", dir=folder_for_sockets()) as folder:
+            file = Path(folder) / RESULT_NAME
+            if remote is None:
+                job = self._on_this_machine(job, file)
+            show = _print if self._echoes else lambda line: None
+            run = Supervisor(job, limits, show, Path(folder), remote).run()
+            if remote and remote.result is not None:
+                file.write_text(remote.result, encoding="utf-8")
+            if self._wants_result:
+                run.result = self._read_result(file, run)
+        return run
+
+    def run_on(self, hosts: Sequence[Host], make_job: Callable[[HostConnections], Job]) -> LaunchedRun:
+        """Connect to the hosts and run a job there."""
+        if not shutil.which("ssh"):
+            raise LaunchError(
+                "There is no ssh on this machine, which connects to other hosts; install OpenSSH's client."
+            )
+        with HostConnections(hosts, self.for_other_hosts(), self._limits().start_seconds) as connections:
+            return self.run(make_job(connections), connections)
+
+    def for_other_hosts(self) -> dict[str, Any]:
+        """What a `host_process` needs to know: the working folder, files that must be there, variables."""
+        files = [file for file in (self.command[0], str(self._file.resolve())) if os.sep in file]
+        variables = travelling_environment() | {"PYTHONUNBUFFERED": "1"} | self.environment
+        return {"folder": str(Path.cwd()), "files": files, "environment": variables}
+
+    def _limits(self) -> Limits:
+        limits = Limits(self._settings.get("seconds", SECONDS), self._settings.get("start_seconds", START_SECONDS))
+        for name, seconds in (("seconds", limits.seconds), ("start_seconds", limits.start_seconds)):
+            if not seconds > 0:  # nan is not
+                raise LaunchError(f"{name}={seconds:g} makes no sense: it must be more than 0.")
+        return limits
+
+    def _on_this_machine(self, job: Job, file: Path) -> Job:
+        commands = [
+            replace(command, arguments=[argument.replace(RESULT, str(file)) for argument in command.arguments])
+            for command in job.commands
+        ]
+        if self.command[0] == sys.executable and self._settings.get("prepared", True):
+            commands = prepared_interpreter.forked(commands, self.command, len(job.ranks), self._file)
+        return replace(job, commands=commands)
+
+    def _read_result(self, file: Path, run: LaunchedRun) -> object:
+        if not file.exists():
+            raise LaunchError(f"{self._file} finished without an error but wrote no result file.", run)
+        try:
+            return json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            what = f"finished without an error, but its result is not a JSON file ({type(error).__name__})"
+            raise LaunchError(f"{self._file} {what}.", run) from error
+
+    def with_other_ports(self, run: Callable[[], LaunchedRun]) -> LaunchedRun:
+        """Run a job, and one with other ports when another program took a port meanwhile."""
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return run()
+            except PortTaken:
+                if self._echoes:
+                    _print("Another program took one of the ports meanwhile; starting again with other ports.")
+        return run()
+
+    @property
+    def _echoes(self) -> bool:
+        return self._settings.get("echo", True)
+
+
+def _print(line: str) -> None:
+    print(line, flush=True)

@@ -1,0 +1,46 @@
+"""`distlab quiz`: questions of chapters with fresh numbers, for self-tests and exams."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from distlab import valid
+from distlab.quizzes import page, paper
+from distlab.quizzes.quiz import CHAPTERS, Quiz, draw
+
+if TYPE_CHECKING:
+    from argparse import _SubParsersAction
+
+ALL = "all"
+FORMS = ("markdown", "json", "html")
+
+
+def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `quiz` to the parser of `distlab`."""
+    parser = commands.add_parser(
+        "quiz",
+        help="questions on chapters, with fresh numbers and computed answers",
+        description="Print questions on chapters. The numbers depend on the seed; the answers are computed.",
+    )
+    parser.add_argument("chapters", nargs="+", metavar="CHAPTER", help=f"00 to {CHAPTERS[-1]}, or {ALL}")
+    parser.add_argument("--seed", type=valid.seed, default=1, help="another seed, other numbers; by default 1")
+    parser.add_argument("--count", type=valid.count, default=10, help="how many questions; by default 10")
+    parser.add_argument("--answers", action="store_true", help="with the answers and the mistakes behind wrong ones")
+    parser.add_argument("--form", choices=FORMS, default=FORMS[0], help=f"by default {FORMS[0]}")
+    parser.set_defaults(run=_print_quiz)
+
+
+def _print_quiz(options: argparse.Namespace) -> int:
+    chapters = CHAPTERS if ALL in options.chapters else options.chapters
+    print(written(draw(chapters, options.seed, options.count), options.form, options.answers))
+    return 0
+
+
+def written(quiz: Quiz, form: str, with_answers: bool) -> str:
+    """The quiz in one of FORMS."""
+    chapters = "all chapters" if quiz.chapters == CHAPTERS else f"chapter {', '.join(quiz.chapters)}"
+    title = f"Questions on {chapters}, seed {quiz.seed}"
+    if form == "json":
+        return paper.as_json(quiz.items, quiz.seed, with_answers)
+    if form == "html":
+        return page.document(quiz.items, title, f"quiz-{quiz.seed}", with_answers)
+    return paper.markdown(quiz.items, title, with_answers)

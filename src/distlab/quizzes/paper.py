@@ -1,0 +1,99 @@
+"""A quiz on paper and for programs: Markdown, text and JSON, with the answers or without."""
+
+import json
+from collections.abc import Sequence
+
+from distlab.quizzes.item import Item, Kind, Option
+
+LETTERS = "abcdefgh"
+TASKS = {Kind.ONE: "Choose one.", Kind.SEVERAL: "Choose all that are right."}
+
+
+def task(item: Item) -> str:
+    """What to do, in a few words."""
+    return TASKS.get(item.kind) or (f"Enter a number, in {item.unit}." if item.unit else "Enter a number.")
+
+
+def verdict(option: Option) -> str:
+    """What there is to say about an option: right, or the mistake by name, and the explanation."""
+    return f"Right. {option.explanation}" if option.is_right else f"{option.mistake}. {option.explanation}"
+
+
+def markdown(items: Sequence[Item], title: str, with_answers: bool) -> str:
+    """The questions as Markdown, and the answers after all questions."""
+    lines = [f"# {title}", ""]
+    for place, item in enumerate(items, 1):
+        lines += [f"## Question {place} (chapter {item.chapter})", "", item.text, ""]
+        if item.block:
+            lines += ["```", item.block, "```", ""]
+        lines += [task(item), ""]
+        if item.kind is Kind.NUMBER:
+            lines += [f"Answer: ______ {item.unit}".rstrip(), ""]
+        else:
+            lines += [f"- ({letter}) {option.text}" for letter, option in _lettered(item)] + [""]
+    if with_answers:
+        lines += ["# Answers", ""]
+        for place, item in enumerate(items, 1):
+            lines += [f"{place}. **{answer(item)}**", ""]
+            lines += [f"    - {_label(item, letter, option)}: {verdict(option)}" for letter, option in _lettered(item)]
+            lines.append("")
+    return "\n".join(lines)
+
+
+def text(items: Sequence[Item]) -> str:
+    """The questions as plain text, without answers."""
+    lines = []
+    for place, item in enumerate(items, 1):
+        lines += [f"{place}. {item.text}"]
+        lines += [f"   | {line}" for line in item.block.splitlines()]
+        lines += [f"   {task(item)}"]
+        if item.kind is not Kind.NUMBER:
+            lines += [f"   ({letter}) {option.text}" for letter, option in _lettered(item)]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def as_json(items: Sequence[Item], seed: int, with_answers: bool) -> str:
+    """The questions for programs; the key "answers" of each only with answers."""
+    entries = []
+    for item in items:
+        entry: dict[str, object] = {
+            "chapter": item.chapter,
+            "name": item.name,
+            "kind": item.kind.value,
+            "text": item.text,
+            "block": item.block,
+        }
+        if item.kind is Kind.NUMBER:
+            entry["unit"] = item.unit
+        else:
+            entry["options"] = [option.text for option in item.options]
+        if with_answers:
+            entry["tolerance"] = item.tolerance
+            entry["answers"] = [
+                {
+                    "text": option.text,
+                    "value": option.value,
+                    "right": option.is_right,
+                    "mistake": option.mistake,
+                    "explanation": option.explanation,
+                }
+                for option in item.options
+            ]
+        entries.append(entry)
+    return json.dumps({"seed": seed, "questions": entries}, indent=2, ensure_ascii=False)
+
+
+def answer(item: Item) -> str:
+    """The right answer in short: letters, or the number."""
+    if item.kind is Kind.NUMBER:
+        return item.right[0].text
+    return ", ".join(f"({letter})" for letter, option in _lettered(item) if option.is_right)
+
+
+def _lettered(item: Item) -> list[tuple[str, Option]]:
+    return list(zip(LETTERS, item.options, strict=False))
+
+
+def _label(item: Item, letter: str, option: Option) -> str:
+    return option.text if item.kind is Kind.NUMBER else f"({letter})"

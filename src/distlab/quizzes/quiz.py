@@ -1,0 +1,101 @@
+"""A quiz: items of one or more chapters, drawn for a seed; the same seed gives the same quiz."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from zlib import crc32
+
+import numpy as np
+
+from distlab.quizzes import page, paper
+from distlab.quizzes.item import Item, Template
+from distlab.quizzes.numbers import Numbers
+from distlab.runtime.errors import PlainError
+from distlab.runtime.lookups import require_name
+
+CHAPTERS = tuple(f"{number:02}" for number in range(16))
+MOST_DRAWS = 100
+
+
+class TooFewQuestions(PlainError, ValueError):
+    """More questions are asked for than the chapters have."""
+
+
+@dataclass(frozen=True)
+class Quiz:
+    """Items in the order of the chapters; shown in a notebook as questions that mark themselves.
+
+    `page` and `paper` write it as HTML, Markdown, text and JSON.
+    """
+
+    chapters: tuple[str, ...]
+    seed: int
+    items: tuple[Item, ...]
+
+    def __repr__(self) -> str:
+        return paper.text(self.items)
+
+    def _repr_html_(self) -> str:
+        return page.fragment(self.items, f"quiz-{'-'.join(self.chapters)}-{self.seed}")
+
+
+def ask(chapter: str, seed: int = 1, count: int = 10) -> Quiz:
+    """Questions about a chapter ("00" to "15"), which mark themselves in a notebook; another seed, other numbers.
+
+    Raises NoSuchName for another chapter, and TooFewQuestions if `count` is more than the chapter has.
+    """
+    return draw([chapter], seed, count)
+
+
+def draw(chapters: Sequence[str], seed: int, count: int) -> Quiz:
+    """`count` questions, as equally many of each chapter as possible; raises as `ask` does."""
+    chapters = tuple(dict.fromkeys(chapters))
+    of_chapter = {chapter: templates(chapter) for chapter in chapters}
+    available = sum(map(len, of_chapter.values()))
+    if not 1 <= count <= available:
+        raise TooFewQuestions(
+            f"There are {available} questions on chapter {', '.join(chapters)}; ask for 1 to that many."
+        )
+    generator = np.random.default_rng([seed, count])
+    chosen: dict[str, list[Template]] = {chapter: [] for chapter in chapters}
+    shuffled = {
+        chapter: [of_chapter[chapter][place] for place in generator.permutation(len(of_chapter[chapter]))]
+        for chapter in chapters
+    }
+    # Deal one of each chapter in turn, in an order that the seed decides, until there are enough.
+    order = [chapters[place] for place in generator.permutation(len(chapters))]
+    for _ in range(count):
+        waiting = [chapter for chapter in order if shuffled[chapter]]
+        fewest = min(waiting, key=lambda chapter: len(chosen[chapter]))
+        chosen[fewest].append(shuffled[fewest].pop())
+    items = [
+        draw_item(chapter, template, seed)
+        for chapter in chapters
+        for template in of_chapter[chapter]
+        if template in chosen[chapter]
+    ]
+    return Quiz(chapters, seed, tuple(items))
+
+
+def templates(chapter: str) -> tuple[Template, ...]:
+    """The templates of a chapter, in the order of its text. Raises NoSuchName."""
+    require_name(CHAPTERS, chapter, "quiz on chapter")
+    module = import_module(f"distlab.quizzes.chapters.chapter_{chapter}")
+    of_chapter: tuple[Template, ...] = module.TEMPLATES
+    return of_chapter
+
+
+def draw_item(chapter: str, template: Template, seed: int) -> Item:
+    """The item that a template makes for a seed, its options in random order.
+
+    Numbers with which a mistake leads to the right answer are drawn again.
+    """
+    name = template.__name__
+    numbers = Numbers(np.random.default_rng([seed, int(chapter), crc32(name.encode())]))
+    for _ in range(MOST_DRAWS):
+        numbers.drawn = {}
+        item = template(numbers)
+        if not item.is_ambiguous:
+            options = numbers.shuffled(item.options)
+            return replace(item, name=name, chapter=chapter, options=options, values=dict(numbers.drawn))
+    raise RuntimeError(f"the template {name} of chapter {chapter} draws no numbers that tell its answers apart")

@@ -1,0 +1,45 @@
+"""The newest state that a program has saved and can go on from; newer ones that it cannot use are named.
+
+    prefix = saved_states.checkpoint(tf.train.latest_checkpoint(folder), folder, state)  # a tf.train.Checkpoint
+    file = saved_states.weights(newest, folder, model)    # NNNN.weights.h5 of Keras
+
+Both end the program with one sentence if there is none. Notebook 13 shows what makes checkpoints safe.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+
+def checkpoint(newest: str | None, folder: Path, state: Any) -> str:
+    """The prefix of the checkpoint `newest`, or of the one before it that can be used; `state` has its values then."""
+    names = (re.fullmatch(r"(.+-\d+)\.(index|data-.*)", file.name) for file in folder.glob("*"))
+    prefixes = {str(folder / match[1]) for match in names if match}
+    ordered = sorted(prefixes, key=lambda prefix: (prefix == newest, int(prefix.rpartition("-")[2])), reverse=True)
+    return _first_of(ordered, lambda prefix: state.restore(prefix).assert_existing_objects_matched(), folder)
+
+
+def weights(newest: Path | None, folder: Path, model: Any) -> Path:
+    """The file `newest`, or the epoch before it whose weights can be loaded; the model has them then."""
+    files = sorted(folder.glob("[0-9]*.weights.h5"), key=lambda file: (file == newest, file.name), reverse=True)
+    return _first_of(files, lambda file: model.load_weights(file), folder)
+
+
+def _first_of(saved: Iterable, load: Callable[[Any], object], folder: Path) -> Any:
+    """The first that can be loaded, having said why those before it cannot."""
+    reasons = []
+    for each in saved:
+        try:
+            load(each)
+        except (AssertionError, ValueError):  # an object that it lacks, another shape
+            reasons.append(f"{Path(each).name} was saved by another program")
+        except Exception as error:  # damaged bytes raise an OpError, an IndexError or nearly anything else
+            reasons.append(f"{Path(each).name} is damaged ({type(error).__name__})")
+        else:
+            if reasons:
+                print(f"{', '.join(reasons)}: going on from {Path(each).name}.", flush=True)
+            return each
+    if reasons:
+        raise SystemExit(f"Nothing in {folder} can be used: {', '.join(reasons)}. Choose another --folder.")
+    raise SystemExit(f"There is nothing saved in {folder} to go on from.")

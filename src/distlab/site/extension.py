@@ -1,0 +1,47 @@
+"""What Sphinx calls while it builds the site: notebooks are changed as they are read, pictures get their text."""
+
+import json
+import re
+from html import unescape
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+from distlab.site import formulas, glossary, notebook_pages
+
+LABEL = re.compile(r'<svg[^>]*? aria-label="([^"]*)"', re.DOTALL)
+
+
+def setup(application: Sphinx) -> dict[str, bool]:
+    """Register the events; called by Sphinx."""
+    formulas.register(application)
+    application.add_config_value("site_digest", "", "env", [str])
+    application.connect("source-read", _read)
+    application.connect("doctree-read", _describe_pictures)
+    application.connect("doctree-resolved", glossary.explain_terms)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _read(application: Sphinx, page: str, content: list[str]) -> None:
+    file = Path(application.env.doc2path(page))
+    if file.suffix == ".ipynb":
+        content[0] = json.dumps(notebook_pages.changed(json.loads(content[0]), file))
+        solution = file.with_name("solution.ipynb")
+        if solution.is_file():
+            application.env.note_dependency(solution, docname=page)
+        if page != glossary.PAGE and f"#{glossary.PREFIX}" in content[0]:
+            application.env.note_dependency(application.env.doc2path(glossary.PAGE), docname=page)
+    else:
+        content[0] = glossary.with_targets(content[0])
+
+
+def _describe_pictures(application: Sphinx, document: nodes.document) -> None:
+    """Give each picture without a text the description that is in its SVG."""
+    for picture in document.findall(nodes.image):
+        file = Path(application.srcdir) / picture["uri"]
+        if picture.get("alt") or file.suffix != ".svg" or not file.is_file():
+            continue
+        with file.open() as text:
+            if label := LABEL.search(text.read(20_000)):
+                picture["alt"] = unescape(label[1])

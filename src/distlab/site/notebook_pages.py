@@ -1,0 +1,84 @@
+"""A notebook as its page shows it: folded code, questions as quizzes, terms explained, films, solutions in labs."""
+
+import copy
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from distlab.site import films, glossary, quizzes
+
+Cell = dict[str, Any]
+Notebook = dict[str, Any]
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+LINK_TO_SOLUTION = re.compile(r"\[([^\]]+)\]\(solution\.ipynb\)")
+SHOW_SOLUTION, HIDE_SOLUTION = "Show the solution", "Hide the solution"
+
+
+def changed(notebook: Notebook, file: Path) -> Notebook:
+    """The notebook of `file`, changed for its page; a lab gets the solutions that lie beside it."""
+    notebook["metadata"].pop("widgets", None)
+    notebook["metadata"].setdefault("language_info", {"name": "python"})["pygments_lexer"] = "ipython3"
+    solution = file.with_name("solution.ipynb")
+    has_solutions = file.name == "lab.ipynb" and solution.is_file()
+    if has_solutions:
+        notebook["cells"] = _with_solutions(notebook["cells"], json.loads(solution.read_text())["cells"])
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            text = quizzes.with_quizzes(_text(_joined(cell["source"])))
+            cell["source"] = LINK_TO_SOLUTION.sub(r"{download}`\1 <solution.ipynb>`" if has_solutions else r"\1", text)
+        elif cell["cell_type"] == "code":
+            _change_code(cell, depth=1 if file.parent.name == "notebooks" else 2)
+    return notebook
+
+
+def films_of(notebook: Notebook) -> set[str]:
+    """The programs whose films the page of the notebook shows."""
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    return {film.program for cell in cells if (film := films.in_cell(_joined(cell["source"])))}
+
+
+def _change_code(cell: Cell, depth: int) -> None:
+    if cell["metadata"].get("jupyter", {}).get("source_hidden"):
+        _tag(cell, "hide-input")
+    film = films.in_cell(_joined(cell["source"]))
+    for output in cell["outputs"]:
+        data = output.get("data", {})
+        is_widget = WIDGET_VIEW in data or set(data) == {"text/plain"}
+        data.pop(WIDGET_VIEW, None)
+        if film and is_widget:
+            data["text/html"] = films.figure(film, depth)
+        if "text/markdown" in data:
+            data["text/markdown"] = _text(_joined(data["text/markdown"]))
+
+
+def _with_solutions(cells: list[Cell], solved: list[Cell]) -> list[Cell]:
+    """The cells of a lab; after each that a student changes, the solution's cell, folded with its outputs."""
+    every: list[Cell] = []
+    for cell, solution in zip(cells, solved, strict=True):
+        every.append(cell)
+        if cell["cell_type"] == "code" and _joined(cell["source"]) != _joined(solution["source"]):
+            folded = copy.deepcopy(solution)
+            folded["id"] = f"{cell['id']}-solution"
+            _tag(folded, "hide-cell")
+            folded["metadata"]["mystnb"] = {"code_prompt_show": SHOW_SOLUTION, "code_prompt_hide": HIDE_SOLUTION}
+            every.append(folded)
+    return every
+
+
+def _text(text: str) -> str:
+    text = re.sub(r"\]\(#([^)]+)\)", lambda match: f"](#{_heading_anchor(match[1])})", text)
+    return glossary.with_targets(text)
+
+
+def _heading_anchor(name: str) -> str:
+    """Jupyter's anchor of a heading as the one that Markdown has elsewhere: `9.-Keras-3` is `9-keras-3`."""
+    return re.sub(r"[^\w\- ]", "", name.lower())
+
+
+def _joined(source: str | list[str]) -> str:
+    return source if isinstance(source, str) else "".join(source)
+
+
+def _tag(cell: Cell, tag: str) -> None:
+    cell["metadata"].setdefault("tags", []).append(tag)

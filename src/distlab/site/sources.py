@@ -1,0 +1,78 @@
+"""The folder that Sphinx reads: the course's files under their own names, an index and the reference."""
+
+import json
+import shutil
+from pathlib import Path
+
+from distlab.runtime.errors import PlainError
+from distlab.site import films, index_page, notebook_pages, reference
+
+LABS = "labs/[0-9][0-9]_*"
+PARTS = ("notebooks/[0-9][0-9]_*.ipynb", f"{LABS}/lab.ipynb", f"{LABS}/*.py", "docs/*.md", "figures/*.svg")
+STATIC = "static"
+SOLUTIONS = f"{LABS}/solution.ipynb"
+
+
+class NoCourse(PlainError, ValueError):
+    """The folder has no notebooks to make a site of."""
+
+
+def gather(course: Path, folder: Path, executed: Path | None, solutions: bool) -> list[str]:
+    """Make `folder` hold what the site is made of; a file with the same content stays, with its time.
+
+    A run that is older than the committed notebook is not taken. Returns a sentence for each notebook that cannot be
+    read and is left out. `executed` and `solutions` are those of `build.build`. Raises NoCourse, and
+    index_page.NoSection for a README without the map of the course.
+    """
+    patterns = (*PARTS, SOLUTIONS) if solutions else PARTS
+    files = {file.relative_to(course): file for pattern in patterns for file in course.glob(pattern)}
+    if not any(name.parts[0] == "notebooks" for name in files):
+        raise NoCourse(f"There is no notebook in {course.resolve() / 'notebooks'}; run this in the course's folder.")
+    problems = []
+    for name, file in list(files.items()):
+        replacement = executed / name.name if executed and name.parts[0] == "notebooks" else file
+        if name.suffix == ".ipynb" and not (_is_notebook(replacement) and _time(replacement) >= _time(file)):
+            replacement = file
+            if not _is_notebook(file):
+                problems.append(
+                    f"{name} cannot be read as a notebook and is left out; `git checkout {name}` restores it."
+                )
+                del files[name]
+                continue
+        _write(folder / name, replacement.read_bytes())
+    report = executed.with_name("report.json") if executed else None
+    texts = {Path("index.md"): index_page.text(course, sorted(files), report)}
+    texts |= {Path("reference") / f"{name}.md": text for name, text in reference.pages(course).items()}
+    for name, text in texts.items():
+        _write(folder / name, text.encode())
+    written = {folder / name for name in (*files, *texts)} | set(_films(folder, list(files)))
+    for file in list(folder.rglob("*")):
+        if file.is_file() and file not in written:
+            file.unlink()
+    for empty in sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True):
+        if not any(empty.iterdir()):
+            shutil.rmtree(empty)
+    return problems
+
+
+def _time(file: Path) -> float:
+    return file.stat().st_mtime
+
+
+def _is_notebook(file: Path) -> bool:
+    try:
+        return "cells" in json.loads(file.read_text())
+    except (OSError, ValueError):
+        return False
+
+
+def _films(folder: Path, names: list[Path]) -> list[Path]:
+    notebooks = [json.loads((folder / name).read_text()) for name in names if name.parts[0] == "notebooks"]
+    programs = set().union(*(notebook_pages.films_of(notebook) for notebook in notebooks))
+    return films.write(sorted(programs), folder / STATIC / films.FOLDER)
+
+
+def _write(file: Path, content: bytes) -> None:
+    if not file.is_file() or file.read_bytes() != content:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)

@@ -1,0 +1,551 @@
+"""Answers to lab 13 as students give them."""
+
+from collections import Counter
+
+import numpy as np
+
+from distlab.labs.lab_13 import disturbed_runs, jobs
+from distlab.labs.lab_13.disturbed_runs import Rules
+from distlab.labs.lab_13.hints import Lab13Hint
+from distlab.labs.lab_13.plan import DAY
+from distlab.labs.lab_13.plan import plan as true_plan
+from distlab.labs.number_judge import NumberHint
+from tests.labs.known_wrong import LabAnswers
+
+ANSWERS = LabAnswers()
+wrong, right = ANSWERS.wrong, ANSWERS.right
+Hint = Lab13Hint
+FIVE_SIXTHS = 5 / 6
+NOTHING = {"illness": None, "worker": None, "step": None}
+
+
+# Diagnosis
+
+
+def diagnosis(illness, worker, step):
+    return {"illness": illness, "worker": worker, "step": step}
+
+
+def of(log, event):
+    return [entry for entry in log if entry["event"] == event]
+
+
+def first_start(log):
+    """The log up to the second start."""
+    return log[: next(place for place, entry in enumerate(log) if entry["event"] == "cluster" and place)]
+
+
+def true_diagnosis(log):
+    """By what is in the log, one sign after the other."""
+    events, done = Counter(entry["event"] for entry in log), {}
+    for entry in of(log, "step"):
+        done[entry["worker"]] = max(done.get(entry["worker"], 0), entry["step"])
+    if not done:
+        listed = log[0]["addresses"]
+        return diagnosis(
+            jobs.NEVER_COMES,
+            next(entry["worker"] for entry in of(log, "listens") if entry["address"] not in listed),
+            0,
+        )
+    if events["cluster"] == 2:
+        return diagnosis(jobs.HALF_WRITTEN, 0, of(first_start(log), "saved")[-1]["step"])
+    if not events["exit"]:
+        slow = [
+            (entry["step"], entry["worker"])
+            for entry in of(log, "step")
+            if entry["computing"] > 0.003 * entry["images"]
+        ]
+        worker = slow[-1][1]
+        fast = [entry["step"] for entry in of(log, "step") if (entry["step"], worker) not in slow]
+        return diagnosis(jobs.STRAGGLER, worker, 1 + max(fast, default=0))
+    worker, code = of(log, "exit")[0]["worker"], of(log, "exit")[0]["code"]
+    illness = jobs.COME_AND_GO if events["size"] else jobs.KILLED if code == -9 else jobs.NOTICE
+    return diagnosis(illness, worker, done[worker])
+
+
+def diagnosed(change):
+    """The right diagnosis after a change by a function of the log and the diagnosis."""
+    return lambda log: true_diagnosis(log) | change(log, true_diagnosis(log))
+
+
+def if_ill(illness, change):
+    """The change for one illness only."""
+    return diagnosed(lambda log, true: change(log) if true["illness"] == illness else {})
+
+
+for title, answer, hint in (
+    ("killed_is_a_notice", if_ill(jobs.KILLED, lambda log: {"illness": jobs.NOTICE}), Hint.NOT_KILLED),
+    ("killed_is_come_and_go", if_ill(jobs.KILLED, lambda log: {"illness": jobs.COME_AND_GO}), Hint.NOT_KILLED),
+    ("straggler_is_killed", if_ill(jobs.STRAGGLER, lambda log: {"illness": jobs.KILLED}), Hint.NOT_STRAGGLER),
+    ("missing_is_killed", if_ill(jobs.NEVER_COMES, lambda log: {"illness": jobs.KILLED}), Hint.NOT_NEVER_COMES),
+    ("half_written_is_killed", if_ill(jobs.HALF_WRITTEN, lambda log: {"illness": jobs.KILLED}), Hint.NOT_HALF_WRITTEN),
+    ("come_and_go_is_killed", if_ill(jobs.COME_AND_GO, lambda log: {"illness": jobs.KILLED}), Hint.NOT_COME_AND_GO),
+    ("notice_is_killed", if_ill(jobs.NOTICE, lambda log: {"illness": jobs.KILLED}), Hint.NOT_NOTICE),
+    ("killed_last", if_ill(jobs.KILLED, lambda log: {"worker": log[-1]["worker"]}), Hint.KILLED_WORKER),
+    ("never_last", if_ill(jobs.NEVER_COMES, lambda log: {"worker": 0}), Hint.NEVER_WORKER),
+    (
+        "who_was_killed",
+        if_ill(jobs.HALF_WRITTEN, lambda log: {"worker": of(log, "exit")[0]["worker"]}),
+        Hint.HALF_WRITTEN_WORKER,
+    ),
+    ("who_restored", if_ill(jobs.COME_AND_GO, lambda log: {"worker": 0}), Hint.COME_AND_GO_WORKER),
+    ("first_killed", if_ill(jobs.NOTICE, lambda log: {"worker": of(log, "exit")[1]["worker"]}), Hint.NOTICE_WORKER),
+    ("last_save", if_ill(jobs.KILLED, lambda log: {"step": of(log, "saved")[-1]["step"]}), Hint.KILLED_STEP),
+    ("step_1", if_ill(jobs.NEVER_COMES, lambda log: {"step": 1}), Hint.NEVER_STEP),
+    (
+        "last_whole",
+        if_ill(
+            jobs.HALF_WRITTEN,
+            lambda log: {"step": of([e for e in first_start(log) if e.get("sealed")], "saved")[-1]["step"]},
+        ),
+        Hint.HALF_WRITTEN_STEP,
+    ),
+    ("last_of_all", if_ill(jobs.COME_AND_GO, lambda log: {"step": log[-1]["step"]}), Hint.COME_AND_GO_STEP),
+    ("save_before", if_ill(jobs.NOTICE, lambda log: {"step": of(log, "saved")[-2]["step"]}), Hint.NOTICE_STEP),
+    ("last_step", if_ill(jobs.STRAGGLER, lambda log: {"step": of(log, "step")[-1]["step"]}), Hint.STRAGGLER_STEP),
+    ("another_word", if_ill(jobs.KILLED, lambda log: {"illness": "killed"}), Hint.UNKNOWN_ILLNESS),
+):
+    ANSWERS.wrong_value("diagnose", title, answer, hint, share=FIVE_SIXTHS)
+
+
+def slowest_step(log):
+    slowest = max(of(log, "step"), key=lambda entry: entry["computing"])
+    return {"worker": slowest["worker"], "step": slowest["step"]}
+
+
+ANSWERS.wrong_value(
+    "diagnose", "the_hiccup", if_ill(jobs.STRAGGLER, slowest_step), Hint.STRAGGLER_WORKER, share=FIVE_SIXTHS
+)
+
+
+def first_slow_step(log):
+    worker = true_diagnosis(log)["worker"]
+    own = [entry for entry in of(log, "step") if entry["worker"] == worker]
+    return {"step": min(entry["step"] for entry in own if entry["computing"] > 0.003 * entry["images"])}
+
+
+def least_waiting_backwards(log):
+    steps = {}
+    for entry in of(log, "step"):
+        steps.setdefault(entry["step"], []).append(entry)
+    least = {step: min(entries, key=lambda entry: entry["waiting"])["worker"] for step, entries in steps.items()}
+    first = last = max(steps)
+    while first > 1 and least[first - 1] == least[last]:
+        first -= 1
+    return {"worker": least[last], "step": first}
+
+
+def last_unsealed(log):
+    return {"step": [entry["step"] for entry in of(log, "saved") if not entry["sealed"]][-1]}
+
+
+def last_rank(log):
+    return {"worker": len(log[0]["addresses"]) - 1}
+
+
+def one_signal(log):
+    true = true_diagnosis(log)
+    if true["illness"] == jobs.KILLED and len(of(log, "signal")) == 1:
+        return {"illness": jobs.NOTICE}
+    return {}
+
+
+for title, change, hint in (
+    ("the_first_slow_step", if_ill(jobs.STRAGGLER, first_slow_step), Hint.STRAGGLER_STEP),
+    ("who_waits_least", if_ill(jobs.STRAGGLER, least_waiting_backwards), Hint.STRAGGLER_STEP),
+    ("last_of_the_whole_log", if_ill(jobs.HALF_WRITTEN, last_unsealed), Hint.HALF_WRITTEN_STEP),
+    ("the_last_rank", if_ill(jobs.COME_AND_GO, last_rank), Hint.COME_AND_GO_WORKER),
+    ("one_signal_is_a_notice", diagnosed(lambda log, true: one_signal(log)), Hint.NOT_KILLED),
+):
+    ANSWERS.wrong_value("diagnose", title, change, hint, share=FIVE_SIXTHS)
+
+
+@wrong("diagnose", "job D: not done yet: ", "`diagnose` gives None", share=FIVE_SIXTHS)
+def all_but_one(log):
+    true = true_diagnosis(log)
+    return None if true["illness"] == jobs.KILLED else true
+
+
+@wrong("diagnose", *[Hint.NO_DIAGNOSIS] * 6)
+def only_the_name(log):
+    return true_diagnosis(log)["illness"]
+
+
+@wrong(
+    "diagnose",
+    Hint.NOT_NOTICE,
+    Hint.NOT_STRAGGLER,
+    Hint.NOT_HALF_WRITTEN,
+    Hint.KILLED_WORKER,
+    Hint.NOT_COME_AND_GO,
+    Hint.NOT_NEVER_COMES,
+)
+def always_the_same(log):
+    return diagnosis(jobs.KILLED, 99, 1)
+
+
+@wrong("diagnose", Hint.NOT_NOTICE, Hint.NOT_HALF_WRITTEN, Hint.NOT_COME_AND_GO, Hint.NOT_NEVER_COMES, share=2 / 6)
+def every_sigkill_is_a_kill(log):
+    killed = [entry for entry in of(log, "exit") if entry["code"] == -9]
+    return diagnosis(jobs.KILLED, killed[0]["worker"], true_diagnosis(log)["step"]) if killed else true_diagnosis(log)
+
+
+@right("diagnose")
+def by_counting(log):
+    return true_diagnosis(log)
+
+
+def solution_of_lab(log):
+    """As in the lab's text: by what the job did after the exit."""
+    true = true_diagnosis(log)
+    return {"step": float(true["step"]), "worker": np.int64(true["worker"]), "illness": true["illness"]}
+
+
+ANSWERS.solved("diagnose", solution_of_lab, lambda log: NOTHING)
+
+
+# Cure
+
+
+def true_cure(log, illness, worker, step):
+    saved = [entry for entry in log if entry["event"] == "saved"]
+    workers = len(log[0]["addresses"])
+    if illness == jobs.KILLED:
+        return step - [0, *(entry["step"] for entry in saved if entry["sealed"])][-1]
+    if illness == jobs.STRAGGLER:
+        times = {entry["worker"]: entry["computing"] for entry in of(log, "step")}
+        speeds = {worker: 1 / seconds for worker, seconds in times.items()}
+        return speeds[worker] / sum(speeds.values())
+    if illness == jobs.NEVER_COMES:
+        return next(float(e["address"][-5:]) for e in of(log, "listens") if e["worker"] == worker)
+    if illness == jobs.HALF_WRITTEN:
+        return [entry["step"] for entry in of(first_start(log), "saved") if entry["sealed"]][-1]
+    if illness == jobs.COME_AND_GO:
+        return log[-1]["images"] * workers // (workers - 1)
+    return 1 + step
+
+
+def cured(illness, number):
+    """The right cure, but this number for one illness."""
+
+    def cure(log, of_job, worker, step):
+        return number(log, worker, step) if of_job == illness else true_cure(log, of_job, worker, step)
+
+    return cure
+
+
+def times_slower(log, worker):
+    last = [entry for entry in log if entry["event"] == "step"][-1]["step"]
+    times = {entry["worker"]: entry["computing"] for entry in of(log, "step") if entry["step"] == last}
+    return times[worker] / min(times.values())
+
+
+def size(log):
+    return len(log[0]["addresses"])
+
+
+for title, illness, number, hint in (
+    ("where_it_resumes", jobs.KILLED, lambda log, w, s: s - true_cure(log, jobs.KILLED, w, s), Hint.KILLED_RESUME),
+    ("all_twice", jobs.KILLED, lambda log, w, s: s + 0.5, Hint.KILLED_OTHERWISE),
+    ("even_share", jobs.STRAGGLER, lambda log, w, s: 1 / size(log), Hint.EVEN_SHARE),
+    ("its_speed", jobs.STRAGGLER, lambda log, w, s: 1 / times_slower(log, w), Hint.SPEED_AS_SHARE),
+    ("others_only", jobs.STRAGGLER, lambda log, w, s: 1 / times_slower(log, w) / (size(log) - 1), Hint.SHARE_OF_OTHERS),
+    ("by_workers", jobs.STRAGGLER, lambda log, w, s: 1 / times_slower(log, w) / size(log), Hint.SPEED_BY_WORKERS),
+    (
+        "upside_down",
+        jobs.STRAGGLER,
+        lambda log, w, s: times_slower(log, w) / (times_slower(log, w) + size(log) - 1),
+        Hint.SHARE_UPSIDE_DOWN,
+    ),
+    ("all_of_it", jobs.STRAGGLER, lambda log, w, s: 1, Hint.STRAGGLER_OTHERWISE),
+    ("port_of_the_list", jobs.NEVER_COMES, lambda log, w, s: int(log[0]["addresses"][w][-5:]), Hint.PORT_LISTED),
+    ("port_of_the_first", jobs.NEVER_COMES, lambda log, w, s: int(log[0]["addresses"][0][-5:]), Hint.PORT_OTHERWISE),
+    ("the_broken_one", jobs.HALF_WRITTEN, lambda log, w, s: s, Hint.RESUME_BROKEN),
+    ("from_the_start", jobs.HALF_WRITTEN, lambda log, w, s: 0, Hint.RESUME_AT_ZERO),
+    ("one_step_before", jobs.HALF_WRITTEN, lambda log, w, s: s - 1, Hint.RESUME_OTHERWISE),
+    ("images_as_before", jobs.COME_AND_GO, lambda log, w, s: log[-1]["images"], Hint.IMAGES_KEPT),
+    ("global_batch", jobs.COME_AND_GO, lambda log, w, s: log[-1]["images"] * size(log), Hint.IMAGES_OF_ALL),
+    (
+        "fewer_images",
+        jobs.COME_AND_GO,
+        lambda log, w, s: log[-1]["images"] * (size(log) - 1) / size(log),
+        Hint.IMAGES_FEWER,
+    ),
+    ("one_image_more", jobs.COME_AND_GO, lambda log, w, s: log[-1]["images"] + 0.5, Hint.IMAGES_OTHERWISE),
+    ("save_at_once", jobs.NOTICE, lambda log, w, s: s, Hint.SAVE_AT_ONCE),
+    ("save_later", jobs.NOTICE, lambda log, w, s: s + 2, Hint.SAVE_OTHERWISE),
+    ("a_text", jobs.NOTICE, lambda log, w, s: "after the next", Hint.NO_NUMBER),
+):
+    ANSWERS.wrong_value("cure", title, cured(illness, number), hint, share=FIVE_SIXTHS)
+
+
+@wrong("cure", Hint.KILLED_UNSEALED, share=FIVE_SIXTHS)
+def from_the_newest(log, illness, worker, step):
+    if illness == jobs.KILLED:
+        return step - of(log, "saved")[-1]["step"]
+    return true_cure(log, illness, worker, step)
+
+
+@wrong("cure", "`cure` gives None: is a `return` missing?", share=1 / 6)
+def one_illness_so_far(log, illness, worker, step):
+    return step + 1 if illness == jobs.NOTICE else None
+
+
+@wrong("cure", "job D: wrong: in another log like this one: it raised ValueError", share=FIVE_SIXTHS)
+def no_default(log, illness, worker, step):
+    if illness == jobs.KILLED:
+        return step - max(entry["step"] for entry in of(log, "saved") if entry["sealed"])
+    return true_cure(log, illness, worker, step)
+
+
+@right("cure")
+def by_the_last_step(log, illness, worker, step):
+    return true_cure(log, illness, worker, step)
+
+
+def mean_cure(log, illness, worker, step):
+    if illness != jobs.STRAGGLER:
+        return float(true_cure(log, illness, worker, step))
+    late = [entry for entry in of(log, "step") if entry["step"] >= step]
+    means = [np.mean([e["computing"] for e in late if e["worker"] == other]) for other in range(size(log))]
+    return (1 / np.array(means) / np.sum(1 / np.array(means)))[worker]
+
+
+ANSWERS.solved("cure", mean_cure)
+
+
+# Plan
+
+
+def planned(name, value):
+    """The right plan but for one number, computed from the job and the right plan."""
+    return lambda *job: true_plan(*job) | {name: value(*job, true_plan(*job))}
+
+
+for title, name, value, hint in (
+    ("of_one", "between faults", lambda w, d, s, t, p: d * DAY, Hint.ONE_WORKER),
+    ("rarer", "between faults", lambda w, d, s, t, p: d * DAY * w, Hint.FAULTS_RARER),
+    ("in_hours", "between faults", lambda w, d, s, t, p: d * 24 / w, Hint.NOT_IN_SECONDS),
+    ("one_less", "between faults", lambda w, d, s, t, p: d * DAY / (w - 1), Hint.BETWEEN_OTHERWISE),
+    ("no_two", "interval", lambda w, d, s, t, p: (s * p["between faults"]) ** 0.5, Hint.TWO_FORGOTTEN),
+    ("two_outside", "interval", lambda w, d, s, t, p: 2 * (s * p["between faults"]) ** 0.5, Hint.TWO_OUTSIDE),
+    ("no_root", "interval", lambda w, d, s, t, p: 2 * s * p["between faults"], Hint.NO_ROOT),
+    ("interval_of_one", "interval", lambda w, d, s, t, p: (2 * s * d * DAY) ** 0.5, Hint.INTERVAL_OF_ONE),
+    ("in_minutes", "interval", lambda w, d, s, t, p: p["interval"] / 60, Hint.NOT_IN_SECONDS),
+    ("with_save", "interval", lambda w, d, s, t, p: p["interval"] - s, Hint.INTERVAL_OTHERWISE),
+    ("down", "steps", lambda w, d, s, t, p: p["interval"] // t, Hint.ROUNDED_DOWN),
+    ("up", "steps", lambda w, d, s, t, p: -(-p["interval"] // t), Hint.ROUNDED_UP),
+    ("parts", "steps", lambda w, d, s, t, p: p["interval"] / t, Hint.PARTS_OF_STEPS),
+    ("times", "steps", lambda w, d, s, t, p: p["interval"] * t, Hint.STEPS_OTHERWISE),
+    ("saves", "lost", lambda w, d, s, t, p: s / p["interval"], Hint.HALF_OF_LOSS),
+    (
+        "whole",
+        "lost",
+        lambda w, d, s, t, p: s / p["interval"] + p["interval"] / p["between faults"],
+        Hint.WHOLE_INTERVAL,
+    ),
+    ("rounded", "lost", lambda w, d, s, t, p: p["lost"] + s, Hint.LOST_OTHERWISE),
+    ("a_text", "lost", lambda w, d, s, t, p: "5 %", NumberHint.NOT_A_NUMBER),
+):
+    ANSWERS.wrong_value("plan", title, planned(name, value), hint, share=3 / 4)
+
+
+@wrong("plan", Hint.SAVED_PER_FAULT, share=3 / 4)
+def one_save_per_fault(workers, days, save, step):
+    numbers = true_plan(workers, days, save, step)
+    between = numbers["between faults"]
+    return numbers | {"lost": save / between + numbers["interval"] / 2 / between}
+
+
+@wrong("plan", Hint.LOST_WHEN_ROUNDED, share=3 / 4)
+def lost_with_the_rounded_interval(workers, days, save, step):
+    numbers = true_plan(workers, days, save, step)
+    rounded = numbers["steps"] * step
+    return numbers | {"lost": save / rounded + rounded / 2 / numbers["between faults"]}
+
+
+@wrong("plan", Hint.SAVE_IN_INTERVAL, share=3 / 4)
+def save_in_the_interval(workers, days, save, step):
+    numbers = true_plan(workers, days, save, step)
+    interval = numbers["interval"]
+    return numbers | {"lost": save / (interval + save) + interval / 2 / numbers["between faults"]}
+
+
+@wrong("plan", NumberHint.NAMES)
+def one_number(workers, days, save, step):
+    return (2 * save * days * DAY / workers) ** 0.5
+
+
+@right("plan")
+def lost_twice_the_saves(workers, days, save, step):
+    between = days * DAY / workers
+    lost = (2 * save / between) ** 0.5
+    numbers = {"between faults": between, "interval": lost * between, "lost": lost}
+    return numbers | {"steps": int(lost * between / step + 0.5)}
+
+
+ANSWERS.solved("plan", lambda *job: true_plan(*job), lambda *job: dict.fromkeys(true_plan(*job)))
+
+
+# Elapsed time
+
+
+def ruled(**changes):
+    return lambda *run: disturbed_runs.elapsed(*run, rules=Rules(**changes))
+
+
+ANSWERS.wrong_value("elapsed", "a_last_save", ruled(saves_at_end=True), *[Hint.SAVED_AT_END] * 4)
+ANSWERS.wrong_value(
+    "elapsed",
+    "work_survives",
+    ruled(loses_work=False),
+    Hint.NOTHING_LOST,
+    Hint.SAVE_SURVIVES,  # if a fault comes during a save, the two mistakes are one
+    Hint.NOTHING_LOST,
+    share=1 / 4,
+)
+ANSWERS.wrong_value("elapsed", "all_is_lost", ruled(loses_saved_work=True), *[Hint.ALL_LOST] * 3, share=1 / 4)
+ANSWERS.wrong_value("elapsed", "broken_save", ruled(broken_saves_count=True), Hint.SAVE_SURVIVES, share=3 / 4)
+ANSWERS.wrong_value("elapsed", "safe_start", ruled(start_can_fail=False), Hint.RESTART_UNDISTURBED, share=3 / 4)
+
+
+@wrong("elapsed", *[Hint.NO_SAVES] * 4)
+def free_saves(work, interval, save, restart, faults):
+    return disturbed_runs.elapsed(work, interval, 0, restart, faults)
+
+
+@wrong("elapsed", *[Hint.NO_RESTART] * 3, share=1 / 4)
+def free_start(work, interval, save, restart, faults):
+    return disturbed_runs.elapsed(work, interval, save, 0, faults)
+
+
+@wrong("elapsed", Hint.ONE_FAULT, Hint.ONE_FAULT, Hint.RESTART_UNDISTURBED, share=1 / 4)
+def one_fault(work, interval, save, restart, faults):
+    return disturbed_runs.elapsed(work, interval, save, restart, faults[:1])
+
+
+@wrong("elapsed", *[Hint.LATER_THAN_THAT] * 4)
+def young(work, interval, save, restart, faults):
+    return work * (1 + save / interval) + len(faults) * (interval / 2 + restart) + 0.125
+
+
+@wrong("elapsed", *[Hint.NO_SECONDS] * 4)
+def with_the_work(work, interval, save, restart, faults):
+    return work, disturbed_runs.elapsed(work, interval, save, restart, faults)
+
+
+@right("elapsed")
+def second_by_half_second(work, interval, save, restart, faults):
+    """A clock of half a second; all times are multiples of it."""
+    clock, done, unsaved, saving, starting = 0, 0.0, 0.0, 0.0, 0.0
+    faults = {round(2 * fault) for fault in faults}
+    while done + unsaved < work:
+        if clock in faults:
+            unsaved, saving, starting = 0.0, 0.0, restart
+        if starting > 0:
+            starting -= 0.5
+        elif unsaved == interval:
+            saving += 0.5
+            if saving == save:
+                done, unsaved, saving = done + unsaved, 0.0, 0.0
+        else:
+            unsaved += 0.5
+        clock += 1
+    return clock / 2
+
+
+ANSWERS.solved("elapsed", lambda *run: disturbed_runs.elapsed(*run))
+
+
+# Comparison
+
+
+def seconds(intervals, work, save, restart, runs):
+    return np.array([[disturbed_runs.elapsed(work, one, save, restart, run) for run in runs] for one in intervals])
+
+
+def compared(means=None, best=None):
+    """The right comparison but for the means (of the seconds, the work) or the best (of intervals, means)."""
+
+    def compare(intervals, work, save, restart, runs):
+        all_seconds = seconds(intervals, work, save, restart, runs)
+        mean = all_seconds.mean(axis=1)
+        chosen = intervals[int(mean.argmin())]
+        return {
+            "means": means(all_seconds, work) if means else mean.tolist(),
+            "best": best(intervals, mean) if best else chosen,
+        }
+
+    return compare
+
+
+for title, means, hint in (
+    ("sums", lambda every, work: every.sum(axis=1), Hint.SUMS),
+    ("first_run", lambda every, work: every[:, 0], Hint.FIRST_RUN),
+    ("medians", lambda every, work: np.median(every, axis=1), Hint.MEDIANS),
+    ("lost_seconds", lambda every, work: every.mean(axis=1) - work, Hint.WORK_SUBTRACTED),
+    ("sorted_means", lambda every, work: np.sort(every.mean(axis=1)), Hint.MEANS_ANOTHER_ORDER),
+    ("fastest_runs", lambda every, work: every.min(axis=1), Hint.MEANS_COMBINED),
+    ("one_second_more", lambda every, work: every.mean(axis=1) + 1, Hint.MEANS_OTHERWISE),
+    ("one_mean", lambda every, work: every.mean(), Hint.NO_MEANS),
+):
+    ANSWERS.wrong_value("compare", title, compared(means=means), hint, share=1 / 2)
+for title, best, hint in (
+    ("the_place", lambda intervals, means: int(means.argmin()), Hint.BEST_IS_INDEX),
+    ("the_worst", lambda intervals, means: intervals[int(means.argmax())], Hint.BEST_IS_WORST),
+    ("the_mean", lambda intervals, means: float(means.min()), Hint.BEST_IS_MEAN),
+    ("the_middle", lambda intervals, means: sum(intervals) / len(intervals), Hint.BEST_OTHERWISE),
+):
+    ANSWERS.wrong_value("compare", title, compared(best=best), hint, share=1 / 2)
+
+
+def compared_in(every_of):
+    """The means and the best of the seconds that a function gives for the arguments of `compare`."""
+
+    def compare(intervals, work, save, restart, runs):
+        means = every_of(intervals, work, save, restart, runs).mean(axis=1)
+        return {"means": means, "best": intervals[int(means.argmin())]}
+
+    return compare
+
+
+def with_emptied_lists(intervals, work, save, restart, runs):
+    rows, coming = [], [list(run) for run in runs]
+    for interval in intervals:
+        rows.append([disturbed_runs.elapsed(work, interval, save, restart, run) for run in coming])
+        coming = [[fault for fault in run if fault >= end] for run, end in zip(coming, rows[-1], strict=True)]
+    return np.array(rows)
+
+
+@wrong("compare", Hint.LIST_CHANGED, Hint.BEST_OTHERWISE)
+def empties_its_lists(*arguments):
+    return compared_in(with_emptied_lists)(*arguments) | {"best": -1.0}
+
+
+@wrong("compare", Hint.SAVE_AND_RESTART, share=1 / 2)
+def save_and_restart_exchanged(intervals, work, save, restart, runs):
+    true = compared()(intervals, work, save, restart, runs)
+    return true | {"means": compared()(intervals, work, restart, save, runs)["means"]}
+
+
+@wrong("compare", Hint.BEST_IN_MOST_RUNS, share=1 / 2)
+def best_in_most_runs(intervals, work, save, restart, runs):
+    every = np.array(seconds(intervals, work, save, restart, runs))
+    true = compared()(intervals, work, save, restart, runs)
+    if len(intervals) > 2:
+        return true
+    return true | {"best": intervals[int(np.bincount(every.argmin(axis=0)).argmax())]}
+
+
+@wrong("compare", Hint.NO_COMPARISON)
+def only_the_best(intervals, work, save, restart, runs):
+    return intervals[0]
+
+
+@right("compare")
+def by_a_loop(intervals, work, save, restart, runs):
+    means = {interval: sum(seconds([interval], work, save, restart, runs)[0]) / len(runs) for interval in intervals}
+    return {"best": min(means, key=means.get), "means": tuple(means.values())}
+
+
+ANSWERS.solved("compare", compared(), lambda *arguments: {"means": None, "best": None})

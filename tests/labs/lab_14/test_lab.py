@@ -1,0 +1,300 @@
+"""Lab 14: the fake trains what one process would, the rule is PyTorch's, and no wrong place of a card is accepted."""
+
+import json
+import subprocess
+import threading
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from distlab import programs, setup
+from distlab.labs.answer import OwnAnswer
+from distlab.labs.fake_job import FakeJob, run_ranks
+from distlab.labs.lab_14 import averages, given, lab, program_run, sampler_logs, sampling
+from distlab.labs.lab_14.fake_torch import SGD, DistributedDataParallel, LinearNetwork, Process, cross_entropy
+from distlab.labs.lab_14.hints import Lab14Hint
+from distlab.labs.lab_14.program_run import PER_HOST, RANKS, ProgramJob, RankRecord
+from tests.labs.known_wrong import assert_right, verdict_on, written_solution
+from tests.labs.lab_14.answers_14 import ALSO_WRONG, SOLUTION, by_signs
+
+LAB = lab.LAB
+ROOT = Path(__file__).parents[3]
+PROGRAMS = ROOT / "labs" / "14_other_frameworks"
+SECONDS = 300
+problem = setup.frameworks.problem("torch")
+needs_pytorch = pytest.mark.skipif(problem is not None, reason=str(problem))
+
+
+@cache
+def job() -> ProgramJob:
+    return program_run.drawn_job(np.random.default_rng(14))
+
+
+def serial_weights(records: list[RankRecord]) -> np.ndarray:
+    """What one process trains from rank 0's first weights, with the ranks' batches of each step together."""
+    weights, momentum = records[0].first.copy(), 0.0
+    for epoch in records[0].seen:
+        for batches in zip(*(record.seen[epoch] for record in records), strict=True):
+            together = np.concatenate(batches)
+            momentum = 0.9 * momentum + averages.gradient(weights, job().images[together], job().labels[together])
+            weights = weights - RANKS * job().rate * momentum
+    return weights
+
+
+def trains_as_one_process(layout: list[str]) -> bool:
+    """Whether it ends, steps are those of one process, no image comes twice in an epoch, epochs differ, one saves."""
+    try:
+        records = program_run.run(layout, job())
+    except SyntaxError:  # a guard of a line that others belong to
+        return False
+    if isinstance(records, program_run.ProgramFault):
+        return False
+    expected = serial_weights(records)
+    epochs = [np.concatenate([np.ravel(record.seen[epoch]) for record in records]).tolist() for epoch in range(3)]
+    count = len(job().images) // (RANKS * job().batch) * RANKS * job().batch
+    return (
+        all(np.allclose(record.last, expected) for record in records)
+        and all(np.array_equal(record.first, records[0].first) for record in records)
+        and all(len(set(images)) == len(images) == count for images in epochs)
+        and epochs[0] != epochs[1] != epochs[2] != epochs[0]
+        and [record.device for record in records] == [rank % PER_HOST for rank in range(RANKS)]
+        and [bool(record.saves) for record in records] == [True] + [False] * (RANKS - 1)
+        and all(record.models_wrapped == 1 for record in records)
+    )
+
+
+def moved(card: str) -> list[list[str]]:
+    """The solution with a card at every place."""
+    rest = [name for name in SOLUTION if name != card]
+    return [[*rest[:place], card, *rest[place:]] for place in range(len(rest) + 1)]
+
+
+@pytest.mark.parametrize("card", [name for name in SOLUTION if name in given.CARDS])
+def test_a_program_is_right_exactly_where_it_trains_as_one_process(card: str) -> None:
+    verdicts = [verdict_on(LAB, "program", {"program": layout}).is_right for layout in moved(card)]
+    assert verdicts == [trains_as_one_process(layout) for layout in moved(card)]
+    assert any(verdicts) and not all(verdicts)
+
+
+@pytest.mark.parametrize("card", [name for name in given.CARDS if name not in SOLUTION])
+def test_no_place_is_right_for_a_wrong_card(card: str) -> None:
+    for layout in moved(card):
+        verdict = verdict_on(LAB, "program", {"program": layout})
+        assert not verdict.is_right and verdict.fault is None
+
+
+@pytest.mark.parametrize("card", [name for name in SOLUTION if name in given.CARDS])
+def test_no_card_can_be_left_out(card: str) -> None:
+    layout = [name for name in SOLUTION if name != card]
+    assert not verdict_on(LAB, "program", {"program": layout}).is_right
+    assert not trains_as_one_process(layout)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_layout_has_a_verdict_without_a_fault(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    layout = list(given.LINES)
+    for card in generator.permutation(list(given.CARDS))[: int(generator.integers(1, 14))]:
+        layout.insert(int(generator.integers(len(layout) + 1)), str(card))
+    verdict = verdict_on(LAB, "program", {"program": layout})
+    assert verdict.fault is None and "could not cope" not in verdict.text
+
+
+def test_the_guarded_line_is_indented() -> None:
+    assert given.body(["epochs", "only rank 0", "save"]).splitlines()[1:] == [
+        "    " + given.CARDS["only rank 0"],
+        "        " + given.LINES["save"].lstrip(),
+    ]
+
+
+@pytest.mark.parametrize("letter", given.LOGS)
+def test_every_fault_has_one_of_the_logs_and_shows_in_it(letter: str) -> None:
+    faults = [sampler_logs.true_fault([*map(list, log)], given.IMAGES) for log in given.LOGS.values()]
+    assert sorted(faults) == sorted(given.FAULTS)
+    assert by_signs(given.LOGS[letter], given.IMAGES) == faults[list(given.LOGS).index(letter)]
+    assert len(given.log_in_words(given.LOGS[letter]).splitlines()) == 8
+
+
+@pytest.mark.parametrize("answer", ALSO_WRONG)
+def test_a_diagnosis_that_is_right_for_even_jobs_only_is_rejected(answer: object) -> None:
+    assert not verdict_on(LAB, "diagnose", {"diagnose": answer}).is_right
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_factors_turn_the_average_into_the_mean_over_all_images(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    counts = generator.integers(1, 9, 4).tolist()
+    images = [generator.normal(size=(count, 5)) for count in counts]
+    labels = [generator.integers(0, 4, count) for count in counts]
+
+    def program(rank: int) -> np.ndarray:
+        network = LinearNetwork(np.full((5, 4), 0.1))
+        model = DistributedDataParallel(Process(jobs, rank, is_initialised=True), network)
+        (cross_entropy(model(images[rank]), labels[rank]) * averages.uneven(counts, rank)["factor"]).backward()
+        return network.weight.grad
+
+    jobs = FakeJob(4, 4)
+    expected = averages.gradient(np.full((5, 4), 0.1), np.concatenate(images), np.concatenate(labels))
+    assert all(np.allclose(outcome.value, expected) for outcome in run_ranks(jobs, program))
+
+
+def test_the_fake_loss_has_the_gradient_of_finite_differences() -> None:
+    generator = np.random.default_rng(3)
+    images, labels, weight = generator.normal(size=(6, 3)), generator.integers(0, 4, 6), generator.normal(size=(3, 4))
+    network = LinearNetwork(weight)
+    cross_entropy(network(images), labels).backward()
+    step = np.zeros((3, 4))
+    step[1, 2] = 1e-6
+    above, below = (cross_entropy(LinearNetwork(weight + sign * step)(images), labels).item() for sign in (1, -1))
+    assert network.weight.grad[1, 2] == pytest.approx((above - below) / 2e-6, rel=1e-6)
+
+
+@pytest.mark.parametrize("exercise", ["program", "samples", "diagnose", "uneven"])
+def test_the_solution_of_the_text_is_right(exercise: str) -> None:
+    solution = written_solution("14", exercise)
+    if callable(solution):
+        solution.__globals__["np"] = np
+    for seed in (0, 7, 8):
+        assert_right(verdict_on(LAB, exercise, {exercise: solution}, seed))
+
+
+def test_the_targets_show_the_numbers() -> None:
+    shares = [json.loads(line.partition(")  ")[2]) for line in LAB.target("samples").splitlines()]
+    assert sorted({image for share in shares for image in share}) == list(range(7)) and sum(map(len, shares)) == 9
+    assert '"weight": 0.25, "factor": 0.666667' in LAB.target("uneven")
+
+
+def test_the_lab_needs_no_tensorflow() -> None:
+    assert not LAB.tensorflow
+
+
+SAMPLERS = """
+import json, sys
+import numpy as np, torch
+from torch.utils.data import DistributedSampler
+
+# The same rule, with NumPy's permutation instead of PyTorch's.
+torch.randperm = lambda count, generator: torch.from_numpy(
+    np.random.default_rng(generator.initial_seed()).permutation(count))
+
+def of(images, ranks, rank, epoch, seed, drop_last):
+    sampler = DistributedSampler(range(images), ranks, rank, seed=seed, drop_last=drop_last)
+    sampler.set_epoch(epoch)
+    return list(sampler)
+
+print(json.dumps([of(*job) for job in json.loads(sys.argv[1])]))
+"""
+
+
+@needs_pytorch
+def test_the_rule_is_that_of_pytorch() -> None:
+    jobs = [
+        (images, ranks, rank, epoch, seed, drop_last)
+        for images, ranks in ((12, 4), (13, 4), (15, 4), (2, 7), (7, 3))
+        for rank in range(ranks)
+        for epoch, seed in ((0, 0), (3, 0), (2, 40))
+        for drop_last in (False, True)
+        if images >= ranks or not drop_last
+    ]
+    command = [str(setup.frameworks.python("torch")), "-c", SAMPLERS, json.dumps(jobs)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
+    assert json.loads(run.stdout) == [sampling.samples(*job) for job in jobs]
+
+
+@pytest.mark.slow
+@needs_pytorch
+@pytest.mark.parametrize("layout", [SOLUTION, [name for name in SOLUTION if name not in ("wrap", "set epoch")]])
+def test_the_program_runs_on_two_processes_of_pytorch(tmp_path: Path, layout: list[str]) -> None:
+    given.write(layout, tmp_path / "program.py")
+    report = programs.module(PROGRAMS / "two_processes.py").report(tmp_path / "program.py")
+    assert "480 of 480 different ones" in report and "written by rank 0" in report
+    is_whole = layout == SOLUTION
+    assert ("which had 3 orders" in report, "weights differ by 0\n" in report) == (is_whole, is_whole)
+
+
+def test_without_pytorch_one_line_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(setup.frameworks, "PROJECT", tmp_path)
+    report = programs.module(PROGRAMS / "two_processes.py").report(tmp_path / "program.py")
+    assert report.startswith("Skipped: PyTorch is not installed") and "\n" not in report
+
+
+BOTH = """
+import json, sys, tempfile
+import numpy as np, torch, torch.distributed as dist
+from torch.nn.functional import cross_entropy
+from torch.nn.parallel import DistributedDataParallel
+
+def accumulate(model, optimizer, batches):
+    optimizer.zero_grad()
+    with model.no_sync():
+        for images, labels in batches[:-1]:
+            (cross_entropy(model(images), labels) / len(batches)).backward()
+    images, labels = batches[-1]
+    (cross_entropy(model(images), labels) / len(batches)).backward()
+    optimizer.step()
+
+def rank(number, file, given, results):
+    dist.init_process_group("gloo", init_method=f"file://{file}", rank=number, world_size=3)
+    weight, images, labels = (torch.tensor(array) for array in given)
+    network = torch.nn.Linear(5, 4, bias=False, dtype=torch.float64)
+    network.weight.data = (weight.T + number).contiguous()  # DDP sends those of rank 0
+    model = DistributedDataParallel(network)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+    for step in range(2):
+        accumulate(model, optimizer, list(zip(images[step, number], labels[step, number])))
+    results.put((number, network.weight.data.T.tolist()))
+    dist.barrier()
+
+if __name__ == "__main__":
+    import torch.multiprocessing as mp
+    context = mp.get_context("fork")
+    with tempfile.TemporaryDirectory() as folder:
+        results, given = context.Queue(), json.load(sys.stdin)
+        ranks = [context.Process(target=rank, args=(n, folder + "/meet", given, results)) for n in range(3)]
+        [process.start() for process in ranks]
+        print(json.dumps([weights for _, weights in sorted(results.get(timeout=200) for _ in ranks)]))
+        [process.join() for process in ranks]
+"""
+
+
+@pytest.mark.slow
+@needs_pytorch
+def test_the_fake_computes_what_pytorch_does(tmp_path: Path) -> None:
+    generator = np.random.default_rng(5)
+    weight, images = generator.normal(size=(5, 4)), generator.normal(size=(2, 3, 3, 4, 5))
+    labels = generator.integers(0, 4, (2, 3, 3, 4))
+    program = tmp_path / "both.py"
+    program.write_text(BOTH)
+    command = [str(setup.frameworks.python("torch")), str(program)]
+    arrays = json.dumps([array.tolist() for array in (weight, images, labels)])
+    run = subprocess.run(command, input=arrays, capture_output=True, text=True, timeout=SECONDS, check=True)
+    solution = written_solution("14", "accumulate")
+    solution.__globals__["cross_entropy"] = cross_entropy
+    jobs = FakeJob(3, 3)
+
+    def trained(rank: int) -> np.ndarray:
+        network = LinearNetwork(weight + rank)
+        model = DistributedDataParallel(Process(jobs, rank, is_initialised=True), network)
+        optimizer = SGD(model.parameters(), 0.1, momentum=0.9)
+        for step in range(2):
+            solution(model, optimizer, list(zip(images[step, rank], labels[step, rank], strict=True)))
+        return network.weight.data
+
+    faked = [outcome.value for outcome in run_ranks(jobs, trained)]
+    assert np.allclose(faked, json.loads(run.stdout), atol=1e-12)
+
+
+def test_a_rank_that_never_ends_is_stopped() -> None:
+    over = threading.Event()
+
+    def spins(model: object, optimizer: object, batches: list) -> None:
+        while not over.is_set():
+            pass
+
+    try:
+        verdict = LAB["accumulate"].verdict(OwnAnswer({"accumulate": spins}, SECONDS), seed=0)
+    finally:
+        over.set()
+    assert verdict.hints == (Lab14Hint.TOO_SLOW,), verdict

@@ -1,0 +1,48 @@
+"""`distlab quiz`: what it prints, and its sentences about mistakes."""
+
+import json
+
+import pytest
+
+from distlab.cli import main
+from distlab.quizzes import CHAPTERS, page, paper, quiz
+
+
+def test_the_questions_are_printed_without_answers_unless_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    drawn = quiz.draw(["06"], 1, 3)
+    assert main(["quiz", "06", "--seed", "1", "--count", "3"]) == 0
+    title = "Questions on chapter 06, seed 1"
+    assert capsys.readouterr().out == paper.markdown(drawn.items, title, with_answers=False) + "\n"
+    assert main(["quiz", "06", "--seed", "1", "--count", "3", "--answers"]) == 0
+    assert capsys.readouterr().out == paper.markdown(drawn.items, title, with_answers=True) + "\n"
+
+
+def test_an_exam_of_all_chapters_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["quiz", "all", "--count", "40", "--seed", "7", "--answers", "--form", "json"]) == 0
+    questions = json.loads(capsys.readouterr().out)["questions"]
+    assert len(questions) == 40
+    assert {question["chapter"] for question in questions} == set(CHAPTERS)
+    assert all(any(answer["right"] for answer in question["answers"]) for question in questions)
+
+
+def test_a_page_of_two_chapters(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["quiz", "07", "10", "--count", "4", "--form", "html"]) == 0
+    items = quiz.draw(["07", "10"], 1, 4).items
+    expected = page.document(items, "Questions on chapter 07, 10, seed 1", "quiz-1", with_answers=False)
+    assert capsys.readouterr().out == expected + "\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["99"], "There is no quiz on chapter '99'; there are"),
+        (["06", "--count", "11"], "There are 10 questions on chapter 06; ask for 1 to that many."),
+    ],
+)
+def test_a_mistake_ends_in_one_sentence(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["quiz", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(sentence)
+    assert error.count("\n") == 1

@@ -1,0 +1,139 @@
+"""The HTML of a quiz: well-formed, accessible, without requests, and marking itself in a browser."""
+
+import re
+import shutil
+import subprocess
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from distlab import quizzes
+from distlab.quizzes import CHAPTERS, Kind, page
+
+VOID = {"input", "meta", "br"}
+TITLE = "Questions"
+
+
+class Tree(HTMLParser):
+    """The elements with their attributes, their place and their text; raises AssertionError where tags do not match."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[tuple[str, int]] = []
+        self.elements: list[tuple[str, dict[str, str | None], list[str]]] = []
+        self.texts: Counter[int] = Counter()
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        names = [name for name, _ in attributes]
+        assert len(set(names)) == len(names)
+        self.elements.append((tag, dict(attributes), [name for name, _ in self.open]))
+        if tag not in VOID:
+            self.open.append((tag, len(self.elements) - 1))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop()[0] == tag
+
+    def handle_data(self, data: str) -> None:
+        for _, place in self.open:
+            self.texts[place] += len(data.strip())
+
+    def named(self, tag: str) -> list[tuple[dict[str, str | None], list[str]]]:
+        return [(attributes, inside) for name, attributes, inside in self.elements if name == tag]
+
+
+def tree_of(chapter: str, with_answers: bool = True) -> Tree:
+    return Tree(page.document(quizzes.ask(chapter).items, TITLE, f"quiz-{chapter}", with_answers))
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_each_question_is_a_fieldset_with_a_legend_and_labelled_fields(chapter: str) -> None:
+    tree = tree_of(chapter)
+    assert len(tree.named("fieldset")) == len(tree.named("legend")) == len(tree.named("details")) == 10
+    assert all(inside[-1] == "fieldset" for _, inside in tree.named("legend"))
+    assert all("label" in inside and "fieldset" in inside for _, inside in tree.named("input"))
+    assert all(attributes["type"] in ("radio", "checkbox", "text") for attributes, _ in tree.named("input"))
+    for tag in ("legend", "label", "summary", "li", "title", "h1"):
+        assert all(tree.texts[place] for place, element in enumerate(tree.elements) if element[0] == tag), tag
+    assert len([attributes for _, attributes, _ in tree.elements if attributes.get("role") == "status"]) == 11
+    assert tree.elements[0] == ("html", {"lang": "en"}, [])
+
+
+def test_a_tag_that_is_not_closed_is_noticed() -> None:
+    with pytest.raises((AssertionError, IndexError)):
+        Tree("<p><b>text</p>")
+
+
+def test_the_buttons_of_one_question_share_a_name_that_no_other_has() -> None:
+    items = quizzes.ask("06").items
+    names = Counter(attributes["name"] for attributes, _ in Tree(page.fragment(items, "a b")).named("input"))
+    assert sorted(names.values()) == sorted(1 if item.kind is Kind.NUMBER else len(item.options) for item in items)
+    assert all(name and re.fullmatch(r"a-b-\d+", name) for name in names)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_nothing_is_requested(chapter: str) -> None:
+    text = page.document(quizzes.ask(chapter).items, TITLE, "quiz", True)
+    assert not re.search(r"https?://|@import|url\(|\bfetch\(|XMLHttp|<link|<img|<iframe", text)
+    assert not any("src" in attributes or "href" in attributes for _, attributes, _ in Tree(text).elements)
+
+
+def test_a_sheet_without_answers_contains_none() -> None:
+    items = quizzes.ask("06").items
+    text = page.document(items, TITLE, "quiz", False)
+    tree = Tree(text)
+    assert not tree.named("details") and not tree.named("script")
+    assert "data-right" not in text and "data-value" not in text and "data-tolerance" not in text
+    assert not any(page._inline(option.explanation) in text for item in items for option in item.options)
+
+
+def test_a_quiz_is_small() -> None:
+    assert max(len(quizzes.ask(chapter)._repr_html_().encode()) for chapter in CHAPTERS) < 40_000
+
+
+DRIVER = """
+<script>
+document.querySelectorAll("fieldset").forEach(function (question) {
+  var notes = Array.from(question.querySelectorAll("li"));
+  var inputs = Array.from(question.querySelectorAll("input"));
+  var chosen = notes.filter(function (note) { return (note.dataset.right === "yes") === RIGHT; });
+  if (inputs[0].type === "text") { inputs[0].value = WRITTEN(Number(chosen[0].dataset.value)); }
+  else if (inputs[0].type === "radio") { inputs[notes.indexOf(chosen[0])].checked = true; }
+  else { chosen.forEach(function (note) { inputs[notes.indexOf(note)].checked = true; }); }
+  question.querySelector("button").click();
+});
+document.title = document.querySelector(".score").textContent;
+</script>
+"""
+
+
+def in_a_browser(folder: Path, chapter: str, right: bool, written: str = "String") -> str:
+    """The title of the page after a script has answered all questions, rightly or wrongly."""
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if not browser:
+        pytest.skip("there is no Chromium on this machine")
+    driver = DRIVER.replace("RIGHT", str(right).lower()).replace("WRITTEN", written)
+    text = page.document(quizzes.ask(chapter).items, TITLE, "quiz", True).replace("</body>", f"{driver}</body>")
+    file = folder / "quiz.html"
+    file.write_text(text)
+    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}", "--dump-dom"]
+    command = [browser, *options, file.as_uri()]
+    finished = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    title = re.search(r"<title>(.*?)</title>", finished.stdout)
+    assert title
+    return title[1]
+
+
+@pytest.mark.slow
+def test_a_browser_marks_right_answers_as_right_also_rounded_and_with_commas(tmp_path: Path) -> None:
+    rounded = "(function (value) { return value.toLocaleString('en-US', {maximumSignificantDigits: 3}); })"
+    assert in_a_browser(tmp_path, "06", right=True, written=rounded) == "10 of 10 right"
+
+
+@pytest.mark.slow
+def test_a_browser_marks_the_usual_mistakes_as_wrong(tmp_path: Path) -> None:
+    assert in_a_browser(tmp_path, "06", right=False) == "0 of 10 right"

@@ -1,0 +1,201 @@
+"""The site in a browser, from a folder without a server: every page at several widths, light and dark, by keyboard."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from distlab.site import build
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium, chromium-browser or google-chrome on PATH"),
+]
+RING = "notebooks/06_collectives_and_ring_all_reduce.html"
+# A page of each kind, for what takes long.
+KINDS = (
+    "index.html",
+    "labs/03_mirrored_strategy/lab.html",
+    "docs/troubleshooting.html",
+    "reference/distlab.collectives.html",
+)
+LONGEST_LINE = 90
+SERIOUS = {"serious", "critical"}
+# What axe would load itself, and may not without a server.
+AXE_OPTIONS = {"resultTypes": ["violations"], "preload": False}
+COUNT_CHARACTERS = """() => {
+  let longest = 0;
+  for (const text of document.querySelectorAll(".bd-article p")) {
+    const height = parseFloat(getComputedStyle(text).lineHeight);
+    const box = text.getBoundingClientRect();
+    const lines = Math.max(1, Math.round(box.height / height));
+    if (lines > 3) longest = Math.max(longest, text.innerText.length / (lines - 0.5));
+  }
+  return longest;
+}"""
+CUT_OFF = """() => [...document.querySelectorAll(".bd-article :is(img, svg)")].filter((picture) => {
+  const box = picture.getBoundingClientRect();
+  return box.width && (box.right > innerWidth + 1 || box.left < -1);
+}).map((picture) => picture.outerHTML.slice(0, 200))"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+class Visitor:
+    """A reader with a window and a colour scheme; remembers what the browser complained of and asked for outside."""
+
+    def __init__(self, browser: Browser, site: Path, width: int, scheme: str = "light", **settings: Any) -> None:
+        self.site = site
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, **settings)  # type: ignore[arg-type]
+        self.page = context.new_page()
+        self.complaints: list[str] = []
+        self.page.on("console", lambda message: message.type == "error" and self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("requestfailed", lambda request: self.complaints.append(f"{request.url} was not loaded"))
+        self.page.on("request", self._ask)
+
+    def open(self, name: str) -> Page:
+        self.page.goto(f"{self.site.resolve().as_uri()}/{name}", wait_until="load")
+        return self.page
+
+    def _ask(self, request: Any) -> None:
+        if not request.url.startswith(("file:", "data:")):
+            self.complaints.append(f"asked for {request.url}")
+
+
+@pytest.fixture(scope="module")
+def names(built: build.Site) -> list[str]:
+    """Every page of the site."""
+    folder = built.index.parent
+    files = [file.relative_to(folder) for file in folder.rglob("*.html")]
+    return sorted(file.as_posix() for file in files if "_static" not in file.parts)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1920, "dark")])
+def test_every_page_fits_the_window_and_asks_for_nothing_outside(
+    browser: Browser, built: build.Site, names: list[str], width: int, scheme: str
+) -> None:
+    visitor = Visitor(browser, built.index.parent, width, scheme)
+    for name in names:
+        page = visitor.open(name)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+        assert page.evaluate(CUT_OFF) == [], name
+        assert page.evaluate(COUNT_CHARACTERS) <= LONGEST_LINE, name
+        assert visitor.complaints == [], name
+    assert len(names) > 40
+    visitor.page.context.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everybody_can_use_the_pages(browser: Browser, built: build.Site, width: int, scheme: str) -> None:
+    visitor = Visitor(browser, built.index.parent, width, scheme)
+    for name in KINDS:
+        page = visitor.open(name)
+        assert [violation["id"] for violation in violations(page)] == [], (name, violations(page))
+    visitor.page.context.close()
+
+
+def test_a_page_that_not_everybody_can_use_is_noticed(browser: Browser, built: build.Site) -> None:
+    visitor = Visitor(browser, built.index.parent, 1280)
+    page = visitor.open("docs/glossary.html")
+    page.evaluate(
+        "document.querySelector('article').insertAdjacentHTML('beforeend', '<img src=\"x.png\"><button></button>')"
+    )
+    assert {"image-alt", "button-name"} <= {violation["id"] for violation in violations(page)}
+    visitor.page.context.close()
+
+
+def violations(page: Page) -> list[dict[str, Any]]:
+    """What axe-core finds serious or critical on this page."""
+    response = Axe().run(page, options=AXE_OPTIONS).response
+    return [
+        {"id": each["id"], "nodes": [node["html"][:160] for node in each["nodes"][:3]]}
+        for each in response["violations"]
+        if each["impact"] in SERIOUS
+    ]
+
+
+def test_the_search_finds_a_page_without_a_server(browser: Browser, built: build.Site) -> None:
+    visitor = Visitor(browser, built.index.parent, 1280)
+    page = visitor.open("search.html?q=Karp-Flatt")
+    expect(page.locator("#search-results a").filter(has_text="01 Why distribute").first).to_be_visible()
+    page = visitor.open("search.html?q=xyzzyplugh")
+    expect(page.locator("#search-results")).to_contain_text("did not match any documents")
+    assert visitor.complaints == []
+    visitor.page.context.close()
+
+
+def test_a_quiz_marks_a_choice_made_by_keyboard(browser: Browser, built: build.Site) -> None:
+    visitor = Visitor(browser, built.index.parent, 1280)
+    page = visitor.open(RING)
+    quiz = page.locator(".quiz").first
+    first = quiz.get_by_role("radio").first
+    first.focus()
+    page.keyboard.press("Space")
+    expect(quiz.get_by_role("status")).to_contain_text(
+        "Not this one. Gather, then broadcast. No: rank 0 handles everything."
+    )
+    expect(quiz.locator("details")).not_to_have_attribute("open", "")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    expect(quiz.get_by_role("status")).to_contain_text("Right.")
+    expect(quiz.locator("details")).to_have_attribute("open", "")
+    visitor.page.context.close()
+
+
+def test_the_stepper_goes_through_the_steps_of_any_number_of_ranks_by_keyboard(
+    browser: Browser, built: build.Site
+) -> None:
+    visitor = Visitor(browser, built.index.parent, 390, reduced_motion="reduce")
+    page = visitor.open(RING)
+    film = page.locator(".course-film")
+    film.get_by_role("combobox", name="Ranks").select_option("8")
+    slider = film.get_by_role("slider", name="Step")
+    expect(slider).to_have_attribute("max", "14")
+    film.get_by_role("button", name="Step on").focus()
+    page.keyboard.press("Enter")
+    expect(film.get_by_role("status")).to_contain_text("After step 1 of 14. In it rank 0 sends chunk 0 to rank 1")
+    slider.focus()
+    page.keyboard.press("End")
+    expect(film.get_by_role("status")).to_contain_text("After step 14 of 14.")
+    expect(film.get_by_role("button", name="Step on")).to_be_disabled()
+    visible = "svg => [...svg.querySelectorAll('.state')].map(g => g.getAttribute('visibility'))"
+    assert film.locator("svg").evaluate(visible) == ["hidden"] * 14 + ["visible"]
+    page.keyboard.press("Home")
+    expect(film.get_by_role("status")).to_contain_text("The start; 14 steps follow.")
+    assert visitor.complaints == []
+    visitor.page.context.close()
+
+
+def test_the_film_plays_and_stops(browser: Browser, built: build.Site) -> None:
+    visitor = Visitor(browser, built.index.parent, 1280)
+    page = visitor.open(RING)
+    film = page.locator(".distlab-animation")
+    film.get_by_role("button", name="Play").click()
+    expect(film.get_by_role("status")).to_contain_text("After step 1 of 6.")
+    film.get_by_role("button", name="Stop").click()
+    expect(film.get_by_role("button", name="Play")).to_be_visible()
+    visitor.page.context.close()
+
+
+def test_on_paper_answers_are_open_and_code_is_whole(browser: Browser, built: build.Site) -> None:
+    visitor = Visitor(browser, built.index.parent, 794)
+    page = visitor.open(RING)
+    page.emulate_media(media="print")
+    answer = page.locator("details.quiz-answer li").first
+    assert answer.evaluate("item => item.checkVisibility({contentVisibilityAuto: true, visibilityProperty: true})")
+    wide = "[...document.querySelectorAll('pre')].filter(pre => pre.scrollWidth > pre.clientWidth + 1).length"
+    assert page.evaluate(wide) == 0
+    visitor.page.context.close()

@@ -1,0 +1,49 @@
+"""What a page shows of a notebook: no widgets, links of this site, solutions of a lab."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from distlab.site import notebook_pages
+
+
+def page_of(file: Path) -> dict[str, Any]:
+    return notebook_pages.changed(json.loads(file.read_text()), file)
+
+
+def test_links_to_terms_and_headings_are_those_of_the_site(course: Path) -> None:
+    text = page_of(course / "notebooks" / "01_rings.ipynb")["cells"][0]["source"]
+    assert "[all-reduce](#term-all-reduce)" in text
+    assert "[below](#2-next-step)" in text
+
+
+def test_a_lab_has_its_solution_folded_behind_the_answers_cell(course: Path) -> None:
+    cells = page_of(course / "labs" / "01_rings" / "lab.ipynb")["cells"]
+    assert [cell["source"] for cell in cells[1:]] == ["answer = ...", "answer = 42"]
+    assert "tags" not in cells[1]["metadata"]
+    assert cells[2]["metadata"]["tags"] == ["hide-cell"]
+    assert "{download}`solution.ipynb <solution.ipynb>`" in cells[0]["source"]
+
+
+def test_a_lab_without_a_solution_beside_it_names_the_file_and_links_to_nothing(course: Path) -> None:
+    (course / "labs" / "01_rings" / "solution.ipynb").unlink()
+    cells = page_of(course / "labs" / "01_rings" / "lab.ipynb")["cells"]
+    assert len(cells) == 2
+    assert cells[0]["source"].endswith("The answer is in solution.ipynb.")
+
+
+def test_a_stepper_becomes_a_film_and_another_widget_its_description(course: Path) -> None:
+    view = {notebook_pages.WIDGET_VIEW: {"model_id": "1"}, "text/plain": "[A slider.]"}
+    output = {"output_type": "display_data", "data": view, "metadata": {}}
+    cell = {"cell_type": "code", "metadata": {"jupyter": {"source_hidden": True}}, "outputs": [output]}
+    sources = "draw.Stepper(ring_all_reduce, size=3)", "ipywidgets.IntSlider()"
+    notebook = {
+        "metadata": {"widgets": {}},
+        "cells": [json.loads(json.dumps(cell | {"source": text})) for text in sources],
+    }
+    page = notebook_pages.changed(notebook, course / "notebooks" / "01_rings.ipynb")
+    film, slider = (cell["outputs"][0]["data"] for cell in page["cells"])
+    assert 'data-program="ring_all_reduce"' in film["text/html"] and '<option value="3" selected>' in film["text/html"]
+    assert slider == {"text/plain": "[A slider.]"}
+    assert page["cells"][0]["metadata"]["tags"] == ["hide-input"]
+    assert "widgets" not in page["metadata"]

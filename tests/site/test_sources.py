@@ -1,0 +1,64 @@
+"""The folder that Sphinx reads: nothing is written twice, nothing stays that is gone, a run takes its place."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from distlab.site import index_page, sources
+
+NOTEBOOK = Path("notebooks/01_rings.ipynb")
+
+
+def gather(course: Path, executed: Path | None = None, solutions: bool = True) -> Path:
+    folder = course.parent / "gathered"
+    sources.gather(course, folder, executed, solutions)
+    return folder
+
+
+def times(folder: Path) -> dict[Path, int]:
+    return {file: file.stat().st_mtime_ns for file in folder.rglob("*") if file.is_file()}
+
+
+def test_a_second_time_changes_no_file_and_a_changed_notebook_one(course: Path) -> None:
+    first = times(gather(course))
+    assert times(gather(course)) == first
+    (course / NOTEBOOK).write_text((course / NOTEBOOK).read_text().replace("adds", "sums"))
+    second = times(gather(course))
+    assert [file.name for file in first if first[file] != second[file]] == ["01_rings.ipynb"]
+
+
+def test_what_is_gone_from_the_course_is_gone_from_the_site(course: Path) -> None:
+    gather(course)
+    (course / "docs" / "glossary.md").unlink()
+    folder = gather(course, solutions=False)
+    assert not (folder / "docs").exists()
+    assert not list(folder.rglob("solution.ipynb"))
+    assert "docs/glossary" not in (folder / "index.md").read_text()
+
+
+def test_an_executed_notebook_takes_the_place_of_the_committed_one_and_others_stay(course: Path) -> None:
+    other = course / "notebooks" / "02_more.ipynb"
+    other.write_text((course / NOTEBOOK).read_text())
+    executed = course.parent / "executed"
+    executed.mkdir()
+    (executed / NOTEBOOK.name).write_text((course / NOTEBOOK).read_text().replace('"2"', '"two"'))
+    folder = gather(course, executed)
+    assert json.loads((folder / NOTEBOOK).read_text())["cells"][2]["outputs"][0]["data"]["text/plain"] == "two"
+    assert (folder / "notebooks" / "02_more.ipynb").read_text() == other.read_text()
+
+
+def test_a_run_that_cannot_be_read_leaves_the_committed_notebook(course: Path) -> None:
+    executed = course.parent / "executed"
+    executed.mkdir()
+    (executed / NOTEBOOK.name).write_text('{"cells": [')
+    assert (gather(course, executed) / NOTEBOOK).read_text() == (course / NOTEBOOK).read_text()
+
+
+def test_a_folder_without_a_course_and_a_readme_without_its_map_are_one_sentence(course: Path) -> None:
+    with pytest.raises(sources.NoCourse, match="There is no notebook in"):
+        gather(course.parent / "nothing")
+    readme = (course / "README.md").read_text()
+    (course / "README.md").write_text(readme.replace("## The course", "## Something else"))
+    with pytest.raises(index_page.NoSection, match="no section 'The course'"):
+        gather(course)

@@ -1,0 +1,109 @@
+"""A damaged or foreign state is named and an older one takes its place; without any the program ends in a sentence.
+
+The programs of chapter 09 and 10 save, files are damaged, and the programs resume.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from distlab import launch
+from distlab.runtime import processes
+
+# isort: split
+import tensorflow as tf
+
+from distlab import saved_states
+
+pytestmark = [pytest.mark.slow, pytest.mark.fault]
+
+
+def cut(file: Path, size: int) -> None:
+    file.write_bytes(file.read_bytes()[:size])
+
+
+def saved(folder: Path, *values: float) -> tf.train.Checkpoint:
+    """A checkpoint object, saved in the folder with each of these values in turn."""
+    state = tf.train.Checkpoint(value=tf.Variable(tf.zeros(1000)))
+    for value in values:
+        state.value.assign(tf.fill([1000], value))
+        state.save(str(folder / "checkpoint"))
+    return state
+
+
+def test_the_newest_whole_checkpoint_is_taken_and_newer_ones_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = saved(tmp_path, *map(float, range(1, 12)))
+    newest = tf.train.latest_checkpoint(tmp_path)
+    assert saved_states.checkpoint(newest, tmp_path, state) == newest == str(tmp_path / "checkpoint-11")
+    assert capsys.readouterr().out == ""
+    cut(tmp_path / "checkpoint-11.data-00000-of-00001", 1000)
+    cut(tmp_path / "checkpoint-10.index", 0)
+    assert saved_states.checkpoint(newest, tmp_path, state) == str(tmp_path / "checkpoint-9")
+    assert float(state.value[0]) == 9
+    said = capsys.readouterr().out
+    assert re.fullmatch(
+        r"checkpoint-11 is damaged \(\w+\), checkpoint-10 is damaged \(\w+\): going on from checkpoint-9\.\n", said
+    )
+
+
+def test_states_of_another_program_are_told_from_damaged_ones(tmp_path: Path) -> None:
+    saved(tmp_path, 1.0)
+    for other in (tf.train.Checkpoint(other=tf.Variable(1.0)), tf.train.Checkpoint(value=tf.Variable(tf.zeros(7)))):
+        with pytest.raises(SystemExit, match=r"checkpoint-1 was saved by another program\. Choose another --folder"):
+            saved_states.checkpoint(tf.train.latest_checkpoint(tmp_path), tmp_path, other)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SystemExit, match=r"There is nothing saved in .*empty to go on from"):
+        saved_states.checkpoint(None, tmp_path / "empty", tf.train.Checkpoint())
+
+
+def test_the_newest_whole_weights_of_keras_are_loaded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = tf.keras.Sequential([tf.keras.layers.Input((3,)), tf.keras.layers.Dense(2)])
+    for epoch in (1, 2):
+        model.set_weights([tf.fill([3, 2], float(epoch)), tf.zeros(2)])
+        model.save_weights(tmp_path / f"{epoch:04d}.weights.h5")
+    cut(tmp_path / "0002.weights.h5", 0)
+    assert saved_states.weights(tmp_path / "0002.weights.h5", tmp_path, model) == tmp_path / "0001.weights.h5"
+    assert float(model.get_weights()[0][0, 0]) == 1
+    assert capsys.readouterr().out == "0002.weights.h5 is damaged (OSError): going on from 0001.weights.h5.\n"
+    other = tf.keras.Sequential([tf.keras.layers.Input((3,)), tf.keras.layers.Dense(5)])
+    with pytest.raises(SystemExit, match=r"0001\.weights\.h5 was saved by another program"):
+        saved_states.weights(None, tmp_path, other)
+
+
+def resumed(program: Path, folder: Path) -> processes.Finished:
+    """Train for two epochs, cut what was saved last, and resume."""
+    few = ["--folder", str(folder), "--images", "320"]
+    first = processes.run([sys.executable, str(program), *few, "--epochs", "2"], 300)
+    assert first.status == 0, first.output
+    for file in [*folder.glob("checkpoint-2.data*"), *folder.glob("0002.weights.h5")]:
+        cut(file, 1000)
+    return processes.run([sys.executable, str(program), *few, "--resume", "--epochs", "3"], 300)
+
+
+@pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
+@pytest.mark.parametrize(("name", "older"), [("train_tape", "checkpoint-1"), ("train_keras", "0001.weights.h5")])
+def test_the_programs_of_chapter_09_go_on_from_an_older_epoch(
+    root: Path, tmp_path: Path, name: str, older: str
+) -> None:
+    finished = resumed(root / "labs" / "09_horovod" / f"{name}.py", tmp_path)
+    assert finished.status == 0 and "Traceback" not in finished.output
+    assert f": going on from {older}." in finished.output
+
+
+@pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
+def test_the_program_of_chapter_10_names_a_file_that_it_cannot_use(root: Path, tmp_path: Path) -> None:
+    program = root / "labs" / "10_large_batch_and_warmup" / "train.py"
+    options = ["--checkpoints", str(tmp_path), "--images", "240", "--schedules", "none"]
+    command = [sys.executable, str(program), *options]
+    assert processes.run([*command, "--epochs", "1"], 300).status == 0
+    other = processes.run([*command, "--epochs", "2", "--filters", "4"], 300)
+    assert other.status == 1 and "Traceback" not in other.output
+    assert other.output.splitlines()[-1].startswith(f"{tmp_path / 'none.npz'} was saved with --filters 8;")
+    cut(tmp_path / "none.npz", 3000)
+    damaged = processes.run([*command, "--epochs", "2"], 300)
+    assert damaged.status == 1 and "Traceback" not in damaged.output
+    assert damaged.output.splitlines()[-1].startswith(f"{tmp_path / 'none.npz'} is damaged (BadZipFile); remove it")
