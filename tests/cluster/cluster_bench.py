@@ -26,6 +26,11 @@ def until(condition: Callable[[], object], what: str, seconds: float = SECONDS) 
         time.sleep(0.05)
 
 
+def lines_of_ranks(output: str) -> list[str]:
+    """What the ranks printed, sorted; mpirun adds a warning where ssh is quicker than its own book-keeping."""
+    return sorted(line for line in output.splitlines() if "plm:rsh" not in line)
+
+
 def own_namespaces(process: int | str = "self") -> set[str]:
     """The namespaces that a process is in."""
     return {str((Path("/proc") / str(process) / "ns" / kind).readlink()) for kind in NAMESPACES}

@@ -9,7 +9,7 @@ import pytest
 
 from distlab.cluster import Cluster, configuration
 from distlab.runtime import processes
-from tests.cluster.cluster_bench import NEEDS_CLUSTER, Bench, until
+from tests.cluster.cluster_bench import NEEDS_CLUSTER, Bench, lines_of_ranks, until
 
 pytestmark = [pytest.mark.slow, NEEDS_CLUSTER]
 
@@ -120,5 +120,4 @@ def test_mpirun_starts_its_ranks_by_ssh(running: Cluster, tmp_path: Path) -> Non
     words = ["mpirun", "-np", "3", "-H", "node1,node2,node3"]
     words += ["--mca", "btl_tcp_if_include", "eth0", "--mca", "oob_tcp_if_include", "eth0"]
     finished = running.run([*words, sys.executable, str(program)])
-    lines = [line for line in finished.output.splitlines() if "plm:rsh" not in line]
-    assert sorted(lines) == ["3 node1", "3 node2", "3 node3"]
+    assert lines_of_ranks(finished.output) == ["3 node1", "3 node2", "3 node3"]

@@ -16,7 +16,7 @@ import pytest
 
 from distlab import checks, data, launch
 from distlab.runtime import processes
-from tests.cluster.cluster_bench import NEEDS_CLUSTER
+from tests.cluster.cluster_bench import NEEDS_CLUSTER, lines_of_ranks
 from tests.lab_programs.job_bench import LAB, Jobs, network, running_jobs, serial_weights
 
 pytestmark = pytest.mark.slow
@@ -160,7 +160,7 @@ def test_staged_data_is_on_every_nodes_own_disk_and_goes_with_the_job(
     monkeypatch.setenv("TMPDIR", "/dev/shm")  # which, unlike /tmp, each node has for itself
     job = submit(jobs, "staging.sbatch", FINDS_ITS_DATA)
     output = jobs.wait(job, "COMPLETED")
-    assert sorted(output.splitlines()) == [f"node{number} True {len(labels)}" for number in (1, 2)]
+    assert lines_of_ranks(output) == [f"node{number} True {len(labels)}" for number in (1, 2)]
     for node in ("node1", "node2"):
         assert jobs.cluster.run(["ssh", node, "ls", "/dev/shm"]).output == ""
     monkeypatch.delenv("DATA")

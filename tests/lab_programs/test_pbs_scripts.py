@@ -14,7 +14,7 @@ import pytest
 from distlab import checks, launch
 from distlab.runtime import processes
 from distlab.setup import frameworks
-from tests.cluster.cluster_bench import NEEDS_CLUSTER
+from tests.cluster.cluster_bench import NEEDS_CLUSTER, lines_of_ranks
 from tests.lab_programs.job_bench import LAB, SECONDS, Jobs, network, running_jobs, serial_weights
 
 pytestmark = pytest.mark.slow
@@ -191,7 +191,7 @@ def test_staged_data_is_on_every_nodes_own_disk_and_goes_with_the_job(queue: Que
     settings = {"DATA": str(queue.folder / "mnist.npz"), "TMPDIR": "/dev/shm"}
     finished = queue.run("staging.pbs", FINDS_ITS_DATA, ("node1", "node2"), **settings)
     assert finished.status == 0, finished.output
-    assert sorted(finished.output.splitlines()) == ["node1 True digits", "node2 True digits"]
+    assert lines_of_ranks(finished.output) == ["node1 True digits", "node2 True digits"]
     for node in ("node1", "node2"):
         assert f"job-{JOB}" not in queue.jobs.cluster.run(["ssh", node, "ls", "/dev/shm"]).output
 
