@@ -31,7 +31,7 @@ epochs = 2  # passes over the 512 images of that training
 workers = 2  # into how many logical devices the processor is divided
 
 # %%
-from distlab import checks, data, devices, metrics, setup  # first: it selects legacy Keras, see below
+from distlab import checks, data, devices, metrics, quizzes, setup  # first: it selects legacy Keras, see below
 
 import os
 
@@ -404,6 +404,14 @@ print("the course can run here:", setup.doctor.can_run(rows))
 # without a C++ compiler the Horovod chapters are skipped with that reason. MPI and Gloo carry Horovod's messages
 # (chapter 09). If the last cell prints False, follow the lines "fix" in the table and run `make doctor` again;
 # `docs/troubleshooting.md` has more.
+
+# %% [markdown]
+# ## Quiz
+#
+# Ten questions that mark themselves; with `seed=2` they have other numbers.
+
+# %%
+quizzes.ask("00")
 
 # %% [markdown]
 # ## Recap

@@ -32,7 +32,7 @@ epochs = 2  # passes over the (at most 2,000) training images of that run
 workers = 2  # how many workers share its batches, and how many threads the last measurement uses
 
 # %%
-from distlab import checks, data, devices, draw, metrics
+from distlab import checks, data, devices, draw, metrics, quizzes
 
 import hashlib
 import heapq  # a queue that returns the earliest entry first
@@ -877,6 +877,14 @@ for case in cases:
 # - S. Rajbhandari and others (2019), [ZeRO](https://arxiv.org/abs/1910.02054). J. Kaplan and others (2020),
 #   [Scaling laws](https://arxiv.org/abs/2001.08361). J. Hoffmann and others (2022),
 #   [Chinchilla](https://arxiv.org/abs/2203.15556).
+
+# %% [markdown]
+# ## Quiz
+#
+# Ten questions that mark themselves; with `seed=2` they have other numbers.
+
+# %%
+quizzes.ask("01")
 
 # %% [markdown]
 # ## Recap

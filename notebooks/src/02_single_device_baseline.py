@@ -47,7 +47,7 @@ import numpy as np
 import psutil
 import tensorflow as tf
 from IPython.display import Markdown
-from distlab import checks, data, devices, draw
+from distlab import checks, data, devices, draw, quizzes
 from distlab.metrics import Utilisation, throughput
 
 tf.get_logger().setLevel("ERROR")  # no advice about tracing: this chapter builds many models on purpose
@@ -914,6 +914,14 @@ print(f"(one test image is {100 / len(x_test):.1f} points)")
 # a model whose arithmetic fills the device, a step is already efficient, and only more devices help.
 #
 # From here on the number to beat is the better program's. A speed-up over a slow baseline proves nothing.
+
+# %% [markdown]
+# ## Quiz
+#
+# Ten questions that mark themselves; with `seed=2` they have other numbers.
+
+# %%
+quizzes.ask("02")
 
 # %% [markdown]
 # ## Recap

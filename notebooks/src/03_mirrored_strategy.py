@@ -44,7 +44,7 @@ import numpy as np
 import tensorflow as tf
 from IPython.display import Markdown
 
-from distlab import checks, data, devices, draw, models, profiling
+from distlab import checks, data, devices, draw, models, profiling, quizzes
 
 draw.apply_style()
 tf.get_logger().setLevel("ERROR")  # else it announces every strategy and every all-reduce that it plans
@@ -734,6 +734,14 @@ except (tf.errors.OpError, ValueError, NotImplementedError) as error:
 # with `jit_compile=True` and with an optimizer that has `gradient_accumulation_steps`. Other releases differ: Keras 3.7
 # could not even build a `Dropout` layer in a strategy's scope ([issue
 # 20611](https://github.com/keras-team/keras/issues/20611)). Test your model with your release.
+
+# %% [markdown]
+# ## Quiz
+#
+# Ten questions that mark themselves; with `seed=2` they have other numbers.
+
+# %%
+quizzes.ask("03")
 
 # %% [markdown]
 # ## Recap

@@ -37,7 +37,7 @@ import numpy as np
 import tensorflow as tf
 from IPython.display import Markdown
 
-from distlab import checks, data, devices, draw, metrics, models, programs
+from distlab import checks, data, devices, draw, metrics, models, programs, quizzes
 
 draw.apply_style()
 tf.get_logger().setLevel("ERROR")  # no notes about how each collective was carried out
@@ -857,6 +857,14 @@ folder.cleanup()
 #
 # A loop's price is what this chapter is about: the divisor, the last batch, tracing, the log, resuming. Each is a few
 # lines that can be wrong without an error.
+
+# %% [markdown]
+# ## Quiz
+#
+# Ten questions that mark themselves; with `seed=2` they have other numbers.
+
+# %%
+quizzes.ask("04")
 
 # %% [markdown]
 # ## Recap

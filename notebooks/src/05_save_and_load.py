@@ -34,7 +34,7 @@ import absl.logging
 import numpy as np
 import tensorflow as tf
 
-from distlab import checks, data, devices, draw, models
+from distlab import checks, data, devices, draw, models, quizzes
 
 draw.apply_style()
 tf.get_logger().setLevel("ERROR")  # no advice on retracing: this chapter makes many small models on purpose
@@ -745,6 +745,14 @@ scratch.cleanup()
 #   way to find errors.
 #
 # </details>
+
+# %% [markdown]
+# ## Quiz
+#
+# Ten questions that mark themselves; with `seed=2` they have other numbers.
+
+# %%
+quizzes.ask("05")
 
 # %% [markdown]
 # ## Recap

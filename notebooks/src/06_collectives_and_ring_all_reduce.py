@@ -45,7 +45,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import display
 
-from distlab import checks, collectives, costs, data, draw, launch, programs
+from distlab import checks, collectives, costs, data, draw, launch, programs, quizzes
 from distlab import runtime
 from distlab.simulate import DeadlockError, Link, Network, World
 
@@ -865,6 +865,14 @@ together = World(size).run(train_on, [shard(rank, size) for rank in range(size)]
 for weights in together:
     checks.assert_equal_weights([weights], [serial])
 assert np.abs(serial).max() > 0.01
+
+# %% [markdown]
+# ## Quiz
+#
+# Ten questions that mark themselves; with `seed=2` they have other numbers.
+
+# %%
+quizzes.ask("06")
 
 # %% [markdown]
 # ## Recap

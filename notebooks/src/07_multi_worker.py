@@ -36,7 +36,7 @@ import numpy as np
 import tensorflow as tf
 from IPython.display import Markdown, display
 
-from distlab import checks, cluster_spec, data, devices, draw, launch, metrics, models, programs
+from distlab import checks, cluster_spec, data, devices, draw, launch, metrics, models, programs, quizzes
 
 draw.apply_style()
 tf.get_logger().setLevel("ERROR")  # it announces every strategy
@@ -627,6 +627,14 @@ assert off["weighted_fit"] < 1e-5 < off["fit"]
 # 2. *The average is right, of other data.* Yes: 99 samples count twice.
 # 3. *The workers see different samples.* They do in every sharded feeding.
 # </details>
+
+# %% [markdown]
+# ## Quiz
+#
+# Ten questions that mark themselves; with `seed=2` they have other numbers.
+
+# %%
+quizzes.ask("07")
 
 # %% [markdown]
 # ## Recap

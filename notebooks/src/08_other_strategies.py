@@ -46,7 +46,8 @@ import numpy as np
 import tensorflow as tf
 from IPython.display import Markdown, display
 
-from distlab import checks, collectives, data, devices, draw, launch, models, profiling, programs, strategy_support
+from distlab import checks, collectives, data, devices, draw, launch, models, profiling, programs, quizzes
+from distlab import strategy_support
 from distlab.simulate import Network, World
 
 draw.apply_style()
@@ -928,6 +929,14 @@ print(f"JAX: recorded on {recorded['measured']} with {versions}; {recorded['mach
 #    quarters.
 # 4. *Nothing: one worker equals serial training.* A sum over one hides every factor.
 # </details>
+
+# %% [markdown]
+# ## Quiz
+#
+# Ten questions that mark themselves; with `seed=2` they have other numbers.
+
+# %%
+quizzes.ask("08")
 
 # %% [markdown]
 # ## Recap

@@ -56,7 +56,7 @@ import numpy as np
 import tensorflow as tf
 from IPython.display import display
 
-from distlab import checks, collectives, data, draw, launch, models, programs
+from distlab import checks, collectives, data, draw, launch, models, programs, quizzes
 from distlab.simulate import World
 
 launch.require_horovod()
@@ -656,6 +656,14 @@ for count, of_programs in sorted(proofs.items()):
         assert proof["steps"] == 20 and proof["from one process"] < 1e-5 and proof["between ranks"] < 1e-5
         print(f"{count} ranks, {name}: equal to one process and to each other within 1e-5; moved {proof['moved']:.2f}")
 scratch.cleanup()
+
+# %% [markdown]
+# ## Quiz
+#
+# Ten questions that mark themselves; with `seed=2` they have other numbers.
+
+# %%
+quizzes.ask("09")
 
 # %% [markdown]
 # ## Recap

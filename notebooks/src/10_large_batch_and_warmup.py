@@ -42,7 +42,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import tensorflow as tf
 
-from distlab import checks, data, draw, large_batch, launch, metrics, models, programs
+from distlab import checks, data, draw, large_batch, launch, metrics, models, programs, quizzes
 from distlab.large_batch import LAMB, LARS, FourNumbers, FourNumbersPanel
 
 launch.require_horovod()
@@ -703,6 +703,14 @@ answers = {
     "rate_in_warm_up": None,
 }
 print(*large_batch.quiz.feedback(answers), sep="\n")
+
+# %% [markdown]
+# ## Quiz
+#
+# Ten questions that mark themselves; with `seed=2` they have other numbers.
+
+# %%
+quizzes.ask("10")
 
 # %% [markdown]
 # ## Recap

@@ -44,7 +44,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import display
 
-from distlab import costs, data, devices, draw, launch, metrics, profiling, programs
+from distlab import costs, data, devices, draw, launch, metrics, profiling, programs, quizzes
 
 launch.require_horovod()
 draw.apply_style()
@@ -688,6 +688,14 @@ print(f"The convolution takes longer than the dense layers, with {share:.1%} of 
 
 # %%
 scratch.cleanup()
+
+# %% [markdown]
+# ## Quiz
+#
+# Ten questions that mark themselves; with `seed=2` they have other numbers.
+
+# %%
+quizzes.ask("11")
 
 # %% [markdown]
 # ## Recap

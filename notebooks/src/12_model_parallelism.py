@@ -46,7 +46,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import tensorflow as tf
 
-from distlab import checks, costs, data, devices, draw, launch, model_parallel, programs
+from distlab import checks, costs, data, devices, draw, launch, model_parallel, programs, quizzes
 from distlab.costs import BUBBLES, MEMORY, THROUGHPUTS, compare_figures, figures_table
 from distlab.simulate import Network, World
 
@@ -646,6 +646,14 @@ print(done.stdout or done.stderr)
 # - ***Data parallelism.*** Right; the others are for what does not fit, and for batches that must not grow further.
 #
 # </details>
+
+# %% [markdown]
+# ## Quiz
+#
+# Ten questions that mark themselves; with `seed=2` they have other numbers.
+
+# %%
+quizzes.ask("12")
 
 # %% [markdown]
 # ## Recap

@@ -47,7 +47,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import tensorflow as tf
 
-from distlab import checks, collectives, data, draw, launch, models, programs
+from distlab import checks, collectives, data, draw, launch, models, programs, quizzes
 from distlab.simulate import Network, World
 
 LAB = Path("../labs/13_fault_tolerance")  # the programs of this chapter; parts of them are shown below
@@ -736,6 +736,14 @@ scratch.cleanup()
 #   launcher or a monitor that sees all of them.
 #
 # </details>
+
+# %% [markdown]
+# ## Quiz
+#
+# Ten questions that mark themselves; with `seed=2` they have other numbers.
+
+# %%
+quizzes.ask("13")
 
 # %% [markdown]
 # ## Recap

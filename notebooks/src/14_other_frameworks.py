@@ -43,7 +43,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import tensorflow as tf
 
-from distlab import checks, data, draw, launch, programs, setup
+from distlab import checks, data, draw, launch, programs, quizzes, setup
 
 draw.apply_style()
 tf.get_logger().setLevel("ERROR")
@@ -448,6 +448,14 @@ for title, verdict in comparison.verdicts.items():
 
 # %% tags=["varies"]
 print(comparison.table())
+
+# %% [markdown]
+# ## Quiz
+#
+# Ten questions that mark themselves; with `seed=2` they have other numbers.
+
+# %%
+quizzes.ask("14")
 
 # %% [markdown]
 # ## Recap

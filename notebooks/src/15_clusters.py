@@ -44,7 +44,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from distlab import checks, cluster, collectives, costs, course, draw, launch, programs
+from distlab import checks, cluster, collectives, costs, course, draw, launch, programs, quizzes
 from distlab.simulate import Network, World
 
 draw.apply_style()
@@ -639,6 +639,14 @@ assert times["fused"] < 0.5 * times["each alone"]
 # %%
 login.close()
 scratch.cleanup()
+
+# %% [markdown]
+# ## Quiz
+#
+# Ten questions that mark themselves; with `seed=2` they have other numbers.
+
+# %%
+quizzes.ask("15")
 
 # %% [markdown]
 # ## Recap

@@ -77,6 +77,10 @@ def test_the_last_cell_is_the_closing_block(notebook: Path) -> None:
     assert len(claims) >= 3
 
 
+def test_the_quiz_of_the_chapter_comes_before_it(notebook: Path) -> None:
+    assert read(notebook).cells[-2].source == f'quizzes.ask("{notebook.stem[:2]}")'
+
+
 def test_one_cell_holds_the_parameters(notebook: Path) -> None:
     tagged = [cell for cell in read(notebook).cells if "parameters" in cell.metadata.get("tags", [])]
     assert len(tagged) == 1
@@ -89,7 +93,7 @@ def test_the_notebook_keeps_to_the_sizes(notebook: Path) -> None:
     text = [cell.source for cell in cells if cell.cell_type == "markdown"]
     # The blank lines that a formatter puts round a function are no load for the reader.
     code = [sum(map(bool, cell.source.split("\n"))) for cell in cells if cell.cell_type == "code"]
-    assert len(cells) <= 70
+    assert len(cells) <= 72  # two of them are the quiz
     assert sum(map(words, text)) <= 3500
     assert [source[:60] for source in text if words(source) > 150] == []
     assert max(code) <= 25

@@ -102,7 +102,9 @@ def fragment(items: Sequence[Item], identifier: str, with_answers: bool = True) 
     marking = '\n<p class="score" role="status"></p>' if with_answers else ""
     script = f"\n<script>{SCRIPT.replace('IDENTIFIER', name)}</script>" if with_answers else ""
     return (
-        f'<section class="distlab-quiz" data-quiz="{name}" aria-label="Quiz">\n<style>{STYLE}</style>\n'
+        # JupyterLab would take the arrow keys to move from cell to cell.
+        f'<section class="distlab-quiz" data-quiz="{name}" aria-label="Quiz" data-lm-suppress-shortcuts="true">\n'
+        f"<style>{STYLE}</style>\n"
         f"{questions}{marking}{script}\n</section>"
     )
 
