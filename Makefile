@@ -34,7 +34,7 @@ HOROVOD_OPTIONS = $(if $(GPU),--gpu $(GPU)) $(if $(MPI),--mpi $(MPI)) $(if $(CUD
 
 .DEFAULT_GOAL := help
 .PHONY: help environment setup horovod setup-frameworks setup-mxnet record-frameworks record-measurements record-cluster \
-	doctor lab execute test test-fast notebooks labs check release cluster cluster-down grade figures site html map bench test-faults \
+	doctor lab progress execute test test-fast notebooks labs check release cluster cluster-down grade figures site html map bench test-faults \
 	support-table lock lock-frameworks clean
 
 help:  ## list the targets
@@ -68,6 +68,9 @@ doctor: setup  ## check this machine for the course and say how to fix what is m
 
 lab: setup  ## open JupyterLab on your own copy, in work/; a chapter as it was: make lab FRESH=03
 	@$(BIN)/distlab lab $(if $(FRESH),--fresh $(FRESH))
+
+progress: setup  ## show which chapters of your copy ran and which exercises are solved
+	@$(BIN)/distlab progress
 
 execute: setup  ## run every notebook: make execute DATASET=mnist EPOCHS=5 WORKERS=4 ONLY=03
 	@$(BIN)/distlab execute $(NOTEBOOK_OPTIONS)

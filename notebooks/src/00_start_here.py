@@ -31,7 +31,7 @@ epochs = 2  # passes over the 512 images of that training
 workers = 2  # into how many logical devices the processor is divided
 
 # %%
-from distlab import checks, data, devices, metrics, quizzes, setup  # first: it selects legacy Keras, see below
+from distlab import checks, course, data, devices, metrics, quizzes, setup  # first: it selects legacy Keras, see below
 
 import os
 
@@ -404,6 +404,15 @@ print("the course can run here:", setup.doctor.can_run(rows))
 # without a C++ compiler the Horovod chapters are skipped with that reason. MPI and Gloo carry Horovod's messages
 # (chapter 09). If the last cell prints False, follow the lines "fix" in the table and run `make doctor` again;
 # `docs/troubleshooting.md` has more.
+
+# %% [markdown]
+# ## Your progress
+#
+# After `make lab`, this shows which cells of your copy have run and which exercises are solved, as far as the notebooks
+# are saved; `make progress` shows it in a terminal.
+
+# %% nbreg={"diff_ignore": ["/outputs"]} tags=["varies"]
+course.show_progress()
 
 # %% [markdown]
 # ## Quiz

@@ -24,6 +24,8 @@ README = Path("README.md")
 RECORD = "import sys; from pathlib import Path; from distlab.course import notebooks; "
 RECORD += "notebooks.regenerate(Path(sys.argv[1]))"
 SECONDS_TO_RECORD = 3600.0
+SETTINGS_OF_STUDENTS = Path(__file__).with_name("jupyterlab")
+"""JupyterLab's for `make lab`: no buttons of nbgrader, no news, and the times at which cells ran, for `progress`."""
 
 
 class WrongParameter(PlainError, ValueError):
@@ -86,6 +88,10 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
     lab = commands.add_parser("lab", help="open JupyterLab on your own copy of the notebooks and labs")
     lab.add_argument("--fresh", help='give the notebook and lab of a chapter back as they were: "03"')
     lab.set_defaults(run=_lab)
+    progress = commands.add_parser(
+        "progress", help="show which chapters of your copy ran and which exercises are solved"
+    )
+    progress.set_defaults(run=_progress)
 
 
 def _execute(options: argparse.Namespace) -> int:
@@ -303,9 +309,20 @@ def _lab(options: argparse.Namespace) -> int:
         return _give_back(course, copy, fresh)
     print(f"Your working copy is {copy}; what you run there leaves the course's files as they are.", flush=True)
     command = [str(Path(sys.prefix) / "bin" / "jupyter"), "lab", "--ServerApp.ip=127.0.0.1"]
-    command += [f"--ServerApp.root_dir={copy}"]
+    command += [f"--ServerApp.root_dir={copy}", f"--LabApp.app_settings_dir={SETTINGS_OF_STUDENTS}"]
     command += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     return os.execv(command[0], [*command, str(copy / "notebooks" / "00_start_here.ipynb")])
+
+
+def _progress(options: argparse.Namespace) -> int:
+    from distlab.course import student_progress, working_copy
+
+    copy = user_folders.user_folder(working_copy.NAME)
+    if not copy.is_dir():
+        print(f"There is no working copy {copy} yet; `make lab` makes it.", file=sys.stderr)
+        return 2
+    print(student_progress.table(student_progress.progress(copy)))
+    return 0
 
 
 def _give_back(course: Path, copy: Path, names: list[str]) -> int:
