@@ -16,7 +16,8 @@ $(if $(wildcard src/distlab),,$(error Run make in the course's folder: make -C F
 switch = $(if $(filter 1,$($1)),$2,$(if $(filter-out 0,$($1)),$(error $1=$($1) makes no sense; write $1=1 or leave it out)))
 
 NOTEBOOK_OPTIONS = $(if $(DATASET),--dataset $(DATASET)) $(if $(EPOCHS),--epochs $(EPOCHS)) \
-	$(if $(WORKERS),--workers $(WORKERS)) $(if $(ONLY),--only $(ONLY)) $(if $(AT_ONCE),--at-once $(AT_ONCE))
+	$(if $(WORKERS),--workers $(WORKERS)) $(if $(ONLY),--only $(ONLY)) $(if $(AT_ONCE),--at-once $(AT_ONCE)) \
+	$(if $(filter 0,$(SITE)),--no-site)
 
 # Workers of pytest-xdist: as many as tests/conftest.py finds right, or make test AT_ONCE=2.
 TEST_WORKERS = --numprocesses $(or $(AT_ONCE),auto) --dist loadscope --no-loadscope-reorder

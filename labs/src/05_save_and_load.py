@@ -150,7 +150,8 @@ for letter, pair in runs.items():
 # %% [markdown]
 # Write down what you think. Then write a function that finds it for **any** two such runs. `straight` is the
 # undisturbed run, `resumed` the other one; each is a list with one dictionary for each step. The answer is one of
-# `lab.given.PARTS`. The check uses the four pairs above and hidden ones, in which the other two parts are lacking too.
+# `lab.given.PARTS`. The check uses the four pairs above and hidden ones, saved after
+# up to 400 steps, in which the other two parts are lacking too.
 #
 # A step's record follows from the state: the images and the mask come first, then the loss, then the changes, which are
 # Adam's (section 9 of the notebook). There, $t$ is one number for all weights, and each weight has its own $m$ and $v$.

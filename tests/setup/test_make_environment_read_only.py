@@ -152,7 +152,8 @@ def test_many_users_work_at_once(root: Path, homes: list[Path]) -> None:
 def test_without_a_home_results_go_to_the_temporary_folder(root: Path, home: Path, variables: list[str]) -> None:
     """As in a container whose user has no name."""
     options = [*variables, f"TMPDIR={home}"]
-    done = run(root, home, "env", *options, sys.executable, "-m", "distlab.cli", "execute", "--only", "01")
+    command = (sys.executable, "-m", "distlab.cli", "execute", "--only", "01", "--no-site")
+    done = run(root, home, "env", *options, *command)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"results go to {home}/distlab-" in done.stdout
     done = run(root, home, "env", *options, sys.executable, "-m", "distlab.cli", "check", "07")

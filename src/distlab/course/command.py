@@ -43,6 +43,7 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
     execute.add_argument("--workers", type=int)
     execute.add_argument("--only", help='some notebooks by number or name: "03" or "02,04"')
     execute.add_argument("--at-once", type=int, help="notebooks at a time; by default one per core, at most 4")
+    execute.add_argument("--no-site", action="store_true", help="do not write the course's site at the end")
     execute.add_argument("--seconds-per-cell", type=int)
     execute.add_argument("--seconds-per-notebook", type=int)
     execute.set_defaults(run=_execute)
@@ -101,6 +102,8 @@ def _execute(options: argparse.Namespace) -> int:
         _say(f"Not finished: {', '.join(interrupt.unfinished)}.")
         return interrupt.status
     problems = _write_results(outcomes, plan)
+    if README.is_file() and not options.no_site:
+        problems += _write_site(plan)
     _say("\n".join([runner.summary(outcomes), *problems]))
     return 1 if problems or any(outcome.status == runner.FAILED for outcome in outcomes.values()) else 0
 
@@ -125,7 +128,7 @@ def _write_results(outcomes: "Outcomes", plan: "ExecutionPlan") -> list[str]:
         _say(f"Pages: {html_pages.write_index(html, outcomes)}\nReport: {runner.write_report(outcomes, plan)}")
     except OSError as fault:
         problems.append(f"The report was not written: {fault}")
-    return [*problems, *_write_site(plan)] if README.is_file() else problems
+    return problems
 
 
 def _write_site(plan: "ExecutionPlan") -> list[str]:

@@ -140,6 +140,13 @@ def averages_and_count_exchanged(straight, resumed):
     return {"averages": "step count", "step count": "averages"}.get(part, part)
 
 
+@wrong("lacks", Hint.NOT_STEP_COUNT, share=5 / 6)
+def a_lost_count_makes_every_change_larger(straight, resumed):
+    part = true_lacks(straight, resumed)
+    grows = abs(resumed[0]["changes"][0]) > abs(straight[0]["changes"][0])
+    return "averages" if part == "step count" and not grows else part
+
+
 @wrong("lacks", Hint.NOT_LEARNING_RATE, share=5 / 6)
 def rate_not_looked_at(straight, resumed):
     return first_that_differs(likeness(straight[0], resumed[0]) | {"learning rate": True})

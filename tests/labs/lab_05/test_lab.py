@@ -14,10 +14,11 @@ from tests.labs.lab_05.answers_05 import true_lacks
 LAB = lab.LAB
 
 
+@pytest.mark.parametrize("saved_after", [broken_runs.EARLY, broken_runs.LATE], ids=str)
 @pytest.mark.parametrize("part", given.PARTS)
-def test_the_first_step_shows_what_is_lacking(part: str) -> None:
+def test_the_first_step_shows_what_is_lacking(part: str, saved_after: range) -> None:
     for seed in range(30):
-        runs = broken_runs.drawn_runs(np.random.default_rng(seed), part)
+        runs = broken_runs.drawn_runs(np.random.default_rng(seed), part, saved_after)
         assert true_lacks(**runs) == part
 
 

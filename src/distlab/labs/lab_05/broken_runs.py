@@ -12,6 +12,8 @@ RECORDS = 3
 ROUNDING = 1e-7
 FIRST_DECAY, SECOND_DECAY, EPSILON = 0.9, 0.999, 1e-7
 SEED = 5
+EARLY, LATE = range(10, 40), range(150, 400)
+"""After how many steps a checkpoint was saved; a lost step count then makes the next change larger, or smaller."""
 LETTERS = {"A": "averages", "B": "data position", "C": "step count", "D": "random state"}
 """What each of the lab's own four checkpoints lacks."""
 
@@ -82,10 +84,10 @@ def _without(training: _Training, new: _Training, part: str) -> None:
         training.random = new.random
 
 
-def _drawn_once(generator: np.random.Generator, part: str) -> Runs:
+def _drawn_once(generator: np.random.Generator, part: str, saved_after: range) -> Runs:
     seed, rate = int(generator.integers(1_000_000)), float(generator.choice([0.02, 0.03, 0.04]))
     training = _Training(seed, rate)
-    before = int(generator.integers(10, 40))
+    before = int(generator.integers(saved_after.start, saved_after.stop))
     changed = int(generator.integers(3, before))
     for step in range(before):
         if step == changed:
@@ -119,10 +121,10 @@ def _shows(runs: Runs, part: str) -> bool:
     )
 
 
-def drawn_runs(generator: np.random.Generator, part: str) -> Runs:
+def drawn_runs(generator: np.random.Generator, part: str, saved_after: range = EARLY) -> Runs:
     """Runs of a training of random size, data and place of the checkpoint, which lacks this part."""
     while True:
-        runs = _drawn_once(generator, part)
+        runs = _drawn_once(generator, part, saved_after)
         if _shows(runs, part):
             return runs
 

@@ -10,7 +10,7 @@ from distlab.labs.lab_05.given import PARTS
 from distlab.labs.lab_05.hints import Lab05Hint
 from distlab.labs.verdict import Hint, Verdict, not_done, parts, right, wrong
 
-ROUNDS = 3
+ROUNDS = (broken_runs.EARLY, broken_runs.EARLY, broken_runs.LATE)
 
 _HINTS: Mapping[str, Hint] = {
     "weights": Lab05Hint.NOT_WEIGHTS,
@@ -27,7 +27,7 @@ def judge_lacks(answer: Answer, generator: np.random.Generator) -> Verdict:
     verdicts: dict[str, Verdict] = {}
     letters = {part: letter for letter, part in broken_runs.LETTERS.items()}
     own = broken_runs.lettered_runs()
-    rounds = [{part: broken_runs.drawn_runs(generator, part) for part in PARTS} for _ in range(ROUNDS)]
+    rounds = [{part: broken_runs.drawn_runs(generator, part, after) for part in PARTS} for after in ROUNDS]
     rounds.append({"averages": broken_runs.averages_lost_from_smooth_gradients()})
     for part in PARTS:
         letter = letters.get(part)
