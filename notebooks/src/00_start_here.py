@@ -346,7 +346,7 @@ serial = train(["CPU:0"], tf.keras.optimizers.SGD(0.02))
 parallel = train([f"CPU:{index}" for index in range(workers)], tf.keras.optimizers.SGD(0.02))
 checks.assert_equal_weights([parallel], [serial])
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # Now a common mistake: each of two workers divides by the 32 images of its own part instead of the 64 of the batch, and
 # the two results are added. The gradient is doubled.
 #

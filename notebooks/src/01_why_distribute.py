@@ -88,7 +88,7 @@ for processor, (units, gigahertz) in PROCESSORS.items():
 # others 2022](https://arxiv.org/abs/2204.02311)). How sudden such jumps look depends on the metric ([Schaeffer and
 # others 2023](https://arxiv.org/abs/2304.15004)). No single device can train such a model.
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # ## Too large: memory
 #
 # A **parameter** is one number that training adjusts; the parameters are also called weights. To train one parameter, a
@@ -214,7 +214,7 @@ print(f"780 billion tokens at that speed: {days:.0f} days")
 ratio = (6144 * 1200 + 3072 * 336) / (6144 * 24 * days)
 print(f"chip-hours of the whole run, published against computed: {ratio:.2f}")
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # Both utilisations agree with the published ones. The whole run, 1,200 hours on 6,144 chips and 336 hours on 3,072,
 # took about 50 % more chip-hours than its best speed would need: the paper counts downtime and repeated steps, and the
 # best speed belongs to the largest batch size, used from step 115,000 of 255,000 on.
@@ -378,7 +378,7 @@ for rank, weights in enumerate(parallel):
     print(f"rank {rank} against the serial run: ", end="")
     checks.assert_equal_weights([weights], serial)
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown]
 # Almost every notebook of the course makes this comparison. The order of the additions differs, so the last bits may
 # differ; the training does not.
 #
@@ -387,7 +387,7 @@ for rank, weights in enumerate(parallel):
 #
 # **Predict.** Does that give the same gradient when 64 images are split 32 + 32? And 48 + 16?
 
-# %% tags=["slide-output"]
+# %%
 start = np.zeros((784, 10), np.float32)
 correct = gradient_sum(start, flat[:64], train_labels[:64]) / 64
 for first in (32, 48):
@@ -396,7 +396,7 @@ for first in (32, 48):
     wrong_by = np.abs(np.mean(means, axis=0) - correct).max() / np.abs(correct).max()
     print(f"split {first} + {64 - first}: the mean of the means is off by more than 1 %: {wrong_by > 0.01}")
 
-# %% [markdown] tags=["slide-takeaway", "slide-picture"]
+# %% [markdown] tags=["slide-picture"]
 # Equal shards hide the mistake. [Notebook 04](04_custom_training_loop.ipynb) solves it in TensorFlow.
 #
 # ## Model parallelism
@@ -458,7 +458,7 @@ for batch_size in (64, 4096):
 #
 # ![Synchronous updates: all workers wait for the slowest](../figures/01_synchronous_updates.svg)
 
-# %% [markdown] tags=["slide-picture", "slide-continued"]
+# %% [markdown] tags=["slide-picture"]
 # Asynchronous: a parameter server holds the weights. Each worker fetches them, computes a gradient, sends it and
 # fetches again. No worker waits. But while a worker computes, others change the weights: its gradient belongs to
 # old weights. Its **staleness** is the number of updates in between.
@@ -616,7 +616,7 @@ assert faster and diverges
 steps = np.random.default_rng(3).uniform(0.8, 1.2, size=(1000, 100)).max(axis=1)
 print(f"mean step of 1,000: {steps.mean():.3f} s, shortest {steps.min():.3f} s")
 
-# %% [markdown] tags=["slide-formula"]
+# %% [markdown] tags=["slide-text", "slide-formula"]
 # ## How much faster can training become?
 #
 # **Amdahl (1967)** asks: the *same* work on more devices. If a part $f$ of the serial time can be divided and the rest
@@ -729,7 +729,7 @@ for model, efficiency in {"Inception V3": 0.90, "VGG-16": 0.68}.items():
     share = undivided_share(512 * efficiency, 512)
     print(f"{model}, 512 GPUs: efficiency {efficiency:.0%}, {share:.0%} of the parallel time not divided")
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown]
 # More than half of the small run was not divided; starting up, loading data and short steps are likely reasons. On the
 # 512 GPUs the share is what a step spends on communication and waiting. VGG-16 spends more than Inception V3: it has
 # over five times the parameters, and so the gradients, to send (notebook 06, collectives).
@@ -742,7 +742,7 @@ for model, efficiency in {"Inception V3": 0.90, "VGG-16": 0.68}.items():
 # **Predict.** Are eight GPUs a success? Compute the speed-up, the efficiency and the time of a step. Which of the two
 # laws fits? What would you ask before you believe the result?
 
-# %% tags=["slide-output"]
+# %%
 one_gpu, eight_gpus, per_replica = 67_000, 213_891, 512  # images per second; images
 audited = eight_gpus / one_gpu
 print(f"speed-up {audited:.2f}, efficiency {audited / 8:.0%}, {undivided_share(audited, 8):.0%} not divided")

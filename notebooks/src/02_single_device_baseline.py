@@ -117,7 +117,7 @@ for gpu in tf.config.list_physical_devices("GPU"):
 devices.at_least(workers)
 print("TensorFlow may use:", ", ".join(device.name for device in tf.config.list_logical_devices()))
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # The lecture trains with Adam, batches of 32 and 5 epochs, on NumPy arrays. This is the whole program, except for the
 # callback, which notes the time at the end of each epoch.
 #
@@ -228,7 +228,7 @@ claims = {
 print("\n".join(f"{claim}: {holds}" for claim, holds in claims.items()))
 assert all(claims.values())
 
-# %% [markdown]
+# %% [markdown] tags=["slide-points"]
 # The lecture's clock errs in three ways:
 #
 # - It does not see waiting. A program that waits for a GPU or for data looks fast.
@@ -241,7 +241,7 @@ assert all(claims.values())
 # operations to start, more data to copy, and threads that poll while they wait, which counts as work. (Notebook 03
 # measures such a case.) These numbers do not say which run ended first.
 
-# %% [markdown] tags=["slide-quiz"]
+# %% [markdown]
 # CPU time is still worth knowing: it says how much work was done, and it changes much less than elapsed time when other
 # programs compete for the cores.
 #
@@ -383,7 +383,7 @@ def add_noise(image: tf.Tensor, label: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]
     return image + tf.random.normal(tf.shape(image), stddev=0.1), label
 
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # Each line adds or moves one transformation, and all deliver batches of 32. By itself, `tf.data` rewrites such a chain:
 # it makes maps parallel and appends a prefetch. That is switched off here, so that each line does what it says.
 #
@@ -464,7 +464,7 @@ for name, batches in {"no cache": stored.map(counted_decode), "cache": stored.ma
     print(f"{name:9} 3 epochs of {STORED:,} images: {int(calls):,} images decoded")
 assert cheaper and cached and int(calls) == STORED
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # **What does not matter.** With arrays already in memory there is nothing to read or decode, and `cache` keeps a second
 # copy of what is there. `Model.fit` on NumPy arrays shuffles indices, gathers whole batches and prefetches by itself.
 # The lecture's program is not slow because of its input.
@@ -787,7 +787,7 @@ for rate in (0.006, 0.032):
 #
 # </details>
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-formula", "slide-predict"]
 # ## The first loss is a test
 #
 # Cross-entropy needs to know what the model returns: logits or, after a softmax, probabilities. `from_logits` says so,
@@ -863,7 +863,7 @@ assert spread < 0.02
 #
 # </details>
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # ## Twice as fast
 #
 # Now the lecture's program against a better one, on the same device. The better one takes from each section: batches of
@@ -908,7 +908,7 @@ for name, times in elapsed.items():
 print(f"{ratio:.1f} times as fast; mean accuracy {-100 * loss_of_accuracy:+.1f} points", end=" ")
 print(f"(one test image is {100 / len(x_test):.1f} points)")
 
-# %% [markdown] tags=["slide-takeaway"]
+# %% [markdown]
 # This result has two limits. The same accuracy was reached with a quarter of the updates, because these sets are easy
 # and the learning rate was chosen for it. And the gain comes from a small model, whose steps are mostly fixed cost. For
 # a model whose arithmetic fills the device, a step is already efficient, and only more devices help.

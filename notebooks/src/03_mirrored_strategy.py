@@ -133,7 +133,7 @@ def images_per_replica(strategy: tf.distribute.Strategy, batches: tf.data.Datase
 
 print("images per replica in a step:", images_per_replica(strategy, train_batches))
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # ## 2. The lecture's program
 #
 # This is the lecture's distributed program in our words. It was written for two GPUs with 32 images each. It runs, it
@@ -209,7 +209,7 @@ print("loss before training within 0.5 of ln 10: lecture", abs(first_loss - np.l
 print("fixed", abs(first_loss_fixed - np.log(10)) < 0.5)
 print("fixed, it is at least 30 percentage points better:", accuracy_fixed > accuracy_lecture + 0.3)
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # ### Fault 2: the distributed data are never shuffled
 #
 # The lecture's serial program called `fit` with NumPy arrays, which `fit` shuffles before each epoch. A `tf.data`
@@ -386,7 +386,7 @@ for name, reduction in REDUCTIONS.items():
     print(f"{name}: {results}")
     assert results == [[len(four) * (len(four) + 1) / 2] * 3] * len(four)
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # The first two give the same sum on every device. `NcclAllReduce` has no implementation for CPU devices, and TensorFlow
 # says so when the step first runs, not when the strategy is created.
 #

@@ -382,7 +382,7 @@ print(f"the metric says:   {train_loss.result():.3f}")
 #
 # </details>
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-formula", "slide-predict"]
 # ## 6. Divide by the global batch
 #
 # A global batch of $B$ images is cut into $R$ parts of $b = B/R$. The gradient of the mean loss is a sum of $R$
@@ -426,7 +426,7 @@ for name, reduction in itertools.product(DIVISORS, ("SUM", "MEAN")):
     print(f"{name:12s}  {reduction:12s}   {loss_ratio:24.3f}   {update_ratio:20.3f}")
 assert abs(results["per replica"] / results["global"] - workers) < 1e-3 * workers
 
-# %% [markdown] tags=["slide-takeaway", "slide-predict"]
+# %% [markdown] tags=["slide-takeaway"]
 # Look at the last line. The printed loss is exactly right, because the factor $R$ and the division by `MEAN` cancel.
 # The update is still $R$ times too large. So **the log looks right and the training is wrong**. The two middle lines
 # print wrong numbers, so somebody notices.
@@ -462,7 +462,7 @@ right = on_all_replicas(sgd_step, sgd, DIVISORS["global"])
 wrong = on_all_replicas(sgd_step, sgd, DIVISORS["per replica"])
 checks.assert_equal_weights(wrong, on_one_device(learning_rate=0.01 * workers))
 
-# %% tags=["varies", "slide-output"]
+# %% tags=["varies"]
 first, losses = {}, {}
 for name, divisor in DIVISORS.items():
     first[name] = change(on_all_replicas(adam_step, adam, divisor, steps=1))
@@ -484,7 +484,7 @@ assert abs(factor - 1) <= 0.6 * (workers - 1) + 0.01
 most = 60 * (workers - 1) + 1
 print(f"SGD's first update exceeds the true one by {100 * (workers - 1)} %, Adam's by at most {most} %.")
 
-# %% [markdown] tags=["slide-takeaway"]
+# %% [markdown]
 # So the loss of a run with Adam does not reveal the mistake. It shows later: with SGD, with gradient clipping, with a
 # weight penalty added to the loss, in a log of gradient norms.
 #
@@ -539,7 +539,7 @@ for name, batch in last_batches.items():
     parts = strategy.experimental_local_results(batch)
     print(f"{name}:", *(f"replica {r} {part.numpy().astype(int).tolist()}" for r, part in enumerate(parts)), sep="  ")
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # Each replica gets the remainder divided by the number of replicas, *rounded up*, as long as there is something left.
 # So the last ones get less, or *nothing*: an empty batch (4 images on 3 replicas are cut into 2, 2 and 0).
 #

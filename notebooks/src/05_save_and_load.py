@@ -474,7 +474,7 @@ checks.assert_equal_weights(resumed, run("straight", 2 * epochs))
 # so the next weight depends on the averages $m$ and $v$ and on the step count $t$, too. (Keras adds $\epsilon$ to
 # $\sqrt{v_t}$ before the correction.)
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # The run below is saved half-way in every format. Its learning rate was changed after `compile`, as the callback
 # `LearningRateScheduler` does. Two callbacks write during `fit`: `ModelCheckpoint` a file after each epoch,
 # `BackupAndRestore` the newest state.
@@ -623,7 +623,7 @@ try:
 except ValueError as error:
     print("A distributed iterator:", str(error).partition(",")[0].partition(" (")[0])
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # The iterator of a distributed dataset cannot be put into a checkpoint at all, and a saved shuffle buffer contains the
 # images themselves. For a distributed run, use the first fix: make the order a function of the epoch's number.
 #

@@ -107,7 +107,7 @@ for elements in (1, 1_250, 1_000_000):
     run = World(2, network).run(hand_over, [np.ones(elements, np.float32)] * 2)
     print(f"{4 * elements:>9,} bytes: {1e6 * run.elapsed:>9,.3f} µs, latency is {5e-6 / run.elapsed:.1%} of it")
 
-# %% [markdown] tags=["slide-takeaway", "slide-picture"]
+# %% [markdown] tags=["slide-takeaway"]
 # At $\alpha/\beta$ = 5,000 bytes both parts are equal. Far below, the number of messages counts; far above, the bytes.
 #
 # ## 2. The collectives
@@ -536,7 +536,7 @@ for program in (tree_all_reduce, halving_doubling_all_reduce):
     np.testing.assert_array_equal(run.results, [np.sum(inputs, axis=0)] * 8)
     print(f"{program.__name__}: every rank has the sum; a rank sent at most {run.bytes_sent_by_rank.max()} bytes")
 
-# %% [markdown] tags=["slide-picture", "slide-predict"]
+# %% [markdown] tags=["slide-predict"]
 # Both need $2\lg p$ steps. But the tree sends the whole array in each of them, while halving-doubling sends as few
 # bytes per rank as a ring. TensorFlow's three cross-device reductions are such algorithms between the GPUs of a host:
 #
@@ -675,7 +675,7 @@ draw.show(figure, "Bytes from each of 8 ranks on 2 hosts to each other: many ins
 # %%
 programs.show(labs / "measure_all_reduce.py", "mpi")
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown]
 # **Predict.** How long does an all-reduce of 16 bytes take between two processes of one machine? And of 4 MiB?
 
 

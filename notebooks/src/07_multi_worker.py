@@ -293,7 +293,7 @@ draw.show(
 # %%
 print("file systems of this TensorFlow:", *sorted(scheme for scheme in tf.io.gfile.get_registered_schemes() if scheme))
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # ## 5. Who is chief?
 #
 # All workers train alike, and one of them does what must be done *once*, such as writing files: the **chief**. It is

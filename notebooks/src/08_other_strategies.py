@@ -454,7 +454,7 @@ assert max(last_losses) < 1.3 * min(last_losses)  # alike after as many gradient
 # 4. *Its gradients become stale.* No gradient is stale in a synchronous step.
 # </details>
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # ### 5. The rule of thumb, computed
 #
 # Rules of thumb say: synchronous where devices are equal and links fast, asynchronous where devices differ or fail.
@@ -545,7 +545,7 @@ alone, asynchronously, synchronously = np.transpose(final[0.05])
 assert np.all(asynchronously < 1.2 * alone) and np.all(synchronously < 1.2 * alone)
 assert np.isfinite(final[0.5])[:, 0].all() and not np.isfinite(final[0.5])[:, 1:].any()
 
-# %% [markdown] tags=["slide-takeaway", "slide-predict"]
+# %% [markdown] tags=["slide-takeaway", "slide-text", "slide-predict"]
 # At small rates the price is small. At a rate that one worker tolerates, both eight-worker runs diverge, with every
 # seed: a gradient that is seven updates old errs much like a step that is eight times as large. Staleness is not a bug
 # to fix; it limits the learning rate. Asynchrony acts like momentum, so with momentum in the optimizer the limit is
@@ -659,7 +659,7 @@ print(f"expected ratio: {step_synchronous / step_asynchronous:.1f}")
 print(f"simulated ratio over five seeds: {measured.mean():.1f} ± {measured.std():.1f}")
 assert measured.min() > 1.5
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # #### Backup workers
 #
 # There is a third way. Chen et al. (2016) stay synchronous but start $b$ more workers than they need. A step takes the

@@ -115,7 +115,7 @@ tf.get_logger().setLevel("ERROR")
 hvd.init()
 print(f"rank {hvd.rank()} of {hvd.size()}, local rank {hvd.local_rank()} of {hvd.local_size()}")
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # (Rank 6 of the prediction is local rank 2, GPU 2 of the second host.) `hvd.init()` is where the processes meet. From
 # then on each call of a collective must be made by *all* ranks.
 #
@@ -202,14 +202,14 @@ print(f"rank {hvd.rank()}: {mine.size()} in its set, sum {hvd.allreduce(line, op
 # %%
 programs.show(labs / "train_serial.py", "step", "train")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text"]
 # `train_tape.py` is the same program with Horovod. Each function that has changed is a step; the next cells make the
 # differences from the two files.
 #
 # **Step 1, initialise. Step 2, pin the device.** By its local rank each process picks its one GPU and hides the
 # others. TensorFlow would take memory on *all* GPUs that it sees, in every process.
 
-# %% tags=["slide-output"]
+# %% tags=["slide-output", "slide-continued"]
 serial, tape = labs / "train_serial.py", labs / "train_tape.py"
 
 
@@ -220,7 +220,7 @@ def changed(*names, before=serial, after=tape):
 
 display(programs.show(tape, "pin_device"), changed("main"))
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text"]
 # **Step 3, scale the learning rate.** Each rank keeps its batch of 32, so $N$ ranks have a global batch of $32N$. The
 # average over more samples allows a longer step, by the linear rule $N$ times as long. How far that carries is
 # notebook 10.
@@ -229,10 +229,10 @@ display(programs.show(tape, "pin_device"), changed("main"))
 # then gets the average. The step is traced with `autograph=False`: no loop or condition in it depends on a tensor, and
 # TensorFlow would otherwise translate Horovod's own Python as well, which delays the first step of each rank.
 
-# %% tags=["slide-output"]
+# %% tags=["slide-output", "slide-continued"]
 changed("make_optimizer", "step")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text"]
 # **Step 5, broadcast the variables** of rank 0, once, before the first step: weights, the optimizer's momentum, and
 # everything else that must be equal. From then on equal gradients keep them equal. It also serves to resume: only rank
 # 0 reads the checkpoint, and the broadcast carries it to the others.
@@ -240,15 +240,15 @@ changed("make_optimizer", "step")
 # **Step 6, checkpoint on rank 0.** All ranks have the same weights; one of them writes. (Under
 # `MultiWorkerMirroredStrategy` all had to call `save`. Here nothing in it waits for others.)
 
-# %% tags=["slide-output"]
+# %% tags=["slide-output", "slide-continued"]
 changed("begin", "save")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text"]
 # **Step 7, shard the data.** All ranks shuffle alike, with the seed of the epoch, and each takes every $N$-th sample.
 # (The option `--feeding` is section 5.) **Step 8, steps per epoch.** $N$ ranks need $1/N$ of the steps for one pass
 # through the data.
 
-# %% tags=["slide-output"]
+# %% tags=["slide-output", "slide-continued"]
 changed("batches", "steps_per_epoch")
 
 # %% [markdown]
@@ -326,7 +326,7 @@ print("All ranks have equal weights.")
 if team == 2:
     checks.assert_equal_weights(of_ranks[0], alone(2, epochs + 1)["weights"])
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # ## 5. Two ways to feed the data
 #
 # Step 7 gave every rank a **partition** of each epoch. Many programs do not divide the data: every rank draws from
@@ -560,7 +560,7 @@ for name, result in options["fusion"].items():
     print(f"{name}: {counts}, {1e3 * result['seconds']:.2f} ms a step")
 assert options["fusion"]["not fused"]["all-reduces"] == 40 > 2 * options["fusion"]["fused"]["all-reduces"]
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # **Compression.** `hvd.Compression.fp16` turns gradients into 16-bit floats for the journey. That halves the bytes. A
 # 16-bit float has 11 bits of precision, and a range from 6e-8 to 65,504.
 #

@@ -84,7 +84,7 @@ print()
 for replicas in (1, 2, 4):
     print(FourNumbers.of_global_batch(60_000, replicas, 100, 0.01, 100).row())
 
-# %% [markdown] tags=["slide-takeaway", "slide-predict"]
+# %% [markdown] tags=["slide-takeaway", "slide-text", "slide-predict"]
 # Weak scaling gives fewer but more exact updates per epoch. This chapter asks whether the training is as good. With
 # strong scaling nothing changes for the optimizer: no rule is needed, and no warm-up.
 #
@@ -449,7 +449,7 @@ for step in (0, 3, 7, 11, 15):
     print(f"step {step + 1:>2}: the callback chose {chosen:.4f}, our formula says {expected:.4f}")
 assert np.allclose(callback["rates"], [rate_at(epoch) for epoch in epochs_done], atol=1e-6)
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # `initial_lr` is the *scaled* rate, where the warm-up ends. The callback also does **momentum
 # correction** (Goyal and others, section 3). SGD with momentum keeps a sum of past steps. When the rate grows from
 # $\eta$ to $\eta'$, these old steps are too short for the new rate; multiplied by
@@ -510,13 +510,13 @@ print("No warm-up is the worst here, and gradual warm-up is within ten points of
 # %%
 programs.show(LABS / "batch_norm.py", "moments")
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown]
 # `hvd.allreduce` is differentiable: the gradient of a mean over ranks is a mean over ranks of gradients, so the tape
 # goes through it. Horovod's own layer of this kind is `hvd.SyncBatchNormalization`; the program tries it, too.
 #
 # **Predict.** Four images on each rank. How much do the ranks' means differ, and does the training notice?
 
-# %% tags=["slide-output"]
+# %%
 normalised = ranks["batch_norm"]
 for way in ("per rank", "synchronised"):
     first = np.array(normalised[way]["first_means"])
@@ -566,7 +566,7 @@ print("With statistics per rank it is a different training.")
 # %%
 programs.show("../src/distlab/large_batch/optimizers.py", "LAMB.update_step")
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # Now a batch of 512, far above the bend: 1,024 images, two steps per epoch, 12 epochs, each optimizer with
 # warm-up and the best of three rates, two seeds. Optimizers that were tuned with unequal care cannot be compared.
 #

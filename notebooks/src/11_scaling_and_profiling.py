@@ -143,7 +143,7 @@ print(f"60,000 / {epoch_seconds:.4f} s = {60_000 / epoch_seconds:,.0f} images/s,
 print(f"truly: 3 × 8 × 2048 = {3 * 8 * 2048:,} images, {3 * 8 * 2048 / epoch_seconds:,.0f} images/s")
 assert round(60_000 / epoch_seconds) == round(printed)
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # The efficiency that it claims is (60,000 / $T_p$) / ($p$ · 60,000 / $T_1$). The true one follows without its times:
 # multiply by the share of the images that $p$ GPUs processed, and divide by the share that one GPU processed.
 #
@@ -189,7 +189,7 @@ assert audited["A100", 8] == 0 and audited["V100", 8] < 0.72
 #
 # </details>
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # ## 3. Amdahl's law, applied to four published times
 #
 # Let a part of the work take $s$ seconds whatever the number of ranks, and the rest $w$ seconds divided by it. Amdahl
@@ -355,7 +355,7 @@ else:
 # core, whereas $\alpha$ was fitted with a core for each rank. And MPI polls (it busy-waits). With `mpi_yield_when_idle`
 # a waiting rank offers its core to others, but it still gets turns in which it only polls.
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # ### Why not 100 %?
 #
 # On two ranks there are two suspects, and one measurement separates them: both ranks do the same step **without** the
@@ -387,7 +387,7 @@ if is_quiet and lost["dense"][1] > 2 * max(0, lost["cnn"][1]):  # its gradient i
 else:
     print("Something else used these cores, or there is only one: measure again before you conclude anything.")
 
-# %% [markdown] tags=["slide-takeaway", "slide-predict"]
+# %% [markdown] tags=["slide-takeaway", "slide-text", "slide-predict"]
 # So efficiency belongs to a network *on* a cluster: what counts is computing time per byte of gradient. The loss by the
 # all-reduce may be smaller than an all-reduce alone, because gradients that are ready early travel while others are
 # still computed. It may be larger: the gradient comes in several pieces, and each waits for its turn (section 6). It

@@ -230,7 +230,7 @@ for count, schedule in ((2, "gpipe"), (2, "1f1b"), (4, "gpipe"), (4, "1f1b")):
     print(f"{count} stages, {schedule}: ", end="")
     checks.assert_equal_weights(weights, undivided_weights)
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # They are equal because all micro-batches see the same weights and their gradients are summed before the one update.
 #
 # The two schedules differ only in the order. **GPipe** does all forward passes, then all backward passes. **1F1B** (one
@@ -298,7 +298,7 @@ right.set(xlabel="micro-batches", ylabel="activations held by stage 0\nin micro-
 figure.legend(loc="outside upper center", ncols=3)
 draw.show(figure, "Eight stages: the bubble falls with micro-batches; GPipe's memory grows with them, 1F1B's does not.")
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown]
 # On the left, GPipe and 1F1B have the same line. More micro-batches shrink the bubble, and under GPipe they fill the
 # memory. Under 1F1B a stage never keeps more than $p$ of them. That is why large models use 1F1B.
 #
@@ -307,7 +307,7 @@ draw.show(figure, "Eight stages: the bubble falls with micro-batches; GPipe's me
 #
 # **Predict.** Messages now take a tenth of a forward pass, then three tenths. Does interleaving still pay?
 
-# %% tags=["slide-output"]
+# %%
 for message in (0.0, 0.1, 0.3):
     network = Network(latency=message, seconds_per_byte=0.0)
     times = {
@@ -316,7 +316,7 @@ for message in (0.0, 0.1, 0.3):
     }
     print(f"message {message:.1f}: " + ",  ".join(f"{name}: {seconds:6.1f}" for name, seconds in times.items()))
 
-# %% [markdown] tags=["slide-takeaway"]
+# %% [markdown]
 # Messages of a tenth of a forward pass already cancel the gain here. What do profiled runs say? The table has bubble
 # shares of models on 8 to 32 GPUs, which Qi et al. computed from the measured times of passes and messages (2024, table
 # 5), and those of our formula, which knows only $p$, $m$ and $v$; in %, the difference in points:
@@ -355,7 +355,7 @@ assert all(comparison.is_within and comparison.difference < 0 for comparison in 
 spatial = programs.module(LAB / "spatial_split.py")
 programs.show(LAB / "spatial_split.py", "with_halo")
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # `convolve_tiles` does two convolutions with a ReLU between, then their gradients. The backward pass needs a halo, too:
 # of gradients.
 #
@@ -552,7 +552,7 @@ assert all(comparison.is_within for comparison in described)
 # %%
 print(figures_table([comparison for comparison in throughputs if not comparison.figure.is_described]))
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # This is ZeRO 3 alone, on so many devices that each has few sequences. All parameters cross the network for every
 # micro-batch, and the formula knows no congestion. So **a predicted time with ZeRO 3 is unreliable**: it is too short.
 #

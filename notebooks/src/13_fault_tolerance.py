@@ -170,7 +170,7 @@ checks.assert_equal_weights(run_to(total, folder / "stopped"), final_weights)
 # %%
 programs.show(LAB / "train.py", "train", "resume", "values_of_chief")
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # ## 2. A worker is killed
 #
 # `kill -9`, SIGKILL, ends a process at once; it cannot clean up. Linux sends the same signal when memory runs out, and
@@ -261,7 +261,7 @@ draw.show(figure, "Two rising lines of points: to the kill, and from the last sa
 #
 # </details>
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # ## 3. A straggler
 #
 # A **straggler** is a worker that is alive but slow, because of a hot processor, a disk with errors, or other programs
@@ -339,7 +339,7 @@ print(f"the rank that waits least: {np.argmin(trainings['slow']['waiting'])}")
 assert np.argmin(trainings["slow"]["waiting"]) == slow_rank
 assert trainings["slow"]["step"] > 1.3 * trainings["even"]["step"]
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown]
 # In TensorFlow you get the same two times from a custom loop ([04](04_custom_training_loop.ipynb)) whose step is cut
 # into two functions: one computes the gradients, the other applies them, which includes the sum. Horovod's timeline
 # shows the waiting as `NEGOTIATE_ALLREDUCE`.
@@ -348,7 +348,7 @@ assert trainings["slow"]["step"] > 1.3 * trainings["even"]["step"]
 #
 # **Predict.** Which is better? When does it pay to keep the slow rank?
 
-# %% tags=["slide-output"]
+# %%
 slow = {slow_rank: 1 / slower}
 by_speed = shares_by([slow.get(rank, 1) for rank in range(ranks)])
 without = shares_by([1] * (ranks - 1))
@@ -377,7 +377,7 @@ assert np.argmin(training["shares"]) == slow_rank and training["difference"] < c
 # | **Cause** | heat, a failing disk, a shared machine, uneven data |
 # | **Recovery** | replace the machine; otherwise shares by speed; more input threads if the data arrive late |
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # ## 4. A worker that never comes
 #
 # Some workers never reach the others: they wait in a queue or copy data, a firewall drops their packets, or their
@@ -446,7 +446,7 @@ run_to(total - 1, saves, after_save=whole_checkpoints.seal)  # then the machine 
 in_order = sorted(saves.glob(f"ckpt-{last_saved}.*"), key=lambda file: file.stat().st_mtime_ns)
 print(f"after step {last_saved} written in this order:", [file.name.split(".")[1][:5] for file in in_order])
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-points", "slide-predict"]
 # We damage copies of the folder in many ways, always the newest checkpoint, and compare four checks:
 #
 # - `latest_checkpoint`: what TensorFlow would restore;
@@ -670,7 +670,7 @@ if elastic:
 # %%
 programs.show(LAB / "train.py", "SaveAndStop")
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # The second call of `notices` is a barrier: without it, a worker could exit while the chief is still writing.
 #
 # In a batch script, the status decides whether the job goes back to the queue:

@@ -265,7 +265,7 @@ if dataset == "digits":  # on which the runs of DeepSpeed are
     print(f"the serial run's last loss {reference['losses'][-1]:.2f}")
 assert off > 1000 * checks.TOLERANCE
 
-# %% [markdown] tags=["slide-quiz", "slide-predict"]
+# %% [markdown] tags=["slide-quiz", "slide-text", "slide-predict"]
 # <details>
 # <summary>Question 3: with clipping, two ranks of DeepSpeed equal one rank of DeepSpeed. Is the program correct?
 # </summary>

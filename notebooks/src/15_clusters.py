@@ -215,7 +215,7 @@ programs.show(LAB / "slurm" / "batch.sbatch")
 ask = "from distlab import cluster_spec; print(cluster_spec.from_slurm())"
 login.run(f"srun --nodes=3 --label python -c '{ask}' | sort | cut --characters=1-112")
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # The list of addresses is the same for all; the index differs. The port follows from the job's id, so that two jobs on
 # one node do not collide.
 #
@@ -313,7 +313,7 @@ dying = login.submit(f"sbatch --job-name=dying --nodelist=node[1-2] long.sbatch 
 short = login.submit(f"sbatch --job-name=short --time=2 --nodelist=node[1,3] long.sbatch {places('short')}")
 alone = login.submit(f"sbatch --job-name=undisturbed --nodes=1 --nodelist=node3 long.sbatch {places('undisturbed')}")
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # When *dying* has done more than ten steps, we pull the plug of its node: all of Slurm's processes and
 # the worker on node2 are killed. Slurm would notice within half a minute, since the node no longer answers. We are the
 # administrator here, and tell it.
@@ -422,7 +422,7 @@ print(f"dying did {twice['dying']} steps twice")
 # %%
 programs.show(LAB / "slurm" / "array.sbatch")
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # `1-3%1` means tasks 1, 2 and 3, one at a time, so that they do not disturb one another. If one fails, the others still
 # run, and you submit only that one again: `sbatch --array=2`.
 #
