@@ -336,12 +336,12 @@ def train(names: list[str], optimizer: tf.keras.optimizers.Optimizer, divide_by:
     return weights.numpy()
 
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text"]
 # **Proof by equality.** Is that the same training? Not "about as accurate": the same. Train once on one device and once
 # on all of them, from equal weights, with equal batches, and compare every weight. Only the order of additions differs,
 # so a weight may differ in its last bits. The course's tolerance is 0.00001; a real mistake is much larger.
 
-# %% tags=["slide-output"]
+# %% tags=["slide-output", "slide-continued"]
 serial = train(["CPU:0"], tf.keras.optimizers.SGD(0.02))
 parallel = train([f"CPU:{index}" for index in range(workers)], tf.keras.optimizers.SGD(0.02))
 checks.assert_equal_weights([parallel], [serial])

@@ -70,7 +70,7 @@ PROCESSORS = {  # multiplications with addition per clock cycle (32-bit numbers)
 for processor, (units, gigahertz) in PROCESSORS.items():
     print(f"{processor:<20} {units:>11,} units at {gigahertz} GHz: {2 * units * gigahertz / 1e3:>14,.2f} TFLOP/s")
 
-# %% [markdown] tags=["slide-table"]
+# %% [markdown] tags=["slide-text", "slide-table"]
 # One GPU is about 750 times as fast as one core: it has 880 times as many units.
 #
 # **From weeks to minutes.** Published times for ResNet-50, 90 epochs of ImageNet:

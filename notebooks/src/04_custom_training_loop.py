@@ -770,7 +770,7 @@ print("The U-Net's IoU is more than 0.1 above the threshold's:", numpy_iou > thr
 # **Predict.** Is the continued run equal to the uninterrupted one? And if only the model is restored, or model and
 # optimizer, but with the data from the epoch's start?
 
-# %%
+# %% tags=["slide-output"]
 with strategy.scope():
     resumed, resumed_adam = models.unet(), tf.keras.optimizers.Adam(0.005)
 resumed_step = replicated_step(resumed, resumed_adam)
@@ -782,7 +782,7 @@ training(resumed_step, after_restart)
 checks.assert_equal_weights(resumed.get_weights(), uninterrupted)
 
 
-# %% tags=["varies", "slide-output"]
+# %% tags=["varies", "slide-output", "slide-continued"]
 def largest_difference(first_step, keep_optimizer):
     """Resume from the older checkpoint with 20 steps, and compare with the uninterrupted run."""
     after_restart.restore(older)

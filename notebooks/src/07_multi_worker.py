@@ -429,7 +429,7 @@ assert len(left) == 6
 assert checks.largest_difference(model.get_weights(), alone.get_weights()) < 1e-3
 print("loaded in this kernel, without any strategy:", model.count_params(), "parameters")
 
-# %% [markdown] tags=["slide-points"]
+# %% [markdown] tags=["slide-text", "slide-points"]
 # Under `fit`, the callbacks `ModelCheckpoint` and `BackupAndRestore` do all this themselves. To resume, *all* workers
 # restore the chief's checkpoint: `train.py --resume`, also with another number of workers.
 #

@@ -23,11 +23,14 @@ FEWEST, MOST = 12, 20
 ANSWERS = {"output", "points", "text"}
 SMALLEST_LETTERS = 13  # pixels; only in the widest tables
 LETTERS_OF_QUESTIONS = 30
-# Of each slide, with all that keys reveal: what is outside the page or cut off, letters, pictures, notes.
+# Of each slide: what is outside the page or cut off, letters, pictures, notes, marks before and after a key.
 MEASURE = """() => Array.from({length: Reveal.getTotalSlides()}, (_, number) => {
-  Reveal.slide(number, 0, 99);
+  Reveal.slide(number, 0, -1);
   const slide = Reveal.getCurrentSlide(), frame = slide.querySelector(".frame");
   const every = (what) => [...frame.querySelectorAll(what)];
+  const marks = [every("li.right.visible").length];
+  Reveal.slide(number, 0, 0);
+  marks.push(every("li.right.visible").length);
   const short = (part) => part.outerHTML.slice(0, 150);
   const letters = (part) => parseFloat(getComputedStyle(part).fontSize);
   const words = (text) => text.trim().split(/\\s+/).length;
@@ -49,7 +52,7 @@ MEASURE = """() => Array.from({length: Reveal.getTotalSlides()}, (_, number) => 
     pictures: every("img").map((picture) => ({
       words: words(picture.alt), loaded: picture.naturalWidth > 0, height: picture.getBoundingClientRect().height})),
     notes: words(slide.querySelector("aside.notes").textContent),
-    chosen: every("li.right.visible").length,
+    marks,
   };
 })"""
 
@@ -101,7 +104,7 @@ def test_a_deck_fits_the_screen_and_can_be_given(browser: Browser, decks: Path, 
         assert all(picture["loaded"] and picture["words"] >= 5 for picture in slide["pictures"]), where
         assert all(picture["height"] >= 250 for picture in slide["pictures"]), where
         assert slide["notes"] > 8, where
-        assert slide["chosen"] == (slide["kind"] == "quiz"), where
+        assert slide["marks"] == [0, int(slide["kind"] == "quiz")], where
     assert sum(kind in ANSWERS for kind in kinds) >= kinds.count("predict")
 
 

@@ -34,9 +34,9 @@ def _notebook(slides: Sequence[Slide]) -> NotebookNode:
     """Two cells for each slide, as nbconvert wants them: what is shown, and the notes."""
     cells = []
     for slide in slides:
-        shown = nbformat.v4.new_output("display_data", data={"text/html": slide.html()})
+        output = nbformat.v4.new_output("display_data", data={"text/html": slide.html()})
         metadata = {"slideshow": {"slide_type": "slide"}, "deck": {"kind": slide.kind}}
-        cells.append(nbformat.v4.new_code_cell(outputs=[shown], metadata=metadata))
+        cells.append(nbformat.v4.new_code_cell(outputs=[output], metadata=metadata))
         place = " – ".join(filter(None, [slide.section, slide.heading]))
         notes = "\n\n".join([f"*In the notebook: {place}*", *slide.notes])
         cells.append(

@@ -133,17 +133,17 @@ class _Cutter:
 
     def _take_text(self, cell: NotebookNode, tags: set[str]) -> None:
         every = blocks.divided(cell.source)
-        shown = tags - {TAKEAWAY, CONTINUED}
-        if missing := sorted(shown - {block.kind for block in every}):
+        kinds = tags - {TAKEAWAY, CONTINUED}
+        if missing := sorted(kinds - {block.kind for block in every}):
             raise WrongSlideTag(f"Cell {cell.id} has the tag {PREFIX}{missing[0]} and no such part.")
         slide = self.slides[-1] if CONTINUED in tags else None
         for number, block in enumerate(every):
-            leads = number + 1 < len(every) and every[number + 1].kind in shown - {blocks.TEXT}
+            leads = number + 1 < len(every) and every[number + 1].kind in kinds - {blocks.TEXT}
             if block.kind == blocks.HEADING:
                 self._enter(block.text)
             elif TAKEAWAY in tags and number == 0:
                 self._take_away(block.text)
-            elif block.kind in shown and (block.kind != blocks.TEXT or leads or shown == {blocks.TEXT}):
+            elif block.kind in kinds and (block.kind != blocks.TEXT or leads or kinds == {blocks.TEXT}):
                 if slide is None or not (CONTINUED in tags or (slide.kind, block.kind) in TOGETHER):
                     slide = self._begin(block.kind)
                 self._show(cell, block, slide)
@@ -158,10 +158,10 @@ class _Cutter:
         content = markup.of_code(cell.source) if blocks.CODE in tags else ""
         notes = []
         if OUTPUT in tags:
-            shown, whole = markup.of_outputs(cell.outputs)
-            if not shown:
+            output, whole = markup.of_outputs(cell.outputs)
+            if not output:
                 raise WrongSlideTag(f"Cell {cell.id} has the tag {PREFIX}{OUTPUT} and shows neither text nor an SVG.")
-            content += shown
+            content += output
             notes = [f"```\n{whole}\n```"] if whole else []
             notes += [] if blocks.CODE in tags else [f"```python\n{cell.source}\n```"]
         question = self.slides[-1].asks

@@ -2,18 +2,18 @@
 (() => {
   const SMALLEST = 0.4, STEP = 0.02;
 
-  const overflows = (body) =>
-    body.scrollHeight > body.clientHeight + 1 ||
-    body.scrollWidth > body.clientWidth + 1 ||
-    [...body.querySelectorAll("pre, table, math")].some(
-      (part) => part.getBoundingClientRect().right > body.getBoundingClientRect().right + 1 || part.scrollWidth > part.clientWidth + 1,
-    );
+  const isTooLarge = (body) => {
+    const right = body.getBoundingClientRect().right + 1;
+    return body.scrollHeight > body.clientHeight + 1 || body.scrollWidth > body.clientWidth + 1 ||
+      [...body.querySelectorAll("pre, table, math")].some((part) =>
+        part.getBoundingClientRect().right > right || part.scrollWidth > part.clientWidth + 1);
+  };
 
   const fit = (frame) => {
     const body = frame.querySelector(".body");
     for (let scale = 1; scale >= SMALLEST; scale -= STEP) {
       frame.style.setProperty("--scale", scale.toFixed(2));
-      if (!overflows(body)) return;
+      if (!isTooLarge(body)) return;
     }
   };
 
