@@ -1,4 +1,4 @@
-"""`distlab execute`, `notebooks`, `labs`, `release`, `site`, `pages`, `map` and `bench`: making the course."""
+"""`distlab execute`, `notebooks`, `labs`, `release`, `site`, `slides`, `pages`, `map`, `bench`: making the course."""
 
 import argparse
 import os
@@ -53,6 +53,9 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
     notebooks = commands.add_parser("notebooks", help="write the notebooks with outputs from their text sources")
     notebooks.add_argument("--only", help='some notebooks by number or name: "03" or "02,04"')
     notebooks.add_argument("--force", action="store_true", help="also while other programs use the processors")
+    notebooks.add_argument(
+        "--tags", action="store_true", help="only give the cells their new tags; no text or code may have changed"
+    )
     notebooks.set_defaults(run=_notebooks)
 
     record = commands.add_parser("record-cluster", help="run notebook 15 on the cluster that runs, and record it")
@@ -73,6 +76,10 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
     site.add_argument("--executed", action="store_true", help="with the outputs and times of the last `make execute`")
     site.add_argument("--no-solutions", action="store_true", help="leave the solutions of the labs out")
     site.set_defaults(run=_site)
+    slides = commands.add_parser("slides", help="write a deck of slides for each chapter to build/slides")
+    slides.add_argument("--only", help='some chapters by number or name: "03" or "02,04"')
+    slides.add_argument("--executed", action="store_true", help="with the outputs of the last `make execute`")
+    slides.set_defaults(run=_slides)
     pages = commands.add_parser("pages", help="write HTML pages of the committed notebooks, as they are")
     pages.set_defaults(run=_pages)
     readme_tables = commands.add_parser(
@@ -193,6 +200,9 @@ def _notebooks(options: argparse.Namespace) -> int:
 
     processes.end_on_signals()
     for source in notebooks.sources(NOTEBOOKS, options.only):
+        if options.tags:
+            print(notebooks.update_tags(source), flush=True)
+            continue
         if not options.force:
             notebooks.require_idle()
         # In a process of its own: nbclient has signals ask for the kernel's end, and fails then.
@@ -255,6 +265,18 @@ def _site(options: argparse.Namespace) -> int:
         print(warning)
     print(site.index)
     return 1 if site.warnings else 0
+
+
+def _slides(options: argparse.Namespace) -> int:
+    from distlab.course import runner
+    from distlab.course.slides import build
+
+    notebooks = runner.choose(NOTEBOOKS, options.only)
+    _require_notebooks(notebooks)
+    folder = _user_folder("build", "the slides go")
+    decks = build.build(notebooks, folder / "slides", folder / "executed" if options.executed else None)
+    print("\n".join([*decks.problems, str(decks.index)]))
+    return 0 if len(decks.pages) == len(notebooks) else 1
 
 
 def _pages(options: argparse.Namespace) -> int:
