@@ -47,7 +47,7 @@ class LabWindow:
         """Open a menu, such as ("File", "New"), and close it; returns its commands."""
         self.page.locator(".lm-MenuBar-item", has_text=names[0]).click()
         for name in names[1:]:
-            self.page.locator(".lm-Menu-item", has_text=re.compile(f"^{name}")).hover()
+            self.page.locator(".lm-Menu-item", has_text=re.compile(f"^{name}$")).hover()
         menus = self.page.locator(".lm-Menu")
         expect(menus).to_have_count(len(names))
         commands = menus.last.locator(".lm-Menu-itemLabel").all_inner_texts()

@@ -178,7 +178,7 @@ def test_the_film_plays_and_the_stepper_walks_through_the_ring(open_notebook: Ca
     cell = window.cell("draw.Stepper(")
     following = window.cell('print("ranks  steps  sent per rank')
     window.select(following)
-    window.run_cells("runmenu:run-above", cell)
+    window.run_cells("notebook:run-all-above", cell)
     film = cell.locator(".jp-RenderedHTML svg").first
     film.scroll_into_view_if_needed()
     playing = "(film) => film.getAnimations({ subtree: true }).filter((part) => part.playState === 'running').length"

@@ -1,7 +1,14 @@
-// JupyterLab shows an SVG output as an image without a text, so the figure's own description reaches no screen reader.
-// This extension makes it the image's text. It needs no build: the file is the container that JupyterLab asks for.
+// An extension of JupyterLab for those who use a screen reader or the keyboard. It needs no build: this file is the
+// container that JupyterLab asks for.
+//
+// Figures: JupyterLab shows an SVG output as an image without a text, so the figure's own description is lost. Here it
+// becomes the image's text.
+//
+// Quizzes: a quiz asks JupyterLab to leave its keys alone, but JupyterLab looks for that at the element with the focus
+// before it looks around it, and an arrow key would leave the quiz for the next cell. Here each field asks for itself.
 (() => {
   const SVG = "image/svg+xml";
+  const OWN_KEYS = "data-lm-suppress-shortcuts";
   let shared;
 
   function descriptionOf(source) {
@@ -25,20 +32,27 @@
     return { ...factory, createRenderer };
   }
 
+  function keepKeys(event) {
+    if (event.target.closest(`[${OWN_KEYS}]`)) event.target.setAttribute(OWN_KEYS, "true");
+  }
+
   async function extension() {
     const [rendermime] = Object.values(shared["@jupyterlab/rendermime"]);
     const { IRenderMimeRegistry } = (await rendermime.get())();
     const plugin = {
-      id: "distlab-descriptions:plugin",
+      id: "distlab-accessibility:plugin",
       autoStart: true,
       requires: [IRenderMimeRegistry],
-      activate: (app, registry) => registry.addFactory(describing(registry.getFactory(SVG)), registry.getRank(SVG)),
+      activate: (app, registry) => {
+        registry.addFactory(describing(registry.getFactory(SVG)), registry.getRank(SVG));
+        document.addEventListener("focusin", keepKeys);
+      },
     };
     return () => ({ __esModule: true, default: plugin });
   }
 
   window._JUPYTERLAB = window._JUPYTERLAB ?? {};
-  window._JUPYTERLAB["distlab-descriptions"] = {
+  window._JUPYTERLAB["distlab-accessibility"] = {
     init: (scope) => {
       shared = scope;
     },
