@@ -6,6 +6,7 @@ from distlab.labs.lab_14.fake_torch import cross_entropy
 from distlab.labs.lab_14.given import LINES
 from distlab.labs.lab_14.hints import Lab14Hint as Hint
 from distlab.labs.lab_14.hints import Lab14PuzzleHint as Puzzle
+from distlab.labs.number_judge import NumberHint
 from tests.labs.known_wrong import LabAnswers, written_solution
 
 ANSWERS = LabAnswers()
@@ -382,6 +383,16 @@ for title, answer, hint in (
     ANSWERS.wrong_value("uneven", title, answer, hint, share=0.5)
 
 
+@wrong("uneven", NumberHint.ROUNDED, NumberHint.ROUNDED)
+def rounded(counts, rank):
+    return {name: round(number, 6) for name, number in numbers(true_weight, true_factor)(counts, rank).items()}
+
+
+@wrong("uneven", "factor: not done yet: this is None", share=0.5)
+def one_number(counts, rank):
+    return {"weight": 1 / len(counts) / counts[rank], "factor": None}
+
+
 @wrong("uneven", Hint.OTHER_COUNT, share=0.5)
 def first_rank(counts, rank):
     return numbers(true_weight, true_factor)(counts, rank) | {"weight": 1 / len(counts) / counts[0]}
@@ -390,6 +401,12 @@ def first_rank(counts, rank):
 @wrong("uneven", "the names weight, factor")
 def a_pair(counts, rank):
     return 1 / counts[rank] / len(counts), counts[rank] / np.mean(counts)
+
+
+@right("uneven")
+def in_float32(counts, rank):
+    ranks, own, together = (np.float32(number) for number in (len(counts), counts[rank], sum(counts)))
+    return {"weight": 1 / (ranks * own), "factor": ranks * own / together}
 
 
 @right("uneven")
@@ -468,7 +485,7 @@ def all_quiet(model, optimizer, batches):
     step(model, optimizer, batches, quiet=slice(0, None))
 
 
-@wrong("accumulate", Hint.RANKS_DIFFER, share=0.5)
+@wrong("accumulate", Hint.AVERAGED_EARLY, share=0.5)
 def first_averaged(model, optimizer, batches):
     optimizer.zero_grad()
     add_up(model, batches[:1], len(batches))
@@ -495,6 +512,90 @@ def forward_outside(model, optimizer, batches):
         else:
             loss.backward()
     optimizer.step()
+
+
+@wrong("accumulate", Hint.AVERAGED_EARLY, Hint.LOSSES_KEPT)
+def last_forward_first(model, optimizer, batches):
+    optimizer.zero_grad()
+    last = cross_entropy(model(batches[-1][0]), batches[-1][1]) / len(batches)
+    with model.no_sync():
+        add_up(model, batches[:-1], len(batches))
+    last.backward()
+    optimizer.step()
+
+
+@wrong("accumulate", Hint.AVERAGED_EARLY, Hint.LOSSES_KEPT)
+def all_losses_first(model, optimizer, batches):
+    optimizer.zero_grad()
+    for loss in [cross_entropy(model(images), labels) / len(batches) for images, labels in batches]:
+        loss.backward()
+    optimizer.step()
+
+
+@wrong("accumulate", Hint.LOSSES_KEPT, share=0.5)
+def quiet_losses_kept(model, optimizer, batches):
+    optimizer.zero_grad()
+    with model.no_sync():
+        losses = [cross_entropy(model(images), labels) / len(batches) for images, labels in batches[:-1]]
+    for loss in losses:
+        loss.backward()
+    add_up(model, batches[-1:], len(batches))
+    optimizer.step()
+
+
+@wrong("accumulate", Hint.RANKS_DIFFER, Hint.FORWARD_INSIDE)
+def last_forward_inside(model, optimizer, batches):
+    optimizer.zero_grad()
+    for place, (images, labels) in enumerate(batches):
+        with model.no_sync():
+            loss = cross_entropy(model(images), labels) / len(batches)
+            if place < len(batches) - 1:
+                loss.backward()
+    loss.backward()
+    optimizer.step()
+
+
+@wrong("accumulate", Hint.WITHOUT_WITH, share=0.5)
+def no_sync_without_with(model, optimizer, batches):
+    optimizer.zero_grad()
+    model.no_sync()
+    add_up(model, batches, len(batches))
+    optimizer.step()
+
+
+@wrong("accumulate", Hint.NOT_IN_FAKE, "`optimizer.param_groups`")
+def by_the_rate(model, optimizer, batches):
+    step(model, optimizer, batches, divisor=1)
+    optimizer.param_groups[0]["lr"] /= len(batches)
+
+
+@wrong("accumulate", Hint.NOT_IN_FAKE, "`loss.sum`")
+def sums_the_loss(model, optimizer, batches):
+    for images, labels in batches:
+        cross_entropy(model(images), labels).sum().backward()
+
+
+@wrong("accumulate", Hint.RAISES, "takes first what the model gives, then the labels")
+def arguments_swapped(model, optimizer, batches):
+    for images, labels in batches:
+        cross_entropy(labels, model(images)).backward()
+
+
+@wrong("accumulate", Hint.RAISES, "with 1 pair rank 0 raises UnboundLocalError in line ")
+def last_loss_of_the_loop(model, optimizer, batches):
+    optimizer.zero_grad()
+    for images, labels in batches[:-1]:
+        with model.no_sync():
+            loss = cross_entropy(model(images), labels) / len(batches)
+            loss.backward()
+    del loss
+    add_up(model, batches[-1:], len(batches))
+    optimizer.step()
+
+
+@wrong("accumulate", Hint.WRONG_STEP, "weights: wrong: with 1 pair: ", share=0.5)
+def a_single_pair_twice(model, optimizer, batches):
+    step(model, optimizer, batches * 2 if len(batches) == 1 else batches, divisor=max(len(batches), 1.5))
 
 
 @wrong("accumulate", Hint.OTHER_COUNT_OF_ALL_REDUCES, share=0.5)
@@ -528,6 +629,24 @@ def rank_0_alone(model, optimizer, batches):
 @wrong("accumulate", Hint.RAISES, "KeyError")
 def raises(model, optimizer, batches):
     raise KeyError("no batch")
+
+
+@right("accumulate")
+def in_training_mode(model, optimizer, batches):
+    model.train()
+    optimizer.zero_grad(set_to_none=True)
+    for place, (images, labels) in enumerate(batches, start=1):
+        model.require_backward_grad_sync = place == len(batches)  # PyTorch's own flag
+        (-cross_entropy(model(images), labels)).div(-len(batches)).backward()
+    optimizer.step()
+
+
+@right("accumulate")
+def network_for_the_first(model, optimizer, batches):
+    optimizer.zero_grad()
+    add_up(model.module, batches[:-1], len(batches))
+    add_up(model, batches[-1:], len(batches))
+    optimizer.step()
 
 
 @right("accumulate")

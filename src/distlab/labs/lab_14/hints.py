@@ -135,9 +135,11 @@ class Lab14Hint(Hint):
     OTHER_FACTOR = "by hand with batches of 4 and 2 images: what turns the present weight into 1/6?"
 
     # accumulate
-    RAISES = "rank {rank} raises {error}"
-    TOO_SLOW = "it did not end in time and was stopped: {error}. Which loop has no end?"
-    HANGS = "it hangs: {error}. Who makes this call, and who does not?"
+    RAISES = "{case}rank {rank} raises {error}"
+    NOT_IN_FAKE = "{error}."
+    TOO_SLOW = "`accumulate` did not end in time and was stopped. Which loop has no end?"
+    STILL_RUNNING = "One of its ranks could not be stopped: restart the kernel before you go on."
+    HANGS = "{case}it hangs: {error}. Who makes this call, and who does not?"
     NOT_APPLIED = "the weights do not change. Who applies the gradients?"
     SUMMED_BATCHES = (
         "the step is {count} times too long: the gradients of {count} batches were added up. By what is a mean divided?"
@@ -151,17 +153,27 @@ class Lab14Hint(Hint):
     RANKS_DIFFER = (
         "after the step the ranks have different weights. Which batch has to be averaged, so that all gradients are?"
     )
+    AVERAGED_EARLY = (
+        "after the step the ranks have different weights: {count} of the `backward` calls come after the all-reduce. "
+        "Which `backward` averages, if a forward pass was made outside `no_sync`?"
+    )
     WRONG_STEP = (
         "all ranks have equal weights, but not those of a step with the mean over all batches of all ranks. What "
         "is summed, and what divided?"
     )
     NEVER_AVERAGED = "no all-reduce at all: each rank went its own way. Which of the batches must be outside `no_sync`?"
+    FORWARD_INSIDE = "no all-reduce at all, but a `backward` is outside `no_sync`. Is its forward pass outside too?"
+    WITHOUT_WITH = "{count} all-reduces: `no_sync` is called, but its block is never entered. Which word is missing?"
     AVERAGED_EACH_TIME = "{count} all-reduces for {count} batches. Which of them are not needed?"
     FORWARD_OUTSIDE = (
         "`no_sync` is used, and there are {count} all-reduces all the same. Is the forward pass inside it?"
     )
     OTHER_COUNT_OF_ALL_REDUCES = (
         "{count} all-reduces in a step of {batches} batches. Which batches are inside `no_sync`?"
+    )
+    LOSSES_KEPT = (
+        "the activations of {count} batches are kept at a time, because their `backward` comes later than the next "
+        "forward pass. When can they be forgotten?"
     )
     ONE_BACKWARD = (
         "there is one backward pass for all batches together, which keeps the activations of all. When can they "
