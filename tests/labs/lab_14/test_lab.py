@@ -18,6 +18,7 @@ from distlab.labs.fake_job import FakeJob, run_ranks
 from distlab.labs.lab_14 import averages, given, lab, program_run, sampler_logs, sampling
 from distlab.labs.lab_14.fake_torch import DistributedDataParallel, LinearNetwork, Process, cross_entropy
 from distlab.labs.lab_14.hints import Lab14Hint
+from distlab.labs.lab_14.hints import Lab14PuzzleHint as Puzzle
 from distlab.labs.lab_14.program_run import PER_HOST, RANKS, ProgramJob, RankRecord
 from tests.labs.known_wrong import assert_right, verdict_on, written_solution
 from tests.labs.lab_14.answers_14 import ALSO_WRONG, SOLUTION, by_signs
@@ -105,6 +106,20 @@ def test_every_layout_has_a_verdict_without_a_fault(seed: int) -> None:
     assert verdict.fault is None and "could not cope" not in verdict.text
 
 
+@pytest.mark.parametrize(
+    ("card", "before", "left_out", "hint"),
+    [
+        ("broadcast", "network", "wrap", Puzzle.BROADCAST_WITHOUT_WRAP),
+        ("only local rank 0", "only rank 0", "", Puzzle.SECOND_GUARD),
+        ("shard by local rank", "loader", "", Puzzle.SHARDED_PER_HOST),
+    ],
+)
+def test_a_second_card_is_judged_by_what_it_does(card: str, before: str, left_out: str, hint: Puzzle) -> None:
+    layout = [name for name in SOLUTION if name != left_out]
+    layout.insert(layout.index(before), card)
+    assert hint in verdict_on(LAB, "program", {"program": layout}).hints
+
+
 def test_the_guarded_line_is_indented() -> None:
     assert given.body(["epochs", "only rank 0", "save"]).splitlines()[1:] == [
         "    " + given.CARDS["only rank 0"],
@@ -121,7 +136,7 @@ def test_every_fault_has_one_of_the_logs_and_shows_in_it(letter: str) -> None:
 
 
 @pytest.mark.parametrize("answer", ALSO_WRONG)
-def test_a_diagnosis_that_is_right_for_even_jobs_only_is_rejected(answer: object) -> None:
+def test_a_diagnosis_that_is_right_for_some_jobs_only_is_rejected(answer: object) -> None:
     assert not verdict_on(LAB, "diagnose", {"diagnose": answer}).is_right
 
 
@@ -215,6 +230,33 @@ def test_the_program_runs_on_two_processes_of_pytorch(tmp_path: Path, layout: li
     assert "480 of 480 different ones" in report and "written by rank 0" in report
     is_whole = layout == SOLUTION
     assert ("which had 3 orders" in report, "weights differ by 0\n" in report) == (is_whole, is_whole)
+
+
+@pytest.mark.slow
+@needs_pytorch
+@pytest.mark.parametrize(
+    ("left_out", "sentence"),
+    [("init", "The program ended with ValueError in `rate = "), ("only rank 0 and all cards", "no process group")],
+)
+def test_a_program_that_fails_on_pytorch_is_one_sentence(tmp_path: Path, left_out: str, sentence: str) -> None:
+    layout = [name for name in SOLUTION if name != left_out] if left_out in SOLUTION else list(given.LINES)
+    given.write(layout, tmp_path / "program.py")
+    report = programs.module(PROGRAMS / "two_processes.py").report(tmp_path / "program.py")
+    assert sentence in report and "\n" not in report
+
+
+@pytest.mark.parametrize(
+    ("program", "sentence"),
+    [
+        (list(given.LINES), "No card has been placed"),
+        (["set_epoch", *SOLUTION], "'set_epoch' is neither a line nor a card."),
+        (None, "is a list of names"),
+        (SOLUTION, ""),
+    ],
+)
+def test_a_program_that_cannot_run_is_refused_in_a_sentence(program: object, sentence: str) -> None:
+    text = given.problem(program)
+    assert sentence in text and bool(text) == bool(sentence)
 
 
 def test_without_pytorch_one_line_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
