@@ -141,9 +141,9 @@ lab.points("limits")
 # ## 4. Five clusters
 #
 # For each of five clusters somebody has measured how long every worker computes: `seconds` has the shape (steps,
-# workers). `workers` counts all of them, also the backups, and not the server; no two times in a row are equal, and
-# `backups` is at least 1. Simulate three ways with these times, and give for each the **gradients per second that change
-# the weights**:
+# workers). Here `workers` includes the backups, which notebook 08 counts extra; the server has no column. No two times in
+# a row are equal, and `backups` is at least 1. Simulate three ways with these times, and give for each the **gradients
+# per second that change the weights**:
 #
 # - `"synchronous"`: in each step (each row) every worker computes one gradient. A step ends `all_reduce` seconds after
 #   the last gradient is there.
@@ -205,8 +205,8 @@ lab.points("choose")
 # proportional to its images. Each worker had at least one.
 #
 # Give the shares of the next step, a list of whole numbers. Their sum stays the same. Each worker gets at least one
-# image, so that its speed can be measured again. If the speeds stay as they were, with no such shares may the last worker
-# finish earlier than with yours; if several shares are that good, each of them is right.
+# image, so that its speed can be measured again. If the speeds stay as they were, no other such shares may let the last
+# worker finish earlier than yours do; if several shares are that good, each of them is right.
 #
 # Target: right for any step. You cannot try all divisions: for 6 workers and 100 images there are 71 million. A point
 # each for equal shares so far, unequal ones, and very slow workers. For example
