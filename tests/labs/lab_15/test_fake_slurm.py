@@ -18,7 +18,7 @@ from distlab.labs.lab_15.scripts import Script
 from distlab.labs.lab_15.slurm_options import Refused
 from distlab.runtime import processes
 from tests.cluster.cluster_bench import NEEDS_CLUSTER, until
-from tests.labs.lab_15.answers_15 import ARRAY, BATCH, BY_LIST, LONG
+from tests.labs.lab_15.answers_15_scripts import ARRAY, BATCH, BY_LIST, LONG
 
 pytestmark = [pytest.mark.slow, NEEDS_CLUSTER]
 
