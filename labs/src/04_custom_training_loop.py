@@ -142,7 +142,7 @@ lab.points("with_penalty")
 # %% [markdown]
 # ## 4. Accumulated gradients
 #
-# If a batch does not fit into memory, each rank computes the gradients of several **micro-batches**, one after the
+# If a batch does not fit into memory, each rank computes the gradients of several micro-batches, one after the
 # other, and adds them up before one update. This is *gradient accumulation*. The update must be the one that the whole
 # batch would give. A *rank* is a process with one replica: Horovod and PyTorch count ranks, `MirroredStrategy` counts
 # replicas.

@@ -79,7 +79,7 @@ def test_right_numbers_are_praised_and_missing_ones_not_done() -> None:
     assert (judge.verdict("Good.").state, judge.verdict("Good.").text) == (RIGHT, "Good.")
     judge.compare({"steps": None}, {"steps": TEN}, "case")
     assert judge.verdict().state == NOT_DONE
-    assert judge.verdict().text == "all numbers in the dictionary of `plan` are None"
+    assert judge.verdict().text == "`plan` gives a dictionary in which all numbers are None"
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ class NumberJudge:
         if not self._mistakes:
             return right(praise, picture)
         if all(name in self._mistakes and self._mistakes[name].state == NOT_DONE for name in self._names):
-            return not_done(f"all numbers in the dictionary of `{self._function}` are None")
+            return not_done(f"`{self._function}` gives a dictionary in which all numbers are None")
         return parts({name: self._mistakes.get(name, right()) for name in self._names}, weights=weights)
 
 

@@ -50,10 +50,10 @@ def replica_losses(losses: Losses) -> list[float]:
 def drawn_batches(generator: np.random.Generator) -> list[GlobalBatch]:
     """A full batch, an uneven one, and one that leaves a replica without examples.
 
-    A replica has more examples than there are replicas in a full batch, so that these numbers cannot be confused. The
-    replica without examples is neither the first nor the last.
+    Neither the examples of a replica nor all of them are as many as the replicas or their square, so that these numbers
+    cannot be confused. The replica without examples is neither the first nor the last.
     """
-    replicas, each = int(generator.integers(3, 6)), int(generator.integers(6, 10))
+    replicas, each = int(generator.integers(3, 6)), int(generator.choice([7, 8, 10]))
     sizes = {
         FULL: [each] * replicas,
         UNEVEN: [each] * (replicas - 2) + [each - 1, each - 2],
