@@ -142,10 +142,9 @@ lab.points("with_penalty")
 # %% [markdown]
 # ## 4. Accumulated gradients
 #
-# If a batch does not fit into memory, each rank computes the gradients of several micro-batches, one after the
-# other, and adds them up before one update. This is *gradient accumulation*. The update must be the one that the whole
-# batch would give. A *rank* is a process with one replica: Horovod and PyTorch count ranks, `MirroredStrategy` counts
-# replicas.
+# Horovod and PyTorch count *ranks*, that is, processes with one replica each. If a batch does not fit into memory, each
+# rank computes the gradients of several micro-batches, one after the other, and adds them up before one update. This is
+# *gradient accumulation*. The update must be the one that the whole batch would give.
 #
 # `gradients` has the shape (ranks, micro-batches, parameters). Each gradient is the mean over the images of its
 # micro-batch. `counts`, of shape (ranks, micro-batches), says how many images these were. Where there were none, the
@@ -181,9 +180,9 @@ lab.points("accumulated")
 # ## 5. Masks
 #
 # Sequences of words have different lengths, and are padded to the same number of positions. A mask is an array of
-# integers, not of truth values: 1 is a word, and 0 is padding. The loss to minimise is the mean over all **words** of the global batch. The replicas
-# rarely have equally many, so in a real loop an all-reduce first adds up their numbers of words. Here the lists hold
-# all replicas.
+# integers, not of truth values: 1 is a word, and 0 is padding. The loss to minimise is the mean over all **words** of
+# the global batch. The replicas rarely have equally many, so in a real loop an all-reduce first adds up their numbers
+# of words. Here the lists hold all replicas.
 #
 # `losses` and `masks` have one array for each replica, of shape (sequences, positions); the replicas may have different
 # numbers of sequences. At padding the losses are arbitrary finite numbers. Give each replica's part of the mean.
