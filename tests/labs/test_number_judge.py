@@ -70,7 +70,7 @@ def test_of_each_number_the_first_wrong_case_counts() -> None:
     verdict = judge.verdict(weights={"steps": 1, "rate": 3})
     assert (verdict.state, verdict.share, verdict.hints) == (WRONG, 0, (SampleHint.TWICE,))
     assert "steps: wrong: 20 for second: that is twice as much." in verdict.text
-    assert "rate: not done yet: its number is None" in verdict.text
+    assert "rate: not done yet: this is None" in verdict.text
 
 
 def test_right_numbers_are_praised_and_missing_ones_not_done() -> None:

@@ -113,7 +113,7 @@ class NumberJudge:
                 continue
             value = number(answer[name])
             if answer[name] is None:
-                self.note(name, not_done("its number is None"))
+                self.note(name, not_done("this is None"))
             else:
                 self.note(name, wrong(hint, context="" if value is None else f"{value:.6g} for {case}: "))
         return None

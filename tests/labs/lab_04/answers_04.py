@@ -87,7 +87,9 @@ def a_name_without_its_space(replicas, images, micro_batches):
     return answer
 
 
-@wrong("factors", '"sums, averaged", "global means, averaged", "micro-batches, summed": not done yet: its', share=3 / 6)
+@wrong(
+    "factors", '"sums, averaged", "global means, averaged", "micro-batches, summed": not done yet: this is', share=3 / 6
+)
 def half_done(replicas, images, micro_batches):
     done = list(true_factors(replicas, images, micro_batches).items())[:3]
     return dict.fromkeys(true_factors(replicas, images, micro_batches)) | dict(done)
