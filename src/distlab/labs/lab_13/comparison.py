@@ -130,13 +130,14 @@ def _is_right(answer: Answer, run: DisturbedRun) -> bool:
 
 
 def _shortened(answer: Answer, run: DisturbedRun) -> DisturbedRun:
-    """The run with as few faults as possible for which `elapsed` is still wrong: some of those one after the other."""
+    """A run with few faults for which `elapsed` is wrong too: without the last ones, and as if begun at one of them."""
     for last in range(len(run.faults)):
         if not _is_right(answer, shorter := run._replace(faults=run.faults[:last])):
             run = shorter
             break
     for first in range(len(run.faults), 0, -1):
-        if not _is_right(answer, shorter := run._replace(faults=run.faults[first:])):
+        faults = [round(fault - run.faults[first - 1], 6) for fault in run.faults[first:]]
+        if not _is_right(answer, shorter := run._replace(faults=faults)):
             return shorter
     return run
 
