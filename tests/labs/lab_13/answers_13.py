@@ -526,6 +526,11 @@ def with_the_work(work, interval, save, restart, faults):
     return work, disturbed_runs.elapsed(work, interval, save, restart, faults)
 
 
+@wrong("elapsed", *[NumberHint.ROUNDED] * 3, share=1 / 4)
+def whole_seconds(*run):
+    return int(disturbed_runs.elapsed(*run))
+
+
 @wrong("elapsed", Hint.AFTER_END, Hint.AFTER_END, share=1 / 2)
 def every_fault_counts(work, interval, save, restart, faults):
     """Simulates fault by fault, and then finishes; also with faults after the end."""
@@ -737,14 +742,10 @@ def simulated_by(elapsed):
     return {"compare": compare, "elapsed": elapsed}
 
 
-def without_the_fraction(*run):
-    return int(disturbed_runs.elapsed(*run))
-
-
 for title, elapsed, hints, share in (
     ("simulated_with_every_fault_counts", every_fault_counts, (Hint.ELAPSED_WRONG, NumberHint.FOLLOWS), 0.0),
     ("simulated_with_safe_start", ruled(start_can_fail=False), (Hint.ELAPSED_WRONG,), 1 / 2),
-    ("simulated_with_whole_seconds", without_the_fraction, (Hint.ELAPSED_WRONG,), 1 / 2),
+    ("simulated_with_whole_seconds", whole_seconds, (Hint.ELAPSED_WRONG,), 1 / 2),
     ("simulated_with_all_is_lost", ruled(loses_saved_work=True), (Hint.ELAPSED_WRONG, NumberHint.FOLLOWS), 0.0),
     ("simulated_with_lists_of_faults_changed", takes_faults_out, (Hint.LIST_CHANGED, NumberHint.FOLLOWS), 0.0),
 ):

@@ -1,5 +1,6 @@
 """How long a disturbed job takes: an exercise of lab 13 and its judge."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -8,11 +9,16 @@ from distlab.labs.answer import Answer
 from distlab.labs.lab_13 import observe
 from distlab.labs.lab_13.disturbed_runs import Rules, elapsed
 from distlab.labs.lab_13.hints import Lab13Hint
-from distlab.labs.number_judge import Expected, Mistakes, number
+from distlab.labs.number_judge import Expected, Mistakes, NumberHint, number
 from distlab.labs.part_cases import PartCase, judge_cases
 from distlab.labs.verdict import AnyHint, Verdict, right, wrong
 
-QUIET, COMPUTING, SAVING, STARTING = "no fault", "while it computes", "while it saves", "while it starts again"
+QUIET, COMPUTING, SAVING, STARTING = (
+    "no fault before the end",
+    "while it computes",
+    "while it saves",
+    "while it starts again",
+)
 
 
 class DisturbedRun(NamedTuple):
@@ -60,7 +66,7 @@ def _drawn_cases(generator: np.random.Generator) -> list[_Case]:
         _Case(QUIET, quiet),
         _Case(QUIET, job),
         _with_faults_after_the_end(QUIET, job),
-        *(_Case(QUIET, job._replace(work=work), Lab13Hint.SAVED_FIRST) for work in (interval, interval - 7.5)),
+        *(_Case(QUIET, job._replace(work=work), Lab13Hint.SAVED_FIRST) for work in (interval, interval - 7)),
         _Case(COMPUTING, job._replace(faults=[computing])),
         _Case(COMPUTING, job._replace(faults=[computing, twice])),
         _with_faults_after_the_end(COMPUTING, job._replace(faults=[computing])),
@@ -109,10 +115,10 @@ def _mistakes_and_otherwise(case: _Case, true: float) -> tuple[Mistakes, AnyHint
     """A case with a hint of its own shows one mistake only; the others show in earlier cases."""
     if case.otherwise is not None:
         return [], case.otherwise
-    return _mistakes(case.run), Lab13Hint.LATER_THAN_THAT.says(seconds=true)
+    return _mistakes(case.run, true), Lab13Hint.LATER_THAN_THAT.says(seconds=true)
 
 
-def _mistakes(run: DisturbedRun) -> Mistakes:
+def _mistakes(run: DisturbedRun, true: float) -> Mistakes:
     rules: list[tuple[Rules, AnyHint]] = [
         (Rules(saves_at_end=True), Lab13Hint.SAVED_AT_END),
         (Rules(broken_saves_count=True), Lab13Hint.SAVE_SURVIVES),
@@ -131,4 +137,6 @@ def _mistakes(run: DisturbedRun) -> Mistakes:
         (elapsed(*run._replace(save=0.0)), Lab13Hint.NO_SAVES),
         (elapsed(*run._replace(restart=0.0)), Lab13Hint.NO_RESTART),
         (elapsed(*run._replace(faults=run.faults[:1])), Lab13Hint.ONE_FAULT),
+        (float(math.floor(true)), NumberHint.ROUNDED),
+        (float(math.ceil(true)), NumberHint.ROUNDED),
     ]
