@@ -87,34 +87,29 @@ def diagnose(log: list[dict]) -> dict:
     illness = worker = step = None
     ### BEGIN SOLUTION
 
-    restored = [event for event in log if event["event"] == "restored"]
-    before = log[: log.index(restored[0])] if restored else log  # what went wrong came before
+    addresses = log[0]["addresses"]
+    restored = next((event for event in log if event["event"] == "restored"), None)
+    before = log[: log.index(restored)] if restored else log  # what went wrong came before
 
     def events(name):
         return [event for event in before if event["event"] == name]
 
-    def last_step(worker):
-        return max(event["step"] for event in events("step") if event["worker"] == worker)
-
-    exits, signals, saves = events("exit"), events("signal"), events("saved")
-    if not events("step"):
-        addresses = log[0]["addresses"]
+    exits, signals, saves, steps = events("exit"), events("signal"), events("saved"), events("step")
+    if not steps:
         (worker,) = [line["worker"] for line in events("listens") if line["address"] != addresses[line["worker"]]]
         return {"illness": "a worker that never comes", "worker": worker, "step": 0}
+    last_step = max(event["step"] for event in steps)  # of every worker, since the job is synchronous
     if events("size"):
-        worker = exits[0]["worker"]
-        return {"illness": "ranks come and go", "worker": worker, "step": last_step(worker)}
-    if restored and restored[0]["step"] != max((save["step"] for save in saves if save["sealed"]), default=0):
+        return {"illness": "ranks come and go", "worker": exits[0]["worker"], "step": last_step}
+    if restored and restored["step"] != max(save["step"] for save in saves if save["sealed"]):
         return {"illness": "a half-written checkpoint", "worker": 0, "step": saves[-1]["step"]}
     if signals and before.index(signals[0]) < before.index(exits[0]):
-        worker = signals[0]["worker"]
-        return {"illness": "a notice", "worker": worker, "step": last_step(worker)}
+        return {"illness": "a notice", "worker": signals[0]["worker"], "step": last_step}
     if exits:
-        worker = exits[0]["worker"]
-        return {"illness": "a worker is killed", "worker": worker, "step": last_step(worker)}
-    normal = np.median([event["computing"] for event in events("step")])
-    last_fast = dict.fromkeys(range(len(log[0]["addresses"])), 0)
-    for event in events("step"):
+        return {"illness": "a worker is killed", "worker": exits[0]["worker"], "step": last_step}
+    normal = np.median([event["computing"] for event in steps])
+    last_fast = dict.fromkeys(range(len(addresses)), 0)
+    for event in steps:
         if event["computing"] < 1.5 * normal:
             last_fast[event["worker"]] = event["step"]
     worker = min(last_fast, key=last_fast.get)
