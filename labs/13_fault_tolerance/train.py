@@ -92,6 +92,7 @@ def batches(options: argparse.Namespace, first_step: int) -> tf.data.Dataset:
 
     by_sample = tf.data.Options()
     by_sample.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
+    by_sample.autotune.enabled = False  # the end of training would wait for the tuner, sometimes half a minute
     positions = tf.data.Dataset.range(first_step * BATCH, options.epochs * count)
     return positions.map(image_at).batch(BATCH).with_options(by_sample)
 

@@ -30,7 +30,7 @@
 
 # %% tags=["parameters"]
 dataset = "digits"  # digits, mnist or fashion_mnist; for the jobs of sections 3, 4 and 5
-epochs = 20  # of the jobs in sections 4 and 5; 12 steps each, but never less than 240 steps
+epochs = 10  # of the jobs in sections 4 and 5; 12 steps each, but never less than 120 steps
 workers = 2  # not used in this chapter: the jobs have 1, 2 and 3 nodes, the virtual cluster has 8 ranks
 
 # %%
@@ -225,7 +225,7 @@ login.run(f"srun --nodes=3 --label python -c '{ask}' | sort | cut --characters=1
 # **Predict.** What does the queue look like right after that?
 
 # %% tags=["varies"]
-dataset, steps = login.parameter("dataset", dataset), login.parameter("steps", max(240, 12 * epochs))
+dataset, steps = login.parameter("dataset", dataset), login.parameter("steps", max(120, 12 * epochs))
 jobs = {}
 for nodes in (3, 2, 1):
     options = f"--dataset {dataset} --weights {nodes}.npz"
@@ -287,7 +287,7 @@ long_script = """\
 
 echo "attempt ${SLURM_RESTART_COUNT:-0} on $SLURM_JOB_NODELIST"
 status=0
-srun --wait=30 python train.py --slurm "$@" || status=$?
+srun --wait=90 python train.py --slurm "$@" || status=$?
 if [ $status -eq 85 ]; then scontrol requeue $SLURM_JOB_ID; fi
 exit $status
 """
