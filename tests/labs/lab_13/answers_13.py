@@ -204,11 +204,6 @@ for title, change, hint in (
     ("worker_in_a_list", if_ill(jobs.NOTICE, lambda log: {"worker": [last_worker(log)]}), Hint.NO_WHOLE_NUMBER),
     ("step_as_digit", if_ill(jobs.NEVER_COMES, lambda log: {"step": "0"}), Hint.NO_WHOLE_NUMBER),
     ("step_too_late", if_ill(jobs.NOTICE, lambda log: {"step": 1 + of(log, "step")[-1]["step"]}), Hint.NOTICE_STEP),
-    (
-        "one_step_early",
-        if_ill(jobs.STRAGGLER, lambda log: {"step": true_diagnosis(log)["step"] - 1}),
-        Hint.STRAGGLER_STEP,
-    ),
 ):
     ANSWERS.wrong_value("diagnose", title, change, hint, share=FIVE_SIXTHS)
 
@@ -553,7 +548,6 @@ def a_start_after_the_end(work, interval, save, restart, faults):
     return end + restart * sum(fault > end for fault in faults)
 
 
-@wrong("elapsed", Hint.SAVED_FIRST, share=3 / 4)
 def at_least_one_save(work, interval, save, restart, faults):
     return disturbed_runs.elapsed(work, interval, save, restart, faults) + (save if work <= interval else 0)
 
@@ -579,7 +573,6 @@ def next_run(work, interval, save, restart, faults, again):
             now, done = end, done + interval
 
 
-@wrong("elapsed", Hint.START_AGAIN_DISTURBED, share=3 / 4)
 def last_fault_within_the_start(*run):
     return next_run(*run, lambda faults, end, restart: [fault for fault in faults if fault < end][-1] + restart)
 
@@ -608,7 +601,6 @@ def interval_with_the_save(work, interval, save, restart, faults):
             now, done = end, done + interval - save
 
 
-@wrong("elapsed", *[Hint.INTERVAL_WITH_SAVE] * 4)
 def shorter_intervals(work, interval, save, restart, faults):
     return disturbed_runs.elapsed(work, interval - save, save, restart, faults)
 
@@ -752,12 +744,11 @@ for title, elapsed, hints, share in (
     ANSWERS.wrong_answers["compare"].append(WrongAnswer(title, simulated_by(elapsed), hints, (), share))
 
 
-for title, means in (
-    ("fastest_runs", lambda every, work: every.min(axis=1)),
-    ("one_run_less", lambda every, work: every[:, 1:].mean(axis=1)),
-):
-    both = {"compare": compared(means=means), "elapsed": lambda *run: disturbed_runs.elapsed(*run)}
-    ANSWERS.wrong_answers["compare"].append(WrongAnswer(title, both, (Hint.MEANS_COMBINED,), (), 1 / 2))
+one_run_less = {
+    "compare": compared(means=lambda every, work: every[:, 1:].mean(axis=1)),
+    "elapsed": lambda *run: disturbed_runs.elapsed(*run),
+}
+ANSWERS.wrong_answers["compare"].append(WrongAnswer("one_run_less", one_run_less, (Hint.MEANS_COMBINED,), (), 1 / 2))
 
 
 @wrong("compare", Hint.NO_COMPARISON)

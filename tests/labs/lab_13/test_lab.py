@@ -1,14 +1,18 @@
 """Lab 13: the judge's own numbers against closed formulas, a plain simulation and the logs."""
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
+from distlab.labs import Hint
 from distlab.labs.lab_13 import comparison, diagnosis, elapsed_seconds, given, jobs, lab
 from distlab.labs.lab_13.disturbed_runs import Rules, elapsed, expected_seconds
+from distlab.labs.lab_13.hints import Lab13Hint
 from distlab.labs.lab_13.plan import plan, young_interval
 from tests.labs.known_wrong import assert_not_done, assert_right, verdict_on, written_solution
+from tests.labs.lab_13 import answers_13
 from tests.labs.lab_13.answers_13 import simulated_by, true_cure, true_diagnosis
 
 LAB = lab.LAB
@@ -151,6 +155,20 @@ def test_a_wrong_elapsed_is_shown_with_a_short_run_for_which_it_is_wrong(seed: i
     text = verdict_on(LAB, "compare", namespace, seed).text
     (faults,) = re.findall(r"elapsed\(.*\[(.*)\]\) gives", text)
     assert faults.count(",") == 1
+
+
+@pytest.mark.parametrize("seed", [0, 7, 8])
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        (answers_13.at_least_one_save, Lab13Hint.SAVED_FIRST),
+        (answers_13.last_fault_within_the_start, Lab13Hint.START_AGAIN_DISTURBED),
+        (answers_13.shorter_intervals, Lab13Hint.INTERVAL_WITH_SAVE),
+    ],
+)
+def test_another_form_of_a_known_mistake_gets_its_hint(answer: Callable, hint: Hint, seed: int) -> None:
+    verdict = verdict_on(LAB, "elapsed", {"elapsed": answer}, seed)
+    assert not verdict.is_right and set(verdict.hints) == {hint}
 
 
 def test_the_hand_example_of_the_simulation() -> None:
