@@ -494,7 +494,7 @@ def first_rank(counts, rank):
     return numbers(true_weight, true_factor)(counts, rank) | {"weight": 1 / len(counts) / counts[0]}
 
 
-@wrong("uneven", "the names weight, factor")
+@wrong("uneven", 'the names "weight", "factor"')
 def a_pair(counts, rank):
     return 1 / counts[rank] / len(counts), counts[rank] / np.mean(counts)
 
