@@ -5,8 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from distlab.labs import registry
+from distlab.labs import OwnAnswer, Verdict, registry
 from distlab.labs.lab_05 import broken_runs, given, lab
+from distlab.labs.lab_05.hints import Lab05Hint
+from distlab.sandbox.cells import Cells
 from tests.labs.judged_apart import assert_told_apart, judged_apart
 from tests.labs.known_wrong import LABS
 from tests.labs.lab_05.answers_05 import true_lacks
@@ -14,11 +16,11 @@ from tests.labs.lab_05.answers_05 import true_lacks
 LAB = lab.LAB
 
 
-@pytest.mark.parametrize("saved_after", [broken_runs.EARLY, broken_runs.LATE], ids=str)
+@pytest.mark.parametrize("kind", [broken_runs.EARLY, broken_runs.LATE, broken_runs.SMALL], ids=str)
 @pytest.mark.parametrize("part", given.PARTS)
-def test_the_first_step_shows_what_is_lacking(part: str, saved_after: range) -> None:
-    for seed in range(30):
-        runs = broken_runs.drawn_runs(np.random.default_rng(seed), part, saved_after)
+def test_the_first_step_shows_what_is_lacking(part: str, kind: broken_runs.Kind) -> None:
+    for seed in range(20):
+        runs = broken_runs.drawn_runs(np.random.default_rng(seed), part, kind)
         assert true_lacks(**runs) == part
 
 
@@ -42,6 +44,90 @@ def test_lost_averages_may_only_shorten_the_changes() -> None:
     factors = np.array(runs["resumed"][0]["changes"]) / runs["straight"][0]["changes"]
     assert set(np.floor(factors)) == {0} and np.ptp(factors) > 0.5
     assert true_lacks(**runs) == "averages"
+
+
+@pytest.mark.parametrize("part", ["averages", "step count"])
+def test_smooth_gradients_keep_their_signs_and_show_what_is_lacking_by_a_few_per_cent(part: str) -> None:
+    for seed in range(5):
+        runs = broken_runs.drawn_runs(np.random.default_rng(seed), part, broken_runs.SMOOTH)
+        factors = np.divide(runs["resumed"][0]["changes"], runs["straight"][0]["changes"])
+        assert (factors > 0).all() and np.ptp(factors) < 0.05 * factors.mean()
+        assert true_lacks(**runs) == part
+
+
+ORDER_IN_ITS_CELL = """
+import functools, random
+import numpy as np
+
+generators, orders = {{}}, {{}}
+
+{order}
+
+def numbers_of(step, images, batch, seed):
+    epoch, place = divmod(step, images // batch)
+    return order(seed, epoch, images)[place * batch : (place + 1) * batch]
+"""
+LOST_AT_RESTART = {
+    "cached, not seeded": """
+@functools.lru_cache(None)
+def order(seed, epoch, images):
+    return np.random.permutation(images)
+""",
+    "by first asking": """
+def order(seed, epoch, images):
+    generator = generators.setdefault(seed, np.random.default_rng(seed))
+    if (seed, epoch, images) not in orders:
+        orders[seed, epoch, images] = generator.permutation(images)
+    return orders[seed, epoch, images]
+""",
+    "hash of a text": """
+def order(seed, epoch, images):
+    order = list(range(images))
+    random.Random(hash(f"{seed},{epoch}")).shuffle(order)
+    return order
+""",
+    "begun at random": """
+begin = random.randrange(1000)
+def order(seed, epoch, images):
+    return np.random.default_rng([seed, epoch, begin]).permutation(images)
+""",
+}
+SAME_AFTER_RESTART = {
+    "in the order of the epochs": """
+def order(seed, epoch, images):
+    generator, made = orders.setdefault((seed, images), (np.random.default_rng(seed), []))
+    while len(made) <= epoch:
+        made.append(generator.permutation(images))
+    return made[epoch]
+""",
+    "hash of numbers": """
+def order(seed, epoch, images):
+    return np.random.default_rng(abs(hash((seed, epoch)))).permutation(images)
+""",
+    "global state, seeded": """
+np.random.seed(3)
+begin = np.random.randint(1000)
+def order(seed, epoch, images):
+    return np.random.default_rng([seed, epoch, begin]).permutation(images)
+""",
+}
+
+
+def verdict_on_cell(text: str) -> Verdict:
+    cells = Cells(10_000)
+    cells.run(text, "numbers_of")
+    return LAB["numbers_of"].verdict(OwnAnswer(cells.namespace))
+
+
+@pytest.mark.parametrize("title", LOST_AT_RESTART)
+def test_an_order_that_a_new_process_does_not_find_again_is_rejected(title: str) -> None:
+    verdict = verdict_on_cell(ORDER_IN_ITS_CELL.format(order=LOST_AT_RESTART[title]))
+    assert verdict.hints == (Lab05Hint.LOST_AT_RESTART,), verdict
+
+
+@pytest.mark.parametrize("title", SAME_AFTER_RESTART)
+def test_an_order_that_a_new_process_finds_again_is_right(title: str) -> None:
+    assert verdict_on_cell(ORDER_IN_ITS_CELL.format(order=SAME_AFTER_RESTART[title])).is_right
 
 
 def test_the_lab_s_file_has_the_runs_of_four_checkpoints() -> None:
