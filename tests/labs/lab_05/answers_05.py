@@ -103,7 +103,7 @@ def seed_added_to_the_numbers(step, images, batch, seed):
     return cut((np.random.default_rng(epoch).permutation(images) + seed) % images, place, batch)
 
 
-@wrong("numbers_of", Hint.SAME_FOR_EVERY_SEED)
+@wrong("numbers_of", Hint.SAME_FOR_SEEDS_IN_AN_EPOCH)
 def seed_times_epoch(step, images, batch, seed):
     epoch, place = epoch_and_place(step, images, batch)
     return cut(np.random.default_rng((seed + 1) * epoch).permutation(images), place, batch)
@@ -198,35 +198,6 @@ def a_lost_count_makes_every_change_larger(straight, resumed):
     part = true_lacks(straight, resumed)
     grows = abs(resumed[0]["changes"][0]) > abs(straight[0]["changes"][0])
     return "averages" if part == "step count" and not grows else part
-
-
-def by_factors(is_one_factor):
-    """`lacks` with another rule for changes that differ by one factor."""
-
-    def lacks(straight, resumed):
-        before, after = straight[0], resumed[0]
-        factors = np.divide(after["changes"], before["changes"])
-        return first_that_differs(likeness(before, after) | {"averages": is_one_factor(factors)})
-
-    return lacks
-
-
-for title, is_one_factor in {
-    "averages turn signs": lambda factors: (factors > 0).all(),
-    "factors within 30 %": lambda factors: np.ptp(factors) < 0.3 * abs(factors.mean()),
-    "factors within 5 %": lambda factors: np.ptp(factors) < 0.05 * abs(factors.mean()),
-    "factors with a small deviation": lambda factors: np.std(factors) < 0.05,
-    "the first two factors": lambda factors: np.isclose(factors[0], factors[1]),
-    "the last two factors": lambda factors: np.isclose(factors[-2], factors[-1]),
-}.items():
-    ANSWERS.wrong_value("lacks", title, by_factors(is_one_factor), Hint.NOT_AVERAGES, share=5 / 6)
-
-
-@wrong("lacks", Hint.NOT_WEIGHTS, share=5 / 6)
-def losses_within_a_tenth(straight, resumed):
-    losses = straight[0]["loss"], resumed[0]["loss"]
-    same = likeness(straight[0], resumed[0])
-    return first_that_differs(same | {"weights": abs(losses[0] - losses[1]) < 0.1})
 
 
 @wrong("lacks", "KeyError", share=5 / 6)

@@ -1,6 +1,7 @@
 """Lab 05: the runs of broken checkpoints show what they lack; resumed programs in a process of their own."""
 
 import json
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from distlab.labs.lab_05.hints import Lab05Hint
 from distlab.sandbox.cells import Cells
 from tests.labs.judged_apart import assert_told_apart, judged_apart
 from tests.labs.known_wrong import LABS
-from tests.labs.lab_05.answers_05 import true_lacks
+from tests.labs.lab_05.answers_05 import first_that_differs, likeness, true_lacks
 
 LAB = lab.LAB
 
@@ -53,6 +54,43 @@ def test_smooth_gradients_keep_their_signs_and_show_what_is_lacking_by_a_few_per
         factors = np.divide(runs["resumed"][0]["changes"], runs["straight"][0]["changes"])
         assert (factors > 0).all() and np.ptp(factors) < 0.05 * factors.mean()
         assert true_lacks(**runs) == part
+
+
+def lacks_by(is_one_factor: Callable, loss_tolerance: Callable = lambda loss: 1e-5 * loss) -> Callable:
+    """`lacks` with other rules for changes that differ by one factor, and for losses that are equal."""
+
+    def lacks(straight: list[dict], resumed: list[dict]) -> str:
+        before, after = straight[0], resumed[0]
+        same_loss = abs(after["loss"] - before["loss"]) < loss_tolerance(before["loss"])
+        factors = np.divide(after["changes"], before["changes"])
+        same = likeness(before, after) | {"weights": same_loss, "averages": is_one_factor(factors)}
+        return first_that_differs(same)
+
+    return lacks
+
+
+RULES_FOR_MANY_RUNS = {
+    "averages turn signs": (lambda factors: (factors > 0).all(),),
+    "factors within 30 %": (lambda factors: np.ptp(factors) < 0.3 * abs(factors.mean()),),
+    "factors within 5 %": (lambda factors: np.ptp(factors) < 0.05 * abs(factors.mean()),),
+    "factors with a small deviation": (lambda factors: np.std(factors) < 0.05,),
+    "the first two factors": (lambda factors: np.isclose(factors[0], factors[1]),),
+    "the last two factors": (lambda factors: np.isclose(factors[-2], factors[-1]),),
+    "losses within a tenth": (lambda factors: np.ptp(factors) < 0.001, lambda loss: 0.1),
+}
+
+
+@pytest.mark.parametrize("title", RULES_FOR_MANY_RUNS)
+def test_a_rule_that_holds_for_many_runs_only_is_rejected_for_one_part_with_any_seed(title: str) -> None:
+    for seed in (0, 1, 2):
+        verdict = LAB["lacks"].verdict(OwnAnswer({"lacks": lacks_by(*RULES_FOR_MANY_RUNS[title])}), seed)
+        assert verdict.share == 5 / 6, verdict
+        assert set(verdict.hints) <= {Lab05Hint.NOT_AVERAGES, Lab05Hint.NOT_WEIGHTS}
+
+
+def test_other_tolerances_for_rounding_are_right() -> None:
+    rule = lacks_by(lambda factors: np.ptp(factors) < 0.01 * abs(factors).max(), lambda loss: 0.01 * loss)
+    assert LAB["lacks"].verdict(OwnAnswer({"lacks": rule})).is_right
 
 
 ORDER_IN_ITS_CELL = """

@@ -26,9 +26,10 @@ class Lab05Hint(Hint):
         "image {image}. In which epoch is a step, and at which place of it?"
     )
     SAME_EVERY_EPOCH = "Epoch {epoch} has the order of epoch {earlier}. What must the order depend on besides the seed?"
-    SAME_FOR_EVERY_SEED = (
-        "Epoch {epoch} has the same order with seed {seed} as with seed {other}. How does the seed come in, in this "
-        "epoch too?"
+    SAME_FOR_EVERY_SEED = "Seeds {seed} and {other} give the same orders. Where does the seed come in?"
+    SAME_FOR_SEEDS_IN_AN_EPOCH = (
+        "Epoch {epoch} has the same order with seed {seed} as with seed {other}, other epochs do not. What is "
+        "computed from seed and epoch there?"
     )
     NEVER_USED = "Image {image} is in no step of {epochs} epochs. Are the images shuffled before or after the cut?"
     ONLY_SHIFTED = "The images stay in their order, it only begins elsewhere. What shuffles them?"
