@@ -9,7 +9,6 @@ from types import ModuleType
 from typing import cast
 
 from distlab.labs.answer import SECONDS, OwnAnswer
-from distlab.labs.answer_errors import sentence
 from distlab.labs.lab import Lab
 from distlab.labs.verdict import NOT_DONE, RIGHT, Verdict
 from distlab.runtime.lookups import NoSuchName, look_up
@@ -98,7 +97,9 @@ class OpenLab:
 def shown(name: str, verdict: Verdict) -> str:
     """The verdict as a student reads it."""
     sign = _SIGNS.get(verdict.state, "✘ not right yet")
-    return f"{name}: {sign}{'. ' + sentence(verdict.text) if verdict.text else ''}"
+    if not verdict.text:
+        return f"{name}: {sign}"
+    return f"{name}: {sign}{':' if verdict.text[0].islower() else '.'} {verdict.text}"
 
 
 class _WithoutJudges(Lab):

@@ -194,9 +194,9 @@ def saves_behind_the_loop(training, folder, last_step, every):
 def saves_while_it_is_killed(training, folder, last_step, every):
     _, manager = opened(training, folder)
     try:
-        trained(training, last_step, lambda step: step % every == 0, manager.save)
+        trained(training, last_step, lambda step: step % every == 0 or step == last_step, manager.save)
     finally:
-        if int(training.step) % every:
+        if int(training.step) < last_step:
             manager.save()
 
 
