@@ -193,4 +193,4 @@ def test_two_runs_are_described_step_by_step() -> None:
 
 @pytest.mark.slow
 def test_resumed_programs_are_told_apart() -> None:
-    assert_told_apart(judged_apart("05", "tests.labs.lab_05.answers_05_run"))
+    assert_told_apart(judged_apart("05", "tests.labs.lab_05.answers_05_run"), ("own_file",))
