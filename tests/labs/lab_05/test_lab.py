@@ -19,7 +19,7 @@ LAB = lab.LAB
 
 @pytest.mark.parametrize("kind", [broken_runs.EARLY, broken_runs.LATE, broken_runs.SMALL], ids=str)
 @pytest.mark.parametrize("part", given.PARTS)
-def test_the_first_step_shows_what_is_lacking(part: str, kind: broken_runs.Kind) -> None:
+def test_the_first_step_shows_what_is_lacking(part: str, kind: broken_runs.TrainingKind) -> None:
     for seed in range(20):
         runs = broken_runs.drawn_runs(np.random.default_rng(seed), part, kind)
         assert true_lacks(**runs) == part

@@ -19,7 +19,7 @@ LETTERS = {"A": "averages", "B": "data position", "C": "step count", "D": "rando
 """What each of the lab's own four checkpoints lacks."""
 
 
-class Kind(NamedTuple):
+class TrainingKind(NamedTuple):
     """A kind of training.
 
     saved_after: how many steps before the checkpoint.  scale: of weights and target; the loss has its square.
@@ -32,9 +32,9 @@ class Kind(NamedTuple):
     is_smooth: bool = False
 
 
-EARLY, LATE = Kind(range(10, 40)), Kind(range(150, 400))
+EARLY, LATE = TrainingKind(range(10, 40)), TrainingKind(range(150, 400))
 """A lost step count makes the next change larger, or smaller."""
-SMALL, SMOOTH = Kind(range(10, 40), scale=0.03), Kind(range(10, 40), scale=0.1, is_smooth=True)
+SMALL, SMOOTH = TrainingKind(range(10, 40), scale=0.03), TrainingKind(range(10, 40), scale=0.1, is_smooth=True)
 
 Array = NDArray[np.float64]
 Record = dict[str, Any]
@@ -48,7 +48,7 @@ class _Training:
 
     seed: int
     rate: float
-    kind: Kind
+    kind: TrainingKind
     weights: Array = field(init=False)
     first: Array = field(init=False)
     second: Array = field(init=False)
@@ -108,7 +108,7 @@ def _without(training: _Training, new: _Training, part: str) -> None:
         training.random = new.random
 
 
-def _drawn_once(generator: np.random.Generator, part: str, kind: Kind) -> Runs:
+def _drawn_once(generator: np.random.Generator, part: str, kind: TrainingKind) -> Runs:
     seed, rate = int(generator.integers(1_000_000)), float(generator.choice([0.02, 0.03, 0.04]))
     training = _Training(seed, rate, kind)
     before = int(generator.integers(kind.saved_after.start, kind.saved_after.stop))
@@ -127,7 +127,7 @@ def _drawn_once(generator: np.random.Generator, part: str, kind: Kind) -> Runs:
     return runs
 
 
-def _shows(runs: Runs, part: str, kind: Kind) -> bool:
+def _shows(runs: Runs, part: str, kind: TrainingKind) -> bool:
     """Whether the first step shows what is lacking, by a per cent or more."""
     pairs = list(zip(runs["straight"], runs["resumed"], strict=True))
     before, after = pairs[0]
@@ -150,7 +150,10 @@ def _shows(runs: Runs, part: str, kind: Kind) -> bool:
 
 
 def drawn_runs(
-    generator: np.random.Generator, part: str, kind: Kind = EARLY, fits: Callable[[Runs], bool] = lambda runs: True
+    generator: np.random.Generator,
+    part: str,
+    kind: TrainingKind = EARLY,
+    fits: Callable[[Runs], bool] = lambda runs: True,
 ) -> Runs:
     """Runs of a training of random size, data and place of the checkpoint, which lacks this part, and which fit."""
     while True:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distlab.labs.answer import is_untouched, with_lists
-from distlab.labs.new_process import CannotRunAgain, defined_again
+from distlab.labs.lab_05.new_process import CannotRunAgain, defined_again
 from distlab.labs.plain_data import Array, Plain, plain
 
 if TYPE_CHECKING:

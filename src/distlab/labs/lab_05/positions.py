@@ -54,8 +54,8 @@ def judge_numbers_of(answer: Answer, generator: np.random.Generator) -> Verdict:
         if hint := hint or _hint(table, case):
             return wrong(hint)
         again = case._replace(seed=case.seed + 1)
-        hint, other = _asked(answer, again, list(range(EPOCHS_OF_OTHER_SEED * case.per_epoch)))
-        if hint := hint or _hint_of_seed(table, other, case) or _hint_of_restart(answer, table, case):
+        hint, next_table = _asked(answer, again, list(range(EPOCHS_OF_OTHER_SEED * case.per_epoch)))
+        if hint := hint or _hint_of_seed(table, next_table, case) or _hint_of_restart(answer, table, case):
             return wrong(hint)
     return right()
 
@@ -147,13 +147,13 @@ def _change(order: list[int], changed: list[int], case: DataOrder) -> str | None
     return "backwards" if len(neighbours & set(pairwise(reversed(changed)))) > half else None
 
 
-def _hint_of_seed(table: Table, other: Table, case: DataOrder) -> AnyHint | None:
-    """What is wrong with the orders of the next seed, which are in `other`."""
+def _hint_of_seed(table: Table, next_table: Table, case: DataOrder) -> AnyHint | None:
+    """What is wrong with the orders of the next seed, which are in `next_table`."""
     seeds = {"seed": case.seed, "other": case.seed + 1}
-    if all(table[step] == numbers for step, numbers in other.items()):
+    if all(table[step] == numbers for step, numbers in next_table.items()):
         return Lab05Hint.SAME_FOR_EVERY_SEED.says(**seeds)
     for epoch in range(EPOCHS_OF_OTHER_SEED):
-        order, changed = _order(table, epoch, case), _order(other, epoch, case)
+        order, changed = _order(table, epoch, case), _order(next_table, epoch, case)
         if order == changed:
             return Lab05Hint.SAME_FOR_SEEDS_IN_AN_EPOCH.says(epoch=epoch, **seeds)
         if change := _change(order, changed, case):

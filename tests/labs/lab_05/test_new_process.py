@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from distlab.labs.new_process import CannotRunAgain, defined_again
+from distlab.labs.lab_05.new_process import CannotRunAgain, defined_again
 from distlab.sandbox.cells import Cells
 
 
