@@ -143,7 +143,7 @@ def parts(
             alike.setdefault(str(verdict), []).append(name)
     lines = [f"{_listed(names)}: {text}" for text, names in alike.items()]
     hints = tuple(hint for verdict in verdicts.values() for hint in verdict.hints)
-    text = "\n".join([f"{count} of {len(verdicts)} parts are right.", *lines])
+    text = "\n".join([f"{count} of {len(verdicts)} parts {'is' if count == 1 else 'are'} right.", *lines])
     return Verdict(WRONG, text, share, picture, hints=hints)
 
 
