@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from datetime import timedelta
 from statistics import mean, median
 
 from distlab import costs
@@ -345,7 +346,7 @@ def short_options(nodes, tasks, cores, minutes):
     days, rest = divmod(minutes, 1440)
     return f"""#!/usr/bin/env bash
 # a comment
-#SBATCH -N {nodes} -n {nodes * tasks}
+#SBATCH -N {nodes} -n {nodes * tasks} --ntasks-per-node={tasks}
 #SBATCH -c{cores} -t {days}-{rest // 60}:{rest % 60}
 
 module load python
@@ -359,6 +360,32 @@ time srun --ntasks=$SLURM_NTASKS \\
 def plain_minutes(nodes, tasks, cores, minutes):
     script = SCRIPT(nodes, tasks, cores, minutes).replace(f"{minutes // 60}:{minutes % 60:02}:00", str(minutes))
     return script.replace(f" --cpus-per-task={cores} python", " --cpus-per-task=${SLURM_CPUS_PER_TASK:-1} python3 -u")
+
+
+def right_script(title, change):
+    def answer(nodes, tasks, cores, minutes):
+        return change(SCRIPT(nodes, tasks, cores, minutes), nodes, tasks, cores, minutes)
+
+    ANSWERS.right_answers["job_script"].append((title, {"job_script": answer}))
+
+
+right_script(
+    "cores_in_a_variable",
+    lambda script, n, t, c, m: script.replace("set -euo", f"cores={c}\nset -euo").replace(
+        f"={c} python", "=$cores python"
+    ),
+)
+right_script(
+    "inside_if", lambda script, *_: script.replace("srun", "if ! srun").replace("train.py", "train.py; then exit 1; fi")
+)
+right_script("a_range_of_nodes", lambda script, n, *_: script.replace(f"--nodes={n}", f"--nodes={n}-{n}"))
+right_script("waits", lambda script, *_: script.replace("train.py", "train.py &\necho started\nwait"))
+right_script(
+    "of_one_command",
+    lambda script, n, t, c, m: script.replace(
+        f"srun --mpi=pmix --kill-on-bad-exit=1 --cpus-per-task={c}", f"SRUN_CPUS_PER_TASK={c} srun"
+    ),
+)
 
 
 def wrong_script(title, change, *hints, share=0.75):
@@ -407,13 +434,20 @@ wrong_script("too_long", lambda script, n, t, c, m: limit(script, m, f"{m + 1}")
 wrong_script(
     "no_srun",
     lambda script, n, t, c, m: without(script, "srun") + "\npython train.py",
-    Job.SRUN_FORGETS,
     Job.NO_SRUN,
-    share=0.5,
 )
+wrong_script("mpirun", lambda script, *_: script.replace("srun", "mpirun"), Job.NOT_SRUN)
+wrong_script("in_the_background", lambda script, *_: script.replace("train.py", "train.py &"), Job.NOT_WAITED)
 wrong_script(
-    "srun_twice", lambda script, *_: script + script.splitlines()[-1], Job.SRUN_FORGETS, Job.SEVERAL_SRUN, share=0.5
+    "tasks_of_all_nodes_alone",
+    lambda script, n, t, *_: script.replace(f"--ntasks-per-node={t}", f"--ntasks={n * t}"),
+    Job.TASKS_UNEVEN,
 )
+wrong_script("in_seconds", lambda script, n, t, c, m: limit(script, m, str(60 * m)), Job.SECONDS_AS_MINUTES)
+wrong_script("minutes_last", lambda script, n, t, c, m: limit(script, m, f"0:0:{m}"), Job.MINUTES_AS_SECONDS)
+wrong_script("as_timedelta", lambda script, n, t, c, m: limit(script, m, str(timedelta(minutes=m))), Job.REFUSED)
+wrong_script("not_filled_in", lambda script, n, *_: script.replace(f"={n}", "={nodes}"), Job.NOT_FILLED_IN, share=0)
+wrong_script("srun_twice", lambda script, *_: script + script.splitlines()[-1], Job.SEVERAL_SRUN)
 wrong_script("srun_one", lambda script, *_: script.replace("srun ", "srun -n 1 "), Job.SRUN_TASKS)
 wrong_script("no_python", lambda script, *_: script.replace(" python ", " ./"), Job.NO_PYTHON)
 wrong_script("serial", lambda script, *_: script.replace("train.py", "train_serial.py"), Job.ANOTHER_PROGRAM)
