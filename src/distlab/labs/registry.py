@@ -19,7 +19,7 @@ MODULES = {number: f"distlab.labs.lab_{number}.lab" for number in _NUMBERS}
 
 
 _FAKES = ("fake_horovod", "fake_torch", "fake_cluster")
-NEXT_TO_STUDENTS = ("__init__", "given", "observe", *_FAKES, "jobs", "small_training", "hints")
+NEXT_TO_STUDENTS = ("__init__", "given", "observe", *_FAKES, "jobs", "small_training", "recording", "hints")
 """The modules of a lab's package that may run in a student's process; grading hides all others from it."""
 
 

@@ -193,6 +193,26 @@ wrong_shares(
 wrong_shares("hidden_part", lambda own, events: shares(own, exposed=hidden(own)), Number.HIDDEN_PART, share=0.75)
 
 
+def after_the_last_computing(own, events):
+    seconds = 0
+    for step in {event["step"] for event in own}:
+        last = max(e["end"] for e in own if e["step"] == step and e["name"] == "computing")
+        exchanges = [e for e in own if e["step"] == step and e["name"] == "all-reduce"]
+        seconds += sum(max(0, e["end"] - max(e["start"], last)) for e in exchanges)
+    return shares(own, exposed=seconds)
+
+
+wrong_shares("after_the_last_computing", after_the_last_computing, Number.AFTER_THE_LAST, share=0.75)
+
+
+def hidden_by_any(own, events):
+    as_computing = [e | {"name": "computing"} if e["name"] == "input" else e for e in own]
+    return shares(own, exposed=length(own, "all-reduce") - hidden(as_computing))
+
+
+wrong_shares("hidden_by_any", hidden_by_any, Number.HIDDEN_BY_INPUT, share=0.75)
+
+
 def mean_of_steps(own, events):
     steps = sorted({event["step"] for event in own})
     each = [shares([event for event in own if event["step"] == step]) for step in steps]
@@ -206,6 +226,12 @@ wrong_shares("mean_of_steps", mean_of_steps, *[Number.MEAN_OF_SHARES] * 3)
 def least(events):
     values = shares(later(events))
     return {**values, "bottleneck": min(values, key=values.get)}
+
+
+@wrong("profile", Number.ANOTHER_BOTTLENECK, share=0.75)
+def bottleneck_of_all_seconds(events):
+    seconds = {name: length(later(events), name) for name in PARTS}
+    return {**shares(later(events)), "bottleneck": max(seconds, key=seconds.get)}
 
 
 @wrong("profile", Number.UNKNOWN_BOTTLENECK, share=0.75)
@@ -318,6 +344,35 @@ def speedup(ranks, *more):
 @wrong("predict", Number.NO_POWER, share=0.75)
 def any_number(ranks, *more):
     return predict(ranks, *more, counts=list(range(1, ranks + 1)))
+
+
+@wrong("predict", Number.NO_POWER, share=0.75)
+def all_ranks_too(ranks, *more):
+    return predict(ranks, *more, counts=[2**power for power in range(10) if 2**power <= ranks] + [ranks])
+
+
+@wrong("predict", Number.OVERLAPPED, *FOLLOWS, NumberHint.FOLLOWS)
+def overlapped(ranks, batch, fixed, each, nbytes, latency, seconds_per_byte, at_least):
+    def step(count):
+        return max(fixed + each * math.ceil(batch / count), ring(count, nbytes, latency, seconds_per_byte))
+
+    def efficiency(count):
+        return step(1) / step(count) / count
+
+    counts = [2**power for power in range(10) if 2**power <= ranks]
+    return {
+        "step": step(ranks),
+        "texts/s": batch / step(ranks),
+        "efficiency": efficiency(ranks),
+        "most ranks": max(count for count in counts if efficiency(count) >= at_least),
+    }
+
+
+@wrong("predict", Number.PER_CENT, NumberHint.FOLLOWS, share=0.5)
+def per_cent(ranks, *more):
+    numbers = predict(ranks, *more)
+    most = max(2**power for power in range(10) if 2**power <= ranks)
+    return numbers | {"efficiency": 100 * numbers["efficiency"], "most ranks": most}
 
 
 @wrong("predict", Number.FEWEST_RANKS, share=0.75)

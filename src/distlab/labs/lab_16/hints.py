@@ -6,17 +6,26 @@ from distlab.labs.verdict import Hint
 class Lab16TrainHint(Hint):
     """Of `train`: what keeps it from running, then part by part."""
 
-    NOT_DISTRIBUTED = "nobody calls `hvd.init()` or makes a `MultiWorkerMirroredStrategy`. How do the ranks meet?"
-    NO_INIT = "a rank asks Horovod something before `hvd.init()`. What must come first?"
+    NOT_DISTRIBUTED = "Nobody calls `hvd.init()` or makes a `MultiWorkerMirroredStrategy`. How do the ranks meet?"
+    NO_INIT = "A rank asks Horovod something before `hvd.init()`. What must come first?"
     HANGS = "{problem}. Which call does that rank leave out, or make a different number of times?"
-    TOO_SLOW = "the ranks do not come to an end. What do they wait for, or which loop does not end?"
-    TOO_MANY_STEPS = "there are more steps than all epochs have. Where does the loop over an epoch end?"
-    RAISES = "rank {rank} fails with {error}."
-    ALL_READ = "rank {rank} finds no checkpoint: only rank 0's host has it. Who reads, and how do the others get it?"
+    TOO_SLOW = "The ranks do not come to an end. What do they wait for, or which loop does not end?"
+    TOO_MANY_STEPS = "There are more steps than all epochs have. Where does the loop over an epoch end?"
+    RAISES = "Rank {rank} fails with {error}."
+    ALL_READ = "Rank {rank} finds no checkpoint: only rank 0's host has it. Who reads, and how do the others get it?"
+    NO_SCOPE = "The model or the optimizer is made outside the strategy. Which `with` must be around it?"
+    NO_INT = (
+        "`int` and `float` cannot read a variable of a strategy's scope. Which method of the variable gives its value?"
+    )
+    STRATEGY_LATE = (
+        "TensorFlow computes something before the strategy is made; real workers fail then. What comes first?"
+    )
+    EPOCHS_DIFFER = "The ranks begin with different `epochs_done` ({counts}). Who tells them rank 0's, and after what?"
+    NOTHING_ON_RANK = "On rank {rank} `train` gives None. Which ranks must return the state and the steps?"
     WRONG_FORM = "`train` gives the checkpoint object `state` and the list of steps, as the serial program ({problem})."
-    NO_STEPS = "a rank changes no weights through the optimizer. Where is `apply_gradients`?"
-    OTHER_TEXTS = "the model gets texts that are not in the data. What does `topics.texts` give for these options?"
-    STEPS_DIFFER = "the ranks make different numbers of steps ({counts}). How many has an epoch of the serial program?"
+    NO_STEPS = "A rank changes no weights through the optimizer. Where is `apply_gradients`?"
+    OTHER_TEXTS = "The model gets texts that are not in the data. What does `topics.texts` give for these options?"
+    STEPS_DIFFER = "The ranks make different numbers of steps ({counts}). How many has an epoch of the serial program?"
     # start
     NO_BROADCAST = "the ranks begin with different weights. Who tells them those of rank 0, and when?"
     NOT_RESUMED = "the first weights are not those of the checkpoint. When is it read, and what comes after that?"
@@ -27,6 +36,8 @@ class Lab16TrainHint(Hint):
     LAST_DROPPED = "the last, smaller batch of an epoch is missing. What does the serial program do with it?"
     STEPS_MISSING = "{count} steps of the serial program are missing. Is the batch still the global one?"
     STEPS_TOO_MANY = "there are {count} steps, and the serial program makes {expected}. How many has an epoch?"
+    ALL_TEXTS_EACH = "every rank goes through all texts, in {count} steps instead of {expected}. Who divides them?"
+    FROM_THE_START = "the steps are those of all epochs, and {done} of them was done before. Where does the loop begin?"
     OVERLAP = "in an epoch texts come twice: {count} of them. Do all ranks divide one and the same order?"
     TEXTS_MISSING = "texts of an epoch are on no rank: {count} of them. Who takes the last ones of a batch?"
     OTHER_BATCH = "a step has other texts than that of the serial program. Is the order the same, and then divided?"
@@ -40,6 +51,7 @@ class Lab16TrainHint(Hint):
     PART_ALONE = "each rank goes by its own part of the gradient. Who adds the parts of the others?"
     MEANS_ADDED = "the ranks' means are added up, so the gradient is too long. By what is each sum to be divided?"
     MEAN_OF_MEANS = "in the last batch ranks have different numbers of texts. Does each text count alike in your mean?"
+    ADDED_TWICE = "the gradient is too long by the number of ranks: it is added up twice. Which call adds already?"
     DIVIDED_TWICE = "the gradient is divided by the number of ranks once too often. Which call divides already?"
     NOT_DIVIDED = "the losses are added up. By how many texts is the sum to be divided?"
     DIVIDED_BY_RANKS = "the losses are divided by the number of ranks only. How many texts are in the sum?"
@@ -48,6 +60,7 @@ class Lab16TrainHint(Hint):
     # record
     RECORD_LENGTH = "the record has {count} steps, and {expected} were made. What does each step append?"
     RECORD_EMPTY = "a step's record lacks `texts` or `loss`, or it is no number."
+    NO_SECONDS = "a step's record lacks `seconds`, or it is no number. What does the serial program append?"
     OWN_TEXTS = "a step's `texts` are those of one rank. How many did all ranks work on?"
     ANOTHER_COUNT = "`texts` is {count:g} for a step with {expected}. Count those of all ranks."
     OWN_LOSS = "a step's `loss` is that of one rank's texts. What is the mean over all?"
@@ -58,6 +71,7 @@ class Lab16TrainHint(Hint):
     ALL_SAVE = "several ranks write into `options.folder`. On a shared disk, whose file would remain?"
     WRONG_RANK_SAVES = "another rank than rank 0 writes the checkpoint. Who reads it next time?"
     NOT_WHOLE = "the checkpoint lacks {missing}. What does the next run need?"
+    SAVED_LATE = "a new epoch begins before rank 0 has saved the one before. What is lost if the job stops now?"
     EPOCHS_WRONG = "the newest checkpoint says {count} epochs after {expected}. What comes first, count or save?"
 
 
@@ -90,7 +104,9 @@ class Lab16NumberHint(Hint):
     HIDDEN_COUNTED = "this counts all of the all-reduce. Which part costs nothing, because the rank computes meanwhile?"
     HIDDEN_PART = "this is the part that is hidden behind computing. How much is left?"
     EXPOSED_OTHERWISE = "only all-reduce in which nothing is computed counts. Draw both on one line of time."
-    ANOTHER_BOTTLENECK = "another part has a larger share. Which one?"
+    AFTER_THE_LAST = "only what follows the last computing counts here. What if the rank waits in the middle of a step?"
+    HIDDEN_BY_INPUT = "input hides a part of the all-reduce here. Which events are said to hide it?"
+    ANOTHER_BOTTLENECK = "in {case} another part has a larger share. Which one, if only exposed all-reduce counts?"
     UNKNOWN_BOTTLENECK = "the bottleneck is the name of one of the three parts."
     # predict
     NO_EXCHANGE = "the ranks do not talk here. What follows the computing?"
@@ -102,7 +118,7 @@ class Lab16NumberHint(Hint):
     NOT_DIVIDED = "each rank has the whole batch here. How many texts has it?"
     ONE_MESSAGE = "this is one message. How many follow one another in a ring, and how long is each?"
     HALF_RING = "this is half of the ring. What follows the reduce-scatter?"
-    OVERLAPPED = "computing and all-reduce run at the same time here; the text lets them follow one another."
+    OVERLAPPED = "this is the longer of computing and all-reduce, but nothing is hidden. How long do both take?"
     WHOLE_ARRAYS = "whole arrays go round the ring here. What is one message of it?"
     STEP_OTHERWISE = "the fixed part, the texts of the fullest rank, then the ring's all-reduce: which of them differs?"
     BATCH_OF_ALL = "`batch` is the global one. Why multiply?"

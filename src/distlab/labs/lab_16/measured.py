@@ -140,6 +140,25 @@ def drawn_timeline(generator: np.random.Generator, slow: str, steps: int = 4) ->
     return [events[place] for place in generator.permutation(len(events))]
 
 
+BY_HAND: list[list[tuple[str, float, float]]] = [
+    [("computing", 0, 4), ("all-reduce", 1, 6)],  # the all-reduce is longer than the computing, its exposed part is not
+    [("computing", 0, 2), ("all-reduce", 2, 3), ("computing", 4, 6)],  # exposed before the last computing
+    [("computing", 0, 2), ("all-reduce", 2, 6), ("input", 4, 5)],  # input hides nothing
+]
+"""The events of a step that show what drawn timelines do not."""
+
+
+def timelines(generator: np.random.Generator) -> dict[str, list[TimelineEvent]]:
+    """The timelines of the check, by what is said of them."""
+    cases = {f"a timeline with much {slow}": drawn_timeline(generator, slow) for slow in generator.permutation(PARTS)}
+    factor = int(generator.integers(1, 4))
+    for events in BY_HAND:
+        scaled = [TimelineEvent(1, name, factor * start, factor * end) for name, start, end in events]
+        said = ", ".join(f"{event.name} from {event.start:g} to {event.end:g}" for event in scaled)
+        cases[f"{said} in step 1"] = scaled
+    return cases
+
+
 def exposed(events: Sequence[TimelineEvent]) -> float:
     """The seconds of all-reduce in which nothing is computed."""
     hidden = sum(
@@ -150,6 +169,19 @@ def exposed(events: Sequence[TimelineEvent]) -> float:
         if event.name == "computing"
     )
     return _length(events, "all-reduce") - hidden
+
+
+def _after_the_last_computing(events: Sequence[TimelineEvent]) -> float:
+    """The seconds of all-reduce that follow the last computing of their step."""
+    last: dict[int, float] = {}
+    for event in events:
+        if event.name == "computing":
+            last[event.step] = max(event.end, last.get(event.step, event.end))
+    return sum(
+        max(0.0, event.end - max(event.start, last.get(event.step, event.start)))
+        for event in events
+        if event.name == "all-reduce"
+    )
 
 
 def _length(events: Sequence[TimelineEvent], name: str) -> float:
@@ -176,17 +208,16 @@ def profile(events: Sequence[TimelineEvent]) -> dict[str, float]:
 def judge_profile(answer: Answer, generator: np.random.Generator) -> Verdict:
     """A quarter of the points for each share, and for the bottleneck."""
     judge = NumberJudge("profile", (*PARTS, BOTTLENECK))
-    for slow in generator.permutation(PARTS).tolist():
-        events = drawn_timeline(generator, slow)
+    for case, events in timelines(generator).items():
         answered = answer.call("profile", [event._asdict() for event in events])
         shares = profile(events)
-        if problem := judge.compare(answered, _shares(events, shares), "one of the timelines"):
+        if problem := judge.compare(answered, _shares(events, shares), case):
             return problem
         assert isinstance(answered, dict)
         largest = max(shares, key=lambda name: shares[name])
         if answered[BOTTLENECK] != largest:
             known = answered[BOTTLENECK] in PARTS
-            hint = Hints.ANOTHER_BOTTLENECK if known else Hints.UNKNOWN_BOTTLENECK
+            hint = Hints.ANOTHER_BOTTLENECK.says(case=case) if known else Hints.UNKNOWN_BOTTLENECK
             judge.note(BOTTLENECK, wrong(hint))
     return judge.verdict("")
 
@@ -214,6 +245,12 @@ def _shares(events: list[TimelineEvent], shares: dict[str, float]) -> dict[str, 
     expected = {name: Expected(shares[name], mistakes(name), Hints.SHARE_OTHERWISE) for name in PARTS}
     whole = _length(later, "all-reduce")
     of_all_reduce = [
+        (_after_the_last_computing(later) / duration, Hints.AFTER_THE_LAST),
+        (
+            exposed([event._replace(name="computing") if event.name == "input" else event for event in later])
+            / duration,
+            Hints.HIDDEN_BY_INPUT,
+        ),
         (whole / duration, Hints.HIDDEN_COUNTED),
         ((whole - taken["all-reduce"]) / duration, Hints.HIDDEN_PART),
         *mistakes("all-reduce"),
