@@ -3,7 +3,7 @@
 import itertools
 import math
 from datetime import timedelta
-from statistics import mean, median
+from statistics import mean, median, median_low
 
 from distlab import costs
 from distlab.labs.lab_16.hints import Lab16JobHint as Job
@@ -53,6 +53,16 @@ def with_warm_up(measured, warm_up):
 @wrong("throughput", Number.MEAN_RATE, *FOLLOWS)
 def mean_rate(measured, warm_up):
     return rated(measured, warm_up, lambda steps: mean(texts / seconds for texts, seconds in steps[warm_up:]))
+
+
+@wrong("throughput", Number.ONE_OF_TWO, *FOLLOWS)
+def lower_median(measured, warm_up):
+    return rated(measured, warm_up, lambda steps: median_low(texts / seconds for texts, seconds in steps[warm_up:]))
+
+
+@wrong("throughput", Number.ONE_LEFT_OUT, *FOLLOWS)
+def one_left_out(measured, warm_up):
+    return rated(measured, warm_up + 1)
 
 
 @wrong("throughput", Number.SUM_OF_ALL, *FOLLOWS)
@@ -232,6 +242,11 @@ def least(events):
 def bottleneck_of_all_seconds(events):
     seconds = {name: length(later(events), name) for name in PARTS}
     return {**shares(later(events)), "bottleneck": max(seconds, key=seconds.get)}
+
+
+@wrong("profile", Number.HIDDEN_COUNTED, NumberHint.FOLLOWS, share=0.5)
+def nothing_subtracted(events):
+    return with_bottleneck(shares(later(events), exposed=length(later(events), "all-reduce")))
 
 
 @wrong("profile", Number.UNKNOWN_BOTTLENECK, share=0.75)
@@ -536,4 +551,6 @@ wrong_report(
 )
 wrong_report("repeated", "prediction", "1 rank and 64 ranks " * 10, Report.REPEATS)
 wrong_report("copied", "throughput", REPORT["profile"], Report.TWICE, Report.TWICE, share=4 / 6)
+wrong_report("pasted", "job", "In all, 1. " + REPORT["limits"], Report.TWICE, Report.TWICE, share=4 / 6)
+wrong_report("a_number", "job", 3.5, Report.NO_TEXT)
 ANSWERS.wrong_value("report", "a_text", REPORT["limits"], Report.PARTS)

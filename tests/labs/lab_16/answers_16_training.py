@@ -276,7 +276,7 @@ wrong(
 wrong(
     "strategy_shards_before",
     STRATEGY,
-    [Hints.TEXTS_MISSING],
+    [Hints.STEPS_MISSING],
     ("(batches(options, epoch))", "(batches(options, epoch).shard(strategy.num_replicas_in_sync, task(strategy)))"),
     (
         "def begin(options):",

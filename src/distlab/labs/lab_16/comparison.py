@@ -58,6 +58,19 @@ class RankComparison:
         }
         return parts({name: right() if hint is None else wrong(hint) for name, hint in hints.items()})
 
+    def largest_difference(self) -> float:
+        """Between the last weights of any rank and those of one process, computed in double precision."""
+        weights = [np.asarray(part, np.float64) for part in self._ranks[0].before[0]]
+        velocity = list(self._job.slots) or [np.zeros_like(part) for part in weights]
+        for texts in self._expected:
+            sums = classifier.gradient(weights, self._words[texts], self._labels[texts])
+            velocity = [
+                MOMENTUM * before - self._job.rate * part / len(texts)
+                for before, part in zip(velocity, sums, strict=True)
+            ]
+            weights = [part + step for part, step in zip(weights, velocity, strict=True)]
+        return max(float(np.abs(part).max()) for rank in self._ranks for part in _difference(rank.final, weights))
+
     def _start(self) -> AnyHint | None:
         """Equal first weights, those of the checkpoint if there is one."""
         first = [rank.before[0] for rank in self._ranks]

@@ -1,15 +1,15 @@
 """The judges of `throughput` and of `profile`: numbers out of measured steps and out of a timeline."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from distlab.labs.answer import Answer
 from distlab.labs.lab_16.hints import Lab16NumberHint as Hints
-from distlab.labs.number_judge import Expected, NumberJudge, number
+from distlab.labs.number_judge import Expected, NumberHint, NumberJudge, is_near, number
 from distlab.labs.plain_data import Plain
-from distlab.labs.verdict import Verdict, wrong
+from distlab.labs.verdict import AnyHint, Verdict, wrong
 
 Steps = Sequence[tuple[int, float]]
 RATES = ("texts/s", "speed-up", "efficiency")
@@ -53,18 +53,35 @@ def drawn_measurements(generator: np.random.Generator, warm_up: int) -> dict[int
 def judge_throughput(answer: Answer, generator: np.random.Generator) -> Verdict:
     """A third of the points for each number, on any ranks."""
     judge = NumberJudge("throughput", RATES)
-    for warm_up in (2, 1, 3):
-        measured = drawn_measurements(generator, warm_up)
-        answered = answer.call("throughput", measured, warm_up)
+    cases = [(warm_up, drawn_measurements(generator, warm_up)) for warm_up in (2, 1, 3)]
+    answers = [answer.call("throughput", measured, warm_up) for warm_up, measured in cases]
+    one_of_two = any(
+        all(_takes(place, *case, answered) for case, answered in zip(cases, answers, strict=True)) for place in (0, -1)
+    )
+    for (warm_up, measured), answered in zip(cases, answers, strict=True):
         if not isinstance(answered, dict) or set(answered) != set(measured):
             return wrong(Hints.NOT_BY_RANKS)
         right_rates = throughput(measured, warm_up)
         for ranks in measured:
-            expected = _rates(measured, warm_up, ranks, right_rates)
+            expected = _rates(measured, warm_up, ranks, right_rates, one_of_two)
             if problem := judge.compare(answered[ranks], expected, f"{ranks} ranks"):
                 return problem
             _follow(judge, answered[ranks], answered[1], ranks)
     return judge.verdict("")
+
+
+def _middle(steps: Steps, warm_up: int) -> list[float]:
+    """The one or two rates in the middle."""
+    rates = sorted(texts / seconds for texts, seconds in steps[warm_up:])
+    return rates[(len(rates) - 1) // 2 : len(rates) // 2 + 1]
+
+
+def _takes(place: int, warm_up: int, measured: Mapping[int, Steps], answered: Plain) -> bool:
+    """Whether each rate is the lower or the higher one in the middle; a single one may also be another mistake."""
+    if not isinstance(answered, dict) or set(answered) != set(measured):
+        return False
+    rates = {ranks: values.get(RATES[0]) for ranks, values in answered.items() if isinstance(values, dict)}
+    return all(is_near(number(rates.get(ranks)), _middle(measured[ranks], warm_up)[place]) for ranks in measured)
 
 
 def _follow(judge: NumberJudge, values: Plain, of_one: Plain, ranks: int) -> None:
@@ -76,14 +93,19 @@ def _follow(judge: NumberJudge, values: Plain, of_one: Plain, ranks: int) -> Non
 
 
 def _rates(
-    measured: dict[int, list[tuple[int, float]]], warm_up: int, ranks: int, by_ranks: dict[int, dict[str, float]]
+    measured: dict[int, list[tuple[int, float]]],
+    warm_up: int,
+    ranks: int,
+    by_ranks: dict[int, dict[str, float]],
+    one_of_two: bool,
 ) -> dict[str, Expected]:
     steps = measured[ranks]
     later = np.array(steps[warm_up:])
     rates = later[:, 0] / later[:, 1]
     rate, speedup, efficiency = (by_ranks[ranks][name] for name in RATES)
     everything = np.array(steps)
-    mistakes = [
+    mistakes: list[tuple[float | None, Hints]] = [
+        *((rate if one_of_two else None, Hints.ONE_OF_TWO) for rate in _middle(steps, warm_up)),
         (float(np.median(everything[:, 0] / everything[:, 1])), Hints.WARM_UP_INCLUDED),
         (float(np.median(rates[1:])), Hints.ONE_LEFT_OUT),
         (float(np.mean(rates)), Hints.MEAN_RATE),
@@ -218,8 +240,17 @@ def judge_profile(answer: Answer, generator: np.random.Generator) -> Verdict:
         if answered[BOTTLENECK] != largest:
             known = answered[BOTTLENECK] in PARTS
             hint = Hints.ANOTHER_BOTTLENECK.says(case=case) if known else Hints.UNKNOWN_BOTTLENECK
-            judge.note(BOTTLENECK, wrong(hint))
+            judge.note(BOTTLENECK, wrong(_follows(answered, shares) or hint))
     return judge.verdict("")
+
+
+def _follows(answered: dict[Any, Plain], shares: Mapping[str, float]) -> AnyHint | None:
+    """What is said of a bottleneck that is the largest of the student's own shares, of which some are wrong."""
+    own = {name: number(answered[name]) or 0.0 for name in PARTS}
+    wrong_ones = [name for name in PARTS if not is_near(own[name], shares[name])]
+    if wrong_ones and answered[BOTTLENECK] == max(own, key=lambda name: own[name]):
+        return NumberHint.FOLLOWS.says(source=" and ".join(wrong_ones))
+    return None
 
 
 def _shares(events: list[TimelineEvent], shares: dict[str, float]) -> dict[str, Expected]:
@@ -236,6 +267,7 @@ def _shares(events: list[TimelineEvent], shares: dict[str, float]) -> dict[str, 
         return [
             (full / everything, Hints.FIRST_STEP_INCLUDED),
             (taken[name] / busy, Hints.OF_BUSY_TIME),
+            (taken[name] / sum(taken.values()), Hints.OF_BUSY_TIME),
             (taken[name] / whole_time, Hints.BETWEEN_STEPS),
             (float(np.mean(by_step)), Hints.MEAN_OF_SHARES),
             (taken[name], Hints.SECONDS_NOT_SHARE),

@@ -41,7 +41,7 @@ def judge_train(answer: Answer, generator: np.random.Generator) -> Verdict:
     job = RankJob(3, batch + rest, batch, rate, seeds[1], UNITS, done=1, epochs=3, weights=weights, slots=slots)
     verdict, _ = _judged(answer, job, way)
     if verdict.is_right:
-        return right("On 2 and on 3 ranks, the weights after every step are those of one process.")
+        return right(f"On 2 and on 3 ranks, the weights after every step are those of one process. {verdict.text}")
     text = f"On 2 ranks all is right. On 3 ranks, which go on from a checkpoint: {verdict.text}"
     return replace(verdict, text=text, share=(1 + verdict.share) / 2)
 
@@ -56,7 +56,14 @@ def _judged(answer: Answer, job: RankJob, way: str) -> tuple[Verdict, str]:
         return problem, seen.way
     if not seen.way:
         return wrong(Hints.NOT_DISTRIBUTED), ""
-    return RankComparison(job, [as_record(fields, TrainedRank) for fields in seen.ranks]).verdict(), seen.way
+    comparison = RankComparison(job, [as_record(fields, TrainedRank) for fields in seen.ranks])
+    verdict = comparison.verdict()
+    if verdict.is_right:
+        difference = comparison.largest_difference()
+        verdict = right(
+            f"On {job.size} ranks the last ones differ from those of one process by {difference:.1g} at most."
+        )
+    return verdict, seen.way
 
 
 def _problem(seen: ObservedRanks, job: RankJob) -> Verdict | None:
