@@ -17,7 +17,8 @@
 #
 # **Before this.** Notebooks [04](../../notebooks/04_custom_training_loop.ipynb),
 # [11](../../notebooks/11_scaling_and_profiling.ipynb), [13](../../notebooks/13_fault_tolerance.ipynb) (what a stop
-# costs) and [15](../../notebooks/15_clusters.ipynb), and either [09](../../notebooks/09_horovod.ipynb) or [07](../../notebooks/07_multi_worker.ipynb): you choose.
+# costs) and [15](../../notebooks/15_clusters.ipynb), and either [09](../../notebooks/09_horovod.ipynb) or
+# [07](../../notebooks/07_multi_worker.ipynb): you choose.
 #
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it: it says what is
 # wrong, with a hint. `make check LAB=16` does the same in a terminal. The checks need neither Horovod nor other
@@ -66,8 +67,9 @@ programs.show(Path("train_serial.py"), "batches", "begin", "step", "save", "trai
 # - **Horovod**: use `hvd`, which has the calls of `horovod.tensorflow`. `train` calls `hvd.init()` first. Only rank
 #   0's host has the checkpoints to resume from.
 # - **MultiWorkerMirroredStrategy**: `train` makes `tf.distribute.MultiWorkerMirroredStrategy()` first; all workers see
-#   the checkpoints to resume from. `strategy.cluster_resolver.task_id` is the rank (None without `TF_CONFIG`: add `or 0`),
-#   `strategy.num_replicas_in_sync` the number of ranks. A variable of its scope has its number in `.numpy()`, as in `int(state.epochs_done.numpy())`.
+#   the checkpoints to resume from. `strategy.cluster_resolver.task_id` is the rank (None without `TF_CONFIG`: add
+#   `or 0`), `strategy.num_replicas_in_sync` the number of ranks. A variable of its scope has its number in `.numpy()`,
+#   as in `int(state.epochs_done.numpy())`.
 #
 # `train` may call other functions that you write in the same cell. Copy from the serial program what stays as it is.
 
@@ -158,8 +160,8 @@ lab.points("train")
 # a file, in which `hvd` is Horovod, starts the serial program, then 1, 2 and 4 ranks, and prints the largest difference
 # of the weights and the times of rank 0. It takes two to four minutes. Ranks that share cores may well be slower than
 # one: expect speed-ups below 1. The first batch of another size makes TensorFlow trace the step again, in the middle of
-# the run. With `options=["--texts", "20000", "--batch",
-# "2048", "--units", "256"]` it trains a larger model: how do the times change?
+# the run. With `options=["--texts", "20000", "--batch", "2048", "--units", "256"]` it trains a larger model: how do the
+# times change?
 
 # %%
 with tempfile.TemporaryDirectory() as folder:
@@ -314,8 +316,7 @@ lab.points("predict")
 # [ranks.sbatch](../15_clusters/slurm/ranks.sbatch)). The job ends when the script does.
 #
 # Target: right for any numbers, by Slurm's own rules for options and
-# [times](https://slurm.schedmd.com/sbatch.html#OPT_time). A point each for nodes and tasks, cores,
-# time, start.
+# [times](https://slurm.schedmd.com/sbatch.html#OPT_time). A point each for nodes and tasks, cores, time, start.
 
 
 # %% nbgrader={"grade": false, "grade_id": "job_script", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -346,8 +347,8 @@ lab.points("job_script")
 # ## 6. The report
 #
 # Report on one page: six short texts, 25 to 120 words each, each with a number that you measured or computed. If you
-# did not run real ranks, take the largest difference that the check of exercise 1 prints and the numbers of the examples
-# above, and say so; for "job" compute one, such as cores × hours. These are the questions:
+# did not run real ranks, take the largest difference that the check of exercise 1 prints and the numbers of the
+# examples above, and say so; for "job" compute one, such as cores × hours. These are the questions:
 
 # %%
 for part, question in lab.given.REPORT.items():

@@ -170,14 +170,14 @@ BY_HAND: list[list[tuple[str, float, float]]] = [
 """The events of a step that show what drawn timelines do not."""
 
 
-def timelines(generator: np.random.Generator) -> dict[str, list[TimelineEvent]]:
-    """The timelines of the check, by what is said of them."""
-    cases = {f"a timeline with much {slow}": drawn_timeline(generator, slow) for slow in generator.permutation(PARTS)}
+def timelines(generator: np.random.Generator) -> list[tuple[str, list[TimelineEvent]]]:
+    """The timelines of the check, each with what a hint calls it."""
+    cases = [("one of the timelines", drawn_timeline(generator, slow)) for slow in generator.permutation(PARTS)]
     factor = int(generator.integers(1, 4))
     for events in BY_HAND:
         scaled = [TimelineEvent(1, name, factor * start, factor * end) for name, start, end in events]
         said = ", ".join(f"{event.name} from {event.start:g} to {event.end:g}" for event in scaled)
-        cases[f"{said} in step 1"] = scaled
+        cases.append((f"a step with {said}", scaled))
     return cases
 
 
@@ -230,7 +230,7 @@ def profile(events: Sequence[TimelineEvent]) -> dict[str, float]:
 def judge_profile(answer: Answer, generator: np.random.Generator) -> Verdict:
     """A quarter of the points for each share, and for the bottleneck."""
     judge = NumberJudge("profile", (*PARTS, BOTTLENECK))
-    for case, events in timelines(generator).items():
+    for case, events in timelines(generator):
         answered = answer.call("profile", [event._asdict() for event in events])
         shares = profile(events)
         if problem := judge.compare(answered, _shares(events, shares), case):
