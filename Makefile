@@ -34,8 +34,8 @@ HOROVOD_OPTIONS = $(if $(GPU),--gpu $(GPU)) $(if $(MPI),--mpi $(MPI)) $(if $(CUD
 
 .DEFAULT_GOAL := help
 .PHONY: help environment setup horovod setup-frameworks setup-mxnet record-frameworks record-measurements record-cluster \
-	doctor lab execute test test-fast notebooks labs check release cluster cluster-down grade figures site html map bench test-faults \
-	support-table lock lock-frameworks clean
+	doctor lab progress execute test test-fast notebooks labs check release cluster cluster-down grade figures site slides html map \
+	bench test-faults support-table lock lock-frameworks clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  %-19s  %s\n", $$1, $$2}'
@@ -69,6 +69,9 @@ doctor: setup  ## check this machine for the course and say how to fix what is m
 lab: setup  ## open JupyterLab on your own copy, in work/; a chapter as it was: make lab FRESH=03
 	@$(BIN)/distlab lab $(if $(FRESH),--fresh $(FRESH))
 
+progress: setup  ## show which chapters of your copy ran and which exercises are solved
+	@$(BIN)/distlab progress
+
 execute: setup  ## run every notebook: make execute DATASET=mnist EPOCHS=5 WORKERS=4 ONLY=03
 	@$(BIN)/distlab execute $(NOTEBOOK_OPTIONS)
 
@@ -82,7 +85,7 @@ test-faults: setup  ## inject every fault of the long list and print the results
 	@$(BIN)/python -m pytest -p tests.fault_report -m fault
 
 notebooks: setup  ## write the notebooks with fresh outputs from notebooks/src, on an idle machine: make notebooks ONLY=03
-	@$(BIN)/distlab notebooks $(if $(ONLY),--only $(ONLY)) $(call switch,FORCE,--force)
+	@$(BIN)/distlab notebooks $(if $(ONLY),--only $(ONLY)) $(call switch,FORCE,--force) $(call switch,TAGS,--tags)
 
 labs: setup  ## write the labs' notebooks from labs/src: make labs ONLY=06
 	@$(BIN)/distlab labs $(if $(ONLY),--only $(ONLY))
@@ -107,6 +110,9 @@ figures: setup  ## draw every picture in figures/ again
 
 site: setup  ## write the course's site to build/site: make site EXECUTED=1 (your own outputs) SOLUTIONS=0 (none in the labs)
 	@$(BIN)/distlab site $(call switch,EXECUTED,--executed) $(if $(filter 0,$(SOLUTIONS)),--no-solutions)
+
+slides: setup  ## write a deck of slides for each chapter to build/slides: make slides ONLY=03 EXECUTED=1
+	@$(BIN)/distlab slides $(if $(ONLY),--only $(ONLY)) $(call switch,EXECUTED,--executed)
 
 html: setup  ## write HTML pages of the committed notebooks to build/html
 	@$(BIN)/distlab pages

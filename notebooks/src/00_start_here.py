@@ -31,7 +31,7 @@ epochs = 2  # passes over the 512 images of that training
 workers = 2  # into how many logical devices the processor is divided
 
 # %%
-from distlab import checks, data, devices, metrics, quizzes, setup  # first: it selects legacy Keras, see below
+from distlab import checks, course, data, devices, metrics, quizzes, setup  # first: it selects legacy Keras, see below
 
 import os
 
@@ -42,7 +42,7 @@ from IPython.display import Markdown
 tf.keras.utils.set_random_seed(1)
 print(data.describe(dataset))
 
-# %% [markdown]
+# %% [markdown] tags=["slide-picture"]
 # ## What this course is
 #
 # Training a neural network on several devices: why, how, what it costs, and how to be sure that the result is the same.
@@ -90,7 +90,7 @@ print(data.describe(dataset))
 # Some chapters have a lab, in which you write the key parts yourself. The end of the chapter links to it. The last lab
 # is the [capstone](../labs/16_capstone/lab.ipynb), about the whole course.
 
-# %% [markdown]
+# %% [markdown] tags=["slide-table"]
 # ### What to skip
 #
 # | you | read | leave for later |
@@ -125,7 +125,7 @@ print(data.describe(dataset))
 #
 # **Folded code.** Code that only draws is folded in some chapters. Click on the three dots to see it.
 
-# %% [markdown]
+# %% [markdown] tags=["slide-quiz"]
 # **Questions** with folded answers look like this. Choose an answer before you open it.
 #
 # <details><summary><b>Question 1.</b> You have run a notebook, change <code>workers = 2</code> to 4 in its parameters
@@ -161,7 +161,7 @@ print(f"product of two 50 × 50 matrices: {small * 1e3:.3f} ms; 500 × 500: {lar
 # %%
 print("a thousand times the arithmetic takes more than five times as long:", large > 5 * small)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-table"]
 # ## Which Keras
 #
 # There are two. Keras 3 is the newer one; **legacy Keras** is Keras 2, maintained as the package `tf-keras`. The course
@@ -206,7 +206,7 @@ print(f"{devices.cores()} cores, {devices.memory_gib():.1f} GiB of memory")
 # %% tags=["varies"]
 print(devices.topology())
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # In the matrix of `nvidia-smi topo -m`, from fast to slow:
 #
 # | entry | the way from one GPU to the other |
@@ -223,7 +223,7 @@ print(devices.topology())
 #
 # **Predict.** How long does it take to move 100 MB inside this machine's memory, and over Ethernet with 1 Gbit/s?
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 gradients, received = np.ones(25_000_000, np.float32), np.empty(25_000_000, np.float32)
 copying = min(metrics.median_seconds(lambda: np.copyto(received, gradients), repeats=1) for _ in range(5))
 links = {  # bytes per second in one direction, from data sheets
@@ -239,7 +239,7 @@ for name, speed in sorted(links.items(), key=lambda link: -link[1]):
     table += f"| {name} | {speed / 1e9:,.3g} | {gradients.nbytes / speed * 1e3:,.3g} ms |\n"
 Markdown(table)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # The fastest link is more than a thousand times as fast as the slowest, and a training step often takes about 0.1 s. So
 # the same program can scale well in one machine room and not at all in another. Logical devices, which come next,
 # exchange data through memory: good for learning what is sent, misleading for how long it takes. Chapters 06 and 11
@@ -266,23 +266,23 @@ for index in range(workers):
         total = tf.reduce_sum(tf.range(1, 5) * (index + 1))
     print(f"{int(total)} was computed on {total.device.split('/')[-1]}")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # **Predict.** What happens if you ask for one more device now?
 
-# %%
+# %% tags=["slide-output"]
 try:
     tf.config.set_logical_device_configuration(processor, [tf.config.LogicalDeviceConfiguration()] * (workers + 1))
 except RuntimeError as error:
     print("RuntimeError:", str(error).splitlines()[0])
 print("logical devices:", len(tf.config.list_logical_devices("CPU")))
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # Too late. Asking for the list of logical devices was the first use, and it fixed them. A single `tf.constant(1)`
 # further up would have done the same. Restart the kernel and configure the devices before the first operation. In the
 # other chapters `devices.at_least(workers)` does it: it takes GPUs if there are enough, else it divides the processor,
 # and prints which.
 
-# %% [markdown]
+# %% [markdown] tags=["slide-quiz"]
 # <details><summary><b>Question 2.</b> Training keeps both cores of a laptop busy with one device. You divide the
 # processor into two logical devices and train on both. What do you gain?</summary>
 #
@@ -296,7 +296,7 @@ print("logical devices:", len(tf.config.list_logical_devices("CPU")))
 #
 # </details>
 
-# %% [markdown]
+# %% [markdown] tags=["slide-points"]
 # ## A first training on several devices
 #
 # Strategies, the topic of later chapters, do four things that we do by hand once:
@@ -337,23 +337,23 @@ def train(names: list[str], optimizer: tf.keras.optimizers.Optimizer, divide_by:
     return weights.numpy()
 
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text"]
 # **Proof by equality.** Is that the same training? Not "about as accurate": the same. Train once on one device and once
 # on all of them, from equal weights, with equal batches, and compare every weight. Only the order of additions differs,
 # so a weight may differ in its last bits. The course's tolerance is 0.00001; a real mistake is much larger.
 
-# %%
+# %% tags=["slide-output", "slide-continued"]
 serial = train(["CPU:0"], tf.keras.optimizers.SGD(0.02))
 parallel = train([f"CPU:{index}" for index in range(workers)], tf.keras.optimizers.SGD(0.02))
 checks.assert_equal_weights([parallel], [serial])
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # Now a common mistake: each of two workers divides by the 32 images of its own part instead of the 64 of the batch, and
 # the two results are added. The gradient is doubled.
 #
 # **Predict.** Will the accuracy show it? And will the weights show it if the optimizer is Adam?
 
-# %%
+# %% tags=["slide-output"]
 two_devices = ["CPU:0", f"CPU:{min(workers, 2) - 1}"]
 wrong = train(two_devices, tf.keras.optimizers.SGD(0.02), divide_by=32)
 try:
@@ -370,7 +370,7 @@ lost = accuracy(serial) - accuracy(wrong)
 print("the wrong training is at most 10 points less accurate:", lost < 0.1)
 assert lost < 0.1
 
-# %%
+# %% tags=["slide-output", "slide-continued"]
 adam_serial = train(["CPU:0"], tf.keras.optimizers.Adam())
 adam_wrong = train(two_devices, tf.keras.optimizers.Adam(), divide_by=32)
 relative = {
@@ -381,7 +381,7 @@ for name, difference in relative.items():
     print(f"{name}: a doubled gradient changes the weights by more than 10 % of the largest weight:", difference > 0.1)
 assert relative["SGD"] > 0.1 > relative["Adam"]
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # Under SGD the doubled gradient is a doubled learning rate: the training still works, often even better, and nobody
 # notices the mistake until the training diverges on a larger cluster. Adam divides by the size of recent gradients, so
 # a factor almost cancels and the mistake nearly disappears. The comparison of weights under SGD reveals it at once. For
@@ -405,6 +405,15 @@ print("the course can run here:", setup.doctor.can_run(rows))
 # without a C++ compiler the Horovod chapters are skipped with that reason. MPI and Gloo carry Horovod's messages
 # (chapter 09). If the last cell prints False, follow the lines "fix" in the table and run `make doctor` again;
 # `docs/troubleshooting.md` has more.
+
+# %% [markdown]
+# ## Your progress
+#
+# After `make lab`, this shows which cells of your copy have run and which exercises are solved, as far as the notebooks
+# are saved; `make progress` shows it in a terminal.
+
+# %% nbreg={"diff_ignore": ["/outputs"]} tags=["varies"]
+course.show_progress()
 
 # %% [markdown]
 # ## Quiz

@@ -70,7 +70,7 @@ PROCESSORS = {  # multiplications with addition per clock cycle (32-bit numbers)
 for processor, (units, gigahertz) in PROCESSORS.items():
     print(f"{processor:<20} {units:>11,} units at {gigahertz} GHz: {2 * units * gigahertz / 1e3:>14,.2f} TFLOP/s")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-table"]
 # One GPU is about 750 times as fast as one core: it has 880 times as many units.
 #
 # **From weeks to minutes.** Published times for ResNet-50, 90 epochs of ImageNet:
@@ -88,7 +88,7 @@ for processor, (units, gigahertz) in PROCESSORS.items():
 # others 2022](https://arxiv.org/abs/2204.02311)). How sudden such jumps look depends on the metric ([Schaeffer and
 # others 2023](https://arxiv.org/abs/2304.15004)). No single device can train such a model.
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # ## Too large: memory
 #
 # A **parameter** is one number that training adjusts; the parameters are also called weights. To train one parameter, a
@@ -100,7 +100,7 @@ for processor, (units, gigahertz) in PROCESSORS.items():
 #
 # **Predict.** Adam in 32 bits needs some number of bytes per parameter. By how much does mixed precision shrink it?
 
-# %%
+# %% tags=["slide-output"]
 BYTES_PER_PARAMETER = {
     "SGD, 32 bit": 4 + 4,  # weight, gradient
     "Adam, 32 bit": 4 + 4 + (4 + 4),  # weight, gradient, two moments
@@ -109,7 +109,7 @@ BYTES_PER_PARAMETER = {
 for optimizer, count in BYTES_PER_PARAMETER.items():
     print(f"{optimizer:<22} {count:>2} bytes per parameter")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # Not at all: the 32-bit copy takes back what the 16-bit weights and gradients had saved. Mixed precision saves time,
 # and memory for activations, not training state. The 16 bytes are the count of Rajbhandari and others (2019), which
 # makes this the usual rule of thumb: **16 bytes per parameter**.
@@ -140,7 +140,7 @@ for model in ("GPT-3", "PaLM"):
 # because the state is not everything. The **activations**, the outputs of every layer that the backward pass needs
 # again, grow with the batch. Temporary buffers take memory too. Our numbers are lower bounds.
 
-# %% jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["slide-output"]
 figure, axes = plt.subplots(figsize=(7.2, 3.0))
 for model, size in reversed(state.items()):
     digits = 0 if size > 1e11 else 3
@@ -214,7 +214,7 @@ print(f"780 billion tokens at that speed: {days:.0f} days")
 ratio = (6144 * 1200 + 3072 * 336) / (6144 * 24 * days)
 print(f"chip-hours of the whole run, published against computed: {ratio:.2f}")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # Both utilisations agree with the published ones. The whole run, 1,200 hours on 6,144 chips and 336 hours on 3,072,
 # took about 50 % more chip-hours than its best speed would need: the paper counts downtime and repeated steps, and the
 # best speed belongs to the largest batch size, used from step 115,000 of 255,000 on.
@@ -240,7 +240,7 @@ def duration(seconds: float) -> str:
     return f"{seconds:.2g} seconds"
 
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 A100, ASSUMED = 312e12, 0.4
 # A convolution uses a weight many times per image: count the 3.8e9 multiply-adds (He et al. 2015), not the parameters.
 per_image = 6 * 3.8e9
@@ -328,7 +328,7 @@ for images, per_replica, replicas in [(60_000, 32, 1), (60_000, 32, 2), (60_000,
 #
 # </details>
 
-# %% [markdown]
+# %% [markdown] tags=["slide-picture"]
 # ## Data parallelism
 #
 # ![Data parallelism: shards of one batch, whole replicas, one mean gradient](../figures/01_data_parallelism.svg)
@@ -396,7 +396,7 @@ for first in (32, 48):
     wrong_by = np.abs(np.mean(means, axis=0) - correct).max() / np.abs(correct).max()
     print(f"split {first} + {64 - first}: the mean of the means is off by more than 1 %: {wrong_by > 0.01}")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-picture"]
 # Equal shards hide the mistake. [Notebook 04](04_custom_training_loop.ipynb) solves it in TensorFlow.
 #
 # ## Model parallelism
@@ -450,7 +450,7 @@ for batch_size in (64, 4096):
 # Neither is free. Replicas wait for each other (**synchronisation**), gradients or activations must travel
 # (**communication**), and unequal parts leave devices idle (**load imbalance**).
 
-# %% [markdown]
+# %% [markdown] tags=["slide-picture"]
 # ## Synchronous and asynchronous updates
 #
 # Synchronous: no worker continues before the all-reduce is done. All replicas have the same weights at all times, and
@@ -458,7 +458,7 @@ for batch_size in (64, 4096):
 #
 # ![Synchronous updates: all workers wait for the slowest](../figures/01_synchronous_updates.svg)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-picture"]
 # Asynchronous: a parameter server holds the weights. Each worker fetches them, computes a gradient, sends it and
 # fetches again. No worker waits. But while a worker computes, others change the weights: its gradient belongs to
 # old weights. Its **staleness** is the number of updates in between.
@@ -530,7 +530,7 @@ def asynchronous(seconds: list[float], rate: float, horizon: float = 60) -> tupl
     return weights, staleness
 
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # **Predict.** With the straggler, how many updates does each method make in the 60 seconds? And which ends with the
 # lower loss, if each uses its best learning rate?
 
@@ -551,7 +551,7 @@ for cluster, seconds in CLUSTERS.items():
             f"at rate {RATES[best[key]]:g}"
         )
 
-# %% jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true} tags=["slide-output"]
 figure, panels = plt.subplots(1, 2, sharey=True, figsize=(7.2, 3.2))
 for axes, cluster in zip(panels, CLUSTERS, strict=True):
     for rank, method in enumerate(("synchronous", "asynchronous")):
@@ -582,7 +582,7 @@ print(f"Without a straggler the mean losses differ by {gap:.3f}, with a spread o
 print(" and ".join(f"{spread[equal, method][best[equal, method]]:.3f}" for method in ("synchronous", "asynchronous")))
 assert faster and diverges
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # One slow worker costs the synchronous run four fifths of its updates, the asynchronous run one fifth. The asynchronous
 # run pays with staleness: it needs a small rate, and on real machines its result depends on the workers' timing.
 # Compare a difference of losses with the spread: single runs prove nothing.
@@ -616,7 +616,7 @@ assert faster and diverges
 steps = np.random.default_rng(3).uniform(0.8, 1.2, size=(1000, 100)).max(axis=1)
 print(f"mean step of 1,000: {steps.mean():.3f} s, shortest {steps.min():.3f} s")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-formula"]
 # ## How much faster can training become?
 #
 # **Amdahl (1967)** asks: the *same* work on more devices. If a part $f$ of the serial time can be divided and the rest
@@ -664,7 +664,7 @@ def at_1024(f: float) -> str:
     return f"f = {f:g}: on 1,024 devices {amdahl(f, 1024):,.1f} × by Amdahl, {gustafson(f, 1024):,.0f} × by Gustafson"
 
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # **Predict.** 95 % of a program can be divided. How fast is it on 1,024 devices? Guess, then move the slider.
 
 # %% tags=["varies"] jupyter={"source_hidden": true}
@@ -689,7 +689,7 @@ draw.show_widget(
 # The same without a slider, for three values of $f$. The two laws define $f$ differently: Amdahl in the serial run,
 # Gustafson in the parallel one.
 
-# %%
+# %% tags=["slide-output"]
 draw.show(
     laws([0.5, 0.95, 0.99]),
     "Speed-up against devices from 1 to 1,024, both axes logarithmic. Left, Amdahl: the curves for f = 0.5, 0.95 and "
@@ -698,7 +698,7 @@ draw.show(
 for f in (0.5, 0.95, 0.99):
     print(at_1024(f))
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # With 95 % divisible work all 1,024 devices give less than 20, because the undivided 5 % alone take 1/20 of the serial
 # time. That sounds like the end of large machines. Gustafson's answer: nobody buys a thousand devices to do yesterday's
 # work. Training with a larger global batch is more work per step, so both laws matter here.
@@ -762,7 +762,7 @@ print(f"8 × 512 take {1e3 * 8 * per_replica / eight_gpus:.1f} ms on eight")
 #
 # </details>
 
-# %% [markdown]
+# %% [markdown] tags=["slide-quiz"]
 # <details><summary><b>Question 4.</b> A program runs 1.9 × faster on 2 devices. What does that promise for
 # 16?</summary>
 #

@@ -55,7 +55,7 @@ draw.apply_style()
 tf.keras.utils.set_random_seed(1)
 print(data.describe(dataset))
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # ## A surprise: 15.4 seconds on one GPU, 43.7 on two
 #
 # The lecture trains a small network on MNIST, first on one GPU, then on two, and prints the time of each run: **15.4 s
@@ -117,7 +117,7 @@ for gpu in tf.config.list_physical_devices("GPU"):
 devices.at_least(workers)
 print("TensorFlow may use:", ", ".join(device.name for device in tf.config.list_logical_devices()))
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # The lecture trains with Adam, batches of 32 and 5 epochs, on NumPy arrays. This is the whole program, except for the
 # callback, which notes the time at the end of each epoch.
 #
@@ -136,13 +136,13 @@ test_loss, test_accuracy = model.evaluate(x_test, y_test, verbose=0)
 assert test_accuracy > 0.7
 print("Accuracy on the test images is far above chance (0.1):", test_accuracy > 0.7)
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 seconds = np.diff(moments)
 print("seconds per epoch:", ", ".join(f"{value:.2f}" for value in seconds))
 print(f"images per second in the median epoch: {throughput(len(images), np.median(seconds)):,.0f}")
 print(f"test accuracy: {test_accuracy:.3f}")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # The first epoch pays for **tracing**: Keras runs the Python code of a training step once and records a graph of
 # TensorFlow operations; all later steps run that graph. So a warm-up that does not count precedes the measurements
 # below. They report the median or the shortest of several repeats, because a single interruption by another program
@@ -164,7 +164,7 @@ def stopwatch(work: Callable[[], object]) -> tuple[float, float]:
     return elapsed, cpu
 
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # **Predict.** For each piece of work: which of the two times is larger, and by about which factor?
 #
 # - wait for 0.2 seconds, as a program does for a slow disk or for a GPU
@@ -202,7 +202,7 @@ def other_programs() -> float:
     return psutil.cpu_percent(interval=1)
 
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 print(f"Other programs use {other_programs():.0f} % of the {devices.cores()} cores.")
 times = {name: [] for name in work}
 for repeat in range(5):  # in turns; one epoch once
@@ -228,7 +228,7 @@ claims = {
 print("\n".join(f"{claim}: {holds}" for claim, holds in claims.items()))
 assert all(claims.values())
 
-# %% [markdown]
+# %% [markdown] tags=["slide-points"]
 # The lecture's clock errs in three ways:
 #
 # - It does not see waiting. A program that waits for a GPU or for data looks fast.
@@ -331,7 +331,7 @@ Markdown(
 #
 # </details>
 
-# %% [markdown]
+# %% [markdown] tags=["slide-picture"]
 # ## The input pipeline
 #
 # A pipeline has three stages. **Extract** reads records from files. **Transform** decodes, augments, shuffles and
@@ -383,7 +383,7 @@ def add_noise(image: tf.Tensor, label: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]
     return image + tf.random.normal(tf.shape(image), stddev=0.1), label
 
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # Each line adds or moves one transformation, and all deliver batches of 32. By itself, `tf.data` rewrites such a chain:
 # it makes maps parallel and appends a prefetch. That is switched off here, so that each line does what it says.
 #
@@ -406,7 +406,7 @@ stages = {
 }
 
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 def drain(batches: tf.data.Dataset) -> None:
     """Fetch every batch once and do nothing with it."""
     for _ in batches:
@@ -464,7 +464,7 @@ for name, batches in {"no cache": stored.map(counted_decode), "cache": stored.ma
     print(f"{name:9} 3 epochs of {STORED:,} images: {int(calls):,} images decoded")
 assert cheaper and cached and int(calls) == STORED
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # **What does not matter.** With arrays already in memory there is nothing to read or decode, and `cache` keeps a second
 # copy of what is there. `Model.fit` on NumPy arrays shuffles indices, gathers whole batches and prefetches by itself.
 # The lecture's program is not slow because of its input.
@@ -501,7 +501,7 @@ feeds = {
     "with prefetch": feed(plain.prefetch(2), device_seconds=preparation),
 }
 
-# %% tags=["varies"] jupyter={"source_hidden": true}
+# %% tags=["varies", "slide-output"] jupyter={"source_hidden": true}
 figure, axes = plt.subplots(figsize=(7.2, 1.9))
 for row, events in enumerate(feeds.values()):
     asked, arrived, done_at = 1000 * (events[10:18] - events[10, 0]).T
@@ -516,7 +516,7 @@ handles, texts = axes.get_legend_handles_labels()
 axes.legend(handles[:2], texts[:2], loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
 draw.show(figure, "Two rows of bars against time, eight steps each: waits for data alternate with the device's work.")
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output", "slide-continued"]
 steps = {name: 1000 * np.median(np.diff(events[:, 2])) for name, events in feeds.items()}
 for name, events in feeds.items():
     wait = 1000 * np.median(events[:, 1] - events[:, 0])
@@ -536,7 +536,7 @@ for name, batches in {"without prefetch": plain, "with prefetch(2)": plain.prefe
 assert int(calls) == 3 * 32
 folder.cleanup()  # nothing below reads the file
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # With $c = p$ the formula promises $2p / p$, a factor of 2, as long as a core is free for the preparation. Prefetch
 # hides time and removes no work. Once preparing takes longer than computing, the device waits whatever the size of the
 # buffer: then the pipeline itself must become cheaper. And where the "device" is the same processor, as in this
@@ -624,7 +624,7 @@ for name, fed in orders.items():
 #
 # </details>
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # ## Batch size and steps per execution
 #
 # If the input is not the bottleneck, the steps are. A step of batch size $B$ takes about
@@ -688,7 +688,7 @@ print("Batches of 1024 take less CPU time per image than batches of 32:", larger
 print("16 steps per execution take less CPU time than 1, at batch 32:", fused > 1)
 assert larger > 1.5 and fused > 1
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 figure, axes = plt.subplots()
 print(f"{'steps per execution':20}{'batch':>6}{'images/s':>10}{'CPU µs per image':>18}")
 for (steps, batch), rate in rates.items():
@@ -704,7 +704,7 @@ axes.minorticks_off()
 axes.legend(title="steps per execution", loc="lower right")
 draw.show(figure, "Images per second against batch size, one line each for 1 and for 16 steps per execution.")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # The fixed cost per image shrinks with the batch, the arithmetic per image stays. The curve flattens where $b \cdot B$
 # exceeds $a$. In CPU time per image, several steps per execution save most where the batch is small, since there $a$ is
 # most of the step. The images per second also depend on what else the machine is doing, the CPU times much less. For
@@ -787,7 +787,7 @@ for rate in (0.006, 0.032):
 #
 # </details>
 
-# %% [markdown]
+# %% [markdown] tags=["slide-formula", "slide-predict"]
 # ## The first loss is a test
 #
 # Cross-entropy needs to know what the model returns: logits or, after a softmax, probabilities. `from_logits` says so,
@@ -823,7 +823,7 @@ def experiment(activation: str | None, from_logits: bool) -> dict[str, object]:
 pairs = [(None, True), ("softmax", False), (None, False), ("softmax", True)]
 results = {pair: experiment(*pair) for pair in pairs}
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 print(f"{'output':9}{'from_logits':13}{'first loss':>11}{'accuracy':>10}   warning")
 for (activation, from_logits), result in results.items():
     line = f"{activation or 'logits':9}{from_logits!s:13}{result['first loss']:11.2f}{result['accuracy']:10.3f}"
@@ -841,7 +841,7 @@ spread = np.ptp([result["accuracy"] for result in results.values()])
 print("The other three end within 0.02 of one another:", spread < 0.02)
 assert spread < 0.02
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # Only the lecture's combination fails, and it fails silently. Keras divides the "probabilities" by their sum and clips
 # them to at least $10^{-7}$. Logits and their sum may be negative. If the quotient for the true class is negative, it
 # is clipped: the image costs $-\ln(10^{-7}) = 16.1$ and teaches nothing, because a clipped value does not change with
@@ -863,7 +863,7 @@ assert spread < 0.02
 #
 # </details>
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # ## Twice as fast
 #
 # Now the lecture's program against a better one, on the same device. The better one takes from each section: batches of
@@ -898,7 +898,7 @@ print("At least twice as fast on the same device:", ratio >= 2)
 print("With the same accuracy, to within 2 points:", loss_of_accuracy < 0.02)
 assert ratio >= 2 and loss_of_accuracy < 0.02
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 speed = {name: throughput(PASSES * len(images), min(times)) for name, times in elapsed.items()}
 figure = draw.bars(speed, f"images per second, the shorter of two times {PASSES} epochs")
 draw.show(figure, "Two bars: " + ", ".join(f"{name} {rate:,.0f} images per second" for name, rate in speed.items()))

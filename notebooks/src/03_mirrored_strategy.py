@@ -68,7 +68,7 @@ print("chosen:", chosen)
 # %% [markdown]
 # This is everything that a program needs to train on several devices.
 
-# %%
+# %% tags=["slide-code"]
 BATCH_SIZE_PER_REPLICA = 32
 
 strategy = tf.distribute.MirroredStrategy(devices=chosen)
@@ -133,7 +133,7 @@ def images_per_replica(strategy: tf.distribute.Strategy, batches: tf.data.Datase
 
 print("images per replica in a step:", images_per_replica(strategy, train_batches))
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # ## 2. The lecture's program
 #
 # This is the lecture's distributed program in our words. It was written for two GPUs with 32 images each. It runs, it
@@ -157,7 +157,7 @@ with strategy.scope():
     model = models.mlp()  # the four layers of the program above
     model.compile(optimizer="adam", loss="categorical_crossentropy", metrics=["accuracy"])
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 first_loss = model.evaluate(one_hot_test, verbose=0)[0]
 history = model.fit(lecture_batches, epochs=epochs, verbose=0).history
 accuracy_lecture = model.evaluate(one_hot_test, verbose=0)[1]
@@ -165,7 +165,7 @@ print("loss before training: ", round(first_loss, 2))
 print("loss of each epoch:   ", np.round(history["loss"], 2).tolist())
 print("test accuracy:        ", round(accuracy_lecture, 3))
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway", "slide-quiz"]
 # The network has learnt little. The lecture's printout showed it too, without a comment: accuracy 0.2202 on two GPUs,
 # 0.9778 on one. The loss before training says where to look: an untrained network gives each of 10 classes a
 # probability near 1/10, so its loss must be near $\ln 10 \approx 2.303$.
@@ -209,7 +209,7 @@ print("loss before training within 0.5 of ln 10: lecture", abs(first_loss - np.l
 print("fixed", abs(first_loss_fixed - np.log(10)) < 0.5)
 print("fixed, it is at least 30 percentage points better:", accuracy_fixed > accuracy_lecture + 0.3)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # ### Fault 2: the distributed data are never shuffled
 #
 # The lecture's serial program called `fit` with NumPy arrays, which `fit` shuffles before each epoch. A `tf.data`
@@ -240,7 +240,7 @@ for name, batches in pipelines.items():
     model.fit(batches, epochs=epochs, verbose=0)
     accuracy_sorted[name] = model.evaluate(test_batches, verbose=0)[1]
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 print("test accuracy:", {name: round(accuracy, 3) for name, accuracy in accuracy_sorted.items()})
 
 # %%
@@ -386,7 +386,7 @@ for name, reduction in REDUCTIONS.items():
     print(f"{name}: {results}")
     assert results == [[len(four) * (len(four) + 1) / 2] * 3] * len(four)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # The first two give the same sum on every device. `NcclAllReduce` has no implementation for CPU devices, and TensorFlow
 # says so when the step first runs, not when the strategy is created.
 #
@@ -407,7 +407,7 @@ for name, sent in patterns.items():
     for step, together in itertools.groupby(sent, key=lambda message: message.step):
         print(f"  step {step}:", ", ".join(f"{source} → {destination}" for _, source, destination in together))
 
-# %%
+# %% tags=["slide-output"]
 drawn = {name: sent for name, sent in patterns.items() if sent}
 in_words = [
     f"{name}: " + ", ".join(f"{source} to {destination} in step {step}" for step, source, destination in sent)
@@ -418,7 +418,7 @@ draw.show(
     "One panel per reduction, one row per device, steps to the right, one arrow per message. " + ". ".join(in_words),
 )
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # `ReductionToOneDevice` is short, but everything passes through device 0: with $p$ devices it handles $2(p-1)$
 # messages, each as large as the gradient. `HierarchicalCopyAllReduce` sends the same number of messages; with four
 # devices in more steps, and most stay inside a group. For `NcclAllReduce` the graph shows none: the exchange happens
@@ -434,17 +434,17 @@ draw.show(
 # 4. *Any: the sums are equal.* The sums are equal, but the times are not.
 # </details>
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # ### Compare with a known sum
 #
 # **Predict.** Three devices hold gradients of 1, 2 and 3. What do the two reductions give?
 
-# %%
+# %% tags=["slide-output"]
 for name in ("ReductionToOneDevice", "HierarchicalCopyAllReduce"):
     results = [float(result[0]) for result in summing(REDUCTIONS[name], names[:3])()]
     print(f"{name} on {len(results)} devices: {results}, the correct sum is {sum(range(1, len(results) + 1))}")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # `HierarchicalCopyAllReduce` makes two groups of $\lfloor p/2 \rfloor$ devices. With an odd number of devices the last
 # one is in no group, and its gradient is lost without an error or a warning: three devices train on two thirds of the
 # data. So almost every notebook of this course compares the parallel run with the serial one.
@@ -497,7 +497,7 @@ def training_step(strategy: tf.distribute.Strategy, global_batch: int, read_cloc
     return step
 
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # A measuring device must not change what it measures. `tf.timestamp()` looks like the obvious clock, but it counts as
 # an operation with a side effect, and a `tf.function` runs all of these in the order of the program. Replica 1's clock
 # would wait for replica 0's, and the picture would show replicas that take turns. The clock above has no such order.
@@ -535,7 +535,7 @@ def intervals(strategy: tf.distribute.Strategy) -> list[list[draw.Interval]]:
 TITLE = f"MirroredStrategy, devices chosen: {workers}"
 busy = {"no strategy": intervals(single), TITLE: intervals(strategy)}
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 draw.show(
     draw.busy(busy, [f"device {number}" for number in range(len(names))]),
     "Two strips over time, one row per device. Without a strategy only device 0 has boxes. Under MirroredStrategy each "
@@ -553,7 +553,7 @@ for step in range(STEPS_DRAWN):
 print("in every step all chosen devices had begun before the first one was done:", all(overlaps))
 assert all(overlaps)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # Each chosen device works in every step, on its own part, at the same time as the others. No replica can update before
 # the last one has its gradients: the all-reduce is where they meet. A replica that is late makes all wait; that is what
 # *synchronous* costs. In the white gaps this program's Python code reads the times and starts the next step. Devices
@@ -561,7 +561,7 @@ assert all(overlaps)
 #
 # On logical CPU devices the picture says that the *replicas* overlap. Section 8 asks how many *cores* they used.
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # ## 7. Proof: the weights are equal
 #
 # Same initial weights, same global batches, plain SGD, 20 steps: after that the mirrored run must have the weights of
@@ -572,7 +572,7 @@ assert all(overlaps)
 #
 # **Predict.** Exactly equal, or nearly? And with the lecture's dropout of 0.2?
 
-# %%
+# %% tags=["slide-output"]
 STEPS = 20
 batch = 64 // workers * workers  # 64, or the next smaller number that divides into equal parts
 index = np.arange(STEPS * batch) % len(images)
@@ -582,7 +582,7 @@ _, serial = trained(single, batches)
 _, parallel = trained(strategy, batches)
 checks.assert_equal_weights(serial, parallel)
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output", "slide-continued"]
 _, serial_dropout = trained(single, batches, dropout=0.2)
 _, parallel_dropout = trained(strategy, batches, dropout=0.2)
 Markdown(
@@ -591,7 +591,7 @@ Markdown(
     f"**{checks.largest_difference(serial_dropout, parallel_dropout):.1g}** with it."
 )
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # Not exactly equal: floating-point addition is not associative, and with replicas the order of additions differs. The
 # difference stays at the size of a float32 rounding error. A real mistake is larger by orders of magnitude: a wrong
 # batch size, a lost replica or a gradient counted twice shows in the first three decimals.
@@ -605,7 +605,7 @@ Markdown(
 assert workers == 1 or checks.largest_difference(serial_dropout, parallel_dropout) > 100 * checks.TOLERANCE
 print("with dropout the two runs are comparable weight by weight:", workers == 1)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # ## 8. How fast is it, honestly?
 #
 # **Predict.** The same images, once on one device, once on `workers` logical devices of the same processor. By which
@@ -654,7 +654,7 @@ overhead = {batch: cpu_seconds[batch, workers] / cpu_seconds[batch, 1] for batch
 print("replicas add relatively more CPU work at the small batch:", workers == 1 or overhead[SMALL] > overhead[LARGE])
 assert workers == 1 or overhead[SMALL] > 1.1 * overhead[LARGE]
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 rates = {f"batch {batch}, devices: {count}": IMAGES / value for (batch, count), value in seconds.items()}
 draw.show(
     draw.bars(rates, "images per second"),

@@ -116,7 +116,7 @@ for row, pictures, name in zip(rows, (test.images, noisy_test, masks_test), name
         axes.set(xticks=[], yticks=[])
 draw.show(figure, "Rows of test images: clean, under strong noise, and masks, white where the clean image is bright.")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # Two scores compare a predicted mask with the true one. **Pixel accuracy** is the share of pixels that agree.
 # **Intersection over union** (IoU) looks at the digit only:
 #
@@ -126,7 +126,7 @@ draw.show(figure, "Rows of test images: clean, under strong noise, and masks, wh
 # Which has the higher pixel accuracy? Which has the higher IoU?
 
 
-# %%
+# %% tags=["slide-output"]
 def scores(predicted, true):
     """Intersection over union, and pixel accuracy, of boolean masks."""
     union = np.sum(predicted | true)
@@ -138,7 +138,7 @@ naive = {"all background": np.zeros_like(true), "noisy pixel above 0.5": noisy_t
 for name, predicted in naive.items():
     print("{:22s} IoU {:.2f}   pixel accuracy {:.2f}".format(name, *scores(predicted, true)))
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway", "slide-picture"]
 # A mask that finds nothing still gets every background pixel right, so its pixel accuracy looks respectable; the
 # smaller the object, the better it looks. Its IoU is 0. We judge by IoU.
 #
@@ -247,13 +247,13 @@ for values in ([0.1, 0.2, 0.3], [tf.constant(x) for x in (0.1, 0.2, 0.3)]):
     doubled = [scaled(value) for value in values]
     print(f"{len(doubled)} values of type {type(values[0]).__name__}: {len(numbers_traced)} traces")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # So pass a learning rate or a batch size that changes during training as a tensor, or keep it in a variable.
 #
 # **Predict.** How many times faster is the traced step than the same Python code run line by line (**eagerly**)? For
 # a full batch, and for a single image?
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 steps = {"eager": single_step.python_function, "traced": single_step}
 milliseconds = {}
 for (name, step), n in itertools.product(steps.items(), (1, GLOBAL_BATCH)):
@@ -337,7 +337,7 @@ def replicated_step(model, optimizer):
     return train_step
 
 
-# %%
+# %% tags=["slide-output"]
 def body(function):
     """The lines of a function after its docstring, without their indentation."""
     return "\n".join(line.strip() for line in inspect.getsource(function).splitlines()[2:] if line.strip())
@@ -345,7 +345,7 @@ def body(function):
 
 programs.changes(body(one_device_step), body(replicated_step), context=0)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # `apply_gradients` is not among these lines, yet it does more than before. In a replica it first **sums** the gradients
 # over all replicas (the all-reduce), then applies the sum, the same on each. So each replica's gradient must be its
 # *share* of the whole. The next section is about this sum.
@@ -382,7 +382,7 @@ print(f"the metric says:   {train_loss.result():.3f}")
 #
 # </details>
 
-# %% [markdown]
+# %% [markdown] tags=["slide-formula", "slide-predict"]
 # ## 6. Divide by the global batch
 #
 # A global batch of $B$ images is cut into $R$ parts of $b = B/R$. The gradient of the mean loss is a sum of $R$
@@ -397,7 +397,7 @@ print(f"the metric says:   {train_loss.result():.3f}")
 # combinations are wrong. In which do you see it in the log?
 
 
-# %%
+# %% tags=["slide-output"]
 def rewind(optimizer):
     """Back to the common start: the first weights, and an optimizer that has seen nothing."""
     replicated.set_weights(start)
@@ -426,7 +426,7 @@ for name, reduction in itertools.product(DIVISORS, ("SUM", "MEAN")):
     print(f"{name:12s}  {reduction:12s}   {loss_ratio:24.3f}   {update_ratio:20.3f}")
 assert abs(results["per replica"] / results["global"] - workers) < 1e-3 * workers
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # Look at the last line. The printed loss is exactly right, because the factor $R$ and the division by `MEAN` cancel.
 # The update is still $R$ times too large. So **the log looks right and the training is wrong**. The two middle lines
 # print wrong numbers, so somebody notices.
@@ -539,7 +539,7 @@ for name, batch in last_batches.items():
     parts = strategy.experimental_local_results(batch)
     print(f"{name}:", *(f"replica {r} {part.numpy().astype(int).tolist()}" for r, part in enumerate(parts)), sep="  ")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # Each replica gets the remainder divided by the number of replicas, *rounded up*, as long as there is something left.
 # So the last ones get less, or *nothing*: an empty batch (4 images on 3 replicas are cut into 2, 2 and 0).
 #
@@ -548,7 +548,7 @@ for name, batch in last_batches.items():
 # `global_batch_size`). Which give the mean of the batch?
 
 
-# %%
+# %% tags=["slide-output"]
 @tf.function
 def three_means(batch):
     def on_replica(losses):
@@ -664,7 +664,7 @@ def training(step_function, checkpoint, after_step=None):
             after_step(int(checkpoint.step))
 
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # `tf.train.Checkpoint` names the objects that belong together, and `CheckpointManager` keeps the newest few in a
 # folder. We save every 20 steps, twice per epoch.
 #
@@ -701,7 +701,7 @@ training(adam_step, checkpoint, save_and_record)
 uninterrupted = replicated.get_weights()
 print("in the folder:", *(Path(file).name for file in manager.checkpoints))
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 history = [json.loads(line) for line in log.read_text().splitlines()]
 curves = {name: [line[name] for line in history] for name in history[0]}
 threshold_iou = scores(naive["noisy pixel above 0.5"], true)[0]
@@ -726,7 +726,7 @@ Markdown(
     "shape, a stroke has one."
 )
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 predicted = replicated.predict(noisy_test, batch_size=GLOBAL_BATCH, verbose=0) > 0  # a logit above 0 means digit
 by_threshold = noisy_test > 0.5
 names = ("noisy image", "threshold", "U-Net", "true mask")
@@ -754,7 +754,7 @@ if epochs >= 3:  # MNIST's thin strokes need that many
     assert numpy_iou > threshold_iou + 0.1
 print("The U-Net's IoU is more than 0.1 above the threshold's:", numpy_iou > threshold_iou + 0.1)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # `fit`'s TensorBoard callback has a counterpart too: `tf.summary.scalar` writes the files that TensorBoard shows. It
 # needs the package tensorboard, which this course does not install.
 #
@@ -770,7 +770,7 @@ print("The U-Net's IoU is more than 0.1 above the threshold's:", numpy_iou > thr
 # **Predict.** Is the continued run equal to the uninterrupted one? And if only the model is restored, or model and
 # optimizer, but with the data from the epoch's start?
 
-# %%
+# %% tags=["slide-output"]
 with strategy.scope():
     resumed, resumed_adam = models.unet(), tf.keras.optimizers.Adam(0.005)
 resumed_step = replicated_step(resumed, resumed_adam)
@@ -782,7 +782,7 @@ training(resumed_step, after_restart)
 checks.assert_equal_weights(resumed.get_weights(), uninterrupted)
 
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output", "slide-continued"]
 def largest_difference(first_step, keep_optimizer):
     """Resume from the older checkpoint with 20 steps, and compare with the uninterrupted run."""
     after_restart.restore(older)
@@ -844,7 +844,7 @@ folder.cleanup()
 # section 6. SGD is used on purpose: a wrong factor in the gradient shows in full, while Adam takes most of it away. The
 # remaining differences are rounding: $R$ partial sums are added in another order than one sum.
 
-# %% [markdown]
+# %% [markdown] tags=["slide-table"]
 # ## 11. `fit` or a custom loop?
 #
 # | you want | use |

@@ -47,7 +47,7 @@ scratch = tempfile.TemporaryDirectory()
 folder = Path(scratch.name)
 print(data.describe(dataset))
 
-# %% [markdown]
+# %% [markdown] tags=["slide-table"]
 # ## 1. The answer first
 #
 # | you want to | write | read |
@@ -62,7 +62,7 @@ print(data.describe(dataset))
 #
 # A **format** is a choice: a run consists of more than weights, and no format keeps everything.
 
-# %% [markdown]
+# %% [markdown] tags=["slide-table"]
 # What each format keeps. "+ line" means that the plain call does not restore it, but one more line of code does. The
 # cells below test every row.
 #
@@ -147,12 +147,12 @@ def save_in_every_format(model, folder):
 trained = folder / "trained"
 save_in_every_format(model, trained)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # **Predict.** Each weight takes 4 bytes. "Weights only" sounds like the smallest choice. How many times the bytes of
 # the weights does each format take on disk?
 
 
-# %%
+# %% tags=["slide-output"]
 def kilobytes(path):
     files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
     return sum(file.stat().st_size for file in files) / 1000
@@ -165,7 +165,7 @@ print("Size on disk, in multiples of the weights:")
 print(copies)
 assert copies["model.weights.h5"] == copies["model.keras"] == copies["checkpoint"] == 3 > copies["export"]
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway", "slide-quiz"]
 # The weights-only file holds three values per weight: the weight and Adam's two averages. In this version of Keras it
 # contains the optimizer's state, whatever its name says. `tf.saved_model.save` writes the averages too. The export
 # holds no optimizer, but writes
@@ -213,11 +213,11 @@ def load_as_model(path, build=new_model):
 
 FOR_KERAS = ("keras_saved_model", "model.keras", "model.weights.h5", "checkpoint")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # **Predict.** The files were written by several replicas. They are loaded with no strategy, on one device, and on one
 # replica more. By how much will the predictions differ?
 
-# %%
+# %% tags=["slide-output"]
 # Two MirroredStrategies in one process would mix up each other's collectives, so the second one does without them.
 one_more = tf.distribute.MirroredStrategy(names, cross_device_ops=tf.distribute.ReductionToOneDevice())
 targets = {
@@ -234,7 +234,7 @@ for target, scope in targets.items():
     kind = type(model.weights[0]).__name__
     print(f"{target}: {len(loaded)} equal models, {replicas} replicas, each weight a {kind}")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # No trace of the saving strategy is left. A mirrored variable is one logical value with equal copies; a format stores
 # the value, and the loading scope makes as many copies as it needs. That is why the number of replicas may change
 # between training and serving, or between two parts of one training.
@@ -297,12 +297,12 @@ for name in sizes:
     as_function = works(tf.saved_model.load, str(trained / name))
     print(f"{name:18} as a Keras model: {as_model!s:6} as a function: {as_function}")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # **Predict.** A serving machine with several devices loads the export inside a mirrored strategy's scope. It calls the
 # function in three ways: inside the scope, after leaving the scope, and on each replica through `strategy.run`. Which
 # of these calls work?
 
-# %%
+# %% tags=["slide-output"]
 with one_more.scope():
     serving = tf.saved_model.load(str(trained / "export"))
     try:
@@ -313,7 +313,7 @@ np.testing.assert_allclose(serving.serve(x_test), reference, atol=checks.TOLERAN
 print("after leaving the scope: equal")
 
 
-# %%
+# %% tags=["slide-output", "slide-continued"]
 @tf.function
 def on_each_replica(batch):
     return one_more.run(serving.signatures["serving_default"], args=(batch,))["output_0"]
@@ -326,7 +326,7 @@ for batch in one_more.experimental_distribute_dataset(batches):
 np.testing.assert_allclose(np.concatenate(outputs), reference, atol=checks.TOLERANCE)
 print("on each replica: equal, in", len(outputs), "parts")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # Load inside the scope, call outside it. Inside `scope()` the program is in *cross-replica context*: it speaks for
 # all replicas at once, and a restored graph cannot tell whose copy of a variable to read. `strategy.run` puts the
 # call into *replica context*, where each replica reads its own copy and gets its own part of the batch.
@@ -396,7 +396,7 @@ assert can_evaluate == {
     "keras_saved_model": True, "model.keras": True, "model.weights.h5": False, "checkpoint": False
 }  # fmt: skip
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # The loss is Python code, not a variable, so a weights file or a checkpoint cannot contain it.
 #
 # ## Part 2: save to resume
@@ -457,7 +457,7 @@ def run(name, last_epoch):
     return model.get_weights()
 
 
-# %%
+# %% tags=["slide-output"]
 run("interrupted", epochs)  # the program ends here; then it is started again
 resumed = run("interrupted", 2 * epochs)
 checks.assert_equal_weights(resumed, run("straight", 2 * epochs))
@@ -474,7 +474,7 @@ checks.assert_equal_weights(resumed, run("straight", 2 * epochs))
 # so the next weight depends on the averages $m$ and $v$ and on the step count $t$, too. (Keras adds $\epsilon$ to
 # $\sqrt{v_t}$ before the correction.)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # The run below is saved half-way in every format. Its learning rate was changed after `compile`, as the callback
 # `LearningRateScheduler` does. Two callbacks write during `fit`: `ModelCheckpoint` a file after each epoch,
 # `BackupAndRestore` the newest state.
@@ -501,7 +501,7 @@ straight.set_weights(start_weights)
 train(straight, 0, 2 * epochs)
 uninterrupted = straight.get_weights()
 
-# %%
+# %% tags=["slide-output"]
 equal, rates = {}, {}
 half_way_weights = model.get_weights()
 for name in FOR_KERAS:
@@ -517,7 +517,7 @@ for name in FOR_KERAS:
 assert [name for name in FOR_KERAS if equal[name]] == ["model.keras", "checkpoint"]
 assert [name for name in FOR_KERAS if not np.isclose(rates[name], learning_rate)] == ["model.weights.h5"]
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # Two formats loaded the same weights, trained on the same images in the same order, and ended elsewhere. Both files
 # hold Adam's state; the loading calls drop it. The only hint is a warning in the log, for the weights-only file.
 #
@@ -623,7 +623,7 @@ try:
 except ValueError as error:
     print("A distributed iterator:", str(error).partition(",")[0].partition(" (")[0])
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # The iterator of a distributed dataset cannot be put into a checkpoint at all, and a saved shuffle buffer contains the
 # images themselves. For a distributed run, use the first fix: make the order a function of the epoch's number.
 #
@@ -635,7 +635,7 @@ except ValueError as error:
 # **Predict.** With which epoch does `fit` begin? Does it end with the same weights as the uninterrupted run?
 
 
-# %%
+# %% tags=["slide-output"]
 def start_again(first_order, build=new_model):
     # `fit` removes the backup when it has finished, so it works on a copy.
     copy = shutil.copytree(folder / "backup", folder / "backup_copy", dirs_exist_ok=True)
@@ -653,7 +653,7 @@ for description, first_order in {"program unchanged": 0, "right data order": epo
     assert epochs_run[0] == epochs and is_equal == (first_order == epochs)
 assert not works(start_again, epochs, models.mlp)  # it does not keep the loss
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # `fit` finds the epoch, and weights, optimizer state and learning rate are back. The unchanged program still ends
 # elsewhere: the dataset that it passes to `fit` begins with the order of epoch 0. A callback cannot move your pipeline.
 # The result is exact only if the program starts the pipeline at the right epoch.
@@ -729,7 +729,7 @@ for name in (*FOR_KERAS, "export", "BackupAndRestore"):
 print("No format brings back the data order or the global random state by itself.")
 scratch.cleanup()
 
-# %% [markdown]
+# %% [markdown] tags=["slide-quiz"]
 # With several workers, each a process, one more question arises: who writes?
 # [Notebook 07](07_multi_worker.ipynb) answers it.
 #

@@ -79,7 +79,7 @@ else:
     print("$ horovodrun -np 2 --gloo python average_with_horovod.py")
     print(run.output["rank 0"], run.output["rank 1"], sep="\n")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # To look inside that call, we simulate a cluster. The programs of this chapter are `async` functions that every rank
 # runs: such a function can pause, and each `await` marks a place where it may wait for a message. Meanwhile the other
 # ranks go on, so a single process can run them all.
@@ -91,7 +91,7 @@ else:
 #
 # **Predict.** $\alpha$ is 5 µs and $\beta$ is 1 ns. How large is a message that spends half of its time on latency?
 
-# %%
+# %% tags=["slide-output"]
 network = Network(latency=5e-6, seconds_per_byte=1e-9)
 
 
@@ -107,7 +107,7 @@ for elements in (1, 1_250, 1_000_000):
     run = World(2, network).run(hand_over, [np.ones(elements, np.float32)] * 2)
     print(f"{4 * elements:>9,} bytes: {1e6 * run.elapsed:>9,.3f} µs, latency is {5e-6 / run.elapsed:.1%} of it")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # At $\alpha/\beta$ = 5,000 bytes both parts are equal. Far below, the number of messages counts; far above, the bytes.
 #
 # ## 2. The collectives
@@ -242,7 +242,7 @@ draw.show(draw.timeline(run), description)
 assert np.ptp(run.finished) < 1e-12
 print(f"all leave together, after {1e6 * run.elapsed:.0f} µs")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-picture"]
 # ### All-reduce
 #
 # - **What goes where.** All arrays are added; every rank has the sum.
@@ -282,7 +282,7 @@ for name, formula in (whole_array | own_chunk).items():
     print(f"{name:15}{1e6 * seconds:8.1f} µs, formula {1e6 * expected:8.1f} µs")
     assert abs(seconds / expected - 1) < 1e-9
 
-# %% [markdown]
+# %% [markdown] tags=["slide-quiz"]
 # <details>
 # <summary>Question: which pair of collectives makes an all-reduce in which no rank handles more than others?</summary>
 #
@@ -316,7 +316,7 @@ inputs = [np.arange(1, 5) * 10**rank for rank in range(4)]
 for rank, total in enumerate(World(4).run(one_step, inputs).results):
     print(f"rank {rank}:", " ".join(f"{number:>5}" for number in total))
 
-# %% [markdown]
+# %% [markdown] tags=["slide-picture"]
 # Each rank now has one chunk with two shares: on rank 1 the first number is 1 + 10.
 #
 # **Then repeat.** In the next step a rank passes on the chunk that it has just added to. After $p-1$ steps each rank
@@ -383,7 +383,7 @@ draw.show_widget(
     "[Sliders for step and number of ranks, with the picture of that step; they move in JupyterLab.]",
 )
 
-# %% [markdown]
+# %% [markdown] tags=["slide-formula", "slide-predict"]
 # `distlab.collectives.ring_all_reduce` is the same function; a test of the course compares the two. From here on we use
 # that one.
 #
@@ -393,7 +393,7 @@ draw.show_widget(
 #
 # **Predict.** Twice as many ranks: how much more does each rank send?
 
-# %%
+# %% tags=["slide-output"]
 N = 4_096_000
 print("ranks  steps  sent per rank    time        latency part")
 for size in (2, 4, 8, 16, 64):
@@ -406,7 +406,7 @@ for size in (2, 4, 8, 16, 64):
         f"{latency / run.elapsed:>12.1%}"
     )
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # Not twice as much: from $n$ for two ranks towards $2n$, and never beyond. No algorithm in which the ranks themselves
 # add can do with less: Patarasuk and Yuan (2009) prove that at least one rank must send $2\frac{p-1}{p}n$ bytes.
 # Switches that add what passes through them, as in NVIDIA's SHARP, need half.
@@ -430,7 +430,7 @@ for size in (2, 4, 8, 16, 64):
 # sent *first*, not with the one that it finished. The program runs to the end without an error.
 
 
-# %%
+# %% tags=["slide-output"]
 async def wrong_ring(rank, array):
     """A ring all-reduce with one wrong index."""
     total = array.copy()
@@ -451,7 +451,7 @@ print("on two ranks:", [total.tolist() for total in totals], "instead of [3, 3]"
 assert not any(np.array_equal(total, [3, 3]) for total in totals)
 picture(wrong_ring, "all_reduce")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # The first half is right: after three steps each rank has one finished chunk, in a thick frame. Then the frames do not
 # spread: unfinished chunks go out first, and in the last step they overwrite even the finished ones. The line below the
 # picture says what is missing. "The loss does not fall" would have told you much less.
@@ -465,7 +465,7 @@ picture(wrong_ring, "all_reduce")
 # The next program has such a **blocking send**: it waits for the receiver's answer.
 
 
-# %%
+# %% tags=["slide-output"]
 async def blocking_send(rank, to, array):
     """Send, and wait until the receiver has confirmed."""
     await rank.send(to, array)
@@ -487,7 +487,7 @@ except DeadlockError as error:
     print(error)
     assert {rank: waiting.source for rank, waiting in error.waiting.items()} == {0: 1, 1: 2, 2: 0}
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # The error names every waiting rank and whom it waits for: 0 for 1, 1 for 2, 2 for 0. A circle of waiting is a
 # **deadlock**. On a real cluster the same program prints nothing at all.
 #
@@ -536,7 +536,7 @@ for program in (tree_all_reduce, halving_doubling_all_reduce):
     np.testing.assert_array_equal(run.results, [np.sum(inputs, axis=0)] * 8)
     print(f"{program.__name__}: every rank has the sum; a rank sent at most {run.bytes_sent_by_rank.max()} bytes")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # Both need $2\lg p$ steps. But the tree sends the whole array in each of them, while halving-doubling sends as few
 # bytes per rank as a ring. TensorFlow's three cross-device reductions are such algorithms between the GPUs of a host:
 #
@@ -545,7 +545,7 @@ for program in (tree_all_reduce, halving_doubling_all_reduce):
 #
 # **Predict.** 16 ranks. Which is fastest for 1 kB, and which for 10 MB?
 
-# %%
+# %% tags=["slide-output"]
 NAMES = ("naive", "tree", "ring", "halving_doubling")
 
 
@@ -568,7 +568,7 @@ panels[0].set_ylabel("milliseconds")
 figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
 draw.show(figure, "Time of four all-reduces by array size on 16 and 12 ranks: formulas and simulated marks.")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # Lines are formulas, marks are runs on the virtual cluster. For small arrays tree and halving-doubling win: few steps.
 # For large ones ring and halving-doubling win: few bytes. With 12 ranks halving-doubling must first pair off the ranks
 # beyond 8, which costs two more messages of the whole array; then there is a **crossover** to the ring.
@@ -600,7 +600,7 @@ draw.show(
 )
 assert "tree" not in {NAMES[1:][number] for number in np.unique(fastest)}
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # This tree is never the fastest: halving-doubling has as few steps and fewer bytes. (NCCL's two trees pass the array on
 # in pieces.) For $2^k$ ranks, from 4 on, halving-doubling also beats the ring, on paper. Why do libraries use rings? In
 # the model every pair of ranks has its own link. In a real network distant partners share cables, while a ring uses
@@ -614,7 +614,7 @@ assert "tree" not in {NAMES[1:][number] for number in np.unique(fastest)}
 # *rank* is slow, a **straggler**: each rank computes for 1 ms before it all-reduces 400 kB, rank 2 at half the speed?
 
 
-# %%
+# %% tags=["slide-output"]
 slow = network.with_slow_link(2, 3, factor=10)
 for name in NAMES:
     usual = simulated(collectives.ALL_REDUCE[name], 8, 4_000_000)
@@ -634,7 +634,7 @@ print(f"training step: {1e3 * even.elapsed:.2f} ms, with a straggler {1e3 * unev
 draw.show(draw.timeline(uneven), "Timeline: ranks 0, 1 and 3 wait in the ring until rank 2 has computed.")
 assert abs(uneven.elapsed - even.elapsed - 1e-3) < 1e-9
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # The ring is as slow as its slowest link: every chunk passes every link. A tree meets that link less often, and the
 # naive way does not use it at all.
 #
@@ -736,7 +736,7 @@ for name, mode in modes.items():
         f"typical residual of the unseen sizes {np.sqrt(np.mean(mode['residuals'][1::2] ** 2)):.0%}"
     )
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 figure, (above, below) = plt.subplots(2, 1, sharex=True, figsize=(7.2, 5), height_ratios=(3, 2))
 for number, mode in enumerate(modes.values()):
     style = {"color": draw.RANK_COLOURS[number], "marker": draw.MARKERS[number]}
@@ -749,7 +749,7 @@ below.set(ylabel="residual in %", xlabel="bytes")
 figure.legend(loc="outside upper center", ncols=1)
 draw.show(figure, "Measured all-reduce by size with the fitted model as lines, and the residuals below.")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # The residual is (predicted − measured) / measured. Two numbers describe five powers of ten, but not exactly, and the
 # misfits have causes:
 #

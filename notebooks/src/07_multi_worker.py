@@ -93,7 +93,7 @@ new, old = tf.distribute.MultiWorkerMirroredStrategy, tf.distribute.experimental
 print("the old name is a deprecated subclass of the new one:", issubclass(old, new))
 assert issubclass(old, new)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-picture", "slide-table"]
 # ## 2. TF_CONFIG taken apart
 #
 # The workers form a **cluster**. What a process needs to know about it is in an environment variable, TF_CONFIG, which
@@ -149,7 +149,7 @@ for mistake, text in broken.items():
 # port") and the quotes ("Expecting property name"). The other two are a *wait*: a worker with a wrong view of the
 # cluster waits for peers that never come. So check TF_CONFIG before the strategy is made.
 
-# %% [markdown]
+# %% [markdown] tags=["slide-quiz"]
 # <details>
 # <summary>Question 1: both of two workers get the index 0. What happens?</summary>
 #
@@ -160,7 +160,7 @@ for mistake, text in broken.items():
 # 4. *Both train on the same data.* They do not start to train.
 # </details>
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # ## 3. Batches and steps
 #
 # Keep two batch sizes apart. One update of the weights sees the **global batch** $B$. Each of $W$ workers gets the
@@ -171,12 +171,12 @@ for mistake, text in broken.items():
 # **Predict.** You keep the number 48 in `batch(48)` and go from 2 to 8 workers. Which of these change: the global
 # batch, the samples per worker and step, the steps per epoch, the samples per worker and epoch?
 
-# %%
+# %% tags=["slide-output"]
 print("workers   global batch   per worker   steps per epoch   per worker and epoch")
 for count in (1, 2, 3, 4, 8):
     print(f"{count:>7} {48:>14} {48 // count:>12} {960 // 48:>17} {960 // 48 * (48 // count):>22}")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # `batch(...)` takes the *global* batch size, as under `MirroredStrategy`. With a fixed one, more workers mean less work
 # for each, and the same updates: that makes the proof of section 9 possible. To give every worker a full batch,
 # multiply $B$ by $W$, as `minimal.py` does. Then an epoch has fewer steps, and the training is a different one
@@ -235,10 +235,10 @@ for file, path in enumerate(files):
         for number in range(file * PER_FILE, (file + 1) * PER_FILE):
             writer.write(str(number))
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # **Predict.** Which of the 32 numbers does worker 1 get under each policy? And if the function forgets `shard`?
 
-# %%
+# %% tags=["slide-output"]
 run = launch.tensorflow(LABS / "feed.py", "--files", *files, workers=team, **quiet)
 by_worker = [json.loads(run.output[f"worker {index}"].splitlines()[-1]) for index in range(team)]
 cases = {way: [seen[way] for seen in by_worker] for way in by_worker[0]}
@@ -252,7 +252,7 @@ for way, numbers in cases.items():
     if way in ("DATA", "FILE", "AUTO", "from function"):
         assert set(counts) == {1}
 
-# %%
+# %% tags=["slide-output"]
 draw.show(
     draw.seen(cases, FILES, PER_FILE),
     f"Which of {team} workers saw which of {FILES * PER_FILE} numbers in {FILES} files. OFF: every worker saw all. "
@@ -293,7 +293,7 @@ draw.show(
 # %%
 print("file systems of this TensorFlow:", *sorted(scheme for scheme in tf.io.gfile.get_registered_schemes() if scheme))
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # ## 5. Who is chief?
 #
 # All workers train alike, and one of them does what must be done *once*, such as writing files: the **chief**. It is
@@ -357,7 +357,7 @@ for watch in watches:
         one_process_step(*batch).numpy()
 single_step, single_cpu = np.median([(watch.elapsed, watch.cpu) for watch in watches], axis=0)
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 (gradient, _), (step, step_cpu) = np.median(np.array(run.result["loop"]["seconds"])[5:], axis=0)
 seconds = {
     "one process, whole step": single_step,
@@ -375,7 +375,7 @@ Markdown(
     f"{4e-6 * alone.count_params():.2f} MB, waits for the slower worker, and updates."
 )
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # The naive guess counts workers: each computes half, so half the time. Count the *work*. Each worker starts every
 # operation again for a smaller batch, updates a copy of all weights, and takes part in the all-reduce of [notebook
 # 06](06_collectives_and_ring_all_reduce.ipynb): $2\frac{p-1}{p}n$ bytes (there $p$ is the number of workers and $n$ the
@@ -429,7 +429,7 @@ assert len(left) == 6
 assert checks.largest_difference(model.get_weights(), alone.get_weights()) < 1e-3
 print("loaded in this kernel, without any strategy:", model.count_params(), "parameters")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-points"]
 # Under `fit`, the callbacks `ModelCheckpoint` and `BackupAndRestore` do all this themselves. To resume, *all* workers
 # restore the chief's checkpoint: `train.py --resume`, also with another number of workers.
 #
@@ -444,7 +444,7 @@ print("loaded in this kernel, without any strategy:", model.count_params(), "par
 # %%
 display(programs.show(LABS / "save_wrongly.py", "all_write", "mixed", "save_alone"))
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # In a terminal: `distlab launch --workers 2 save_wrongly.py -- --folder saved`.
 #
 # **Predict.** One fails with an error, one gives a wrong number without any, one works, one never returns. Which?
@@ -459,7 +459,7 @@ except launch.WorkerFailed as error:
 print(failed.run.output["worker 0"])
 print("\nThe launcher:", str(failed).splitlines()[0])
 
-# %%
+# %% tags=["slide-output"]
 wrong = json.loads(result_file.read_text())
 print("1. everybody to one path: some save failed:", wrong["everybody"]["failures"] > 0)
 print("2. the chief alone reads a mean of 2.0 as:", round(wrong["mixed"]["read alone"], 2))
@@ -469,7 +469,7 @@ assert wrong["everybody"]["failures"] > 0 and (saved / "wrong" / "alone.index").
 assert abs(wrong["mixed"]["read alone"] - (2 + 100 * (team - 1)) / (1 + 3 * (team - 1))) < 0.01
 assert (failed.rank, failed.exit_code) == ("worker 0", 3)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # **1, a race.** A checkpoint is first written under a temporary name, then renamed. The worker that renames first
 # removes the file that the other one needs. All may go well many times, which makes the error harder to find.
 #
@@ -481,7 +481,7 @@ assert (failed.rank, failed.exit_code) == ("worker 0", 3)
 print("combined when they are read:", wrong["combined on read"])
 print("complete in every worker:", [variable.name for variable in alone.weights])
 
-# %% [markdown]
+# %% [markdown] tags=["slide-quiz"]
 # If the others wait, the chief waits forever: a **deadlock**. If they continue, TensorFlow pairs the chief's
 # collective with whatever the others call next: in 2 the chief added 100 to its total and 3 to its count. TensorFlow
 # compares shapes, so mostly it raises `Shape mismatch in the collective instance`; with equal shapes nobody notices.
@@ -531,7 +531,7 @@ more = launch.tensorflow(LABS / "train.py", *arguments, saved / str(team + 1), w
 results[team + 1] = more.result
 print(f"{team + 1} workers: {more.seconds:.0f} s")
 
-# %%
+# %% tags=["slide-output"]
 for count, result in results.items():
     from_fit = tf.keras.models.load_model(saved / str(count) / "fit" / "model.keras")
     from_loop = models.cnn()
@@ -544,7 +544,7 @@ for count, result in results.items():
         assert np.array_equal(np.sort(seen.ravel()), np.arange(960))  # each sample once, in one worker or another
 scratch.cleanup()
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # Apart from rounding, the weights depend neither on the number of workers nor on how the batches are divided. `fit`
 # gave each worker a contiguous part of each batch, the loop every $W$-th sample; the *union* in each step is the same
 # global batch, and the order of addition does not matter. The proof is short on purpose: rounding differences grow from

@@ -57,7 +57,7 @@ LAB = Path("../labs/08_other_strategies")
 train = data.load(dataset).train
 print(data.describe(dataset))
 
-# %% [markdown]
+# %% [markdown] tags=["slide-picture"]
 # ## Part 1: the strategies
 #
 # ### 1. Parameter servers: the whole program
@@ -82,7 +82,7 @@ how = {"seconds": 170, "start_seconds": 150, "echo": False}
 run = launch.tensorflow(LAB / "minimal.py", workers=real_workers, parameter_servers=1, **how)
 print(run.output["chief"].splitlines()[-1])
 
-# %% [markdown]
+# %% [markdown] tags=["slide-table"]
 # ### 2. Two questions sort the strategies
 #
 # A strategy answers two questions: *where are the variables*, and *who waits for whom before they change*?
@@ -120,7 +120,7 @@ print("a replica computes on the chosen device:", where.endswith(computing[0]))
 print("replicas:", one_device.num_replicas_in_sync)
 assert variable.device.endswith(computing[0]) and where.endswith(computing[0])
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # #### `CentralStorageStrategy`
 #
 # Each variable exists once, on the *parameter device*, usually the processor. In each step every replica reads it
@@ -130,7 +130,7 @@ assert variable.device.endswith(computing[0]) and where.endswith(computing[0])
 # **Predict.** The graph of a step says who sends what to whom, as in
 # [notebook 03](03_mirrored_strategy.ipynb). Which messages carry gradients, and does a sum travel back?
 
-# %%
+# %% tags=["slide-output"]
 central = tf.distribute.experimental.CentralStorageStrategy(computing, parameter_device=holder)
 with central.scope():
     variable, optimizer = tf.Variable(1.0), tf.keras.optimizers.SGD(0.1)
@@ -157,7 +157,7 @@ update()
 print(f"1 − 0.1 · (the sum of {workers} gradients of 2) = {float(variable):.1f}")
 assert abs(float(variable) - (1 - 0.2 * workers)) < 1e-6
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # No sum travels back. The parameter device applies it, and in the next step every replica reads the new value. The
 # traffic of the parameter device grows with the number of replicas, as in `ReductionToOneDevice`.
 #
@@ -194,7 +194,7 @@ for strategy in (one_device, central):
 # %%
 programs.show(LAB / "parameter_server.py", "Trainer.step")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # - A counter on a server is the *version* of the weights.
 # - The step reads it *before* it reads the weights: they contain at least that many updates.
 # - After its own update it raises the counter and gets the old value, in one atomic operation (`ResourceCountUpTo`;
@@ -291,7 +291,7 @@ for name in ("equal", "slow"):
     rows = [[update.worker - 1, update.staleness] for update in virtual[name]]
     staleness[name, "simulated"] = np.array(rows).T
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 figure, rows = plt.subplots(2, 2, figsize=(7.2, 4.2), sharex="row", sharey="row")
 for row, name in zip(rows, ("equal", "slow"), strict=True):
     for axes, kind in zip(row, ("measured", "simulated"), strict=True):
@@ -338,7 +338,7 @@ assert counts == [gradients_per_run] * 2 and is_near and is_staler
 # What a slow worker changes is *who* is stale. A worker $k$ times slower catches about $k$ updates of each other one;
 # the fast ones catch about $1/k$ of an update of it, and one of each fast one.
 
-# %% [markdown]
+# %% [markdown] tags=["slide-quiz"]
 # <details>
 # <summary>Question: eight equal workers and one parameter server. What is the mean staleness, and what is it with four
 # parameter servers?</summary>
@@ -349,7 +349,7 @@ assert counts == [gradients_per_run] * 2 and is_near and is_staler
 # 4. *0: the queue hands out one step after the other.* It hands them out immediately; only `in_order` waited.
 # </details>
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # ### 4. One slow worker: to wait or not to wait
 #
 # `labs/08_other_strategies/synchronous.py` trains the same network, from the same batches, with the same sleeps, under
@@ -387,7 +387,7 @@ for (name, way), (formula, simulation) in rates.items():
     print(f"{name:6} {way:13} {formula:>9.1f} {simulation:>11.1f}")
     assert abs(simulation / formula - 1) < 0.1
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 ways = {"synchronous": synchronous["runs"], "asynchronous": asynchronous["runs"]}
 print("measured             gradients      gradients    loss   seconds")
 print("run    way           per second   of each worker  at end  it took")
@@ -435,7 +435,7 @@ last_losses = [curve[-1][2] for curve in curves]
 assert slow["steps"] == gradients_per_run // real_workers and waits and falls
 assert max(last_losses) < 1.3 * min(last_losses)  # alike after as many gradients
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # Per *gradient* the curves are alike: with so few workers a stale gradient is nearly as good as a fresh one. Per
 # *second* the synchronous run goes at the pace of its slowest worker, and the others wait in the all-reduce.
 #
@@ -454,7 +454,7 @@ assert max(last_losses) < 1.3 * min(last_losses)  # alike after as many gradient
 # 4. *Its gradients become stale.* No gradient is stale in a synchronous step.
 # </details>
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # ### 5. The rule of thumb, computed
 #
 # Rules of thumb say: synchronous where devices are equal and links fast, asynchronous where devices differ or fail.
@@ -529,7 +529,7 @@ def added(rate, steps, first=first):
     return every
 
 
-# %%
+# %% tags=["slide-output"]
 final = {}
 print("learning rate         one worker     8 asynchronous      8 synchronous")
 with np.errstate(all="ignore"):
@@ -545,7 +545,7 @@ alone, asynchronously, synchronously = np.transpose(final[0.05])
 assert np.all(asynchronously < 1.2 * alone) and np.all(synchronously < 1.2 * alone)
 assert np.isfinite(final[0.5])[:, 0].all() and not np.isfinite(final[0.5])[:, 1:].any()
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway", "slide-text", "slide-predict"]
 # At small rates the price is small. At a rate that one worker tolerates, both eight-worker runs diverge, with every
 # seed: a gradient that is seven updates old errs much like a step that is eight times as large. Staleness is not a bug
 # to fix; it limits the learning rate. Asynchrony acts like momentum, so with momentum in the optimizer the limit is
@@ -600,7 +600,7 @@ for name, network in networks.items():
 assert ratios["100 Mbit/s"][0] < 0.8
 assert all(abs(ratios[name][0] - 1) < 0.2 and ratios[name][1] > 1.1 for name in ("100 Gbit/s", "1 Gbit/s"))
 
-# %%
+# %% tags=["slide-output"]
 figure, axes = plt.subplots(figsize=(7.2, 3))
 for number, (name, values) in enumerate(ratios.items()):
     look = {"color": draw.RANK_COLOURS[number], "linestyle": draw.DASHES[number]}
@@ -625,7 +625,7 @@ for name, network in networks.items():
     )
     assert ratios[name] == sorted(ratios[name]) and ratios[name][-1] > 1.5  # it rises, and in the end asynchronous wins
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # With equal workers on fast links it is a tie: every worker computes without a pause either way, and at this rate a
 # stale gradient is as good. There is no cross-over: for every $k > 1$ the asynchronous
 # way gains, nearly in proportion to $k$, since it loses at most one worker of eight.
@@ -659,7 +659,7 @@ print(f"expected ratio: {step_synchronous / step_asynchronous:.1f}")
 print(f"simulated ratio over five seeds: {measured.mean():.1f} ± {measured.std():.1f}")
 assert measured.min() > 1.5
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # #### Backup workers
 #
 # There is a third way. Chen et al. (2016) stay synchronous but start $b$ more workers than they need. A step takes the
@@ -669,7 +669,7 @@ assert measured.min() > 1.5
 # **Predict.** How many backup workers remove most of the waiting here?
 
 
-# %%
+# %% tags=["slide-output"]
 def mean_step(backups: int, seed: int, steps: int = 2000) -> float:
     """Milliseconds of a step that takes the first 8 of 8 + `backups` gradients, on average."""
     is_slow = np.random.default_rng(seed).random((steps, WORKERS + backups)) < 0.05
@@ -685,7 +685,7 @@ for backups, values in mean_steps.items():
     )
 assert np.mean(mean_steps[1]) < 0.5 * np.mean(mean_steps[0])
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway", "slide-table"]
 # One backup worker removes most of the waiting and costs a ninth of the work. It helps against workers that are slow
 # *by chance*: one that is always slow is always dropped, with its share of the data.
 #

@@ -65,7 +65,7 @@ tf.get_logger().setLevel("ERROR")
 labs = Path("../labs/09_horovod")
 print(data.describe(dataset))
 
-# %% [markdown]
+# %% [markdown] tags=["slide-picture"]
 # ## 1. One process per device
 #
 # TensorFlow's `MirroredStrategy` has *one* process that drives all devices of a host. Horovod has **one process per
@@ -82,7 +82,7 @@ print(data.describe(dataset))
 #
 # A Horovod program is an ordinary program for one device that is started several times, plus a few calls.
 
-# %% [markdown]
+# %% [markdown] tags=["slide-picture"]
 # Each process gets numbers. The **size** is the number of processes, the **rank** its number among all of them, from
 # 0. The **local rank** is its number on its own host, the **local size** how many there are; the **cross rank** is the
 # number of the host.
@@ -115,7 +115,7 @@ tf.get_logger().setLevel("ERROR")
 hvd.init()
 print(f"rank {hvd.rank()} of {hvd.size()}, local rank {hvd.local_rank()} of {hvd.local_size()}")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # (Rank 6 of the prediction is local rank 2, GPU 2 of the second host.) `hvd.init()` is where the processes meet. From
 # then on each call of a collective must be made by *all* ranks.
 #
@@ -136,13 +136,13 @@ print(f"rank {hvd.rank()} of {hvd.size()}, local rank {hvd.local_rank()} of {hvd
 #
 # **Predict.** Rank $r$ has $(r, r+1, r+2)$. What are sum, average, minimum and maximum over the ranks?
 
-# %%
+# %% tags=["slide-output"]
 # %%px
 own = tf.constant([0.0, 1.0, 2.0]) + hvd.rank()
 operations = {"sum": hvd.Sum, "average": hvd.Average, "minimum": hvd.Min, "maximum": hvd.Max}
 print({name: hvd.allreduce(own, op=operation).numpy().tolist() for name, operation in operations.items()})
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # The average is the default, since that is what gradients need. Now the collectives that move rows. The number of rows
 # may differ from rank to rank in `allgather`, and in `alltoall` if you say how many rows go to each rank. The cell
 # after the next gives the same inputs to the virtual cluster, whose collectives are programs that you have read.
@@ -202,14 +202,14 @@ print(f"rank {hvd.rank()}: {mine.size()} in its set, sum {hvd.allreduce(line, op
 # %%
 programs.show(labs / "train_serial.py", "step", "train")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text"]
 # `train_tape.py` is the same program with Horovod. Each function that has changed is a step; the next cells make the
 # differences from the two files.
 #
 # **Step 1, initialise. Step 2, pin the device.** By its local rank each process picks its one GPU and hides the
 # others. TensorFlow would take memory on *all* GPUs that it sees, in every process.
 
-# %%
+# %% tags=["slide-output", "slide-continued"]
 serial, tape = labs / "train_serial.py", labs / "train_tape.py"
 
 
@@ -220,7 +220,7 @@ def changed(*names, before=serial, after=tape):
 
 display(programs.show(tape, "pin_device"), changed("main"))
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text"]
 # **Step 3, scale the learning rate.** Each rank keeps its batch of 32, so $N$ ranks have a global batch of $32N$. The
 # average over more samples allows a longer step, by the linear rule $N$ times as long. How far that carries is
 # notebook 10.
@@ -229,10 +229,10 @@ display(programs.show(tape, "pin_device"), changed("main"))
 # then gets the average. The step is traced with `autograph=False`: no loop or condition in it depends on a tensor, and
 # TensorFlow would otherwise translate Horovod's own Python as well, which delays the first step of each rank.
 
-# %%
+# %% tags=["slide-output", "slide-continued"]
 changed("make_optimizer", "step")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text"]
 # **Step 5, broadcast the variables** of rank 0, once, before the first step: weights, the optimizer's momentum, and
 # everything else that must be equal. From then on equal gradients keep them equal. It also serves to resume: only rank
 # 0 reads the checkpoint, and the broadcast carries it to the others.
@@ -240,15 +240,15 @@ changed("make_optimizer", "step")
 # **Step 6, checkpoint on rank 0.** All ranks have the same weights; one of them writes. (Under
 # `MultiWorkerMirroredStrategy` all had to call `save`. Here nothing in it waits for others.)
 
-# %%
+# %% tags=["slide-output", "slide-continued"]
 changed("begin", "save")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text"]
 # **Step 7, shard the data.** All ranks shuffle alike, with the seed of the epoch, and each takes every $N$-th sample.
 # (The option `--feeding` is section 5.) **Step 8, steps per epoch.** $N$ ranks need $1/N$ of the steps for one pass
 # through the data.
 
-# %%
+# %% tags=["slide-output", "slide-continued"]
 changed("batches", "steps_per_epoch")
 
 # %% [markdown]
@@ -326,7 +326,7 @@ print("All ranks have equal weights.")
 if team == 2:
     checks.assert_equal_weights(of_ranks[0], alone(2, epochs + 1)["weights"])
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # ## 5. Two ways to feed the data
 #
 # Step 7 gave every rank a **partition** of each epoch. Many programs do not divide the data: every rank draws from
@@ -347,7 +347,7 @@ def numbers(feeding, count):
 
 fed = {feeding: numbers(feeding, 3) for feeding in ("partition", "everything")}
 
-# %%
+# %% tags=["slide-output"]
 fed, images = ranks.view["fed"], 1280
 
 
@@ -378,7 +378,7 @@ draw_seen(
     cases, 64, "Who saw which samples in an epoch: with partitions each once, otherwise some twice and some never."
 )
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # A sample is missed by all of $N$ ranks with probability $(1-\frac1N)^N$, since each takes $1/N$ of the samples. For
 # two ranks that is a quarter, for many $1/e$. Over the epochs it evens out. So sampling from everything shows fewer
 # different samples per epoch, but it is robust: nothing must be divided, and no rank depends on another's order. With
@@ -394,7 +394,7 @@ draw_seen(
 # %%
 programs.show(labs / "forgotten_steps.py", "without", "forgotten")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # **Predict.** In which of the six cases do the ranks end with different weights? In which does the loss look best?
 
 # %%
@@ -411,7 +411,7 @@ with tempfile.TemporaryDirectory() as folder:
     answers = {step: forgotten_steps.answers(step, training, shared) for step in steps}
     race = forgotten_steps.race(shared)
 
-# %%
+# %% tags=["slide-output"]
 answers, race = dict(ranks.view["list(answers.items())"][0]), ranks.view["race"][0]
 print(f"{'forgotten':<24} weights differ: {'first':>6} {'last':>6}   loss   samples seen")
 for step, answer in answers.items():
@@ -419,7 +419,7 @@ for step, answer in answers.items():
     first, last = answer["first weights differ by"], answer["last weights differ by"]
     print(f"{step:<24} {first:>22.2f} {last:>6.2f} {answer['last loss']:>6.2f} {seen:>14,}")
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 figure, axes = plt.subplots(figsize=(7.2, 3))
 for number, step in enumerate(("nothing", "broadcast the variables", "wrap the tape")):
     style = {"color": draw.RANK_COLOURS[number], "marker": draw.MARKERS[number], "linestyle": draw.DASHES[number]}
@@ -432,7 +432,7 @@ draw.show(
     "the start and constant without the broadcast, growing from zero if the tape is not wrapped.",
 )
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # **No broadcast**: the ranks start apart and stay apart, by the same amount, for they add the same averaged gradients
 # to different weights. Those gradients fit none of them. **Tape not wrapped**: each rank trains alone, with a rate that
 # is too large; they drift apart. In both, the loss still falls; only the numbers of the other columns show the mistake.
@@ -462,7 +462,7 @@ for step, missing in noticed:
     print(f"forgotten: {step:<24} noticed: {', '.join(missing) or 'nothing'}")
     assert missing == ([] if step == "nothing" else [step])
 
-# %% [markdown]
+# %% [markdown] tags=["slide-table"]
 # | forgotten | sign | how to notice |
 # |---|---|---|
 # | init | an error at the first call | – |
@@ -560,20 +560,20 @@ for name, result in options["fusion"].items():
     print(f"{name}: {counts}, {1e3 * result['seconds']:.2f} ms a step")
 assert options["fusion"]["not fused"]["all-reduces"] == 40 > 2 * options["fusion"]["fused"]["all-reduces"]
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # **Compression.** `hvd.Compression.fp16` turns gradients into 16-bit floats for the journey. That halves the bytes. A
 # 16-bit float has 11 bits of precision, and a range from 6e-8 to 65,504.
 #
 # **Predict.** Two ranks average 40,000 and 40,000 in 16 bits. What comes out?
 
-# %%
+# %% tags=["slide-output"]
 for name, result in options["compression"].items():
     special = ", ".join(result["special"])
     print(f"{name}: {result['bytes']:,} bytes, largest error {result['error']:.1e}; 40000, 1, 1e-8 become {special}")
 none, fp16 = (options["compression"][name] for name in ("none", "fp16"))
 assert 2 * fp16["bytes"] == none["bytes"] and fp16["error"] < 2 * 2**-11
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # Infinity: Horovod *sums* and then divides, and the sum does not fit. A gradient of 1e-8 vanishes. Scaling the loss, as
 # mixed precision does, rescues the small ones and makes the overflow worse. Against overflow there is
 # `gradient_predivide_factor` $f$: Horovod divides by $f$ before the sum, and multiplies by $f/N$ after it.

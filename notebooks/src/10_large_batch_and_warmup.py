@@ -51,7 +51,7 @@ LABS = Path("../labs/10_large_batch_and_warmup")
 RANKS, run_epochs = 8, max(epochs, 5)
 print(data.describe(dataset))
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # ## 1. Four numbers
 #
 # Add ranks to a data-parallel training and four numbers change together:
@@ -75,7 +75,7 @@ draw.show_widget(
     panel, "[Menus for replicas, batch and rule, and the four numbers that follow; they move in JupyterLab.]"
 )
 
-# %%
+# %% tags=["slide-output"]
 # The same without a widget, first weak scaling, then strong.
 print(FourNumbers.header())
 for replicas in (1, 2, 8, 64):
@@ -84,7 +84,7 @@ print()
 for replicas in (1, 2, 4):
     print(FourNumbers.of_global_batch(60_000, replicas, 100, 0.01, 100).row())
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway", "slide-text", "slide-predict"]
 # Weak scaling gives fewer but more exact updates per epoch. This chapter asks whether the training is as good. With
 # strong scaling nothing changes for the optimizer: no rule is needed, and no warm-up.
 #
@@ -122,7 +122,7 @@ for batch, (rate, count) in best_of.items():
 print(f"fit: at least {tradeoff.least_steps:.0f} steps, {tradeoff.least_samples:.0f} images: bend at "
       f"{tradeoff.critical_batch:.0f}")  # fmt: skip
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 figure, axes = plt.subplots(figsize=(7.2, 3.4))
 curve = np.geomspace(batches[0], batches[-1])
 axes.loglog(batches, steps, linestyle="", color=draw.RANK_COLOURS[0], label="measured")
@@ -146,7 +146,7 @@ for first, second in ((0, 1), (3, 4), (5, 6)):
 saved, wasted = steps[0] / steps[1], steps[-2] / steps[-1]
 assert saved > 1.25 and wasted < 1.25 and batches[0] < tradeoff.critical_batch < batches[-1] / 4
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway", "slide-predict"]
 # At the left, twice the batch saves a large part of the steps; with tiny batches it would be half, **perfect scaling**.
 # At the right it saves next to nothing: the gradient is already nearly exact. Single factors are rough, so use the fit.
 # McCandlish and others (2018) give the curve:
@@ -162,7 +162,7 @@ assert saved > 1.25 and wasted < 1.25 and batches[0] < tradeoff.critical_batch <
 # **Predict.** A batch of 512 is 128 times one of 4. Is its step 128 times as long?
 
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 def seconds_of_steps(batch, count=20):
     """The median over some steps of one run."""
     mlp.begin(SEED)
@@ -183,7 +183,7 @@ for batch, count in zip(batches, steps, strict=True):
 assert seconds[LARGEST] < 64 * seconds[4]
 print("A step with 128 times the images takes less than 64 times as long.")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # Images per second usually rise with the batch, because each step has a fixed cost. That alone makes large batches
 # attractive. The time to the target is the product of both
 # clocks: look for its least value in the last column. With $R$ ranks a step gets shorter by up to $R$; the number of
@@ -270,7 +270,7 @@ print("More steps and a larger rate both make the agreement worse.")
 # %%
 programs.show(LABS / "train.py", "loss_and_gradients", "train")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # Which images are in a step is a function of step and seed alone, and each rank takes its share. So the same training
 # can be done by one process, and the two compared.
 #
@@ -303,7 +303,7 @@ assert (global_batch, per_epoch) == (RANKS * per_replica, used // global_batch)
 # For comparison one process trains with one rank's batch and rate, in this kernel, for at most four epochs. We plot
 # accuracy against images seen, then against seconds.
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 cnn = one_process.OneProcess(dataset, lambda: models.cnn(8), images=used)
 small = cnn.run(large_batch.schedules.without_warm_up(0.01), per_replica, min(run_epochs, 4), seed=0)
 runs = {
@@ -333,7 +333,7 @@ assert gradual["accuracy"][-1] > 0.7
 is_lost = none["accuracy"][-1] < 0.2 and abs(none["loss"][-1] - math.log(10)) < 0.1
 print("Gradual warm-up trains. Without warm-up this run", "stays at chance, loss ln 10." if is_lost else "was lucky.")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # Compare the curves on the left: the warm-up run makes an eighth of the steps per image of the small batch. A single
 # curve may dip: at the end of the warm-up the rate is at its largest, and a few steps of that length can undo many.
 # Averages over seeds come below. In seconds eight ranks that share a few cores cannot win: they also pay for an
@@ -416,7 +416,7 @@ for name in ("none", "gradual"):
     print(f"{name}: over 90 % of the hidden units are dead: {dead > 0.9}; logits differ between images: {differ}")
     assert (dead > 0.9) == (name == "none") == (not differ)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-quiz"]
 # Nothing brings the dead units back. The answer is the same for all images, and only the last bias still learns: the
 # frequencies of the classes, a loss of ln 10.
 #
@@ -427,7 +427,7 @@ for name in ("none", "gradual"):
 # - *A warm-up that starts now.* It comes too late: the first steps did the harm.
 # </details>
 
-# %% [markdown]
+# %% [markdown] tags=["slide-picture"]
 # ## 5. Constant or gradual?
 #
 # ![Three learning rates over ten epochs: at once, with a jump, and rising](../figures/10_warm_up_schedule.svg)
@@ -449,7 +449,7 @@ for step in (0, 3, 7, 11, 15):
     print(f"step {step + 1:>2}: the callback chose {chosen:.4f}, our formula says {expected:.4f}")
 assert np.allclose(callback["rates"], [rate_at(epoch) for epoch in epochs_done], atol=1e-6)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # `initial_lr` is the *scaled* rate, where the warm-up ends. The callback also does **momentum
 # correction** (Goyal and others, section 3). SGD with momentum keeps a sum of past steps. When the rate grows from
 # $\eta$ to $\eta'$, these old steps are too short for the new rate; multiplied by
@@ -463,7 +463,7 @@ assert np.allclose(callback["rates"], [rate_at(epoch) for epoch in epochs_done],
 #
 # **Predict.** Which of their lines will not repeat here?
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 curves_of |= {name: curves(name, seeds=range(3)) for name in ("constant", "base", "square root")}
 final = {name: ends[:, -1] for name, ends in curves_of.items()} | {"small batch": np.array(small["accuracy"][-1:])}
 goyal = {"small batch": (23.60, 0.12), "none": (24.84, 0.37), "constant": (25.88, 0.56), "gradual": (23.74, 0.09)}
@@ -485,7 +485,7 @@ means = {name: np.mean(values) for name, values in final.items()}
 assert min(means, key=means.get) == "none" and max(means.values()) - means["gradual"] < 0.1
 print("No warm-up is the worst here, and gradual warm-up is within ten points of the best.")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # What agrees: gradual warm-up repairs what no warm-up breaks. What does not: their constant warm-up is worse than none,
 # ours is not, and with so few seeds we cannot rank our two warm-ups. And *base*, the rate left as it was, is their
 # worst line but not ours. Two reasons. Adam's step does not shrink with the gradient, so a rate that stays costs it
@@ -566,7 +566,7 @@ print("With statistics per rank it is a different training.")
 # %%
 programs.show("../src/distlab/large_batch/optimizers.py", "LAMB.update_step")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # Now a batch of 512, far above the bend: 1,024 images, two steps per epoch, 12 epochs, each optimizer with
 # warm-up and the best of three rates, two seeds. Optimizers that were tuned with unequal care cannot be compared.
 #
@@ -600,7 +600,7 @@ for usual, adapted in (("SGD, momentum", "LARS"), ("Adam", "LAMB")):
     verdict = "too small to rank them" if abs(difference) < 3 * error else "larger than the test images explain"
     print(f"{adapted} minus {usual}: {difference:+.3f}, {verdict}")
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 figure, (by_images, by_time) = plt.subplots(1, 2, sharey=True, figsize=(7.2, 3.2))
 for name, (_, mean, spent) in best.items():
     by_images.plot(np.arange(1, 13), mean, label=name, markevery=3)
@@ -614,7 +614,7 @@ draw.show(figure, "Test accuracy at batch 512 against epochs, left, and seconds,
 assert all(mean[-1] > 0.5 for _, mean, _ in best.values())
 print("All four learn with their best rate.")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # Two seeds and a few hundred test images cannot rank optimizers; the output says where a difference is too small. But
 # the runs show that all four optimizers can be made to work at this batch. Nado and others (2021) made the comparison
 # at full size: tuned with equal care, SGD with momentum and Adam reach what LARS and LAMB reach at the batch sizes of
@@ -636,14 +636,14 @@ print("All four learn with their best rate.")
 # %%
 programs.show(LABS / "noise_scale.py", "record")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # Each estimate is unbiased and very noisy: average $|G|^2$ and $\operatorname{tr}\Sigma$ over steps first, divide
 # after. The ranks trained section 2's network with 8 images each. The first part ends when the loss reaches the target,
 # and after 60 steps at the latest.
 #
 # **Predict.** Is the noise scale the same at the start and at the end of a training?
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 noise = ranks["noise_scale"]
 smooth = np.convolve(noise["losses"], np.ones(5) / 5, "valid")
 below = np.flatnonzero(smooth < TARGET)
@@ -665,7 +665,7 @@ print(f"the bend of section 2: {tradeoff.critical_batch:.0f} images")
 assert 0.1 < to_target.batch / tradeoff.critical_batch < 10 and afterwards.batch > to_target.batch
 print("Noise scale and bend have the same order of magnitude; later the noise scale is larger.")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # One training of a hundred steps gave the order of magnitude that took section 2 a training for each batch size and
 # rate. More than that it cannot say: the theory leaves out the curvature, both numbers depend on the loss at which one
 # stops, and a test within a factor of ten is a weak one. It does say *when*: the gradient shrinks faster than its

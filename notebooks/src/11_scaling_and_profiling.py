@@ -54,7 +54,7 @@ scratch = tempfile.TemporaryDirectory()
 folder = Path(scratch.name)
 print(data.describe(dataset))
 
-# %% [markdown]
+# %% [markdown] tags=["slide-picture"]
 # ## 1. What was processed, in which time
 #
 # **Throughput** is images per second. **Speed-up** on $p$ ranks is $S = T_1 / T_p$, and **efficiency** $S / p$. Below
@@ -81,7 +81,7 @@ print(data.describe(dataset))
 # %%
 programs.show(labs / "throughput.py", "update_state", "on_epoch_begin", "on_train_batch_end", "on_epoch_end")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # `train.py` trains the course's CNN with Horovod's Keras interface, as in section 7 of [notebook 09](09_horovod.ipynb),
 # and with this callback. It runs once, with every instrument of this chapter switched on; the sections below read one
 # recording after the other.
@@ -113,7 +113,7 @@ print("$ HOROVOD_TIMELINE=timeline.json HOROVOD_CACHE_CAPACITY=0 MPI_PROFILE=pro
 print(f"  mpirun -np {ranks} python train.py --dataset {dataset} --epochs {epochs} --images 5000 --trace trace")
 trained = launch.mpirun(labs / "train.py", *arguments, ranks=ranks, environment=instruments, **limits).result
 
-# %%
+# %% tags=["slide-output"]
 size, steps = trained["batch"], trained["steps_per_epoch"]
 print(f"{trained['images']} images: {steps} steps of {ranks} × {size} at most")
 for epoch in range(epochs):
@@ -123,7 +123,7 @@ for epoch in range(epochs):
     )
 assert all(0 < images <= steps * size for rank in trained["epochs"] for images, _ in rank)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # Two effects. Each rank has 2,500 images, so 9 full batches and one of 196. The program makes 9 steps an epoch
 # (`images // ranks // batch`) and drops the rest. But the data set repeats: the batch of 196 is the first of the second
 # epoch. Neither "images in the data set" nor "steps × batch" is right.
@@ -143,13 +143,13 @@ print(f"60,000 / {epoch_seconds:.4f} s = {60_000 / epoch_seconds:,.0f} images/s,
 print(f"truly: 3 × 8 × 2048 = {3 * 8 * 2048:,} images, {3 * 8 * 2048 / epoch_seconds:,.0f} images/s")
 assert round(60_000 / epoch_seconds) == round(printed)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # The efficiency that it claims is (60,000 / $T_p$) / ($p$ · 60,000 / $T_1$). The true one follows without its times:
 # multiply by the share of the images that $p$ GPUs processed, and divide by the share that one GPU processed.
 #
 # **Predict.** Batch 8192 on an A100. Which efficiency is left with 8 GPUs?
 
-# %%
+# %% tags=["slide-output"]
 claims = {("V100", 2048): {2: 0.88, 4: 0.88, 8: 0.86}, ("A100", 8192): {2: 0.77, 4: 0.60, 8: 0.86}}
 
 
@@ -172,7 +172,7 @@ print(f"its CIFAR-10 run: 8 A100 reach {slower:.2f} times the images/s of one, s
 print(f"a lecture: 213,891 images/s on 8 V100, 67,000 on one, so {213_891 / (8 * 67_000):.0%} efficiency")
 assert audited["A100", 8] == 0 and audited["V100", 8] < 0.72
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # With 8 A100 an epoch has **no step at all**. The measured time is that of an empty loop; "about 86 %" means
 # nothing. The claims are rounded, so each result is good to about one percentage point.
 #
@@ -189,7 +189,7 @@ assert audited["A100", 8] == 0 and audited["V100", 8] < 0.72
 #
 # </details>
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # ## 3. Amdahl's law, applied to four published times
 #
 # Let a part of the work take $s$ seconds whatever the number of ranks, and the rest $w$ seconds divided by it. Amdahl
@@ -203,7 +203,7 @@ assert audited["A100", 8] == 0 and audited["V100", 8] < 0.72
 #
 # **Predict.** Two processes are far from halving the time. What is the serial share, and what could it be made of?
 
-# %%
+# %% tags=["slide-output"]
 processes, tutorial = np.array([1, 2, 4, 8]), np.array([30.43, 24.19, 19.81, 17.90])
 fitted = costs.fit_amdahl(processes, tutorial)
 print(f"s = {fitted.serial_seconds:.1f} s, w = {fitted.parallel_seconds:.1f} s, serial share {fitted.serial_share:.0%}")
@@ -215,7 +215,7 @@ for p, seconds in zip(processes, tutorial, strict=True):
 print(f"largest speed-up with any number of processes: {fitted.largest_speedup:.2f}")
 assert np.max(np.abs(fitted.seconds(processes) / tutorial - 1)) < 0.03
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # Two numbers describe four times to within 3 %. The share does not grow, so communication is not the problem. Half of
 # the time of one process is *fixed*: work that every process does in full. Candidates are the start of Python and
 # TensorFlow, loading the data, building and tracing the model, the first step. They are serial in Amdahl's sense, but
@@ -253,7 +253,7 @@ print("The first epoch takes more than twice as long as the others.")
 # %%
 programs.show(labs / "scaling.py", "step", "block")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # Starting TensorFlow takes longer than measuring, so one launch measures all world sizes: Horovod is initialised again
 # for the first $p$ processes, while the others sleep. Weak and strong steps take turns, and each number is the median
 # of several blocks.
@@ -303,7 +303,7 @@ for kind in ("weak", "strong"):
         print(f"{p:12} {1e3 * seconds:10.1f} {blocks.min():7.1f} –{blocks.max():6.1f} {1e3 * expected:11.1f}", end="")
         print(f"{metrics.throughput(images, seconds):10,.0f} {speedup:9.2f} {speedup / p:11.0%}")
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 figure, panels = plt.subplots(1, 2, figsize=(7.2, 3.2))
 for axes, kind in zip(panels, ("weak", "strong"), strict=True):
     for number, (name, values) in enumerate({"measured": medians[kind], "predicted": predicted[kind]}.items()):
@@ -355,7 +355,7 @@ else:
 # core, whereas $\alpha$ was fitted with a core for each rank. And MPI polls (it busy-waits). With `mpi_yield_when_idle`
 # a waiting rank offers its core to others, but it still gets turns in which it only polls.
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # ### Why not 100 %?
 #
 # On two ranks there are two suspects, and one measurement separates them: both ranks do the same step **without** the
@@ -366,7 +366,7 @@ else:
 #
 # **Predict.** For which network is the all-reduce the larger part of what is lost?
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 lost = {}
 for network, blocks in measured[2]["turns"].items():
     single, apart, together = 1e3 * np.array(blocks)  # ms: one rank, two without all-reduce, two with it
@@ -387,7 +387,7 @@ if is_quiet and lost["dense"][1] > 2 * max(0, lost["cnn"][1]):  # its gradient i
 else:
     print("Something else used these cores, or there is only one: measure again before you conclude anything.")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway", "slide-text", "slide-predict"]
 # So efficiency belongs to a network *on* a cluster: what counts is computing time per byte of gradient. The loss by the
 # all-reduce may be smaller than an all-reduce alone, because gradients that are ready early travel while others are
 # still computed. It may be larger: the gradient comes in several pieces, and each waits for its turn (section 6). It
@@ -404,7 +404,7 @@ else:
 # %%
 programs.show(devices.__file__, "core_of", "hold_cores")
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 placements = {name: 1e3 * np.median(blocks) for name, blocks in measured[2].get("placements", {}).items()}
 if placements:
     draw.show(
@@ -419,7 +419,7 @@ if is_quiet and placements["one core for both"] > 1.3 * max(core_each):
 else:
     print("Something else used these cores, or there is only one: measure again before you conclude anything.")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # On one core two ranks share its speed: that is what every oversubscribed run above pays. "Any
 # core" can cost little, because the system spreads two busy processes by itself. It costs more when they are moved
 # while they run, above all on machines with several sockets, where a process leaves its memory behind. Compare its bar
@@ -504,7 +504,7 @@ assert {len(operations) for operations in reduced.values()} == {steps * (epochs 
 assert together == trained["gradient_bytes"] == gradient_bytes["cnn"]
 print(f"{together:,} bytes: together the gradient, once in each of {steps * (epochs + 1)} steps")
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 # The first epoch has the tracing in it; after the last one comes the epoch with TensorFlow's profiler.
 usual = {name: operations[steps : steps * epochs] for name, operations in reduced.items()}
 rows = {}
@@ -516,7 +516,7 @@ figure = draw.busy({"three steps, as rank 0 saw them": list(rows.values())}, lis
 figure.axes[-1].set_xlabel("milliseconds since the first gradient was announced")
 draw.show(figure, "Timeline with a row for each tensor: when it was negotiated and when its bytes travelled.")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # The backward pass computes gradients from the last layer to the first. TensorFlow may hand them over in another order,
 # for its scheduler starts whatever is ready: the cell below prints the order in which they came. A gradient that is
 # ready early waits, or travels, while the backward pass goes on; that is *overlap* and no loss. What counts is the end:
@@ -643,7 +643,7 @@ if not problem:
     print(f"in {sent.calls} messages, each with {more / sent.calls:.0f} bytes more than the formula: shape and type")
     assert whole.bytes == repeats * nbytes and 0 <= more < 1e-3 * sent.bytes
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # ## 8. What TensorFlow computed
 #
 # TensorFlow's own profiler, `tf.profiler`, records each operation with its start and end. `train.py` used it for one
@@ -654,7 +654,7 @@ if not problem:
 #
 # **Predict.** The dense layer has most of the weights, the convolution few. Which takes longer?
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 display(programs.show(labs / "train.py", "trace_epoch"))
 busiest = {}
 for operation in trained["operations"]:
@@ -671,7 +671,7 @@ share = parameters["convolution"] / sum(parameters.values())
 assert convolution > dense > 0
 print(f"The convolution takes longer than the dense layers, with {share:.1%} of the parameters.")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # The convolution computes much with few weights; the dense layer is nearly all of the gradient. **What takes long to
 # compute is not what takes long to send.** That is why VGG-16, with its large dense layers, scaled worst in Horovod's
 # own benchmark.

@@ -57,7 +57,7 @@ LAB, ranks = Path("../labs/12_model_parallelism"), max(workers, 2)
 names = devices.at_least(4)
 print(data.describe(dataset))
 
-# %% [markdown]
+# %% [markdown] tags=["slide-table"]
 # ## 1. What can be split
 #
 # | split | a device has | what is sent in each step |
@@ -143,7 +143,7 @@ loss_off = checks.largest_difference([loss_of(wrong)], [loss])
 print(f"with the ReLU after the sum the loss is off by {loss_off:.2f}")
 assert min(off, loss_off) > 1000 * checks.TOLERANCE
 
-# %% [markdown]
+# %% [markdown] tags=["slide-picture"]
 # ### With DTensor
 #
 # By hand that is one block. **DTensor** does it for a whole program. The devices form a **mesh** with named dimensions,
@@ -161,7 +161,7 @@ text = tensor_split.read_text()
 print(text[text.index("SPLITS = {") : text.index("def parse")])
 programs.show(tensor_split, "step", "train_split")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # **Predict.** "Column, row" cuts the first weights by columns and the second by rows, our 5 + 5 split. "Column, column"
 # cuts both by columns. (The network has 80 hidden units and 16 outputs: ten digits, and six classes that no image has,
 # so that 8 devices can divide the columns.) Which needs more communication, and where?
@@ -171,7 +171,7 @@ settings = {"result": True, "seconds": 200}
 arguments = ["--devices", 8, "--steps", 10, "--dataset", dataset]
 dtensor_runs = launch.alone(tensor_split, *arguments, **settings).result
 
-# %%
+# %% tags=["slide-output"]
 print(f"{'split':16}{'data × model':>14}   first weights, second weights on one device")
 for run in dtensor_runs["runs"]:
     shapes = ", ".join(f"{rows} × {columns}" for rows, columns in run["shapes"]["weights"])
@@ -179,7 +179,7 @@ for run in dtensor_runs["runs"]:
     assert run["difference"] < checks.TOLERANCE < dtensor_runs["moved"] / 1000
 print(f"\n10 steps of SGD: all {len(dtensor_runs['runs'])} equal one device within {checks.TOLERANCE:g}")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # Column, row: the hidden layer stays cut, and one **all-reduce** adds up the outputs. Column, column: a device needs
 # all hidden units for its columns, so an **all-gather** of 64 × 80 numbers comes between the layers, instead of an
 # all-reduce of 64 × 16 numbers after them. Hence the rule for transformers: first by columns, then by rows. For each
@@ -199,7 +199,7 @@ print(f"\n10 steps of SGD: all {len(dtensor_runs['runs'])} equal one device with
 #
 # </details>
 
-# %% [markdown]
+# %% [markdown] tags=["slide-picture"]
 # ## 3. By layers: a pipeline
 #
 # The layers are cut into **stages**, one after the other, each on its device. While a stage works, the others wait,
@@ -230,7 +230,7 @@ for count, schedule in ((2, "gpipe"), (2, "1f1b"), (4, "gpipe"), (4, "1f1b")):
     print(f"{count} stages, {schedule}: ", end="")
     checks.assert_equal_weights(weights, undivided_weights)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # They are equal because all micro-batches see the same weights and their gradients are summed before the one update.
 #
 # The two schedules differ only in the order. **GPipe** does all forward passes, then all backward passes. **1F1B** (one
@@ -252,7 +252,7 @@ for (count, schedule), most in tapes.items():
 # long as a forward pass; messages take no time for now. The third schedule is **interleaved**: each stage has two
 # chunks of layers, chunk 0 of all stages first, then chunk 1. In the picture chunk 1 is darker.
 
-# %%
+# %% tags=["slide-output"]
 titles = {"gpipe": "GPipe", "1f1b": "1F1B", "interleaved": "interleaved 1F1B, two chunks a stage"}
 timings = {
     title: pipelines.simulate(name, stages=4, micro_batches=8, chunks=2 if name == "interleaved" else 1)
@@ -263,7 +263,7 @@ draw.show(
     "Time lines of four stages and eight micro-batches: GPipe and 1F1B take equally long, interleaved 1F1B is shorter.",
 )
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # GPipe and 1F1B take *equally* long: the **bubble**, the time in which stages wait, is the filling and draining, and no
 # order of the same passes avoids it. What 1F1B saves is memory. With $p$ stages, $m$ micro-batches and $v$ chunks a
 # stage, the bubble has the share
@@ -339,7 +339,7 @@ assert all(comparison.is_within and comparison.difference < 0 for comparison in 
 #
 # </details>
 
-# %% [markdown]
+# %% [markdown] tags=["slide-picture"]
 # ## 4. On parts of one large image
 #
 # A tomogram or a satellite image may not fit although the model is small. So each rank takes a **tile** of every layer.
@@ -355,14 +355,14 @@ assert all(comparison.is_within and comparison.difference < 0 for comparison in 
 spatial = programs.module(LAB / "spatial_split.py")
 programs.show(LAB / "spatial_split.py", "with_halo")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # `convolve_tiles` does two convolutions with a ReLU between, then their gradients. The backward pass needs a halo, too:
 # of gradients.
 #
 # **Predict.** An image of 301 × 203 pixels, kernels of 5 × 5. The tiles cannot all be equal. How much is sent, as a
 # share of the image?
 
-# %%
+# %% tags=["slide-output"]
 image, kernels, target = spatial.problem(height=301, width=203, kernel=5)
 inputs = list(zip(spatial.tiles_of(image, ranks), spatial.tiles_of(target, ranks), strict=True))
 run = World(ranks).run(lambda rank, own: spatial.convolve_tiles(rank, own[0], kernels, own[1]), inputs)
@@ -410,7 +410,7 @@ assert 0 < np.mean(seams) < 0.2
 #
 # </details>
 
-# %% [markdown]
+# %% [markdown] tags=["slide-table"]
 # ## 5. Sharded states: ZeRO
 #
 # In data parallelism every rank stores *all* parameters, gradients and optimizer states, the same numbers as every
@@ -435,7 +435,7 @@ assert 0 < np.mean(seams) < 0.2
 # %%
 programs.show(zero.__file__, "train", "_Replica")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # **Predict.** Stage 3 has to gather each layer before it can compute with it, forward and backward. How much more does
 # it send than plain data parallelism? (This small network uses double precision: 8 bytes of value, 8 of gradient, 16 of
 # momentum and variance per parameter.)
@@ -456,7 +456,7 @@ for stage, run in sharded.items():
     print(f"stage {stage}: ", end="")
     checks.assert_equal_weights(zero.whole_layers(run.results, [layer.shape for layer in layers], stage), serial)
 
-# %%
+# %% tags=["slide-output"]
 print(f"{'':8}{'parameters + gradients + optimizer':>36}{'sum':>11}{'formula':>11}{'sent':>12}{'formula':>12}")
 for stage, run in sharded.items():
     state_bytes = run.results[0].bytes_held
@@ -467,7 +467,7 @@ for stage, run in sharded.items():
     # Layers whose size is no multiple of the ranks leave some ranks one element more.
     assert np.isclose(sum(state_bytes), formula, rtol=1e-3) and np.isclose(sent, sent_formula, rtol=1e-3)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # The weights are the serial ones in every stage. Stages 0 to 2 send the same number of bytes. Stage 3 sends 50 % more:
 # the all-gather of the backward pass. Adam works element by element, so a shard can be updated without the rest.
 #
@@ -493,7 +493,7 @@ print(figures_table([comparison for comparison in memory if "7.5B" in comparison
 print(f"\nwithin 1 %: {sum(comparison.is_within for comparison in memory)} of {len(memory)} figures of the table")
 assert all(comparison.is_within for comparison in memory)
 
-# %%
+# %% tags=["slide-output"]
 figure, axes = plt.subplots(figsize=(7.2, 2.4))
 for stage in zero.STAGES:
     begin = 0.0
@@ -552,7 +552,7 @@ assert all(comparison.is_within for comparison in described)
 # %%
 print(figures_table([comparison for comparison in throughputs if not comparison.figure.is_described]))
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # This is ZeRO 3 alone, on so many devices that each has few sequences. All parameters cross the network for every
 # micro-batch, and the formula knows no congestion. So **a predicted time with ZeRO 3 is unreliable**: it is too short.
 #
@@ -584,7 +584,7 @@ for model in models:
     candidates = fitting(model, (0, 1, 2)) or fitting(model, (3,))
     chosen[model.name] = min(candidates, key=lambda step: step.step_seconds)
 
-# %%
+# %% tags=["slide-output"]
 print(f"{'':11}{'tensor':>7}{'pipeline':>9}{'data':>5}{'ZeRO':>5}{'step':>8}{'bubble':>8}{'TFLOP/s':>9}{'memory':>9}")
 for name, step in chosen.items():
     split, memory = step.split, (step.state_bytes + step.activation_bytes) / 1e9
@@ -595,7 +595,7 @@ for name, step in chosen.items():
     )
 assert [name for name, step in chosen.items() if step.split.zero == 3] == ["palm-540b"]
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # Small models need no model parallelism: data parallelism alone is enough, with ZeRO 1 when memory runs short. Larger
 # models need the others:
 #

@@ -65,7 +65,7 @@ steps_per_epoch, save_every = 12, 5
 total = steps_per_epoch * epochs
 options = argparse.Namespace(dataset=dataset, epochs=epochs, steps_per_epoch=steps_per_epoch)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # ## 1. Why faults are normal
 #
 # A part that fails once in five years is reliable. A job that needs 16,384 of them at the same time is not. Training
@@ -81,7 +81,7 @@ options = argparse.Namespace(dataset=dataset, epochs=epochs, steps_per_epoch=ste
 # **Predict.** A save takes 30 seconds. How often would you save in that job: every minute, every quarter of an hour,
 # every hour?
 
-# %%
+# %% tags=["slide-output"]
 between_faults = 54 * 24 * 3600 / 419
 print(f"a fault every {between_faults / 3600:.1f} hours")
 for minutes in (1, math.sqrt(2 * 30 * between_faults) / 60, 60):
@@ -170,7 +170,7 @@ checks.assert_equal_weights(run_to(total, folder / "stopped"), final_weights)
 # %%
 programs.show(LAB / "train.py", "train", "resume", "values_of_chief")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # ## 2. A worker is killed
 #
 # `kill -9`, SIGKILL, ends a process at once; it cannot clean up. Linux sends the same signal when memory runs out, and
@@ -226,7 +226,7 @@ for worker in range(2):
 assert resumed.result["first_step"] == saved
 checks.assert_equal_weights([np.array(weights) for weights in resumed.result["weights"]], final_weights)
 
-# %%
+# %% tags=["slide-output"]
 figure, axes = plt.subplots(figsize=(7.2, 3))
 runs = {"until the kill": range(1, killed_at + 1), "after the restart": range(saved + 1, total + 1)}
 first = 1
@@ -241,7 +241,7 @@ axes.set(xlabel="steps done by worker 1", ylabel="step of the run")
 figure.legend(loc="outside upper center", ncols=3)
 draw.show(figure, "Two rising lines of points: to the kill, and from the last save to the end. Dotted: the saves.")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway", "slide-table"]
 # The lost steps are done again; nothing else is lost, and the weights are those of the undisturbed run.
 #
 # | Diagnosis card | a worker is killed |
@@ -261,7 +261,7 @@ draw.show(figure, "Two rising lines of points: to the kill, and from the last sa
 #
 # </details>
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # ## 3. A straggler
 #
 # A **straggler** is a worker that is alive but slow, because of a hot processor, a disk with errors, or other programs
@@ -293,7 +293,7 @@ def simulated(shares, speeds=None):
     return World(len(shares), network, speeds).run(steps, [shares] * len(shares))
 
 
-# %%
+# %% tags=["slide-output"]
 def shares_by(speeds):
     """How many of 64 images each rank gets: each image goes to the rank that would finish it first."""
     shares = np.zeros(len(speeds), int)
@@ -310,7 +310,7 @@ for name, speeds in (("one speed", None), ("rank 1 is slow", {slow_rank: 1 / slo
         print(f"    rank {rank} computes {computing:5.1f} ms and waits {waiting:5.1f} ms")
 draw.show(draw.timeline(run), "Timeline of five steps: rank 1 computes all the time, the others wait for most of it.")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # Every step takes as long as that of the slowest rank: the factor is nearly 4. That is what makes a straggler hard to
 # find: *all* ranks report the same slow step. Only its parts differ. A rank that waits is healthy; **the straggler is
 # the rank that waits least**.
@@ -377,7 +377,7 @@ assert np.argmin(training["shares"]) == slow_rank and training["difference"] < c
 # | **Cause** | heat, a failing disk, a shared machine, uneven data |
 # | **Recovery** | replace the machine; otherwise shares by speed; more input threads if the data arrive late |
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # ## 4. A worker that never comes
 #
 # Some workers never reach the others: they wait in a queue or copy data, a firewall drops their packets, or their
@@ -388,7 +388,7 @@ assert np.argmin(training["shares"]) == slow_rank and training["difference"] < c
 # %%
 programs.show(LAB / "late_worker.py", "main")
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 for deadline in (6, 30, 240):
     try:
         launch.tensorflow(LAB / "late_worker.py", "--late-worker", 1, workers=2, start_seconds=deadline)
@@ -404,7 +404,7 @@ address_is_named = "worker 1 (nobody listens at 127.0.0.1:" in str(missing)
 print(f"missing: {', '.join(missing.ranks)}; its address is named: {address_is_named}")
 assert missing.ranks == ["worker 1"] and address_is_named and missing.run.seconds < deadline + 30
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # The sign is silence: the line "all 2 are here" never comes. TensorFlow alone waits for many minutes, and its only
 # hint is a log line, "Waiting for 1/2 tasks to connect. Example stragglers: …". The launcher does what a
 # person would do: it tries to connect to every address of the cluster, and at the start deadline it names those where
@@ -446,7 +446,7 @@ run_to(total - 1, saves, after_save=whole_checkpoints.seal)  # then the machine 
 in_order = sorted(saves.glob(f"ckpt-{last_saved}.*"), key=lambda file: file.stat().st_mtime_ns)
 print(f"after step {last_saved} written in this order:", [file.name.split(".")[1][:5] for file in in_order])
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-points", "slide-predict"]
 # We damage copies of the folder in many ways, always the newest checkpoint, and compare four checks:
 #
 # - `latest_checkpoint`: what TensorFlow would restore;
@@ -487,7 +487,7 @@ damages = {
 }
 
 
-# %%
+# %% tags=["slide-output"]
 def lists_all(prefix):
     """The quick check: as many variables as in the undamaged checkpoint."""
     try:
@@ -553,7 +553,7 @@ for name in ("none", "data_cut_in_half", "index_missing", "older_data_and_index"
     weights = run_to(total, folder / name, choose=whole_checkpoints.newest)
     checks.assert_equal_weights(weights, final_weights)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-table"]
 # Going back to the older checkpoint costs one interval more, 5 steps, and gives the same weights. If both are damaged,
 # the program says so and starts from the beginning.
 #
@@ -591,7 +591,7 @@ for name in ("none", "data_cut_in_half", "index_missing", "older_data_and_index"
 # %%
 programs.show(LAB / "train_elastic.py", "batches", "train", "on_train_batch_end")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # `train` is called again after each change, with the state that all ranks agree on. Each rank finds its share of the
 # batch from `hvd.size()` and `hvd.rank()`, which may change each time. The global batch stays 64 for every world size
 # that divides 64 (three ranks would have 63 images), so the learning rate stays the same, too.
@@ -620,7 +620,7 @@ else:
     settings = {"result": True, "seconds": 300, "start_seconds": 200, "environment": quiet}
     elastic = launch.horovodrun(LAB / "train_elastic.py", *arguments, options=elastic_options, **settings).result
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 if elastic:
     for step, size in elastic["starts"]:
         print(f"continues after step {step:2}, world size {size}")
@@ -639,7 +639,7 @@ if elastic:
     figure.legend(loc="outside upper center", ncols=2)
     draw.show(figure, "Steps of the elastic run: two ranks, back to the commit with one rank, then two ranks again.")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # The death costs the steps since the last commit. The addition costs none: the program saves its state right before it,
 # and nothing is restored. The weights are those of section 1, without Horovod, because the global batches are the same.
 #
@@ -670,15 +670,17 @@ if elastic:
 # %%
 programs.show(LAB / "train.py", "SaveAndStop")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # The second call of `notices` is a barrier: without it, a worker could exit while the chief is still writing.
 #
 # In a batch script, the status decides whether the job goes back to the queue:
 #
 # ```bash
 # #SBATCH --signal=USR1@120 --requeue
-# srun python train.py --slurm --backup /shared/backup
-# if [ $? -eq 85 ]; then scontrol requeue $SLURM_JOB_ID; fi
+# status=0
+# srun python train.py --slurm --backup /shared/backup || status=$?
+# if [ $status -eq 85 ]; then scontrol requeue $SLURM_JOB_ID; fi
+# exit $status
 # ```
 #
 # Here a loop takes the place of the queue. Worker 1 alone receives SIGUSR1.
@@ -703,7 +705,7 @@ def run_until_done(name, *fault):
 notice_at = killed_at - 5
 finished = run_until_done("notice", "--kill-worker", 1, "--kill-at-step", notice_at, "--signal", "USR1")
 
-# %%
+# %% tags=["slide-output"]
 print(f"notice when step {notice_at} was done, resumed after step {finished.result['first_step']}")
 for worker in range(2):
     print(f"worker {worker}: {len(steps_of('notice', worker))} steps for a run of {total}")
@@ -712,7 +714,7 @@ assert finished.result["first_step"] == notice_at + 1
 checks.assert_equal_weights([np.array(weights) for weights in finished.result["weights"]], final_weights)
 scratch.cleanup()
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # All workers saved at the step after the notice, and no step was done twice.
 #
 # TensorFlow has this as `tf.distribute.experimental.PreemptionCheckpointHandler`: it takes SIGTERM as the notice, or

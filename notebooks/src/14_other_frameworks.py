@@ -78,14 +78,14 @@ with np.load(first) as arrays:
     for name in sorted(arrays.files):
         print(f"{name:9} {arrays[name].dtype!s:8} {arrays[name].shape}")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # The network is the course's CNN with 16 filters: convolution 3 × 3, pooling 2 × 2, two dense layers. These are the
 # weights as Keras has them, with the **channels last**. PyTorch has the **channels first**: images as (n, 1, 28, 28),
 # kernels as (out, in, height, width), and dense kernels transposed.
 #
 # **Predict.** The first dense kernel goes from (2704, 64) to (64, 2704). Is a transposition enough?
 
-# %%
+# %% tags=["slide-output"]
 keras_weights = layouts.read(first)
 torch_weights = layouts.to_channels_first(keras_weights)
 print([weight.shape for weight in torch_weights])
@@ -96,7 +96,7 @@ for way, kernel in {"converted": torch_weights[2], "only transposed": keras_weig
     is_equal = np.allclose(kernel @ flat, in_keras, atol=1e-5)
     print(f"{way:16} shape {kernel.shape}: {'the same' if is_equal else 'another'} function")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway", "slide-quiz"]
 # No. `Flatten` orders the features row by row in Keras and channel by channel in PyTorch, so the 2,704 inputs of the
 # dense layer come in a different order. The shapes fit both times, without a warning. (`layouts.py` converts both
 # ways.)
@@ -159,7 +159,7 @@ comparison.judge("Horovod", "horovod")
 # %%
 programs.show(LAB / "train_ddp.py", "initialize", "train")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # The program wraps the *model*, neither tape nor optimizer. DDP puts the gradients into buckets, and starts the
 # all-reduce of a bucket while `backward` still computes the layers before it: Horovod's tensor fusion, at fixed places.
 #
@@ -169,10 +169,10 @@ programs.show(LAB / "train_ddp.py", "initialize", "train")
 # %% tags=["varies"]
 ddp = comparison.run("ddp")
 
-# %%
+# %% tags=["slide-output"]
 comparison.judge("PyTorch DDP", "ddp")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # The constructor of `DistributedDataParallel` makes them equal: step 5 is inside it. The optimizer's state is not sent,
 # so after `--resume` every rank must read the checkpoint; under Horovod rank 0 was enough.
 
@@ -221,7 +221,7 @@ fsdp = comparison.run("fsdp")
 # %%
 comparison.judge("PyTorch FSDP", "fsdp")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-quiz"]
 # <details>
 # <summary>Question 2: a program saves with <code>if rank == 0: save(model.state_dict())</code>. It worked under DDP.
 # What happens under <code>fully_shard</code>?</summary>
@@ -257,7 +257,7 @@ comparison.judge("DeepSpeed ZeRO 0 to 3", "deepspeed")
 # %% tags=["varies"]
 clipped = comparison.recorded("deepspeed_clipped")
 
-# %%
+# %% tags=["slide-output"]
 off = comparison.difference("deepspeed_clipped")
 print(f"with the default clipping a weight is off by {off:.2f}")
 print(f"last loss {clipped['1']['losses'][-1]:.2f}")
@@ -265,7 +265,7 @@ if dataset == "digits":  # on which the runs of DeepSpeed are
     print(f"the serial run's last loss {reference['losses'][-1]:.2f}")
 assert off > 1000 * checks.TOLERANCE
 
-# %% [markdown]
+# %% [markdown] tags=["slide-quiz", "slide-text", "slide-predict"]
 # <details>
 # <summary>Question 3: with clipping, two ranks of DeepSpeed equal one rank of DeepSpeed. Is the program correct?
 # </summary>
@@ -284,7 +284,7 @@ assert off > 1000 * checks.TOLERANCE
 #
 # **Predict.** Which of the bars are half as long with two ranks?
 
-# %%
+# %% tags=["slide-output"]
 count = sum(weight.size for weight in serial)
 runs = {"serial": reference, "Horovod": horovod, "DDP": ddp, "ZeRO 0": deepspeed["0"], "ZeRO 1": deepspeed["1"]}
 runs |= {"ZeRO 2": deepspeed["2"], "ZeRO 3": deepspeed["3"], "FSDP": fsdp}
@@ -312,12 +312,12 @@ for title, run in runs.items():
     assert np.allclose(stored, expected, rtol=1e-3), title
 print("as the formulas of notebook 12 say: each of N ranks keeps 1/N of divided weights and momentum, and some padding")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # ZeRO 3 and FSDP are half as long. ZeRO 1 and 2 look alike, because the bars leave out the gradients: ZeRO 2 divides
 # them, ZeRO 1 does not. ZeRO 3 and `fully_shard` are the same idea in two libraries: DeepSpeed (Rajbhandari et al.,
 # 2020) and PyTorch (Zhao et al., 2023).
 
-# %% [markdown]
+# %% [markdown] tags=["slide-table"]
 # ## 7. Side by side
 #
 # | step | TensorFlow | Horovod | DDP |
@@ -362,7 +362,7 @@ print("as the formulas of notebook 12 say: each of N ranks keeps 1/N of divided 
 # %%
 programs.show(LAB / "train_ray.py", "train_with_horovod", "ray_executor")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # `RayExecutor` belongs to Horovod: it asks Ray for places, tells each rank its number and where to meet, and runs the
 # function. `TensorflowTrainer` belongs to Ray: it starts the workers, writes TF_CONFIG for each, and stores what the
 # chief reports. (The second is shown from its record, since Ray and TensorFlow in several processes take long to start;
@@ -374,7 +374,7 @@ programs.show(LAB / "train_ray.py", "train_with_horovod", "ray_executor")
 # %% tags=["varies"]
 by_executor = comparison.run("ray_horovod")
 by_trainer = comparison.recorded("ray_tensorflow")
-# %%
+# %% tags=["slide-output"]
 comparison.judge("Ray, RayExecutor", "ray_horovod")
 comparison.judge("Ray, TensorflowTrainer", "ray_tensorflow")
 
@@ -410,7 +410,7 @@ on_workers = comparison.run("mxnet_all_reduce")
 comparison.judge("MXNet, optimizer on the server", "mxnet")
 comparison.judge("MXNet, optimizer on the workers", "mxnet_all_reduce")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-quiz"]
 # <details>
 # <summary>Question 4: the optimizer is on the server, and a worker's gradient is the <em>sum</em> over its images. To
 # which batch does <code>rescale_grad</code> belong?</summary>
@@ -436,7 +436,7 @@ comparison.judge("MXNet, optimizer on the workers", "mxnet_all_reduce")
 #
 # The results of this chapter:
 
-# %%
+# %% tags=["slide-output"]
 for title, verdict in comparison.verdicts.items():
     print(f"{title:32} {verdict}")
 

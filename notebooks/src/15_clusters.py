@@ -30,7 +30,7 @@
 
 # %% tags=["parameters"]
 dataset = "digits"  # digits, mnist or fashion_mnist; for the jobs of sections 3, 4 and 5
-epochs = 20  # of the jobs in sections 4 and 5; 12 steps each, but never less than 240 steps
+epochs = 10  # of the jobs in sections 4 and 5; 12 steps each, but never less than 120 steps
 workers = 2  # not used in this chapter: the jobs have 1, 2 and 3 nodes, the virtual cluster has 8 ranks
 
 # %%
@@ -59,7 +59,7 @@ for place in (LAB, LAB / "slurm", Path("../labs/13_fault_tolerance")):
 login = course.LoginNode(cluster.find(), folder, LAB)
 print(login.source())
 
-# %% [markdown]
+# %% [markdown] tags=["slide-picture"]
 # ## 1. The words
 #
 # On your laptop you start a program, and it runs. A cluster has many users, so a **scheduler** stands between you and
@@ -115,7 +115,7 @@ login.run("salloc --quiet --nodes=2 bash -c 'hostname; srun hostname | sort'")
 # A job script is a shell script. Lines that begin with `#SBATCH` are options of `sbatch`, and comments for the shell.
 # This program says where it runs, and this script should run it on every node of the job. It has four mistakes.
 
-# %%
+# %% tags=["slide-code"]
 hello = """\
 import os, socket
 
@@ -135,11 +135,11 @@ echo "the job is done"
 login.write("hello.py", hello)
 login.write("first.sbatch", script)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # **Predict.** The partition has three nodes, and the program's file is `hello.py`. Which mistake do you notice first,
 # and when?
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 login.run("sbatch first.sbatch")
 
 # %% [markdown]
@@ -152,12 +152,12 @@ state = login.wait(job)
 log = login.read(f"first-{job}.out")
 login.run(f"scontrol show job {job} | grep -Eo '(JobState|ExitCode)=[^ ]*'")
 
-# %%
+# %% tags=["slide-output", "slide-continued"]
 assert state == "COMPLETED"
 print("The job's state is", state, "- and its log says:\n")
 print(log)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # The program did not even start, and Slurm reports success. **The state of a job is the exit status of its script, and
 # that is the status of the script's last command**, here `echo`. With `set -e` the script ends at the first command
 # that fails.
@@ -201,7 +201,9 @@ assert state == "COMPLETED" and [line.split(" on ")[0] for line in lines[:2]] ==
 # %% [markdown]
 # ## 3. The same program on one, two, three nodes
 #
-# The script `batch.sbatch` runs any program of this chapter, with one task on each node:
+# The script `batch.sbatch` runs any program of this chapter, with one task on each node. (If you ask `sbatch` for
+# `--cpus-per-task`, say it to `srun` too: since Slurm 22.05 `srun` does not inherit it. `ranks.sbatch`, in the same
+# folder, does so.)
 
 # %%
 programs.show(LAB / "slurm" / "batch.sbatch")
@@ -215,7 +217,7 @@ programs.show(LAB / "slurm" / "batch.sbatch")
 ask = "from distlab import cluster_spec; print(cluster_spec.from_slurm())"
 login.run(f"srun --nodes=3 --label python -c '{ask}' | sort | cut --characters=1-112")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # The list of addresses is the same for all; the index differs. The port follows from the job's id, so that two jobs on
 # one node do not collide.
 #
@@ -224,8 +226,8 @@ login.run(f"srun --nodes=3 --label python -c '{ask}' | sort | cut --characters=1
 #
 # **Predict.** What does the queue look like right after that?
 
-# %% tags=["varies"]
-dataset, steps = login.parameter("dataset", dataset), login.parameter("steps", max(240, 12 * epochs))
+# %% tags=["varies", "slide-output"]
+dataset, steps = login.parameter("dataset", dataset), login.parameter("steps", max(120, 12 * epochs))
 jobs = {}
 for nodes in (3, 2, 1):
     options = f"--dataset {dataset} --weights {nodes}.npz"
@@ -233,7 +235,7 @@ for nodes in (3, 2, 1):
 serial = login.submit(f"sbatch --nodes=1 batch.sbatch train_serial.py --dataset {dataset} --weights serial.npz")
 login.run("squeue --format='%.6i %.8j %.10T %.6D %R'")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # A job that cannot start is PENDING, and the last column says why: `(Resources)` if it is the next one, `(Priority)` if
 # others come first, `(None)` if the scheduler has not looked yet. When a job ends, the next one starts, and you need
 # not be there.
@@ -287,7 +289,7 @@ long_script = """\
 
 echo "attempt ${SLURM_RESTART_COUNT:-0} on $SLURM_JOB_NODELIST"
 status=0
-srun --wait=30 python train.py --slurm "$@" || status=$?
+srun --wait=90 python train.py --slurm "$@" || status=$?
 if [ $status -eq 85 ]; then scontrol requeue $SLURM_JOB_ID; fi
 exit $status
 """
@@ -295,7 +297,8 @@ login.write("long.sbatch", long_script)
 
 
 # %% [markdown]
-# Not `--kill-on-bad-exit` here: the first worker that ends with 85 would take the other one with it.
+# Not `--kill-on-bad-exit` here: the first worker that ends with 85 would take the other one with it. `--wait=30` says
+# for how many seconds `srun` then waits for the other one before it kills it: more than the workers may end apart.
 #
 # So that the jobs last, the network is slow from now on: 10 Mbit/s. The first job is called *dying*, since we will kill
 # a node under it. The second, *short*, may run for two minutes only. A third run, undisturbed, is for comparison.
@@ -313,14 +316,14 @@ dying = login.submit(f"sbatch --job-name=dying --nodelist=node[1-2] long.sbatch 
 short = login.submit(f"sbatch --job-name=short --time=2 --nodelist=node[1,3] long.sbatch {places('short')}")
 alone = login.submit(f"sbatch --job-name=undisturbed --nodes=1 --nodelist=node3 long.sbatch {places('undisturbed')}")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # When *dying* has done more than ten steps, we pull the plug of its node: all of Slurm's processes and
 # the worker on node2 are killed. Slurm would notice within half a minute, since the node no longer answers. We are the
 # administrator here, and tell it.
 #
 # **Predict.** What happens to the job, and to the worker on node1?
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 done = login.wait_for(dying, "dying/worker-0.txt", r"^(?:1[1-9]|[2-9]\d|\d{3,})$")
 print(f"dying has done {done} steps")
 login.run("ssh node2 \"pkill -9 'slurm|python'\"")
@@ -329,7 +332,7 @@ login.wait(dying, until="PENDING")
 login.run("sinfo")
 login.run("squeue --format='%.6i %.12j %.10T %.6D %R'")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # The node is down, and the job is back in the queue. Nobody submitted it again. Slurm has ended the worker on node1,
 # which could only wait for a gradient that never comes. In the queue the job has the reason `BeginTime`: Slurm waits a
 # little before it starts a job again.
@@ -392,7 +395,7 @@ print("steps of short that were done twice: 0; of dying: those since its last sa
 # %% tags=["varies"]
 print(f"dying did {twice['dying']} steps twice")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-table"]
 # | | a node dies | the time is over |
 # |---|---|---|
 # | **Sign** | `NODE FAILURE` in the log, node `down*` in `sinfo` | `DUE TO TIME LIMIT`, state TIMEOUT |
@@ -422,7 +425,7 @@ print(f"dying did {twice['dying']} steps twice")
 # %%
 programs.show(LAB / "slurm" / "array.sbatch")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # `1-3%1` means tasks 1, 2 and 3, one at a time, so that they do not disturb one another. If one fails, the others still
 # run, and you submit only that one again: `sbatch --array=2`.
 #
@@ -433,7 +436,7 @@ programs.show(LAB / "slurm" / "array.sbatch")
 #
 # **Predict.** What is the efficiency on two nodes: 90 %, 50 %, 10 %?
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 slow = login.recorded_only(launch.horovod_problem())
 if slow is not login:
     print(slow.source())
@@ -448,7 +451,7 @@ efficiency = results[1]["step_seconds"] / results[2]["step_seconds"]
 print("efficiency on two nodes below 50 %:", efficiency < 0.5)
 assert efficiency < 0.5
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # A second node makes this training *slower*, because the gradients take many times as long as the computing. Could you
 # have known it without the second node?
 
@@ -486,10 +489,10 @@ for ranks in (2, 3):
     print(f"{ranks} ranks, {total_bytes:,} bytes: simulated {1e3 * simulated:.1f} ms, formula {1e3 * formula:.1f} ms")
     assert np.isclose(simulated, formula, rtol=1e-3)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # **Predict.** Horovod does more than the formula says. Which way will the measured steps differ?
 
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 sheet = {n: results[n]["alone"] + costs.all_reduce("ring", n, total_bytes).seconds(**link) for n in (2, 3)}
 for nodes, predicted in sheet.items():
     measured = results[nodes]["step_seconds"]
@@ -538,7 +541,7 @@ print(f"residual {measured / predicted - 1:+.0%}, with the data sheet {measured 
 #
 # </details>
 
-# %% [markdown]
+# %% [markdown] tags=["slide-table", "slide-predict"]
 # ## 8. What helps on a slow network
 #
 # The formula names the levers. There are only three:
@@ -578,7 +581,7 @@ low_rate, long_delay = (dict(zip(ways, column, strict=True)) for column in zip(*
 assert low_rate["fused, fp16"] < 0.6 * low_rate["fused"] and low_rate["each alone"] < 1.25 * low_rate["fused"]
 assert long_delay["fused, fp16"] > 0.95 * long_delay["fused"] and long_delay["each alone"] > 20 * long_delay["fused"]
 
-# %%
+# %% tags=["slide-output"]
 rates = np.geomspace(10, 10_000, 10)  # Mbit/s
 figure, axes = plt.subplots(figsize=(7.2, 3.4))
 for number, way in enumerate(ways):
@@ -589,7 +592,7 @@ axes.set(xlabel="rate of each link, Mbit/s", ylabel="efficiency in %", ylim=(0, 
 figure.legend(loc="outside upper center", ncols=4)
 draw.show(figure, "Efficiency of eight ranks against the rate: four batches best, then fp16, fused, each alone.")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # With a low rate, bytes decide: fp16 nearly halves the time, and fusion matters little. With a long delay, messages
 # decide: fusion is everything, and fp16 saves next to nothing. Accumulation helps always, because it avoids the whole
 # all-reduce three times out of four.
@@ -659,8 +662,8 @@ quizzes.ask("15")
 # - The data sheet is a lower bound; two measured sizes give an effective α and β.
 # - Fusion saves messages, fp16 bytes, accumulation whole all-reduces.
 #
-# **Next.** [Lab 15](../labs/15_clusters/lab.ipynb), the end of the course. [00 start here](00_start_here.ipynb) has its
-# map.
+# **Next.** [Lab 15](../labs/15_clusters/lab.ipynb), and then [lab 16](../labs/16_capstone/lab.ipynb), the capstone.
+# [00 start here](00_start_here.ipynb) has the map of the course.
 #
 # **Sources.**
 # - Slurm: [*sbatch*](https://slurm.schedmd.com/sbatch.html), [*srun*](https://slurm.schedmd.com/srun.html),

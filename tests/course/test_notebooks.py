@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import nbformat
 import psutil
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
@@ -75,3 +76,35 @@ def test_outputs_that_name_this_machine_are_made_neutral(monkeypatch: pytest.Mon
     text = f"{Path.home() / 'here'} {ROOT / 'labs'} /mnt/class/data/mnist.npz /tmp/distlab-abc/saved /dev/shm"
     notebook = new_notebook(cells=[new_code_cell(outputs=[new_output("stream", text=text)])])
     assert notebooks.clean(notebook).cells[0].outputs[0].text == "~/here …/labs …/mnist.npz /tmp/…/saved /dev/shm"
+
+
+@pytest.fixture
+def recorded(course: Path) -> Path:
+    """The source of a notebook that is recorded with its outputs."""
+    (course / "docs").mkdir()
+    (course / "docs" / "glossary.md").write_text("# Glossary\n")
+    source = course / "notebooks" / "src" / "03_topic.py"
+    notebook = notebooks.convert(source)
+    notebook.cells[0].outputs = [new_output("execute_result", data={"text/plain": "2"}, execution_count=1)]
+    nbformat.write(notebook, notebooks.notebook_of(source))
+    return source
+
+
+def test_new_tags_need_no_new_run(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recorded.write_text(recorded.read_text().replace("# %%", '# %% tags=["slide-output"]'))
+    assert cli.main(["notebooks", "--tags", "--only", "03"]) == 0
+    assert capsys.readouterr().out.strip() == "notebooks/03_topic.ipynb"
+    [cell] = nbformat.read(notebooks.notebook_of(recorded), as_version=4).cells
+    assert cell.metadata["tags"] == ["slide-output"]
+    assert cell.outputs[0].data["text/plain"] == "2"
+
+
+@pytest.mark.parametrize("changed", ["# %%\n1 + 2\n", "# %%\n1 + 1\n\n# %%\n2\n"])
+def test_tags_are_not_updated_where_code_has_changed(
+    recorded: Path, changed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = notebooks.notebook_of(recorded).read_text()
+    recorded.write_text(changed.replace("# %%", '# %% tags=["slide-output"]', 1))
+    assert cli.main(["notebooks", "--tags", "--only", "03"]) == 2
+    assert "Not only tags have changed in 03_topic.py" in capsys.readouterr().err
+    assert notebooks.notebook_of(recorded).read_text() == before

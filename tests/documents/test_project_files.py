@@ -188,7 +188,7 @@ def test_nothing_else_stands_at_the_top_level(root: Path) -> None:
         "requirements.lock",
         "notebooks",
     }
-    expected |= {"labs", "figures", "src", "tests", "docs", ".ci", ".gitignore"}
+    expected |= {"labs", "figures", "src", "tests", "docs", ".ci", ".devcontainer", ".github", ".gitignore"}
     assert top <= expected
     assert {"README.md", "Makefile", "LICENSE", "environment.yml", "notebooks", "figures", "tests"} <= top
 

@@ -1,4 +1,4 @@
-"""`distlab execute`, `notebooks`, `labs`, `release`, `site`, `pages`, `map` and `bench`: making the course."""
+"""`distlab execute`, `notebooks`, `labs`, `release`, `site`, `slides`, `pages`, `map`, `bench`: making the course."""
 
 import argparse
 import os
@@ -24,6 +24,8 @@ README = Path("README.md")
 RECORD = "import sys; from pathlib import Path; from distlab.course import notebooks; "
 RECORD += "notebooks.regenerate(Path(sys.argv[1]))"
 SECONDS_TO_RECORD = 3600.0
+SETTINGS_OF_STUDENTS = Path(__file__).with_name("jupyterlab")
+"""JupyterLab's for `make lab`: no buttons of nbgrader, no news, and the times at which cells ran, for `progress`."""
 
 
 class WrongParameter(PlainError, ValueError):
@@ -51,6 +53,9 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
     notebooks = commands.add_parser("notebooks", help="write the notebooks with outputs from their text sources")
     notebooks.add_argument("--only", help='some notebooks by number or name: "03" or "02,04"')
     notebooks.add_argument("--force", action="store_true", help="also while other programs use the processors")
+    notebooks.add_argument(
+        "--tags", action="store_true", help="only give the cells their new tags; no text or code may have changed"
+    )
     notebooks.set_defaults(run=_notebooks)
 
     record = commands.add_parser("record-cluster", help="run notebook 15 on the cluster that runs, and record it")
@@ -71,6 +76,10 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
     site.add_argument("--executed", action="store_true", help="with the outputs and times of the last `make execute`")
     site.add_argument("--no-solutions", action="store_true", help="leave the solutions of the labs out")
     site.set_defaults(run=_site)
+    slides = commands.add_parser("slides", help="write a deck of slides for each chapter to build/slides")
+    slides.add_argument("--only", help='some chapters by number or name: "03" or "02,04"')
+    slides.add_argument("--executed", action="store_true", help="with the outputs of the last `make execute`")
+    slides.set_defaults(run=_slides)
     pages = commands.add_parser("pages", help="write HTML pages of the committed notebooks, as they are")
     pages.set_defaults(run=_pages)
     readme_tables = commands.add_parser(
@@ -86,6 +95,10 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
     lab = commands.add_parser("lab", help="open JupyterLab on your own copy of the notebooks and labs")
     lab.add_argument("--fresh", help='give the notebook and lab of a chapter back as they were: "03"')
     lab.set_defaults(run=_lab)
+    progress = commands.add_parser(
+        "progress", help="show which chapters of your copy ran and which exercises are solved"
+    )
+    progress.set_defaults(run=_progress)
 
 
 def _execute(options: argparse.Namespace) -> int:
@@ -187,6 +200,9 @@ def _notebooks(options: argparse.Namespace) -> int:
 
     processes.end_on_signals()
     for source in notebooks.sources(NOTEBOOKS, options.only):
+        if options.tags:
+            print(notebooks.update_tags(source), flush=True)
+            continue
         if not options.force:
             notebooks.require_idle()
         # In a process of its own: nbclient has signals ask for the kernel's end, and fails then.
@@ -251,6 +267,18 @@ def _site(options: argparse.Namespace) -> int:
     return 1 if site.warnings else 0
 
 
+def _slides(options: argparse.Namespace) -> int:
+    from distlab.course import runner
+    from distlab.course.slides import build
+
+    notebooks = runner.choose(NOTEBOOKS, options.only)
+    _require_notebooks(notebooks)
+    folder = _user_folder("build", "the slides go")
+    decks = build.build(notebooks, folder / "slides", folder / "executed" if options.executed else None)
+    print("\n".join([*decks.problems, str(decks.index)]))
+    return 0 if len(decks.pages) == len(notebooks) else 1
+
+
 def _pages(options: argparse.Namespace) -> int:
     from nbformat.reader import NotJSONError
 
@@ -303,9 +331,20 @@ def _lab(options: argparse.Namespace) -> int:
         return _give_back(course, copy, fresh)
     print(f"Your working copy is {copy}; what you run there leaves the course's files as they are.", flush=True)
     command = [str(Path(sys.prefix) / "bin" / "jupyter"), "lab", "--ServerApp.ip=127.0.0.1"]
-    command += [f"--ServerApp.root_dir={copy}"]
+    command += [f"--ServerApp.root_dir={copy}", f"--LabApp.app_settings_dir={SETTINGS_OF_STUDENTS}"]
     command += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     return os.execv(command[0], [*command, str(copy / "notebooks" / "00_start_here.ipynb")])
+
+
+def _progress(options: argparse.Namespace) -> int:
+    from distlab.course import student_progress, working_copy
+
+    copy = user_folders.user_folder(working_copy.NAME)
+    if not copy.is_dir():
+        print(f"There is no working copy {copy} yet; `make lab` makes it.", file=sys.stderr)
+        return 2
+    print(student_progress.table(student_progress.progress(copy)))
+    return 0
 
 
 def _give_back(course: Path, copy: Path, names: list[str]) -> int:

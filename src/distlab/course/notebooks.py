@@ -39,6 +39,10 @@ class MachineBusy(PlainError):
     """Other programs use the processors, so that measured outputs would not be those of this course."""
 
 
+class TextChanged(PlainError):
+    """A committed notebook has other cells than its source, so that its outputs may be of other code."""
+
+
 def sources(folder: Path, only: str | None = None) -> list[Path]:
     """The text sources in `folder`/src, in the order of the course; `only` is that of `chosen`."""
     return chosen(sorted((folder / "src").glob("[0-9][0-9]_*.py")), only)
@@ -136,6 +140,24 @@ def regenerate(source: Path) -> Path:
     target = notebook_of(source)
     notebook = clean(execute(convert(source), target.parent))
     nbformat.validate(notebook)
+    nbformat.write(notebook, target)
+    return target
+
+
+def update_tags(source: Path) -> Path:
+    """Give the cells of the committed notebook the tags of its text source; its outputs stay. Returns its file.
+
+    Raises TextChanged if any cell has other text: then the notebook must be executed again.
+    """
+    target, expected = notebook_of(source), convert(source)
+    notebook = nbformat.read(target, as_version=4)
+    if [(cell.id, cell.source) for cell in notebook.cells] != [(cell.id, cell.source) for cell in expected.cells]:
+        raise TextChanged(
+            f"Not only tags have changed in {source.name}; run 'make notebooks ONLY={source.stem[:2]}', "
+            "which executes the notebook again."
+        )
+    for cell, new in zip(notebook.cells, expected.cells, strict=True):
+        cell.metadata = new.metadata
     nbformat.write(notebook, target)
     return target
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import nbformat
 
+from distlab.course import schedules
 from distlab.course.html_pages import title_of
 from distlab.runtime import tables
 from distlab.runtime.errors import PlainError
@@ -14,6 +15,7 @@ from distlab.runtime.errors import PlainError
 BEGIN, END = "<!-- course map: written by `make map` -->", "<!-- end of the course map -->"
 BEGIN_LABS, END_LABS = "<!-- labs: written by `make map` -->", "<!-- end of the labs -->"
 BEGIN_MINUTES, END_MINUTES = "<!-- minutes: written by `make map` -->", "<!-- end of the minutes -->"
+BEGIN_SCHEDULES, END_SCHEDULES = "<!-- schedules: written by `make map` -->", "<!-- end of the schedules -->"
 
 
 class CannotWriteTables(PlainError, ValueError):
@@ -53,11 +55,20 @@ def write(readme: Path, teaching: Path, report: Path) -> str:
             raise CannotWriteTables(
                 f"{report} has no line for {entry.file.stem}; run `make execute` for all notebooks first."
             )
-    texts = notebooks_table(course, seconds), labs_table(labs), minutes_table(course, labs, seconds)
-    places = (readme, BEGIN, END), (readme, BEGIN_LABS, END_LABS), (teaching, BEGIN_MINUTES, END_MINUTES)
-    for (file, begin, end), table in zip(places, texts, strict=True):
+    texts = {
+        (readme, BEGIN, END): notebooks_table(course, seconds),
+        (readme, BEGIN_LABS, END_LABS): labs_table(labs),
+        (teaching, BEGIN_MINUTES, END_MINUTES): minutes_table(course, labs, seconds),
+        (teaching, BEGIN_SCHEDULES, END_SCHEDULES): schedules.markdown(minutes_of(course), minutes_of(labs)),
+    }
+    for (file, begin, end), table in texts.items():
         replace_between(file, begin, end, table)
-    return "\n\n".join(texts)
+    return "\n\n".join(texts.values())
+
+
+def minutes_of(entries: list[Entry]) -> dict[str, int]:
+    """Minutes by chapter."""
+    return {entry.chapter: entry.minutes for entry in entries}
 
 
 def entries(notebooks: Path) -> list[Entry]:
@@ -94,7 +105,7 @@ def minutes_table(course: list[Entry], labs: list[Entry], seconds: dict[str, flo
 
     A lab may have no chapter.
     """
-    lab_minutes = {entry.chapter: entry.minutes for entry in labs}
+    lab_minutes = minutes_of(labs)
     rows: list[tuple[object, ...]] = [
         (entry.title, entry.minutes, f"{seconds[entry.file.stem]:.0f}", lab_minutes.get(entry.chapter, "–"))
         for entry in course

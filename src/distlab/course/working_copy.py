@@ -2,9 +2,13 @@
 
 A file that the student has not changed follows the course, for example after `git pull`; a changed one stays. For that
 the copy remembers the digest that each file had in the course when it was copied.
+
+A notebook of the copy says which Python it is for, so that JupyterLab changes nothing when it opens one, and has
+nothing to ask when it closes one.
 """
 
 import json
+import platform
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -12,6 +16,7 @@ from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbformat.sign import NotebookNotary
@@ -20,7 +25,18 @@ from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import look_up
 
 NAME = "work"
-_PARTS = ("notebooks/*.ipynb", "labs/[0-9][0-9]_*/*", "figures/*.svg", "docs/*.md")
+_PARTS = ("notebooks/*.ipynb", "labs/[0-9][0-9]_*/**/*", "figures/*.svg", "docs/*.md")
+_NOT_COPIED = {"__pycache__", ".ipynb_checkpoints"}
+# As ipykernel tells JupyterLab.
+_LANGUAGE = {
+    "codemirror_mode": {"name": "ipython", "version": 3},
+    "file_extension": ".py",
+    "mimetype": "text/x-python",
+    "name": "python",
+    "nbconvert_exporter": "python",
+    "pygments_lexer": "ipython3",
+    "version": platform.python_version(),
+}
 _RECORD = ".copied.json"
 
 
@@ -81,14 +97,29 @@ def give_back(course: Path, copy: Path, names: list[str]) -> list[Path]:
 def _names(course: Path) -> Iterator[str]:
     for part in _PARTS:
         for file in sorted(course.glob(part)):
-            if file.is_file():
+            if file.is_file() and not _NOT_COPIED & set(file.parts):
                 yield file.relative_to(course).as_posix()
 
 
 def _copy(source: Path, target: Path) -> None:
     # Only the content: the course's own files may be read-only.
     target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source, target)
+    if (notebook := _notebook(source)) is None:
+        shutil.copyfile(source, target)
+        return
+    notebook["metadata"]["language_info"] = _LANGUAGE
+    target.write_text(json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _notebook(file: Path) -> dict[str, Any] | None:
+    """The notebook in a file; None if it is another file, or damaged."""
+    if file.suffix != ".ipynb":
+        return None
+    try:
+        notebook = json.loads(file.read_bytes())
+    except ValueError:
+        return None
+    return notebook if isinstance(notebook, dict) and isinstance(notebook.get("metadata"), dict) else None
 
 
 def _trust(files: list[Path]) -> None:
@@ -102,7 +133,11 @@ def _trust(files: list[Path]) -> None:
 
 
 def _digest(file: Path) -> str:
-    return sha256(file.read_bytes()).hexdigest()
+    """Of what the file holds; of a notebook, for whichever Python it is."""
+    if (notebook := _notebook(file)) is None:
+        return sha256(file.read_bytes()).hexdigest()
+    notebook["metadata"].pop("language_info", None)
+    return sha256(json.dumps(notebook, sort_keys=True).encode()).hexdigest()
 
 
 def _read(copy: Path) -> dict[str, str]:

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import islice
-from types import CodeType, GeneratorType, TracebackType
+from types import CodeType, TracebackType
 from typing import Any, Protocol, cast
 
 from distlab.labs.answer_errors import NotDone, Raised, TookTooLong
@@ -207,7 +207,7 @@ def _listed(function: Callable[..., object]) -> Callable[..., object]:
     """The function, which gives a list where it gave an iterator of Python's, also as a value of a dictionary."""
 
     def listed(value: object) -> object:
-        if isinstance(value, (GeneratorType, range, map, filter, zip, reversed)):
+        if isinstance(value, (range, Iterator)):
             return list(islice(value, MOST_ITEMS + 1))
         return value
 

@@ -77,7 +77,8 @@ class _Copy:
 
     def of(self, value: object, depth: int) -> Plain:
         self._items += 1
-        if depth > _DEEPEST or self._items > MOST_ITEMS:
+        items = self._items + (list.__len__(value) if isinstance(value, list) else 0)  # before they are looked at
+        if depth > _DEEPEST or items > MOST_ITEMS:
             raise NotPlain(f"{self._what} is nested too deeply or holds more than {MOST_ITEMS:,} items")
         if value is None or type(value) is bool:
             return value

@@ -97,7 +97,9 @@ class OpenLab:
 def shown(name: str, verdict: Verdict) -> str:
     """The verdict as a student reads it."""
     sign = _SIGNS.get(verdict.state, "✘ not right yet")
-    return f"{name}: {sign}{'. ' if verdict.text else ''}{verdict.text}"
+    if not verdict.text:
+        return f"{name}: {sign}"
+    return f"{name}: {sign}{':' if verdict.text[0].islower() else '.'} {verdict.text}"
 
 
 class _WithoutJudges(Lab):

@@ -1,0 +1,85 @@
+"""How far a student is, by notebooks as JupyterLab saves them."""
+
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from distlab import cli
+from distlab.course import student_progress
+from distlab.course.student_progress import ChapterProgress
+
+RAN = {"execution": {"iopub.execute_input": "2026-11-20T18:00:00.000000Z"}}
+
+
+def save(file: Path, *cells: nbformat.NotebookNode) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(nbformat.v4.new_notebook(cells=list(cells)), file)
+
+
+def check(exercise: str, *printed: str) -> nbformat.NotebookNode:
+    outputs = [nbformat.v4.new_output("stream", text=text) for text in printed]
+    return nbformat.v4.new_code_cell(f'lab.check("{exercise}")\nlab.points("{exercise}")', outputs=outputs)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """Chapter 03 half run, one of three exercises of its lab solved; chapter 04 as the course gave it, without lab."""
+    save(
+        tmp_path / "work/notebooks/03_topic.ipynb",
+        nbformat.v4.new_markdown_cell("text"),
+        nbformat.v4.new_code_cell("1", metadata=RAN, execution_count=1),
+        nbformat.v4.new_code_cell("2", execution_count=2),
+        nbformat.v4.new_code_cell("  "),
+    )
+    save(
+        tmp_path / "work/labs/03_topic/lab.ipynb",
+        check("first", "first: \u2714 right\n"),
+        check("second", "second: \u2718 not right yet. first: \u2714 right, but not this one\n"),
+        check("third"),
+    )
+    save(tmp_path / "work/labs/03_topic/solution.ipynb", check("first", "first: \u2714 right\n"))
+    save(tmp_path / "work/notebooks/04_many_words.ipynb", nbformat.v4.new_code_cell("3", execution_count=1))
+    return tmp_path / "work"
+
+
+def test_cells_that_ran_and_exercises_that_are_right_count(copy: Path) -> None:
+    assert student_progress.progress(copy) == [
+        ChapterProgress("03 topic", 1, 2, 1, 3),
+        ChapterProgress("04 many words", 0, 1, 0, 0),
+    ]
+
+
+def test_a_notebook_that_cannot_be_read_counts_as_untouched(copy: Path) -> None:
+    (copy / "notebooks/03_topic.ipynb").write_text("<<<<<<< HEAD")
+    assert student_progress.progress(copy)[0] == ChapterProgress("03 topic", 0, 0, 1, 3)
+
+
+def test_the_table_adds_up(copy: Path) -> None:
+    table = student_progress.table(student_progress.progress(copy)).splitlines()
+    assert table[-1].split() == ["together", "1", "of", "3", "1", "of", "3"]
+
+
+def test_the_command_shows_the_copy_and_says_where_there_is_none(
+    copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(copy.parent)
+    assert cli.main(["progress"]) == 0
+    assert "04 many words" in capsys.readouterr().out
+    monkeypatch.chdir(copy)
+    assert cli.main(["progress"]) == 2
+    assert capsys.readouterr().err == "There is no working copy work yet; `make lab` makes it.\n"
+
+
+def test_a_cell_of_the_copy_shows_it(
+    copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(copy / "notebooks")
+    student_progress.show_progress()
+    assert "03 topic" in capsys.readouterr().out
+
+
+def test_the_course_s_own_notebooks_count_as_not_run(root: Path) -> None:
+    chapters = student_progress.progress(root)
+    assert len(chapters) >= 17 and sum(chapter.exercises for chapter in chapters) > 60
+    assert {(chapter.cells_run, chapter.solved) for chapter in chapters} == {(0, 0)}
