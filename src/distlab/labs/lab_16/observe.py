@@ -18,7 +18,7 @@ import numpy as np
 from distlab import models
 from distlab.labs.answer import is_untouched
 from distlab.labs.fake_horovod import FakeJob, hvd, run_ranks
-from distlab.labs.lab_16.recording import RankRecord, epochs_saved, recorded_ranks
+from distlab.labs.lab_16.recording import StepRecord, epochs_saved, recorded_ranks
 from distlab.labs.plain_data import Array, Plain, plain
 
 Weights = Sequence[Array]
@@ -128,7 +128,7 @@ def plain_fields(observation: ObservedRanks) -> dict[str, Plain]:
     return fields  # type: ignore[return-value]
 
 
-def _trained(returned: Any, record: RankRecord, folder: Path, old: set[tuple[str, int]]) -> TrainedRank:
+def _trained(returned: Any, record: StepRecord, folder: Path, old: set[tuple[str, int]]) -> TrainedRank:
     if returned is None:
         raise ReturnedNothing
     try:
@@ -205,7 +205,7 @@ def _rank() -> int:
 
 
 @contextmanager
-def _faked(namespace: Mapping[str, Any], ways: set[str], record: RankRecord) -> Iterator[None]:
+def _faked(namespace: Mapping[str, Any], ways: set[str], record: StepRecord) -> Iterator[None]:
     """The fake Horovod and the fake strategy for the student's code, which notes in `ways` what it begins with."""
     import tensorflow as tf
 

@@ -20,7 +20,7 @@ class TooManySteps(Exception):
     """The program does not come to an end."""
 
 
-class RankRecord(threading.local):
+class StepRecord(threading.local):
     """Of the rank whose thread this is.
 
     words: of the texts that the model got for the gradient since the last step; steps: of each one these texts, and
@@ -51,12 +51,12 @@ def epochs_saved(folder: Path) -> int:
 
 
 @contextmanager
-def recorded_ranks() -> Iterator[RankRecord]:
+def recorded_ranks() -> Iterator[StepRecord]:
     """Note what goes through the model in each step, and the weights around it; eagerly, for the ranks are threads."""
     import tensorflow as tf
     from tensorflow.python.eager import context, record
 
-    rank = RankRecord()
+    rank = StepRecord()
     make_model, make_state = models.text_classifier, tf.train.Checkpoint.__init__
     apply, ensure = tf.keras.optimizers.Optimizer.apply_gradients, context.Context.ensure_initialized
 

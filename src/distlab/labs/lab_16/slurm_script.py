@@ -11,7 +11,7 @@ _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?::?-[^}]*)?\})")
 
 
 @dataclass(frozen=True)
-class Command:
+class ShellCommand:
     """One command of bash as words; background: whether bash goes on at once."""
 
     words: list[str]
@@ -37,15 +37,15 @@ class JobScript:
     options: dict[str, str] = field(default_factory=dict)
     late: list[str] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
-    commands: list[Command] = field(default_factory=list)
+    commands: list[ShellCommand] = field(default_factory=list)
     variables: dict[str, str] = field(default_factory=dict)
     exported: dict[str, str] = field(default_factory=dict)
 
-    def steps(self) -> list[Command]:
+    def steps(self) -> list[ShellCommand]:
         """The commands with srun."""
         return [command for command in self.commands if command.step()]
 
-    def waits_for(self, step: Command) -> bool:
+    def waits_for(self, step: ShellCommand) -> bool:
         """Whether the script ends only after this command."""
         later = self.commands[self.commands.index(step) + 1 :]
         return not step.background or any("wait" in command.words for command in later)
@@ -99,7 +99,7 @@ def read(text: str) -> JobScript:
     return script
 
 
-def _add(script: JobScript, command: Command) -> None:
+def _add(script: JobScript, command: ShellCommand) -> None:
     """A command, or the variables that it sets."""
     words = list(command.words)
     exported = words[:1] == ["export"]
@@ -115,10 +115,10 @@ def _add(script: JobScript, command: Command) -> None:
     if exported or words:
         script.exported |= assigned
     if words and not exported:
-        script.commands.append(Command(words, command.background))
+        script.commands.append(ShellCommand(words, command.background))
 
 
-def _commands(line: str) -> list[Command]:
+def _commands(line: str) -> list[ShellCommand]:
     """The commands of a line."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|()")
     lexer.whitespace_split = True
@@ -126,13 +126,13 @@ def _commands(line: str) -> list[Command]:
         words = list(lexer)
     except ValueError:
         words = line.split()
-    commands: list[Command] = []
+    commands: list[ShellCommand] = []
     own: list[str] = []
     for word in [*words, ";"]:
         if word not in _ENDS:
             own.append(word)
         elif own:
-            commands.append(Command(own, word == "&"))
+            commands.append(ShellCommand(own, word == "&"))
             own = []
     return commands
 
