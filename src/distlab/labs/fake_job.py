@@ -73,7 +73,8 @@ class FakeJob:
                 if self._ended & set(missing) or (
                     not self._changed.wait(_SECONDS_BETWEEN_LOOKS) and self.seconds_left() <= 0
                 ):
-                    raise Stalled(f"rank {rank} waits in {call} for {_ranks(missing)}, which never come")
+                    come = "comes" if len(missing) == 1 else "come"
+                    raise Stalled(f"rank {rank} waits in {call} for {_ranks(missing)}, which never {come}")
             by_rank = [made[peer] for peer in range(self.size)]
         if len({name for name, _ in by_rank}) > 1:
             calls = ", ".join(f"rank {peer} in {name}" for peer, (name, _) in enumerate(by_rank))

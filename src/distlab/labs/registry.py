@@ -19,7 +19,8 @@ MODULES = {number: f"distlab.labs.lab_{number}.lab" for number in _NUMBERS}
 
 
 _FAKES = ("fake_horovod", "fake_torch", "fake_cluster")
-NEXT_TO_STUDENTS = ("__init__", "given", "observe", *_FAKES, "jobs", "small_training", "new_process", "hints")
+_PARTS_OF_LABS = ("jobs", "new_process", "recording", "small_training")
+NEXT_TO_STUDENTS = ("__init__", "given", "observe", *_FAKES, *_PARTS_OF_LABS, "hints")
 """The modules of a lab's package that may run in a student's process; grading hides all others from it."""
 
 
