@@ -11,8 +11,8 @@ Under Slurm, in a batch script or after `salloc --nodes=2 --ntasks-per-node=4`:
 
 A linear classifier is trained three times from the same start on the same global batches: with even shares of each
 batch on ranks of one speed (`even`); with `--slow-rank` so many times slower (`slow`); and with shares in proportion to
-the speeds that were measured then (`shared by speed`). To see the same on any machine, computing is mostly a pause, so
-and so long for each image. Rank 0 writes the result: for each of the three the shares, the median seconds that each
+the speeds that were measured then (`shared by speed`). To see the same on any machine, computing is mostly a pause of
+a fixed length for each image. Rank 0 writes the result: for each of the three the shares, the median seconds that each
 rank computes and waits in a step, the median seconds of a step, and how far the weights are from those of `even`.
 """
 

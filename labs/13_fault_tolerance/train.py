@@ -15,8 +15,10 @@ these two options resumes from the newest whole checkpoint. With `--signal USR1`
 cluster instead: all workers save together and exit with status 85, "start me again". A batch script for Slurm:
 
     #SBATCH --nodes=2 --ntasks-per-node=1 --time=04:00:00 --signal=USR1@120 --requeue
-    srun python train.py --slurm --backup /shared/backup --result result.json
-    if [ $? -eq 85 ]; then scontrol requeue $SLURM_JOB_ID; fi
+    status=0
+    srun python train.py --slurm --backup /shared/backup --result result.json || status=$?
+    if [ $status -eq 85 ]; then scontrol requeue $SLURM_JOB_ID; fi
+    exit $status
 
 The chief (worker 0) keeps two checkpoints in `--backup`; the other workers need not see that folder. The chief also
 writes the result: the first step of this run and the final weights. Each worker adds a line to the file worker-N.txt in

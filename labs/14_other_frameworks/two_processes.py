@@ -8,6 +8,7 @@
 import argparse
 import json
 import tempfile
+import traceback
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,7 +16,8 @@ from distlab import launch, setup, valid
 
 RANKS = 2
 IMAGES, BATCH, EPOCHS = 480, 24, 3
-SECONDS = 150.0
+SECONDS = 90.0
+END = "The program ended with "
 
 
 def names(start: Path, saved: Path, record: dict) -> dict:
@@ -71,11 +73,19 @@ def train(file: Path, start: Path, saved: Path, result: Path) -> None:
     """What one process does; rank 0 writes what all have noted."""
     record: dict = {"seen": [], "saves": 0}
     namespace = names(start, saved, record)
-    exec(compile(file.read_text(), str(file), "exec"), namespace)
     import torch.distributed as dist
     import torch_network
     from torch.nn.utils import parameters_to_vector
 
+    text = file.read_text()
+    try:
+        exec(compile(text, str(file), "exec"), namespace)
+    except Exception as error:
+        places = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+        line = text.splitlines()[places[-1] - 1].partition("  #")[0].strip()
+        raise SystemExit(f"{END}{type(error).__name__} in `{line}`: {str(error).splitlines()[0]}") from None
+    if not dist.is_initialized():
+        raise SystemExit(f"{END}no process group: which card makes it?")
     of_ranks: list = [None] * dist.get_world_size()
     weights = parameters_to_vector(namespace["network"].parameters()).tolist()
     dist.all_gather_object(of_ranks, {**record, "weights": weights})
@@ -112,7 +122,15 @@ def report(file: Path) -> str:
             run = launch.torchrun(
                 __file__, file, start, saved, ranks=RANKS, python=python, result=True, seconds=SECONDS, echo=False
             ).result
+        except launch.DeadlinePassed:
+            return (
+                f"The two processes did not end within {SECONDS:g} s and were stopped. "
+                "Does one of them wait for a call that the other does not make?"
+            )
         except launch.LaunchError as error:
+            ends = [END + line.partition(END)[2] for line in str(error).splitlines() if END in line]
+            if ends:
+                return ends[0]
             return f"The two processes did not come to an end: {error}"
     seen, different = run["seen"]
     return "\n".join(

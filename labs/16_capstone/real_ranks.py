@@ -10,6 +10,7 @@ seconds of each step on rank 0, as `throughput` takes them. The options of the t
 import argparse
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -49,6 +50,11 @@ def write_first(folder: Path, options: list[str]) -> None:
     train_serial.save(parsed, train_serial.begin(parsed))
 
 
+def uses_horovod(program: Path) -> bool:
+    """Whether the program imports Horovod."""
+    return re.search(r"^\s*(import|from) horovod\b", program.read_text(), re.MULTILINE) is not None
+
+
 def largest_difference(first: Path, second: Path) -> float:
     """Between the weights in two files."""
     with np.load(first) as one, np.load(second) as other:
@@ -60,7 +66,7 @@ def report(program: Path, ranks: Sequence[int], options: Sequence[str] = ()) -> 
     if not program.is_file() or "def train(" not in program.read_text():
         print(f"Not done yet: there is no `train` in {program}.")
         return
-    if "horovod" in program.read_text() and (problem := launch.horovod_problem()):
+    if uses_horovod(program) and (problem := launch.horovod_problem()):
         print(f"Skipped: {problem}")
         return
     try:
@@ -82,7 +88,7 @@ def compare(place: Path, program: Path, ranks: Sequence[int], options: Sequence[
         if not count:
             launch.alone(__file__, *arguments, **run)
             continue
-        if "horovod" in program.read_text():
+        if uses_horovod(program):
             launch.mpirun(__file__, *arguments, ranks=count, **run)
         else:
             launch.tensorflow(__file__, *arguments, workers=count, **run)

@@ -30,9 +30,10 @@ lab = labs.open("04")
 # %% [markdown]
 # ## 1. By what factor is it wrong?
 #
-# One device with all images of an update would use the gradient of the **mean** of their losses. Six loops compute
-# something on `replicas` replicas. In each micro-batch every replica has `images` images; all loops but the last have
-# one micro-batch per update:
+# One device with all images of an update would use the gradient of the **mean** of their losses. Six loops compute the
+# gradient of one update on `replicas` replicas. A replica may compute on several small batches, one after the other,
+# before the update: these are **micro-batches** (exercise 4). In each of them every replica has `images` images. All
+# loops but the last have one micro-batch per update:
 #
 # | Loop | Each replica's loss | Then |
 # |---|---|---|
@@ -53,9 +54,14 @@ print(lab.target("factors"))
 # %% nbgrader={"grade": false, "grade_id": "factors", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def factors(replicas: int, images: int, micro_batches: int) -> dict[str, float]:
     """The factor of each loop."""
-    answer = dict.fromkeys(
-        ("means, summed", "means, averaged", "sums, summed", "sums, averaged", "global means, averaged")
-    ) | {"micro-batches, summed": None}
+    answer = {
+        "means, summed": None,
+        "means, averaged": None,
+        "sums, summed": None,
+        "sums, averaged": None,
+        "global means, averaged": None,
+        "micro-batches, summed": None,
+    }
     ### BEGIN SOLUTION
     answer["means, summed"] = replicas
     answer["means, averaged"] = 1
@@ -81,7 +87,7 @@ lab.points("factors")
 # examples only.
 #
 # `losses` has one array for each replica: the losses of its examples. In the last batch of an epoch the replicas may
-# have different numbers of examples, or none. Give a list with one number for each replica.
+# have different numbers of examples, or none, and that can be any replica. Give a list with one number for each replica.
 #
 # Target: exact to a relative error of 1e-9. A third of the points each for a full batch, an uneven one, and one in which
 # a replica has no examples. For example
@@ -136,13 +142,13 @@ lab.points("with_penalty")
 # %% [markdown]
 # ## 4. Accumulated gradients
 #
-# If a batch does not fit into memory, each rank computes the gradients of several **micro-batches**, one after the
-# other, and adds them up before one update. This is *gradient accumulation*. The update must be the one that the whole
-# batch would give.
+# Horovod and PyTorch count *ranks*, that is, processes with one replica each. If a batch does not fit into memory, each
+# rank computes the gradients of several micro-batches, one after the other, and adds them up before one update. This is
+# *gradient accumulation*. The update must be the one that the whole batch would give.
 #
 # `gradients` has the shape (ranks, micro-batches, parameters). Each gradient is the mean over the images of its
 # micro-batch. `counts`, of shape (ranks, micro-batches), says how many images these were. Where there were none, the
-# mean is nan. Give the gradient of the mean over all images, an array of shape (parameters,).
+# mean is nan; that can be any micro-batch. Give the gradient of the mean over all images, an array of shape (parameters,).
 #
 # Target: exact to a relative error of 1e-9. A third of the points each for equal micro-batches, unequal ones, and one
 # without images. For two ranks with two micro-batches and one parameter:
@@ -173,10 +179,10 @@ lab.points("accumulated")
 # %% [markdown]
 # ## 5. Masks
 #
-# Sequences of words have different lengths, and are padded to the same number of positions. A mask says what is a word
-# (1) and what is padding (0). The loss to minimise is the mean over all **words** of the global batch. The replicas
-# rarely have equally many, so in a real loop an all-reduce first adds up their numbers of words. Here the lists hold
-# all replicas.
+# Sequences of words have different lengths, and are padded to the same number of positions. A mask is an array of
+# integers, not of truth values: 1 is a word, and 0 is padding. The loss to minimise is the mean over all **words** of
+# the global batch. The replicas rarely have equally many, so in a real loop an all-reduce first adds up their numbers
+# of words. Here the lists hold all replicas.
 #
 # `losses` and `masks` have one array for each replica, of shape (sequences, positions); the replicas may have different
 # numbers of sequences. At padding the losses are arbitrary finite numbers. Give each replica's part of the mean.
@@ -207,7 +213,7 @@ lab.points("masked_losses")
 # ## What you have now
 #
 # - The factor of a wrong divisor. With SGD it acts as a wrong learning rate, which is why such a loop seems to work.
-#   Adam divides a constant factor out again, but not the unequal weights of examples.
+#   Adam almost divides a constant factor out again, but not the unequal weights of examples.
 # - One rule for every case: add up over all replicas and micro-batches, count what was added, divide once.
 #
 # In TensorFlow, `tf.nn.compute_average_loss(losses, global_batch_size=…)` is exercise 2 and

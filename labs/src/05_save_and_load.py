@@ -43,9 +43,11 @@ lab = labs.open("05")
 # of epoch 1.
 #
 # Give the numbers of the images of this step. The order must depend on the epoch and on `seed`, and on nothing else: a
-# restarted run asks for step 1000 first. Target: no image twice in an epoch; another order in each epoch and with
-# another seed; the same numbers whenever a step is asked for. `np.random.default_rng([seed, epoch])` is a generator
-# that depends on both.
+# restarted run asks for step 1000 first. So the check also runs your cell again, as a new process would.
+#
+# Target: no image twice in an epoch; in each epoch and with each seed the images shuffled again, not only shifted or
+# reversed; the same numbers whenever a step is asked for, in any process. `np.random.default_rng([seed, epoch])` is a
+# generator that depends on both. (`seed + epoch` is allowed, though two seeds then share orders.)
 
 
 # %% nbgrader={"grade": false, "grade_id": "numbers_of", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -82,8 +84,10 @@ print(lab.given.source())
 # - saves a checkpoint whenever the number of steps done is a multiple of `every`, and after the last step, each once;
 #   if nothing is left to do, it saves nothing. A `tf.train.CheckpointManager` keeps the newest two.
 #
-# `run` returns nothing. The check interrupts it before the first save, between two saves, twice, and calls it again
-# when it is done. Each time, a new process with a new `SmallTraining` goes on in the same folder.
+# `run` returns nothing. The check kills it before the first save, between two saves, twice, and calls it again
+# when it is done. Each time, a new process with a new `SmallTraining` goes on in the same folder. (To kill it,
+# `train_step` raises an exception. A process that is really killed runs no `except` and no `finally`, so do not save
+# there.)
 #
 # Target: after each restart the state is that of the undisturbed run at the newest checkpoint, and the weights at the
 # end are the same. A sixth of the points each for the checkpoints, weights, the optimizer, position, random state, and
@@ -117,13 +121,14 @@ lab.points("run")
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Try it yourself, if you like: two runs from the same first weights, one of them interrupted.
+# Try it yourself, if you like: two runs from the same first weights, one of them interrupted. Its second process begins
+# with other weights, so both lines are equal only if `run` restores what a step depends on.
 
 # %%
 for stops in ([20], [7, 20]):
     with tempfile.TemporaryDirectory() as folder:
-        for stop in stops:
-            tf.keras.utils.set_random_seed(5)
+        for process, stop in enumerate(stops):
+            tf.keras.utils.set_random_seed(5 + process)
             training = lab.given.training()
             run(training, Path(folder), stop, 3)
     print(f"stops {stops}: weights", training.weights.numpy()[0].round(3))
@@ -139,8 +144,8 @@ for stops in ([20], [7, 20]):
 # - `loss`: on this batch, before the step; `learning_rate`;
 # - `changes`: by how much the step changed each of six weights.
 #
-# Two equal runs may differ by rounding, by a relative error of up to 1e-6. What is lacking shows in the first step as
-# a difference of more than 1 %.
+# In equal runs loss and changes may differ by rounding, by a relative error of up to 1e-6; the rest is exactly equal.
+# What is lacking shows in the first step as a relative difference of more than 1 %.
 
 # %%
 runs = json.loads(Path("broken_runs.json").read_text())
@@ -151,10 +156,12 @@ for letter, pair in runs.items():
 # Write down what you think. Then write a function that finds it for **any** two such runs. `straight` is the
 # undisturbed run, `resumed` the other one; each is a list with one dictionary for each step. The answer is one of
 # `lab.given.PARTS`. The check uses the four pairs above and hidden ones, saved after
-# up to 400 steps, in which the other two parts are lacking too.
+# up to 400 steps, in which the other two parts are lacking too. Some of these have small losses, or gradients that keep
+# their signs.
 #
 # A step's record follows from the state: the images and the mask come first, then the loss, then the changes, which are
-# Adam's (section 9 of the notebook). There, $t$ is one number for all weights, and each weight has its own $m$ and $v$.
+# the learning rate times Adam's (section 9 of the notebook). There, $t$ is one number for all weights, and each weight
+# has its own $m$ and $v$.
 #
 # Target: right for any such runs. A sixth of the points for each part.
 
@@ -199,14 +206,14 @@ lab.points("lacks")
 #
 # - `"number"`: the steps done when it was saved;
 # - `"index"`: the bytes of its index file, None if it is missing;
-# - `"data"`: a list with the bytes of each data file, None for each that is missing.
+# - `"data"`: a list with the bytes of each data file, one or more, None for each that is missing.
 #
 # Give a dictionary:
 #
 # - `"resume"`: the number of the newest whole checkpoint; None if there is none;
-# - `"delete"`: a list of the numbers to delete. Of the checkpoints that are older than that, keep only those among the
-#   `keep` newest whole ones; the one to resume from is one of these, and `keep` is at least 1. A damaged one that is
-#   newer may be in the middle of being written: leave it. With no whole one, delete nothing.
+# - `"delete"`: a list of the numbers to delete, each once. Of the checkpoints that are older than that, keep only those
+#   among the `keep` newest whole ones; the one to resume from is one of these, and `keep` is at least 1. A damaged one
+#   that is newer may be in the middle of being written: leave it. With no whole one, delete nothing.
 #
 # Target: right for any folder, in any order. Half of the points each. For example
 

@@ -12,7 +12,7 @@
 # **Goal.** Find out from its log what ails a job, which worker and which step are concerned, and what cures it. Choose
 # the interval between checkpoints, and show by simulation that it is the best.
 #
-# **Time.** 55 minutes for exercises 1 to 3, and 20 more for exercises 4 and 5, which are optional.
+# **Time.** 60 minutes for exercises 1 and 3, and 50 more for exercises 2, 4 and 5, which are optional.
 #
 # **Before this.** [Notebook 13](../../notebooks/13_fault_tolerance.ipynb).
 #
@@ -46,6 +46,7 @@ lab = labs.open("13")
 #
 # Not every unusual event is the cause. A launcher ends all others when a worker is killed, or when it sees no step for
 # four minutes; an exit with 85 is no error to it. An elastic job goes on instead. One slow step, or one bad checkpoint before a good one, harms nobody.
+# In these logs a job is started again at most once, after a worker was killed; that a job goes on rightly is no illness.
 #
 # Read the logs. A step has one line here: `2: 58+2` says that worker 2 computed for 58 ms and waited for 2 ms.
 
@@ -63,10 +64,10 @@ for letter in "DEF":
 #
 # | `"illness"` | `"worker"` | `"step"` |
 # |---|---|---|
-# | a worker is killed | the one that SIGKILL ended, for which the launcher ended the others | the last step that it did |
-# | a straggler | the slow one | the first step from which on it is slow in every step |
+# | a worker is killed | the one that SIGKILL ended, for which the launcher ended the others | the last step that it did before |
+# | a straggler | the slow one | the first step from which on it is slow in every step to the end of the log: at least twice as long as the others, in three steps or more |
 # | a worker that never comes | the one for which the others look at a wrong address | 0 |
-# | a half-written checkpoint (the job was started again, and did not use the newest whole one) | 0, who wrote it | that of the newest checkpoint before the second start; it has no seal |
+# | a half-written checkpoint (the job was started again, and did not use the newest whole one; if it did, the illness is that a worker was killed) | 0, who wrote it | that of the newest checkpoint before the second start; it has no seal |
 # | ranks come and go | the rank that the job lost | the last step that this rank did |
 # | a notice (a signal before anything went wrong) that only one worker followed | the one that received it | the last step that it did |
 #
@@ -86,37 +87,33 @@ def diagnose(log: list[dict]) -> dict:
     illness = worker = step = None
     ### BEGIN SOLUTION
 
-    def events(name, log=log):
-        return [event for event in log if event["event"] == name]
+    addresses = log[0]["addresses"]
+    restored = next((event for event in log if event["event"] == "restored"), None)
+    before = log[: log.index(restored)] if restored else log  # what went wrong came before
 
-    def last_step(worker):
-        return max(event["step"] for event in events("step") if event["worker"] == worker)
+    def events(name):
+        return [event for event in before if event["event"] == name]
 
-    exits, signals = events("exit"), events("signal")
-    if not events("step"):
-        addresses = log[0]["addresses"]
+    exits, signals, saves, steps = events("exit"), events("signal"), events("saved"), events("step")
+    if not steps:
         (worker,) = [line["worker"] for line in events("listens") if line["address"] != addresses[line["worker"]]]
         return {"illness": "a worker that never comes", "worker": worker, "step": 0}
+    last_step = max(event["step"] for event in steps)  # of every worker, since the job is synchronous
     if events("size"):
-        worker = exits[0]["worker"]
-        return {"illness": "ranks come and go", "worker": worker, "step": last_step(worker)}
-    if events("restored"):
-        before = log[: log.index(events("restored")[0])]
-        step = max(save["step"] for save in events("saved", before) if not save["sealed"])
-        return {"illness": "a half-written checkpoint", "worker": 0, "step": step}
-    if signals and log.index(signals[0]) < log.index(exits[0]):
-        worker = signals[0]["worker"]
-        return {"illness": "a notice", "worker": worker, "step": last_step(worker)}
+        return {"illness": "ranks come and go", "worker": exits[0]["worker"], "step": last_step}
+    if restored and restored["step"] != max(save["step"] for save in saves if save["sealed"]):
+        return {"illness": "a half-written checkpoint", "worker": 0, "step": saves[-1]["step"]}
+    if signals and before.index(signals[0]) < before.index(exits[0]):
+        return {"illness": "a notice", "worker": signals[0]["worker"], "step": last_step}
     if exits:
-        worker = exits[0]["worker"]
-        return {"illness": "a worker is killed", "worker": worker, "step": last_step(worker)}
-    last = max(event["step"] for event in events("step"))
-    worker = min((event for event in events("step") if event["step"] == last), key=lambda event: event["waiting"])[
-        "worker"
-    ]
-    normal = np.median([event["computing"] for event in events("step")])
-    own = [event for event in events("step") if event["worker"] == worker]
-    step = 1 + max((event["step"] for event in own if event["computing"] < 1.5 * normal), default=0)
+        return {"illness": "a worker is killed", "worker": exits[0]["worker"], "step": last_step}
+    normal = np.median([event["computing"] for event in steps])
+    last_fast = dict.fromkeys(range(len(addresses)), 0)
+    for event in steps:
+        if event["computing"] < 1.5 * normal:
+            last_fast[event["worker"]] = event["step"]
+    worker = min(last_fast, key=last_fast.get)
+    step = 1 + last_fast[worker]
     illness = "a straggler"
     ### END SOLUTION
     return {"illness": illness, "worker": worker, "step": step}
@@ -129,7 +126,7 @@ lab.points("diagnose")
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ## 2. The cure
+# ## 2. The cure (optional)
 #
 # What cures a job has a number in it, which is in the log. `cure(log, illness, worker, step)` gets the right diagnosis,
 # whatever your function in exercise 1 says, and gives that number:
@@ -139,7 +136,7 @@ lab.points("diagnose")
 # | a worker is killed | start the job again from the newest checkpoint with a seal, or from the beginning if there is none | how many steps are done a second time |
 # | a straggler | shares by speed | the share of the global batch that the straggler should get, between 0 and 1; all other workers are equally fast, and with the right shares all of them compute equally long |
 # | a worker that never comes | correct the list of addresses | the port that the list should have for this worker |
-# | a half-written checkpoint | choose the newest checkpoint that is whole | the step after which the job should have gone on |
+# | a half-written checkpoint | choose the newest checkpoint that is whole; in these logs there is one | the step after which the job should have gone on |
 # | ranks come and go | keep the global batch | the images that each rank that is left should have in a step (a whole number here) |
 # | a notice | agree, then save together: after each step all workers add up who has a notice, as in section 7 of the notebook | the step after which all workers save: the first one whose sum contains this notice. The signal came after the sum of the last step that was done |
 #
@@ -181,15 +178,17 @@ lab.points("cure")
 # %% [markdown]
 # ## 3. How often to save
 #
-# A job has `workers` workers. One worker fails once in `days` days on average, independently of the others, and every
-# fault of any worker stops the whole job. A save takes `save` seconds, a step `step` seconds. Give
+# A job has `workers` workers. One worker fails once in `days` days on average, independently of the others. Every fault
+# of any worker stops the whole job, so it is stopped `workers` times as often. A save takes `save` seconds, a step `step` seconds. Give
 #
 # - **between faults**: the mean seconds between two faults of the job, $M$;
 # - **interval**: the seconds between two saves with which the least time is lost, by Young's formula
 #   ([notebook 13](../../notebooks/13_fault_tolerance.ipynb), section 1);
 # - **steps**: this interval in steps, rounded to the nearest whole number;
-# - **lost**: the share of the time that is lost with Young's interval, before it is rounded. In each interval, which is
-#   seconds of work without the save, one save is lost, and each fault loses half an interval on average. (Starting again is not counted here.)
+# - **lost**: the share of the time that is lost with Young's interval, before it is rounded: the share that the saves
+#   cost and the share that the faults cost. One save is lost per interval; divide by the interval alone, which is
+#   seconds of work, and leave the save out of it. Half an interval is lost per fault, on average. (Starting again is not
+#   counted here.)
 #
 # Target: right for any job. One point for each number. For example
 
@@ -230,9 +229,13 @@ lab.points("plan")
 #   the beginning if there is none. A fault during these seconds makes the start begin again.
 # - `faults` lists when the faults come: seconds since the job began, in increasing order. Faults after the end do not
 #   matter. Leave the list as it is: exercise 5 uses it again for other intervals.
+# - No fault comes at the very moment at which a save, a start or the work ends.
 #
-# `elapsed` gives the seconds from the beginning to the end. Target: exact. A point each for runs without a fault, and
-# for faults while the job computes, while it saves, and while it starts again. For example
+# The runs of exercise 5 last for days: go from event to event, not from second to second.
+#
+# `elapsed` gives the seconds from the beginning to the end. Target: right to one part in a million. A point each for
+# runs without a fault before the end, and for faults while the job computes, while it saves, and while it starts again.
+# For example
 
 # %%
 print(lab.target("elapsed"))
@@ -276,15 +279,16 @@ lab.points("elapsed")
 # ## 5. Which interval is the best? (optional)
 #
 # `runs` has one list of faults for each simulated run; the times between two faults are random. `compare` simulates
-# every run with every candidate in `intervals`, and gives a dictionary:
+# every run with every candidate in `intervals`, by your `elapsed` of exercise 4, which must be right. It gives a
+# dictionary:
 #
 # - `"means"`: a list with one number for each interval, in the order of `intervals`: the mean of `elapsed` over all
 #   runs;
 # - `"best"`: the interval with the lowest mean.
 #
 # The check uses many runs with about 40 faults each. When you are done, it prints your means next to the exact
-# expectation (Daly, 2006), so that you can see whether Young's interval is the best. Target: right for any
-# runs. A point for the means, a point for the best. For example
+# expectation (Daly, [doi:10.1016/j.future.2004.11.016](https://doi.org/10.1016/j.future.2004.11.016), 2006), so that you
+# can see whether Young's interval is the best. Target: right for any runs, to one part in a million. A point for the means, a point for the best. For example
 
 # %%
 print(lab.target("compare"))

@@ -126,7 +126,9 @@ lab.points("program")
 
 # %%
 for_real = False
-if for_real:
+if for_real and (problem := lab.given.problem(program)):
+    print(problem)
+elif for_real:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "program.py"
         lab.given.write(program, file)
@@ -244,7 +246,8 @@ lab.points("diagnose")
 # - **factor**: the number by which this rank must multiply its loss, so that DDP gives the mean over all images, in
 #   which all count the same.
 #
-# Target: right for any counts, not rounded. One point for each number. For example
+# Target: right for any counts, not rounded: a relative error up to 2e-7 is allowed, enough for float32. One point for
+# each number. For example
 
 # %%
 print(lab.target("uneven"))
@@ -281,14 +284,14 @@ lab.points("uneven")
 #     ...
 # ```
 #
-# DDP averages nothing. What counts is where the *forward* pass `model(images)` is made. The first `backward` whose
-# forward pass was outside the block averages all that has been added up so far.
+# DDP averages nothing. What counts is where the *forward* pass `model(images)` is made. After a forward pass outside the
+# block, the very next `backward` averages all that has been added up so far, whichever pair's `backward` it is.
 
 # %% [markdown]
 # Write one step. `model` is wrapped by DDP; `batches` is a list of at least one pair `(images, labels)`, all of the same
 # length, and as many on each rank. The loss of a pair is `cross_entropy(model(images), labels)`, the mean over the
-# pair; you can multiply and divide it by a number. Call `backward` for each pair, so that its activations can be
-# forgotten.
+# pair; you can multiply and divide it by a number. Call `backward` for each pair before the forward pass of the next
+# one, so that its activations can be forgotten.
 #
 # Target, half of the points each: after the step, all ranks have the weights of one step of the optimizer with the mean
 # gradient over all images of all ranks; and each step makes one all-reduce.

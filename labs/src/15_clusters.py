@@ -12,7 +12,8 @@
 # **Goal.** Write three job scripts, let a job be queued again without losing a step, read the table of a scaling
 # study, and decide which nodes to rent.
 #
-# **Time.** 55 minutes; 25 of them are for the three scripts.
+# **Time.** 60 minutes for exercises 1 to 5, half of them for the three scripts; and 10 more for exercise 6, which is
+# optional.
 #
 # **Before this.** [Notebook 15](../../notebooks/15_clusters.ipynb), and section 7 of [notebook
 # 13](../../notebooks/13_fault_tolerance.ipynb).
@@ -30,15 +31,16 @@ lab = labs.open("15")
 # %% [markdown]
 # ## How the scripts are checked
 #
-# Your scripts go to a **fake Slurm**. It reads the `#SBATCH` lines by the rules of the real one, and refuses what
-# `sbatch` refuses. Then it runs the script by your machine's bash, in a temporary folder. There, `srun`, `python`,
+# Your scripts go to a **fake Slurm**. It reads the `#SBATCH` lines by the rules of the real one. (It takes any
+# partition, account, memory and GPUs, which differ from site to site.) Then it runs the script by your machine's bash, in a temporary folder. There, `srun`, `python`,
 # `scontrol` and `sbatch` are fakes that only record how they were called, and end with the status that the check
 # wants to try: every program may fail.
 #
 # The fake cluster has 16 nodes with 8 cores each. You need no `module load` and no virtual environment. Start
 # programs by `python name.py` or `srun … python name.py`.
 #
-# A script is a text. Look at the backslash: it leaves out the line break, so that `#!` is at the very beginning.
+# A script is a text. Look at the backslash: it leaves out the line break, so that `#!` is at the very beginning. Python
+# reads all backslashes in the text: where bash needs one, write two.
 
 # %%
 example = """\
@@ -66,7 +68,7 @@ python hello.py
 # A point each for the resources (nodes, ranks, time), the log, the programs, and what happens after a failure.
 
 # %% nbgrader={"grade": false, "grade_id": "batch", "locked": false, "schema_version": 3, "solution": true, "task": false}
-batch = None  # """\ and the lines of the script, and """
+batch = None  # replace None by a text as in `example`
 ### BEGIN SOLUTION
 batch = """\
 #!/bin/bash
@@ -94,12 +96,13 @@ lab.points("batch")
 #
 # `train.py` shall run on 1, 2, 4 and 8 nodes, with one rank per node. Write one array for this.
 #
-# - Only one run at a time. Each may take at most 20 minutes.
+# - Only one run at a time. Each may take at most 20 minutes. (`--array=3,5,9` has three tasks with these numbers.)
 # - All tasks of an array have the same options: each has as many nodes as the largest run needs, and no more. The
 #   number of a task says on how many it runs `train.py`. (If the numbers of your tasks are not the sizes: in bash,
 #   `sizes=(1 2 4 8)` is a list, and `${sizes[2]}` its third item.)
 # - A run on 4 nodes is `train.py --result scaling/4.json`, and so on. The folder `scaling` is there.
-# - No two tasks write into one log, also if you submit the array a second time.
+# - No two tasks write into one log, also if you submit the array a second time. In the name of a log, `%A` is the
+#   number of the array and `%a` that of the task. A folder in the name must exist.
 # - If one run fails, the others still take place. The state of the failed task is FAILED, and if one rank fails,
 #   Slurm ends the others of this run at once.
 #
@@ -108,7 +111,7 @@ lab.points("batch")
 # A point each for the array (its nodes, time, runs at a time), the logs, the runs, and what happens after a failure.
 
 # %% nbgrader={"grade": false, "grade_id": "array", "locked": false, "schema_version": 3, "solution": true, "task": false}
-array = None  # the lines of the script
+array = None  # replace None by a text as in `example`
 ### BEGIN SOLUTION
 array = """\
 #!/bin/bash
@@ -136,11 +139,14 @@ lab.points("array")
 #
 # The job `long` trains for days, on two nodes with one rank each. A job may take at most 12 hours here.
 #
-# - `train.py --checkpoints saved`, with all arguments of the script after that, goes on from the newest checkpoint.
-#   When its **ranks** receive SIGUSR1, they save together and end with status 85. They need up to ten minutes for
+# - Start `train.py --checkpoints saved` and, after that or before it, all arguments of the script. It goes on from the
+#   newest checkpoint.
+# - When its **ranks** receive SIGUSR1, they save together and end with status 85. They need up to ten minutes for
 #   that: the signal comes 600 seconds before the limit.
-# - With status 85, the script asks for the queue again. With any other status it does not, and ends with that status.
-# - The ranks need not end at the same moment: the first one that does must not take the other one with it.
+# - With status 85, the script asks for the queue again; then its own status does not matter. With any other status it
+#   does not ask, and ends with that status.
+# - The ranks may end up to five minutes apart: the first one that ends must not take the other one with it. (`srun
+#   --wait=60` gives the other one 60 seconds; 0, or no such option, any time.)
 # - If a node fails, Slurm queues the job again, whatever the site's default is.
 # - All attempts write into one log, one after the other: `long-17.out` for job 17.
 #
@@ -148,7 +154,7 @@ lab.points("array")
 # `train.py`.
 
 # %% nbgrader={"grade": false, "grade_id": "long", "locked": false, "schema_version": 3, "solution": true, "task": false}
-long = None  # the lines of the script
+long = None  # replace None by a text as in `example`
 ### BEGIN SOLUTION
 long = """\
 #!/bin/bash
@@ -195,7 +201,8 @@ lab.points("long")
 
 # %% [markdown]
 # - An attempt begins with the step after `job["saved"]`.
-# - Right after each step the ranks add up how many of them have a notice.
+# - Right after each step, not before it, the ranks add up how many of them have a notice. After the last step they may
+#   leave this out.
 # - If a rank has one, and not all steps are done, rank 0 saves, once. No rank ends before rank 0 has saved. Then all
 #   ranks return 85.
 # - When all steps are done, the ranks return 0, and nothing is saved, also if a notice came during the last step. If
@@ -230,8 +237,8 @@ lab.points("attempt")
 # ## 5. Read a scaling table
 #
 # A scaling study has left a list of runs. Each is a dictionary: its `nodes`; the `state` of its job; the seconds
-# `start` and `end` at which it began and ended; the images in the `batch` of **each node** (weak scaling); and the
-# median seconds of a `step`. `read_table(runs)` gives a dictionary with
+# `start` and `end` at which it began and ended; the images in the `batch` of **each node**, not the same in all runs; and
+# the median seconds of a `step`. `read_table(runs)` gives a dictionary with
 #
 # - **trusted**: the numbers of the runs to trust, in increasing order; the first run of the list is number 0. Trust a
 #   run if its state is COMPLETED and no other run of the list, whatever its state, ran at the same time. All runs
@@ -244,7 +251,7 @@ lab.points("attempt")
 #   pay, and give the size before it.
 
 # %% [markdown]
-# Target: right for any study. One point for each name. For example
+# Target: right for any study. One point for each name. Do not round; only this example is rounded:
 
 # %%
 print(lab.target("read_table"))
@@ -281,7 +288,7 @@ lab.points("read_table")
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ## 6. What to rent
+# ## 6. What to rent (optional)
 #
 # A training works on `images` images in all, and must be done within `deadline` hours from now. There are some
 # `offers`, each a dictionary:
@@ -299,7 +306,7 @@ lab.points("read_table")
 
 # %% [markdown]
 # Target: right for any offers. A point each for the choice, its end, its cost, and None where nothing ends in time.
-# For example
+# Do not round; only this example is rounded:
 
 # %%
 print(lab.target("rent"))
@@ -331,19 +338,35 @@ lab.points("rent")
 # %% [markdown]
 # ## Try your scripts on a real Slurm
 #
-# If `make cluster NODES=9` runs ([clusters.md](../../docs/clusters.md)), you can submit your scripts. Write them into
-# files in a folder of your own, for example by `pathlib.Path("batch.sh").write_text(batch)`, with small programs
-# `prepare.py`, `train.py` and `evaluate.py` next to them. Then type in a terminal, in that folder:
+# If `make cluster NODES=9` runs ([clusters.md](../../docs/clusters.md)), you can submit your scripts. Make a folder of
+# your own with a folder `scaling` in it. Write your scripts there, for example by
+# `pathlib.Path("batch.sh").write_text(batch)`, and this as `prepare.py`, `train.py` and `evaluate.py`:
 #
-# ```bash
-# distlab cluster run -- sbatch batch.sh --data "set 1"
-# distlab cluster run -- squeue
+# ```python
+# import os, pathlib, sys
+# print("rank", os.environ["SLURM_PROCID"], "on", os.uname().nodename, *sys.argv)
+# if "--result" in sys.argv:
+#     pathlib.Path(sys.argv[sys.argv.index("--result") + 1]).touch()
+# sys.exit(0)  # or another status, to see what happens
 # ```
 #
+# Then type in a terminal, in that folder, with the path of your copy of the course:
+#
+# ```bash
+# distlab=/path/to/the/course/.venv/bin/distlab
+# $distlab cluster run -- sbatch batch.sh --data "set 1"
+# $distlab cluster run -- squeue
+# ```
+#
+# The course's cluster queues every job again that ends with 85, also without `scontrol`. So it does not show whether
+# that line of your script is right.
+
+# %% [markdown]
 # ## What you have now
 #
 # - Three scripts to begin with on any cluster that has Slurm: change names, numbers and programs.
 # - A loop that loses no step when the time is over, whoever gets the signal.
-# - Two rules for money: pay for nodes only while each still brings half of its own, and count the queue.
+# - Two rules for money: add nodes only while each brings at least half a node's speed-up, and count the queue.
 #
-# **Going on.** This is the last lab. [Notebook 00](../../notebooks/00_start_here.ipynb) has the map of the course.
+# **Going on.** [Lab 16](../16_capstone/lab.ipynb), the capstone: distribute a program that nobody has distributed yet.
+# [Notebook 00](../../notebooks/00_start_here.ipynb) has the map of the course.

@@ -9,15 +9,16 @@
 # %% [markdown]
 # # Lab 16, the capstone: a program that nobody has distributed yet
 #
-# **Goal.** Distribute a serial program that you have not seen before, prove that it computes the same, measure and
-# profile it, predict it on 64 ranks, write its job script, and report on one page.
+# **Goal.** Distribute a serial program that you have not seen before, prove that it computes the same, measure it, read
+# the profile of a given run, predict a step on 64 ranks, write the job script, and report on one page.
 #
 # **Time.** 150 minutes, in several sittings: 70 for exercise 1, 50 for exercises 2 to 5, 30 for the report. The run on
 # real ranks is optional and takes 15 more.
 #
 # **Before this.** Notebooks [04](../../notebooks/04_custom_training_loop.ipynb),
-# [11](../../notebooks/11_scaling_and_profiling.ipynb) and [15](../../notebooks/15_clusters.ipynb), and either
-# [09](../../notebooks/09_horovod.ipynb) or [07](../../notebooks/07_multi_worker.ipynb): you choose.
+# [11](../../notebooks/11_scaling_and_profiling.ipynb), [13](../../notebooks/13_fault_tolerance.ipynb) (what a stop
+# costs) and [15](../../notebooks/15_clusters.ipynb), and either [09](../../notebooks/09_horovod.ipynb) or
+# [07](../../notebooks/07_multi_worker.ipynb): you choose.
 #
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it: it says what is
 # wrong, with a hint. `make check LAB=16` does the same in a terminal. The checks need neither Horovod nor other
@@ -66,8 +67,9 @@ programs.show(Path("train_serial.py"), "batches", "begin", "step", "save", "trai
 # - **Horovod**: use `hvd`, which has the calls of `horovod.tensorflow`. `train` calls `hvd.init()` first. Only rank
 #   0's host has the checkpoints to resume from.
 # - **MultiWorkerMirroredStrategy**: `train` makes `tf.distribute.MultiWorkerMirroredStrategy()` first; all workers see
-#   the checkpoints to resume from. `strategy.cluster_resolver.task_id` is the rank, `strategy.num_replicas_in_sync` the
-#   number of ranks. A variable of its scope has its number in `.numpy()`, as in `int(state.epochs_done.numpy())`.
+#   the checkpoints to resume from. `strategy.cluster_resolver.task_id` is the rank (None without `TF_CONFIG`: add
+#   `or 0`), `strategy.num_replicas_in_sync` the number of ranks. A variable of its scope has its number in `.numpy()`,
+#   as in `int(state.epochs_done.numpy())`.
 #
 # `train` may call other functions that you write in the same cell. Copy from the serial program what stays as it is.
 
@@ -78,10 +80,10 @@ programs.show(Path("train_serial.py"), "batches", "begin", "step", "save", "trai
 # - **start**: all ranks begin with rank 0's weights and momentum; with `options.resume`, with those of the checkpoint;
 # - **shares**: `options.batch` is the **global** batch, a multiple of the number of ranks. In each step every text of
 #   the serial program's batch is on one rank, and no rank has more than its share. The last batch of an epoch may be
-#   smaller: some ranks may then have one text more than others, or none;
+#   smaller: some ranks may then have fewer texts than others, or none;
 # - **rate**: optimizer and learning rate as in the serial program, since the global batch is the same;
 # - **average**: each step goes by the mean gradient of all its texts, whichever rank they are on;
-# - **record**: on every rank, `texts` and `loss` of a step are those of all ranks together;
+# - **record**: on every rank, `texts` and `loss` of a step are those of all ranks together; `seconds` are its own;
 # - **checkpoint**: rank 0 writes one after each epoch into `options.folder`; no other rank writes there.
 #
 # `train` gives `(state, steps)` as before. The check takes some seconds: two ranks first; then three, which resume.
@@ -156,20 +158,23 @@ lab.points("train")
 # %% [markdown]
 # **Optional: on real ranks.** When the check says "right", remove the two `#` below. The cell writes your functions to
 # a file, in which `hvd` is Horovod, starts the serial program, then 1, 2 and 4 ranks, and prints the largest difference
-# of the weights and the times of rank 0. It takes two to four minutes. With `options=["--texts", "20000", "--batch",
-# "2048", "--units", "256"]` it trains a larger model: how do the times change?
+# of the weights and the times of rank 0. It takes two to four minutes. Ranks that share cores may well be slower than
+# one: expect speed-ups below 1. The first batch of another size makes TensorFlow trace the step again, in the middle of
+# the run. With `options=["--texts", "20000", "--batch", "2048", "--units", "256"]` it trains a larger model: how do the
+# times change?
 
 # %%
-file = Path(tempfile.gettempdir()) / "train_on_ranks.py"
-# lab.given.write(globals(), file)
-# programs.module("real_ranks.py").report(file, ranks=[1, 2, 4])
+with tempfile.TemporaryDirectory() as folder:
+    file = Path(folder) / "train_on_ranks.py"
+    # lab.given.write(globals(), file)
+    # programs.module("real_ranks.py").report(file, ranks=[1, 2, 4])
 
 # %% [markdown]
 # ## 2. Throughput
 #
 # `measured` has a list for each number of ranks, 1 among them, in any order: for each step the texts of all ranks, and
 # the seconds, as in your records. The first `warm_up` steps of each list do not count. Now and then another program
-# disturbed a step; take the **median** of the texts per second of the steps that count.
+# disturbed a step, or TensorFlow traced one again; take the **median** of the texts per second of the steps that count.
 #
 # Give a dictionary: for each number of ranks a dictionary with `"texts/s"`, `"speed-up"` (over 1 rank) and
 # `"efficiency"` (a part of 1). Target: right for any measurements; a third of the points for each number. For example
@@ -307,10 +312,11 @@ lab.points("predict")
 #
 # `job_script` gives the text of a bash script for `sbatch`. It asks Slurm for `nodes` nodes with `tasks` ranks on each,
 # `cores` cores for each rank, and a time limit of exactly `minutes` minutes, which may be more than a day. It starts
-# `python train.py` on all ranks with one `srun`, which must be told the cores too (notebook 15).
+# `python train.py` on all ranks with one `srun`, which must be told the cores too (notebook 15, and
+# [ranks.sbatch](../15_clusters/slurm/ranks.sbatch)). The job ends when the script does.
 #
-# Target: right for any numbers, by Slurm's own rules for options and times. A point each for nodes and tasks, cores,
-# time, start.
+# Target: right for any numbers, by Slurm's own rules for options and
+# [times](https://slurm.schedmd.com/sbatch.html#OPT_time). A point each for nodes and tasks, cores, time, start.
 
 
 # %% nbgrader={"grade": false, "grade_id": "job_script", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -341,7 +347,8 @@ lab.points("job_script")
 # ## 6. The report
 #
 # Report on one page: six short texts, 25 to 120 words each, each with a number that you measured or computed. If you
-# did not run real ranks, take the numbers of the examples above, and say so. These are the questions:
+# did not run real ranks, take the largest difference that the check of exercise 1 prints and the numbers of the
+# examples above, and say so; for "job" compute one, such as cores × hours. These are the questions:
 
 # %%
 for part, question in lab.given.REPORT.items():

@@ -87,7 +87,8 @@ print(data.describe(dataset))
 # | [14 other frameworks](14_other_frameworks.ipynb) | PyTorch, DeepSpeed, Ray, MXNet |
 # | [15 clusters](15_clusters.ipynb) | job scripts, dead nodes, time limits, slow networks |
 #
-# Some chapters have a lab, in which you write the key parts yourself. The end of the chapter links to it.
+# Some chapters have a lab, in which you write the key parts yourself. The end of the chapter links to it. The last lab
+# is the [capstone](../labs/16_capstone/lab.ipynb), about the whole course.
 
 # %% [markdown] tags=["slide-table"]
 # ### What to skip

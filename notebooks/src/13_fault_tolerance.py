@@ -677,8 +677,10 @@ programs.show(LAB / "train.py", "SaveAndStop")
 #
 # ```bash
 # #SBATCH --signal=USR1@120 --requeue
-# srun python train.py --slurm --backup /shared/backup
-# if [ $? -eq 85 ]; then scontrol requeue $SLURM_JOB_ID; fi
+# status=0
+# srun python train.py --slurm --backup /shared/backup || status=$?
+# if [ $status -eq 85 ]; then scontrol requeue $SLURM_JOB_ID; fi
+# exit $status
 # ```
 #
 # Here a loop takes the place of the queue. Worker 1 alone receives SIGUSR1.

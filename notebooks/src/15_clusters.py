@@ -201,7 +201,9 @@ assert state == "COMPLETED" and [line.split(" on ")[0] for line in lines[:2]] ==
 # %% [markdown]
 # ## 3. The same program on one, two, three nodes
 #
-# The script `batch.sbatch` runs any program of this chapter, with one task on each node:
+# The script `batch.sbatch` runs any program of this chapter, with one task on each node. (If you ask `sbatch` for
+# `--cpus-per-task`, say it to `srun` too: since Slurm 22.05 `srun` does not inherit it. `ranks.sbatch`, in the same
+# folder, does so.)
 
 # %%
 programs.show(LAB / "slurm" / "batch.sbatch")
@@ -295,7 +297,8 @@ login.write("long.sbatch", long_script)
 
 
 # %% [markdown]
-# Not `--kill-on-bad-exit` here: the first worker that ends with 85 would take the other one with it.
+# Not `--kill-on-bad-exit` here: the first worker that ends with 85 would take the other one with it. `--wait=30` says
+# for how many seconds `srun` then waits for the other one before it kills it: more than the workers may end apart.
 #
 # So that the jobs last, the network is slow from now on: 10 Mbit/s. The first job is called *dying*, since we will kill
 # a node under it. The second, *short*, may run for two minutes only. A third run, undisturbed, is for comparison.
@@ -659,8 +662,8 @@ quizzes.ask("15")
 # - The data sheet is a lower bound; two measured sizes give an effective α and β.
 # - Fusion saves messages, fp16 bytes, accumulation whole all-reduces.
 #
-# **Next.** [Lab 15](../labs/15_clusters/lab.ipynb), the end of the course. [00 start here](00_start_here.ipynb) has its
-# map.
+# **Next.** [Lab 15](../labs/15_clusters/lab.ipynb), and then [lab 16](../labs/16_capstone/lab.ipynb), the capstone.
+# [00 start here](00_start_here.ipynb) has the map of the course.
 #
 # **Sources.**
 # - Slurm: [*sbatch*](https://slurm.schedmd.com/sbatch.html), [*srun*](https://slurm.schedmd.com/srun.html),

@@ -152,20 +152,13 @@ SURVIVORS: dict[tuple[str, str], dict[str, str]] = {
     },
     ("13", "diagnose"): {
         "illness = worker = step = None  →  pass": OVERWRITTEN,
-        "if signals and log.index(signals[0]) < log.index(exits[0]):  →  "
-        "if signals and log.index(signals[0]) <= log.index(exits[0]):": "no event is a signal and an exit",
-        "step = 1 + max((event['step'] for event in own if event['computing'] < 1.5 * normal), default=0)  →  "
-        "step = 1 + max((event['step'] for event in own if event['computing'] <= 1.5 * normal), default=0)": (
+        "if signals and before.index(signals[0]) < before.index(exits[0]):  →  "
+        "if signals and before.index(signals[0]) <= before.index(exits[0]):": "no event is a signal and an exit",
+        "if event['computing'] < 1.5 * normal:  →  if event['computing'] <= 1.5 * normal:": (
             "normal times vary by half a per cent, a straggler's are at least twice as long"
         ),
-        "before = log[:log.index(events('restored')[0])]  →  before = log[:log.index(events('restored')[-1])]": (
-            "the illness has a second start, and no third one"
-        ),
-        "step = max((save['step'] for save in events('saved', before) if not save['sealed']))  →  "
-        "step = max((save['step'] for save in events('saved', before)))": (
-            "the newest checkpoint before the second start is the one without a seal"
-        ),
-        "worker = exits[0]['worker']  →  worker = exits[-1]['worker']": (
+        "return {'illness': 'ranks come and go', 'worker': exits[0]['worker'], 'step': last_step}  →  "
+        "return {'illness': 'ranks come and go', 'worker': exits[-1]['worker'], 'step': last_step}": (
             "the elastic job lost one rank; the same change where a worker is killed is rejected"
         ),
     },

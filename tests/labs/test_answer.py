@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from distlab.labs import NOT_DONE, RIGHT, WRONG, Answer, Exercise, OwnAnswer, Raised, Verdict, right, wrong
-from distlab.simulate import Network, World
+from distlab.simulate import Network, ProgramError, World
 
 
 class EqualsEverything:
@@ -111,6 +111,33 @@ def test_a_program_that_leaves_gets_a_verdict(way: str) -> None:
 def test_a_generator_in_a_dictionary_becomes_a_list() -> None:
     answer = OwnAnswer({"squares": lambda count: {"squares": (number**2 for number in range(count))}})
     assert answer.call("squares", 3) == {"squares": [0, 1, 4]}
+
+
+def test_every_iterator_becomes_a_list() -> None:
+    assert OwnAnswer({"numbers": lambda: iter([1, 2])}).call("numbers") == [1, 2]
+    assert OwnAnswer({"numbers": lambda: {"all": iter((1, 2))}}).call("numbers") == {"all": [1, 2]}
+
+
+def test_all_coroutines_that_nobody_awaits_are_named() -> None:
+    async def first() -> None: ...
+
+    async def second() -> None: ...
+
+    async def program(rank: object) -> int:
+        first()
+        second()
+        return 1
+
+    def judge(answer: Answer, generator: np.random.Generator) -> Verdict:
+        return right(str(answer.run("program", World(1)).results))
+
+    text = Exercise("program", 1, judge).verdict(OwnAnswer({"program": program})).text
+    assert "`first(…)` and `second(…)` are called without `await`, and do nothing" in text
+
+
+def test_a_lambda_is_no_program() -> None:
+    with pytest.raises(ProgramError, match="write `async def program"):
+        OwnAnswer({"program": lambda rank: 0}).run("program", World(1))
 
 
 def test_a_loop_without_end_is_stopped_although_it_catches_exceptions() -> None:

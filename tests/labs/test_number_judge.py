@@ -70,7 +70,7 @@ def test_of_each_number_the_first_wrong_case_counts() -> None:
     verdict = judge.verdict(weights={"steps": 1, "rate": 3})
     assert (verdict.state, verdict.share, verdict.hints) == (WRONG, 0, (SampleHint.TWICE,))
     assert "steps: wrong: 20 for second: that is twice as much." in verdict.text
-    assert "rate: not done yet: `plan` gives None" in verdict.text
+    assert "rate: not done yet: this is None" in verdict.text
 
 
 def test_right_numbers_are_praised_and_missing_ones_not_done() -> None:
@@ -79,10 +79,21 @@ def test_right_numbers_are_praised_and_missing_ones_not_done() -> None:
     assert (judge.verdict("Good.").state, judge.verdict("Good.").text) == (RIGHT, "Good.")
     judge.compare({"steps": None}, {"steps": TEN}, "case")
     assert judge.verdict().state == NOT_DONE
+    assert judge.verdict().text == "`plan` gives a dictionary in which all numbers are None"
 
 
-@pytest.mark.parametrize("answer", [(10,), None, {}, {"step": 10}])
-def test_what_is_no_dictionary_of_the_names_is_said_at_once(answer: object) -> None:
-    problem = NumberJudge("plan", ("steps",)).compare(answer, {"steps": TEN}, "case")
-    assert problem is not None and problem.hints == (NumberHint.NAMES,)
-    assert problem.text == "`plan` gives a dictionary with the names steps."
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        ((10,), "yours gives no dictionary"),
+        (None, "yours gives no dictionary"),
+        ({}, '"steps", "rate" are missing'),
+        ({"rate": 1}, '"steps" is missing'),
+        ({"step": 10, "rate": 1}, '"steps" is missing, and "step" is unknown'),
+        ({"step": 10, 7: 1}, '"steps", "rate" are missing, and "step", "7" are unknown'),
+    ],
+)
+def test_what_is_no_dictionary_of_the_names_is_said_at_once(answer: object, problem: str) -> None:
+    verdict = NumberJudge("plan", ("steps", "rate")).compare(answer, {"steps": TEN}, "case")
+    assert verdict is not None and verdict.hints == (NumberHint.NAMES,)
+    assert verdict.text == f'`plan` must give a dictionary with the names "steps", "rate"; {problem}.'

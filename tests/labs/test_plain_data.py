@@ -59,6 +59,11 @@ def test_a_list_that_holds_itself_or_is_huge_is_refused() -> None:
         plain([0] * 1_000_001)
 
 
+def test_a_list_that_is_too_long_is_refused_before_its_items_are_looked_at() -> None:
+    with pytest.raises(NotPlain, match="holds more than 1,000,000 items"):
+        plain([object()] * 1_000_001)
+
+
 def test_a_number_that_no_float_can_hold_is_refused() -> None:
     assert plain(2**999) == 2**999
     with pytest.raises(NotPlain, match="more than 300 digits"):

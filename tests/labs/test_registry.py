@@ -16,7 +16,7 @@ def test_a_check_prints_its_verdict_and_nothing_else(capsys: pytest.CaptureFixtu
         lab.check("steps")
     assert capsys.readouterr().out.splitlines() == [
         "steps: … not done yet. `steps` is still empty.",
-        "steps: ✘ not right yet. count again",
+        "steps: ✘ not right yet: count again",
         "steps: ✔ right",
     ]
 
@@ -37,7 +37,7 @@ def test_a_picture_that_cannot_be_drawn_leaves_the_verdict(capsys: pytest.Captur
     lab = Lab("90_sample", [Exercise("mean", 1, lambda answer, generator: wrong("no", picture=fails))])
     OpenLab(lab, {}).check("mean")
     assert capsys.readouterr().out.splitlines() == [
-        "mean: ✘ not right yet. no",
+        "mean: ✘ not right yet: no",
         "(The run could not be drawn: ValueError: too wide)",
     ]
 

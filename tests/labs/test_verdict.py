@@ -48,6 +48,13 @@ def test_independent_parts_give_points_in_proportion_with_each_hint() -> None:
     assert parts({"first": not_done("empty"), "second": not_done()}).state == NOT_DONE
 
 
+def test_names_of_parts_in_one_line_are_quoted_if_one_contains_a_comma() -> None:
+    alike = parts({"sums, added": wrong("no."), "means": wrong("no."), "maximum": right()})
+    assert alike.text == '1 of 3 parts are right.\n"sums, added", "means": wrong: no.'
+    assert parts({"sums": wrong("no."), "means": wrong("no.")}).text.endswith("\nsums, means: wrong: no.")
+    assert parts({"sums, added": wrong("no."), "means": right()}).text.endswith("\nsums, added: wrong: no.")
+
+
 def test_parts_may_have_weights() -> None:
     verdicts = {"count": right(), "seconds": wrong(SampleHint.TURNED)}
     assert parts(verdicts, weights={"count": 3, "seconds": 1}).share == 0.75

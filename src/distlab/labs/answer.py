@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import islice
-from types import CodeType, GeneratorType, TracebackType
+from types import CodeType, TracebackType
 from typing import Any, Protocol, cast
 
 from distlab.labs.answer_errors import NotDone, Raised, TookTooLong
@@ -69,7 +69,7 @@ class OwnAnswer:
         copies = [plain(argument) for argument in arguments]
         named = {keyword: plain(argument) for keyword, argument in keywords.items()}
         with time_limit(self._seconds, f"`{name}`"):
-            value = self._student(_listed(function), *copies, **named)
+            value = self._student(with_lists(function), *copies, **named)
         if value is ... or (value is None and not none_is_an_answer):
             raise NotDone(f"`{name}` gives None: is a `return` missing?")
         return plain(value, f"what `{name}` gives")
@@ -203,11 +203,11 @@ def _let_go(error: BaseException | None) -> None:
         error = error.__cause__
 
 
-def _listed(function: Callable[..., object]) -> Callable[..., object]:
+def with_lists(function: Callable[..., object]) -> Callable[..., object]:
     """The function, which gives a list where it gave an iterator of Python's, also as a value of a dictionary."""
 
     def listed(value: object) -> object:
-        if isinstance(value, (GeneratorType, range, map, filter, zip, reversed)):
+        if isinstance(value, (range, Iterator)):
             return list(islice(value, MOST_ITEMS + 1))
         return value
 

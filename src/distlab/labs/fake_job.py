@@ -3,7 +3,9 @@
 The fake libraries of the labs are built on it. Where real ranks would wait for ever, a rank here ends with an error.
 """
 
+import ctypes
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +13,8 @@ from distlab.runtime.own_time import OwnTime
 
 SECONDS = 9.0
 _SECONDS_BETWEEN_LOOKS = 0.1
+_SECONDS_TO_END = 1.0
+_THREADS = "rank of a fake job"
 
 
 class Stalled(Exception):
@@ -19,6 +23,10 @@ class Stalled(Exception):
 
 class Abandoned(Exception):
     """Another rank has failed first."""
+
+
+class _Stopped(BaseException):
+    """Ends the thread of a rank that did not end in time; not an Exception, so that few programs catch it."""
 
 
 class RankOutcome(NamedTuple):
@@ -65,7 +73,8 @@ class FakeJob:
                 if self._ended & set(missing) or (
                     not self._changed.wait(_SECONDS_BETWEEN_LOOKS) and self.seconds_left() <= 0
                 ):
-                    raise Stalled(f"rank {rank} waits in {call} for {_ranks(missing)}, which never come")
+                    come = "comes" if len(missing) == 1 else "come"
+                    raise Stalled(f"rank {rank} waits in {call} for {_ranks(missing)}, which never {come}")
             by_rank = [made[peer] for peer in range(self.size)]
         if len({name for name, _ in by_rank}) > 1:
             calls = ", ".join(f"rank {peer} in {name}" for peer, (name, _) in enumerate(by_rank))
@@ -87,7 +96,8 @@ def _ranks(numbers: Sequence[int]) -> str:
 def run_ranks(job: FakeJob, program: Callable[[int], Any]) -> list[RankOutcome]:
     """Call `program(rank)` in a thread for every rank of a new job; the outcomes by rank.
 
-    A rank that does not end in time is an outcome with the error TimeoutError.
+    A rank that does not end in time is an outcome with the error TimeoutError, and its thread is ended; `ranks_left`
+    says whether that was possible.
     """
     outcomes = [RankOutcome(error=("TimeoutError", f"rank {rank} did not end")) for rank in range(job.size)]
 
@@ -96,16 +106,38 @@ def run_ranks(job: FakeJob, program: Callable[[int], Any]) -> list[RankOutcome]:
         try:
             outcomes[rank] = RankOutcome(program(rank))
             failed = False
+        except _Stopped:
+            pass
         except BaseException as error:  # SystemExit of a student's program too
             failed = not isinstance(error, (Stalled, Abandoned))
             outcomes[rank] = RankOutcome(error=(type(error).__name__, str(error)))
         finally:
             job.end(rank, failed)
 
-    threads = [threading.Thread(target=live, args=(rank,), daemon=True) for rank in range(job.size)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        while thread.is_alive() and job.seconds_left() > -0.5:
-            thread.join(_SECONDS_BETWEEN_LOOKS)
+    threads = [threading.Thread(target=live, args=(rank,), name=_THREADS, daemon=True) for rank in range(job.size)]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            while thread.is_alive() and job.seconds_left() > -0.5:
+                thread.join(_SECONDS_BETWEEN_LOOKS)
+    finally:  # also when an alarm of the check ends the waiting
+        _stop(threads)
     return outcomes
+
+
+def ranks_left() -> int:
+    """How many threads of ranks still run in this process, although they were stopped some time ago."""
+    threads = [thread for thread in threading.enumerate() if thread.name == _THREADS]
+    _stop(threads)
+    return sum(thread.is_alive() for thread in threads)
+
+
+def _stop(threads: Sequence[threading.Thread]) -> None:
+    """Raise _Stopped in every thread that still runs, and wait a little; a call into C is not interrupted."""
+    running = [thread for thread in threads if thread.is_alive()]
+    for thread in running:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(_Stopped))
+    until = time.monotonic() + _SECONDS_TO_END
+    for thread in running:
+        thread.join(max(0.0, until - time.monotonic()))

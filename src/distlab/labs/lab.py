@@ -40,10 +40,12 @@ class Exercise:
         names = dict.fromkeys(getattr(answer, "never_awaited", ()))
         if not names or verdict.state == NOT_DONE or "await" in verdict.text:
             return verdict
-        calls = " and ".join(f"`{name}(…)`" for name in names)
+        *others, last = (f"`{name}(…)`" for name in names)
+        calls = f"{', '.join(others)} and {last} are" if others else f"{last} is"
         if verdict.is_right:
-            return replace(verdict, text=f"{verdict.text} ({calls} is called without `await`, and does nothing.)")
-        return replace(verdict, text=f"{calls} is called and never awaited: a coroutine does nothing without `await`.")
+            does = "do" if others else "does"
+            return replace(verdict, text=f"{verdict.text} ({calls} called without `await`, and {does} nothing.)")
+        return replace(verdict, text=f"{calls} called and never awaited: a coroutine does nothing without `await`.")
 
     def _judged(self, answer: Answer, generator: np.random.Generator) -> Verdict:
         try:

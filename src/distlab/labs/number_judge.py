@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from distlab.labs.plain_data import Plain
-from distlab.labs.verdict import AnyHint, Hint, Picture, Verdict, not_done, parts, right, wrong
+from distlab.labs.verdict import NOT_DONE, AnyHint, Hint, Picture, Verdict, not_done, parts, right, wrong
 
 TOLERANCE = 1e-6
 
@@ -18,7 +18,7 @@ Mistakes = Sequence[tuple[float | None, AnyHint]]
 class NumberHint(Hint):
     """What is said about numbers in every lab."""
 
-    NAMES = "`{function}` gives a dictionary with the names {names}."
+    NAMES = "`{function}` must give a dictionary with the names {names}; {problem}."
     NOT_A_NUMBER = "this is not a number."
     ROUNDED = "this is the right number, but not exact. Is it rounded, or computed in float32?"
     FOLLOWS = "it follows from the wrong {source}."
@@ -113,7 +113,7 @@ class NumberJudge:
                 continue
             value = number(answer[name])
             if answer[name] is None:
-                self.note(name, not_done(f"`{self._function}` gives None"))
+                self.note(name, not_done("this is None"))
             else:
                 self.note(name, wrong(hint, context="" if value is None else f"{value:.6g} for {case}: "))
         return None
@@ -133,7 +133,14 @@ class NumberJudge:
         """What is said of an answer that is not a dictionary with all names; None if it is one."""
         if isinstance(answer, dict) and all(name in answer for name in self._names):
             return None
-        return wrong(NumberHint.NAMES.says(function=self._function, names=", ".join(self._names)))
+        if not isinstance(answer, dict):
+            problem = "yours gives no dictionary"
+        else:
+            missing = [name for name in self._names if name not in answer]
+            unknown = [str(name) for name in answer if name not in self._names]
+            problem = f"{_quoted(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+            problem += f", and {_quoted(unknown)} {'is' if len(unknown) == 1 else 'are'} unknown" if unknown else ""
+        return wrong(NumberHint.NAMES.says(function=self._function, names=_quoted(self._names), problem=problem))
 
     def note(self, name: str, verdict: Verdict) -> None:
         """The verdict on one number, unless an earlier case has given it one."""
@@ -148,4 +155,10 @@ class NumberJudge:
         """On all numbers in all cases; `praise` and `picture` are for a right answer, `weights` are for `parts`."""
         if not self._mistakes:
             return right(praise, picture)
+        if all(name in self._mistakes and self._mistakes[name].state == NOT_DONE for name in self._names):
+            return not_done(f"`{self._function}` gives a dictionary in which all numbers are None")
         return parts({name: self._mistakes.get(name, right()) for name in self._names}, weights=weights)
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)

@@ -77,20 +77,22 @@ class _Copy:
 
     def of(self, value: object, depth: int) -> Plain:
         self._items += 1
-        if depth > _DEEPEST or self._items > MOST_ITEMS:
+        items = self._items + (list.__len__(value) if isinstance(value, list) else 0)  # before they are looked at
+        if depth > _DEEPEST or items > MOST_ITEMS:
             raise NotPlain(f"{self._what} is nested too deeply or holds more than {MOST_ITEMS:,} items")
         if value is None or type(value) is bool:
             return value
+        verb = "holds" if depth else "is"
         if isinstance(value, np.generic):
-            return cast(Plain, self._array(np.asarray(value)).item())
+            return cast(Plain, self._array(np.asarray(value), verb).item())
         if isinstance(value, np.ndarray):
-            return self._array(value)
+            return self._array(value, verb)
         if isinstance(value, str):
             self._count(str.__len__(value))
         elif isinstance(value, bytes):
             self._count(bytes.__len__(value))
         elif isinstance(value, int) and int.bit_length(value) > MOST_BITS:
-            raise NotPlain(f"{self._what} is or holds a whole number of more than 300 digits")
+            raise NotPlain(f"{self._what} {verb} a whole number of more than 300 digits")
         for kind, exact in _EXACT.items():
             if isinstance(value, kind):
                 return cast(Plain, value if type(value) is kind else exact(value))
@@ -107,17 +109,17 @@ class _Copy:
                 return float(cast(Any, value))
         if inspect.iscoroutine(value):
             value.close()  # or Python warns of it later, under another check
-            raise NotPlain(f"{self._what} is or holds the coroutine {value.__name__}(…): is an `await` missing?")
-        raise NotPlain(f"{self._what} is or holds {_named(value)}, not a number, an array, a text or a list of these")
+            raise NotPlain(f"{self._what} {verb} the coroutine {value.__name__}(…): is an `await` missing?")
+        raise NotPlain(f"{self._what} {verb} {_named(value)}, not a number, an array, a text or a list of these")
 
     def _key(self, key: object) -> PlainKey:
         if not isinstance(key, (str, int, float, tuple, np.generic)):
             raise NotPlain(f"{self._what} holds a dictionary with {_named(key)} as key")
         return cast(PlainKey, self.of(key, _DEEPEST - 1))
 
-    def _array(self, array: Array) -> Array:
+    def _array(self, array: Array, verb: str) -> Array:
         if array.dtype.kind not in _ARRAY_KINDS:
-            raise NotPlain(f"{self._what} is or holds an array of dtype {array.dtype}, not of numbers")
+            raise NotPlain(f"{self._what} {verb} an array of dtype {array.dtype}, not of numbers")
         self._count(array.nbytes)
         return np.array(array, array.dtype.newbyteorder("="), order="C", subok=False, copy=True)
 

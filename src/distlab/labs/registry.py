@@ -19,7 +19,8 @@ MODULES = {number: f"distlab.labs.lab_{number}.lab" for number in _NUMBERS}
 
 
 _FAKES = ("fake_horovod", "fake_torch", "fake_cluster")
-NEXT_TO_STUDENTS = ("__init__", "given", "observe", *_FAKES, "jobs", "small_training", "hints")
+_PARTS_OF_LABS = ("jobs", "new_process", "recording", "small_training")
+NEXT_TO_STUDENTS = ("__init__", "given", "observe", *_FAKES, *_PARTS_OF_LABS, "hints")
 """The modules of a lab's package that may run in a student's process; grading hides all others from it."""
 
 
@@ -97,7 +98,9 @@ class OpenLab:
 def shown(name: str, verdict: Verdict) -> str:
     """The verdict as a student reads it."""
     sign = _SIGNS.get(verdict.state, "✘ not right yet")
-    return f"{name}: {sign}{'. ' if verdict.text else ''}{verdict.text}"
+    if not verdict.text:
+        return f"{name}: {sign}"
+    return f"{name}: {sign}{':' if verdict.text[0].islower() else '.'} {verdict.text}"
 
 
 class _WithoutJudges(Lab):

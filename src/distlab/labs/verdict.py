@@ -1,7 +1,7 @@
 """What a judge says about an answer: a verdict, and the hints that lead the student on."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import NamedTuple
@@ -141,7 +141,14 @@ def parts(
     for name, verdict in verdicts.items():
         if not verdict.is_right:
             alike.setdefault(str(verdict), []).append(name)
-    lines = [f"{', '.join(names)}: {text}" for text, names in alike.items()]
+    lines = [f"{_listed(names)}: {text}" for text, names in alike.items()]
     hints = tuple(hint for verdict in verdicts.values() for hint in verdict.hints)
-    text = "\n".join([f"{count} of {len(verdicts)} parts are right.", *lines])
+    text = "\n".join([f"{count} of {len(verdicts)} parts {'is' if count == 1 else 'are'} right.", *lines])
     return Verdict(WRONG, text, share, picture, hints=hints)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names in one line; several are quoted if one of them contains a comma."""
+    if len(names) > 1 and any("," in name for name in names):
+        names = [f'"{name}"' for name in names]
+    return ", ".join(names)

@@ -174,7 +174,8 @@ class _Execution:
             except Exception as error:  # it takes other arguments, or is no coroutine function and failed right away
                 raise RankFailedError(rank.index, 0.0, error) from error
             if not iscoroutine(coroutine):
-                raise ProgramError(f"{name} is not a coroutine function: write `async def {name}(rank, …)`")
+                written = name if name.isidentifier() else "program"  # a lambda has no name
+                raise ProgramError(f"{name} is not a coroutine function: write `async def {written}(rank, …)`")
             self._coroutines.append(coroutine)
             self._agenda[0.0].append(rank.index)
 

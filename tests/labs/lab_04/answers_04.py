@@ -6,16 +6,19 @@ import numpy as np
 
 from distlab.labs.lab_04 import accumulation
 from distlab.labs.lab_04 import masked_losses as masks_judge
+from distlab.labs.lab_04 import penalty as penalty_judge
 from distlab.labs.lab_04 import replica_losses as losses_judge
 from distlab.labs.lab_04.factors import factors as true_factors
 from distlab.labs.lab_04.hints import Lab04Hint
 from distlab.labs.number_judge import NumberHint
 from tests.labs.known_wrong import LabAnswers
 
-ANSWERS = LabAnswers()
+ANSWERS, AGAIN = LabAnswers(), LabAnswers()
+"""Known answers; and wrong ones that get the same text as one of these, judged in `test_lab`."""
 wrong, right = ANSWERS.wrong, ANSWERS.right
 Hint = Lab04Hint
 TWO_THIRDS, THIRD = 2 / 3, 1 / 3
+ALL_BY_CHANCE = [Hint.RIGHT_BY_CHANCE, Hint.FACTOR_OTHERWISE] * 3 + [Hint.RIGHT_BY_CHANCE, Hint.MICRO_BATCHES_OTHERWISE]
 
 
 # Factors
@@ -40,11 +43,56 @@ for title, name, value, hint in (
     ("average_of_global_means", "global means, averaged", lambda r, i, m: 1 / i, Hint.DIVIDED_TWICE),
     ("micro_batches_upside_down", "micro-batches, summed", lambda r, i, m: 1 / m, Hint.UPSIDE_DOWN),
     ("micro_batches_by_replicas", "micro-batches, summed", lambda r, i, m: r, Hint.MICRO_BATCHES_ADDED),
-    ("something_else", "micro-batches, summed", lambda r, i, m: m + 0.5, Hint.FACTOR_OTHERWISE),
+    ("something_else", "micro-batches, summed", lambda r, i, m: m + 0.5, Hint.MICRO_BATCHES_OTHERWISE),
+    ("micro_batches_squared", "micro-batches, summed", lambda r, i, m: m**2, Hint.MICRO_BATCHES_OTHERWISE),
+    ("all_that_there_is", "micro-batches, summed", lambda r, i, m: r * i * m, Hint.MICRO_BATCHES_ADDED),
+    ("micro_batches_everywhere", "sums, summed", lambda r, i, m: r * i * m, Hint.ONE_MICRO_BATCH),
+    ("half_of_the_sums", "sums, averaged", lambda r, i, m: i / r, Hint.FACTOR_OTHERWISE),
+    ("six_places_of_a_third", "global means, averaged", lambda r, i, m: round(1 / r, 6), NumberHint.ROUNDED),
     ("a_text", "sums, summed", lambda r, i, m: "r * i", NumberHint.NOT_A_NUMBER),
     ("two_places", "global means, averaged", lambda r, i, m: round(1 / r, 2), NumberHint.ROUNDED),
 ):
     ANSWERS.wrong_value("factors", title, but_for(name, value), hint, share=5 / 6)
+
+for title, name, value in (  # right for 2 replicas, 3 images, 4 micro-batches
+    ("means_by_chance", "means, summed", lambda r, i, m: m / r),
+    ("sums_by_chance", "sums, summed", lambda r, i, m: i * m / r),
+    ("sums_and_micro_batches", "sums, summed", lambda r, i, m: r + m),
+    ("average_by_chance", "sums, averaged", lambda r, i, m: r * (r + 1) / 2),
+    ("one_more_than_replicas", "sums, averaged", lambda r, i, m: r + 1),
+    ("global_means_by_chance", "global means, averaged", lambda r, i, m: r / m),
+):
+    hints = (Hint.RIGHT_BY_CHANCE, Hint.FACTOR_OTHERWISE)
+    ANSWERS.wrong_value("factors", title, but_for(name, value), *hints, share=5 / 6)
+
+for title, value in (("replicas_squared", lambda r, i, m: r**2), ("one_more_than_images", lambda r, i, m: i + 1)):
+    hints = (Hint.RIGHT_BY_CHANCE, Hint.MICRO_BATCHES_OTHERWISE)
+    ANSWERS.wrong_value("factors", title, but_for("micro-batches, summed", value), *hints, share=5 / 6)
+
+
+@wrong("factors", *ALL_BY_CHANCE, share=2 / 6)
+def all_by_chance(replicas, images, micro_batches):
+    return true_factors(replicas, images, micro_batches) | {
+        "means, summed": micro_batches / replicas,
+        "sums, summed": images * micro_batches / replicas,
+        "global means, averaged": replicas / micro_batches,
+        "micro-batches, summed": replicas**2,
+    }
+
+
+@wrong("factors", NumberHint.NAMES, '"means, summed" is missing, and "means,summed" is unknown.')
+def a_name_without_its_space(replicas, images, micro_batches):
+    answer = true_factors(replicas, images, micro_batches)
+    answer["means,summed"] = answer.pop("means, summed")
+    return answer
+
+
+@wrong(
+    "factors", '"sums, averaged", "global means, averaged", "micro-batches, summed": not done yet: this is', share=3 / 6
+)
+def half_done(replicas, images, micro_batches):
+    done = list(true_factors(replicas, images, micro_batches).items())[:3]
+    return dict.fromkeys(true_factors(replicas, images, micro_batches)) | dict(done)
 
 
 @wrong("factors", NumberHint.NAMES)
@@ -141,7 +189,7 @@ def last_replica_first(losses):
 @wrong(
     "replica_losses",
     "a replica without examples: wrong: ",
-    "and 0 examples: it raised ZeroDivisionError",
+    " examples: it raised ZeroDivisionError",
     share=TWO_THIRDS,
 )
 def mean_in_pure_python(losses):
@@ -162,6 +210,61 @@ def leaves_the_program(losses):
 @wrong("replica_losses", Hint.NO_LIST, Hint.NO_LIST, Hint.NO_LIST)
 def one_number(losses):
     return np.mean(np.concatenate(losses))
+
+
+@wrong("replica_losses", Hint.NO_LIST, "yours gives a list of ", share=TWO_THIRDS)
+def skips_the_empty(losses):
+    return [part for own, part in zip(losses, losses_judge.replica_losses(losses), strict=True) if len(own)]
+
+
+@wrong("replica_losses", *[Hint.NO_LIST] * 3, "of which item 0 is an array of shape (")
+def a_number_for_each_example(losses):
+    return [own / sum(map(len, losses)) for own in losses]
+
+
+@wrong("replica_losses", Hint.NO_LIST, "is None.", share=TWO_THIRDS)
+def none_for_the_empty(losses):
+    return [part if part else None for part in losses_judge.replica_losses(losses)]
+
+
+@wrong("replica_losses", *[Hint.NO_LIST] * 3, "yours gives an empty list.")
+def counts_with_the_iterator(losses):
+    iterator = iter(losses)
+    examples = sum(len(own) for own in iterator)
+    return [own.sum() / examples for own in iterator]
+
+
+@wrong("replica_losses", *[Hint.NO_LIST] * 3, "yours gives a dict.")
+def by_replica(losses):
+    return dict(enumerate(losses_judge.replica_losses(losses)))
+
+
+@wrong("replica_losses", *[Hint.NO_LIST] * 3, "yours gives an array of shape (")
+def a_column(losses):
+    return np.array(losses_judge.replica_losses(losses))[:, None]
+
+
+@wrong("replica_losses", Hint.ANOTHER_ORDER, share=TWO_THIRDS)
+def the_empty_one_last(losses):
+    full = [own for own in losses if len(own)]
+    return losses_judge.replica_losses(full) + [0.0] * (len(losses) - len(full))
+
+
+@wrong("replica_losses", Hint.LOSS_OTHERWISE, Hint.NAN_WITH_DATA, share=THIRD)
+def as_many_as_the_fewest(losses):
+    fewest = min(map(len, losses))
+    return [mean_of(np.sum(own[:fewest]), fewest) / len(losses) for own in losses]
+
+
+@wrong("replica_losses", *[Hint.DIVIDED_AGAIN] * 3)
+def by_all_and_by_replicas(losses):
+    return np.array(losses_judge.replica_losses(losses)) / len(losses)
+
+
+@wrong("replica_losses", Hint.LOSS_DIVISOR, Hint.LOSS_DIVISOR, share=THIRD)
+def only_the_last_is_short(losses):
+    examples = (len(losses) - 1) * len(losses[0]) + len(losses[-1])
+    return [np.sum(own) / examples for own in losses]
 
 
 @wrong("replica_losses", Hint.LOSS_OTHERWISE, Hint.LOSS_OTHERWISE, Hint.LOSS_OTHERWISE)
@@ -205,7 +308,7 @@ def penalty_on_the_first(losses, penalty):
     return [loss + (penalty if replica == 0 else 0) for replica, loss in enumerate(losses_of(losses))]
 
 
-@wrong("with_penalty", Hint.PENALTY_OTHERWISE, Hint.NOT_A_NUMBER, share=THIRD)
+@wrong("with_penalty", Hint.MEAN_OF_MEANS, Hint.NOT_A_NUMBER, share=THIRD)
 def own_means_and_penalty(losses, penalty):
     return [(mean_of(np.sum(own), len(own)) + penalty) / len(losses) for own in losses]
 
@@ -237,9 +340,78 @@ def times_the_replicas(losses, penalty):
     return losses_of(losses) + penalty * len(losses)
 
 
+@wrong("with_penalty", *[Hint.PENALTY_SUM] * 3)
+def by_the_square_of_replicas(losses, penalty):
+    return losses_of(losses) + penalty / len(losses) ** 2
+
+
+@wrong(
+    "with_penalty",
+    *[Hint.OWN_MEAN] * 3,
+    "the penalty is right, the losses are not: each replica",
+)
+def penalty_on_own_means(losses, penalty):
+    return [np.sum(own) / max(len(own), 1) + penalty / len(losses) for own in losses]
+
+
+@wrong("with_penalty", *[Hint.OWN_MEAN] * 3, "the penalty is wrong, and so are the losses: each replica has")
+def whole_penalty_on_own_means(losses, penalty):
+    return [np.sum(own) / max(len(own), 1) + penalty for own in losses]
+
+
+@wrong("with_penalty", *[Hint.NOT_DIVIDED] * 3)
+def penalty_on_sums(losses, penalty):
+    return [np.sum(own) + penalty / len(losses) for own in losses]
+
+
+@wrong("with_penalty", Hint.FULL_BATCH_ASSUMED, Hint.FULL_BATCH_ASSUMED, share=THIRD)
+def penalty_on_full_batches(losses, penalty):
+    return [np.sum(own) / (len(losses) * len(losses[0])) + penalty / len(losses) for own in losses]
+
+
+@wrong("with_penalty", *[Hint.DIVIDED_AGAIN] * 3)
+def all_by_replicas(losses, penalty):
+    return (losses_of(losses) + penalty) / len(losses)
+
+
+@wrong("with_penalty", *[Hint.PENALTY_BY_OWN_EXAMPLES] * 2, "it raised ZeroDivisionError")
+def penalty_by_own_examples(losses, penalty):
+    return [loss + penalty / len(own) for loss, own in zip(losses_of(losses), losses, strict=True)]
+
+
+@wrong("with_penalty", *[Hint.LOSSES_MISSING] * 3)
+def penalty_alone(losses, penalty):
+    return [penalty / len(losses)] * len(losses)
+
+
+@wrong("with_penalty", *[Hint.PENALTY_TIMES_LOSS] * 3)
+def times_one_and_the_penalty(losses, penalty):
+    return losses_of(losses) * (1 + penalty)
+
+
+@wrong("with_penalty", *[Hint.PENALTY_OTHERWISE] * 3)
+def penalty_on_squares(losses, penalty):
+    return losses_of(losses) + penalty * losses_of(losses) ** 2
+
+
+@wrong("with_penalty", *[Hint.PENALTY_PARTS] * 3)
+def all_on_the_first(losses, penalty):
+    return [sum(penalty_judge.with_penalty(losses, penalty))] + [0.0] * (len(losses) - 1)
+
+
+@wrong("with_penalty", *[Hint.NO_LIST] * 3, "yours gives a list of ")
+def one_number_more(losses, penalty):
+    return [*losses_of(losses), penalty]
+
+
+@wrong("with_penalty", *[Hint.EXERCISE_2_FIRST] * 3)
+def on_an_empty_exercise_2(losses, penalty):
+    return [loss + penalty / len(losses) for loss in None]
+
+
 @wrong("with_penalty", *[NumberHint.ROUNDED] * 3)
 def in_float32(losses, penalty):
-    return np.float32(losses_judge.with_penalty(losses, penalty))
+    return np.float32(penalty_judge.with_penalty(losses, penalty))
 
 
 @right("with_penalty")
@@ -248,10 +420,15 @@ def penalty_by_replicas(losses, penalty):
     return tuple((sum(own) * len(losses) + penalty * examples) / (examples * len(losses)) for own in losses)
 
 
-ANSWERS.solved("with_penalty", lambda losses, penalty: losses_judge.with_penalty(losses, penalty))
+ANSWERS.solved("with_penalty", lambda losses, penalty: penalty_judge.with_penalty(losses, penalty))
 
 
 # Accumulated gradients
+
+
+def weighted(gradients, counts):
+    """The sums over the images of each micro-batch."""
+    return np.where(counts[..., None] > 0, gradients, 0) * counts[..., None]
 
 
 @wrong("accumulated", Hint.MEAN_OF_ALL_MEANS, Hint.NAN_GRADIENT, share=THIRD)
@@ -264,7 +441,7 @@ def mean_without_nan(gradients, counts):
     return np.nanmean(gradients, axis=(0, 1))
 
 
-@wrong("accumulated", Hint.MICRO_BATCHES_SUMMED, Hint.MICRO_BATCHES_SUMMED, Hint.MICRO_BATCHES_SUMMED)
+@wrong("accumulated", Hint.MICRO_BATCHES_SUMMED, Hint.MEANS_ADDED, Hint.MEANS_ADDED)
 def micro_batches_added(gradients, counts):
     return np.nansum(gradients, axis=1).mean(axis=0)
 
@@ -296,7 +473,80 @@ def as_if_all_were_full(gradients, counts):
     return sums_over_images(gradients, counts) / (counts.max() * counts.size)
 
 
-@wrong("accumulated", *[Hint.ACCUMULATED_OTHERWISE] * 3)
+@wrong("accumulated", Hint.MICRO_BATCHES_SUMMED, Hint.MEANS_ADDED, Hint.NAN_GRADIENT)
+def plain_sum(gradients, counts):
+    return gradients.sum(axis=(0, 1))
+
+
+@wrong("accumulated", *[Hint.IMAGES_MISSING] * 3)
+def two_ranks_only(gradients, counts):
+    return weighted(gradients, counts)[:2].sum(axis=(0, 1)) / counts[:2].sum()
+
+
+@wrong("accumulated", *[Hint.IMAGES_MISSING] * 3, "Which ranks, or which micro-batches, are missing?")
+def the_last_micro_batch_alone(gradients, counts):
+    return weighted(gradients, counts)[:, -1].sum(axis=0) / counts[:, -1].sum()
+
+
+@wrong("accumulated", Hint.LEFT_OUT_WITH_EMPTY, share=TWO_THIRDS)
+def without_the_rank_of_the_empty_one(gradients, counts):
+    full = counts.all(axis=1)
+    return accumulation.accumulated(gradients[full], counts[full])
+
+
+@wrong("accumulated", Hint.LEFT_OUT_WITH_EMPTY, share=TWO_THIRDS)
+def without_the_step_of_the_empty_one(gradients, counts):
+    full = counts.all(axis=0)
+    return accumulation.accumulated(gradients[:, full], counts[:, full])
+
+
+@wrong("accumulated", *[Hint.DIVIDED_BY_RANKS_TOO] * 3)
+def averaged_by_horovod_too(gradients, counts):
+    return (weighted(gradients, counts).sum(axis=1) / counts.sum()).mean(axis=0)
+
+
+@wrong("accumulated", *[Hint.DIVIDED_BY_ONE_RANK] * 3)
+def means_of_ranks_added(gradients, counts):
+    return (weighted(gradients, counts).sum(axis=1) / counts.sum(axis=1)[:, None]).sum(axis=0)
+
+
+@wrong("accumulated", Hint.WEIGHTED_BETWEEN_RANKS, Hint.WEIGHTED_BETWEEN_RANKS, share=THIRD)
+def ranks_weighted_alone(gradients, counts):
+    return np.average(np.nanmean(gradients, axis=1), axis=0, weights=counts.sum(axis=1))
+
+
+@wrong("accumulated", Hint.COUNTS_MIXED_UP, Hint.COUNTS_MIXED_UP, share=THIRD)
+def counts_of_others(gradients, counts):
+    means = np.nan_to_num(gradients).reshape(-1, gradients.shape[2])
+    return np.average(means, axis=0, weights=counts.T.ravel())
+
+
+@wrong("accumulated", *[Hint.PARAMETERS_ORDER] * 3)
+def last_parameter_first(gradients, counts):
+    return accumulation.accumulated(gradients, counts)[::-1]
+
+
+@wrong("accumulated", *[Hint.ACCUMULATED_DIVISOR] * 3)
+def by_all_and_by_micro_batches(gradients, counts):
+    return accumulation.accumulated(gradients, counts) / counts.shape[1]
+
+
+@wrong("accumulated", *[Hint.NAN_WITHOUT_EMPTY] * 2, Hint.NAN_GRADIENT)
+def nan_everywhere(gradients, counts):
+    return gradients[0, 0] * np.nan
+
+
+@wrong("accumulated", *[Hint.NO_GRADIENT] * 3, "yours gives an array of shape (1, ")
+def one_row(gradients, counts):
+    return accumulation.accumulated(gradients, counts)[None]
+
+
+@wrong("accumulated", *[Hint.NO_GRADIENT] * 3, "yours gives one number.")
+def one_number_for_all(gradients, counts):
+    return accumulation.accumulated(gradients, counts).mean()
+
+
+@wrong("accumulated", *[Hint.MEANS_BY_COUNTS] * 3)
 def means_divided_by_images(gradients, counts):
     return np.nansum(gradients / np.maximum(counts, 1)[..., None], axis=(0, 1))
 
@@ -309,11 +559,6 @@ def sums_by_micro_batches(gradients, counts):
 @wrong("accumulated", *[NumberHint.ROUNDED] * 3)
 def rounded_gradient(gradients, counts):
     return np.round(accumulation.accumulated(gradients, counts), 6)
-
-
-@wrong("accumulated", *[Hint.ACCUMULATED_OTHERWISE] * 3)
-def by_the_first_rank(gradients, counts):
-    return sums_over_images(gradients, counts) / counts[0].sum()
 
 
 @wrong("accumulated", "a micro-batch without images: wrong: ", "it raised ValueError", share=TWO_THIRDS)
@@ -374,7 +619,44 @@ def without_masks(losses, masks):
     return [np.sum(own) / sum(map(np.size, losses)) for own in losses]
 
 
-@wrong("masked_losses", Hint.BY_SEQUENCES, Hint.BY_SEQUENCES, Hint.BY_SEQUENCES)
+@wrong("masked_losses", *[Hint.BY_SEQUENCES] * 3)
+def sums_by_sequences(losses, masks):
+    return np.array(sums_of_words(losses, masks)) / sum(map(len, masks))
+
+
+@wrong("masked_losses", *[Hint.UPSIDE_DOWN_MASK] * 3)
+def padding_alone(losses, masks):
+    padding = sum((1 - mask).sum() for mask in masks)
+    return [np.sum(own * (1 - mask)) / padding for own, mask in zip(losses, masks, strict=True)]
+
+
+@wrong("masked_losses", *[Hint.BITS_TURNED] * 3)
+def bits_of_integers(losses, masks):
+    padding = sum((~mask).sum() for mask in masks)
+    return [np.sum(own * ~mask) / padding for own, mask in zip(losses, masks, strict=True)]
+
+
+@wrong("masked_losses", *[Hint.ROWS_PICKED] * 3)
+def masks_as_indices(losses, masks):
+    return [own[mask].sum() / words_of(masks) for own, mask in zip(losses, masks, strict=True)]
+
+
+@wrong("masked_losses", Hint.WORDS_OF_ONE_REPLICA, Hint.WORDS_OF_ONE_REPLICA, share=THIRD)
+def words_of_the_first(losses, masks):
+    return np.array(sums_of_words(losses, masks)) / (masks[0].sum() * len(masks))
+
+
+@wrong("masked_losses", *[Hint.MASKED_DIVISOR] * 3)
+def masked_by_replicas(losses, masks):
+    return np.array(sums_of_words(losses, masks)) / len(masks)
+
+
+@wrong("masked_losses", Hint.NO_LIST, "yours gives a list of 2 numbers.", share=TWO_THIRDS)
+def skips_padding(losses, masks):
+    return [part for part in masks_judge.masked_losses(losses, masks) if part]
+
+
+@wrong("masked_losses", *[Hint.SEQUENCE_MEANS] * 3)
 def means_of_sequences(losses, masks):
     sequences = sum(map(len, masks))
     return [
@@ -416,3 +698,36 @@ def by_selection(losses, masks):
 
 
 ANSWERS.solved("masked_losses", lambda losses, masks: masks_judge.masked_losses(losses, masks))
+
+
+# Other ways to make mistakes that are above
+
+
+@AGAIN.wrong("replica_losses", Hint.MEAN_OF_MEANS, Hint.MEAN_OF_MEANS, share=THIRD)
+def mean_of_replicas_with_examples(losses):
+    filled = sum(len(own) > 0 for own in losses)
+    return [np.mean(own) / filled if len(own) else 0.0 for own in losses]
+
+
+@AGAIN.wrong("accumulated", Hint.NAN_GRADIENT, share=TWO_THIRDS)
+def expects_the_empty_one_last(gradients, counts):
+    full = np.ones(counts.shape, bool)
+    full[-1, -1] = counts[-1, -1] > 0
+    return np.average(gradients[full], axis=0, weights=counts[full])
+
+
+@AGAIN.wrong("accumulated", *[Hint.DIVIDED_BY_ONE_RANK] * 3)
+def by_the_first_rank(gradients, counts):
+    return sums_over_images(gradients, counts) / counts[0].sum()
+
+
+@AGAIN.wrong("masked_losses", *[Hint.SEQUENCE_MEANS] * 3)
+def means_of_sequences_then_replicas(losses, masks):
+    pairs = zip(losses, masks, strict=True)
+    means = [np.mean(np.sum(own * mask, axis=1) / np.maximum(mask.sum(axis=1), 1)) for own, mask in pairs]
+    return np.array(means) / len(losses)
+
+
+@AGAIN.wrong("masked_losses", *[Hint.UPSIDE_DOWN_MASK] * 3)
+def masked_arrays(losses, masks):
+    return [np.ma.array(own, mask=mask).sum() / words_of(masks) for own, mask in zip(losses, masks, strict=True)]

@@ -72,6 +72,59 @@ def a_last_batch_that_is_smaller(step, images, batch, seed):
     return cut(np.random.default_rng([seed, epoch]).permutation(images), place, batch)
 
 
+@wrong("numbers_of", Hint.TWICE_IN_STEP)
+def drawn_with_replacement(step, images, batch, seed):
+    epoch, place = epoch_and_place(step, images, batch)
+    return cut(np.random.default_rng([seed, epoch]).integers(0, images, images), place, batch)
+
+
+@wrong("numbers_of", Hint.NOT_SHUFFLED_AGAIN)
+def one_order_that_begins_elsewhere(step, images, batch, seed):
+    epoch, place = epoch_and_place(step, images, batch)
+    return cut(np.roll(np.random.default_rng(seed).permutation(images), epoch), place, batch)
+
+
+@wrong("numbers_of", Hint.NOT_SHUFFLED_AGAIN)
+def backwards_in_every_second_epoch(step, images, batch, seed):
+    epoch, place = epoch_and_place(step, images, batch)
+    order = np.random.default_rng([seed, epoch // 2]).permutation(images)
+    return cut(order[::-1] if epoch % 2 else order, place, batch)
+
+
+@wrong("numbers_of", Hint.SAME_EVERY_EPOCH)
+def same_order_in_two_epochs(step, images, batch, seed):
+    epoch, place = epoch_and_place(step, images, batch)
+    return cut(np.random.default_rng([seed, (epoch + 1) // 2]).permutation(images), place, batch)
+
+
+@wrong("numbers_of", Hint.SEED_DOES_NOT_SHUFFLE)
+def seed_added_to_the_numbers(step, images, batch, seed):
+    epoch, place = epoch_and_place(step, images, batch)
+    return cut((np.random.default_rng(epoch).permutation(images) + seed) % images, place, batch)
+
+
+@wrong("numbers_of", Hint.SAME_FOR_SEEDS_IN_AN_EPOCH)
+def seed_times_epoch(step, images, batch, seed):
+    epoch, place = epoch_and_place(step, images, batch)
+    return cut(np.random.default_rng((seed + 1) * epoch).permutation(images), place, batch)
+
+
+@wrong("numbers_of", Hint.NO_NUMBERS, "not whole numbers")
+def floats(step, images, batch, seed):
+    return positions.numbers_of(step, images, batch, seed) * 1.0
+
+
+@wrong("numbers_of", Hint.NO_NUMBERS, "shape (1, ")
+def in_a_row(step, images, batch, seed):
+    return positions.numbers_of(step, images, batch, seed)[None]
+
+
+@right("numbers_of")
+def seed_plus_epoch(step, images, batch, seed):
+    epoch, place = epoch_and_place(step, images, batch)
+    return cut(np.random.default_rng(seed + epoch).permutation(images), place, batch)
+
+
 @wrong("numbers_of", Hint.NO_NUMBERS)
 def from_one(step, images, batch, seed):
     return positions.numbers_of(step, images, batch, seed) + 1
@@ -97,7 +150,7 @@ def likeness(before, after):
     return {
         "data position": after["numbers"] == before["numbers"],
         "random state": after["mask"] == before["mask"],
-        "weights": np.isclose(after["loss"], before["loss"]),
+        "weights": np.isclose(after["loss"], before["loss"], atol=0),
         "learning rate": after["learning_rate"] == before["learning_rate"],
         "averages": np.allclose(factors, factors[0]),
     }
@@ -145,6 +198,18 @@ def a_lost_count_makes_every_change_larger(straight, resumed):
     part = true_lacks(straight, resumed)
     grows = abs(resumed[0]["changes"][0]) > abs(straight[0]["changes"][0])
     return "averages" if part == "step count" and not grows else part
+
+
+@wrong("lacks", "KeyError", share=5 / 6)
+def an_error_for_one_part(straight, resumed):
+    part = true_lacks(straight, resumed)
+    return {}[part] if part == "step count" else part
+
+
+@wrong("lacks", "gives None", share=4 / 6)
+def nothing_for_two_parts(straight, resumed):
+    part = true_lacks(straight, resumed)
+    return None if part in ("step count", "averages") else part
 
 
 @wrong("lacks", Hint.NOT_LEARNING_RATE, share=5 / 6)
@@ -271,6 +336,7 @@ def add_wrong_housekeeping():
         ("damaged ones only", damaged_only, Hint.KEEPS_OLD),
         ("all but one", one_kept, Hint.DELETES_KEPT),
         ("nothing", lambda checkpoints, keep: [], Hint.DELETES_NOTHING),
+        ("each twice", lambda *folder: 2 * true_housekeeping(*folder)["delete"], Hint.DELETES_TWICE),
         ("a single number", lambda checkpoints, keep: 3, Hint.NO_LIST),
         ("names", lambda checkpoints, keep: ["ckpt-3"], Hint.DELETES_UNKNOWN),
     ):
@@ -281,6 +347,22 @@ add_wrong_housekeeping()
 for title, (answer, hints) in HOUSEKEEPING.items():
     ANSWERS.wrong_value("housekeeping", title, answer, *hints)
 ANSWERS.wrong_value("housekeeping", "a number alone", lambda checkpoints, keep: 11, Hint.NO_DICTIONARY)
+
+
+@wrong("housekeeping", "keep=2, it raised ValueError")
+def newest_of_none(checkpoints, keep):
+    max(numbers(checkpoints, whole))
+    return true_housekeeping(checkpoints, keep)
+
+
+@wrong("housekeeping", "keep=2, `housekeeping` gives None")
+def nothing_without_a_whole_one(checkpoints, keep):
+    return true_housekeeping(checkpoints, keep) if numbers(checkpoints, whole) else None
+
+
+@wrong("housekeeping", Hint.NO_DICTIONARY, 'without "delete"')
+def one_name_only(checkpoints, keep):
+    return {"resume": true_housekeeping(checkpoints, keep)["resume"]}
 
 
 @right("housekeeping")

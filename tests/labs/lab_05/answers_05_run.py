@@ -143,7 +143,7 @@ def never_ends(training, folder, last_step, every):
         training.train_step(training.numbers(0))
 
 
-@wrong("run", "ValueError")
+@wrong("run", Hint.NOT_TRACKABLE, "`training`")
 def the_training_itself(training, folder, last_step, every):
     tf.train.Checkpoint(training=training)
 
@@ -159,6 +159,107 @@ def by_write_and_every_variable(training, folder, last_step, every):
         training.train_step(training.numbers(step))
         if (step + 1) % every == 0 or step + 1 == last_step:
             manager.save(checkpoint_number=step + 1)
+
+
+def opened(training, folder, *left_out):
+    """A checkpoint that is restored, and its manager."""
+    checkpoint = checkpoint_of(training, *left_out)
+    manager = tf.train.CheckpointManager(checkpoint, folder, max_to_keep=2)
+    checkpoint.restore(manager.latest_checkpoint)
+    return checkpoint, manager
+
+
+@wrong("run", Hint.SAVED_TWICE, share=5 / 6)
+def two_reasons_to_save(training, folder, last_step, every):
+    _, manager = opened(training, folder)
+    while int(training.step) < last_step:
+        training.train_step(training.numbers(int(training.step)))
+        if int(training.step) % every == 0:
+            manager.save()
+        if int(training.step) == last_step:
+            manager.save()
+
+
+@wrong("run", Hint.SAVED_WHEN_DONE, share=5 / 6)
+def saves_behind_the_loop(training, folder, last_step, every):
+    _, manager = opened(training, folder)
+    while int(training.step) < last_step:
+        training.train_step(training.numbers(int(training.step)))
+        if int(training.step) % every == 0 and int(training.step) < last_step:
+            manager.save()
+    manager.save()
+
+
+@wrong("run", Hint.SAVED_WHEN_KILLED, share=5 / 6)
+def saves_while_it_is_killed(training, folder, last_step, every):
+    _, manager = opened(training, folder)
+    try:
+        trained(training, last_step, lambda step: step % every == 0 or step == last_step, manager.save)
+    finally:
+        if int(training.step) < last_step:
+            manager.save()
+
+
+@wrong("run", *[Hint.RESTORED_AGAIN] * 6)
+def restores_before_each_step(training, folder, last_step, every):
+    checkpoint, manager = opened(training, folder)
+    while int(training.step) < last_step:
+        checkpoint.restore(manager.latest_checkpoint)
+        training.train_step(training.numbers(int(training.step)))
+        if int(training.step) % every == 0 or int(training.step) == last_step:
+            manager.save()
+
+
+@wrong("run", *[Hint.WRONG_IMAGES] * 6)
+def counts_each_step_twice(training, folder, last_step, every):
+    _, manager = opened(training, folder)
+    while int(training.step) < last_step:
+        training.train_step(training.numbers(int(training.step)))
+        training.step.assign_add(1)
+        if int(training.step) % every == 0 or int(training.step) == last_step:
+            manager.save()
+
+
+@wrong("run", *[Hint.IMAGES_OF_NO_STEP] * 6)
+def images_in_order(training, folder, last_step, every):
+    _, manager = opened(training, folder)
+    while int(training.step) < last_step:
+        training.train_step([0, 1, 2, 3])
+        if int(training.step) % every == 0 or int(training.step) == last_step:
+            manager.save()
+
+
+@wrong("run", *[Hint.NO_CHECKPOINT] * 6)
+def own_file(training, folder, last_step, every):
+    file = folder / "state.npz"
+    if file.exists():
+        state = np.load(file)
+        training.weights.assign(state["weights"])
+        training.step.assign(state["step"])
+    while int(training.step) < last_step:
+        training.train_step(training.numbers(int(training.step)))
+        if int(training.step) % every == 0 or int(training.step) == last_step:
+            np.savez(file, weights=training.weights.numpy(), step=training.step.numpy())
+
+
+@wrong("run", Hint.NOT_TRACKABLE, "`images`")
+def everything_of_the_training(training, folder, last_step, every):
+    tf.train.Checkpoint(**vars(training))
+
+
+@wrong("run", Hint.RESTORES_FOLDER)
+def the_folder_restored(training, folder, last_step, every):
+    checkpoint_of(training).restore(folder)
+
+
+@wrong("run", Hint.STEP_AS_IMAGES)
+def step_instead_of_images(training, folder, last_step, every):
+    training.train_step(int(training.step))
+
+
+@wrong("run", Hint.STEP_NOT_A_NUMBER)
+def variable_instead_of_a_number(training, folder, last_step, every):
+    training.train_step(training.numbers(training.step))
 
 
 SOLUTIONS = {"run": {"run": program()}}

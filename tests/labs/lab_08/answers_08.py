@@ -1,8 +1,10 @@
 """Answers to lab 08 as students give them."""
 
+import functools
+
 import numpy as np
 
-from distlab.labs.lab_08 import choice as choice_judge
+from distlab.labs.lab_08 import clusters
 from distlab.labs.lab_08 import shares as shares_judge
 from distlab.labs.lab_08.bound import limits as true_limits
 from distlab.labs.lab_08.bound import may_begin as true_rule
@@ -109,6 +111,11 @@ def against_the_fastest_other(finished, worker, lead):
     return finished[worker] - max(finished[:worker] + finished[worker + 1 :]) <= lead
 
 
+@wrong("may_begin", Hint.AGAINST_MIDDLE)
+def against_the_median(finished, worker, lead):
+    return finished[worker] - sorted(finished)[len(finished) // 2] <= lead
+
+
 @wrong("may_begin", Hint.NO_TRUTH_VALUE)
 def the_room(finished, worker, lead):
     return lead - finished[worker] + min(finished)
@@ -153,14 +160,27 @@ for title, name, value, hint in (
     ("the_mean", "largest staleness", lambda w, s, t: w - 1, Hint.MEAN_FOR_LARGEST),
     ("of_one_other", "largest staleness", lambda w, s, t: 2 * s + 1, Hint.ONE_OTHER),
     ("too_many", "largest staleness", lambda w, s, t: (w - 1) * (2 * s + 3), Hint.STALENESS_LIMIT_OTHERWISE),
+    ("one_more_than_twice", "largest staleness", lambda w, s, t: (w - 1) * 2 * s + 1, Hint.STALENESS_LIMIT_OTHERWISE),
+    ("twice_the_lead", "largest staleness", lambda w, s, t: 2 * s, Hint.ONE_OTHER),
+    ("twice_one_more_than_the_lead", "largest staleness", lambda w, s, t: 2 * s + 2, Hint.ONE_OTHER),
+    ("one_side_of_all", "largest staleness", lambda w, s, t: w * (s + 1), Hint.ALL_WORKERS),
+    ("all_workers_twice_the_lead", "largest staleness", lambda w, s, t: w * 2 * s, Hint.ALL_WORKERS),
+    ("the_workers", "largest staleness", lambda w, s, t: w, Hint.NO_LEAD),
+    ("by_the_slowest", "largest staleness", lambda w, s, t: sum(max(t) / each for each in t) - 1, Hint.BY_SPEEDS),
+    ("by_two_speeds", "largest staleness", lambda w, s, t: int(max(t) / min(t)) * (w - 1), Hint.BY_SPEEDS),
     ("slowest_pace", "without a bound", lambda w, s, t: w / max(t), Hint.SLOWEST_PACE),
     ("fastest_pace", "without a bound", lambda w, s, t: w / min(t), Hint.FASTEST_PACE),
     ("mean_seconds", "without a bound", lambda w, s, t: w * w / sum(t), Hint.MEAN_SECONDS),
     ("seconds", "without a bound", lambda w, s, t: 1 / sum(1 / each for each in t), Hint.SECONDS_NOT_RATE),
     ("free_lead", "with the bound", lambda w, s, t: sum(1 / each for each in t), Hint.UNBOUNDED_RATE),
     ("mean_worker", "with the bound", lambda w, s, t: w * w / sum(t), Hint.MEAN_UNDER_BOUND),
-    ("slowest_alone", "with the bound", lambda w, s, t: 1 / max(t), Hint.SLOWEST_ALONE),
+    ("mean_of_rates", "without a bound", lambda w, s, t: sum(1 / each for each in t) / w, Hint.RATE_OF_ONE),
+    ("slowest_alone", "with the bound", lambda w, s, t: 1 / max(t), Hint.RATE_OF_ONE),
     ("with_its_lead", "with the bound", lambda w, s, t: (w + s + 0.5) / max(t), Hint.RATE_OTHERWISE),
+    ("lead_each_time", "with the bound", lambda w, s, t: (s + 1) * w / max(t), Hint.LEAD_EACH_TIME),
+    ("lead_added", "with the bound", lambda w, s, t: (w + s) / max(t), Hint.LEAD_EACH_TIME),
+    ("divided_by_the_lead", "with the bound", lambda w, s, t: sum(1 / each for each in t) / (s + 1), Hint.LEAD_DIVIDES),
+    ("simulated", "with the bound", lambda w, s, t: w / max(t) * 1.00003, Hint.NEAR_THE_RATE),
     ("a_text", "with the bound", lambda w, s, t: "slow", NumberHint.NOT_A_NUMBER),
 ):
     ANSWERS.wrong_value("limits", title, but_for(name, value), hint, share=TWO_THIRDS)
@@ -169,6 +189,11 @@ for title, name, value, hint in (
 @wrong("limits", NumberHint.NAMES)
 def three_numbers(seconds, lead):
     return list(true_limits(seconds, lead).values())
+
+
+@wrong("limits", "lead 0: it raised ZeroDivisionError")
+def divides_by_the_lead(seconds, lead):
+    return true_limits(seconds, lead) | {"largest staleness": (len(seconds) - 1) * (2 * lead + 1) / lead * lead}
 
 
 @right("limits")
@@ -188,8 +213,8 @@ ANSWERS.solved("limits", lambda *workers: true_limits(*workers), lambda *workers
 
 
 def true_choice(*cluster):
-    cluster = choice_judge.MeasuredCluster(*cluster)
-    return choice_judge.rates(cluster) | {"choice": choice_judge.choice(cluster)}
+    cluster = clusters.MeasuredCluster(*cluster)
+    return clusters.rates(cluster) | {"choice": clusters.choice(cluster)}
 
 
 def with_rate(way, rate):
@@ -211,6 +236,30 @@ for title, way, rate, hint in (
         Hint.SLOWEST_ON_AVERAGE,
     ),
     ("mean_worker", "synchronous", lambda s, a, q, b, m: s.shape[1] / (s.mean() + a), Hint.MEAN_WORKER),
+    (
+        "mean_of_steps",
+        "synchronous",
+        lambda s, a, q, b, m: (s.shape[1] / (s.max(axis=1) + a)).mean(),
+        Hint.MEAN_OF_STEPS,
+    ),
+    (
+        "all_reduce_once",
+        "synchronous",
+        lambda s, a, q, b, m: s.size / (s.max(axis=1).sum() + a),
+        Hint.ALL_REDUCE_ONCE,
+    ),
+    (
+        "largest_of_columns",
+        "synchronous",
+        lambda s, a, q, b, m: s.size / (s.max(axis=0) + a).sum(),
+        Hint.ALONG_THE_STEPS,
+    ),
+    (
+        "synchronous_drops",
+        "synchronous",
+        lambda s, a, q, b, m: (s.shape[1] - b) / (last(s) + a),
+        Hint.SYNCHRONOUS_DROPS,
+    ),
     ("another_rate", "synchronous", lambda s, a, q, b, m: 2 / a, Hint.STEPS_OTHERWISE),
     ("dropped_too", "backup workers", lambda s, a, q, b, m: s.shape[1] / (last(s, b) + a), Hint.DROPPED_COUNTED),
     ("waits_for_all", "backup workers", lambda s, a, q, b, m: (s.shape[1] - b) / (last(s) + a), Hint.NO_BACKUP),
@@ -227,6 +276,36 @@ for title, way, rate, hint in (
         lambda s, a, q, b, m: b / (np.sort(s)[:, b - 1].mean() + a),
         Hint.BACKUPS_KEPT,
     ),
+    (
+        "mean_of_short_steps",
+        "backup workers",
+        lambda s, a, q, b, m: ((s.shape[1] - b) / (np.sort(s)[:, -1 - b] + a)).mean(),
+        Hint.MEAN_OF_STEPS,
+    ),
+    (
+        "mean_of_the_taken",
+        "backup workers",
+        lambda s, a, q, b, m: (s.shape[1] - b) / (np.sort(s)[:, :-b].mean() + a),
+        Hint.MEAN_WORKER,
+    ),
+    (
+        "one_too_early",
+        "backup workers",
+        lambda s, a, q, b, m: (s.shape[1] - b) / (last(s, b + 1) + a),
+        Hint.ONE_TOO_EARLY,
+    ),
+    (
+        "columns_sorted",
+        "backup workers",
+        lambda s, a, q, b, m: (s.shape[1] - b) / (np.sort(s, axis=0)[:, : s.shape[1] - b].max(axis=1).mean() + a),
+        Hint.ALONG_THE_STEPS,
+    ),
+    (
+        "late_gradients_go_on",
+        "backup workers",
+        lambda s, a, q, b, m: (s.shape[1] - b) / (np.sort(s.cumsum(axis=0)[-1])[-1 - b] / len(s) + a),
+        Hint.LATE_GOES_ON,
+    ),
     ("another_step", "backup workers", lambda s, a, q, b, m: 2 / a, Hint.BACKUP_OTHERWISE),
     ("server_each", "asynchronous", lambda s, a, q, b, m: sum(1 / (s.mean(axis=0) + q)), Hint.SERVER_ADDED),
     ("server_after", "asynchronous", lambda s, a, q, b, m: 1 / (1 / sum(1 / s.mean(axis=0)) + q), Hint.SERVER_ADDED),
@@ -234,6 +313,14 @@ for title, way, rate, hint in (
     ("server_alone", "asynchronous", lambda s, a, q, b, m: 1 / q, Hint.SERVER_ALONE),
     ("mean_of_all", "asynchronous", lambda s, a, q, b, m: s.shape[1] / s.mean(), Hint.MEAN_OF_ALL),
     ("waits", "asynchronous", lambda s, a, q, b, m: s.shape[1] / last(s), Hint.WAITS_IN_ASYNCHRONOUS),
+    (
+        "waits_in_the_end",
+        "asynchronous",
+        lambda s, a, q, b, m: s.size / s.sum(axis=0).max(),
+        Hint.WAITS_IN_ASYNCHRONOUS,
+    ),
+    ("rows_sorted", "asynchronous", lambda s, a, q, b, m: sum(1 / np.sort(s).mean(axis=0)), Hint.SORTED_IN_PLACE),
+    ("with_all_reduce", "asynchronous", lambda s, a, q, b, m: sum(1 / (s + a).mean(axis=0)), Hint.NO_ALL_REDUCE_HERE),
 ):
     ANSWERS.wrong_value("choose", title, with_rate(way, rate), Hint.RATE_OF, hint)
 
@@ -242,6 +329,19 @@ for title, way, rate, hint in (
 def free_server(seconds, all_reduce, server, backups, allowed):
     true = true_choice(seconds, all_reduce, server, backups, allowed)
     return true | {"asynchronous": sum(1 / seconds.mean(axis=0))}
+
+
+@wrong("choose", Hint.RATE_OF, Hint.SERVER_PER_WORKER, share=4 / 5)
+def server_for_each_worker(seconds, all_reduce, server, backups, allowed):
+    true = true_choice(seconds, all_reduce, server, backups, allowed)
+    is_slow_server = server > 0.3 * seconds.mean()
+    return true | ({"asynchronous": 1 / (server * seconds.shape[1])} if is_slow_server else {})
+
+
+@wrong("choose", *[Hint.RATE_OF_EXCLUDED] * 3, share=2 / 5)
+def nothing_for_excluded_ways(*cluster):
+    measured, true = clusters.MeasuredCluster(*cluster), true_choice(*cluster)
+    return true | dict.fromkeys(clusters.excluded(measured), 0)
 
 
 def chosen(choose):
@@ -326,11 +426,54 @@ RULES = {
     ),
 }
 """Rules that are near the right ones; each is wrong for a cluster at least."""
-ANSWERS.wrong_value("choose", "always_synchronous", chosen(lambda *_: "synchronous"), Hint.NOT_THE_FASTEST)
+for title, rule, hint in (
+    ("as_stale_as_allowed", "as stale as allowed", Hint.STALENESS_ALLOWED),
+    ("dropped_in_half", "dropped in half", Hint.DROPPING_ALLOWED),
+):
+    ANSWERS.wrong_value("choose", title, RULES[rule], Hint.BETTER_WAY, hint, share=4 / 5)
+ANSWERS.wrong_value(
+    "choose",
+    "always_synchronous",
+    chosen(lambda *_: "synchronous"),
+    Hint.BETTER_WAY,
+    Hint.STALENESS_ALLOWED,
+)
+
+
+def allowed_ways(true, seconds, backups, allowed):
+    ways = ["synchronous"]
+    ways += [] if in_most_steps(seconds, backups) else ["backup workers"]
+    return ways + ([] if too_stale(seconds.shape[1], allowed) else ["asynchronous"])
+
+
+def the_fastest_or_synchronous(true, *cluster):
+    best = fastest(true)
+    return best if best in allowed_ways(true, *cluster) else "synchronous"
+
+
+def the_first_faster_than_synchronous(true, *cluster):
+    ways = [way for way in ("asynchronous", "backup workers") if way in allowed_ways(true, *cluster)]
+    return next((way for way in ways if true[way] > true["synchronous"]), "synchronous")
+
+
+def the_first_faster_the_other_way_round(true, *cluster):
+    ways = [way for way in ("backup workers", "asynchronous") if way in allowed_ways(true, *cluster)]
+    return next((way for way in ways if true[way] > true["synchronous"]), "synchronous")
+
+
+RULES["the fastest or synchronous"] = chosen(the_fastest_or_synchronous)
+RULES["the first that is faster than synchronous"] = chosen(the_first_faster_than_synchronous)
+ANSWERS.wrong_value(
+    "choose",
+    "the_first_faster_the_other_way_round",
+    chosen(the_first_faster_the_other_way_round),
+    Hint.BETTER_WAY,
+    Hint.STALENESS_ALLOWED,
+)
 ANSWERS.wrong_value("choose", "a_number", chosen(lambda *_: 2), Hint.NOT_A_WAY)
 
 
-@wrong("choose", *[Hint.NOT_THE_FASTEST] * 1, share=4 / 5)
+@wrong("choose", *[Hint.BETTER_WAY, Hint.DROPPING_ALLOWED] * 2, share=3 / 5)
 def no_backup_ever(seconds, all_reduce, server, backups, allowed):
     true = true_choice(seconds, all_reduce, server, backups, allowed)
     return true | {"choice": "synchronous" if true["choice"] == "backup workers" else true["choice"]}
@@ -430,7 +573,7 @@ def ideal_of(shares, seconds):
     return speeds / speeds.sum() * sum(shares)
 
 
-@wrong("next_shares", share=THIRD)
+@wrong("next_shares")
 def largest_remainders(shares, seconds):
     ideal = ideal_of(shares, seconds)
     whole = np.maximum(np.floor(ideal), 1)
@@ -445,7 +588,7 @@ def rounded_and_the_rest_for_the_last(shares, seconds):
     return rounded if rounded[-1] > 0 else shares_judge.next_shares(shares, seconds)
 
 
-@wrong("next_shares", "a very slow worker: wrong: shares [", "it raised ValueError", share=TWO_THIRDS)
+@wrong("next_shares", "very slow workers: wrong: shares [", "it raised ValueError", share=TWO_THIRDS)
 def refuses_the_very_slow(shares, seconds):
     if max(seconds) > 20:
         raise ValueError("too slow")
@@ -458,6 +601,79 @@ def one_image_for_the_slow(shares, seconds):
     slow, fast = int(np.argmin(best)), int(np.argmax(best))
     best[slow], best[fast] = best[slow] + 1, best[fast] - 1
     return best
+
+
+def for_three(answer):
+    """The answer for up to three workers, and the right shares for more, to which chance makes it wrong or right."""
+
+    @functools.wraps(answer)
+    def shared(shares, seconds):
+        return answer(shares, seconds) if len(shares) <= 3 else shares_judge.next_shares(shares, seconds)
+
+    return shared
+
+
+def moved(shares, seconds, to_whom, stops):
+    """One image at a time from the worker that ends last, until `stops(new, per_image, slowest, first)` says so."""
+    per_image, new = [took / share for share, took in zip(shares, seconds, strict=True)], list(shares)
+    while True:
+        slowest = max(range(len(new)), key=lambda worker: new[worker] * per_image[worker])
+        first = min(range(len(new)), key=lambda worker: to_whom(new, per_image, worker))
+        if new[slowest] == 1 or stops(new, per_image, slowest, first):
+            return new
+        new[slowest] -= 1
+        new[first] += 1
+
+
+def ends_with_one_more(new, per_image, worker):
+    return (new[worker] + 1) * per_image[worker]
+
+
+@wrong("next_shares", Hint.SHARES_KEPT, share=TWO_THIRDS)
+@for_three
+def to_the_worker_that_ends_first_now(shares, seconds):
+    return moved(
+        shares,
+        seconds,
+        lambda new, per_image, worker: new[worker] * per_image[worker],
+        lambda new, t, slowest, first: (new[first] + 1) * t[first] >= new[slowest] * t[slowest],
+    )
+
+
+@wrong("next_shares", Hint.SHARES_KEPT, share=TWO_THIRDS)
+@for_three
+def until_the_last_end_does_not_fall(shares, seconds):
+    def stops(new, per_image, slowest, first):
+        after = [*new]
+        after[slowest] -= 1
+        after[first] += 1
+        last_ends = [max(share * each for share, each in zip(some, per_image, strict=True)) for some in (new, after)]
+        return last_ends[1] >= last_ends[0]
+
+    return moved(shares, seconds, ends_with_one_more, stops)
+
+
+@wrong("next_shares", Hint.SLOWER_THAN_BEFORE, share=TWO_THIRDS)
+@for_three
+def rounded_and_the_sum_repaired(shares, seconds):
+    new = [max(1, round(each)) for each in ideal_of(shares, seconds)]
+    per_image = [took / share for share, took in zip(shares, seconds, strict=True)]
+    while sum(new) < sum(shares):
+        new[min(range(len(new)), key=lambda worker: ends_with_one_more(new, per_image, worker))] += 1
+    while sum(new) > sum(shares):
+        several = [worker for worker in range(len(new)) if new[worker] > 1]
+        new[max(several, key=lambda worker: new[worker] * per_image[worker])] -= 1
+    return new
+
+
+@wrong("next_shares", Hint.SUM_CHANGED, share=TWO_THIRDS)
+@for_three
+def whole_parts_and_the_rest_added(shares, seconds):
+    new = [max(1, int(each)) for each in ideal_of(shares, seconds)]
+    per_image = [took / share for share, took in zip(shares, seconds, strict=True)]
+    while sum(new) < sum(shares):
+        new[min(range(len(new)), key=lambda worker: ends_with_one_more(new, per_image, worker))] += 1
+    return new
 
 
 @right("next_shares")

@@ -2,14 +2,15 @@
 
 import builtins
 from functools import partial
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 
 from distlab import collectives
-from distlab.labs import WRONG
-from distlab.labs.lab_08 import bound, choice, lab, shares, staleness
+from distlab.labs import WRONG, OwnAnswer
+from distlab.labs.lab_08 import bound, choice_mistakes, clusters, lab, shares, staleness
+from distlab.labs.lab_08.hints import Lab08Hint
 from distlab.simulate import Network, World
 from tests.labs.known_wrong import assert_not_done, assert_right, verdict_on, written_solution
 from tests.labs.lab_08.answers_08 import RULES
@@ -19,7 +20,7 @@ LAB = lab.LAB
 
 def test_names_without_values_are_not_done_yet() -> None:
     assert_not_done(LAB, "limits", {"limits": lambda *workers: dict.fromkeys(bound.NAMES)})
-    assert_not_done(LAB, "choose", {"choose": lambda *cluster: dict.fromkeys((*choice.WAYS, "choice"))})
+    assert_not_done(LAB, "choose", {"choose": lambda *cluster: dict.fromkeys((*clusters.WAYS, "choice"))})
 
 
 def test_the_staleness_is_that_of_the_virtual_parameter_server() -> None:
@@ -83,27 +84,33 @@ def test_the_rates_with_and_without_the_bound_are_those_of_a_simulation() -> Non
 
 
 def test_the_rates_of_the_example_are_those_by_hand() -> None:
-    rates = choice.rates(choice.EXAMPLE)
-    assert rates["synchronous"] == pytest.approx(6 / (0.4 + 0.07 + 0.3 + 0.07))
-    assert rates["backup workers"] == pytest.approx(4 / (0.2 + 0.07 + 0.1 + 0.07))
-    assert rates["asynchronous"] == pytest.approx(2 / 0.4 + 2 / 0.3 + 2 / 0.5)
+    rates = clusters.rates(clusters.EXAMPLE)
+    assert rates["synchronous"] == pytest.approx(6 / (0.4 + 0.06 + 0.3 + 0.06))
+    assert rates["backup workers"] == pytest.approx(4 / (0.2 + 0.06 + 0.15 + 0.06))
+    assert rates["asynchronous"] == pytest.approx(2 / 0.4 + 2 / 0.32 + 2 / 0.55)
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_every_way_is_right_somewhere_and_no_choice_is_near_a_tie(seed: int) -> None:
-    clusters = choice.drawn_clusters(np.random.default_rng(seed))
-    assert {choice.choice(cluster) for cluster in clusters.values()} == set(choice.WAYS)
-    for cluster in clusters.values():
-        rates, chosen = choice.rates(cluster), choice.choice(cluster)
-        allowed = {choice.SYNCHRONOUS}
-        allowed |= {choice.BACKUP} if cluster.dropped <= 0.5 else set()
-        allowed |= {choice.ASYNCHRONOUS} if cluster.workers - 1 <= cluster.allowed else set()
+    drawn = clusters.drawn_clusters(np.random.default_rng(seed))
+    assert {clusters.choice(cluster) for cluster in drawn.values()} == set(clusters.WAYS)
+    for cluster in drawn.values():
+        rates, chosen = clusters.rates(cluster), clusters.choice(cluster)
+        allowed = {clusters.SYNCHRONOUS}
+        allowed |= {clusters.BACKUP} if cluster.dropped <= 0.5 else set()
+        allowed |= {clusters.ASYNCHRONOUS} if cluster.workers - 1 <= cluster.allowed else set()
         assert all(rates[chosen] > 1.03 * rates[way] for way in allowed - {chosen})
-    assert clusters["A"].dropped == 0.5
-    assert all(not 0.4 < clusters[letter].dropped < 0.6 for letter in "BCDE")
-    assert clusters["B"].workers - 1 == clusters["B"].allowed
-    slowest = np.bincount(clusters["E"].seconds.argmax(axis=1), minlength=clusters["E"].workers) / choice.STEPS
-    assert (clusters["E"].dropped, slowest.max() < 0.5) == (1.0, True)
+        assert (cluster.seconds.shape, cluster.backups >= 1) == ((clusters.STEPS, cluster.workers), True)
+        assert all(len(set(row)) == cluster.workers for row in cluster.seconds.tolist())  # no two times are equal
+    rates_of = {letter: clusters.rates(drawn[letter]) for letter in "AD"}
+    assert sorted(rates_of["A"], key=rates_of["A"].get) == ["synchronous", "asynchronous", "backup workers"]
+    assert sorted(rates_of["D"], key=rates_of["D"].get) == ["synchronous", "backup workers", "asynchronous"]
+    assert [clusters.excluded(drawn[letter]) for letter in "AD"] == [set(), {"asynchronous"}]
+    assert drawn["A"].dropped == 0.5
+    assert all(not 0.4 < drawn[letter].dropped < 0.6 for letter in "BCDE")
+    assert drawn["B"].workers - 1 == drawn["B"].allowed
+    slowest = np.bincount(drawn["E"].seconds.argmax(axis=1), minlength=drawn["E"].workers) / clusters.STEPS
+    assert (drawn["E"].dropped, slowest.max() < 0.5) == (1.0, True)
 
 
 @pytest.mark.parametrize("seed", [0, 7, 12345])
@@ -113,13 +120,33 @@ def test_a_rule_near_the_right_one_is_rejected(rules: str, seed: int) -> None:
     assert (verdict.state, verdict.share < 1) == (WRONG, True), verdict
 
 
+@pytest.mark.parametrize("given", [None, 0, np.nan, np.inf])
+def test_a_way_that_is_out_needs_a_rate_all_the_same(given: float | None) -> None:
+    def choose(*cluster: object) -> dict:
+        measured = clusters.MeasuredCluster(*cluster)
+        rates = clusters.rates(measured) | dict.fromkeys(clusters.excluded(measured), given)
+        return rates | {"choice": clusters.choice(measured)}
+
+    assert verdict_on(LAB, "choose", {"choose": choose}).hints == (Lab08Hint.RATE_OF_EXCLUDED,) * 3
+
+
+def test_a_search_through_all_divisions_is_told_how_many_there_are() -> None:
+    def next_shares(shares: list[int], seconds: list[float]) -> list[int]:
+        while True:
+            pass
+
+    verdict = LAB["next_shares"].verdict(OwnAnswer({"next_shares": next_shares}, seconds=0.1))
+    assert "There are 211,876 ways to divide 50 images among 5 workers" in verdict.text
+    assert len(list(combinations(range(1, 50), 4))) == 211_876
+
+
 def test_a_way_without_a_rate_is_not_done_and_what_is_right_is_said() -> None:
     def choose(*cluster: object) -> dict:
-        rates = choice.rates(choice.MeasuredCluster(*cluster))
-        return dict.fromkeys((*choice.WAYS, "choice")) | {choice.SYNCHRONOUS: rates[choice.SYNCHRONOUS]}
+        rates = clusters.rates(clusters.MeasuredCluster(*cluster))
+        return dict.fromkeys((*clusters.WAYS, "choice")) | {clusters.SYNCHRONOUS: rates[clusters.SYNCHRONOUS]}
 
     verdict = verdict_on(LAB, "choose", {"choose": choose})
-    assert verdict.text == "the example: `choose` gives None for backup workers, and synchronous is right"
+    assert verdict.text == "in the example `choose` gives None for backup workers, and synchronous is right"
     assert_not_done(LAB, "choose", {"choose": choose})
 
 
@@ -129,11 +156,22 @@ def test_the_steps_to_be_shared_are_as_large_as_the_text_says(seed: int) -> None
     assert all(len(step.shares) <= 6 and sum(step.shares) <= 108 for step in steps)
 
 
+def test_no_two_mistakes_with_different_hints_give_one_number_in_the_examples() -> None:
+    """But for a server that is not asked for as many gradients as it can apply."""
+    of_rates = choice_mistakes.mistakes(clusters.EXAMPLE)
+    of_limits = bound._mistakes(bound.EXAMPLE)
+    for way, rate in clusters.rates(clusters.EXAMPLE).items():
+        of_rates[way] = [(rate, "right"), *(each for each in of_rates[way] if each[1] != Lab08Hint.SERVER_FORGOTTEN)]
+    for mistakes in (*of_rates.values(), *of_limits.values()):
+        for (value, hint), (other_value, other_hint) in combinations(mistakes, 2):
+            assert hint == other_hint or value != pytest.approx(other_value, rel=1e-5), (hint, other_hint)
+
+
 def test_no_shares_are_better_than_those_of_the_scheduler() -> None:
     step = shares.LastStep(shares.LATER, [3, 4, 5], [0.6, 0.5, 2.0])
     images = range(1, sum(step.shares))
-    best = min(step.slowest(some) for some in product(images, repeat=3) if sum(some) == sum(step.shares))
-    assert step.slowest(shares.next_shares(step.shares, step.seconds)) == pytest.approx(best)
+    best = min(step.last_end(some) for some in product(images, repeat=3) if sum(some) == sum(step.shares))
+    assert step.last_end(shares.next_shares(step.shares, step.seconds)) == pytest.approx(best)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +179,7 @@ def test_no_shares_are_better_than_those_of_the_scheduler() -> None:
     [
         ("staleness", "[0, 0, 2, 2]"),
         ("may_begin", "False"),
-        ("limits", "with the bound           3"),
+        ("limits", "with the bound           4"),
         ("choose", "choice             asynchronous"),
         ("next_shares", "[7, 3, 2]"),
     ],

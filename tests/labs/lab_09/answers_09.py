@@ -2,6 +2,7 @@
 
 from distlab.labs.lab_09.given import LINES
 from distlab.labs.lab_09.hints import Lab09PuzzleHint as Hints
+from distlab.labs.puzzle_layout import LayoutHint
 from tests.labs.known_wrong import LabAnswers, written_solution
 
 ANSWERS = LabAnswers()
@@ -63,10 +64,10 @@ wrong("global_batches", [*SOLUTION[:12], "batch by size", *SOLUTION[12:]], Hints
 wrong("steps_not_divided", without("steps by size"), Hints.STEPS_NOT_DIVIDED)
 wrong("steps_by_local_size", instead("steps by size", "steps by local size"), Hints.STEPS_BY_LOCAL_SIZE)
 wrong("steps_divided_late", moved("steps by size", "loss"), Hints.STEPS_DIVIDED_LATE)
-ANSWERS.wrong_value("program", "a_line_lost", without("load"), Hints.LINES_CHANGED)
-ANSWERS.wrong_value("program", "a_name_misspelt", instead("init", "initialise"), Hints.UNKNOWN_NAME)
-ANSWERS.wrong_value("program", "a_card_twice", ["init", *SOLUTION], Hints.NAME_TWICE)
-ANSWERS.wrong_value("program", "one_text", " ".join(SOLUTION), Hints.NOT_NAMES)
+ANSWERS.wrong_value("program", "a_line_lost", without("load"), LayoutHint.LINES_CHANGED)
+ANSWERS.wrong_value("program", "a_name_misspelt", instead("init", "initialise"), LayoutHint.UNKNOWN_NAME)
+ANSWERS.wrong_value("program", "a_card_twice", ["init", *SOLUTION], LayoutHint.NAME_TWICE)
+ANSWERS.wrong_value("program", "one_text", " ".join(SOLUTION), LayoutHint.NOT_NAMES)
 
 wrong(
     "rate_before_the_options",

@@ -10,7 +10,7 @@ from distlab.labs.lab_13.hints import Lab13Hint
 from distlab.labs.lab_13.plan import DAY
 from distlab.labs.lab_13.plan import plan as true_plan
 from distlab.labs.number_judge import NumberHint
-from tests.labs.known_wrong import LabAnswers
+from tests.labs.known_wrong import LabAnswers, WrongAnswer
 
 ANSWERS = LabAnswers()
 wrong, right = ANSWERS.wrong, ANSWERS.right
@@ -35,6 +35,12 @@ def first_start(log):
     return log[: next(place for place, entry in enumerate(log) if entry["event"] == "cluster" and place)]
 
 
+def last_done(log):
+    """Who exited first, and its last step."""
+    worker = of(log, "exit")[0]["worker"]
+    return worker, max(entry["step"] for entry in of(log, "step") if entry["worker"] == worker)
+
+
 def true_diagnosis(log):
     """By what is in the log, one sign after the other."""
     events, done = Counter(entry["event"] for entry in log), {}
@@ -48,15 +54,16 @@ def true_diagnosis(log):
             0,
         )
     if events["cluster"] == 2:
-        return diagnosis(jobs.HALF_WRITTEN, 0, of(first_start(log), "saved")[-1]["step"])
+        saves = of(first_start(log), "saved")
+        whole = max([0, *(entry["step"] for entry in saves if entry["sealed"])])
+        if of(log, "restored")[0]["step"] != whole:
+            return diagnosis(jobs.HALF_WRITTEN, 0, saves[-1]["step"])
+        return diagnosis(jobs.KILLED, *last_done(first_start(log)))
     if not events["exit"]:
-        slow = [
-            (entry["step"], entry["worker"])
-            for entry in of(log, "step")
-            if entry["computing"] > 0.003 * entry["images"]
-        ]
-        worker = slow[-1][1]
-        fast = [entry["step"] for entry in of(log, "step") if (entry["step"], worker) not in slow]
+        slow = Counter(e["worker"] for e in of(log, "step") if e["computing"] > 0.003 * e["images"])
+        worker = slow.most_common(1)[0][0]
+        own = [entry for entry in of(log, "step") if entry["worker"] == worker]
+        fast = [entry["step"] for entry in own if entry["computing"] < 0.003 * entry["images"]]
         return diagnosis(jobs.STRAGGLER, worker, 1 + max(fast, default=0))
     worker, code = of(log, "exit")[0]["worker"], of(log, "exit")[0]["code"]
     illness = jobs.COME_AND_GO if events["size"] else jobs.KILLED if code == -9 else jobs.NOTICE
@@ -143,6 +150,10 @@ def last_rank(log):
     return {"worker": len(log[0]["addresses"]) - 1}
 
 
+def last_worker(log):
+    return true_diagnosis(log)["worker"]
+
+
 def one_signal(log):
     true = true_diagnosis(log)
     if true["illness"] == jobs.KILLED and len(of(log, "signal")) == 1:
@@ -156,6 +167,43 @@ for title, change, hint in (
     ("last_of_the_whole_log", if_ill(jobs.HALF_WRITTEN, last_unsealed), Hint.HALF_WRITTEN_STEP),
     ("the_last_rank", if_ill(jobs.COME_AND_GO, last_rank), Hint.COME_AND_GO_WORKER),
     ("one_signal_is_a_notice", diagnosed(lambda log, true: one_signal(log)), Hint.NOT_KILLED),
+):
+    ANSWERS.wrong_value("diagnose", title, change, hint, share=FIVE_SIXTHS)
+
+
+def from_checkpoints(log):
+    """A job that began again has a half-written checkpoint if the newest one has no seal, whatever it then used."""
+    if len(of(log, "cluster")) == 1:
+        return {}
+    newest = of(first_start(log), "saved")[-1]
+    return {"illness": jobs.KILLED} if newest["sealed"] else {"illness": jobs.HALF_WRITTEN, "step": newest["step"]}
+
+
+def began_again(log):
+    return {"illness": jobs.HALF_WRITTEN} if len(of(log, "cluster")) == 2 else {}
+
+
+def slowest_at_the_end(log):
+    last = of(log, "step")[-1]["step"]
+    end = [entry for entry in of(log, "step") if entry["step"] == last]
+    return {"worker": max(end, key=lambda entry: entry["computing"])["worker"]}
+
+
+def last_of_both_starts(log):
+    worker = true_diagnosis(log)["worker"]
+    return {"step": max(entry["step"] for entry in of(log, "step") if entry["worker"] == worker)}
+
+
+for title, change, hint in (
+    ("began_again", diagnosed(lambda log, true: began_again(log)), Hint.NOT_KILLED),
+    ("newest_has_no_seal", diagnosed(lambda log, true: from_checkpoints(log)), Hint.NOT_KILLED),
+    ("slowest_at_the_end", if_ill(jobs.STRAGGLER, slowest_at_the_end), Hint.STRAGGLER_WORKER),
+    ("after_the_second_start", if_ill(jobs.KILLED, last_of_both_starts), Hint.KILLED_STEP),
+    ("worker_as_text", if_ill(jobs.KILLED, lambda log: {"worker": f"worker {last_worker(log)}"}), Hint.NO_WHOLE_NUMBER),
+    ("worker_as_digit", if_ill(jobs.KILLED, lambda log: {"worker": str(last_worker(log))}), Hint.NO_WHOLE_NUMBER),
+    ("worker_in_a_list", if_ill(jobs.NOTICE, lambda log: {"worker": [last_worker(log)]}), Hint.NO_WHOLE_NUMBER),
+    ("step_as_digit", if_ill(jobs.NEVER_COMES, lambda log: {"step": "0"}), Hint.NO_WHOLE_NUMBER),
+    ("step_too_late", if_ill(jobs.NOTICE, lambda log: {"step": 1 + of(log, "step")[-1]["step"]}), Hint.NOTICE_STEP),
 ):
     ANSWERS.wrong_value("diagnose", title, change, hint, share=FIVE_SIXTHS)
 
@@ -240,6 +288,13 @@ def times_slower(log, worker):
     return times[worker] / min(times.values())
 
 
+def share_of_all(log, worker, typical):
+    """The share by the times of all steps, also of those in which the worker was fast."""
+    times = {other: [e["computing"] for e in of(log, "step") if e["worker"] == other] for other in range(size(log))}
+    speeds = {other: 1 / typical(seconds) for other, seconds in times.items()}
+    return speeds[worker] / sum(speeds.values())
+
+
 def size(log):
     return len(log[0]["addresses"])
 
@@ -257,6 +312,10 @@ for title, illness, number, hint in (
         lambda log, w, s: times_slower(log, w) / (times_slower(log, w) + size(log) - 1),
         Hint.SHARE_UPSIDE_DOWN,
     ),
+    ("slow_and_fast", jobs.STRAGGLER, lambda log, w, s: 1 / (1 + times_slower(log, w)), Hint.ONE_OTHER),
+    ("in_percent", jobs.STRAGGLER, lambda log, w, s: 100 * true_cure(log, jobs.STRAGGLER, w, s), Hint.NOT_A_SHARE),
+    ("mean_of_all_steps", jobs.STRAGGLER, lambda log, w, s: share_of_all(log, w, np.mean), Hint.ALL_STEPS),
+    ("median_of_all_steps", jobs.STRAGGLER, lambda log, w, s: share_of_all(log, w, np.median), Hint.ALL_STEPS),
     ("all_of_it", jobs.STRAGGLER, lambda log, w, s: 1, Hint.STRAGGLER_OTHERWISE),
     ("port_of_the_list", jobs.NEVER_COMES, lambda log, w, s: int(log[0]["addresses"][w][-5:]), Hint.PORT_LISTED),
     ("port_of_the_first", jobs.NEVER_COMES, lambda log, w, s: int(log[0]["addresses"][0][-5:]), Hint.PORT_OTHERWISE),
@@ -322,6 +381,14 @@ def planned(name, value):
     return lambda *job: true_plan(*job) | {name: value(*job, true_plan(*job))}
 
 
+def with_interval(workers, days, save, step, factor):
+    """What follows from an interval that is wrong by a factor."""
+    between = days * DAY / workers
+    interval = factor * (2 * save * between) ** 0.5
+    lost = save / interval + interval / 2 / between
+    return {"between faults": between, "interval": interval, "steps": round(interval / step), "lost": lost}
+
+
 for title, name, value, hint in (
     ("of_one", "between faults", lambda w, d, s, t, p: d * DAY, Hint.ONE_WORKER),
     ("rarer", "between faults", lambda w, d, s, t, p: d * DAY * w, Hint.FAULTS_RARER),
@@ -369,6 +436,26 @@ def save_in_the_interval(workers, days, save, step):
     numbers = true_plan(workers, days, save, step)
     interval = numbers["interval"]
     return numbers | {"lost": save / (interval + save) + interval / 2 / numbers["between faults"]}
+
+
+ANSWERS.wrong_value(
+    "plan",
+    "all_from_hours",
+    lambda workers, days, save, step: true_plan(workers, days / 3600, save, step),
+    Hint.NOT_IN_SECONDS,
+    *[NumberHint.FOLLOWS] * 3,
+)
+ANSWERS.wrong_value(
+    "plan",
+    "all_of_half_the_save",
+    lambda workers, days, save, step: with_interval(workers, days, save, step, 0.5**0.5),
+    Hint.TWO_FORGOTTEN,
+    *[NumberHint.FOLLOWS] * 2,
+    share=1 / 4,
+)
+ANSWERS.wrong_value(
+    "plan", "percent", planned("lost", lambda w, d, s, t, p: 100 * p["lost"]), Hint.NOT_A_SHARE, share=3 / 4
+)
 
 
 @wrong("plan", NumberHint.NAMES)
@@ -434,6 +521,105 @@ def with_the_work(work, interval, save, restart, faults):
     return work, disturbed_runs.elapsed(work, interval, save, restart, faults)
 
 
+@wrong("elapsed", *[NumberHint.ROUNDED] * 3, share=1 / 4)
+def whole_seconds(*run):
+    return int(disturbed_runs.elapsed(*run))
+
+
+@wrong("elapsed", Hint.AFTER_END, Hint.AFTER_END, share=1 / 2)
+def every_fault_counts(work, interval, save, restart, faults):
+    """Simulates fault by fault, and then finishes; also with faults after the end."""
+    now, done = 0.0, 0.0
+    for fault in faults:
+        if fault < now:
+            now = fault + restart
+            continue
+        while now + interval + save <= fault and work - done > interval:
+            now, done = now + interval + save, done + interval
+        now = fault + restart
+    while work - done > interval:
+        now, done = now + interval + save, done + interval
+    return now + work - done
+
+
+@wrong("elapsed", Hint.AFTER_END, Hint.AFTER_END, share=1 / 2)
+def a_start_after_the_end(work, interval, save, restart, faults):
+    end = disturbed_runs.elapsed(work, interval, save, restart, faults)
+    return end + restart * sum(fault > end for fault in faults)
+
+
+def at_least_one_save(work, interval, save, restart, faults):
+    return disturbed_runs.elapsed(work, interval, save, restart, faults) + (save if work <= interval else 0)
+
+
+@wrong("elapsed", Hint.SAVED_FIRST, share=3 / 4)
+def at_least_one_whole_interval(work, interval, save, restart, faults):
+    true = disturbed_runs.elapsed(work, interval, save, restart, faults)
+    return true if work > interval else interval + save + min(0, work - interval)
+
+
+def next_run(work, interval, save, restart, faults, again):
+    """A simulation; `again` says when a start ends, from the faults and when it would."""
+    now, done, faults = 0.0, 0.0, list(faults)
+    while True:
+        left = work - done
+        end = now + (left if left <= interval else interval + save)
+        faults = [fault for fault in faults if fault >= now]
+        if faults and faults[0] < end:
+            now = again(faults, faults[0] + restart, restart)
+        elif left <= interval:
+            return end
+        else:
+            now, done = end, done + interval
+
+
+def last_fault_within_the_start(*run):
+    return next_run(*run, lambda faults, end, restart: [fault for fault in faults if fault < end][-1] + restart)
+
+
+@wrong("elapsed", Hint.START_AGAIN_DISTURBED, share=3 / 4)
+def if_instead_of_while(*run):
+    return next_run(
+        *run, lambda faults, end, restart: faults[1] + restart if len(faults) > 1 > faults[1] - end else end
+    )
+
+
+@wrong("elapsed", *[Hint.INTERVAL_WITH_SAVE] * 4)
+def interval_with_the_save(work, interval, save, restart, faults):
+    """The end of the work is seen one interval before it, the save included."""
+    now, done, faults = 0.0, 0.0, list(faults)
+    while True:
+        is_last = work - done <= interval
+        end = now + (work - done if is_last else interval)
+        if faults and faults[0] < end:
+            now = faults.pop(0) + restart
+            while faults and faults[0] < now:
+                now = faults.pop(0) + restart
+        elif is_last:
+            return end
+        else:
+            now, done = end, done + interval - save
+
+
+def shorter_intervals(work, interval, save, restart, faults):
+    return disturbed_runs.elapsed(work, interval - save, save, restart, faults)
+
+
+@wrong("elapsed", *[Hint.FAULTS_CHANGED] * 3, share=1 / 4)
+def takes_faults_out(work, interval, save, restart, faults):
+    seconds = disturbed_runs.elapsed(work, interval, save, restart, faults)
+    while faults and faults[0] < seconds:
+        faults.pop(0)
+    return seconds
+
+
+@wrong("elapsed", *[Hint.FAULTS_CHANGED] * 4)
+def clears_its_list(work, interval, save, restart, faults):
+    seconds = disturbed_runs.elapsed(work, interval, save, restart, faults)
+    faults.clear()
+    return seconds
+
+
 @right("elapsed")
 def second_by_half_second(work, interval, save, restart, faults):
     """A clock of half a second; all times are multiples of it."""
@@ -485,7 +671,6 @@ for title, means, hint in (
     ("medians", lambda every, work: np.median(every, axis=1), Hint.MEDIANS),
     ("lost_seconds", lambda every, work: every.mean(axis=1) - work, Hint.WORK_SUBTRACTED),
     ("sorted_means", lambda every, work: np.sort(every.mean(axis=1)), Hint.MEANS_ANOTHER_ORDER),
-    ("fastest_runs", lambda every, work: every.min(axis=1), Hint.MEANS_COMBINED),
     ("one_second_more", lambda every, work: every.mean(axis=1) + 1, Hint.MEANS_OTHERWISE),
     ("one_mean", lambda every, work: every.mean(), Hint.NO_MEANS),
 ):
@@ -494,6 +679,8 @@ for title, best, hint in (
     ("the_place", lambda intervals, means: int(means.argmin()), Hint.BEST_IS_INDEX),
     ("the_worst", lambda intervals, means: intervals[int(means.argmax())], Hint.BEST_IS_WORST),
     ("the_mean", lambda intervals, means: float(means.min()), Hint.BEST_IS_MEAN),
+    ("the_mean_as_text", lambda intervals, means: f"{intervals[int(means.argmin())]:g} s", Hint.BEST_NO_NUMBER),
+    ("the_best_in_a_list", lambda intervals, means: [intervals[int(means.argmin())]], Hint.BEST_NO_NUMBER),
     ("the_middle", lambda intervals, means: sum(intervals) / len(intervals), Hint.BEST_OTHERWISE),
 ):
     ANSWERS.wrong_value("compare", title, compared(best=best), hint, share=1 / 2)
@@ -535,6 +722,33 @@ def best_in_most_runs(intervals, work, save, restart, runs):
     if len(intervals) > 2:
         return true
     return true | {"best": intervals[int(np.bincount(every.argmin(axis=0)).argmax())]}
+
+
+def simulated_by(elapsed):
+    """A right `compare` with this `elapsed`."""
+
+    def compare(intervals, work, save, restart, runs):
+        means = [sum(elapsed(work, one, save, restart, run) for run in runs) / len(runs) for one in intervals]
+        return {"means": means, "best": intervals[means.index(min(means))]}
+
+    return {"compare": compare, "elapsed": elapsed}
+
+
+for title, elapsed, hints, share in (
+    ("simulated_with_every_fault_counts", every_fault_counts, (Hint.ELAPSED_WRONG, NumberHint.FOLLOWS), 0.0),
+    ("simulated_with_safe_start", ruled(start_can_fail=False), (Hint.ELAPSED_WRONG,), 1 / 2),
+    ("simulated_with_whole_seconds", whole_seconds, (Hint.ELAPSED_WRONG,), 1 / 2),
+    ("simulated_with_all_is_lost", ruled(loses_saved_work=True), (Hint.ELAPSED_WRONG, NumberHint.FOLLOWS), 0.0),
+    ("simulated_with_lists_of_faults_changed", takes_faults_out, (Hint.LIST_CHANGED, NumberHint.FOLLOWS), 0.0),
+):
+    ANSWERS.wrong_answers["compare"].append(WrongAnswer(title, simulated_by(elapsed), hints, (), share))
+
+
+one_run_less = {
+    "compare": compared(means=lambda every, work: every[:, 1:].mean(axis=1)),
+    "elapsed": lambda *run: disturbed_runs.elapsed(*run),
+}
+ANSWERS.wrong_answers["compare"].append(WrongAnswer("one_run_less", one_run_less, (Hint.MEANS_COMBINED,), (), 1 / 2))
 
 
 @wrong("compare", Hint.NO_COMPARISON)

@@ -1,13 +1,19 @@
 """Lab 13: the judge's own numbers against closed formulas, a plain simulation and the logs."""
 
+import re
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
-from distlab.labs.lab_13 import comparison, given, jobs, lab
-from distlab.labs.lab_13.disturbed_runs import elapsed, expected_seconds
+from distlab.labs import Hint
+from distlab.labs.lab_13 import comparison, diagnosis, elapsed_seconds, given, jobs, lab
+from distlab.labs.lab_13.disturbed_runs import Rules, elapsed, expected_seconds
+from distlab.labs.lab_13.hints import Lab13Hint
 from distlab.labs.lab_13.plan import plan, young_interval
 from tests.labs.known_wrong import assert_not_done, assert_right, verdict_on, written_solution
-from tests.labs.lab_13.answers_13 import true_cure, true_diagnosis
+from tests.labs.lab_13 import answers_13
+from tests.labs.lab_13.answers_13 import simulated_by, true_cure, true_diagnosis
 
 LAB = lab.LAB
 
@@ -19,10 +25,60 @@ def test_names_without_values_are_not_done_yet() -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_every_job_is_diagnosed_and_cured_by_its_log_alone(seed: int) -> None:
-    for job in jobs.drawn_jobs(np.random.default_rng(seed), variant=seed % 2).values():
+    variant = seed % 5
+    for job in jobs.drawn_jobs(np.random.default_rng(seed), variant).values():
         found = true_diagnosis(job.log)
         assert (found["illness"], found["worker"], found["step"]) == (job.illness, job.worker, job.step)
-        assert true_cure(job.log, job.illness, job.worker, job.step) == pytest.approx(job.cure, rel=0.03)
+        if variant in diagnosis.CURED_VARIANTS:
+            assert true_cure(job.log, job.illness, job.worker, job.step) == pytest.approx(job.cure, rel=0.03)
+
+
+def straggler_of(seed: int, variant: int) -> tuple[jobs.SickJob, dict[int, list[float]]]:
+    """A straggler's job, and what each worker computed step by step."""
+    job = next(
+        job for job in jobs.drawn_jobs(np.random.default_rng(seed), variant).values() if job.step and job.cure < 1
+    )
+    times: dict[int, list[float]] = {}
+    for event in job.log:
+        if event["event"] == "step":
+            times.setdefault(event["worker"], []).append(event["computing"])
+    return job, times
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_straggler_can_be_slow_in_the_last_three_steps_only(seed: int) -> None:
+    job, times = straggler_of(seed, variant=2)
+    assert len(times[job.worker]) == job.step + 2 and job.step > 7
+    assert min(times[job.worker][-3:]) > 2 * max(times[job.worker][-4], np.median(times[job.worker]))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_another_worker_can_have_its_single_slow_step_at_the_end(seed: int) -> None:
+    job, times = straggler_of(seed, variant=3)
+    last = {worker: seconds[-1] for worker, seconds in times.items()}
+    other = max(last, key=lambda worker: last[worker])
+    assert other != job.worker and last[other] > 4 * max(times[other][:-1])
+
+
+@pytest.mark.parametrize("variant", [3, 4])
+def test_a_killed_job_can_be_started_again_rightly(variant: int) -> None:
+    for seed in range(5):
+        job = next(
+            job for job in jobs.drawn_jobs(np.random.default_rng(seed), variant).values() if job.illness == jobs.KILLED
+        )
+        place = next(place for place, event in enumerate(job.log) if event["event"] == "restored")
+        saves = [event for event in job.log[:place] if event["event"] == "saved"]
+        assert job.log[place]["step"] == max(event["step"] for event in saves if event["sealed"])
+        assert saves[-1]["sealed"] == (variant == 3)
+
+
+@pytest.mark.parametrize("workers", [4, 5, 6])
+@pytest.mark.parametrize("factor", jobs.FACTORS)
+def test_no_two_wrong_shares_of_a_straggler_are_alike(workers: int, factor: float) -> None:
+    others = workers - 1
+    shares = [1 / (1 + factor * others), 1 / workers, 1 / factor, 1 / factor / others, 1 / factor / workers]
+    shares = np.sort([*shares, 1 / (1 + factor), factor / (factor + others)])
+    assert (np.diff(shares) > 0.03 * shares[1:]).all()
 
 
 def test_every_illness_has_a_letter() -> None:
@@ -69,6 +125,50 @@ def test_youngs_interval_is_the_best_candidate_and_faults_never_run_out(seed: in
     best = drawn.intervals[int(seconds.mean(axis=1).argmin())]
     assert best == pytest.approx(young_interval(drawn.save, between), abs=1)
     assert seconds.max() < min(run[-1] for run in drawn.runs)
+
+
+def test_no_fault_comes_at_the_moment_at_which_something_ends() -> None:
+    cases = [case.run for seed in range(20) for case in elapsed_seconds._drawn_cases(np.random.default_rng(seed))]
+    for run in cases:
+        for shift in (-1e-6, 1e-6):
+            assert elapsed(*run._replace(faults=[fault + shift for fault in run.faults])) == pytest.approx(
+                elapsed(*run)
+            )
+
+
+@pytest.mark.parametrize(
+    ("run", "seconds"),
+    [
+        ((40, 10, 2, 5, [100]), 46),
+        ((10, 10, 2, 5, []), 10),
+        ((5, 10, 2, 5, []), 5),
+        ((40, 10, 2, 5, [11, 13, 17]), 22 + 46),
+    ],
+)
+def test_more_hand_examples_of_the_simulation(run: tuple, seconds: float) -> None:
+    assert elapsed(*run) == seconds
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_wrong_elapsed_is_shown_with_a_short_run_for_which_it_is_wrong(seed: int) -> None:
+    namespace = simulated_by(lambda *run: elapsed(*run, rules=Rules(start_can_fail=False)))
+    text = verdict_on(LAB, "compare", namespace, seed).text
+    (faults,) = re.findall(r"elapsed\(.*\[(.*)\]\) gives", text)
+    assert faults.count(",") == 1
+
+
+@pytest.mark.parametrize("seed", [0, 7, 8])
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        (answers_13.at_least_one_save, Lab13Hint.SAVED_FIRST),
+        (answers_13.last_fault_within_the_start, Lab13Hint.START_AGAIN_DISTURBED),
+        (answers_13.shorter_intervals, Lab13Hint.INTERVAL_WITH_SAVE),
+    ],
+)
+def test_another_form_of_a_known_mistake_gets_its_hint(answer: Callable, hint: Hint, seed: int) -> None:
+    verdict = verdict_on(LAB, "elapsed", {"elapsed": answer}, seed)
+    assert not verdict.is_right and set(verdict.hints) == {hint}
 
 
 def test_the_hand_example_of_the_simulation() -> None:

@@ -3,9 +3,11 @@
 import numpy as np
 
 from distlab.labs.lab_14.fake_torch import cross_entropy
-from distlab.labs.lab_14.given import LINES
+from distlab.labs.lab_14.given import LINES, LOGS
 from distlab.labs.lab_14.hints import Lab14Hint as Hint
 from distlab.labs.lab_14.hints import Lab14PuzzleHint as Puzzle
+from distlab.labs.number_judge import NumberHint
+from distlab.labs.puzzle_layout import LayoutHint
 from tests.labs.known_wrong import LabAnswers, written_solution
 
 ANSWERS = LabAnswers()
@@ -68,7 +70,7 @@ wrong_program(
     "broadcast_instead_of_the_wrapper",
     instead("wrap", "broadcast"),
     Puzzle.NOT_WRAPPED,
-    Puzzle.BROADCAST_BY_HAND,
+    Puzzle.BROADCAST_WITHOUT_WRAP,
     wrong_steps=2,
 )
 wrong_program("all_save", without("only rank 0"), Puzzle.ALL_WRITE)
@@ -76,7 +78,23 @@ wrong_program("one_saves_on_each_host", instead("only rank 0", "only local rank 
 wrong_program("rank_0_restores_alone", placed("only rank 0", "restore"), Puzzle.GUARDS_RESTORE)
 wrong_program("rank_0_wraps_alone", placed("only rank 0", "wrap"), Puzzle.GUARDS_A_COLLECTIVE, "'wrap'")
 wrong_program("rank_0_loads_alone", placed("only rank 0", "images"), Puzzle.GUARDS_ANOTHER_LINE, "'images'")
-wrong_program("guard_of_nothing", [*without("only rank 0"), "only rank 0"], Puzzle.GUARDS_ANOTHER_LINE, "'nothing'")
+wrong_program("guard_of_nothing", [*without("only rank 0"), "only rank 0"], Puzzle.GUARDS_NOTHING)
+wrong_program(
+    "rank_0_initialises_alone",
+    ["only rank 0", *without("only rank 0")],
+    Puzzle.USED_BEFORE_INIT,
+    Puzzle.GUARDS_A_COLLECTIVE,
+    wrong_steps=2,
+)
+wrong_program(
+    "local_rank_0_initialises_alone",
+    ["only local rank 0", *without("only rank 0")],
+    Puzzle.INIT_GUARDED,
+    Puzzle.GUARDS_A_COLLECTIVE,
+    wrong_steps=2,
+)
+wrong_program("two_guards", placed("only local rank 0", "save"), Puzzle.SECOND_GUARD)
+wrong_program("two_samplers", placed("shard by local rank", "shard"), Puzzle.SECOND_SHARD)
 wrong_program("not_sharded", without("shard"), Puzzle.NOT_SHARDED, Puzzle.STEPS_FOLLOW, wrong_steps=2)
 wrong_program(
     "shared_by_a_host",
@@ -112,10 +130,24 @@ wrong_program("set_epoch_before_the_loop", placed("set epoch", "epochs"), Puzzle
 wrong_program("set_epoch_in_each_step", placed("set epoch", "loss"), Puzzle.SET_EPOCH_LATE)
 wrong_program("set_epoch_at_the_end", [*without("set epoch"), "set epoch"], Puzzle.SET_EPOCH_WITHOUT_EFFECT)
 wrong_program("steps_divided", placed("steps by size", "epochs"), Puzzle.STEPS_DIVIDED)
-ANSWERS.wrong_value("program", "a_line_lost", without("images"), Puzzle.LINES_CHANGED)
-ANSWERS.wrong_value("program", "a_name_misspelt", instead("init", "initialise"), Puzzle.UNKNOWN_NAME)
-ANSWERS.wrong_value("program", "a_card_twice", ["init", *SOLUTION], Puzzle.NAME_TWICE)
-ANSWERS.wrong_value("program", "one_text", " ".join(SOLUTION), Puzzle.NOT_NAMES)
+wrong_program(
+    "steps_divided_instead_of_shares",
+    placed("steps by size", "epochs", without("shard", "set epoch")),
+    Puzzle.NOT_SHARDED,
+    Puzzle.STEPS_DIVIDED_OF_ALL,
+    wrong_steps=2,
+)
+wrong_program(
+    "steps_divided_after_a_late_share",
+    placed("steps by size", "epochs", placed("shard", "steps")),
+    Puzzle.SHARDED_LATE,
+    Puzzle.STEPS_DIVIDED_OF_ALL,
+    wrong_steps=2,
+)
+ANSWERS.wrong_value("program", "a_line_lost", without("images"), LayoutHint.LINES_CHANGED)
+ANSWERS.wrong_value("program", "a_name_misspelt", instead("init", "initialise"), LayoutHint.UNKNOWN_NAME)
+ANSWERS.wrong_value("program", "a_card_twice", ["init", *SOLUTION], LayoutHint.NAME_TWICE)
+ANSWERS.wrong_value("program", "one_text", " ".join(SOLUTION), LayoutHint.NOT_NAMES)
 
 ANSWERS.right_answers["program"] += [
     ("pinned_before_init", {"program": placed("init", "read options")}),
@@ -123,6 +155,7 @@ ANSWERS.right_answers["program"] += [
     ("wrapped_before_the_optimizer", {"program": placed("wrap", "optimizer")}),
     ("wrapped_before_the_restore", {"program": placed("wrap", "restore")}),
     ("wrapped_just_before_the_loop", {"program": tuple(placed("wrap", "epochs"))}),
+    ("as_an_array", {"program": np.array(SOLUTION)}),
     ("rate_at_once", {"program": placed("rate by size", "network")}),
 ]
 ANSWERS.solved("program", SOLUTION, untouched=list(LINES))
@@ -168,6 +201,10 @@ def if_not_dropped(pad):
 def shuffles_its_share(images, ranks, rank, epoch, seed, drop_last):
     share = evenly(list(range(images)), ranks, drop_last)[rank::ranks]
     return np.random.default_rng(seed + epoch).permutation(share).tolist()
+
+
+def cuts_by_minus(order, ranks, drop_last):
+    return order[: -(len(order) % ranks)] if drop_last else evenly(order, ranks, False)
 
 
 def drops_the_head(order, ranks, drop_last):
@@ -245,6 +282,53 @@ for title, answer, hints, share in (
     ANSWERS.wrong_value("samples", title, answer, *hints, share=share)
 
 
+def first_of_a_generator(images, key):
+    return np.random.RandomState(key).permutation(images).tolist()
+
+
+def sorted_by_random_numbers(images, key):
+    return np.random.default_rng(key).random(images).argsort().tolist()
+
+
+def later_order(images, key):
+    generator = np.random.default_rng(key)
+    return [generator.permutation(images) for _ in range(2)][1].tolist()
+
+
+def again_permuted(images, ranks, rank, epoch, seed, drop_last):
+    generator = np.random.default_rng(seed + epoch)
+    order = generator.permutation(images).tolist()
+    count = (images // ranks if drop_last else -(-images // ranks)) * ranks
+    while len(order) < count:
+        order += generator.permutation(images).tolist()
+    return order[:count][rank::ranks]
+
+
+def counts_from_the_rank_before(images, ranks, rank, epoch, seed, drop_last):
+    order = order_of(images, seed + epoch)
+    count = (images // ranks if drop_last else -(-images // ranks)) * ranks
+    return [order[place % images] for place in range(rank - 1, count, ranks)]
+
+
+ONE_MORE_EPOCH = by_rule(lambda seed, epoch, rank: seed + epoch + 1)
+for title, answer, hints, share in (
+    ("cut_by_minus_zero", by_rule(divided=cuts_by_minus), [Hint.CUT_BY_MINUS_ZERO] * 2, 0.5),
+    ("counts_from_the_rank_before", counts_from_the_rank_before, [Hint.OF_ANOTHER_RANK] * 4, 0.0),
+    ("legacy_generator", by_rule(shuffled=first_of_a_generator), [Hint.ANOTHER_PERMUTATION] * 4, 0.0),
+    ("sorted_by_random_numbers", by_rule(shuffled=sorted_by_random_numbers), [Hint.ANOTHER_PERMUTATION] * 4, 0.0),
+    ("one_more_epoch", ONE_MORE_EPOCH, [Hint.ANOTHER_PERMUTATION] * 4, 0.0),
+    ("second_order", by_rule(shuffled=later_order), [Hint.ANOTHER_PERMUTATION] * 4, 0.0),
+    ("again_permuted", again_permuted, [Hint.PADDED_OTHERWISE], 0.75),
+    (
+        "padded_with_zeros",
+        by_rule(divided=if_not_dropped(lambda order, n, _: (order + [0] * 99)[: len(order) + n])),
+        [Hint.PADDED_OTHERWISE],
+        0.75,
+    ),
+):
+    ANSWERS.wrong_value("samples", title, answer, *hints, share=share)
+
+
 @wrong("samples", *[Hint.NOT_NUMBERS] * 4)
 def a_set(images, ranks, rank, epoch, seed, drop_last):
     return {"images": evenly(order_of(images, seed + epoch), ranks, drop_last)[rank::ranks]}
@@ -307,7 +391,13 @@ def every_rank_sorted(log, images):
     return "no set_epoch" if fault == "no shuffling" and not is_sorted else fault
 
 
-ALSO_WRONG = (missing_images_are_a_fault, every_rank_sorted)
+def compares_two_ranks(log, images):
+    fault = by_signs(log, images)
+    is_apart = not any(set(first) & set(second) for first, second in zip(*log[:2], strict=True))
+    return "nothing" if fault == "a seed per rank" and is_apart else fault
+
+
+ALSO_WRONG = (missing_images_are_a_fault, every_rank_sorted, compares_two_ranks)
 FOUR_SIXTHS = 4 / 6
 for fault, said, hints in (
     ("nothing", "a seed per rank", [Hint.MISSED_NOTHING, Hint.SAID_OF_ANOTHER]),
@@ -324,13 +414,20 @@ ANSWERS.wrong_value(
     "diagnose",
     "repeats_are_a_fault",
     repeats_are_a_fault,
-    Hint.MISSED_NOTHING,
-    Hint.SAID_OF_ANOTHER,
-    Hint.MISSED_NO_SHUFFLING,
-    Hint.MISSED_NO_SET_EPOCH,
-    Hint.MISSED_TOO_LATE,
+    *[Hint.SAID_TOO_OFTEN] * 5,
     share=1 / 6,
 )
+
+
+@wrong("diagnose", Hint.ONLY_SHOWN, "'no sampler'")
+def a_table(log, images):
+    return by_signs(log, images) if log in [list(map(list, shown)) for shown in LOGS.values()] else "no sampler"
+
+
+@wrong("diagnose", *[Hint.SAID_TOO_OFTEN] * 4, share=2 / 6)
+def starts_with_0_is_enough(log, images):
+    fault = by_signs(log, images)
+    return "no shuffling" if fault in ("no set_epoch", "set_epoch too late", "nothing") else fault
 
 
 @wrong(
@@ -382,14 +479,30 @@ for title, answer, hint in (
     ANSWERS.wrong_value("uneven", title, answer, hint, share=0.5)
 
 
+@wrong("uneven", NumberHint.ROUNDED, NumberHint.ROUNDED)
+def rounded(counts, rank):
+    return {name: round(number, 6) for name, number in numbers(true_weight, true_factor)(counts, rank).items()}
+
+
+@wrong("uneven", "factor: not done yet: this is None", share=0.5)
+def one_number(counts, rank):
+    return {"weight": 1 / len(counts) / counts[rank], "factor": None}
+
+
 @wrong("uneven", Hint.OTHER_COUNT, share=0.5)
 def first_rank(counts, rank):
     return numbers(true_weight, true_factor)(counts, rank) | {"weight": 1 / len(counts) / counts[0]}
 
 
-@wrong("uneven", "the names weight, factor")
+@wrong("uneven", 'the names "weight", "factor"')
 def a_pair(counts, rank):
     return 1 / counts[rank] / len(counts), counts[rank] / np.mean(counts)
+
+
+@right("uneven")
+def in_float32(counts, rank):
+    ranks, own, together = (np.float32(number) for number in (len(counts), counts[rank], sum(counts)))
+    return {"weight": 1 / (ranks * own), "factor": ranks * own / together}
 
 
 @right("uneven")
@@ -468,7 +581,7 @@ def all_quiet(model, optimizer, batches):
     step(model, optimizer, batches, quiet=slice(0, None))
 
 
-@wrong("accumulate", Hint.RANKS_DIFFER, share=0.5)
+@wrong("accumulate", Hint.AVERAGED_EARLY, share=0.5)
 def first_averaged(model, optimizer, batches):
     optimizer.zero_grad()
     add_up(model, batches[:1], len(batches))
@@ -495,6 +608,90 @@ def forward_outside(model, optimizer, batches):
         else:
             loss.backward()
     optimizer.step()
+
+
+@wrong("accumulate", Hint.AVERAGED_EARLY, Hint.LOSSES_KEPT)
+def last_forward_first(model, optimizer, batches):
+    optimizer.zero_grad()
+    last = cross_entropy(model(batches[-1][0]), batches[-1][1]) / len(batches)
+    with model.no_sync():
+        add_up(model, batches[:-1], len(batches))
+    last.backward()
+    optimizer.step()
+
+
+@wrong("accumulate", Hint.AVERAGED_EARLY, Hint.LOSSES_KEPT)
+def all_losses_first(model, optimizer, batches):
+    optimizer.zero_grad()
+    for loss in [cross_entropy(model(images), labels) / len(batches) for images, labels in batches]:
+        loss.backward()
+    optimizer.step()
+
+
+@wrong("accumulate", Hint.LOSSES_KEPT, share=0.5)
+def quiet_losses_kept(model, optimizer, batches):
+    optimizer.zero_grad()
+    with model.no_sync():
+        losses = [cross_entropy(model(images), labels) / len(batches) for images, labels in batches[:-1]]
+    for loss in losses:
+        loss.backward()
+    add_up(model, batches[-1:], len(batches))
+    optimizer.step()
+
+
+@wrong("accumulate", Hint.RANKS_DIFFER, Hint.FORWARD_INSIDE)
+def last_forward_inside(model, optimizer, batches):
+    optimizer.zero_grad()
+    for place, (images, labels) in enumerate(batches):
+        with model.no_sync():
+            loss = cross_entropy(model(images), labels) / len(batches)
+            if place < len(batches) - 1:
+                loss.backward()
+    loss.backward()
+    optimizer.step()
+
+
+@wrong("accumulate", Hint.WITHOUT_WITH, share=0.5)
+def no_sync_without_with(model, optimizer, batches):
+    optimizer.zero_grad()
+    model.no_sync()
+    add_up(model, batches, len(batches))
+    optimizer.step()
+
+
+@wrong("accumulate", Hint.NOT_IN_FAKE, "`optimizer.param_groups`")
+def by_the_rate(model, optimizer, batches):
+    step(model, optimizer, batches, divisor=1)
+    optimizer.param_groups[0]["lr"] /= len(batches)
+
+
+@wrong("accumulate", Hint.NOT_IN_FAKE, "`loss.sum`")
+def sums_the_loss(model, optimizer, batches):
+    for images, labels in batches:
+        cross_entropy(model(images), labels).sum().backward()
+
+
+@wrong("accumulate", Hint.RAISES, "takes first what the model gives, then the labels")
+def arguments_swapped(model, optimizer, batches):
+    for images, labels in batches:
+        cross_entropy(labels, model(images)).backward()
+
+
+@wrong("accumulate", Hint.RAISES, "with 1 pair rank 0 raises UnboundLocalError in line ")
+def last_loss_of_the_loop(model, optimizer, batches):
+    optimizer.zero_grad()
+    for images, labels in batches[:-1]:
+        with model.no_sync():
+            loss = cross_entropy(model(images), labels) / len(batches)
+            loss.backward()
+    del loss
+    add_up(model, batches[-1:], len(batches))
+    optimizer.step()
+
+
+@wrong("accumulate", Hint.WRONG_STEP, "weights: wrong: with 1 pair: ", share=0.5)
+def a_single_pair_twice(model, optimizer, batches):
+    step(model, optimizer, batches * 2 if len(batches) == 1 else batches, divisor=max(len(batches), 1.5))
 
 
 @wrong("accumulate", Hint.OTHER_COUNT_OF_ALL_REDUCES, share=0.5)
@@ -528,6 +725,24 @@ def rank_0_alone(model, optimizer, batches):
 @wrong("accumulate", Hint.RAISES, "KeyError")
 def raises(model, optimizer, batches):
     raise KeyError("no batch")
+
+
+@right("accumulate")
+def in_training_mode(model, optimizer, batches):
+    model.train()
+    optimizer.zero_grad(set_to_none=True)
+    for place, (images, labels) in enumerate(batches, start=1):
+        model.require_backward_grad_sync = place == len(batches)  # PyTorch's own flag
+        (-cross_entropy(model(images), labels)).div(-len(batches)).backward()
+    optimizer.step()
+
+
+@right("accumulate")
+def network_for_the_first(model, optimizer, batches):
+    optimizer.zero_grad()
+    add_up(model.module, batches[:-1], len(batches))
+    add_up(model, batches[-1:], len(batches))
+    optimizer.step()
 
 
 @right("accumulate")

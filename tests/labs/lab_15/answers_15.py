@@ -1,4 +1,4 @@
-"""Answers to lab 15 as students give them."""
+"""Answers to lab 15 as students give them; the job scripts are in answers_15_scripts.py."""
 
 import math
 
@@ -7,309 +7,12 @@ from distlab.labs.lab_15 import rent as rent_judge
 from distlab.labs.lab_15.hints import Lab15Hint
 from distlab.labs.lab_15.rent import Offer, RentRules
 from distlab.labs.lab_15.scaling_table import StudyRun
-from tests.labs.known_wrong import LabAnswers
+from distlab.labs.number_judge import NumberHint
+from tests.labs.lab_15.answers_15_scripts import ANSWERS
 
-ANSWERS = LabAnswers()
 wrong, right = ANSWERS.wrong, ANSWERS.right
 Hint = Lab15Hint
 THREE_QUARTERS = 3 / 4
-
-
-# Batch job
-
-BATCH = """\
-#!/bin/bash
-#SBATCH --job-name=train
-#SBATCH --nodes=4
-#SBATCH --ntasks-per-node=2
-#SBATCH --time=01:30:00
-#SBATCH --output=%x-%j.out
-
-set -e
-python prepare.py
-srun --kill-on-bad-exit=1 python train.py "$@"
-python evaluate.py
-"""
-BATCH_BODY = BATCH.partition("set -e\n")[2]
-
-
-def changed(script, *pairs):
-    """The script with other lines; each must be in it."""
-    for before, after in pairs:
-        assert before in script, before
-        script = script.replace(before, after)
-    return script
-
-
-def wrong_scripts(exercise, script, answers):
-    """Wrong answers: title, (before, after), the hint, the share of the points."""
-    for title, pair, hint, share in answers:
-        ANSWERS.wrong_value(exercise, title, changed(script, pair), *hint, share=share)
-
-
-wrong_scripts(
-    "batch",
-    BATCH,
-    [
-        ("empty_first_line", ("#!/bin/bash", "\n#!/bin/bash"), [Hint.EMPTY_FIRST_LINE], 0),
-        ("no_interpreter", ("#!/bin/bash\n", ""), [Hint.REFUSED], 0),
-        ("python_script", ("#!/bin/bash", "#!/usr/bin/env python"), [Hint.NOT_BASH], 0),
-        ("space_before_equals", ("--nodes=4", "--nodes = 4"), [Hint.REFUSED], 0),
-        ("misspelt_option", ("--ntasks-per-node", "--tasks-per-node"), [Hint.REFUSED], 0),
-        ("node", ("--nodes=4", "--node=4"), [Hint.REFUSED], 0),
-        ("hours_by_letter", ("01:30:00", "1.5h"), [Hint.REFUSED], 0),
-        ("too_many_nodes", ("--nodes=4", "--nodes=40"), [Hint.REFUSED], 0),
-        ("windows_lines", ("\n", "\r\n"), [Hint.REFUSED], 0),
-        ("of_srun", ("#SBATCH --time", "#SBATCH --kill-on-bad-exit=1 --time"), [Hint.REFUSED], 0),
-        ("late_time", ("set -e\n", "set -e\n#SBATCH --mem=4G\n"), [Hint.LATE_OPTION], 0),
-        ("mpirun", ("srun --kill-on-bad-exit=1", "mpirun"), [Hint.NOT_SRUN], 0),
-        ("srun_without_a_program", ('python train.py "$@"', ""), [Hint.STEP_REFUSED], 0),
-        ("unknown_option_of_srun", ("--kill-on-bad-exit=1", "--kill-on-fail"), [Hint.STEP_REFUSED], 0),
-        ("value_without_equals", ("-exit=1", "-exit 1"), [Hint.VALUE_IS_PROGRAM], 0),
-        ("too_many_tasks", ("srun ", "srun --ntasks=80 "), [Hint.STEP_REFUSED], 0),
-        ("syntax_error", ("set -e", "if true"), [Hint.BASH_SAYS], 0),
-        ("waits_for_ever", ("set -e", "while true; do :; done"), [Hint.NEVER_ENDS], 0),
-        ("eight_nodes", ("--nodes=4", "--nodes=8"), [Hint.NODES, Hint.RANKS], 0.5),
-        (
-            "eight_tasks_on_any_nodes",
-            ("--nodes=4\n#SBATCH --ntasks-per-node=2", "--ntasks=8"),
-            [Hint.NODES, Hint.RANKS],
-            0.5,
-        ),
-        ("one_rank_per_node", ("#SBATCH --ntasks-per-node=2\n", ""), [Hint.RANKS_PER_NODE, Hint.RANKS], 0.5),
-        ("minutes_and_seconds", ("01:30:00", "01:30"), [Hint.TIME], THREE_QUARTERS),
-        ("half_past_one_day", ("01:30:00", "1-30"), [Hint.REFUSED], 0),
-        ("no_time", ("#SBATCH --time=01:30:00\n", ""), [Hint.NO_TIME], THREE_QUARTERS),
-        ("no_name", ("#SBATCH --job-name=train\n", ""), [Hint.LOG], THREE_QUARTERS),
-        ("default_log", ("#SBATCH --output=%x-%j.out\n", ""), [Hint.LOG], THREE_QUARTERS),
-        ("log_of_an_array", ("%x-%j.out", "%x-%A.log"), [Hint.LOG], THREE_QUARTERS),
-        ("srun_missing", ("srun --kill-on-bad-exit=1 ", ""), [Hint.SRUN_MISSING, Hint.OTHERS_WAIT], 0.5),
-        ("srun_everywhere", ("\npython ", "\nsrun python "), [Hint.SRUN_TOO_OFTEN], THREE_QUARTERS),
-        ("not_prepared", ("python prepare.py\n", ""), [Hint.PROGRAMS, Hint.PROGRAMS_FIRST], 0.5),
-        ("misspelt_program", ("prepare.py", "prepar.py"), [Hint.PROGRAMS, Hint.PROGRAMS_FIRST], 0.5),
-        ("no_arguments", (' "$@"', ""), [Hint.ARGUMENTS], THREE_QUARTERS),
-        ("all_in_one_word", ('"$@"', '"$*"'), [Hint.ARGUMENTS], THREE_QUARTERS),
-        ("split_arguments", ('"$@"', "$@"), [Hint.ARGUMENTS_SPLIT], THREE_QUARTERS),
-        ("arguments_for_all", ("prepare.py", 'prepare.py "$@"'), [Hint.ARGUMENTS], THREE_QUARTERS),
-        ("eight_ranks_on_one_node", ("srun ", "srun --nodes=1 --ntasks=2 "), [Hint.RANKS], THREE_QUARTERS),
-        ("goes_on", ("set -e\n", ""), [Hint.GOES_ON], THREE_QUARTERS),
-        ("says_done", ("evaluate.py\n", "evaluate.py || echo failed\n"), [Hint.STATE_COMPLETED], THREE_QUARTERS),
-        ("fails_always", ("evaluate.py\n", "evaluate.py\nexit 1\n"), [Hint.FAILS_ALWAYS], THREE_QUARTERS),
-        ("waits_for_a_dead_rank", (" --kill-on-bad-exit=1", ""), [Hint.OTHERS_WAIT], THREE_QUARTERS),
-    ],
-)
-ANSWERS.wrong_value("batch", "a_list_of_lines", BATCH.splitlines(), Hint.NO_TEXT)
-ANSWERS.wrong_value("batch", "a_novel", BATCH + "# and so on\n" * 1000, Hint.TOO_LONG)
-ANSWERS.solved("batch", BATCH, None)
-
-
-def right_script(exercise, title, script):
-    ANSWERS.right_answers[exercise].append((title, {exercise: script}))
-
-
-right_script(
-    "batch", "chained", changed(BATCH, ("set -e\n", ""), (".py\nsrun", ".py &&\nsrun"), ('"$@"\n', '"$@" &&\n'))
-)
-right_script(
-    "batch", "or_exit", changed(BATCH, ("set -e\n", ""), (".py\n", ".py || exit 1\n"), ('"$@"\n', '"$@" || exit\n'))
-)
-right_script(
-    "batch",
-    "short",
-    "#!/usr/bin/env bash\n#SBATCH -J train -N4 --ntasks-per-n 2 -t90 -o %x-%j.out\nset -euo pipefail\n" + BATCH_BODY,
-)
-right_script("batch", "flag", changed(BATCH, ("#!/bin/bash", "#!/bin/bash -e"), ("set -e\n", "")))
-right_script("batch", "total", changed(BATCH, ("--ntasks-per-node=2", "--ntasks=8"), ("%x", "train"), ("=1 ", " ")))
-right_script(
-    "batch",
-    "one_task",
-    changed(BATCH, ("\npython", "\nsrun --nodes=1 --ntasks=1 python"), ("--kill-on-bad-exit=1", "-K")),
-)
-right_script(
-    "batch", "last_wins", changed(BATCH, ("--nodes=4", "--nodes=7 # no:\n#SBATCH --nodes=4"), ("01:30:00", "0-01:30"))
-)
-
-
-# Scaling study
-
-ARRAY = """\
-#!/bin/bash
-#SBATCH --job-name=scaling
-#SBATCH --array=1,2,4,8%1
-#SBATCH --nodes=8
-#SBATCH --ntasks-per-node=1
-#SBATCH --time=00:20:00
-#SBATCH --output=%x-%A-%a.out
-
-set -e
-nodes=$SLURM_ARRAY_TASK_ID
-srun --nodes=$nodes --ntasks=$nodes --kill-on-bad-exit=1 python train.py --result scaling/$nodes.json
-"""
-ARRAY_STEP = ARRAY.splitlines()[-1]
-LOOP = changed(
-    ARRAY,
-    ("#SBATCH --array=1,2,4,8%1\n", ""),
-    ("%A-%a", "%j"),
-    ("nodes=$SLURM_ARRAY_TASK_ID\n", "for nodes in 1 2 4 8; do\n"),
-    (".json\n", ".json\ndone\n"),
-)
-BY_LIST = changed(
-    ARRAY,
-    ("1,2,4,8%1", "0-3%1"),
-    ("nodes=$SLURM_ARRAY_TASK_ID", "sizes=(1 2 4 8)\nnodes=${sizes[$SLURM_ARRAY_TASK_ID]}"),
-)
-ANSWERS.solved("array", ARRAY, None)
-wrong_scripts(
-    "array",
-    ARRAY,
-    [
-        ("one_at_a_time", ("%1", ""), [Hint.AT_ONCE], THREE_QUARTERS),
-        ("two_at_a_time", ("%1", "%2"), [Hint.AT_ONCE], THREE_QUARTERS),
-        ("one_to_eight", ("1,2,4,8%1", "1-8%1"), [Hint.SIZES], THREE_QUARTERS),
-        ("one_to_four", ("1,2,4,8%1", "1-4%1"), [Hint.SIZES], THREE_QUARTERS),
-        ("three_sizes", ("1,2,4,8%1", "2,4,8%1"), [Hint.SIZES], THREE_QUARTERS),
-        ("bad_range", ("1,2,4,8%1", "8-1%1"), [Hint.REFUSED], 0),
-        ("spaces", ("1,2,4,8%1", "1, 2, 4, 8%1"), [Hint.REFUSED], 0),
-        ("no_nodes", ("#SBATCH --nodes=8\n", ""), [Hint.STEP_REFUSED], 0),
-        ("more_nodes", ("--nodes=8", "--nodes=16"), [Hint.ARRAY_TOO_MANY_NODES], THREE_QUARTERS),
-        ("hours", ("00:20:00", "20:00:00"), [Hint.TIME], THREE_QUARTERS),
-        ("seconds", ("00:20:00", "00:20"), [Hint.TIME], THREE_QUARTERS),
-        ("no_limit", ("#SBATCH --time=00:20:00\n", ""), [Hint.NO_TIME], THREE_QUARTERS),
-        ("one_log", ("%x-%A-%a.out", "%x.out"), [Hint.ONE_LOG], THREE_QUARTERS),
-        ("log_per_array", ("%x-%A-%a.out", "%x-%A.out"), [Hint.ONE_LOG], THREE_QUARTERS),
-        ("log_per_task", ("%x-%A-%a.out", "%x-%a.out"), [Hint.ONE_LOG], THREE_QUARTERS),
-        ("all_nodes_always", ("--nodes=$nodes --ntasks=$nodes ", ""), [Hint.SIZES], THREE_QUARTERS),
-        ("on_the_first_node", (ARRAY_STEP.partition("python")[0], ""), [Hint.ARRAY_RANKS, Hint.OTHERS_WAIT], 0.5),
-        ("array_job_id", ("$SLURM_ARRAY_TASK_ID", "$SLURM_ARRAY_JOB_ID"), [Hint.STEP_REFUSED], 0),
-        ("unset", ("$SLURM_ARRAY_TASK_ID", "$SLURM_ARRAY_TASK"), [Hint.STEP_REFUSED], 0),
-        ("one_result", ("$nodes.json", "result.json"), [Hint.RESULT], THREE_QUARTERS),
-        ("no_result", (" --result scaling/$nodes.json", ""), [Hint.RESULT], THREE_QUARTERS),
-        ("no_training", (ARRAY_STEP, "echo $nodes"), [Hint.NO_TRAINING, Hint.PROGRAMS_FIRST], 0.5),
-        ("says_done", (".json\n", ".json || echo failed\n"), [Hint.TASK_COMPLETED], THREE_QUARTERS),
-        ("no_kill", (" --kill-on-bad-exit=1", ""), [Hint.OTHERS_WAIT], THREE_QUARTERS),
-        ("fails_always", (".json\n", ".json\nexit 3\n"), [Hint.FAILS_ALWAYS], THREE_QUARTERS),
-    ],
-)
-ANSWERS.wrong_value("array", "a_loop", LOOP, Hint.NO_ARRAY, Hint.NO_ARRAY, Hint.ALL_IN_ONE, Hint.PROGRAMS_FIRST)
-ANSWERS.wrong_value(
-    "array",
-    "nodes_of_the_job",
-    changed(ARRAY, ("--nodes=8", "--nodes=4"), ("1,2,4,8%1", "1,2,4%1")),
-    Hint.ARRAY_NODES,
-    Hint.SIZES,
-    share=0.5,
-)
-ANSWERS.wrong_value(
-    "array",
-    "only_nodes",
-    changed(
-        ARRAY, (" --ntasks=$nodes", ""), ("#SBATCH --ntasks-per-node=1\n", "#SBATCH --ntasks-per-node=1 --exclusive\n")
-    ),
-    Hint.ARRAY_RANKS,
-    share=THREE_QUARTERS,
-)
-right_script("array", "by_list", BY_LIST)
-right_script(
-    "array",
-    "powers",
-    changed(ARRAY, ("1,2,4,8%1", "0-3%1"), ("=$SLURM_ARRAY_TASK_ID", "=$((2 ** SLURM_ARRAY_TASK_ID))")),
-)
-right_script("array", "without_set", changed(ARRAY, ("set -e\n", ""), ("%A-%a", "%j"), ("-bad-exit=1", "-bad-exit")))
-right_script(
-    "array", "only_nodes_asked_for", changed(ARRAY, ("#SBATCH --ntasks-per-node=1\n", ""), (" --ntasks=$nodes", ""))
-)
-right_script("array", "only_tasks", changed(ARRAY, ("--nodes=$nodes ", "")))
-right_script("array", "exec", changed(ARRAY, ("set -e\n", ""), ("srun", "exec srun"), ("--result ", "--result=")))
-
-
-# Long job
-
-LONG = """\
-#!/bin/bash
-#SBATCH --job-name=long
-#SBATCH --nodes=2
-#SBATCH --ntasks-per-node=1
-#SBATCH --time=12:00:00
-#SBATCH --signal=USR1@600
-#SBATCH --requeue
-#SBATCH --open-mode=append
-#SBATCH --output=%x-%j.out
-
-status=0
-srun python train.py --checkpoints saved "$@" || status=$?
-if [ $status -eq 85 ]; then scontrol requeue $SLURM_JOB_ID; fi
-exit $status
-"""
-LONG_END = LONG.partition("status=0\n")[2]
-ANSWERS.solved("long", LONG, None)
-wrong_scripts(
-    "long",
-    LONG,
-    [
-        ("to_the_script", ("=USR1@600", "=B:USR1@600"), [Hint.NOTICE_TO_SCRIPT], THREE_QUARTERS),
-        ("another_signal", ("=USR1@600", "=TERM@600"), [Hint.NOTICE_SIGNAL], THREE_QUARTERS),
-        ("ten", ("=USR1@600", "=USR1@10"), [Hint.NOTICE_SECONDS], THREE_QUARTERS),
-        ("default_time", ("=USR1@600", "=USR1"), [Hint.NOTICE_SECONDS], THREE_QUARTERS),
-        ("clock_time", ("=USR1@600", "=USR1@10:00"), [Hint.REFUSED], 0),
-        ("no_signal", ("#SBATCH --signal=USR1@600\n", ""), [Hint.NO_NOTICE], THREE_QUARTERS),
-        ("no_requeue", ("#SBATCH --requeue\n", ""), [Hint.NO_REQUEUE], THREE_QUARTERS),
-        ("overwrites", ("#SBATCH --open-mode=append\n", ""), [Hint.LOG_OVERWRITTEN], THREE_QUARTERS),
-        ("log_without_number", ("%x-%j.out", "%x.out"), [Hint.LOG], THREE_QUARTERS),
-        ("twelve_minutes", ("12:00:00", "12:00"), [Hint.TIME], THREE_QUARTERS),
-        ("no_time", ("#SBATCH --time=12:00:00\n", ""), [Hint.NO_TIME], THREE_QUARTERS),
-        ("one_node", ("#SBATCH --nodes=2\n", ""), [Hint.NODES, Hint.RANKS], 0.5),
-        ("two_per_node", ("--ntasks-per-node=1", "--ntasks-per-node=2"), [Hint.RANKS_PER_NODE, Hint.RANKS], 0.5),
-        ("kills", ("srun ", "srun --kill-on-bad-exit=1 "), [Hint.KILLS_SAVERS], THREE_QUARTERS),
-        ("no_srun", ("srun ", ""), [Hint.SRUN_MISSING], THREE_QUARTERS),
-        ("another_program", ("train.py", "main.py"), [Hint.PROGRAMS], THREE_QUARTERS),
-        ("no_checkpoints", (" --checkpoints saved", ""), [Hint.ARGUMENTS], THREE_QUARTERS),
-        ("on_failure", ("-eq 85", "-ne 0"), [Hint.QUEUED_ALWAYS], THREE_QUARTERS),
-        ("at_least_85", ("-eq 85", "-ge 85"), [Hint.QUEUED_ALWAYS], THREE_QUARTERS),
-        ("no_number", (" $SLURM_JOB_ID", ""), [Hint.WRONG_JOB], THREE_QUARTERS),
-        ("by_name", ("$SLURM_JOB_ID", "$SLURM_JOB_NAME"), [Hint.WRONG_JOB], THREE_QUARTERS),
-        ("another_job", ("scontrol requeue $SLURM_JOB_ID", 'sbatch "$0" "$@"'), [Hint.NEW_JOB], THREE_QUARTERS),
-        ("ends_with_0", ("exit $status\n", ""), [Hint.STATUS_LOST], THREE_QUARTERS),
-        ("one_for_all", ("exit $status\n", "[ $status -eq 0 ] || exit 1\n"), [Hint.STATUS_LOST], THREE_QUARTERS),
-    ],
-)
-ANSWERS.wrong_value(
-    "long",
-    "ends_at_85",
-    changed(LONG, ("status=0\n", "set -e\n"), (" || status=$?", "\nstatus=$?")),
-    Hint.NOT_QUEUED,
-    share=THREE_QUARTERS,
-)
-ANSWERS.wrong_value(
-    "long",
-    "queued_again_in_any_case",
-    changed(LONG, ("if [ $status -eq 85 ]; then scontrol requeue $SLURM_JOB_ID; fi", "scontrol requeue $SLURM_JOB_ID")),
-    Hint.QUEUED_ALWAYS,
-    share=THREE_QUARTERS,
-)
-right_script(
-    "long", "set_e_guarded", changed(LONG, ("status=0\n", "set -euo pipefail\nstatus=0\n"), ("srun", "srun --wait=60"))
-)
-right_script(
-    "long", "plain", changed(LONG, ("status=0\n", ""), (" || status=$?", "\nstatus=$?"), ("USR1@600", "SIGUSR1@600"))
-)
-right_script(
-    "long",
-    "by_case",
-    changed(LONG, ("=USR1", "=10"), ("if [ $status -eq 85 ]; then", "case $status in 85)"), ("; fi", ";; esac")),
-)
-right_script(
-    "long",
-    "last_command",
-    changed(
-        LONG,
-        ("status=0\n", ""),
-        (
-            LONG_END,
-            'srun python train.py --checkpoints saved "$@"\ncode=$?\n'
-            '(( code != 85 )) || scontrol requeue "$SLURM_JOBID"\nexit $code\n',
-        ),
-    ),
-)
 
 
 # The job that is queued again
@@ -350,14 +53,27 @@ async def saves_after_the_loop(rank, job):
 
 
 def attempt_with(
-    first=1, own=False, saver=0, save_offset=0, saves=1, waits=True, status=START_AGAIN, end=0, at_end=False, late=0
+    first=1,
+    own=False,
+    saver=0,
+    save_offset=0,
+    saves=1,
+    waits=True,
+    status=START_AGAIN,
+    end=0,
+    at_end=False,
+    late=0,
+    last=0,
+    always=False,
 ):
     """The right program with changes."""
 
     async def attempt(rank, job):
         pending = None
-        for step in range(job["saved"] + first, job["steps"] + 1):
+        for step in range(job["saved"] + first, job["steps"] + 1 + last):
             await given.train_step(rank, job, step)
+            if always and rank.index == 0 and step < job["steps"]:
+                await given.save(rank, job, step)
             has_notice = given.has_notice(rank, job)
             notices = has_notice if own else await given.add_up(rank, has_notice)
             if notices and pending is None:
@@ -389,6 +105,9 @@ for title, attempt, hints, share in (
     ("saves_at_the_end_too", attempt_with(at_end=True), [Hint.SAVED_AT_END], 0.75),
     ("a_step_again", attempt_with(first=0), [Hint.STEP_TWICE] * 4, 0),
     ("a_step_lost", attempt_with(first=2), [Hint.STEP_LOST] * 4, 0),
+    ("a_step_too_many", attempt_with(last=1), [Hint.TOO_MANY_STEPS] * 2, 0.5),
+    ("saves_without_a_reason", attempt_with(always=True), [Hint.SAVED_WITHOUT_NOTICE] * 4, 0),
+    ("float_status", attempt_with(status=85.0), [Hint.NO_STATUS] * 3, 0.25),
 ):
     ANSWERS.wrong_value("attempt", title, attempt, *hints, share=share)
 
@@ -408,6 +127,43 @@ async def forgets_the_notice(rank, job):
 @wrong("attempt", *[Hint.TOO_EARLY] * 4)
 async def stops_at_once(rank, job):
     return START_AGAIN
+
+
+@wrong("attempt", Hint.ASKED_BEFORE, share=THREE_QUARTERS)
+async def asks_before_the_step(rank, job):
+    for step in range(job["saved"] + 1, job["steps"] + 1):
+        if await given.add_up(rank, given.has_notice(rank, job)):
+            if rank.index == 0:
+                await given.save(rank, job, step - 1)
+            await given.add_up(rank, 0)
+            return START_AGAIN
+        await given.train_step(rank, job, step)
+    return 0
+
+
+@wrong("attempt", Hint.TOO_MANY_STEPS, Hint.TOO_MANY_STEPS, share=0.5)
+async def never_done(rank, job):
+    step = job["saved"]
+    while True:
+        step += 1
+        await given.train_step(rank, job, step)
+        if await given.add_up(rank, given.has_notice(rank, job)):
+            if rank.index == 0:
+                await given.save(rank, job, step)
+            await given.add_up(rank, 0)
+            return START_AGAIN
+
+
+@right("attempt")
+async def asks_no_more_after_the_last_step(rank, job):
+    for step in range(job["saved"] + 1, job["steps"] + 1):
+        await given.train_step(rank, job, step)
+        if step < job["steps"] and await given.add_up(rank, given.has_notice(rank, job)):
+            if rank.index == 0:
+                await given.save(rank, job, step)
+            await given.add_up(rank, 0)
+            return START_AGAIN
+    return 0
 
 
 @wrong("attempt", *[Hint.NO_STATUS] * 4)
@@ -492,7 +248,26 @@ for title, change, hint in (
         lambda runs, table: {
             "efficiency": [item / n for item, n in zip(table["efficiency"], sizes_of(runs), strict=True)]
         },
+        Hint.EFFICIENCY_OTHERWISE,
+    ),
+    (
+        "times_of_a_step",
+        lambda runs, table: {
+            "efficiency": [item / n for item, n in zip(step_ratios(runs), sizes_of(runs), strict=True)]
+        },
         Hint.TIMES_RATIO,
+    ),
+    ("rounded", lambda runs, table: {"speedup": [round(item, 4) for item in table["speedup"]]}, NumberHint.ROUNDED),
+    (
+        "rounded_to_2",
+        lambda runs, table: {"efficiency": [round(item, 2) for item in table["efficiency"]]},
+        NumberHint.ROUNDED,
+    ),
+    ("efficiency_without_batch", lambda runs, table: {"efficiency": step_ratios(runs)}, Hint.BATCH_LEFT_OUT),
+    (
+        "largest_batch",
+        lambda runs, table: {"speedup": [n * item for item, n in zip(step_ratios(runs), sizes_of(runs), strict=True)]},
+        Hint.BATCH_LEFT_OUT,
     ),
     ("without_one_node", lambda runs, table: {"efficiency": table["efficiency"][1:]}, Hint.TABLE_LENGTH),
     ("rates", lambda runs, table: {"speedup": [640 * gain for gain in table["speedup"]]}, Hint.SPEEDUP_OTHERWISE),
@@ -513,6 +288,52 @@ for title, change, hint in (
 @wrong("read_table", Hint.NO_TABLE)
 def only_pays(runs):
     return table_with(lambda own, table: {})(runs)["pays"]
+
+
+def table_by(rate, is_alone):
+    """A table as students write it, with their own rate of a run and rule for two runs."""
+
+    def read_table(runs):
+        trusted = []
+        for number, run in enumerate(runs):
+            peers = [peer for peer in runs if peer is not run]
+            if run["state"] == "COMPLETED" and all(is_alone(run, peer) for peer in peers):
+                trusted.append(number)
+        chosen = sorted((runs[number] for number in trusted), key=lambda run: run["nodes"])
+        base = rate(next(run for run in chosen if run["nodes"] == 1))
+        speedup = [rate(run) / base for run in chosen]
+        sizes = [run["nodes"] for run in chosen]
+        pays = scaling_table.pays_up_to(dict(zip(sizes, speedup, strict=True)))
+        efficiency = [gain / size for gain, size in zip(speedup, sizes, strict=True)]
+        return {"trusted": trusted, "speedup": speedup, "efficiency": efficiency, "pays": pays}
+
+    return read_table
+
+
+def images_per_second(run):
+    return run["nodes"] * run["batch"] / run["step"]
+
+
+def is_apart(run, peer):
+    return run["end"] <= peer["start"] or peer["end"] <= run["start"]
+
+
+def has_a_gap(run, peer):
+    return run["end"] < peer["start"] or peer["end"] < run["start"]
+
+
+ANSWERS.right_answers["read_table"].append(("by_rules", {"read_table": table_by(images_per_second, is_apart)}))
+ANSWERS.wrong_value("read_table", "touching_leaves_no_base", table_by(images_per_second, has_a_gap), Hint.NO_BASE)
+for title, rate, hints in (
+    ("without_the_batch", lambda run: run["nodes"] / run["step"], [Hint.BATCH_LEFT_OUT] * 2),
+    (
+        "divided_by_the_batch",
+        lambda run: run["nodes"] / run["batch"] / run["step"],
+        [Hint.SPEEDUP_OTHERWISE, Hint.EFFICIENCY_OTHERWISE],
+    ),
+):
+    answer = table_by(rate, is_apart)
+    ANSWERS.wrong_value("read_table", title, answer, *hints, NumberHint.FOLLOWS, share=0.25)
 
 
 @right("read_table")
@@ -548,6 +369,8 @@ for title, rules, hint, count in (
     ("whole_limit", RentRules(pays_limit=True), Hint.RENT_WHOLE_LIMIT, 2),
     ("no_second_job", RentRules(may_exceed=False), Hint.RENT_LIMIT_FORBIDS, 1),
     ("first_done", RentRules(by="done"), Hint.RENT_FASTEST, 1),
+    ("largest_size", RentRules(sizes="largest"), Hint.RENT_LARGEST, 1),
+    ("smallest_size", RentRules(sizes="smallest"), Hint.RENT_SMALLEST, 1),
     ("before_the_deadline", RentRules(at_deadline=False), Hint.RENT_DEADLINE, 1),
 ):
     ANSWERS.wrong_value("rent", title, rent_with(rules), *[hint] * count, share=1 - count / 4)
@@ -557,6 +380,34 @@ for title, change, hint in (
     ("more_expensive", lambda answer: {"cost": 1.1 * answer["cost"]}, Hint.RENT_COST),
 ):
     ANSWERS.wrong_value("rent", title, rent_with(change=change), hint, share=THREE_QUARTERS)
+
+
+def rent_in(unit):
+    """Hours by another number of seconds, as students write it."""
+
+    def rent(offers, images, deadline):
+        best = None
+        for offer in offers:
+            for nodes, efficiency in offer["efficiency"].items():
+                hours = images / (nodes * offer["images_per_second"] * efficiency) / unit
+                done = hours + math.ceil(hours / offer["limit"]) * offer["wait"]
+                cost = nodes * hours * offer["price"]
+                if done <= deadline and (best is None or cost < best["cost"]):
+                    best = {"name": offer["name"], "nodes": nodes, "done": done, "cost": cost}
+        return best
+
+    return rent
+
+
+ANSWERS.wrong_value("rent", "seconds_as_hours", rent_in(1), Hint.RENT_UNITS)
+ANSWERS.wrong_value("rent", "minutes_as_hours", rent_in(60), Hint.RENT_UNITS)
+ANSWERS.wrong_value(
+    "rent",
+    "rounded",
+    rent_with(change=lambda answer: {"cost": round(answer["cost"], 2)}),
+    NumberHint.ROUNDED,
+    share=THREE_QUARTERS,
+)
 
 
 @wrong("rent", Hint.NO_CHOICE)

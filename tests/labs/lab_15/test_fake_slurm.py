@@ -18,7 +18,7 @@ from distlab.labs.lab_15.scripts import Script
 from distlab.labs.lab_15.slurm_options import Refused
 from distlab.runtime import processes
 from tests.cluster.cluster_bench import NEEDS_CLUSTER, until
-from tests.labs.lab_15.answers_15 import ARRAY, BATCH, BY_LIST, LONG
+from tests.labs.lab_15.answers_15_scripts import ARRAY, BATCH, BY_LIST, LONG
 
 pytestmark = [pytest.mark.slow, NEEDS_CLUSTER]
 
@@ -27,6 +27,7 @@ OPTIONS = [
     *("--nodess=2", "--node=2", "--nodel=node1", "--ntasks-per-n=2 --nodes 2", "-N2 -t5", "nodes=2", "--nodes=2 foo"),
     *("--nodes=2 # comment", "--nodes=2#3", "--nodes = 2", "--nodes=two", "--nodes=10", "--nodes=2-4", "-N 2 -N 99"),
     *("-Nx", "-z", "--", "-- --nodes=2", "--requeue=1", "--requeue --no-requeue", "--job-name", "-J 'a b'"),
+    *("--tasks-per-node=2 --nodes=2", "--tasks-per-nod=2", "--tasks-per-node=two", "--tasks-per-nodes=2"),
     *("--exclusive", "--exclusive=user", "--label", "--kill-on-bad-exit=1", "--cpus-per-task=3", "--ntasks-per-node=3"),
     *(
         "--ntasks-per-node=two",
@@ -50,7 +51,7 @@ HEADERS = ["--nodes=4 --ntasks-per-node=2", "--nodes=4 --ntasks-per-node=1", "--
 STEPS = [
     *("", "-N1", "--nodes=1 --ntasks=1", "-n2", "--ntasks=4 --nodes=2", "--nodes=9", "--ntasks=20", "-K", "-K1", "-l0"),
     *("--kill-on-bad-exit", "--kill-on-bad-exit=x", "--kill-on-bad-exit 1", "--requeue", "--wait 60", "-W60"),
-    *("--nodes=2 --ntasks-per-node=1", "--unknown", "--label --nt=3"),
+    *("--nodes=2 --ntasks-per-node=1", "--unknown", "--label --nt=3", "--wait=x", "--wait=0"),
 ]
 PROGRAM = """\
 import os, pathlib, sys
@@ -123,6 +124,34 @@ def test_srun_starts_as_many_tasks_on_as_many_nodes(slurm: cluster.Cluster, tmp_
         if (hosts.total(), len(hosts)) != expected:
             different[options] = (hosts, expected)
     assert different == {}
+
+
+@pytest.mark.parametrize("options", ["--nodes=2 --tasks-per-node=2", "--nodes=1 --ntasks-per-node=1 --cpus-per-task=2"])
+def test_a_script_finds_the_same_variables(slurm: cluster.Cluster, tmp_path: Path, options: str) -> None:
+    text = f"#!/bin/bash\n#SBATCH --job-name=ask {options}\n#SBATCH --output={tmp_path}/%x-%J.out\nenv\n"
+    (tmp_path / "ask.sh").write_text(text)
+    job = slurm.run(["sbatch", "--wait", "--parsable", str(tmp_path / "ask.sh")]).output.split()[0]
+    real = dict(line.split("=", 1) for line in (tmp_path / f"ask-{job}.out").read_text().splitlines() if "=" in line)
+    fake = fake_slurm.submitted(text).environment(int(job))
+    ours = {"SLURM_CLUSTER_NAME", "SLURM_JOB_USER"}
+    assert {name: real.get(name) for name in fake if name not in ours} == {
+        name: value for name, value in fake.items() if name not in ours
+    }
+    assert ours <= set(real)
+
+
+@pytest.mark.parametrize(("setting", "status"), [("SLURM_WAIT=1", 137), ("SLURM_KILL_BAD_EXIT=1", 143), ("A=1", 85)])
+def test_variables_of_srun_end_the_other_rank(
+    slurm: cluster.Cluster, tmp_path: Path, setting: str, status: int
+) -> None:
+    rank = "if [ $SLURM_PROCID = 1 ]; then sleep 6; fi; exit 85"
+    text = (
+        f"#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=1\nexport {setting}\nsrun bash -c '{rank}'\necho status $?\n"
+    )
+    (tmp_path / "step.sh").write_text(text)
+    output = tmp_path / "step.out"
+    slurm.run(["sbatch", "--wait", f"--output={output}", str(tmp_path / "step.sh")])
+    assert output.read_text().splitlines()[-1] == f"status {status}"
 
 
 def real_programs(folder: Path, job: str, attempt: int = 0) -> Counter[str]:

@@ -1,4 +1,4 @@
-"""Lab 15's fake Slurm and what it accepts; `test_against_slurm.py` compares it with the real one."""
+"""Lab 15's fake Slurm and what it accepts; `test_fake_slurm.py` compares it with the real one."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from distlab.labs.lab_15 import fake_slurm, lab, observe
 from distlab.labs.lab_15.slurm_options import Refused
 from distlab.runtime import processes
 from tests.labs.known_wrong import verdict_on
-from tests.labs.lab_15.answers_15 import ARRAY, BATCH, LONG
+from tests.labs.lab_15.answers_15_scripts import ARRAY, BATCH, LONG
 
 LAB = lab.LAB
 ROOT = Path(__file__).parents[3]
@@ -81,6 +81,8 @@ def test_a_script_with_one_line_or_number_changed_is_rejected(exercise: str) -> 
         ("array", ".json\n", ".json || true\n"),
         ("array", "set -e\n", "set +e\ntrap 'exit 0' EXIT\n"),
         ("array", "$SLURM_ARRAY_TASK_ID", "$SLURM_JOB_NUM_NODES"),
+        ("long", '"$@"', "$*"),
+        ("long", "status=0\n", "status=0\nexport SLURM_KILL_BAD_EXIT=1\n"),
         ("long", "--requeue\n", "--no-requeue\n"),
         ("long", "--open-mode=append", "--open-mode=truncate"),
         ("long", "-eq 85", "-ne 85"),

@@ -2,7 +2,8 @@
 
 import itertools
 import math
-from statistics import mean, median
+from datetime import timedelta
+from statistics import mean, median, median_low
 
 from distlab import costs
 from distlab.labs.lab_16.hints import Lab16JobHint as Job
@@ -52,6 +53,16 @@ def with_warm_up(measured, warm_up):
 @wrong("throughput", Number.MEAN_RATE, *FOLLOWS)
 def mean_rate(measured, warm_up):
     return rated(measured, warm_up, lambda steps: mean(texts / seconds for texts, seconds in steps[warm_up:]))
+
+
+@wrong("throughput", Number.ONE_OF_TWO, *FOLLOWS)
+def lower_median(measured, warm_up):
+    return rated(measured, warm_up, lambda steps: median_low(texts / seconds for texts, seconds in steps[warm_up:]))
+
+
+@wrong("throughput", Number.ONE_LEFT_OUT, *FOLLOWS)
+def one_left_out(measured, warm_up):
+    return rated(measured, warm_up + 1)
 
 
 @wrong("throughput", Number.SUM_OF_ALL, *FOLLOWS)
@@ -192,6 +203,26 @@ wrong_shares(
 wrong_shares("hidden_part", lambda own, events: shares(own, exposed=hidden(own)), Number.HIDDEN_PART, share=0.75)
 
 
+def after_the_last_computing(own, events):
+    seconds = 0
+    for step in {event["step"] for event in own}:
+        last = max(e["end"] for e in own if e["step"] == step and e["name"] == "computing")
+        exchanges = [e for e in own if e["step"] == step and e["name"] == "all-reduce"]
+        seconds += sum(max(0, e["end"] - max(e["start"], last)) for e in exchanges)
+    return shares(own, exposed=seconds)
+
+
+wrong_shares("after_the_last_computing", after_the_last_computing, Number.AFTER_THE_LAST, share=0.75)
+
+
+def hidden_by_any(own, events):
+    as_computing = [e | {"name": "computing"} if e["name"] == "input" else e for e in own]
+    return shares(own, exposed=length(own, "all-reduce") - hidden(as_computing))
+
+
+wrong_shares("hidden_by_any", hidden_by_any, Number.HIDDEN_BY_INPUT, share=0.75)
+
+
 def mean_of_steps(own, events):
     steps = sorted({event["step"] for event in own})
     each = [shares([event for event in own if event["step"] == step]) for step in steps]
@@ -205,6 +236,17 @@ wrong_shares("mean_of_steps", mean_of_steps, *[Number.MEAN_OF_SHARES] * 3)
 def least(events):
     values = shares(later(events))
     return {**values, "bottleneck": min(values, key=values.get)}
+
+
+@wrong("profile", Number.ANOTHER_BOTTLENECK, share=0.75)
+def bottleneck_of_all_seconds(events):
+    seconds = {name: length(later(events), name) for name in PARTS}
+    return {**shares(later(events)), "bottleneck": max(seconds, key=seconds.get)}
+
+
+@wrong("profile", Number.HIDDEN_COUNTED, NumberHint.FOLLOWS, share=0.5)
+def nothing_subtracted(events):
+    return with_bottleneck(shares(later(events), exposed=length(later(events), "all-reduce")))
 
 
 @wrong("profile", Number.UNKNOWN_BOTTLENECK, share=0.75)
@@ -319,6 +361,35 @@ def any_number(ranks, *more):
     return predict(ranks, *more, counts=list(range(1, ranks + 1)))
 
 
+@wrong("predict", Number.NO_POWER, share=0.75)
+def all_ranks_too(ranks, *more):
+    return predict(ranks, *more, counts=[2**power for power in range(10) if 2**power <= ranks] + [ranks])
+
+
+@wrong("predict", Number.OVERLAPPED, *FOLLOWS, NumberHint.FOLLOWS)
+def overlapped(ranks, batch, fixed, each, nbytes, latency, seconds_per_byte, at_least):
+    def step(count):
+        return max(fixed + each * math.ceil(batch / count), ring(count, nbytes, latency, seconds_per_byte))
+
+    def efficiency(count):
+        return step(1) / step(count) / count
+
+    counts = [2**power for power in range(10) if 2**power <= ranks]
+    return {
+        "step": step(ranks),
+        "texts/s": batch / step(ranks),
+        "efficiency": efficiency(ranks),
+        "most ranks": max(count for count in counts if efficiency(count) >= at_least),
+    }
+
+
+@wrong("predict", Number.PER_CENT, NumberHint.FOLLOWS, share=0.5)
+def per_cent(ranks, *more):
+    numbers = predict(ranks, *more)
+    most = max(2**power for power in range(10) if 2**power <= ranks)
+    return numbers | {"efficiency": 100 * numbers["efficiency"], "most ranks": most}
+
+
 @wrong("predict", Number.FEWEST_RANKS, share=0.75)
 def fewest(ranks, *more):
     return predict(ranks, *more, pick=min)
@@ -345,7 +416,7 @@ def short_options(nodes, tasks, cores, minutes):
     days, rest = divmod(minutes, 1440)
     return f"""#!/usr/bin/env bash
 # a comment
-#SBATCH -N {nodes} -n {nodes * tasks}
+#SBATCH -N {nodes} -n {nodes * tasks} --ntasks-per-node={tasks}
 #SBATCH -c{cores} -t {days}-{rest // 60}:{rest % 60}
 
 module load python
@@ -359,6 +430,32 @@ time srun --ntasks=$SLURM_NTASKS \\
 def plain_minutes(nodes, tasks, cores, minutes):
     script = SCRIPT(nodes, tasks, cores, minutes).replace(f"{minutes // 60}:{minutes % 60:02}:00", str(minutes))
     return script.replace(f" --cpus-per-task={cores} python", " --cpus-per-task=${SLURM_CPUS_PER_TASK:-1} python3 -u")
+
+
+def right_script(title, change):
+    def answer(nodes, tasks, cores, minutes):
+        return change(SCRIPT(nodes, tasks, cores, minutes), nodes, tasks, cores, minutes)
+
+    ANSWERS.right_answers["job_script"].append((title, {"job_script": answer}))
+
+
+right_script(
+    "cores_in_a_variable",
+    lambda script, n, t, c, m: script.replace("set -euo", f"cores={c}\nset -euo").replace(
+        f"={c} python", "=$cores python"
+    ),
+)
+right_script(
+    "inside_if", lambda script, *_: script.replace("srun", "if ! srun").replace("train.py", "train.py; then exit 1; fi")
+)
+right_script("a_range_of_nodes", lambda script, n, *_: script.replace(f"--nodes={n}", f"--nodes={n}-{n}"))
+right_script("waits", lambda script, *_: script.replace("train.py", "train.py &\necho started\nwait"))
+right_script(
+    "of_one_command",
+    lambda script, n, t, c, m: script.replace(
+        f"srun --mpi=pmix --kill-on-bad-exit=1 --cpus-per-task={c}", f"SRUN_CPUS_PER_TASK={c} srun"
+    ),
+)
 
 
 def wrong_script(title, change, *hints, share=0.75):
@@ -407,13 +504,20 @@ wrong_script("too_long", lambda script, n, t, c, m: limit(script, m, f"{m + 1}")
 wrong_script(
     "no_srun",
     lambda script, n, t, c, m: without(script, "srun") + "\npython train.py",
-    Job.SRUN_FORGETS,
     Job.NO_SRUN,
-    share=0.5,
 )
+wrong_script("mpirun", lambda script, *_: script.replace("srun", "mpirun"), Job.NOT_SRUN)
+wrong_script("in_the_background", lambda script, *_: script.replace("train.py", "train.py &"), Job.NOT_WAITED)
 wrong_script(
-    "srun_twice", lambda script, *_: script + script.splitlines()[-1], Job.SRUN_FORGETS, Job.SEVERAL_SRUN, share=0.5
+    "tasks_of_all_nodes_alone",
+    lambda script, n, t, *_: script.replace(f"--ntasks-per-node={t}", f"--ntasks={n * t}"),
+    Job.TASKS_UNEVEN,
 )
+wrong_script("in_seconds", lambda script, n, t, c, m: limit(script, m, str(60 * m)), Job.SECONDS_AS_MINUTES)
+wrong_script("minutes_last", lambda script, n, t, c, m: limit(script, m, f"0:0:{m}"), Job.MINUTES_AS_SECONDS)
+wrong_script("as_timedelta", lambda script, n, t, c, m: limit(script, m, str(timedelta(minutes=m))), Job.REFUSED)
+wrong_script("not_filled_in", lambda script, n, *_: script.replace(f"={n}", "={nodes}"), Job.NOT_FILLED_IN, share=0)
+wrong_script("srun_twice", lambda script, *_: script + script.splitlines()[-1], Job.SEVERAL_SRUN)
 wrong_script("srun_one", lambda script, *_: script.replace("srun ", "srun -n 1 "), Job.SRUN_TASKS)
 wrong_script("no_python", lambda script, *_: script.replace(" python ", " ./"), Job.NO_PYTHON)
 wrong_script("serial", lambda script, *_: script.replace("train.py", "train_serial.py"), Job.ANOTHER_PROGRAM)
@@ -447,4 +551,6 @@ wrong_report(
 )
 wrong_report("repeated", "prediction", "1 rank and 64 ranks " * 10, Report.REPEATS)
 wrong_report("copied", "throughput", REPORT["profile"], Report.TWICE, Report.TWICE, share=4 / 6)
+wrong_report("pasted", "job", "In all, 1. " + REPORT["limits"], Report.TWICE, Report.TWICE, share=4 / 6)
+wrong_report("a_number", "job", 3.5, Report.NO_TEXT)
 ANSWERS.wrong_value("report", "a_text", REPORT["limits"], Report.PARTS)

@@ -86,6 +86,30 @@ right(
     ),
     ("    words, labels = data", "    workers = context.num_input_pipelines\n    words, labels = data"),
 )
+FORWARD = "    tf.reduce_mean(tf.cast(tf.argmax(state.model(words), -1) == tf.cast(labels, tf.int64), tf.float32))\n"
+right("accuracy_by_another_pass", HOROVOD, ("    gradients = tape", f"{FORWARD}    gradients = tape"))
+right("accuracy_of_a_worker", STRATEGY, ("    gradients = tape", f"{FORWARD}    gradients = tape"))
+right(
+    "loss_by_a_metric",
+    STRATEGY,
+    ("        state = begin(options)\n", "        state = begin(options)\n        seen = tf.keras.metrics.Mean()\n"),
+    ("args=(state, words, labels)", "args=(state, words, labels, seen)"),
+    ("def step(state, words, labels):", "def step(state, words, labels, seen):"),
+    (
+        "    gradients = tape",
+        "    seen.update_state(loss_of_each(labels, state.model(words, training=True)))\n    gradients = tape",
+    ),
+    (
+        "            steps.append(",
+        "            loss = float(seen.result())\n            seen.reset_state()\n            steps.append(",
+    ),
+)
+OFF = """
+def off():
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    return options
+"""
 
 wrong(
     "serial",
@@ -204,6 +228,85 @@ wrong(
     [Hints.NO_MOMENTUM],
     ("[*model.variables, *optimizer.variables, state.epochs_done]", "[*model.variables, state.epochs_done]"),
     share=LATER,
+)
+BROADCAST = "    hvd.broadcast_variables([*model.variables, *optimizer.variables, state.epochs_done], root_rank=0)\n"
+RESUMED_APART = 0.5  # right on two ranks, and on three they do not come to an end
+wrong(
+    "broadcast_before_restore",
+    HOROVOD,
+    [Hints.EPOCHS_DIFFER],
+    (BROADCAST, ""),
+    ("    if options.resume and", f"{BROADCAST}    if options.resume and"),
+    share=RESUMED_APART,
+)
+wrong(
+    "weights_broadcast_alone",
+    HOROVOD,
+    [Hints.EPOCHS_DIFFER],
+    ("[*model.variables, *optimizer.variables, state.epochs_done]", "model.variables"),
+    share=RESUMED_APART,
+)
+wrong(
+    "saved_at_the_end",
+    HOROVOD,
+    [Hints.SAVED_LATE],
+    (
+        "        if options.folder and hvd.rank() == 0:\n            state.save(",
+        "    if options.folder and hvd.rank() == 0:\n        state.save(",
+    ),
+    share=LATER,
+)
+wrong("from_epoch_0", HOROVOD, [Hints.FROM_THE_START], ("range(int(state.epochs_done), ", "range("), share=LATER)
+wrong("no_seconds", HOROVOD, [Hints.NO_SECONDS], (', "seconds": time.perf_counter() - start}', "}"))
+wrong("plain_sgd", HOROVOD, [Hints.ANOTHER_OPTIMIZER], (", momentum=0.9", ""))
+wrong(
+    "rank_1_returns_nothing",
+    HOROVOD,
+    [Hints.NOTHING_ON_RANK],
+    ("    return state, steps", "    return (state, steps) if hvd.rank() == 0 else None"),
+    share=0,
+)
+wrong(
+    "strategy_not_sharded",
+    STRATEGY,
+    [Hints.ALL_TEXTS_EACH],
+    (".batch(options.batch)\n", ".batch(options.batch).with_options(off())\n"),
+    ("def begin(options):", f"{OFF}\n\ndef begin(options):"),
+)
+wrong(
+    "strategy_shards_before",
+    STRATEGY,
+    [Hints.STEPS_MISSING],
+    ("(batches(options, epoch))", "(batches(options, epoch).shard(strategy.num_replicas_in_sync, task(strategy)))"),
+    (
+        "def begin(options):",
+        "def task(strategy):\n    return strategy.cluster_resolver.task_id\n\n\ndef begin(options):",
+    ),
+)
+wrong("strategy_int", STRATEGY, [Hints.NO_INT], ("state.epochs_done.numpy()", "state.epochs_done"), share=0)
+wrong(
+    "strategy_late",
+    STRATEGY,
+    [Hints.STRATEGY_LATE],
+    ("    strategy = ", "    tf.constant(1.0)\n    strategy = "),
+    share=0,
+)
+wrong(
+    "strategy_without_scope",
+    STRATEGY,
+    [Hints.NO_SCOPE],
+    ("    with strategy.scope():\n        state", "    state"),
+    share=0,
+)
+wrong(
+    "strategy_added_twice",
+    STRATEGY,
+    [Hints.ADDED_TWICE],
+    (
+        "gradients = tape.gradient(loss, state.model.trainable_variables)",
+        "gradients = tape.gradient(loss, state.model.trainable_variables)\n"
+        '    gradients = tf.distribute.get_replica_context().all_reduce("SUM", gradients)',
+    ),
 )
 wrong(
     "strategy_all_save", STRATEGY, [Hints.ALL_SAVE], ("options.folder if is_first else Path(scratch)", "options.folder")

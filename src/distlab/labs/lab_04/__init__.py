@@ -1,6 +1,7 @@
 """Lab 04, a custom loop: by what to divide losses and gradients, so that replicas compute what one device does.
 
-Begin with `lab` (exercises and targets); `factors`, `replica_losses`, `accumulation` and `masked_losses` hold the
-exercises with their judges, `replica_values` compares what they give for each replica, `hints` has the texts. It may
-import what all labs share.
+Begin with `lab` (exercises and targets); `factors`, `replica_losses`, `penalty`, `accumulation` and `masked_losses`
+hold the exercises with their judges, `accumulation_mistakes` what usual mistakes give. `replica_values` compares the
+numbers of each replica, `answer_forms` describes what is no list of numbers, `hints` has the texts. It may import what
+all labs share.
 """

@@ -6,10 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distlab.labs.answer import Answer
+from distlab.labs.lab_04.accumulation_mistakes import mistakes
+from distlab.labs.lab_04.answer_forms import described
 from distlab.labs.lab_04.hints import Lab04Hint
-from distlab.labs.lab_04.replica_values import TOLERANCE
+from distlab.labs.lab_04.replica_values import TOLERANCE, divisor
 from distlab.labs.number_judge import NumberHint, is_rounded
 from distlab.labs.part_cases import PartCase, judge_cases
+from distlab.labs.plain_data import Plain
 from distlab.labs.verdict import AnyHint, Verdict, right, wrong
 
 EQUAL, UNEQUAL, EMPTY = "equal micro-batches", "unequal micro-batches", "a micro-batch without images"
@@ -37,15 +40,22 @@ def accumulated(gradients: NDArray[np.float64], counts: NDArray[np.int64]) -> ND
 
 
 def _drawn(generator: np.random.Generator, part: str) -> Accumulated:
-    """The images of a full micro-batch are never as many as the ranks, the micro-batches or all of these."""
-    ranks, micro_batches = (int(generator.integers(low, low + 3)) for low in (2, 3))
+    """There are more micro-batches than ranks, and the images of a full one are neither of these nor their product.
+
+    The empty micro-batch is neither the first nor the last of its rank, nor is its rank.
+    """
+    ranks = int(generator.integers(3, 5))
+    micro_batches = ranks + int(generator.integers(1, 3))
     full = int(generator.choice([7, 11, 13]))
     counts = np.full((ranks, micro_batches), full)
     if part != EQUAL:
-        # Other numbers on each rank and in each micro-batch; the last of the last rank is the smallest.
+        # Other numbers on each rank and in each micro-batch.
         counts -= generator.integers(0, 2, counts.shape)
         counts[-1] -= 1
-        counts[-1, -1] = 0 if part == EMPTY else 1
+        counts[-1, -1] = 1
+    if part == EMPTY:
+        counts[-1, -1] = full - 3
+        counts[generator.integers(1, ranks - 1), generator.integers(1, micro_batches - 1)] = 0
     gradients = generator.normal(size=(ranks, micro_batches, int(generator.integers(3, 6)))) + 1.0
     gradients[counts == 0] = np.nan
     return Accumulated(part, gradients, counts)
@@ -66,46 +76,30 @@ def _said(case: Accumulated) -> str:
     return f"images {case.counts.tolist()}: "
 
 
-def _verdict(case: Accumulated, answer: object) -> Verdict:
+def _verdict(case: Accumulated, answer: Plain) -> Verdict:
     expected = accumulated(case.gradients, case.counts)
     try:
         gradient = np.asarray(answer)
     except ValueError:  # of a list of lists of different lengths
         gradient = np.zeros(0)
     if gradient.dtype.kind not in "if" or gradient.shape != expected.shape:
-        return wrong(Lab04Hint.NO_GRADIENT.says(count=len(expected)))
+        return wrong(Lab04Hint.NO_GRADIENT.says(count=len(expected), got=described(answer)))
     if np.allclose(gradient, expected, rtol=TOLERANCE, atol=TOLERANCE):
         return right()
-    said = _said(case)
-    if np.isnan(gradient).any():
-        return wrong(Lab04Hint.NAN_GRADIENT, context=said)
-    mistakes = _mistakes(case)
-    hint = next((hint for mistaken, hint in mistakes if np.allclose(gradient, mistaken, rtol=TOLERANCE)), None)
-    return wrong(hint or _otherwise(gradient.tolist(), expected.tolist()), context=said)
+    return wrong(_hint(case, gradient, expected), context=_said(case))
 
 
-def _otherwise(gradient: list[float], expected: list[float]) -> AnyHint:
-    pairs = list(zip(gradient, expected, strict=True))
-    if all(is_rounded(number, right_number) for number, right_number in pairs):
+def _hint(case: Accumulated, gradient: NDArray[np.float64], expected: NDArray[np.float64]) -> AnyHint:
+    if not np.isfinite(gradient).all():
+        return Lab04Hint.NAN_WITHOUT_EMPTY if case.counts.all() else Lab04Hint.NAN_GRADIENT
+    for mistaken, hint in mistakes(case.gradients, case.counts):
+        if np.allclose(gradient, mistaken, rtol=TOLERANCE):
+            return hint
+    if np.allclose(np.sort(gradient), np.sort(expected), rtol=TOLERANCE, atol=TOLERANCE):
+        return Lab04Hint.PARAMETERS_ORDER
+    if all(is_rounded(*pair) for pair in zip(gradient.tolist(), expected.tolist(), strict=True)):
         return NumberHint.ROUNDED
-    place = next(place for place, pair in enumerate(pairs) if not np.isclose(*pair, rtol=TOLERANCE, atol=TOLERANCE))
+    if (factor := divisor(expected.tolist(), gradient.tolist())) is not None:
+        return Lab04Hint.ACCUMULATED_DIVISOR.says(divisor=factor * case.counts.sum())
+    place = int(np.flatnonzero(~np.isclose(gradient, expected, rtol=TOLERANCE, atol=TOLERANCE))[0])
     return Lab04Hint.ACCUMULATED_OTHERWISE.says(place=place, number=gradient[place], expected=expected[place])
-
-
-def _mistakes(case: Accumulated) -> list[tuple[NDArray[np.float64], AnyHint]]:
-    counts, means = case.counts[..., None], np.where(case.counts[..., None] > 0, case.gradients, 0.0)
-    full, sums = case.counts.max(), means * counts
-    per_rank = sums.sum(axis=1) / np.maximum(counts.sum(axis=1), 1)
-    per_step = sums.sum(axis=0) / np.maximum(counts.sum(axis=0), 1)
-    of_all = Lab04Hint.MEAN_OF_ALL_MEANS.says(largest=int(full))
-    return [
-        (means.mean(axis=(0, 1)), of_all),
-        (means.sum(axis=(0, 1)) / np.count_nonzero(case.counts), of_all),
-        (means.sum(axis=1).mean(axis=0), Lab04Hint.MICRO_BATCHES_SUMMED),
-        (means.sum(axis=(0, 1)), Lab04Hint.MICRO_BATCHES_SUMMED),
-        (per_rank.mean(axis=0), Lab04Hint.WEIGHTED_PER_RANK),
-        (per_step.mean(axis=0), Lab04Hint.WEIGHTED_PER_STEP),
-        (sums.sum(axis=(0, 1)), Lab04Hint.GRADIENTS_NOT_DIVIDED),
-        (sums.mean(axis=(0, 1)), Lab04Hint.DIVIDED_BY_MICRO_BATCHES.says(count=case.counts.size)),
-        (sums.sum(axis=(0, 1)) / (full * case.counts.size), Lab04Hint.FULL_MICRO_BATCHES),
-    ]

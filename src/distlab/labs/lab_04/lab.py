@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from distlab.labs.lab import Exercise, Lab
-from distlab.labs.lab_04 import accumulation, factors, masked_losses, replica_losses
+from distlab.labs.lab_04 import accumulation, factors, masked_losses, penalty, replica_losses
 
 
 def target(name: str) -> str:
@@ -32,9 +32,9 @@ def _replica_losses() -> str:
 
 
 def _with_penalty() -> str:
-    losses, penalty = replica_losses.EXAMPLE.losses, replica_losses.PENALTY_EXAMPLE
-    values = replica_losses.with_penalty(losses, penalty)
-    return f"with_penalty({_arrays(losses)}, {penalty})\n    {values}, whose sum is {sum(values):g}"
+    losses, amount = replica_losses.EXAMPLE.losses, penalty.PENALTY_EXAMPLE
+    values = penalty.with_penalty(losses, amount)
+    return f"with_penalty({_arrays(losses)}, {amount})\n    {values}, whose sum is {sum(values):g}"
 
 
 def _accumulated() -> str:
@@ -60,7 +60,7 @@ LAB = Lab(
     [
         Exercise("factors", 6, factors.judge_factors),
         Exercise("replica_losses", 3, replica_losses.judge_replica_losses),
-        Exercise("with_penalty", 3, replica_losses.judge_with_penalty),
+        Exercise("with_penalty", 3, penalty.judge_with_penalty),
         Exercise("accumulated", 3, accumulation.judge_accumulated),
         Exercise("masked_losses", 3, masked_losses.judge_masked_losses),
     ],

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distlab.labs.answer import Answer
+from distlab.labs.lab_04.answer_forms import described
 from distlab.labs.lab_04.hints import Lab04Hint
 from distlab.labs.number_judge import NumberHint, is_near, is_rounded, number
 from distlab.labs.part_cases import PartCase, judge_cases
@@ -23,14 +24,16 @@ Values = Sequence[float] | NDArray[np.float64]
 class Case:
     """One call of the function.
 
-    part: the part of the exercise that it belongs to.  arguments: of the call.  said: the case in words.  values: the
-    right ones, one for each replica.  mistakes: what usual mistakes give, each with its hint.  otherwise: the hint for
-    all other values, which it gets.
+    part: the part of the exercise that it belongs to.  arguments: of the call.  said: the case in words.  counts: of
+    the things (examples or words) on each replica.  values: the right ones, one for each replica.  mistakes: what usual
+    mistakes give, each with its hint.  otherwise: the hint for all other values, which it gets.
     """
 
     part: str
     arguments: tuple[Any, ...]
     said: str
+    things: str
+    counts: Sequence[int]
     values: Values
     mistakes: Sequence[tuple[Values, AnyHint]]
     otherwise: Callable[[list[float]], AnyHint]
@@ -39,14 +42,21 @@ class Case:
         """On what the function gives in this case."""
         values = numbers(answer)
         if values is None or len(values) != len(self.values):
-            return wrong(Lab04Hint.NO_LIST.says(function=function, count=len(self.values)))
+            count = len(self.values)
+            return wrong(Lab04Hint.NO_LIST.says(function=function, count=count, got=described(answer)))
         if are_near(values, self.values):
             return right()
-        if np.isnan(values).any():
-            return wrong(
-                Lab04Hint.NOT_A_NUMBER.says(replica=int(np.flatnonzero(np.isnan(values))[0])), context=self.said
-            )
-        return wrong(self._hint(values), context=self.said)
+        return wrong(self._hint_on_infinite(values) or self._hint(values), context=self.said)
+
+    def _hint_on_infinite(self, values: list[float]) -> AnyHint | None:
+        """For a value that is nan or infinite, first for one on a replica that has something to take a mean of."""
+        infinite = np.flatnonzero(~np.isfinite(values)).tolist()
+        for replica in infinite:
+            if count := self.counts[replica]:
+                return Lab04Hint.NAN_WITH_DATA.says(
+                    replica=replica, value=values[replica], count=count, things=self.things
+                )
+        return Lab04Hint.NOT_A_NUMBER.says(replica=infinite[0]) if infinite else None
 
     def _hint(self, values: list[float]) -> AnyHint:
         for mistaken, hint in self.mistakes:
@@ -73,6 +83,14 @@ def listed(counts: Sequence[int]) -> str:
     """Counts in words: 5, 5 and 3."""
     *first, last = map(str, counts)
     return f"{', '.join(first)} and {last}"
+
+
+def divisor(sums: Values, values: Values) -> float | None:
+    """The one number by which all sums were divided to get these values; None if there is none."""
+    total, total_value = float(np.sum(sums)), float(np.sum(values))
+    if not total_value or not are_near(np.asarray(sums) / total, np.asarray(values) / total_value):
+        return None
+    return total / total_value
 
 
 def numbers(answer: Plain) -> list[float] | None:

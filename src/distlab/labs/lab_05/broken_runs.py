@@ -1,8 +1,9 @@
 """Two runs of a small training: undisturbed, and resumed from a checkpoint that lacks a part of the state."""
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +13,28 @@ RECORDS = 3
 ROUNDING = 1e-7
 FIRST_DECAY, SECOND_DECAY, EPSILON = 0.9, 0.999, 1e-7
 SEED = 5
-EARLY, LATE = range(10, 40), range(150, 400)
-"""After how many steps a checkpoint was saved; a lost step count then makes the next change larger, or smaller."""
+SMOOTH_SPREAD = 0.025, 0.045
+"""The factors of the changes by which smooth gradients show lost averages: their range over their mean."""
 LETTERS = {"A": "averages", "B": "data position", "C": "step count", "D": "random state"}
 """What each of the lab's own four checkpoints lacks."""
+
+
+class TrainingKind(NamedTuple):
+    """A kind of training.
+
+    saved_after: how many steps before the checkpoint.  scale: of weights and target; the loss has its square.
+    is_smooth: with gradients that keep their signs, so that lost averages only shorten the changes, all by nearly one
+    factor.
+    """
+
+    saved_after: range
+    scale: float = 1.0
+    is_smooth: bool = False
+
+
+EARLY, LATE = TrainingKind(range(10, 40)), TrainingKind(range(150, 400))
+"""A lost step count makes the next change larger, or smaller."""
+SMALL, SMOOTH = TrainingKind(range(10, 40), scale=0.03), TrainingKind(range(10, 40), scale=0.1, is_smooth=True)
 
 Array = NDArray[np.float64]
 Record = dict[str, Any]
@@ -29,6 +48,7 @@ class _Training:
 
     seed: int
     rate: float
+    kind: TrainingKind
     weights: Array = field(init=False)
     first: Array = field(init=False)
     second: Array = field(init=False)
@@ -39,6 +59,10 @@ class _Training:
         data = np.random.default_rng([self.seed, 0])
         self.images, self.target = data.normal(size=(IMAGES, FEATURES)), data.normal(size=FEATURES)
         self.weights = 3 * data.normal(size=FEATURES)
+        self.kept = KEPT
+        if self.kind.is_smooth:
+            self.images, self.target, self.kept = 1 + 0.2 * self.images, self.target - 20, 0.98
+        self.weights, self.target = self.kind.scale * self.weights, self.kind.scale * self.target
         self.first, self.second = np.zeros(FEATURES), np.zeros(FEATURES)
         self.random = np.random.default_rng([self.seed, 1])
 
@@ -46,7 +70,7 @@ class _Training:
         epoch, place = divmod(self.position, IMAGES // BATCH)
         order = np.random.default_rng([self.seed, 2, epoch]).permutation(IMAGES)
         numbers = order[place * BATCH : (place + 1) * BATCH]
-        mask = (self.random.random(FEATURES) < KEPT).astype(int)
+        mask = (self.random.random(FEATURES) < self.kept).astype(int)
         inputs = self.images[numbers] * mask
         errors = inputs @ self.weights - self.images[numbers] @ self.target
         gradient = 2 * inputs.T @ errors / BATCH
@@ -84,17 +108,17 @@ def _without(training: _Training, new: _Training, part: str) -> None:
         training.random = new.random
 
 
-def _drawn_once(generator: np.random.Generator, part: str, saved_after: range) -> Runs:
+def _drawn_once(generator: np.random.Generator, part: str, kind: TrainingKind) -> Runs:
     seed, rate = int(generator.integers(1_000_000)), float(generator.choice([0.02, 0.03, 0.04]))
-    training = _Training(seed, rate)
-    before = int(generator.integers(saved_after.start, saved_after.stop))
+    training = _Training(seed, rate, kind)
+    before = int(generator.integers(kind.saved_after.start, kind.saved_after.stop))
     changed = int(generator.integers(3, before))
     for step in range(before):
         if step == changed:
             training.rate = rate / 2  # as the callback LearningRateScheduler does
         training.step()
     resumed = copy.deepcopy(training)
-    _without(resumed, _Training(seed, rate), part)
+    _without(resumed, _Training(seed, rate, kind), part)
     runs = {"straight": [training.step() for _ in range(RECORDS)], "resumed": [resumed.step() for _ in range(RECORDS)]}
     for place, record in enumerate(runs["resumed"]):
         record["step"] = before + place
@@ -103,30 +127,49 @@ def _drawn_once(generator: np.random.Generator, part: str, saved_after: range) -
     return runs
 
 
-def _shows(runs: Runs, part: str) -> bool:
+def _shows(runs: Runs, part: str, kind: TrainingKind) -> bool:
     """Whether the first step shows what is lacking, by a per cent or more."""
-    before, after = runs["straight"][0], runs["resumed"][0]
+    pairs = list(zip(runs["straight"], runs["resumed"], strict=True))
+    before, after = pairs[0]
     changes = np.array(before["changes"])
     if np.abs(changes).min() < 0.05 * before["learning_rate"]:
         return False
     factors = np.array(after["changes"]) / changes
-    if part in ("averages", "step count"):
-        return bool(np.ptp(factors) > 0.5 if part == "averages" else abs(factors[0] - 1) > 0.1)
+    if part == "averages":
+        spread, (low, high) = np.ptp(factors), SMOOTH_SPREAD
+        return bool(low < spread / abs(factors.mean()) < high if kind.is_smooth else spread > 0.5)
+    if part == "step count":
+        return bool(abs(factors[0] - 1) > 0.1)
     if part == "weights":
         return bool(abs(after["loss"] / before["loss"] - 1) > 0.05)
     return bool(
         part == "learning rate"
         or (part == "data position" and not set(before["numbers"]) & set(after["numbers"]))
-        or (part == "random state" and before["mask"] != after["mask"])
+        or (part == "random state" and all(before["mask"] != after["mask"] for before, after in pairs))
     )
 
 
-def drawn_runs(generator: np.random.Generator, part: str, saved_after: range = EARLY) -> Runs:
-    """Runs of a training of random size, data and place of the checkpoint, which lacks this part."""
+def drawn_runs(
+    generator: np.random.Generator,
+    part: str,
+    kind: TrainingKind = EARLY,
+    fits: Callable[[Runs], bool] = lambda runs: True,
+) -> Runs:
+    """Runs of a training of random size, data and place of the checkpoint, which lacks this part, and which fit."""
     while True:
-        runs = _drawn_once(generator, part, saved_after)
-        if _shows(runs, part):
+        runs = _drawn_once(generator, part, kind)
+        if _shows(runs, part, kind) and fits(runs):
             return runs
+
+
+def averages_lost_with_equal_factors(generator: np.random.Generator, first: int, second: int) -> Runs:
+    """Runs that lack the averages, in which these two weights change by the same factor: dropout left out both."""
+
+    def fits(runs: Runs) -> bool:
+        mask = runs["resumed"][0]["mask"]
+        return not mask[first] and not mask[second]
+
+    return drawn_runs(generator, "averages", fits=fits)
 
 
 def averages_lost_from_smooth_gradients() -> Runs:

@@ -1,6 +1,6 @@
 """What a broken checkpoint lacks, by the runs before and after it: an exercise of lab 05 and its judge."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -8,9 +8,13 @@ from distlab.labs.answer import Answer
 from distlab.labs.lab_05 import broken_runs
 from distlab.labs.lab_05.given import PARTS
 from distlab.labs.lab_05.hints import Lab05Hint
-from distlab.labs.verdict import Hint, Verdict, not_done, parts, right, wrong
+from distlab.labs.part_cases import PartCase, judge_cases
+from distlab.labs.verdict import Hint, Verdict, right, wrong
 
-ROUNDS = (broken_runs.EARLY, broken_runs.EARLY, broken_runs.LATE)
+ROUNDS = (broken_runs.EARLY, broken_runs.EARLY, broken_runs.LATE, broken_runs.SMALL)
+SMOOTH_ROUNDS = 2
+ADAM = ("averages", "step count")
+WEIGHTS_LEFT_OUT = ((0, 1), (2, 3), (4, 5))
 
 _HINTS: Mapping[str, Hint] = {
     "weights": Lab05Hint.NOT_WEIGHTS,
@@ -24,37 +28,50 @@ _HINTS: Mapping[str, Hint] = {
 
 def judge_lacks(answer: Answer, generator: np.random.Generator) -> Verdict:
     """A sixth of the points for each part: in the lab's own runs, if it has some, and in hidden ones."""
-    verdicts: dict[str, Verdict] = {}
+    by_part = _hidden_runs(generator)
     letters = {part: letter for letter, part in broken_runs.LETTERS.items()}
+    names = {part: f"checkpoint {letters[part]}" for part in letters} | {
+        "weights": "hidden runs 1",
+        "learning rate": "hidden runs 2",
+    }
     own = broken_runs.lettered_runs()
-    rounds = [{part: broken_runs.drawn_runs(generator, part, after) for part in PARTS} for after in ROUNDS]
-    rounds.append({"averages": broken_runs.averages_lost_from_smooth_gradients()})
-    for part in PARTS:
-        letter = letters.get(part)
-        cases = [(f"checkpoint {letter}", own[letter])] if letter else []
-        cases += [("in other runs", by_part[part]) for by_part in rounds if part in by_part]
-        name = f"checkpoint {letter}" if letter else {"weights": "hidden runs 1"}.get(part, "hidden runs 2")
-        verdicts[name] = next(
-            (verdict for where, runs in cases if not (verdict := _verdict(answer, runs, part, where, name)).is_right),
-            right(),
-        )
-    return parts(dict(sorted(verdicts.items())))
+
+    def cases() -> Iterator[PartCase]:
+        for part in sorted(PARTS, key=lambda part: names[part]):
+            if part in letters:
+                yield _case(answer, own[letters[part]], part, names[part], "")
+            for runs in by_part[part]:
+                yield _case(answer, runs, part, names[part], "in other runs like these, " if part in letters else "")
+
+    return judge_cases(cases())
 
 
-def _verdict(answer: Answer, runs: broken_runs.Runs, part: str, where: str, name: str) -> Verdict:
+def _hidden_runs(generator: np.random.Generator) -> dict[str, list[broken_runs.Runs]]:
+    """For each part runs that lack it; rules that hold for many runs only fail in one of them, whatever is drawn."""
+    by_part = {part: [broken_runs.drawn_runs(generator, part, kind) for kind in ROUNDS] for part in PARTS}
+    for part in ADAM * SMOOTH_ROUNDS:
+        by_part[part].append(broken_runs.drawn_runs(generator, part, broken_runs.SMOOTH))
+    for pair in WEIGHTS_LEFT_OUT:
+        by_part["averages"].append(broken_runs.averages_lost_with_equal_factors(generator, *pair))
+    by_part["averages"].append(broken_runs.averages_lost_from_smooth_gradients())
+    return by_part
+
+
+def _case(answer: Answer, runs: broken_runs.Runs, part: str, name: str, where: str) -> PartCase:
+    return PartCase(name, lambda: _verdict(answer, runs, part, where), where)
+
+
+def _verdict(answer: Answer, runs: broken_runs.Runs, part: str, where: str) -> Verdict:
     said = answer.call("lacks", runs["straight"], runs["resumed"])
-    if said is None:
-        return not_done("`lacks` gives None")
     if not isinstance(said, str) or said not in PARTS:
         return wrong(Lab05Hint.UNKNOWN_PART.says(said=said))
     if said == part:
         return right()
     hint = _HINTS[part]
-    is_near = np.isclose(runs["resumed"][0]["loss"], runs["straight"][0]["loss"])
+    is_near = np.isclose(runs["resumed"][0]["loss"], runs["straight"][0]["loss"], rtol=1e-5, atol=0)
     if is_near and answer.call("lacks", runs["straight"], _with_equal_loss(runs)) == part:
         hint = Lab05Hint.COMPARED_EXACTLY
-    elsewhere = where != name and not name.startswith("hidden")
-    return wrong(hint, context=f"{where} like these, not the {said}: " if elsewhere else f"not the {said}: ")
+    return wrong(hint, context=f"{where}it is not the {said}. ")
 
 
 def _with_equal_loss(runs: broken_runs.Runs) -> list[broken_runs.Record]:

@@ -1,6 +1,7 @@
 """What a student's `run` does in processes that are interrupted; works in the process of the student's code.
 
-A process is a new `SmallTraining` in the same folder: nothing but the folder's files goes from one to the next.
+A process is a new `SmallTraining` in the same folder: nothing but the folder's files goes from one to the next. And
+what `numbers_of` gives after a restart.
 """
 
 import tempfile
@@ -12,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distlab.labs.answer import is_untouched
+from distlab.labs.answer import is_untouched, with_lists
+from distlab.labs.lab_05.new_process import CannotRunAgain, defined_again
 from distlab.labs.plain_data import Array, Plain, plain
 
 if TYPE_CHECKING:
     from distlab.labs.lab_05.small_training import SmallTraining
 
-MOST_CALLS = 40
+MOST_CALLS = 30
 
 
 class Interrupted(BaseException):
@@ -42,16 +44,32 @@ class TrainingState:
 class ProcessRecord:
     """What a process did.
 
-    numbers: of the images of each step.  first, last: its state at the first step, or the end, and at the end.
-    saves: after how many of its steps a checkpoint appeared.  checkpoints: how many were in the folder after each.
+    numbers: of the images of each step.  steps: `training.step` before each.
+    first, last: its state at the first step, or the end, and at the end.
+    saves: after how many of its steps a checkpoint appeared, once for each.  checkpoints: how many were in the folder
+    after each.  saved_when_killed: whether one appeared after the process was killed.
     """
 
     numbers: list[list[int]]
+    steps: list[int]
     first: Plain
     last: Plain
     saves: list[int]
     checkpoints: list[int]
+    saved_when_killed: bool
     too_many_steps: bool
+
+
+def numbers_after_restart(namespace: Mapping[str, Any], arguments: Sequence[Sequence[int]]) -> Plain:
+    """What `numbers_of` gives for each of these arguments, in this order, if its cell has just run in a new process.
+
+    None if this is not known.
+    """
+    try:
+        with defined_again(namespace, "numbers_of") as function:
+            return [plain(with_lists(function)(*each)) for each in arguments]
+    except CannotRunAgain:
+        return None
 
 
 def state_of(training: "SmallTraining") -> Plain:
@@ -79,7 +97,7 @@ def runs(
     """The states of an undisturbed run before each step and at its end; for each plan its processes.
 
     data: images, labels, rows and first weights.  plans: for each process the last step, and after how many steps it
-    is killed, if it is.  None if `run` is not written.
+    is killed, if it is.  After a process that does not end there are no more.  None if `run` is not written.
     """
     function = namespace.get("run")
     if function is None or function is ... or is_untouched(function):
@@ -88,8 +106,21 @@ def runs(
     by_plan = []
     for plan in plans:
         with tempfile.TemporaryDirectory() as folder:
-            by_plan.append([_process(function, Path(folder), data, every, *process) for process in plan])
+            by_plan.append(_processes(function, Path(folder), data, every, plan))
+        if by_plan[-1][-1]["too_many_steps"]:
+            break
     return plain({"undisturbed": undisturbed, "processes": by_plan})
+
+
+def _processes(
+    function: Any, folder: Path, data: Mapping[str, Any], every: int, plan: Sequence[tuple[int, int | None]]
+) -> list[dict[str, Any]]:
+    records: list[dict[str, Any]] = []
+    for last_step, killed_after in plan:
+        records.append(_process(function, folder, data, every, last_step, killed_after))
+        if records[-1]["too_many_steps"]:
+            break
+    return records
 
 
 def _undisturbed(data: Mapping[str, Any], last_step: int) -> list[Plain]:
@@ -116,6 +147,7 @@ def _process(
     training = _training(data)
     train_step = training.train_step
     numbers: list[list[int]] = []
+    steps: list[int] = []
     first: list[Plain] = []
     saves: list[int] = []
     checkpoints: list[int] = []
@@ -124,7 +156,7 @@ def _process(
     def look() -> None:
         nonlocal names
         now = _checkpoints(folder)
-        if now - names:
+        for _ in now - names:
             saves.append(len(numbers))
             checkpoints.append(len(now))
         names = now
@@ -135,16 +167,28 @@ def _process(
             first.append(state_of(training))
         if len(numbers) in (killed_after, MOST_CALLS):
             raise Interrupted
+        steps.append(int(training.step))
         train_step(of_step)
         numbers.append([int(number) for number in np.ravel(of_step)])
 
     training.train_step = observed  # type: ignore[method-assign, assignment]
     with suppress(Interrupted):
         function(training, folder, last_step, every)
+    before = len(saves)
     look()
+    is_killed = len(numbers) == killed_after
     last = state_of(training)
     return asdict(
-        ProcessRecord(numbers, first[0] if first else last, last, saves, checkpoints, len(numbers) == MOST_CALLS)
+        ProcessRecord(
+            numbers,
+            steps,
+            first[0] if first else last,
+            last,
+            saves,
+            checkpoints,
+            saved_when_killed=is_killed and len(saves) > before,
+            too_many_steps=len(numbers) == MOST_CALLS,
+        )
     )
 
 

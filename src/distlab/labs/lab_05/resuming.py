@@ -1,17 +1,20 @@
 """A run that resumes as if it had never stopped: an exercise of lab 05 and its judge."""
 
+import re
+from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from distlab.labs.answer import Answer
-from distlab.labs.answer_errors import NotPlain
+from distlab.labs.answer_errors import NotPlain, Raised
 from distlab.labs.lab_05 import observe
 from distlab.labs.lab_05.hints import Lab05Hint
 from distlab.labs.lab_05.observe import ProcessRecord, TrainingState
 from distlab.labs.plain_data import Plain, as_record
-from distlab.labs.verdict import AnyHint, Verdict, not_done, parts, right, wrong
+from distlab.labs.verdict import Advice, AnyHint, Verdict, not_done, parts, right, wrong
 
 TOLERANCE = 1e-5
 CHECKPOINTS, WEIGHTS, OPTIMIZER, POSITION = "checkpoints", "weights", "optimizer", "position"
@@ -31,6 +34,7 @@ def judge_run(answer: Answer, generator: np.random.Generator) -> Verdict:
     plans: list[list[tuple[int, int | None]]] = [
         [(middle, None), (last_step, None), (last_step, None)],
         [*((last_step, after) for after in killed), (last_step, None)],
+        [(2 * every, None)],  # the last step is one to save anyway
     ]
     images = generator.normal(size=(20, 4)).astype(np.float32)
     rows = generator.permuted(np.tile(np.arange(20), (observe.MOST_CALLS + 5, 1)), axis=1)[:, :4].tolist()
@@ -40,17 +44,36 @@ def judge_run(answer: Answer, generator: np.random.Generator) -> Verdict:
         "rows": rows,
         "weights": generator.normal(size=(4, 3)).astype(np.float32),
     }
-    observed = answer.inside(observe.runs, data, every, last_step, plans)
+    try:
+        observed = answer.inside(observe.runs, data, every, last_step, plans)
+    except Raised as error:
+        if hint := _hint_of_error(error):
+            return wrong(hint, context="" if error.line is None else f"Line {error.line} of its cell: ")
+        raise
     if observed is None:
-        return not_done("`run` is still empty")
+        return not_done("`run` is still empty.")
     states, by_plan = _records(observed)
     hints: Hints = {}
-    for plan, processes in zip(plans, by_plan, strict=True):
+    for plan, processes in zip(plans, by_plan, strict=False):  # after one that does not end there are no more
         if not set(hints) - {CHECKPOINTS}:
             _compare(hints, plan, processes, states, rows, every)
     if hints.get(CHECKPOINTS) is Lab05Hint.NO_CHECKPOINT:
         hints = dict.fromkeys(NAMES, hints[CHECKPOINTS])
     return parts({name: wrong(hints[name]) if name in hints else right() for name in NAMES})
+
+
+_ERRORS: tuple[tuple[str, str, Lab05Hint], ...] = (
+    ("DataLossError", "Unable to open table file", Lab05Hint.RESTORES_FOLDER),
+    ("InvalidArgumentError", "different ndims", Lab05Hint.STEP_AS_IMAGES),
+    ("TypeError", "list indices must be integers or slices, not .*Variable", Lab05Hint.STEP_NOT_A_NUMBER),
+)
+"""Class and text of errors that common mistakes lead to inside TensorFlow or the training."""
+
+
+def _hint_of_error(error: Raised) -> AnyHint | None:
+    if match := re.match(r"`Checkpoint` was expecting (\w+) to be a trackable object", error.message):
+        return Lab05Hint.NOT_TRACKABLE.says(name=match[1])
+    return next((hint for kind, text, hint in _ERRORS if error.kind == kind and re.search(text, error.message)), None)
 
 
 def _records(observed: Plain) -> tuple[list[TrainingState], list[list[ProcessRecord]]]:
@@ -75,7 +98,10 @@ def _compare(
 ) -> None:
     """Note what is wrong in the first process of a plan that is not as it should be."""
     newest, saved = 0, [0]
-    for (last_step, killed_after), process in zip(plan, processes, strict=True):
+    for (last_step, killed_after), process in zip(plan, processes, strict=False):
+        if back := [later for step, later in pairwise(process.steps) if later <= step]:
+            hints.update(dict.fromkeys(NAMES, Lab05Hint.RESTORED_AGAIN.says(step=back[0])))
+            return
         if process.too_many_steps:
             hint = Lab05Hint.TOO_MANY_STEPS.says(count=len(process.numbers), last_step=last_step)
             hints.update(dict.fromkeys(NAMES, hint))
@@ -87,13 +113,17 @@ def _compare(
         _compare_steps(hints, process, rows, newest, end)
         if POSITION not in hints:
             _compare_saves(hints, process, newest, end, last_step, every)
+        if hints.get(CHECKPOINTS) is Lab05Hint.NO_CHECKPOINT:
+            return
         if not set(hints) - {CHECKPOINTS} and killed_after is None:
             last = as_record(process.last, TrainingState)
             if not _near(last.weights, states[end].weights):
                 hints[WEIGHTS] = Lab05Hint.ENDS_ELSEWHERE
         if states_and_steps := [hint for name, hint in hints.items() if name != CHECKPOINTS]:
             if not newest:  # nothing can be said of a restart
-                hints.update(dict.fromkeys(NAMES, states_and_steps[0]))
+                hint = Advice.of(states_and_steps[0])
+                text = f"{hint} (This is before the first restart, so no other part can be compared.)"
+                hints.update(dict.fromkeys(NAMES, Advice(text, hint.hints)))
             return
         saved += [newest + after for after in process.saves]
         newest = saved[-1]
@@ -154,7 +184,12 @@ def _compare_steps(hints: Hints, process: ProcessRecord, rows: Sequence[Sequence
         said = rows.index(process.numbers[0])
         hints[POSITION] = Lab05Hint.POSITION_LOST.says(expected=newest, said=said)
     else:
-        hints[POSITION] = Lab05Hint.WRONG_IMAGES
+        place = next(place for place, numbers in enumerate(process.numbers) if [numbers] != expected[place : place + 1])
+        numbers = process.numbers[place]
+        if numbers in rows:
+            hints[POSITION] = Lab05Hint.WRONG_IMAGES.says(step=newest + place, said=rows.index(numbers))
+        else:
+            hints[POSITION] = Lab05Hint.IMAGES_OF_NO_STEP.says(step=newest + place)
 
 
 def _compare_saves(hints: Hints, process: ProcessRecord, newest: int, end: int, last_step: int, every: int) -> None:
@@ -162,7 +197,10 @@ def _compare_saves(hints: Hints, process: ProcessRecord, newest: int, end: int, 
     saves = [newest + after for after in process.saves]
     expected = [step for step in range(newest + 1, end + 1) if step % every == 0 or step == last_step]
     hint: AnyHint | None = None
-    if saves == expected:
+    twice = [step for step, count in Counter(saves).items() if count > 1]
+    if process.saved_when_killed:
+        hint = Lab05Hint.SAVED_WHEN_KILLED
+    elif saves == expected:
         most = max(process.checkpoints, default=2)
         if most > 2:
             hint = Lab05Hint.KEEPS_MORE.says(count=most)
@@ -170,6 +208,10 @@ def _compare_saves(hints: Hints, process: ProcessRecord, newest: int, end: int, 
             hint = Lab05Hint.KEEPS_FEWER
     elif not saves:
         hint = Lab05Hint.NO_CHECKPOINT
+    elif not expected and newest == last_step:
+        hint = Lab05Hint.SAVED_WHEN_DONE
+    elif twice and list(dict.fromkeys(saves)) == expected:
+        hint = Lab05Hint.SAVED_TWICE.says(step=twice[0])
     elif saves == list(range(newest + 1, end + 1)):
         hint = Lab05Hint.SAVED_EVERY_STEP.says(every=every)
     elif saves == expected[-1:] == [last_step]:

@@ -1,13 +1,15 @@
 """From which checkpoint to resume, and which to delete: an exercise of lab 05 and its judge."""
 
+from collections.abc import Mapping
 from typing import NamedTuple, TypedDict
 
 import numpy as np
 
 from distlab.labs.answer import Answer
+from distlab.labs.answer_errors import NotDone, Raised
 from distlab.labs.lab_05.hints import Lab05Hint
 from distlab.labs.plain_data import Plain
-from distlab.labs.verdict import AnyHint, Verdict, not_done, parts, right, wrong
+from distlab.labs.verdict import AnyHint, Verdict, parts, right, wrong
 
 
 class Files(TypedDict):
@@ -95,26 +97,38 @@ def judge_housekeeping(answer: Answer, generator: np.random.Generator) -> Verdic
         _drawn(generator, generator.integers(5, size=9).tolist(), int(generator.integers(1, 4))) for _ in range(4)
     ]
     for folder in (EXAMPLE, FIRST, *drawn):
-        said = answer.call("housekeeping", *folder)
-        if said is None:
-            return not_done("`housekeeping` gives None")
-        if not isinstance(said, dict) or not {"resume", "delete"} <= set(said):
-            return wrong(Lab05Hint.NO_DICTIONARY)
-        expected = housekeeping(*folder)
-        hints = {
-            "resume": _hint_of_resume(said["resume"], expected["resume"], folder),
-            "delete": _hint_of_delete(said["delete"], expected["delete"], folder),
-        }
+        try:
+            hints = _hints(answer.call("housekeeping", *folder), folder)
+        except (NotDone, Raised) as error:
+            if folder is EXAMPLE:
+                raise
+            hints = dict.fromkeys(verdicts, str(error))
+        if folder is EXAMPLE and hints["resume"] == hints["delete"] and hints["resume"]:
+            return wrong(hints["resume"])
         for name, hint in hints.items():
             if hint and verdicts[name].is_right:
                 verdicts[name] = wrong(hint, context=_in_words(folder))
     return parts(verdicts)
 
 
+def _hints(said: Plain, folder: Folder) -> Mapping[str, AnyHint | None]:
+    """What is wrong with an answer, by part."""
+    if not isinstance(said, dict):
+        return dict.fromkeys(("resume", "delete"), Lab05Hint.NO_DICTIONARY.says(said=repr(said)[:60]))
+    if missing := [name for name in ("resume", "delete") if name not in said]:
+        named = " and ".join(f'"{name}"' for name in missing)
+        return dict.fromkeys(("resume", "delete"), Lab05Hint.NO_DICTIONARY.says(said=f"one without {named}"))
+    expected = housekeeping(*folder)
+    return {
+        "resume": _hint_of_resume(said["resume"], expected["resume"], folder),
+        "delete": _hint_of_delete(said["delete"], expected["delete"], folder),
+    }
+
+
 def _in_words(folder: Folder) -> str:
     whole = sorted(files["number"] for files in folder.checkpoints if is_whole(files))
     damaged = sorted(files["number"] for files in folder.checkpoints if not is_whole(files))
-    return f"with whole ones {whole}, damaged ones {damaged} and keep={folder.keep}: "
+    return f"with whole ones {whole}, damaged ones {damaged} and keep={folder.keep}, "
 
 
 def _hint_of_resume(said: Plain, expected: int | None, folder: Folder) -> AnyHint | None:
@@ -124,7 +138,7 @@ def _hint_of_resume(said: Plain, expected: int | None, folder: Folder) -> AnyHin
     if said is None:
         return Lab05Hint.RESUMES_NOTHING.says(expected=expected)
     if not isinstance(said, int) or said not in by_number or isinstance(said, bool):
-        unknown = Lab05Hint.RESUMES_WITHOUT_WHOLE if expected is None else Lab05Hint.DELETES_UNKNOWN
+        unknown = Lab05Hint.RESUMES_WITHOUT_WHOLE if expected is None else Lab05Hint.RESUMES_UNKNOWN
         return unknown.says(said=said)
     files = by_number[said]
     if not files["index"]:
@@ -143,6 +157,8 @@ def _hint_of_delete(said: Plain, expected: list[int], folder: Folder) -> AnyHint
         return Lab05Hint.NO_LIST.says(said=said)
     if unknown := [number for number in said if type(number) is not int or number not in numbers]:
         return Lab05Hint.DELETES_UNKNOWN.says(said=unknown[0])
+    if twice := [number for number in said if said.count(number) > 1]:
+        return Lab05Hint.DELETES_TWICE.says(said=twice[0])
     chosen = {number for number in said if isinstance(number, int)}
     newest = max(whole, default=0)
     if chosen and not whole:
@@ -152,10 +168,10 @@ def _hint_of_delete(said: Plain, expected: list[int], folder: Folder) -> AnyHint
     if newer := sorted(chosen - set(expected) - whole):
         return Lab05Hint.DELETES_NEWER.says(said=newer[-1])
     if kept := sorted(chosen - set(expected)):
-        return Lab05Hint.DELETES_KEPT.says(said=kept[-1], keep=folder.keep)
+        return Lab05Hint.DELETES_KEPT.says(said=kept[-1])
     if damaged := sorted(set(expected) - chosen - whole):
         return Lab05Hint.KEEPS_DAMAGED.says(said=damaged[-1])
     if old := sorted(set(expected) - chosen):
         assert old[0] < newest
-        return Lab05Hint.KEEPS_OLD.says(said=old[-1], keep=folder.keep)
+        return Lab05Hint.KEEPS_OLD.says(said=old[-1])
     return None

@@ -6,9 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from distlab.labs.answer import Answer
+from distlab.labs.answer_errors import AnswerError, Raised
 from distlab.labs.lab_08.hints import Lab08Hint
-from distlab.labs.number_judge import Expected, Mistakes, NumberJudge
-from distlab.labs.verdict import Hint, Verdict, right, wrong
+from distlab.labs.number_judge import Expected, Mistakes, NumberJudge, is_near, number
+from distlab.labs.part_cases import error_verdict
+from distlab.labs.plain_data import Plain
+from distlab.labs.verdict import AnyHint, Hint, Verdict, right, wrong
 
 NAMES = ("largest staleness", "without a bound", "with the bound")
 
@@ -24,7 +27,10 @@ class BoundedWorkers(NamedTuple):
 
 
 RULE_EXAMPLES = (([4, 3, 5], 2, 2), ([4, 2, 5], 2, 2))
-EXAMPLE = BoundedWorkers([0.25, 0.5, 1.0], 3)
+EXAMPLE = BoundedWorkers([0.5, 0.2, 1.25, 0.4, 0.25], 7)
+"""No two usual mistakes give the same number here."""
+NEAR = 0.01
+"""The relative error up to which a rate may come from a simulation."""
 
 
 def may_begin(finished: Sequence[int], worker: int, lead: int) -> bool:
@@ -77,6 +83,11 @@ _RULES: list[tuple[Callable[[Sequence[int], int, int], bool], Hint]] = [
         Lab08Hint.AGAINST_FASTEST_OTHER,
     ),
     (
+        lambda finished, worker, lead: finished[worker] - sorted(finished)[len(finished) // 2] <= lead,
+        Lab08Hint.AGAINST_MIDDLE,
+    ),
+    (lambda finished, worker, lead: finished[worker] - float(np.median(finished)) <= lead, Lab08Hint.AGAINST_MIDDLE),
+    (
         lambda finished, worker, lead: finished[worker] * len(finished) - sum(finished) <= lead * len(finished),
         Lab08Hint.AGAINST_MEAN,
     ),
@@ -94,21 +105,46 @@ def _drawn_states(generator: np.random.Generator) -> list[tuple[list[int], int, 
             slowest, worker = generator.choice(workers, 2, replace=False)
             finished[slowest], finished[worker] = lowest, lowest + ahead
             states.append((finished.tolist(), int(worker), lead))
-    return [*states, ([7, 7, 2, 7], int(generator.choice([0, 1, 3])), 2), ([9, 0, 8], 0, 2)]
+    return [*states, ([7, 7, 2, 7], int(generator.choice([0, 1, 3])), 2), ([9, 0, 8], 0, 2), ([6, 0, 1, 8, 1], 0, 2)]
 
 
 def judge_limits(answer: Answer, generator: np.random.Generator) -> Verdict:
     """A third of the points for each number."""
     judge = NumberJudge("limits", NAMES)
     for bounded in (EXAMPLE, _drawn(generator), BoundedWorkers([0.5, 0.5, 0.25, 2.0], 0)):
-        values, mistakes = limits(*bounded), _mistakes(bounded)
-        otherwise = [Lab08Hint.STALENESS_LIMIT_OTHERWISE, Lab08Hint.RATE_OTHERWISE, Lab08Hint.RATE_OTHERWISE]
-        expected = {
-            name: Expected(values[name], mistakes[name], hint) for name, hint in zip(NAMES, otherwise, strict=True)
-        }
-        if problem := judge.compare(answer.call("limits", *bounded), expected, str(bounded)):
+        try:
+            numbers = answer.call("limits", *bounded)
+        except Raised as error:
+            return error_verdict(error, f"for {bounded}: ")
+        if problem := judge.compare(numbers, _expected(bounded, numbers, answer), str(bounded)):
             return problem
     return judge.verdict()
+
+
+def _expected(bounded: BoundedWorkers, numbers: Plain, answer: Answer) -> dict[str, Expected]:
+    by_name = numbers if isinstance(numbers, dict) else {}
+    values, mistakes = limits(*bounded), _mistakes(bounded)
+    otherwise: dict[str, AnyHint] = {
+        name: Lab08Hint.NEAR_THE_RATE
+        if is_near(number(by_name.get(name)), values[name], NEAR)
+        else Lab08Hint.RATE_OTHERWISE
+        for name in NAMES[1:]
+    }
+    staleness = number(by_name.get(NAMES[0]))
+    if not is_near(staleness, values[NAMES[0]]) and _changes_with_speeds(answer, bounded, staleness):
+        mistakes[NAMES[0]], otherwise[NAMES[0]] = [], Lab08Hint.BY_SPEEDS
+    else:
+        otherwise[NAMES[0]] = Lab08Hint.STALENESS_LIMIT_OTHERWISE
+    return {name: Expected(values[name], mistakes[name], otherwise[name]) for name in NAMES}
+
+
+def _changes_with_speeds(answer: Answer, bounded: BoundedWorkers, staleness: float | None) -> bool:
+    """Whether this largest staleness becomes another one for as many equal workers."""
+    try:
+        numbers = answer.call("limits", [1.0] * len(bounded.seconds), bounded.lead)
+    except AnswerError:
+        return False
+    return isinstance(numbers, dict) and not is_near(number(numbers.get(NAMES[0])), staleness)
 
 
 def _drawn(generator: np.random.Generator) -> BoundedWorkers:
@@ -122,7 +158,7 @@ def _mistakes(bounded: BoundedWorkers) -> dict[str, Mistakes]:
     of_mean = workers / float(np.mean(seconds))
     rates: Mistakes = [
         (workers / min(seconds), Lab08Hint.FASTEST_PACE),
-        (1 / max(seconds), Lab08Hint.SLOWEST_ALONE),
+        *((rate, Lab08Hint.RATE_OF_ONE) for rate in (1 / max(seconds), 1 / min(seconds), unbounded / workers)),
         (1 / unbounded, Lab08Hint.SECONDS_NOT_RATE),
         (max(seconds), Lab08Hint.SECONDS_NOT_RATE),
         (sum(seconds), Lab08Hint.SECONDS_NOT_RATE),
@@ -134,9 +170,27 @@ def _mistakes(bounded: BoundedWorkers) -> dict[str, Mistakes]:
             ((workers - 1) * float(lead), Lab08Hint.ONE_SIDE),
             ((workers - 1) * 2.0 * lead, Lab08Hint.IN_FLIGHT),
             (workers * (2.0 * lead + 1), Lab08Hint.ALL_WORKERS),
+            *((float(workers) * each, Lab08Hint.ALL_WORKERS) for each in (lead, lead + 1, 2 * lead) if each > 1),
             (workers - 1.0, Lab08Hint.MEAN_FOR_LARGEST),
-            (2.0 * lead + 1, Lab08Hint.ONE_OTHER),
+            (float(workers), Lab08Hint.NO_LEAD),
+            (float(workers**2), Lab08Hint.NO_LEAD),
+            *((2.0 * lead + each, Lab08Hint.ONE_OTHER) for each in (1, 0, 2)),
+            (lead + 1.0, Lab08Hint.LEAD_ITSELF),
         ],
         "without a bound": [(with_bound, Lab08Hint.SLOWEST_PACE), (of_mean, Lab08Hint.MEAN_SECONDS), *rates],
-        "with the bound": [(unbounded, Lab08Hint.UNBOUNDED_RATE), (of_mean, Lab08Hint.MEAN_UNDER_BOUND), *rates],
+        "with the bound": [
+            (unbounded, Lab08Hint.UNBOUNDED_RATE),
+            (of_mean, Lab08Hint.MEAN_UNDER_BOUND),
+            *rates,
+            *(
+                (gradients / max(seconds), Lab08Hint.LEAD_EACH_TIME)
+                for gradients in (workers * (lead + 1), workers * lead, workers + lead, 1 + (workers - 1) * (lead + 1))
+            ),
+            *(
+                (rate / each, Lab08Hint.LEAD_DIVIDES)
+                for rate in (unbounded, with_bound)
+                for each in (lead + 1, lead)
+                if each
+            ),
+        ],
     }

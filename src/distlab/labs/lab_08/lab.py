@@ -1,7 +1,7 @@
 """The exercises of lab 08: staleness and its bound, the right way for a cluster, shares for slow workers."""
 
 from distlab.labs.lab import Exercise, Lab
-from distlab.labs.lab_08 import bound, choice, shares, staleness
+from distlab.labs.lab_08 import bound, choice, clusters, shares, staleness
 
 
 def target(name: str) -> str:
@@ -35,13 +35,13 @@ def _limits() -> str:
 
 
 def _choose() -> str:
-    example = choice.EXAMPLE
+    example = clusters.EXAMPLE
     call = (
         f"choose(np.array({example.seconds.tolist()}), all_reduce={example.all_reduce}, server={example.server},\n"
         f"       backups={example.backups}, allowed={example.allowed:g})"
     )
-    lines = [f"    {way:16}{rate:>9.4f}" for way, rate in choice.rates(example).items()]
-    return "\n".join([call, *lines, f"    {'choice':19}{choice.choice(example)}"])
+    lines = [f"    {way:16}{rate:>9.4f}" for way, rate in clusters.rates(example).items()]
+    return "\n".join([call, *lines, f"    {'choice':19}{clusters.choice(example)}"])
 
 
 def _next_shares() -> str:

@@ -6,11 +6,6 @@ from distlab.labs.verdict import Hint
 class Lab09PuzzleHint(Hint):
     """By id, what is said about a layout of the puzzle."""
 
-    NOT_NAMES = "`program` is a list of names, those of the lines and those of the cards."
-    UNKNOWN_NAME = "{name!r} is neither a line nor a card."
-    NAME_TWICE = "{name!r} is there more than once."
-    LINES_CHANGED = "All serial lines must be there, in their order: cards go between them."
-
     # 1 initialise
     NO_INIT = "no rank knows its number: every other call of hvd ends in an error."
     USED_BEFORE_INIT = "{card!r} already asks for what is known only when the processes have met."

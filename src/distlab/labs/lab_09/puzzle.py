@@ -11,7 +11,7 @@ import numpy as np
 from distlab.labs.answer import Answer
 from distlab.labs.lab_09.given import CARDS, LINES
 from distlab.labs.lab_09.hints import Lab09PuzzleHint as Puzzle
-from distlab.labs.plain_data import Plain
+from distlab.labs.puzzle_layout import Layout, layout_of
 from distlab.labs.verdict import AnyHint, Verdict, not_done, parts, right, wrong
 
 STEPS = (
@@ -26,35 +26,17 @@ STEPS = (
 )
 
 GUARD = "only rank 0"  # the one card that may be there twice: rank 0 alone reads the checkpoint too
-Layout = list[str]
 Mistake = AnyHint | None
 
 
 def judge_program(answer: Answer, generator: np.random.Generator) -> Verdict:
     """An eighth of the points for each step that is in its place."""
-    layout = _layout_of(answer.value("program"))
+    layout = layout_of(answer.value("program"), LINES, CARDS, [GUARD])
     if not isinstance(layout, list):
         return wrong(layout)
     if not any(name in CARDS for name in layout):
         return not_done("no card has been placed")
     return parts({step: wrong(hint) if hint else right() for step, hint in _mistakes(layout).items()})
-
-
-def _layout_of(program: Plain) -> Layout | AnyHint:
-    """The list as a layout, or what keeps it from being one."""
-    if not isinstance(program, (list, tuple)):
-        return Puzzle.NOT_NAMES
-    layout = [name for name in program if isinstance(name, str)]
-    if len(layout) < len(program):
-        return Puzzle.NOT_NAMES
-    for name in layout:
-        if name not in LINES and name not in CARDS:
-            return Puzzle.UNKNOWN_NAME.says(name=name)
-        if layout.count(name) > 1 and name != GUARD:
-            return Puzzle.NAME_TWICE.says(name=name)
-    if [name for name in layout if name in LINES] != list(LINES):
-        return Puzzle.LINES_CHANGED
-    return layout
 
 
 def _mistakes(layout: Layout) -> dict[str, Mistake]:

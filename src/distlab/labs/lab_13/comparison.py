@@ -1,13 +1,14 @@
 """The interval between saves with which a job takes least time, by simulation: an exercise of lab 13 and its judge."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from distlab.labs.answer import Answer
-from distlab.labs.answer_errors import Raised
+from distlab.labs.answer_errors import NotDone, Raised
 from distlab.labs.lab_13.disturbed_runs import elapsed, expected_seconds
+from distlab.labs.lab_13.elapsed_seconds import DisturbedRun
 from distlab.labs.lab_13.hints import Lab13Hint
 from distlab.labs.lab_13.plan import young_interval
 from distlab.labs.number_judge import NumberHint, is_near, number
@@ -38,7 +39,7 @@ class Candidates(NamedTuple):
         )
 
 
-EXAMPLE = Candidates([40.0, 10.0, 20.0], 80.0, 2.0, 5.0, [[11.0, 50.0], [70.0], [18.0]])
+EXAMPLE = Candidates([40.0, 10.0, 20.0], 80.0, 2.0, 5.0, [[11.0, 50.0], [70.0], [18.0, 300.0]])
 
 
 MOST_RUNS = Candidates([10.0, 80.0], 80.0, 2.0, 5.0, [[], [], [70.0]])
@@ -52,7 +53,7 @@ def _drawn(generator: np.random.Generator) -> tuple[Candidates, float]:
     work = 4.0 * young * round(FAULTS * between_faults / young / 4)
     intervals = [float(round(factor * young)) for factor in generator.permutation(FACTORS)]
     # Enough that none runs out of faults, also with the worst interval.
-    faults = np.cumsum(generator.exponential(between_faults, (RUNS, 3 * FAULTS)), axis=1)
+    faults = np.cumsum(generator.exponential(between_faults, (RUNS, 3 * FAULTS)), axis=1).round(6)
     return Candidates(intervals, work, save, float(generator.integers(60, 200)), faults.tolist()), between_faults
 
 
@@ -69,7 +70,7 @@ def judge_compare(answer: Answer, generator: np.random.Generator) -> Verdict:
         seconds = comparison.seconds()
         hints = {
             "means": _hint_of_means(comparison, seconds, compared["means"], answer),
-            "best": _hint_of_best(comparison, seconds, compared["best"]),
+            "best": _hint_of_best(comparison, seconds, compared),
         }
         for name, hint in hints.items():
             if hint is not None and verdicts[name].is_right:
@@ -80,13 +81,15 @@ def judge_compare(answer: Answer, generator: np.random.Generator) -> Verdict:
 
 
 def _hint_of_means(comparison: Candidates, seconds: Array, said: Plain, answer: Answer) -> AnyHint | None:
-    values = said.tolist() if isinstance(said, np.ndarray) else said
-    numbers = [number(value) for value in values] if isinstance(values, (list, tuple)) else []
+    numbers = _numbers(said)
     if len(numbers) != len(comparison.intervals) or None in numbers:
         return Lab13Hint.NO_MEANS.says(count=len(comparison.intervals))
     means = seconds.mean(axis=1)
     if _are_near(numbers, means):
         return None
+    is_callable, hint = _hint_of_elapsed(answer, comparison)
+    if hint is not None:
+        return hint
     exchanged = comparison._replace(save=comparison.restart, restart=comparison.save)
     mistakes: list[tuple[Array, AnyHint]] = [
         (seconds.sum(axis=1), Lab13Hint.SUMS),
@@ -105,24 +108,51 @@ def _hint_of_means(comparison: Candidates, seconds: Array, said: Plain, answer: 
     if _are_near(sorted(value for value in numbers if value is not None), np.sort(means)):
         return Lab13Hint.MEANS_ANOTHER_ORDER
     first = next(place for place, value in enumerate(numbers) if not is_near(value, float(means[place])))
-    hint = Lab13Hint.MEANS_COMBINED if _is_right_for_one_run(answer) else Lab13Hint.MEANS_OTHERWISE
-    return hint.says(interval=comparison.intervals[first], mean=float(means[first]))
+    combined = Lab13Hint.MEANS_COMBINED if is_callable else Lab13Hint.MEANS_OTHERWISE
+    return combined.says(interval=comparison.intervals[first], mean=float(means[first]))
 
 
-def _is_right_for_one_run(answer: Answer) -> bool:
-    """Whether the mean of one run with one interval is right, or cannot be taken, which is no mistake of `elapsed`."""
-    single = EXAMPLE._replace(intervals=EXAMPLE.intervals[:1], runs=EXAMPLE.runs[:1])
+def _hint_of_elapsed(answer: Answer, comparison: Candidates) -> tuple[bool, AnyHint | None]:
+    """Whether the student's `elapsed` can be called, and the hint on the first run for which it is wrong."""
+    _, work, save, restart, runs = comparison
     try:
-        compared = answer.call("compare", *single)
-    except Raised:
-        return True
-    values = compared.get("means") if isinstance(compared, dict) else None
-    means = values.tolist() if isinstance(values, np.ndarray) else values
-    return (
-        isinstance(means, (list, tuple))
-        and len(means) == 1
-        and is_near(number(means[0]), float(single.seconds()[0, 0]))
-    )
+        for interval in comparison.intervals:
+            for run in runs:
+                if not _is_right(answer, whole := DisturbedRun(work, interval, save, restart, run)):
+                    return True, _hint_of_run(answer, _shortened(answer, whole))
+    except (NotDone, Raised):
+        return False, None
+    return True, None
+
+
+def _is_right(answer: Answer, run: DisturbedRun) -> bool:
+    return is_near(number(answer.call("elapsed", *run)), elapsed(*run))
+
+
+def _shortened(answer: Answer, run: DisturbedRun) -> DisturbedRun:
+    """A run with few faults for which `elapsed` is wrong too: without the last ones, and as if begun at one of them."""
+    for last in range(len(run.faults)):
+        if not _is_right(answer, shorter := run._replace(faults=run.faults[:last])):
+            run = shorter
+            break
+    for first in range(len(run.faults), 0, -1):
+        faults = [round(fault - run.faults[first - 1], 6) for fault in run.faults[first:]]
+        if not _is_right(answer, shorter := run._replace(faults=faults)):
+            return shorter
+    return run
+
+
+def _hint_of_run(answer: Answer, run: DisturbedRun) -> AnyHint:
+    said = number(answer.call("elapsed", *run))
+    if said is None:
+        return Lab13Hint.NO_SECONDS
+    call = "elapsed({:g}, {:g}, {:g}, {:g}, {})".format(*run)
+    return Lab13Hint.ELAPSED_WRONG.says(call=call, said=said, true=elapsed(*run))
+
+
+def _numbers(said: Plain) -> list[float | None]:
+    values = said.tolist() if isinstance(said, np.ndarray) else said
+    return [number(value) for value in values] if isinstance(values, (list, tuple)) else []
 
 
 def _with_changed_lists(comparison: Candidates) -> Array:
@@ -141,11 +171,16 @@ def _are_near(numbers: list[float | None] | list[float], expected: Array) -> boo
     return all(is_near(value, float(mean)) for value, mean in zip(numbers, expected, strict=True))
 
 
-def _hint_of_best(comparison: Candidates, seconds: Array, said: Plain) -> AnyHint | None:
-    means = seconds.mean(axis=1)
+def _hint_of_best(comparison: Candidates, seconds: Array, compared: dict[Any, Plain]) -> AnyHint | None:
+    means, said = seconds.mean(axis=1), compared["best"]
     value, lowest = number(said), int(means.argmin())
     if value == comparison.intervals[lowest]:
         return None
+    if value is None:
+        return Lab13Hint.BEST_NO_NUMBER.says(said=said)
+    own = _numbers(compared["means"])
+    if len(own) == len(means) and None not in own and value == comparison.intervals[int(np.argmin(np.array(own)))]:
+        return NumberHint.FOLLOWS.says(source="means")
     if is_near(value, float(means[lowest])):
         return Lab13Hint.BEST_IS_MEAN
     if value == lowest:

@@ -11,7 +11,7 @@ from distlab.labs.lab_13 import jobs
 from distlab.labs.lab_13.given import in_lines
 from distlab.labs.lab_13.hints import Lab13Hint
 from distlab.labs.lab_13.jobs import SickJob
-from distlab.labs.number_judge import Expected, Mistakes, number
+from distlab.labs.number_judge import Expected, Mistakes, is_near, number
 from distlab.labs.part_cases import PartCase, judge_cases
 from distlab.labs.plain_data import Plain
 from distlab.labs.verdict import WRONG, Hint, Verdict, not_done, right, wrong
@@ -28,10 +28,14 @@ _ILLNESS_HINTS: Mapping[str, tuple[Hint, Hint, Hint]] = {
     jobs.NOTICE: (Lab13Hint.NOT_NOTICE, Lab13Hint.NOTICE_WORKER, Lab13Hint.NOTICE_STEP),
 }
 
-VARIANTS = (0, 1, 2)  # of the hidden logs: each occurs
+_STEPS_WITHOUT_FACT = (jobs.NEVER_COMES, jobs.HALF_WRITTEN)
+VARIANTS = (0, 1, 2, 3, 4)  # of the hidden logs: each occurs
+CURED_VARIANTS = (0, 1, 2, 4)  # in a log of variant 3 the mean of the other workers' times is no measure
 
 
-def _judge(generator: np.random.Generator, verdict_on: Callable[[SickJob], Verdict]) -> Verdict:
+def _judge(
+    generator: np.random.Generator, variants: tuple[int, ...], verdict_on: Callable[[SickJob], Verdict]
+) -> Verdict:
     """A sixth of the points for each letter: the log of the lab itself, and hidden ones of the same illness.
 
     The verdict shows the first hidden log that is not right.
@@ -49,7 +53,7 @@ def _judge(generator: np.random.Generator, verdict_on: Callable[[SickJob], Verdi
 
     seen = jobs.drawn_jobs(np.random.default_rng(jobs.SEED), variant=0)
     cases = [PartCase(f"job {letter}", partial(verdict_on, job)) for letter, job in seen.items()]
-    for variant in VARIANTS:
+    for variant in variants:
         hidden = jobs.drawn_jobs(generator, variant)
         cases += [PartCase(f"job {letter}", partial(on_hidden, job), _HIDDEN) for letter, job in hidden.items()]
     verdict = judge_cases(cases)
@@ -61,7 +65,7 @@ def _judge(generator: np.random.Generator, verdict_on: Callable[[SickJob], Verdi
 
 def judge_diagnose(answer: Answer, generator: np.random.Generator) -> Verdict:
     """A sixth of the points for each illness: its name, the worker and the step."""
-    return _judge(generator, lambda job: _verdict_on_diagnosis(job, answer.call("diagnose", job.log)))
+    return _judge(generator, VARIANTS, lambda job: _verdict_on_diagnosis(job, answer.call("diagnose", job.log)))
 
 
 def _verdict_on_diagnosis(job: SickJob, diagnosis: Plain) -> Verdict:
@@ -74,12 +78,25 @@ def _verdict_on_diagnosis(job: SickJob, diagnosis: Plain) -> Verdict:
     if not isinstance(illness, str) or illness not in jobs.ILLNESSES:
         return wrong(Lab13Hint.UNKNOWN_ILLNESS.says(said=illness))
     if illness != job.illness:
-        return wrong(wrong_illness, context=f"not {illness}: ")
+        return wrong(wrong_illness, context=f"not `{illness}`: ")
+    for name, said in (("worker", worker), ("step", step)):
+        if number(said) is None:
+            return wrong(Lab13Hint.NO_WHOLE_NUMBER.says(name=name, said=said))
     if number(worker) != job.worker:
         return wrong(wrong_worker.says(said=f"Worker {worker!r}"))
-    if number(step) != job.step:
-        return wrong(wrong_step.says(said=f"Step {step!r}"))
+    if (wrong_number := number(step)) is not None and wrong_number != job.step:
+        facts = {} if job.illness in _STEPS_WITHOUT_FACT else {"fact": _fact(job, wrong_number)}
+        return wrong(wrong_step.says(said=f"Step {step!r}", **facts))
     return right()
+
+
+def _fact(job: SickJob, step: float) -> str:
+    """What in the log shows that the step is not the right one."""
+    if job.illness == jobs.STRAGGLER:
+        return f"in step {job.step - 1} it is as fast as the others" if step < job.step else "it was slow before"
+    if step < job.step:
+        return f"it had also done step {np.floor(step) + 1:g} by then"
+    return f"it had not done step {step:g} by then"
 
 
 def judge_cure(answer: Answer, generator: np.random.Generator) -> Verdict:
@@ -88,7 +105,7 @@ def judge_cure(answer: Answer, generator: np.random.Generator) -> Verdict:
     def verdict_on(job: SickJob) -> Verdict:
         return _verdict_on_cure(job, answer.call("cure", job.log, job.illness, job.worker, job.step))
 
-    return _judge(generator, verdict_on)
+    return _judge(generator, CURED_VARIANTS, verdict_on)
 
 
 def _verdict_on_cure(job: SickJob, cure: Plain) -> Verdict:
@@ -96,7 +113,9 @@ def _verdict_on_cure(job: SickJob, cure: Plain) -> Verdict:
     if value is None:
         return wrong(Lab13Hint.NO_NUMBER)
     hint = _expected(job).hint_for(value)
-    return wrong(hint, context=f"{job.illness}, not {value:.6g}: ") if hint else right()
+    if hint and job.illness == jobs.STRAGGLER and not 0 <= value <= 1:
+        hint = Lab13Hint.NOT_A_SHARE
+    return wrong(hint, context=f"`{job.illness}`: {value:.6g} is wrong: ") if hint else right()
 
 
 def _expected(job: SickJob) -> Expected:
@@ -121,13 +140,26 @@ def _killed(job: SickJob) -> tuple[Mistakes, Hint]:
 def _straggler(job: SickJob) -> tuple[Mistakes, Hint]:
     workers = len(_addresses(job))
     factor = (1 / job.cure - 1) / (workers - 1)
+    of_all_steps = [_share_of_all_steps(job, typical) for typical in (np.mean, np.median)]
     return [
+        *((share, Lab13Hint.ALL_STEPS) for share in of_all_steps if not is_near(share, job.cure, SHARE_TOLERANCE)),
         (1 / workers, Lab13Hint.EVEN_SHARE),
         (1 / factor, Lab13Hint.SPEED_AS_SHARE),
+        (1 / (1 + factor), Lab13Hint.ONE_OTHER),
         (1 / factor / (workers - 1), Lab13Hint.SHARE_OF_OTHERS),
         (1 / factor / workers, Lab13Hint.SPEED_BY_WORKERS),
         (factor / (factor + workers - 1), Lab13Hint.SHARE_UPSIDE_DOWN),
     ], Lab13Hint.STRAGGLER_OTHERWISE
+
+
+def _share_of_all_steps(job: SickJob, typical: Callable[[list[float]], np.floating]) -> float:
+    """The straggler's share by the typical times of all steps, also those before it is always slow."""
+    times: dict[object, list[float]] = {}
+    for event in job.log:
+        if event["event"] == "step":
+            times.setdefault(event["worker"], []).append(float(str(event["computing"])))
+    speeds = {worker: 1 / float(typical(seconds)) for worker, seconds in times.items()}
+    return speeds[job.worker] / sum(speeds.values())
 
 
 def _never_comes(job: SickJob) -> tuple[Mistakes, Hint]:

@@ -14,6 +14,7 @@ class Rules:
     loses_saved_work: bool = False
     broken_saves_count: bool = False
     start_can_fail: bool = True
+    interval_has_save: bool = False
 
 
 RIGHT_RULES = Rules()
@@ -30,8 +31,8 @@ def elapsed(
     """
     second, saved, coming = 0.0, 0.0, list(reversed(faults))
     while True:
-        piece = min(interval, work - saved)
-        is_last = saved + piece >= work
+        is_last = work - saved <= interval
+        piece = work - saved if is_last else interval - (save if rules.interval_has_save else 0.0)
         computed = second + piece
         end = computed + (save if not is_last or rules.saves_at_end else 0.0)
         while coming and coming[-1] < second:

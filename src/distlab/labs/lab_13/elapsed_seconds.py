@@ -1,18 +1,24 @@
 """How long a disturbed job takes: an exercise of lab 13 and its judge."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from distlab.labs.answer import Answer
+from distlab.labs.lab_13 import observe
 from distlab.labs.lab_13.disturbed_runs import Rules, elapsed
 from distlab.labs.lab_13.hints import Lab13Hint
-from distlab.labs.number_judge import Expected, Mistakes, number
+from distlab.labs.number_judge import Expected, Mistakes, NumberHint, number
 from distlab.labs.part_cases import PartCase, judge_cases
-from distlab.labs.plain_data import Plain
 from distlab.labs.verdict import AnyHint, Verdict, right, wrong
 
-QUIET, COMPUTING, SAVING, STARTING = "no fault", "while it computes", "while it saves", "while it starts again"
+QUIET, COMPUTING, SAVING, STARTING = (
+    "no fault before the end",
+    "while it computes",
+    "while it saves",
+    "while it starts again",
+)
 
 
 class DisturbedRun(NamedTuple):
@@ -33,51 +39,86 @@ class DisturbedRun(NamedTuple):
 EXAMPLE = DisturbedRun(40.0, 10.0, 2.0, 5.0, [11.0, 30.0])
 
 
-def _drawn_runs(generator: np.random.Generator) -> list[tuple[str, DisturbedRun]]:
-    """By the part that they belong to; the work is a whole number of intervals only in the first."""
-    save, restart = (float(generator.integers(low, low + 4)) for low in (3, 12))
-    interval = float(generator.integers(20, 40))
-    quiet = DisturbedRun(4 * interval, interval, save, restart, [])
-    job = quiet._replace(work=4 * interval + float(generator.integers(3, 15)))
-    cycle, half = interval + save, 0.5
+class _Case(NamedTuple):
+    """A run, the part that it belongs to, and the hint for an answer that no usual mistake gives."""
+
+    part: str
+    run: DisturbedRun
+    otherwise: AnyHint | None = None
+
+
+def _drawn_cases(generator: np.random.Generator) -> list[_Case]:
+    """What is new in a case comes after simpler ones of its part; the work is a whole number of intervals in two."""
+    # With so many intervals, and saves so long, every usual mistake gives another number.
+    save, restart = float(generator.integers(6, 10)), float(generator.integers(12, 16))
+    interval, half = float(generator.integers(20, 30)), 0.5
+    quiet = DisturbedRun(9 * interval, interval, save, restart, [])
+    job = quiet._replace(work=9 * interval + float(generator.integers(3, 15)))
+    cycle = interval + save
     computing = cycle + float(generator.integers(5, int(interval) - 4)) + half
     saving = 2 * cycle + interval + float(generator.integers(0, int(save))) + half
     twice = computing + restart + cycle + interval / 2 + half
     # A start that takes longer than a piece of work: whoever counts it wrongly does work in the time that it takes.
     short = job._replace(interval=restart // 3, work=4 * (restart // 3))
     starting = [computing, computing + float(generator.integers(2, int(restart) - 2)), computing + 2 * restart - half]
+    again = [computing + starts * (restart - 2) for starts in range(4)]
     return [
-        (QUIET, quiet),
-        (QUIET, job),
-        (COMPUTING, job._replace(faults=[computing])),
-        (COMPUTING, job._replace(faults=[computing, twice])),
-        (SAVING, job._replace(faults=[saving])),
-        (STARTING, job._replace(faults=starting[:2])),
-        (STARTING, job._replace(faults=starting)),
-        (STARTING, short._replace(faults=[half, restart])),
+        _Case(QUIET, quiet),
+        _Case(QUIET, job),
+        _with_faults_after_the_end(QUIET, job),
+        *(_Case(QUIET, job._replace(work=work), Lab13Hint.SAVED_FIRST) for work in (interval, interval - 7)),
+        _Case(COMPUTING, job._replace(faults=[computing])),
+        _Case(COMPUTING, job._replace(faults=[computing, twice])),
+        _with_faults_after_the_end(COMPUTING, job._replace(faults=[computing])),
+        _Case(SAVING, job._replace(faults=[saving])),
+        _Case(SAVING, EXAMPLE),
+        _Case(STARTING, job._replace(faults=starting[:2])),
+        _Case(STARTING, job._replace(faults=starting)),
+        _Case(STARTING, short._replace(faults=[half, restart])),
+        _Case(STARTING, job._replace(faults=again[:3]), Lab13Hint.START_AGAIN_DISTURBED),
+        _Case(STARTING, job._replace(faults=again), Lab13Hint.START_AGAIN_DISTURBED),
     ]
+
+
+def _with_faults_after_the_end(part: str, run: DisturbedRun) -> _Case:
+    end = elapsed(*run)
+    late = run._replace(faults=[*run.faults, end + 7.5, end + 71.5])
+    return _Case(part, late, Lab13Hint.AFTER_END.says(seconds=end))
 
 
 def judge_elapsed(answer: Answer, generator: np.random.Generator) -> Verdict:
     """A quarter of the points each for no fault, and faults while the job computes, saves and starts again."""
 
-    def part_case(part: str, run: DisturbedRun) -> PartCase:
-        return PartCase(part, lambda: _verdict_on_seconds(run, answer.call("elapsed", *run)), f"{run}: ")
+    def part_case(case: _Case) -> PartCase:
+        return PartCase(case.part, lambda: _verdict_on_run(case, answer), f"{case.run}: ")
 
-    return judge_cases(part_case(*run) for run in [*_drawn_runs(generator), (SAVING, EXAMPLE)])
+    return judge_cases(map(part_case, _drawn_cases(generator)))
 
 
-def _verdict_on_seconds(run: DisturbedRun, seconds: Plain) -> Verdict:
-    value = number(seconds)
+def _verdict_on_run(case: _Case, answer: Answer) -> Verdict:
+    run = case.run
+    value = number(answer.call("elapsed", *run))
     if value is None:
         return wrong(Lab13Hint.NO_SECONDS)
     true = elapsed(*run)
-    expected = Expected(true, _mistakes(run), Lab13Hint.LATER_THAN_THAT.says(seconds=true), 1e-9)
-    hint = expected.hint_for(value)
-    return wrong(hint, context=f"{run}; not {value:g} s: ") if hint else right()
+    expected = Expected(true, *_mistakes_and_otherwise(case, true))
+    if hint := expected.hint_for(value):
+        return wrong(hint, context=f"{run}; not {value:.10g} s: ")
+    left = answer.inside(observe.faults_left, *run)
+    if left == run.faults:
+        return right()
+    count = len(left) if isinstance(left, list) else 0
+    return wrong(Lab13Hint.FAULTS_CHANGED.says(left=count, count=len(run.faults)), context=f"{run}: ")
 
 
-def _mistakes(run: DisturbedRun) -> Mistakes:
+def _mistakes_and_otherwise(case: _Case, true: float) -> tuple[Mistakes, AnyHint]:
+    """A case with a hint of its own shows one mistake only; the others show in earlier cases."""
+    if case.otherwise is not None:
+        return [], case.otherwise
+    return _mistakes(case.run, true), Lab13Hint.LATER_THAN_THAT.says(seconds=true)
+
+
+def _mistakes(run: DisturbedRun, true: float) -> Mistakes:
     rules: list[tuple[Rules, AnyHint]] = [
         (Rules(saves_at_end=True), Lab13Hint.SAVED_AT_END),
         (Rules(broken_saves_count=True), Lab13Hint.SAVE_SURVIVES),
@@ -85,9 +126,17 @@ def _mistakes(run: DisturbedRun) -> Mistakes:
         (Rules(loses_saved_work=True), Lab13Hint.ALL_LOST),
         (Rules(start_can_fail=False), Lab13Hint.RESTART_UNDISTURBED),
     ]
+    if run.interval > run.save:  # else no work is ever done
+        rules.insert(0, (Rules(interval_has_save=True), Lab13Hint.INTERVAL_WITH_SAVE))
+        shorter = elapsed(*run._replace(interval=run.interval - run.save))
+    else:
+        shorter = None
     return [
         *((elapsed(*run, rules=changed), hint) for changed, hint in rules),
+        (shorter, Lab13Hint.INTERVAL_WITH_SAVE),
         (elapsed(*run._replace(save=0.0)), Lab13Hint.NO_SAVES),
         (elapsed(*run._replace(restart=0.0)), Lab13Hint.NO_RESTART),
         (elapsed(*run._replace(faults=run.faults[:1])), Lab13Hint.ONE_FAULT),
+        (float(math.floor(true)), NumberHint.ROUNDED),
+        (float(math.ceil(true)), NumberHint.ROUNDED),
     ]

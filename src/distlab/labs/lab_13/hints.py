@@ -9,27 +9,34 @@ class Lab13Hint(Hint):
     # Diagnosis: a wrong illness, by the right one
     NO_DIAGNOSIS = "`diagnose` gives a dictionary with the names illness, worker and step."
     UNKNOWN_ILLNESS = "{said!r} is none of the six names in `lab.given.ILLNESSES`."
-    NOT_KILLED = "the first thing that goes wrong is an exit. With which code, and does the job ever do a step again?"
-    NOT_STRAGGLER = "nobody exits, and steps go on. Compare computing and waiting of the workers in the last steps."
+    NO_WHOLE_NUMBER = '"{name}" is a whole number, like event["{name}"], not {said!r}.'
+    NOT_KILLED = (
+        "the first thing that goes wrong is an exit. With which code? If the job began again, did it use the newest "
+        "whole checkpoint?"
+    )
+    NOT_STRAGGLER = "nobody exits, and steps go on. Compare the workers' computing and waiting in the last steps."
     NOT_NEVER_COMES = "nobody does a step here. Is everybody where the launcher's list says?"
     NOT_HALF_WRITTEN = "the exit was harmless: the job began again. From which step, and which checkpoints were there?"
     NOT_COME_AND_GO = "steps go on after the exit, without a new start of the job. What has changed since?"
     NOT_NOTICE = "what did the first worker that exited receive before, and what did it do alone?"
     # Diagnosis: a wrong worker or step
     KILLED_WORKER = "{said} is not the worker that was killed. Which exit came first? The launcher ended the others."
-    STRAGGLER_WORKER = "{said} is not the straggler. Who waits least in the steps at the end, not in one step only?"
+    STRAGGLER_WORKER = "{said} is not the straggler. Who is slow in every step at the end, not in one step only?"
     NEVER_WORKER = "{said} is where it should be. Whose line `listens` differs from its place in the list?"
     HALF_WRITTEN_WORKER = "{said} did not write the checkpoints. Who writes them?"
     COME_AND_GO_WORKER = "{said} is still there after the change. Who is missing in the steps after it?"
     NOTICE_WORKER = "{said} got no notice. Which worker received a signal, before anyone exited?"
-    KILLED_STEP = "{said} is not the last step that the killed worker did."
-    STRAGGLER_STEP = "{said} is not the first step from which on the straggler is always slow."
+    KILLED_STEP = "{said} is not the last step that the worker did before it was killed: {fact}."
+    STRAGGLER_STEP = "{said} is not the first step from which on the straggler is always slow: {fact}."
     NEVER_STEP = "{said}, although no step was done: the step is 0."
     HALF_WRITTEN_STEP = "{said} is not the newest checkpoint that lacks its seal before the job began again."
-    COME_AND_GO_STEP = "{said} is not the last step that the lost rank did. The others did some steps again later."
-    NOTICE_STEP = "{said} is not the step that was done last when the signal came."
+    COME_AND_GO_STEP = "{said} is not the last step that the lost rank did: {fact}. The others did some steps again."
+    NOTICE_STEP = "{said} is not the step that was done last when the signal came: {fact}."
     # Cure
     NO_NUMBER = "`cure` gives one number."
+    NOT_A_SHARE = "a share is between 0 and 1."
+    ALL_STEPS = "this uses steps in which the worker was as fast as the others. From which step on is it slow?"
+    ONE_OTHER = "this counts one other worker only. How many share the batch with it?"
     KILLED_RESUME = "this is the step from which the job goes on. How many steps were done after it?"
     KILLED_UNSEALED = "this counts from a checkpoint without a seal. Which checkpoint can the job read?"
     KILLED_OTHERWISE = "steps done twice are those after the newest whole checkpoint, up to the last one done."
@@ -38,7 +45,7 @@ class Lab13Hint(Hint):
     SHARE_OF_OTHERS = "this compares its speed with those of the others only. Does its own belong to the sum?"
     SPEED_BY_WORKERS = "its speed is divided by the number of workers, so the shares do not add up to 1."
     SHARE_UPSIDE_DOWN = "this gives the slow worker more than the others. Speed is one divided by time."
-    STRAGGLER_OTHERWISE = "with the right share all workers compute equally long. Try 2 workers, one 3 times slower."
+    STRAGGLER_OTHERWISE = "with the right share all workers compute equally long. Try 3 workers, one 2 times slower."
     PORT_LISTED = "this is the port in the list, where nobody listens. Where does the worker listen?"
     PORT_OTHERWISE = "the port is the number after the colon of an address of this worker."
     RESUME_BROKEN = "that checkpoint has no seal. Which is the newest one that has?"
@@ -73,6 +80,11 @@ class Lab13Hint(Hint):
     # Elapsed time
     NO_SECONDS = "`elapsed` gives one number, the seconds from the start to the end."
     SAVED_AT_END = "this saves once more when the work is done."
+    SAVED_FIRST = "all work is done before the first save is due. Is there a save?"
+    INTERVAL_WITH_SAVE = "the interval is work only. When does the next save begin, if the last one takes time as well?"
+    AFTER_END = "the job is done after {seconds:g} s. Do faults after that matter?"
+    START_AGAIN_DISTURBED = "each fault but the first comes during a start, also during one that has begun again."
+    FAULTS_CHANGED = "the seconds are right, but `elapsed` changes its list: {left} of {count} faults are left in it."
     NO_SAVES = "the saves take no time here."
     NOTHING_LOST = "a fault loses no work here. What was done since the last complete save?"
     ALL_LOST = "a fault loses all work here, also what was saved."
@@ -91,11 +103,15 @@ class Lab13Hint(Hint):
     MEANS_ANOTHER_ORDER = "these are the right means in another order. Keep the order of the intervals."
     LIST_CHANGED = "for all intervals but the first, faults are missing. Does `elapsed` change its list of faults?"
     SAVE_AND_RESTART = "save and restart are exchanged. In which order does `elapsed` take them?"
+    ELAPSED_WRONG = (
+        "`elapsed` is wrong for this run, so the means are too: {call} gives {said:.10g}, right is {true:.10g}."
+    )
     MEANS_COMBINED = (
-        "for an interval of {interval:g} s the mean is {mean:.6g} s. One run with one interval is right: how do you "
-        "take the mean of several runs?"
+        "for an interval of {interval:g} s the mean is {mean:.6g} s. `elapsed` is right for every run: how do you take "
+        "the mean?"
     )
     MEANS_OTHERWISE = "for an interval of {interval:g} s the mean is {mean:.6g} s. Does `elapsed` pass its own check?"
+    BEST_NO_NUMBER = '"best" is one of the numbers in `intervals`, not {said!r}.'
     BEST_IS_INDEX = "this is the place of the interval in the list. Which interval is it?"
     BEST_IS_WORST = "with this interval the job takes longest."
     BEST_IS_MEAN = "this is the lowest mean. Which interval has it?"

@@ -91,23 +91,33 @@ def _started(generator: np.random.Generator, workers: int | None = None) -> tupl
 def _killed(generator: np.random.Generator, variant: int) -> SickJob:
     """The launcher ends the others with a signal.
 
-    In variant 1 the newest checkpoint lacks its seal. In variant 2 there are two workers, and no checkpoint yet.
+    In variant 1 the newest checkpoint lacks its seal. In variant 2 there are two workers, and no checkpoint yet. In
+    variants 3 and 4 the job is started again, and rightly goes on from the newest whole checkpoint; in variant 4 a
+    newer one lacks its seal.
     """
     log, worker, every = _started(generator, workers=2 if variant == 2 else None)
     newest = 0 if variant == 2 else every * _integer(generator, 2, 3)
-    whole = newest - every if variant == 1 else newest
-    last = newest + _integer(generator, 1, every - 1)
+    whole = newest - every if variant in (1, 4) else newest
+    last = newest + (1 if variant == 3 else _integer(generator, 1, every - 1))
     log.begin()
     log.train(1, last, every, damaged=() if whole == newest else (newest,))
     log.write("exit", worker, code=-9)
     for peer in log.others(worker):
         log.write("signal", peer, signal=15)
         log.write("exit", peer, code=-15)
+    if variant in (3, 4):
+        log.begin()
+        log.write("restored", 0, step=whole)
+        log.train(whole + 1, whole + every - 1, every)  # further than `last` in variant 3, and less far in variant 4
     return SickJob(log.events, KILLED, worker, last, last - whole)
 
 
 def _straggler(generator: np.random.Generator, variant: int) -> SickJob:
-    """In variant 1 it is slow from the first step on; else it happens to wait least in the step before."""
+    """In variant 1 it is slow from the first step on; else it happens to wait least in the step before.
+
+    In variant 2 it is slow in the last three steps only. In variant 3 the last step is the single slow one of another
+    worker.
+    """
     while True:
         job = _drawn_straggler(generator, variant)
         before = [event for event in job.log if event.get("step") == job.step - 1 and event["event"] == "step"]
@@ -118,16 +128,19 @@ def _straggler(generator: np.random.Generator, variant: int) -> SickJob:
 def _drawn_straggler(generator: np.random.Generator, variant: int) -> SickJob:
     """Before it is always slow, another worker has a single slow step, and it has one itself (not in variant 1)."""
     log, worker, every = _started(generator)
-    hiccup, onset, factor = _integer(generator, 2, 4), _integer(generator, 6, 9), _integer(generator, 2, 4)
+    hiccup, onset, factor = _integer(generator, 2, 4), _integer(generator, 6, 9), FACTORS[_integer(generator, 0, 2)]
     stray = hiccup + 1
     if variant == 1:
         hiccup, stray, onset = 0, 0, 1
     else:
-        onset = max(onset, stray + 2)
+        onset = max(onset, stray + 2) + (4 if variant == 2 else 0)
+    last = onset + (2 if variant == 2 else 6)
+    if variant == 3:
+        hiccup = last
     log.begin()
-    for step in range(1, onset + 7):
-        slower = {worker: float(factor)} if step >= onset or step == stray else {}
-        log.step(step, {0: 8.0} if step == hiccup else slower)
+    for step in range(1, last + 1):
+        slower = {worker: factor} if step >= onset or step == stray else {}
+        log.step(step, slower | ({0: 8.0} if step == hiccup else {}))
         if step % every == 0:
             log.write("saved", 0, step=step, sealed=True)
     return SickJob(log.events, STRAGGLER, worker, onset, 1 / (1 + factor * (log.workers - 1)))
@@ -212,11 +225,13 @@ _DRAWN: dict[str, Callable[[np.random.Generator, int], SickJob]] = {
     COME_AND_GO: _come_and_go,
     NEVER_COMES: _never_comes,
 }
+FACTORS = (2.5, 3.5, 4.5)
+"""How many times as long a straggler computes; with whole numbers some wrong shares would be equal."""
 LETTERS, SEED = "ABCDEF", 13  # the seed of the logs that students see
 
 
 def drawn_jobs(generator: np.random.Generator, variant: int) -> dict[str, SickJob]:
-    """One job of each illness, by letter, which always has the same illness; most have variants 0, 1 and 2."""
+    """One job of each illness, by letter, which always has the same illness; none has a variant above 4."""
     return {letter: draw(generator, variant) for letter, draw in zip(LETTERS, _DRAWN.values(), strict=True)}
 
 

@@ -7,7 +7,8 @@ import numpy as np
 
 from distlab.labs.answer import Answer
 from distlab.labs.lab_13.hints import Lab13Hint
-from distlab.labs.number_judge import Expected, Mistakes, NumberJudge
+from distlab.labs.number_judge import Expected, Mistakes, NumberJudge, number
+from distlab.labs.plain_data import Plain
 from distlab.labs.verdict import AnyHint, Verdict
 
 NAMES = ("between faults", "interval", "steps", "lost")
@@ -57,9 +58,24 @@ def judge_plan(answer: Answer, generator: np.random.Generator) -> Verdict:
         expected = {
             name: Expected(value, _mistakes(job)[name], _otherwise(job)[name]) for name, value in plan(*job).items()
         }
-        if problem := judge.compare(answer.call("plan", *job), expected, str(job)):
+        numbers = answer.call("plan", *job)
+        if problem := judge.compare(numbers, expected, str(job)):
             return problem
+        judge.follow(numbers, _following(numbers, job))
     return judge.verdict()
+
+
+def _following(numbers: Plain, job: SavedJob) -> dict[str, tuple[str, float | None]]:
+    """For each number but the first: that from which it follows, and what follows from the answer's own."""
+    assert isinstance(numbers, dict)
+    between, interval = (number(numbers[name]) for name in NAMES[:2])
+    if not between or not interval or not 0 < min(between, interval) <= max(between, interval) < math.inf:
+        return {}
+    return {
+        "interval": ("between faults", young_interval(job.save, between)),
+        "steps": ("interval", float(round(interval / job.step))),
+        "lost": ("interval", job.save / interval + interval / (2 * between)),
+    }
 
 
 def _otherwise(job: SavedJob) -> dict[str, AnyHint]:
@@ -72,7 +88,7 @@ def _otherwise(job: SavedJob) -> dict[str, AnyHint]:
 
 
 def _mistakes(job: SavedJob) -> dict[str, Mistakes]:
-    between, interval, steps, _ = plan(*job).values()
+    between, interval, steps, lost = plan(*job).values()
     rounded = max(steps, 1.0) * job.step
     of_one = job.days * DAY
     return {
@@ -98,6 +114,7 @@ def _mistakes(job: SavedJob) -> dict[str, Mistakes]:
             (job.save / interval + interval / between, Lab13Hint.WHOLE_INTERVAL),
             (job.save / between + interval / (2 * between), Lab13Hint.SAVED_PER_FAULT),
             (job.save / (interval + job.save) + interval / (2 * between), Lab13Hint.SAVE_IN_INTERVAL),
+            (100 * lost, Lab13Hint.NOT_A_SHARE),
             (job.save / rounded + rounded / (2 * between), Lab13Hint.LOST_WHEN_ROUNDED),
         ],
     }

@@ -5,14 +5,17 @@ from typing import NamedTuple
 import numpy as np
 
 from distlab.labs.answer import Answer
+from distlab.labs.answer_errors import NotDone, TookTooLong
+from distlab.labs.fake_job import ranks_left
 from distlab.labs.lab_14 import observe
 from distlab.labs.lab_14.hints import Lab14Hint
 from distlab.labs.lab_14.observe import RATE, Observed
 from distlab.labs.number_judge import Expected, NumberJudge
 from distlab.labs.plain_data import Array, as_record
-from distlab.labs.verdict import AnyHint, Verdict, not_done, parts, right, wrong
+from distlab.labs.verdict import Advice, AnyHint, Verdict, parts, right, wrong
 
 NAMES = ("weight", "factor")
+TOLERANCE = 2e-7  # float32 is near enough, a number rounded to six places is not
 
 
 class UnevenBatch(NamedTuple):
@@ -56,6 +59,7 @@ def _expected(batch: UnevenBatch) -> dict[str, Expected]:
             weight,
             [(1 / own, Lab14Hint.NOT_DIVIDED_BY_RANKS), (1 / together, Lab14Hint.IDEAL_WEIGHT), *of_others],
             Lab14Hint.OTHER_WEIGHT,
+            TOLERANCE,
         ),
         "factor": Expected(
             factor,
@@ -66,6 +70,7 @@ def _expected(batch: UnevenBatch) -> dict[str, Expected]:
                 (ranks * own, Lab14Hint.MEAN_FORGOTTEN),
             ],
             Lab14Hint.OTHER_FACTOR,
+            TOLERANCE,
         ),
     }
 
@@ -73,28 +78,42 @@ def _expected(batch: UnevenBatch) -> dict[str, Expected]:
 def judge_accumulate(answer: Answer, generator: np.random.Generator) -> Verdict:
     """Half of the points for the weights, half for the all-reduces; with several batches per rank, and with one."""
     weight, gradients, communication = generator.normal(0, 0.3, observe.SHAPE), right(), right()
-    for batches in (int(generator.integers(3, 6)), 1, 2):
+    several = int(generator.integers(3, 6))
+    for batches in (several, 1, 2):
         count = int(generator.integers(2, 5))
         images = generator.normal(size=(2, observe.RANKS, batches, count, observe.SHAPE[0]))
         labels = generator.integers(0, observe.SHAPE[1], images.shape[:-1])
-        seen = as_record(answer.inside(observe.accumulate, weight, images, labels), Observed)
+        try:
+            seen = as_record(answer.inside(observe.accumulate, weight, images, labels), Observed)
+        except TookTooLong:
+            return wrong(_endless())
         if not seen.is_written or seen.kind == "NotImplementedError":
-            return not_done("`accumulate` is still empty")
+            raise NotDone("`accumulate` is still empty")
+        case = f"with {batches} pair{'s' if batches > 1 else ''} "
         if seen.kind:
-            return wrong(_error_hint(seen))
+            return wrong(_error_hint(seen, case))
+        said = "" if batches == several else f"{case.rstrip()}: "  # of a case that needs to be named
         if gradients.is_right and (problem := _wrong_weights(seen, weight, images, labels)):
-            gradients = wrong(problem)
+            gradients = wrong(problem, context=said)
         if communication.is_right and (problem := _wrong_communication(seen, batches)):
-            communication = wrong(problem)
+            communication = wrong(problem, context=said)
     return parts({"weights": gradients, "all-reduces": communication})
 
 
-def _error_hint(seen: Observed) -> AnyHint:
-    if seen.kind == "Stalled":
-        return Lab14Hint.HANGS.says(error=seen.message)
+def _endless() -> AnyHint:
+    hint = Advice.of(Lab14Hint.TOO_SLOW)
+    return hint.then(Lab14Hint.STILL_RUNNING) if ranks_left() else hint
+
+
+def _error_hint(seen: Observed, case: str) -> AnyHint:
     if seen.kind == "TimeoutError":
-        return Lab14Hint.TOO_SLOW.says(error=seen.message)
-    return Lab14Hint.RAISES.says(rank=seen.rank, error=f"{seen.kind}: {seen.message}")
+        return _endless()
+    if seen.kind == "Stalled":
+        return Lab14Hint.HANGS.says(case=case, error=seen.message)
+    if seen.kind == "NotInFake":
+        return Lab14Hint.NOT_IN_FAKE.says(error=seen.message)
+    place = f" in line {seen.line} of its cell" if seen.line else ""
+    return Lab14Hint.RAISES.says(case=case, rank=seen.rank, error=f"{seen.kind}{place}: {seen.message}")
 
 
 def gradient(weight: Array, images: Array, labels: Array) -> Array:
@@ -117,7 +136,8 @@ def _wrong_weights(seen: Observed, weight: Array, images: Array, labels: Array) 
     if max(seen.steps) > 2:
         return Lab14Hint.STEP_EACH_BATCH.says(count=max(seen.steps) // 2)
     if not all(np.allclose(of_rank, of_ranks[0]) for of_rank in of_ranks):
-        return Lab14Hint.RANKS_DIFFER
+        since = max(seen.passes_since_average)
+        return Lab14Hint.AVERAGED_EARLY.says(count=since) if seen.all_reduces[0] and since else Lab14Hint.RANKS_DIFFER
     if np.allclose(of_ranks[0], first):
         then = gradient(first, images[1], labels[1])
         second = first - RATE * (observe.MOMENTUM * own + then)
@@ -137,12 +157,16 @@ def _wrong_communication(seen: Observed, batches: int) -> AnyHint | None:
     """All ranks make the same calls, or they would hang; two steps were made."""
     count = seen.all_reduces[0] // 2
     if count == 0:
-        return Lab14Hint.NEVER_AVERAGED
+        is_outside = seen.no_syncs[0] and seen.backward_passes_outside[0]
+        return Lab14Hint.FORWARD_INSIDE if is_outside else Lab14Hint.NEVER_AVERAGED
     if seen.backward_passes[0] // 2 < batches:
         return Lab14Hint.ONE_BACKWARD
+    if seen.most_kept[0] > 1:
+        return Lab14Hint.LOSSES_KEPT.says(count=seen.most_kept[0])
     if count == 1:
         return None
     if count < batches:
         return Lab14Hint.OTHER_COUNT_OF_ALL_REDUCES.says(count=count, batches=batches)
-    hint = Lab14Hint.FORWARD_OUTSIDE if seen.no_syncs[0] else Lab14Hint.AVERAGED_EACH_TIME
-    return hint.says(count=count)
+    if seen.no_syncs[0]:
+        return Lab14Hint.FORWARD_OUTSIDE.says(count=count)
+    return (Lab14Hint.WITHOUT_WITH if seen.no_sync_calls[0] else Lab14Hint.AVERAGED_EACH_TIME).says(count=count)

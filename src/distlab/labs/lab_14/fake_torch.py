@@ -1,12 +1,13 @@
 """What a program of PyTorch's DDP needs, without PyTorch: ranks are threads, and the model is one matrix in NumPy.
 
 The names, arguments and effects are PyTorch's, as far as such a program meets them: DDP sends rank 0's weights when it
-is made, and averages gradients in `backward` unless the forward pass was made inside `no_sync()`.
+is made. A forward pass outside `no_sync()` makes the next `backward` average the gradients, whichever batch's that is.
 """
 
+import weakref
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -18,13 +19,23 @@ class NotInitialised(ValueError):
     """A call that needs the process group came before it; PyTorch raises a ValueError too."""
 
 
+class NotInFake(AttributeError):
+    """PyTorch has it, or not; the fake has only what the lab needs."""
+
+
+def _without(owner: str, name: str, names: str) -> NoReturn:
+    raise NotInFake(f"the fake has no `{owner}.{name}`; the exercise needs only {names}")
+
+
 class Process:
     """One rank, and what `torch.distributed` and `torch.cuda` are to it."""
 
     def __init__(self, job: FakeJob, rank: int, is_initialised: bool = False) -> None:
         self.job, self.number, self.is_initialised = job, rank, is_initialised
         self.device = 0  # PyTorch's default
-        self.all_reduces = self.models_wrapped = self.no_syncs = 0
+        self.all_reduces = self.models_wrapped = 0
+        self.no_sync_calls = self.no_syncs = 0  # calls, and blocks that were entered
+        self.backward_passes_outside = 0
 
     @property
     def environment(self) -> dict[str, str]:
@@ -85,15 +96,32 @@ class LinearNetwork:
 
     def __init__(self, weight: Array) -> None:
         self.weight = Parameter(weight)
-        self.backward_passes = 0
+        self.wrappers: list[DistributedDataParallel] = []
+        self.backward_passes = self.passes_since_average = self.most_kept = 0
+        self._kept: list[weakref.ref[Logits]] = []
 
     def parameters(self) -> Iterator[Parameter]:
         """All weights."""
         yield self.weight
 
+    def train(self, mode: bool = True) -> "LinearNetwork":
+        """Makes no difference to a linear layer."""
+        return self
+
+    def eval(self) -> "LinearNetwork":
+        """Makes no difference to a linear layer."""
+        return self
+
     def __call__(self, images: Array) -> "Logits":
-        """The forward pass."""
-        return Logits(self, np.asarray(images, np.float64), None)
+        """The forward pass; its activations are kept until its backward pass, or until nobody has the logits."""
+        logits = Logits(self, np.asarray(images, np.float64))
+        still_kept = [kept for kept in self._kept if (before := kept()) is not None and not before.is_used]
+        self._kept = [*still_kept, weakref.ref(logits)]
+        self.most_kept = max(self.most_kept, len(self._kept))
+        return logits
+
+    def __getattr__(self, name: str) -> NoReturn:
+        _without("network", name, "`network(images)`")
 
 
 class DistributedDataParallel:
@@ -101,8 +129,10 @@ class DistributedDataParallel:
 
     def __init__(self, process: Process, network: LinearNetwork) -> None:
         self.process, self.module = process, network
-        self.is_synchronous = True
+        self.require_backward_grad_sync = True  # PyTorch's name; False in `no_sync`
+        self._averages_next = False
         process.models_wrapped += 1
+        network.wrappers.append(self)
         for parameter in network.parameters():
             parameter.data[...] = process.meet("DistributedDataParallel", parameter.data.copy())[0]
 
@@ -110,28 +140,52 @@ class DistributedDataParallel:
         """The network's."""
         return self.module.parameters()
 
+    def train(self, mode: bool = True) -> "DistributedDataParallel":
+        """Makes no difference to a linear layer."""
+        return self
+
+    def eval(self) -> "DistributedDataParallel":
+        """Makes no difference to a linear layer."""
+        return self
+
+    def no_sync(self) -> AbstractContextManager[None]:
+        """In this block a forward pass does not make the next backward pass average."""
+        self.process.no_sync_calls += 1
+        return self._quiet()
+
     @contextmanager
-    def no_sync(self) -> Iterator[None]:
-        """What goes forward in this block is not averaged when it comes back."""
+    def _quiet(self) -> Iterator[None]:
         self.process.no_syncs += 1
-        before, self.is_synchronous = self.is_synchronous, False
+        before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
         try:
             yield
         finally:
-            self.is_synchronous = before
+            self.require_backward_grad_sync = before
 
     def __call__(self, images: Array) -> "Logits":
-        """The forward pass; whether the gradients will be averaged is decided here."""
-        logits = self.module(images)
-        logits.reducing = self.process if self.is_synchronous else None
-        return logits
+        """The forward pass; outside `no_sync` it makes the next backward pass average."""
+        self._averages_next |= self.require_backward_grad_sync
+        return self.module(images)
+
+    def after_backward(self) -> None:
+        """Average all gradients that are there, if a forward pass has asked for it."""
+        self.process.backward_passes_outside += self.require_backward_grad_sync
+        if self._averages_next:
+            self._averages_next = False
+            self.process.all_reduces += 1
+            weight = self.module.weight
+            weight.grad = np.mean(self.process.meet("backward", weight.grad), axis=0)
+            self.module.passes_since_average = 0
+
+    def __getattr__(self, name: str) -> NoReturn:
+        _without("model", name, "`model(images)` and `model.no_sync()`")
 
 
 class Logits:
-    """What a network gives for a batch; `reducing`: the process that averages its gradients, if any."""
+    """What a network gives for a batch."""
 
-    def __init__(self, network: LinearNetwork, images: Array, reducing: Process | None) -> None:
-        self.network, self.images, self.reducing = network, images, reducing
+    def __init__(self, network: LinearNetwork, images: Array) -> None:
+        self.network, self.images, self.is_used = network, images, False
 
     def __len__(self) -> int:
         return len(self.images)
@@ -141,22 +195,21 @@ class BatchLoss:
     """A number with its gradients: (logits, gradient of the weight) of each batch in it."""
 
     def __init__(self, value: float, parts: list[tuple[Logits, Array]]) -> None:
-        self.value, self.parts, self.is_used = value, parts, False
+        self.value, self.parts = value, parts
 
     def backward(self) -> None:
-        """Add the gradients to those of the weights, and average these if the forward pass was synchronous."""
-        if self.is_used:
+        """Add the gradients to those of the weights, and let DDP average these if it has to."""
+        if any(logits.is_used for logits, _ in self.parts):
             raise RuntimeError("Trying to backward through the graph a second time")
-        self.is_used = True
-        self.parts[0][0].network.backward_passes += 1
+        network = self.parts[0][0].network
+        network.backward_passes += 1
+        network.passes_since_average += 1
+        weight = network.weight
         for logits, gradient in self.parts:
-            weight = logits.network.weight
+            logits.is_used = True
             weight.grad = gradient.copy() if weight.grad is None else weight.grad + gradient
-        reducing = next((logits for logits, _ in reversed(self.parts) if logits.reducing), None)
-        if reducing is not None and reducing.reducing is not None:
-            weight = reducing.network.weight
-            reducing.reducing.all_reduces += 1
-            weight.grad = np.mean(reducing.reducing.meet("backward", weight.grad), axis=0)
+        for wrapper in network.wrappers:
+            wrapper.after_backward()
 
     def item(self) -> float:
         """The number alone."""
@@ -171,8 +224,18 @@ class BatchLoss:
 
     __rmul__ = __mul__
 
+    mul = multiply = __mul__
+
     def __truediv__(self, divisor: float) -> "BatchLoss":
         return self * (1 / divisor)
+
+    div = divide = __truediv__
+
+    def __neg__(self) -> "BatchLoss":
+        return self * -1.0
+
+    def __sub__(self, loss: "BatchLoss | float") -> "BatchLoss":
+        return self + -loss
 
     def __add__(self, loss: "BatchLoss | float") -> "BatchLoss":
         if isinstance(loss, BatchLoss):
@@ -184,9 +247,14 @@ class BatchLoss:
     def __float__(self) -> float:
         return self.value
 
+    def __getattr__(self, name: str) -> NoReturn:
+        _without("loss", name, "`loss.backward()`, `loss * number` and `loss / number`")
+
 
 def cross_entropy(logits: Logits, labels: Array) -> BatchLoss:
     """The mean over the batch, as torch.nn.functional.cross_entropy gives it; labels int (n,)."""
+    if not isinstance(logits, Logits):
+        raise TypeError("cross_entropy takes first what the model gives, then the labels")
     scores = logits.images @ logits.network.weight.data
     exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
     probabilities = exponentials / exponentials.sum(axis=1, keepdims=True)
@@ -216,3 +284,6 @@ class SGD:
             if parameter.grad is not None:
                 parameter.momentum = self.momentum * parameter.momentum + parameter.grad
                 parameter.data -= self.rate * parameter.momentum
+
+    def __getattr__(self, name: str) -> NoReturn:
+        _without("optimizer", name, "`optimizer.zero_grad()` and `optimizer.step()`")

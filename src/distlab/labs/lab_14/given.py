@@ -4,8 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from distlab.labs.lab_14.fake_torch import cross_entropy
+from distlab.labs.plain_data import Plain
+from distlab.labs.puzzle_layout import layout_of
+from distlab.labs.verdict import Advice
 
-__all__ = ["CARDS", "FAULTS", "LINES", "LOGS", "body", "cross_entropy", "described", "log_in_words", "write"]
+__all__ = ["CARDS", "FAULTS", "LINES", "LOGS", "body", "cross_entropy", "described", "log_in_words", "problem", "write"]
 
 LINES = {
     "read options": "options = parse(); rate = options.rate",
@@ -102,11 +105,19 @@ def log_in_words(log: Log) -> str:
     )
 
 
+def problem(program: Plain) -> str:
+    """Why the program cannot run, in a sentence; an empty text if it can."""
+    layout = layout_of(program, LINES, CARDS)
+    if not isinstance(layout, list):
+        return Advice.of(layout).text
+    return "" if any(name in CARDS for name in layout) else "No card has been placed: put cards between the lines."
+
+
 def body(program: Sequence[str]) -> str:
     """The program as Python, one line per name: a card is indented as the line of the serial program below it."""
     rows: list[str] = []
     for place, name in enumerate(program):
-        text = LINES.get(name, CARDS.get(name, ""))
+        text = (LINES | CARDS)[name]
         below = next((LINES[line] for line in program[place:] if line in LINES), "")
         depth = len(below) - len(below.lstrip())
         guards = 0  # those right above this line

@@ -6,14 +6,10 @@ from distlab.labs.verdict import Hint
 class Lab14PuzzleHint(Hint):
     """By id, what is said about a program of the puzzle, after it ran on four ranks."""
 
-    NOT_NAMES = "`program` is a list of names, those of the lines and those of the cards."
-    UNKNOWN_NAME = "{name!r} is neither a line nor a card."
-    NAME_TWICE = "{name!r} is there more than once."
-    LINES_CHANGED = "All serial lines must be there, in their order: cards go between them."
-
     # 1 initialise
     NO_INIT = "no process knows the others: every call that needs them ends in an error. Which card lets them meet?"
     USED_BEFORE_INIT = "{card!r} needs the process group, which does not exist yet. What must come before it?"
+    INIT_GUARDED = "a guard lets only some processes make this call, and they wait for the others. Who must make it?"
     INIT_IN_LOOP = "it is called a second time, and that is an error. How often do the processes have to meet?"
 
     # 2 pin the device
@@ -42,6 +38,9 @@ class Lab14PuzzleHint(Hint):
 
     # 5 broadcast the weights
     BROADCAST_BY_HAND = "no line for this is needed. Which constructor sends the weights of rank 0 already?"
+    BROADCAST_WITHOUT_WRAP = (
+        "the card that step 4 lacks sends the weights of rank 0 too, so this one is not needed. Which card is it?"
+    )
     STARTS_DIFFER = (
         "the ranks begin with different weights. Who sends those of rank 0, and before which line is it needed?"
     )
@@ -51,6 +50,8 @@ class Lab14PuzzleHint(Hint):
     ONE_PER_HOST_WRITES = (
         "every host has a process with this number, and they write to one folder. Who is there only once?"
     )
+    SECOND_GUARD = "only rank 0 writes, but one of the two guards is not needed. Which one does it alone?"
+    GUARDS_NOTHING = "a guard is the last line of the program, and guards nothing. Which line must not be run by all?"
     GUARDS_ANOTHER_LINE = "a guard is in front of {line!r}. Which line must not be run by all?"
     GUARDS_A_COLLECTIVE = (
         "a guard is in front of {line!r}, where rank 0 waits for all others. Which line must not be run by all?"
@@ -63,6 +64,9 @@ class Lab14PuzzleHint(Hint):
     SHARDED_PER_HOST = (
         "the ranks of one host share the images, and each host goes through all. How many ranks share them?"
     )
+    SECOND_SHARD = (
+        "the loader gets the right share, and 'shard by local rank' makes one more sampler. What is that one for?"
+    )
     SHARDED_EARLY = "the loader got the serial sampler. Which line gave `sampler` its last value?"
     SHARDED_LATE = "the loader was made with the serial sampler. When did it read `sampler`?"
     NO_SET_EPOCH = "the shares are right, and every epoch has the same order. What does the sampler not know?"
@@ -74,6 +78,10 @@ class Lab14PuzzleHint(Hint):
     # 8 steps per epoch
     STEPS_DIVIDED = (
         "a rank leaves out most of its share. Whose batches does `len(loader)` count, if the sampler is sharded?"
+    )
+    STEPS_DIVIDED_OF_ALL = (
+        "the batches in `len(loader)` are not those of a rank's share here, and this card does not choose a share. "
+        "Which number is `len(loader)` when step 7 is right?"
     )
     STEPS_FOLLOW = "a rank makes more steps than its share has batches: does this follow from step 7?"
 
@@ -104,6 +112,14 @@ class Lab14Hint(Hint):
         "the order is filled up with images 0, 1 and so on. Which images are the first in the permuted order?"
     )
     PADDED_ONCE = "the ranks are more than twice the images, and some get none. What if one repetition is not enough?"
+    CUT_BY_MINUS_ZERO = "where nothing is left over, the ranks get no images at all. What is order[:-0]?"
+    PADDED_OTHERWISE = (
+        "{job}: the order is {order}, and after its end come {padding}. Where does the sampler begin again?"
+    )
+    ANOTHER_PERMUTATION = (
+        "{job}: the shares are those of the order {received}, and the order is {order}. Which generator makes it, from "
+        "which number, and is it the first that this generator makes?"
+    )
     WRONG_LENGTHS = "{job}: the ranks get {lengths} images, and each should get {count}. How is that number rounded?"
     ANOTHER_ORDER = "{job}: rank {rank} has the right images in another order. Which position of the order comes first?"
     OF_ANOTHER_RANK = "{job}: rank {rank} has the share of rank {owner}. At which position does its own begin?"
@@ -119,6 +135,11 @@ class Lab14Hint(Hint):
     MISSED_NO_SHUFFLING = "{said!r} is said of such a job. In which order does rank 0 see its images?"
     MISSED_NO_SET_EPOCH = "{said!r} is said of such a job. Does an epoch have another order than the one before?"
     MISSED_TOO_LATE = "{said!r} is said of such a job. Which epochs have the same order, and which do not?"
+    ONLY_SHOWN = (
+        "it works only for the logs that are shown: of all other jobs it says {said!r}. By which signs would you "
+        "recognise a fault in a job that you have not seen?"
+    )
+    SAID_TOO_OFTEN = "{said!r} is also said of other jobs ({faults}). Which of its signs do these have too?"
     SAID_OF_ANOTHER = "it is also said of a job with another fault. What distinguishes the two?"
 
     # uneven
@@ -135,9 +156,11 @@ class Lab14Hint(Hint):
     OTHER_FACTOR = "by hand with batches of 4 and 2 images: what turns the present weight into 1/6?"
 
     # accumulate
-    RAISES = "rank {rank} raises {error}"
-    TOO_SLOW = "it did not end in time and was stopped: {error}. Which loop has no end?"
-    HANGS = "it hangs: {error}. Who makes this call, and who does not?"
+    RAISES = "{case}rank {rank} raises {error}"
+    NOT_IN_FAKE = "{error}."
+    TOO_SLOW = "`accumulate` did not end in time and was stopped. Which loop has no end?"
+    STILL_RUNNING = "One of its ranks could not be stopped: restart the kernel before you go on."
+    HANGS = "{case}it hangs: {error}. Who makes this call, and who does not?"
     NOT_APPLIED = "the weights do not change. Who applies the gradients?"
     SUMMED_BATCHES = (
         "the step is {count} times too long: the gradients of {count} batches were added up. By what is a mean divided?"
@@ -151,17 +174,27 @@ class Lab14Hint(Hint):
     RANKS_DIFFER = (
         "after the step the ranks have different weights. Which batch has to be averaged, so that all gradients are?"
     )
+    AVERAGED_EARLY = (
+        "after the step the ranks have different weights: {count} of the `backward` calls come after the all-reduce. "
+        "Which `backward` averages, if a forward pass was made outside `no_sync`?"
+    )
     WRONG_STEP = (
         "all ranks have equal weights, but not those of a step with the mean over all batches of all ranks. What "
         "is summed, and what divided?"
     )
     NEVER_AVERAGED = "no all-reduce at all: each rank went its own way. Which of the batches must be outside `no_sync`?"
+    FORWARD_INSIDE = "no all-reduce at all, but a `backward` is outside `no_sync`. Is its forward pass outside too?"
+    WITHOUT_WITH = "{count} all-reduces: `no_sync` is called, but its block is never entered. Which word is missing?"
     AVERAGED_EACH_TIME = "{count} all-reduces for {count} batches. Which of them are not needed?"
     FORWARD_OUTSIDE = (
         "`no_sync` is used, and there are {count} all-reduces all the same. Is the forward pass inside it?"
     )
     OTHER_COUNT_OF_ALL_REDUCES = (
         "{count} all-reduces in a step of {batches} batches. Which batches are inside `no_sync`?"
+    )
+    LOSSES_KEPT = (
+        "the activations of {count} batches are kept at a time, because their `backward` comes later than the next "
+        "forward pass. When can they be forgotten?"
     )
     ONE_BACKWARD = (
         "there is one backward pass for all batches together, which keeps the activations of all. When can they "

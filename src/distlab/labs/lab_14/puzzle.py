@@ -21,7 +21,7 @@ from distlab.labs.lab_14.program_run import (
     drawn_job,
     run,
 )
-from distlab.labs.plain_data import Plain
+from distlab.labs.puzzle_layout import Layout, layout_of
 from distlab.labs.verdict import AnyHint, Verdict, not_done, parts, right, wrong
 
 STEPS = (
@@ -37,7 +37,6 @@ STEPS = (
 INITIALISE, PIN, SCALE, AVERAGE, BROADCAST, CHECKPOINT, SHARD, STEPS_PER_EPOCH = STEPS
 GUARDS = ("only rank 0", "only local rank 0")
 
-Layout = list[str]
 Mistakes = dict[str, AnyHint]
 
 _TOO_EARLY: dict[str, tuple[str, AnyHint]] = {
@@ -56,30 +55,13 @@ _TOO_EARLY: dict[str, tuple[str, AnyHint]] = {
 
 def judge_program(answer: Answer, generator: np.random.Generator) -> Verdict:
     """An eighth of the points for each step that has its effect."""
-    layout = _layout_of(answer.value("program"))
+    layout = layout_of(answer.value("program"), LINES, CARDS)
     if not isinstance(layout, list):
         return wrong(layout)
     if not any(name in CARDS for name in layout):
         return not_done("no card has been placed")
     mistakes = _mistakes(layout, drawn_job(generator))
     return parts({step: wrong(mistakes[step]) if step in mistakes else right() for step in STEPS})
-
-
-def _layout_of(program: Plain) -> Layout | AnyHint:
-    """The list as a layout, or what keeps it from being one."""
-    if not isinstance(program, (list, tuple)):
-        return Puzzle.NOT_NAMES
-    layout = [name for name in program if isinstance(name, str)]
-    if len(layout) < len(program):
-        return Puzzle.NOT_NAMES
-    for name in layout:
-        if name not in LINES and name not in CARDS:
-            return Puzzle.UNKNOWN_NAME.says(name=name)
-        if layout.count(name) > 1:
-            return Puzzle.NAME_TWICE.says(name=name)
-    if [name for name in layout if name in LINES] != list(LINES):
-        return Puzzle.LINES_CHANGED
-    return layout
 
 
 def _mistakes(layout: Layout, job: ProgramJob) -> Mistakes:
@@ -89,15 +71,18 @@ def _mistakes(layout: Layout, job: ProgramJob) -> Mistakes:
         mistakes[INITIALISE] = Puzzle.NO_INIT
         layout = ["init", *layout]
     layout = _without_misplaced_guards(layout, mistakes)
-    if "steps by size" in layout:  # it leaves too few steps to judge the others by
-        mistakes[STEPS_PER_EPOCH] = Puzzle.STEPS_DIVIDED
-        layout = [name for name in layout if name != "steps by size"]
+    is_divided = "steps by size" in layout
+    # It leaves too few steps to judge the others by.
+    layout = [name for name in layout if name != "steps by size"]
     placed = list(layout)
     while isinstance(records := run(layout, job), ProgramFault):
         layout = _after_fault(layout, records, mistakes)
     for step, judge in _JUDGES.items():
         if step not in mistakes and (mistake := judge(records, placed, job)):
             mistakes[step] = mistake
+    if is_divided:
+        is_of_share = STEPS_PER_EPOCH not in mistakes
+        mistakes[STEPS_PER_EPOCH] = Puzzle.STEPS_DIVIDED if is_of_share else Puzzle.STEPS_DIVIDED_OF_ALL
     return mistakes
 
 
@@ -105,10 +90,17 @@ def _without_misplaced_guards(layout: Layout, mistakes: Mistakes) -> Layout:
     """Leave out the guards of any line but `save`: what they keep from the other ranks would end the program."""
     for guard in [name for name in layout if name in GUARDS]:
         line = next((name for name in layout[layout.index(guard) :] if name not in GUARDS), "nothing")
-        if line != "save":
+        if line == "nothing":
+            mistakes[CHECKPOINT] = Puzzle.GUARDS_NOTHING
+        elif line != "save":
             hint = Puzzle.GUARDS_A_COLLECTIVE if line in ("wrap", "broadcast", "init", "backward") else None
             hint = Puzzle.GUARDS_RESTORE if line == "restore" else hint or Puzzle.GUARDS_ANOTHER_LINE
             mistakes[CHECKPOINT] = hint.says(line=line)
+        if line != "save":
+            if guard == "only rank 0" and layout.index(guard) < layout.index("init"):
+                mistakes.setdefault(INITIALISE, Puzzle.USED_BEFORE_INIT.says(card=guard))
+            elif line == "init":
+                mistakes.setdefault(INITIALISE, Puzzle.INIT_GUARDED)
             layout = [name for name in layout if name != guard]
     return layout
 
@@ -123,6 +115,8 @@ def _after_fault(layout: Layout, fault: ProgramFault, mistakes: Mistakes) -> Lay
         mistakes.setdefault(INITIALISE, Puzzle.INIT_IN_LOOP)
         return ["init", *rest]
     step, hint = _TOO_EARLY[fault.name]
+    if fault.name == "broadcast" and "wrap" not in layout:
+        hint = Puzzle.BROADCAST_WITHOUT_WRAP
     if fault.kind == "AttributeError":
         hint = Puzzle.SET_EPOCH_OF_RANDOM_SAMPLER
     if not (fault.name == "set epoch" and "shard" not in layout):
@@ -159,26 +153,27 @@ def _averaged(records: list[RankRecord], layout: Layout, job: ProgramJob) -> Any
 
 def _broadcast(records: list[RankRecord], layout: Layout, job: ProgramJob) -> AnyHint | None:
     if "broadcast" in layout:
-        return Puzzle.BROADCAST_BY_HAND
+        return Puzzle.BROADCAST_BY_HAND if "wrap" in layout else Puzzle.BROADCAST_WITHOUT_WRAP
     first = [record.first for record in records]
     return None if all(np.array_equal(first[0], own) for own in first) else Puzzle.STARTS_DIFFER  # type: ignore[arg-type]
 
 
 def _saved(records: list[RankRecord], layout: Layout, job: ProgramJob) -> AnyHint | None:
-    if "only local rank 0" in layout:
-        return Puzzle.ONE_PER_HOST_WRITES
     writers = [rank for rank, record in enumerate(records) if record.saves]
+    if "only local rank 0" in layout:
+        return Puzzle.SECOND_GUARD if writers == [0] else Puzzle.ONE_PER_HOST_WRITES
     return None if writers == [0] else Puzzle.ALL_WRITE
 
 
 def _sharded(records: list[RankRecord], layout: Layout, job: ProgramJob) -> AnyHint | None:
-    if "shard by local rank" in layout:
-        return Puzzle.SHARDED_PER_HOST
     if "shard" not in layout:
-        return Puzzle.NOT_SHARDED
+        return Puzzle.SHARDED_PER_HOST if "shard by local rank" in layout else Puzzle.NOT_SHARDED
     orders = [[list(chain.from_iterable(steps)) for steps in record.seen.values()] for record in records]
     together = [image for epochs in orders for image in epochs[0]]
-    if len(set(together)) < len(together):
+    is_sharded = len(set(together)) == len(together)
+    if "shard by local rank" in layout:
+        return Puzzle.SECOND_SHARD if is_sharded else Puzzle.SHARDED_PER_HOST
+    if not is_sharded:
         is_early = layout.index("shard") < layout.index("sampler")
         return Puzzle.SHARDED_EARLY if is_early else Puzzle.SHARDED_LATE
     if "set epoch" not in layout:

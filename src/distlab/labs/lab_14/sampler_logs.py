@@ -83,15 +83,48 @@ def judge_diagnose(answer: Answer, generator: np.random.Generator) -> Verdict:
     for fault in FAULTS:
         counts = generator.permutation([2, 3, 4]).tolist()  # else a rule for two ranks might do for a fault
         jobs += [(fault, *drawn_log(fault, *pair, generator)) for pair in zip(VARIANTS, counts, strict=True)]
-    verdicts: dict[str, Verdict] = {}
-    for fault, log, images in jobs:
+    jobs.append((SEED_PER_RANK, *_log_with_two_disjoint_ranks(generator)))
+    missed: dict[str, str] = {}
+    said_of_others: set[str] = set()
+    is_table = True
+    for place, (fault, log, images) in enumerate(jobs):
         said = answer.call("diagnose", log, images)
         if not isinstance(said, str) or said not in FAULTS:
             return wrong(Lab14Hint.UNKNOWN_FAULT.says(said=said))
         if said != fault:
-            verdicts[fault] = wrong(_MISSED[fault].says(said=said))
+            missed.setdefault(fault, said)
+        if place < len(LOGS):
+            is_table = not missed
+        else:
+            said_of_others.add(said)
+    if is_table and len(said_of_others) == 1:
+        return wrong(Lab14Hint.ONLY_SHOWN.says(said=said_of_others.pop()))
+    return parts(_by_fault(missed))
+
+
+def _by_fault(missed: dict[str, str]) -> dict[str, Verdict]:
+    """The verdicts, if of these faults another one is said; one text where one fault is said of several."""
+    verdicts = {fault: wrong(_MISSED[fault].says(said=said)) for fault, said in missed.items()}
+    for said in set(missed.values()):
+        faults = [fault for fault in FAULTS if missed.get(fault) == said]
+        if len(faults) == 1 or said == NOTHING:  # which is usually what remains
             verdicts.setdefault(said, wrong(Lab14Hint.SAID_OF_ANOTHER))
-    return parts({fault: verdicts.get(fault, right()) for fault in FAULTS})
+            continue
+        listed = ", ".join(repr(fault) for fault in faults)
+        verdict = wrong(Lab14Hint.SAID_TOO_OFTEN.says(said=said, faults=listed))
+        verdicts |= dict.fromkeys(faults, verdict)
+        if said not in missed:
+            verdicts[said] = verdict
+    return {fault: verdicts.get(fault, right()) for fault in FAULTS}
+
+
+def _log_with_two_disjoint_ranks(generator: np.random.Generator) -> tuple[list[RankLog], int]:
+    """Each rank has another seed, and still ranks 0 and 1 see no image both: others do."""
+    ranks, per_rank = 6, 6
+    while True:
+        log = job_log(SEED_PER_RANK, ranks * per_rank, ranks, 3, False, generator)
+        if not any(set(first) & set(second) for first, second in zip(log[0], log[1], strict=True)):
+            return log, ranks * per_rank
 
 
 def _lists(log: object) -> list[RankLog]:

@@ -7,7 +7,8 @@ import numpy as np
 from distlab.labs.answer import Answer
 from distlab.labs.lab_15.hints import Lab15Hint
 from distlab.labs.lab_15.observe import Circumstances
-from distlab.labs.lab_15.scripts import Script, ScriptAttempt, counted, judged, listed, log, resources
+from distlab.labs.lab_15.scripts import Script, ScriptAttempt, ScriptHints, counted, judged, listed, log, resources
+from distlab.labs.lab_15.scripts import arguments as arguments_in_words
 from distlab.labs.verdict import AnyHint, Verdict
 
 NODES, PER_NODE, SECONDS = 4, 2, 90 * 60
@@ -19,7 +20,7 @@ def judge_batch(answer: Answer, generator: np.random.Generator) -> Verdict:
     return judged(lambda: _hints(answer, generator))
 
 
-def _hints(answer: Answer, generator: np.random.Generator) -> Mapping[str, AnyHint | None]:
+def _hints(answer: Answer, generator: np.random.Generator) -> ScriptHints:
     script = Script.of(answer, "batch")
     number = int(generator.integers(1000, 90_000))
     arguments = ["--data", f"set {generator.integers(10, 99)}", "--steps", str(generator.integers(100, 999))]
@@ -32,12 +33,12 @@ def _hints(answer: Answer, generator: np.random.Generator) -> Mapping[str, AnyHi
     attempts = script.attempts(answer, circumstances)
     programs = _programs(attempts[0], arguments)
     failed = dict(zip(PROGRAMS, attempts[1:], strict=False))
-    return {
+    failure = _failure(attempts[0], failed) if attempts[0].names == [*PROGRAMS] else Lab15Hint.PROGRAMS_FIRST
+    of_options = {
         "resources": resources(script.job, NODES, NODES * PER_NODE, SECONDS),
         "log": log(script.job, "train", number),
-        "programs": programs,
-        "failure": _failure(attempts[0], failed) if attempts[0].names == [*PROGRAMS] else Lab15Hint.PROGRAMS_FIRST,
     }
+    return ScriptHints(script.job, attempts, of_options, {"programs": programs, "failure": failure})
 
 
 def _programs(attempt: ScriptAttempt, arguments: list[str]) -> AnyHint | None:
@@ -56,7 +57,7 @@ def _programs(attempt: ScriptAttempt, arguments: list[str]) -> AnyHint | None:
         if program.arguments != expected_arguments:
             if is_training and program.arguments == " ".join(arguments).split():
                 return Lab15Hint.ARGUMENTS_SPLIT
-            said, expected = listed(program.arguments), listed(expected_arguments)
+            said, expected = arguments_in_words(program.arguments), arguments_in_words(expected_arguments)
             return Lab15Hint.ARGUMENTS.says(program=program.name, said=said, expected=expected)
     return None
 

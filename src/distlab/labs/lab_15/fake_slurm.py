@@ -29,18 +29,23 @@ class Notice:
 class BatchJob:
     """What a script asks for.
 
-    seconds: the time limit; None without one.  ntasks: None if only the number of nodes is asked for.  array: the
+    least_nodes: fewer than `nodes` if a range is asked for.  seconds: the time limit, None without one; time: as it is
+    written.  ntasks: None if only the number of nodes is asked for.  array: the
     numbers of its tasks, none without an array; at_once: how many may run at the same time, None without a limit.
-    late: lines that look like options after the first command, which sbatch does not read.
+    late: lines that look like options after the first command, which sbatch does not read; comments: lines before it
+    that look like options, and are none.
     """
 
     interpreter: list[str]
     name: str
     nodes: int
+    least_nodes: int
     ntasks: int | None
     tasks_per_node: int | None
+    cpus_per_task: int | None
     cpus_per_node: int
     seconds: int | None
+    time: str
     output: str | None
     appends: bool
     requeues: bool | None
@@ -48,6 +53,7 @@ class BatchJob:
     array: list[int]
     at_once: int | None
     late: list[str]
+    comments: list[str]
 
     @property
     def ranks(self) -> int:
@@ -57,8 +63,8 @@ class BatchJob:
     def log(self, job: int, task: int | None = None) -> str:
         """The name of the log of a job, or of one task of the array `job`."""
         number = job if task is None else job + 1 + self.array.index(task)
-        values = {"%": "%", "x": self.name, "j": str(number), "u": "student", "N": "node1", "t": "0", "n": "0"}
-        values |= {"A": str(job), "a": str(2**32 - 2 if task is None else task)}
+        values = {"%": "%", "x": self.name, "u": "student", "N": "node1", "t": "0", "n": "0"}
+        values |= {"j": str(number), "J": str(number), "A": str(job), "a": str(2**32 - 2 if task is None else task)}
         pattern = self.output or ("slurm-%j.out" if task is None else "slurm-%A_%a.out")
 
         def replaced(match: re.Match[str]) -> str:
@@ -74,7 +80,12 @@ class BatchJob:
         nodelist = "node1" if self.nodes == 1 else f"node[1-{self.nodes}]"
         variables = {"JOB_ID": number, "JOBID": number, "JOB_NAME": self.name, "JOB_NODELIST": nodelist}
         variables |= {"NODELIST": nodelist, "JOB_NUM_NODES": str(self.nodes), "NNODES": str(self.nodes)}
-        variables |= {"PROCID": "0", "NODEID": "0", "LOCALID": "0", "JOB_PARTITION": "lab"}
+        variables |= {"PROCID": "0", "NODEID": "0", "LOCALID": "0", "JOB_PARTITION": "lab", "CLUSTER_NAME": "lab"}
+        variables |= {"JOB_USER": "student", "SUBMIT_HOST": "login", "CPUS_ON_NODE": str(self.cpus_per_node)}
+        variables["JOB_CPUS_PER_NODE"] = _on_each(self.cpus_per_node, self.nodes)
+        variables["TASKS_PER_NODE"] = _on_each(-(-self.ranks // max(self.nodes, 1)), self.nodes)
+        if self.cpus_per_task:
+            variables["CPUS_PER_TASK"] = str(self.cpus_per_task)
         if self.ntasks:
             variables |= {"NTASKS": str(self.ntasks), "NPROCS": str(self.ntasks)}
         if self.tasks_per_node:
@@ -86,6 +97,11 @@ class BatchJob:
             variables |= {"ARRAY_TASK_COUNT": str(len(self.array)), "ARRAY_TASK_MIN": str(min(self.array))}
             variables["ARRAY_TASK_MAX"] = str(max(self.array))
         return {f"SLURM_{name}": value for name, value in variables.items()}
+
+
+def _on_each(count: int, nodes: int) -> str:
+    """As Slurm writes the same number for each node: "2" or "2(x4)"."""
+    return str(count) if nodes == 1 else f"{count}(x{nodes})"
 
 
 def submitted(text: str) -> BatchJob:
@@ -109,7 +125,8 @@ def submitted(text: str) -> BatchJob:
                     name, value = "requeue", name
                 options[name] = value
     late = [line for line in lines[first:] if line.startswith(MAGIC)]
-    return _job(options, lines[0][2:].split(), late)
+    comments = [line for line in lines[:first] if re.match(rf"(?!{MAGIC})\s*#\s*{MAGIC[1:]}\b", line)]
+    return _job(options, lines[0][2:].split(), late, comments)
 
 
 def _words(text: str) -> list[str]:
@@ -122,8 +139,8 @@ def _words(text: str) -> list[str]:
         raise Refused(f"sbatch: error: a quotation mark is not closed in {MAGIC}{text}") from None
 
 
-def _job(options: dict[str, str], interpreter: list[str], late: list[str]) -> BatchJob:
-    nodes = _nodes(options["nodes"]) if "nodes" in options else None
+def _job(options: dict[str, str], interpreter: list[str], late: list[str], comments: list[str]) -> BatchJob:
+    least, nodes = _nodes(options["nodes"]) if "nodes" in options else (None, None)
     per_node = _count("ntasks-per-node", options)
     ntasks = _count("ntasks", options)
     per_task = _count("cpus-per-task", options) or 1
@@ -146,10 +163,13 @@ def _job(options: dict[str, str], interpreter: list[str], late: list[str]) -> Ba
         interpreter,
         options.get("job-name", "script"),
         nodes,
+        min(least or nodes, nodes),
         ntasks,
         per_node,
+        _count("cpus-per-task", options),
         CPUS_PER_NODE if "exclusive" in options else slots,
         seconds,
+        options.get("time", ""),
         options.get("output") or None,
         options.get("open-mode", "").lower().startswith("a"),
         {"requeue": True, "no-requeue": False}.get(options.get("requeue", "")),
@@ -157,15 +177,16 @@ def _job(options: dict[str, str], interpreter: list[str], late: list[str]) -> Ba
         array,
         at_once,
         late,
+        comments,
     )
 
 
-def _nodes(text: str) -> int:
-    """The most nodes of "4" or "2-4"."""
+def _nodes(text: str) -> tuple[int, int]:
+    """The fewest and the most nodes of "4" or "2-4"."""
     match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", text)
     if not match:
         raise Refused(f'sbatch: error: "{text}" is not a valid node count')
-    return int(match[2] or match[1])
+    return int(match[1]), int(match[2] or match[1])
 
 
 def _count(name: str, options: dict[str, str]) -> int | None:
@@ -217,11 +238,15 @@ def _array(text: str) -> tuple[list[int], int | None]:
 
 @dataclass(frozen=True)
 class Step:
-    """What one srun starts: so many tasks of a program on so many nodes; whether one that fails ends the others."""
+    """What one srun starts: so many tasks of a program on so many nodes; whether one that fails ends the others.
+
+    waits: the seconds that the others have when the first task has ended; None without a limit.
+    """
 
     nodes: int
     tasks: int
     kills: bool
+    waits: int | None
     program: list[str]
 
 
@@ -232,7 +257,7 @@ def step(words: Sequence[str], job: BatchJob) -> Step:
     if not program:
         raise Refused("srun: fatal: No command given to execute.")
     asked = _count("ntasks", options)
-    nodes = _nodes(options["nodes"]) if "nodes" in options else None
+    nodes = _nodes(options["nodes"])[1] if "nodes" in options else None
     per_node = _count("ntasks-per-node", options) or 1
     tasks = asked or job.ntasks or (nodes or job.nodes) * per_node
     nodes = min(nodes or job.nodes, tasks)
@@ -242,4 +267,7 @@ def step(words: Sequence[str], job: BatchJob) -> Step:
     kills = options.get("kill-on-bad-exit", "0")
     if not re.fullmatch(r"\d{0,5}", kills):
         raise Refused(f'srun: error: Invalid numeric value "{kills}" for --kill-on-bad-exit.')
-    return Step(nodes, tasks, kills != "0", program)
+    waits = options.get("wait", "") or "0"
+    if not re.fullmatch(r"\d{1,7}", waits):
+        raise Refused(f'srun: error: Invalid numeric value "{waits}" for --wait.')
+    return Step(nodes, tasks, kills != "0", int(waits) or None, program)

@@ -12,6 +12,7 @@ from distlab import collectives
 from distlab.simulate import Rank
 
 GRADIENTS = 12
+NO_STEP = "there is no step {}"
 
 
 class QueuedJob(TypedDict):
@@ -30,6 +31,8 @@ class QueuedJob(TypedDict):
 
 async def train_step(rank: Rank, job: QueuedJob, step: int) -> None:
     """Do step number `step`, from 1 on: compute, then add up the gradients of all ranks."""
+    if not 0 <= step < len(job["step_seconds"]):
+        raise ValueError(NO_STEP.format(step) + f": the job has {job['steps']} steps")
     await rank.compute(job["step_seconds"][step])
     await collectives.ring_all_reduce(rank, np.ones(GRADIENTS))
 

@@ -12,25 +12,36 @@ class Lab15Hint(Hint):
     EMPTY_FIRST_LINE = "The first line is empty, and sbatch wants #! there. What does the backslash in the example do?"
     REFUSED = "sbatch refuses the script, and says: {said}"
     NOT_BASH = "The first line names {said}, and this check needs bash: #!/bin/bash."
+    COMMENT_OPTION = "`{line}` is a comment for sbatch. How must a line of options begin?"
     LATE_OPTION = "`{line}` comes after the first command. What does sbatch read there?"
     NEVER_ENDS = "the script does not end. What does it wait for, or repeat?"
     STEP_REFUSED = "`{call}` fails: {said}."
     VALUE_IS_PROGRAM = "`{call}` takes {word} for the program. How does an option with an optional value get it?"
     NOT_SRUN = "`{said}` starts programs by itself here. Which command of Slurm starts the ranks?"
     BASH_SAYS = "no program is started, and bash says: {said}"
+    BASH_COMPLAINS = "bash says: {said};"
     NODES = "the job gets {count}, and should get {expected}."
     RANKS_PER_NODE = (
         "a plain srun would start {count}, and {expected} are asked for. Which option says how many per node?"
     )
+    RANKS_UNEVEN = (
+        "{count} ranks on {nodes} nodes may be {first} on the first one and 1 on each other. "
+        "Which option says how many per node?"
+    )
     NO_TIME = "there is no time limit: the default of the site decides."
     TIME = "the limit is {said}, not {expected}. What is a number without a colon, and what one with one colon?"
+    TIME_OTHERWISE = "the limit is {said}, not {expected}."
+    LOG_NAME = (
+        "the log of job {job} is {said}, and should be {expected}: %x is {name} here. Which option names the job?"
+    )
+    LOG_OTHERWISE = "the log of job {job} is {said}, and should be {expected}."
     LOG = "the log of job {job} is {said}, and should be {expected}. Which two patterns begin with %?"
     # Batch job
     PROGRAMS = "it starts {said}, and should start {expected}."
     SRUN_MISSING = "`train.py` runs once, on the first node. What starts it on every node?"
     SRUN_TOO_OFTEN = "`{program}` runs {count} times, and once is enough. On which node does the script itself run?"
     RANKS = "`train.py` runs as {said}, and should run as {expected}."
-    ARGUMENTS = "`{program}` gets the arguments {said}, and should get {expected}."
+    ARGUMENTS = "`{program}` gets {said}, and should get {expected}."
     ARGUMENTS_SPLIT = "an argument with a space in it becomes two. What do quotation marks around $@ change?"
     GOES_ON = "`{program}` fails, and `{after}` is started all the same."
     STATE_COMPLETED = "`{program}` fails, and the script ends with 0, so the state is COMPLETED. Whose status counts?"
@@ -38,6 +49,8 @@ class Lab15Hint(Hint):
     OTHERS_WAIT = "one rank fails, and the others wait for it until the time is over. Which option of srun ends them?"
     PROGRAMS_FIRST = "this needs the right programs first."
     # Array
+    NO_FOLDER = "the log of a task is {said}: without the folder {folder} the script does not begin. Who makes it?"
+    CANCELS = "`{call}`: what is cancelled has the state CANCELLED, not FAILED. Which other runs does it end?"
     NO_ARRAY = "this is one job, not an array."
     ARRAY_NODES = "each task has {count}, so that {size} nodes are never there. How many does the largest run need?"
     ARRAY_TOO_MANY_NODES = "each task holds {count}. How many does the largest run need?"
@@ -47,13 +60,14 @@ class Lab15Hint(Hint):
     NO_TRAINING = "task {task} of the array trains {count} times."
     SIZES = "the array trains on {said} nodes, and should on {expected}. What is the number of a task for?"
     ARRAY_RANKS = "task {task} runs train.py as {said}. srun takes both its numbers from the job unless you give both."
-    RESULT = "the run on {nodes} gets the arguments {said}, and should get {expected}."
+    RESULT = "the run on {nodes} gets {said}, and should get {expected}."
     TASK_COMPLETED = "train.py fails, and the task's script ends with 0: nobody sees that its result is missing."
     # Long job
     NO_NOTICE = "no signal comes before the limit."
     NOTICE_TO_SCRIPT = "with B: only the script gets the signal. Who has to save?"
     NOTICE_SIGNAL = "the signal has number {number}, and train.py waits for USR1, which has 10."
     NOTICE_SECONDS = "the signal comes {count} seconds before the limit, not {expected}. In which unit is it?"
+    NOTICE_OTHERWISE = "the signal comes {count} seconds before the limit, not {expected}."
     NO_REQUEUE = "if a node dies, the default of the site decides what happens. Which option decides it here?"
     LOG_OVERWRITTEN = "each attempt overwrites the log of the one before. Which option appends to it?"
     NOT_QUEUED = "train.py ends with 85, and nothing puts the job back into the queue. Does the script get that far?"
@@ -61,12 +75,15 @@ class Lab15Hint(Hint):
     WRONG_JOB = "`{call}` does not name this job, which is {job}. Which variable has its number?"
     NEW_JOB = "sbatch submits another job, with another number and log. Which command puts this one back?"
     STATUS_LOST = "train.py ends with {status}, and the script with {said}. When does a script still know it?"
+    WAITS_TOO_SHORT = (
+        "{count} after the first rank has ended, srun ends the others with 137. How much later may they end?"
+    )
     KILLS_SAVERS = "the first rank that ends with 85 takes the others with it. Which option of srun does that?"
     # The job that is queued again
     SAVES_ALONE = (
         "some ranks go on, and others save, wait or end: their sums no longer match. By which number do all decide?"
     )
-    NO_STATUS = "the attempt ends with {said!r} on rank {rank}. A rank gives its exit status, a whole number."
+    NO_STATUS = "the attempt ends with {said} on rank {rank}. A rank gives its exit status, a whole number."
     STATUS_0 = "after the save rank {rank} ends with {said}. Which status asks for the queue?"
     STATUS_85 = (
         "all steps are done, and rank {rank} ends with {said}, so the job is queued again. Which status ends it?"
@@ -76,6 +93,11 @@ class Lab15Hint(Hint):
     STEPS_ORDER = "the steps are {said}, and should be {expected}."
     TOO_LATE = "a notice comes in step {step}, and the last step is {said}. After which step does everybody know of it?"
     TOO_EARLY = "it ends after step {said}, and nobody has had a notice before step {step}."
+    ASKED_BEFORE = (
+        "a rank has a notice before step {step}, and no step is done. When do the ranks add up how many have one?"
+    )
+    TOO_MANY_STEPS = "step {step} is done, and the job has {steps}. When is no step left?"
+    SAVED_WITHOUT_NOTICE = "it is saved after step {step}, and no rank has a notice then. What is the reason to save?"
     NOT_SAVED = "nothing is saved before the attempt ends."
     SAVED_OFTEN = "it is saved {count} times in one attempt. When is one save enough?"
     SAVED_BY_OTHERS = "rank {rank} writes a checkpoint, too. Who writes it?"
@@ -90,9 +112,14 @@ class Lab15Hint(Hint):
     TRUSTED_LEFT_OUT = "run {place} is left out: it is complete, and nothing else ran between its start and its end."
     TRUSTED_FROM_1 = "these are counted from 1. Which number has the first run of the list?"
     TRUSTED_ORDER = "these are numbers of runs in the list, from 0, in increasing order."
+    NO_BASE = (
+        "Every study has a trusted run on one node. A run that begins in the second in which another ends was alone: "
+        "is such a run in your list?"
+    )
     TABLE_LENGTH = "{count} numbers for {expected} trusted runs: one for each, in order of nodes."
     TABLE_ORDER = "these are the right numbers in another order. Which run has the fewest nodes?"
     TIMES_RATIO = "this compares the times of a step only. How many images does each step work on?"
+    BATCH_LEFT_OUT = "the batches of the runs differ. How many images does a node work on in a step of each run?"
     UPSIDE_DOWN = "this is upside down: more images per second make a larger number."
     EFFICIENCY_IS_SPEEDUP = "this is the speed-up. What part of the ideal one is it?"
     SPEEDUP_OTHERWISE = (
@@ -116,6 +143,8 @@ class Lab15Hint(Hint):
     RENT_MORE_WAITS = "this waits once too often: a run as long as the limit is one job."
     RENT_WAIT_PAID = "the time in the queue is paid for here. Who uses the nodes then?"
     RENT_ONE_NODE = "this is the price of one node."
+    RENT_LARGEST = "only the largest number of nodes of each offer is considered here. Which smaller ones end in time?"
+    RENT_SMALLEST = "only the smallest number of nodes of each offer is considered here. Which larger ones end in time?"
     RENT_WHOLE_LIMIT = "this pays for the whole limit. Are nodes given back when a job ends?"
     RENT_LIMIT_FORBIDS = "longer runs than the limit are left out here. What does a job do that can be queued again?"
     RENT_FASTEST = "this is the one that ends first. Which is the cheapest that ends in time?"

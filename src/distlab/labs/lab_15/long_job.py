@@ -8,10 +8,23 @@ from distlab.labs.answer import Answer
 from distlab.labs.lab_15.fake_slurm import SIGNALS, BatchJob
 from distlab.labs.lab_15.hints import Lab15Hint
 from distlab.labs.lab_15.observe import Circumstances
-from distlab.labs.lab_15.scripts import Script, ScriptAttempt, counted, judged, listed, log, resources
+from distlab.labs.lab_15.scripts import (
+    Script,
+    ScriptAttempt,
+    ScriptHints,
+    counted,
+    judged,
+    listed,
+    log,
+    resources,
+    separated,
+)
+from distlab.labs.lab_15.scripts import arguments as arguments_in_words
 from distlab.labs.verdict import AnyHint, Verdict
 
 NODES, SECONDS, BEFORE, START_AGAIN = 2, 12 * 3600, 600, 85
+# How many seconds apart the ranks may end, as the text says.
+APART = 5 * 60
 OPTIONS = ["--checkpoints", "saved"]
 
 
@@ -20,10 +33,10 @@ def judge_long(answer: Answer, generator: np.random.Generator) -> Verdict:
     return judged(lambda: _hints(answer, generator))
 
 
-def _hints(answer: Answer, generator: np.random.Generator) -> Mapping[str, AnyHint | None]:
+def _hints(answer: Answer, generator: np.random.Generator) -> ScriptHints:
     script = Script.of(answer, "long")
     job, number = script.job, int(generator.integers(1000, 90_000))
-    arguments = ["--steps", str(generator.integers(1000, 9999))]
+    arguments = ["--data", f"set {generator.integers(10, 99)}", "--steps", str(generator.integers(1000, 9999))]
     statuses = [0, START_AGAIN, START_AGAIN, int(generator.integers(2, 60)), 137, 1]
     environments = [job.environment(number, attempt) for attempt in (0, 0, 1, 0, 1, 1)]
     circumstances = [
@@ -31,12 +44,13 @@ def _hints(answer: Answer, generator: np.random.Generator) -> Mapping[str, AnyHi
         for environment, status in zip(environments, statuses, strict=True)
     ]
     attempts = dict(enumerate(script.attempts(answer, circumstances)))
-    return {
+    of_options = {
         "resources": resources(job, NODES, NODES, SECONDS),
         "signal": _signal(job),
         "attempts": _again(job, number),
-        "status": _training(attempts[0], arguments) or _status(attempts, statuses, number),
     }
+    status = _training(attempts[0], arguments) or _status(attempts, statuses, number)
+    return ScriptHints(job, [*attempts.values()], of_options, {"status": status})
 
 
 def _signal(job: BatchJob) -> AnyHint | None:
@@ -48,7 +62,8 @@ def _signal(job: BatchJob) -> AnyHint | None:
     if notice.number != SIGNALS["USR1"]:
         return Lab15Hint.NOTICE_SIGNAL.says(number=notice.number)
     if notice.seconds != BEFORE:
-        return Lab15Hint.NOTICE_SECONDS.says(count=notice.seconds, expected=BEFORE)
+        hint = Lab15Hint.NOTICE_SECONDS if notice.seconds * 60 == BEFORE else Lab15Hint.NOTICE_OTHERWISE
+        return hint.says(count=notice.seconds, expected=BEFORE)
     return None
 
 
@@ -71,9 +86,15 @@ def _training(attempt: ScriptAttempt, arguments: list[str]) -> AnyHint | None:
         return Lab15Hint.RANKS.says(said=training.layout, expected=expected)
     if training.kills:
         return Lab15Hint.KILLS_SAVERS
-    if training.arguments not in ([*OPTIONS, *arguments], [*arguments, *OPTIONS]):
-        expected = listed([*OPTIONS, *arguments])
-        return Lab15Hint.ARGUMENTS.says(program="train.py", said=listed(training.arguments), expected=expected)
+    if training.waits is not None and training.waits < APART:
+        return Lab15Hint.WAITS_TOO_SHORT.says(count=counted(training.waits, "second"))
+    said = separated(training.arguments, OPTIONS[0])
+    if said not in ([*OPTIONS, *arguments], [*arguments, *OPTIONS]):
+        split = " ".join(arguments).split()
+        if said in ([*OPTIONS, *split], [*split, *OPTIONS]):
+            return Lab15Hint.ARGUMENTS_SPLIT
+        expected = arguments_in_words([*OPTIONS, *arguments])
+        return Lab15Hint.ARGUMENTS.says(program="train.py", said=arguments_in_words(said), expected=expected)
     return None
 
 

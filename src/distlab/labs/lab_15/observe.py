@@ -21,9 +21,13 @@ MOST_PRINTED, MOST_CALLS = 2000, 100
 COMMANDS = ["srun", "scontrol", "python", "python3", "sbatch", "scancel", "squeue", "mpirun", "horovodrun", "module"]
 COMMANDS += ["sleep", "nvidia-smi"]
 
-# One `printf` per call: what runs in the background at the same time does not mix.
+# One `printf` per call: what runs in the background at the same time does not mix. For srun two variables are options,
+# before those of the call.
 _FAKE = """\
 #!/bin/sh
+if [ "${0##*/}" = srun ]; then
+    set -- ${SLURM_KILL_BAD_EXIT:+"--kill-on-bad-exit=$SLURM_KILL_BAD_EXIT"} ${SLURM_WAIT:+"--wait=$SLURM_WAIT"} "$@"
+fi
 printf '%s\\0' "${0##*/}" "$#" "$@" >> "$FAKE_RECORD"
 case "${0##*/}" in srun | python | python3 | mpirun | horovodrun)
     for word in "$@"; do

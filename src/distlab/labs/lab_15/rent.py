@@ -10,7 +10,7 @@ import numpy as np
 from distlab.labs.answer import Answer
 from distlab.labs.lab_15.hints import Lab15Hint
 from distlab.labs.lab_15.scripts import counted
-from distlab.labs.number_judge import is_near, number
+from distlab.labs.number_judge import NumberHint, is_near, is_rounded, number
 from distlab.labs.plain_data import Plain
 from distlab.labs.verdict import AnyHint, Verdict, not_done, parts, right, wrong
 
@@ -46,6 +46,7 @@ class RentRules:
     by: str = "cost"
     at_deadline: bool = True
     at_any_time: bool = False
+    sizes: str = "all"
 
 
 class Choice(NamedTuple):
@@ -61,7 +62,9 @@ def choices(offers: Sequence[Offer], images: float, rules: RentRules = RentRules
     """Every offer with every number of nodes."""
     result = []
     for offer in offers:
-        for nodes, efficiency in offer.efficiency.items():
+        sizes = [*offer.efficiency]
+        for nodes in {"all": sizes, "largest": [max(sizes)], "smallest": [min(sizes)]}[rules.sizes]:
+            efficiency = offer.efficiency[nodes]
             rate = nodes * offer.images_per_second * (efficiency if rules.efficiency else 1)
             hours = images / rate / HOUR
             if hours > offer.limit and not rules.may_exceed:
@@ -152,8 +155,12 @@ _CHOICES = (
     RentRules(may_exceed=False),
     RentRules(by="done"),
     RentRules(pays_limit=True),
+    RentRules(sizes="largest"),
+    RentRules(sizes="smallest"),
 )
 _MISTAKES: list[tuple[RentRules, Lab15Hint]] = [
+    (_CHOICES[8], Lab15Hint.RENT_LARGEST),
+    (_CHOICES[9], Lab15Hint.RENT_SMALLEST),
     (_CHOICES[0], Lab15Hint.RENT_NO_EFFICIENCY),
     (_CHOICES[1], Lab15Hint.RENT_NO_WAIT),
     (_CHOICES[2], Lab15Hint.RENT_ONE_WAIT),
@@ -178,7 +185,7 @@ def judge_rent(answer: Answer, generator: np.random.Generator) -> Verdict:
             return wrong(Lab15Hint.NO_CHOICE.says(names=", ".join(NAMES)))
         cases.append((part, (offers, images, deadline), value))
     if all(value is None for _, _, value in cases):
-        return not_done("`rent` gives None")
+        return _always_none(answer)
     verdicts: dict[str, Verdict] = dict.fromkeys((CHOICE, DONE, COST, NOTHING), right())
     exactly = [hint for rules, hint in _MISTAKES if _explains(rules, cases, with_numbers=True)]
     mistake = next(iter(exactly + [hint for rules, hint in _MISTAKES if _explains(rules, cases)]), None)
@@ -188,6 +195,23 @@ def judge_rent(answer: Answer, generator: np.random.Generator) -> Verdict:
             if hint and verdicts[name].is_right:
                 verdicts[name] = wrong(mistake or hint if name in (CHOICE, NOTHING) else hint)
     return parts(verdicts)
+
+
+def _always_none(answer: Answer) -> Verdict:
+    """Not done yet, unless it gives something where there is no deadline: its hours may be seconds."""
+    offers, images, _ = EXAMPLE
+    given_offers = [offer._asdict() for offer in offers]
+    value = answer.call("rent", given_offers, images, math.inf, none_is_an_answer=True)
+    if not _is_choice(value):
+        return not_done("`rent` gives None")
+    hints = _hints((offers, images, math.inf), value)
+    return wrong(hints[COST] or hints[DONE] or Lab15Hint.SOMETHING_FITS.says(said=_in_words(_example_choice())))
+
+
+def _example_choice() -> Choice:
+    choice = rent(*EXAMPLE)
+    assert choice is not None
+    return choice
 
 
 def _explains(rules: RentRules, cases: list[tuple[str, Case, Plain]], with_numbers: bool = False) -> bool:
@@ -244,6 +268,8 @@ def _mistaken_number(case: Case, said: Choice, name: str) -> AnyHint | None:
         if mistaken is not None and is_near(value, getattr(mistaken, name)):
             return hint
     true = next(choice for choice in choices(case[0], case[1]) if choice[:2] == said[:2])
+    if is_rounded(value, getattr(true, name)):
+        return NumberHint.ROUNDED
     for factor in (60, 3600, 1 / 60, 1 / 3600):
         if is_near(value, getattr(true, name) * factor):
             return Lab15Hint.RENT_UNITS.says(factor=round(max(factor, 1 / factor)))

@@ -1,7 +1,8 @@
 """One attempt of a job that is queued again, on a virtual cluster: an exercise of lab 15 and its judge."""
 
+import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +21,10 @@ WORLD = Network(latency=TICK, seconds_per_byte=0.0)
 
 @dataclass(frozen=True)
 class PlannedAttempt:
-    """An attempt after the step `saved`; notices: for each rank in which step it receives one, None for no step."""
+    """An attempt after the step `saved`; notices: for each rank in which step it receives one, None for no step.
+
+    0: it has received one before the first step.
+    """
 
     part: str
     steps: int
@@ -59,9 +63,20 @@ class PlannedAttempt:
 
     def _middle_of(self, step: int) -> float:
         """A second in the middle of that step's computation: those before it, with their two all-reduces, are over."""
+        if step == 0:
+            return 0.0
         others = len(self.notices) - 1
         before = range(self.saved + 1, step)
         return sum(1 + TICK * (64 * others + number + 4 * others) for number in before) + 0.5
+
+
+class Save(NamedTuple):
+    """A checkpoint: who writes it, after which step, from when to when."""
+
+    rank: int
+    step: int
+    start: float
+    end: float
 
 
 async def attempt(rank: Rank, job: given.QueuedJob) -> int:
@@ -95,6 +110,7 @@ def planned_attempts(generator: np.random.Generator) -> list[PlannedAttempt]:
         PlannedAttempt(ONE, steps, 0, [*nobody, middle]),
         PlannedAttempt(ONE, steps, 0, [later, *nobody]),
         PlannedAttempt(ONE, steps, 0, [None, steps - 1, *nobody[1:]]),
+        some(ONE, 0, steps, 0, *nobody),
         some(SEVERAL, 0, steps, middle, later, *nobody[1:]),
         some(SEVERAL, 0, steps, middle, middle, later, None),
         some(SEVERAL, 0, steps, 1, 1, 1),
@@ -103,6 +119,7 @@ def planned_attempts(generator: np.random.Generator) -> list[PlannedAttempt]:
         PlannedAttempt(NEXT, steps, saved, [None, *nobody]),
         some(NEXT, saved, steps, saved + 2, *nobody),
         PlannedAttempt(NEXT, steps, steps, [None, None]),
+        PlannedAttempt(NEXT, steps, steps, [None, 0]),
     ]
 
 
@@ -119,7 +136,12 @@ def judge_attempt(answer: Answer, generator: np.random.Generator) -> Verdict:
 def _judged(answer: Answer, planned: PlannedAttempt) -> AnyHint | None:
     try:
         run = answer.run("attempt", World(len(planned.notices), WORLD), planned.jobs())
-    except (ProgramError, RankFailedError):
+    except RankFailedError as error:
+        beyond = re.search(given.NO_STEP.format(r"(\d+)"), str(error))
+        if beyond is None:
+            raise
+        return Lab15Hint.TOO_MANY_STEPS.says(step=int(beyond[1]), steps=planned.steps)
+    except ProgramError:
         raise
     except SimulationError:
         return Lab15Hint.SAVES_ALONE
@@ -132,15 +154,15 @@ def hint_of_run(planned: PlannedAttempt, run: Run) -> AnyHint | None:
         if not isinstance(status, int) or isinstance(status, bool):
             return Lab15Hint.NO_STATUS.says(said=_brief(status), rank=rank)
     steps, saves = _done(planned, run)
-    return _hint_of_steps(planned, steps) or _hint_of_end(planned, run, saves)
+    return _hint_of_reason(planned, saves) or _hint_of_steps(planned, steps) or _hint_of_end(planned, run, saves)
 
 
 def _brief(value: object) -> str:
-    return value[:40] if isinstance(value, str) else repr(value)[:40]
+    return repr(value)[:40]
 
 
-def _done(planned: PlannedAttempt, run: Run) -> tuple[list[int], list[tuple[int, int, float]]]:
-    """The steps of rank 0, in order; the saves: the rank, the step, the second of the end."""
+def _done(planned: PlannedAttempt, run: Run) -> tuple[list[int], list[Save]]:
+    """The steps of rank 0, in order, and the saves."""
     jobs, steps, saves = planned.jobs(), [], []
     for event in run.events:
         if event.kind != "compute":
@@ -149,8 +171,17 @@ def _done(planned: PlannedAttempt, run: Run) -> tuple[list[int], list[tuple[int,
         if seconds in jobs[event.rank]["step_seconds"] and event.rank == 0:
             steps.append(jobs[0]["step_seconds"].index(seconds))
         elif seconds in jobs[event.rank]["save_seconds"]:
-            saves.append((event.rank, jobs[event.rank]["save_seconds"].index(seconds), event.end))
+            saves.append(Save(event.rank, jobs[event.rank]["save_seconds"].index(seconds), event.start, event.end))
     return steps, saves
+
+
+def _hint_of_reason(planned: PlannedAttempt, saves: list[Save]) -> AnyHint | None:
+    """For a save while no rank has a notice; one after the last step has a hint of its own."""
+    first_notice = min(job["notice"] for job in planned.jobs())
+    for save in saves:
+        if save.start < first_notice and save.step < planned.steps:
+            return Lab15Hint.SAVED_WITHOUT_NOTICE.says(step=save.step)
+    return None
 
 
 def _hint_of_steps(planned: PlannedAttempt, steps: list[int]) -> AnyHint | None:
@@ -160,6 +191,10 @@ def _hint_of_steps(planned: PlannedAttempt, steps: list[int]) -> AnyHint | None:
     if steps and steps[0] <= planned.saved:
         return Lab15Hint.STEP_TWICE.says(step=steps[0], saved=planned.saved, said=steps[0])
     last = steps[-1] if steps else planned.saved
+    if last > planned.steps:
+        return Lab15Hint.TOO_MANY_STEPS.says(step=last, steps=planned.steps)
+    if not steps and 0 in planned.notices and planned.is_cut:
+        return Lab15Hint.ASKED_BEFORE.says(step=planned.last)
     if planned.is_cut and last > planned.last:
         return Lab15Hint.TOO_LATE.says(step=planned.last, said=last)
     if last < planned.last:
@@ -169,20 +204,20 @@ def _hint_of_steps(planned: PlannedAttempt, steps: list[int]) -> AnyHint | None:
     return None
 
 
-def _hint_of_end(planned: PlannedAttempt, run: Run, saves: list[tuple[int, int, float]]) -> AnyHint | None:
+def _hint_of_end(planned: PlannedAttempt, run: Run, saves: list[Save]) -> AnyHint | None:
     status, expected = Lab15Hint.STATUS_85, 0
     if planned.is_cut:
         status, expected = Lab15Hint.STATUS_0, START_AGAIN
         if not saves:
             return Lab15Hint.NOT_SAVED
-        others = [rank for rank, _, _ in saves if rank > 0]
+        others = [save.rank for save in saves if save.rank > 0]
         if others:
             return Lab15Hint.SAVED_BY_OTHERS.says(rank=others[0])
         if len(saves) > 1:
             return Lab15Hint.SAVED_OFTEN.says(count=len(saves))
-        if saves[0][1] != planned.last:
-            return Lab15Hint.SAVED_STEP.says(said=saves[0][1], step=planned.last)
-        early = [rank for rank, finished in enumerate(run.finished) if finished < saves[0][2]]
+        if saves[0].step != planned.last:
+            return Lab15Hint.SAVED_STEP.says(said=saves[0].step, step=planned.last)
+        early = [rank for rank, finished in enumerate(run.finished) if finished < saves[0].end]
         if early:
             return Lab15Hint.LEFT_EARLY.says(rank=early[0])
     elif saves:

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from distlab.labs.answer import Answer
+from distlab.labs.answer_errors import AnswerError, Raised
 from distlab.labs.lab_15.hints import Lab15Hint
 from distlab.labs.lab_15.scripts import counted
-from distlab.labs.number_judge import is_near, number
+from distlab.labs.number_judge import NumberHint, is_near, is_rounded, number
 from distlab.labs.plain_data import Plain
-from distlab.labs.verdict import AnyHint, Verdict, not_done, parts, right, wrong
+from distlab.labs.verdict import AnyHint, Hint, Verdict, not_done, parts, right, wrong
 
 NAMES = ("trusted", "speedup", "efficiency", "pays")
 COMPLETED = "COMPLETED"
@@ -71,12 +72,12 @@ def read_table(runs: Table) -> dict[str, Any]:
 
 
 def _study(generator: np.random.Generator, sizes: Sequence[int], gains: Sequence[float], unit: float) -> Table:
-    """Runs one after the other that reach these speed-ups, in any order, some of them touching."""
+    """Runs one after the other that reach these speed-ups, in any order, some of them touching; batches differ."""
     runs, now = [], 0
-    batch = BATCH * int(generator.integers(1, 5))
-    for place in generator.permutation(len(sizes)):
-        seconds = int(generator.integers(200, 400))
-        step = unit * sizes[place] / gains[place]
+    factors = generator.choice([1, 2, 3, 4, 6, 8], len(sizes), replace=False)
+    for place, factor in zip(generator.permutation(len(sizes)), map(int, factors), strict=True):
+        seconds, batch = int(generator.integers(200, 400)), BATCH * factor
+        step = unit * factor * sizes[place] / gains[place]
         runs.append(StudyRun(sizes[place], COMPLETED, now, now + seconds, batch, step))
         now += seconds + int(generator.integers(0, 2)) * 30
     return runs
@@ -120,7 +121,7 @@ def drawn_studies(generator: np.random.Generator) -> list[Table]:
 
 EXAMPLE: Table = [
     StudyRun(1, "COMPLETED", 0, 300, 64, 0.1),
-    StudyRun(4, "COMPLETED", 300, 500, 64, 0.16),
+    StudyRun(4, "COMPLETED", 300, 500, 32, 0.08),
     StudyRun(2, "COMPLETED", 600, 900, 64, 0.11),
     StudyRun(8, "FAILED", 910, 950, 64, 0.12),
     StudyRun(8, "COMPLETED", 1000, 1300, 64, 0.3),
@@ -132,8 +133,14 @@ def judge_read_table(answer: Answer, generator: np.random.Generator) -> Verdict:
     """A quarter of the points for each name, if it is right for all studies."""
     verdicts: dict[str, Verdict] = dict.fromkeys(NAMES, right())
     said_to_pay: list[tuple[dict[int, float], Plain]] = []
+    follows = True
     for runs in (EXAMPLE, *drawn_studies(generator)):
-        table = answer.call("read_table", [run._asdict() for run in runs])
+        try:
+            table = answer.call("read_table", [run._asdict() for run in runs])
+        except Raised as error:
+            if _fails_only_where_runs_touch(answer, runs):
+                return wrong(Lab15Hint.NO_BASE, context=f"{error}. ")
+            raise
         if not isinstance(table, dict) or not set(NAMES) <= set(table):
             return wrong(Lab15Hint.NO_TABLE.says(names=", ".join(NAMES)))
         if all(table[name] is None for name in NAMES):
@@ -144,11 +151,22 @@ def judge_read_table(answer: Answer, generator: np.random.Generator) -> Verdict:
             elif verdicts[name].is_right and hint is not None:
                 verdicts[name] = wrong(hint)
         said_to_pay.append((speedups(runs), table["pays"]))
+        follows = follows and number(table["pays"]) == _pays_by(runs, table["speedup"])
     if all(said is None for _, said in said_to_pay):
         verdicts["pays"] = not_done("`read_table` gives None")
     elif any(number(said) != pays_up_to(gains) for gains, said in said_to_pay):
-        verdicts["pays"] = wrong(_hint_of_pays(said_to_pay))
+        hint = NumberHint.FOLLOWS.says(source="speedup") if follows else _hint_of_pays(said_to_pay)
+        verdicts["pays"] = wrong(hint)
     return parts(verdicts)
+
+
+def _fails_only_where_runs_touch(answer: Answer, runs: Table) -> bool:
+    """Whether the function gives something if each run ends a second before the next one begins."""
+    try:
+        answer.call("read_table", [run._replace(end=run.end - 1)._asdict() for run in runs])
+    except AnswerError:
+        return False
+    return True
 
 
 def _hints(runs: Table, table: Mapping[Any, Plain]) -> dict[str, AnyHint | None]:
@@ -165,6 +183,15 @@ def _hints(runs: Table, table: Mapping[Any, Plain]) -> dict[str, AnyHint | None]
 def _numbers(value: Plain) -> list[float | None] | None:
     values = value.tolist() if isinstance(value, np.ndarray) and value.ndim == 1 else value
     return [number(item) for item in values] if isinstance(values, (list, tuple)) else None
+
+
+def _pays_by(runs: Table, value: Plain) -> int | None:
+    """The nodes that pay by the student's own speed-ups, if these are a number for each trusted run."""
+    values, sizes = _numbers(value), [*speedups(runs)]
+    if values is None or len(values) != len(sizes):
+        return None
+    gains = {nodes: item for nodes, item in zip(sizes, values, strict=True) if item is not None}
+    return pays_up_to(gains) if len(gains) == len(sizes) else None
 
 
 def _hint_of_trusted(runs: Table, value: Plain) -> AnyHint | None:
@@ -198,17 +225,22 @@ def _hint_of_numbers(runs: Table, value: Plain, expected: Mapping[int, float], o
         return Lab15Hint.TABLE_LENGTH.says(count=len(values), expected=len(sizes))
     if _near(values, expected.values()):
         return None
+    if all(is_rounded(item, right_one) for item, right_one in zip(values, expected.values(), strict=True)):
+        return NumberHint.ROUNDED
     if _near(sorted(map(float, values)), sorted(expected.values())):  # type: ignore[arg-type]
         return Lab15Hint.TABLE_ORDER
     steps = {runs[place].nodes: runs[place].step for place in trusted(runs)}
     ratios = [steps[1] / steps[nodes] for nodes in sizes]
-    mistakes: list[tuple[list[float], Lab15Hint]] = [
+    same_batch = [nodes * ratio for nodes, ratio in zip(sizes, ratios, strict=True)]
+    mistakes: list[tuple[list[float], Hint]] = [
         (ratios, Lab15Hint.TIMES_RATIO),
         ([ratio / nodes for ratio, nodes in zip(ratios, sizes, strict=True)], Lab15Hint.TIMES_RATIO),
+        (same_batch, Lab15Hint.BATCH_LEFT_OUT),
         ([1 / item for item in expected.values()], Lab15Hint.UPSIDE_DOWN),
         ([1 / ratio for ratio in ratios], Lab15Hint.UPSIDE_DOWN),
     ]
     if otherwise is Lab15Hint.EFFICIENCY_OTHERWISE:
+        mistakes[2] = (ratios, Lab15Hint.BATCH_LEFT_OUT)
         mistakes = [([*speedups(runs).values()], Lab15Hint.EFFICIENCY_IS_SPEEDUP), *mistakes[1:]]
     else:
         mistakes = [mistakes[0], *mistakes[2:]]

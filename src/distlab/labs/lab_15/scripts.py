@@ -1,5 +1,6 @@
 """A student's job script as the judges of lab 15 see it: the job that it asks for, and what it starts."""
 
+import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +30,8 @@ class WrongScript(Exception):
 class StartedProgram:
     """A program that the script has started: how many tasks on how many nodes, whether one that fails ends the others.
 
-    by_srun: False for what the script runs itself.
+    waits: the seconds that the other tasks have when the first one has ended, None without a limit.  by_srun: False for
+    what the script runs itself.
     """
 
     name: str
@@ -37,6 +39,7 @@ class StartedProgram:
     tasks: int
     nodes: int
     kills: bool
+    waits: int | None
     by_srun: bool
 
     @property
@@ -47,11 +50,12 @@ class StartedProgram:
 
 @dataclass(frozen=True)
 class ScriptAttempt:
-    """One run of the script: its programs, its status, the commands of Slurm that it called."""
+    """One run of the script: its programs, its status, the commands of Slurm that it called, bash's first complaint."""
 
     programs: list[StartedProgram]
     status: int
     commands: list[list[str]]
+    complaint: str
 
     @property
     def names(self) -> list[str]:
@@ -65,8 +69,21 @@ def counted(number: int, noun: str) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """Words in a row as a shell would need them, or "none"."""
-    return shlex.join(words[:12]) if words else "none"
+    """Words in a row as a shell would need them, or "nothing"."""
+    return shlex.join(words[:12]) if words else "nothing"
+
+
+def arguments(words: Sequence[str]) -> str:
+    """Such as "the arguments --data 'set 1'", or "no arguments"."""
+    return f"the arguments {listed(words)}" if words else "no arguments"
+
+
+def separated(words: Sequence[str], option: str) -> list[str]:
+    """The words with "--option=value" in two, as "--option" and "value"."""
+    result: list[str] = []
+    for word in words:
+        result += word.split("=", 1) if word.startswith(f"{option}=") else [word]
+    return result
 
 
 @dataclass(frozen=True)
@@ -123,12 +140,13 @@ class Script:
                 programs.append(program)
         if not programs and run.printed.strip() and run.status:
             raise WrongScript(Lab15Hint.BASH_SAYS.says(said=_quoted(run.printed.strip().splitlines()[0])))
-        return ScriptAttempt(programs, run.status, commands)
+        complaints = [line for line in run.printed.splitlines() if line.startswith("script: ")]
+        return ScriptAttempt(programs, run.status, commands, _quoted(complaints[0]) if complaints else "")
 
     def _started(self, words: list[str]) -> StartedProgram | None:
         """The Python program that a command starts, if it does."""
         if words[0] in _TO_RUN:
-            return _program(words[1:], 1, 1, kills=False, by_srun=False)
+            return _program(words[1:], fake_slurm.Step(1, 1, False, None, []), by_srun=False)
         if words[0] != "srun":
             return None
         try:
@@ -141,13 +159,14 @@ class Script:
             raise WrongScript(Lab15Hint.VALUE_IS_PROGRAM.says(call=_quoted(listed(words)), word=step.program[0]))
         if step.program[0].rpartition("/")[2] not in _TO_RUN:
             return None
-        return _program(step.program[1:], step.tasks, step.nodes, step.kills, by_srun=True)
+        return _program(step.program[1:], step, by_srun=True)
 
 
-def _program(words: list[str], tasks: int, nodes: int, kills: bool, by_srun: bool) -> StartedProgram | None:
+def _program(words: list[str], step: fake_slurm.Step, by_srun: bool) -> StartedProgram | None:
     for place, word in enumerate(words):
         if word.endswith(".py"):
-            return StartedProgram(word.rpartition("/")[2], words[place + 1 :], tasks, nodes, kills, by_srun)
+            name, own = word.rpartition("/")[2], words[place + 1 :]
+            return StartedProgram(name, own, step.tasks, step.nodes, step.kills, step.waits, by_srun)
     return None
 
 
@@ -156,26 +175,63 @@ def _quoted(text: str) -> str:
     return "".join(character if character.isprintable() else "?" for character in text[:150])
 
 
-def judged(judge: Callable[[], Mapping[str, AnyHint | None]]) -> Verdict:
-    """The verdict on the parts of a script; a hint of None is for a part that is right."""
+@dataclass(frozen=True)
+class ScriptHints:
+    """What is said about the parts of a script, by their names; None for a part that is right.
+
+    of_options: the parts that the #SBATCH lines decide; of_runs: those that bash decides, in these attempts.
+    """
+
+    job: BatchJob
+    attempts: Sequence[ScriptAttempt]
+    of_options: Mapping[str, AnyHint | None]
+    of_runs: Mapping[str, AnyHint | None]
+
+    def verdict(self) -> Verdict:
+        """The verdict on all parts. A line that is no option, or what bash says, comes before what follows from it."""
+        hints: dict[str, AnyHint | None] = {}
+        for name, hint in self.of_options.items():
+            comments = self.job.comments
+            hints[name] = Lab15Hint.COMMENT_OPTION.says(line=_quoted(comments[0])) if hint and comments else hint
+        complaint = next((attempt.complaint for attempt in self.attempts if attempt.complaint), "")
+        for name, hint in self.of_runs.items():
+            said = Lab15Hint.BASH_COMPLAINS.says(said=complaint)
+            hints[name] = said.then(hint) if hint and complaint else hint
+        return parts({name: right() if hint is None else wrong(hint) for name, hint in hints.items()})
+
+
+def judged(judge: Callable[[], ScriptHints]) -> Verdict:
+    """The verdict on a script, of which nothing is judged if there is a WrongScript."""
     try:
-        hints = judge()
+        return judge().verdict()
     except WrongScript as mistake:
         return wrong(mistake.hint)
-    return parts({name: right() if hint is None else wrong(hint) for name, hint in hints.items()})
 
 
 def resources(job: BatchJob, nodes: int, ranks: int, seconds: int) -> AnyHint | None:
     """The hint if the job gets other nodes, tasks or time."""
-    if job.nodes != nodes:
-        return Lab15Hint.NODES.says(count=counted(job.nodes, "node"), expected=nodes)
+    if not job.least_nodes == job.nodes == nodes:
+        return Lab15Hint.NODES.says(count=counted_nodes(job), expected=nodes)
     if job.ranks != ranks:
         return Lab15Hint.RANKS_PER_NODE.says(count=counted(job.ranks, "rank"), expected=ranks)
+    if ranks > nodes and job.tasks_per_node is None:
+        return Lab15Hint.RANKS_UNEVEN.says(count=ranks, nodes=nodes, first=ranks - nodes + 1)
+    return time_limit(job, seconds)
+
+
+def counted_nodes(job: BatchJob) -> str:
+    """Such as "4 nodes" or "2 to 4 nodes"."""
+    return (f"{job.least_nodes} to " if job.least_nodes < job.nodes else "") + counted(job.nodes, "node")
+
+
+def time_limit(job: BatchJob, seconds: int) -> AnyHint | None:
+    """The hint if the job has another time limit."""
     if job.seconds is None:
         return Lab15Hint.NO_TIME
-    if job.seconds != seconds:
-        return Lab15Hint.TIME.says(said=duration(job.seconds), expected=duration(seconds))
-    return None
+    if job.seconds == seconds:
+        return None
+    hint = Lab15Hint.TIME if job.time.count(":") < 2 and "-" not in job.time else Lab15Hint.TIME_OTHERWISE
+    return hint.says(said=duration(job.seconds), expected=duration(seconds))
 
 
 def duration(seconds: int) -> str:
@@ -189,4 +245,10 @@ def log(job: BatchJob, name: str, number: int) -> AnyHint | None:
     expected = f"{name}-{number}.out"
     if job.log(number) == expected:
         return None
-    return Lab15Hint.LOG.says(job=number, said=_quoted(job.log(number)), expected=expected)
+    said = _quoted(job.log(number))
+    has_patterns = re.search(r"%x", job.output or "") and re.search(r"%[jJA]", job.output or "")
+    if not has_patterns:
+        return Lab15Hint.LOG.says(job=number, said=said, expected=expected)
+    if job.name != name:
+        return Lab15Hint.LOG_NAME.says(job=number, said=said, expected=expected, name=job.name)
+    return Lab15Hint.LOG_OTHERWISE.says(job=number, said=said, expected=expected)

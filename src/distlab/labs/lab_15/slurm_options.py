@@ -6,6 +6,9 @@ Slurm 22.05; tests/labs/lab_15 compares it with the real one.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+ALIASES = {"tasks-per-node": "ntasks-per-node"}
+"""Second names of options."""
+
 
 class Refused(Exception):
     """Slurm does not take this; the message is a sentence."""
@@ -39,6 +42,7 @@ class OptionTable:
     def _long(self, word: str, rest: list[str]) -> list[tuple[str, str]]:
         written, equals, value = word[2:].partition("=")
         name = self._whole(written)
+        name = ALIASES.get(name, name)
         if name in self.without_value and equals:
             raise Refused(f"{self.command}: option '--{name}' doesn't allow an argument")
         if name in self.with_value and not equals:
@@ -82,8 +86,8 @@ cores-per-socket cpu-freq cpus-per-gpu cpus-per-task deadline delay-boot depende
 extra-node-info gid gpu-bind gpu-freq gpus gpus-per-node gpus-per-socket gpus-per-task gres gres-flags hint input
 job-name licenses mail-type mail-user mcs-label mem mem-bind mem-per-cpu mem-per-gpu mincpus network nodefile nodelist
 nodes ntasks ntasks-per-core ntasks-per-gpu ntasks-per-node ntasks-per-socket open-mode output partition power prefer
-priority profile qos reservation signal sockets-per-node switches thread-spec threads-per-core time time-min tmp uid
-wckey
+priority profile qos reservation signal sockets-per-node switches tasks-per-node thread-spec threads-per-core time
+time-min tmp uid wckey
 """
 _BOTH_WITHOUT_VALUE = """
 contiguous help hold overcommit oversubscribe quiet reboot spread-job test-only usage use-min-nodes verbose version

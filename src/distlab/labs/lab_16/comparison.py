@@ -4,9 +4,7 @@ From a rank's own weights before a step follows what its gradient was, and from 
 have gone; so one fault does not hide another.
 """
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,6 +12,8 @@ from distlab.data import topics
 from distlab.labs.lab_16 import classifier
 from distlab.labs.lab_16.hints import Lab16TrainHint as Hints
 from distlab.labs.lab_16.observe import TrainedRank
+from distlab.labs.lab_16.rank_job import RankJob, Weights
+from distlab.labs.lab_16.shares import shares_hint
 from distlab.labs.plain_data import Array
 from distlab.labs.verdict import AnyHint, Verdict, parts, right, wrong
 
@@ -22,41 +22,6 @@ NEAR = 2e-5
 START, SHARES, RATE, AVERAGE, RECORD, SAVED = "start", "shares", "rate", "average", "record", "checkpoint"
 
 AS_IF_SHARED = "divided by the texts of the serial step"
-
-Weights = Sequence[Array]
-
-
-@dataclass(frozen=True)
-class RankJob:
-    """A training on `size` ranks, with one global batch in a step, from epoch `done` to `epochs`.
-
-    weights, slots: those of the checkpoint from which it goes on, if it does.
-    """
-
-    size: int
-    texts: int
-    batch: int
-    rate: float
-    seed: int
-    units: int
-    done: int = 0
-    epochs: int = 1
-    weights: Weights = field(default_factory=list)
-    slots: Weights = field(default_factory=list)
-
-    @property
-    def options(self) -> dict[str, object]:
-        """As the program gets them."""
-        names = ("texts", "batch", "rate", "seed", "units", "epochs")
-        return {name: getattr(self, name) for name in names}
-
-    def batches(self) -> list[list[int]]:
-        """The numbers of the texts in each step of one process."""
-        orders = [
-            np.random.default_rng([self.seed, epoch]).permutation(self.texts).tolist()
-            for epoch in range(self.done, self.epochs)
-        ]
-        return [order[first : first + self.batch] for order in orders for first in range(0, self.texts, self.batch)]
 
 
 class RankComparison:
@@ -81,7 +46,7 @@ class RankComparison:
             return wrong(Hints.OTHER_TEXTS)
         if len({len(rank) for rank in self._seen}) > 1:
             return wrong(Hints.STEPS_DIFFER.says(counts=", ".join(str(len(rank)) for rank in self._seen)))
-        shares = self._shares()
+        shares = shares_hint(self._job, self._seen)
         average = self._average(shares is not None)
         hints = {
             START: self._start(),
@@ -92,6 +57,19 @@ class RankComparison:
             SAVED: self._saved(),
         }
         return parts({name: right() if hint is None else wrong(hint) for name, hint in hints.items()})
+
+    def largest_difference(self) -> float:
+        """Between the last weights of any rank and those of one process, computed in double precision."""
+        weights = [np.asarray(part, np.float64) for part in self._ranks[0].before[0]]
+        velocity = list(self._job.slots) or [np.zeros_like(part) for part in weights]
+        for texts in self._expected:
+            sums = classifier.gradient(weights, self._words[texts], self._labels[texts])
+            velocity = [
+                MOMENTUM * before - self._job.rate * part / len(texts)
+                for before, part in zip(velocity, sums, strict=True)
+            ]
+            weights = [part + step for part, step in zip(weights, velocity, strict=True)]
+        return max(float(np.abs(part).max()) for rank in self._ranks for part in _difference(rank.final, weights))
 
     def _start(self) -> AnyHint | None:
         """Equal first weights, those of the checkpoint if there is one."""
@@ -110,35 +88,6 @@ class RankComparison:
                     return Hints.NO_MOMENTUM.says(rank=rank)
         return None
 
-    def _shares(self) -> AnyHint | None:
-        """In each step the texts of the serial program, each on one rank."""
-        size, batch = self._job.size, self._job.batch
-        together = [[number for rank in self._seen for number in rank[step]] for step in range(len(self._seen[0]))]
-        counts = [len(numbers) for numbers in together]
-        for step, (numbers, expected) in enumerate(zip(together, self._expected, strict=False)):
-            own = [rank[step] for rank in self._seen]
-            if all(Counter(rank) == Counter(expected) for rank in own):
-                return Hints.NOT_SHARED
-            if len(own[0]) == batch and len(numbers) == batch * size:
-                return Hints.BATCH_PER_RANK.says(count=batch * size, batch=batch)
-        if len(together) < len(self._expected):
-            whole = -(-self._job.texts // batch) * (self._job.epochs - self._job.done) - len(together)
-            is_last = counts and min(counts) == batch
-            return Hints.LAST_DROPPED if is_last else Hints.STEPS_MISSING.says(count=whole)
-        if len(together) > len(self._expected):
-            return Hints.STEPS_TOO_MANY.says(count=len(together), expected=len(self._expected))
-        every = [number for numbers in together for number in numbers]
-        if twice := len(every) - len(set(every)):
-            return Hints.OVERLAP.says(count=twice)
-        if missing := self._job.texts - len(every):
-            return Hints.TEXTS_MISSING.says(count=missing)
-        if any(set(numbers) != set(expected) for numbers, expected in zip(together, self._expected, strict=True)):
-            return Hints.OTHER_BATCH
-        largest = max(len(step) for rank in self._seen for step in rank)
-        if largest > -(-batch // size):
-            return Hints.UNEVEN.says(count=largest, batch=batch, size=size)
-        return None
-
     def _rate(self) -> AnyHint | None:
         """The learning rate of the serial program, and its optimizer."""
         job = self._job
@@ -153,18 +102,24 @@ class RankComparison:
 
     def _average(self, other_shares: bool) -> AnyHint | None:
         """Each step goes by the mean gradient of all its texts; with wrong shares, also by what follows from them."""
+        mistakes: list[AnyHint] = []  # those that explain every wrong step so far
         for step in range(len(self._seen[0])):
-            for rank in range(self._job.size):
+            for rank, record in enumerate(self._ranks):
                 gone = self._gone(rank, step)
-                velocities = [MOMENTUM] if step else [MOMENTUM, 0.0]  # the first velocity is the matter of `start`
-                for name, gradient in self._gradients(rank, step).items():
-                    if any(_near(self._step(rank, gradient, factor, step), gone) for factor in velocities):
-                        if name is None or (name == AS_IF_SHARED and other_shares):
-                            break
-                        return name
-                else:
-                    return Hints.AVERAGE_OTHERWISE.says(step=step)
-        return None
+                own = record.momentum if record.optimizer == "SGD" else MOMENTUM  # another one is the matter of `rate`
+                velocities = [own] if step else [own, 0.0]  # the first velocity is the matter of `start`
+                names = [
+                    name
+                    for name, gradient in self._gradients(rank, step).items()
+                    if any(_near(self._step(rank, gradient, factor, step), gone) for factor in velocities)
+                ]
+                if None in names or (AS_IF_SHARED in names and other_shares):
+                    continue
+                known = [name for name in names if name is not None and name != AS_IF_SHARED]
+                mistakes = [name for name in mistakes if name in known] if mistakes else known
+                if not mistakes:
+                    return known[0] if known else Hints.AVERAGE_OTHERWISE.says(step=step)
+        return mistakes[0] if mistakes else None
 
     def _count(self, step: int) -> int:
         """The texts of a step of one process."""
@@ -208,6 +163,7 @@ class RankComparison:
             Hints.PART_ALONE: combined(*[1 / total if peer == rank else 0.0 for peer in range(size)]),
             Hints.MEANS_ADDED: combined(*means),
             Hints.MEAN_OF_MEANS: combined(*[mean / size for mean in means]),
+            Hints.ADDED_TWICE: combined(*[size / total] * size),
             Hints.DIVIDED_TWICE: combined(*[1 / total / size] * size),
             Hints.NOT_DIVIDED: combined(*[1.0] * size),
             Hints.DIVIDED_BY_RANKS: combined(*[1 / size] * size),
@@ -220,6 +176,8 @@ class RankComparison:
         for rank, record in enumerate(self._ranks):
             if len(record.losses) != len(record.words):
                 return Hints.RECORD_LENGTH.says(count=len(record.losses), expected=len(record.words))
+            if None in record.seconds:
+                return Hints.NO_SECONDS
             for step, (texts, loss) in enumerate(zip(record.texts, record.losses, strict=True)):
                 own = len(self._seen[rank][step])
                 total = sum(len(peer[step]) for peer in self._seen)
@@ -265,8 +223,13 @@ class RankComparison:
             return Hints.NOBODY_SAVES
         if chief.missing:
             return Hints.NOT_WHOLE.says(missing=", ".join(chief.missing))
+        if len(chief.words) != len(self._expected):
+            return None  # which epochs are counted follows from the steps, the matter of `shares`
         if chief.epochs_saved != self._job.epochs:
             return Hints.EPOCHS_WRONG.says(count=chief.epochs_saved, expected=self._job.epochs)
+        for epoch in range(1, self._job.epochs - self._job.done):
+            if chief.saved[epoch * self._job.steps_per_epoch] < self._job.done + epoch:
+                return Hints.SAVED_LATE
         return None
 
 

@@ -1,18 +1,18 @@
 """The judge of `job_script`: what sbatch and srun would make of the text, by their own rules."""
 
 import re
-import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from distlab.labs.answer import Answer
 from distlab.labs.lab_16.hints import Lab16JobHint as Hints
+from distlab.labs.lab_16.slurm_script import JobScript, read, whole_number
 from distlab.labs.verdict import AnyHint, Verdict, parts, right, wrong
 
-SHORT = {"-N": "nodes", "-n": "ntasks", "-c": "cpus-per-task", "-t": "time", "-J": "job-name", "-o": "output"}
 PROGRAM = "train.py"
 SHAPE, CORES, TIME, START = "nodes and tasks", "cores", "time", "start"
+PARTS_OF = {"time": TIME, "cpus-per-task": CORES}
 
 
 @dataclass(frozen=True)
@@ -23,59 +23,6 @@ class Request:
     tasks: int
     cores: int
     minutes: int
-
-
-@dataclass
-class JobScript:
-    """The options of sbatch by long name, those that come too late, and the commands as words."""
-
-    options: dict[str, str] = field(default_factory=dict)
-    late: list[str] = field(default_factory=list)
-    commands: list[list[str]] = field(default_factory=list)
-    exported: dict[str, str] = field(default_factory=dict)
-
-
-def read(text: str) -> JobScript:
-    """The script as sbatch reads it: options only before the first command."""
-    script = JobScript()
-    for line in re.sub(r"\\\n", " ", text).splitlines():
-        stripped = line.strip()
-        if line.startswith("#SBATCH"):
-            options = _options(_words(line.removeprefix("#SBATCH")))[0]
-            if script.commands or script.exported:
-                script.late += options
-            else:
-                script.options |= options
-        elif stripped and not stripped.startswith("#"):
-            words = _words(stripped)
-            if words[:1] == ["export"]:
-                script.exported |= {name: value for name, _, value in (word.partition("=") for word in words[1:])}
-            elif words:
-                script.commands.append(words)
-    return script
-
-
-def _words(line: str) -> list[str]:
-    try:
-        return shlex.split(line, comments=True)
-    except ValueError:
-        return line.split()
-
-
-def _options(words: list[str]) -> tuple[dict[str, str], list[str]]:
-    """Options by long name, and the words after the last of them."""
-    options: dict[str, str] = {}
-    words = list(words)
-    while words and words[0].startswith("-"):
-        word = words.pop(0)
-        name, has_value, value = word.partition("=")
-        if not word.startswith("--") and len(word) > 2:
-            name, has_value, value = word[:2], "=", word[2:].lstrip("=")
-        name = SHORT.get(name, name.lstrip("-"))
-        if not has_value and words and not words[0].startswith("-") and name in (*SHORT.values(), "ntasks-per-node"):
-            value = words.pop(0)
-        options[name] = value
-    return options, words
 
 
 def minutes(text: str) -> float | None:
@@ -111,31 +58,26 @@ def judge_job_script(answer: Answer, generator: np.random.Generator) -> Verdict:
             return wrong(Hints.NO_TEXT)
         if not text.startswith("#!"):
             return wrong(Hints.NO_SHELL)
+        if left := re.search(r"(?<!\$)\{(nodes|tasks|cores|minutes)\b[^}\n]*\}", text):
+            return wrong(Hints.NOT_FILLED_IN.says(text=left[0]))
         script = read(text)
         if not script.options:
             return wrong(Hints.OPTIONS_LATE if script.late else Hints.NO_OPTIONS)
-        judged = {
+        judged: dict[str, AnyHint | None] = {
             SHAPE: _shape(script, request),
             CORES: _cores(script, request),
             TIME: _time(script, request),
             START: _start(script, request),
         }
+        for option, word in script.refused.items():
+            judged[PARTS_OF.get(option, SHAPE)] = Hints.REFUSED.says(word=word)
         if any(judged.values()):
             return parts({name: right() if hint is None else wrong(hint) for name, hint in judged.items()})
     return right()
 
 
 def _number(options: dict[str, str], name: str) -> int | None:
-    value = options.get(name, "")
-    return int(value) if value.isdecimal() else None
-
-
-def _srun(script: JobScript) -> tuple[dict[str, str], list[str]] | None:
-    """The options of the one srun, and what it starts."""
-    lines = [words for words in script.commands if "srun" in words]
-    if len(lines) != 1:
-        return None
-    return _options(lines[0][lines[0].index("srun") + 1 :])
+    return whole_number(options.get(name, ""))
 
 
 def _shape(script: JobScript, request: Request) -> AnyHint | None:
@@ -143,10 +85,10 @@ def _shape(script: JobScript, request: Request) -> AnyHint | None:
     tasks = _number(script.options, "ntasks")
     if "nodes" in script.late or "ntasks-per-node" in script.late:
         return Hints.OPTIONS_LATE
-    if nodes is None:
+    if "nodes" not in script.options:
         return Hints.NO_NODES
     if nodes != request.nodes:
-        return Hints.NODES.says(nodes=nodes, expected=request.nodes)
+        return Hints.NODES.says(nodes=script.options["nodes"], expected=request.nodes)
     if per_node is None and tasks is None:
         return Hints.NO_TASKS
     if per_node is not None and per_node != request.tasks:
@@ -154,7 +96,7 @@ def _shape(script: JobScript, request: Request) -> AnyHint | None:
         return Hints.TASKS_OF_ALL if total else Hints.TASKS.says(tasks=per_node, expected=request.tasks)
     if tasks is not None and tasks != request.nodes * request.tasks:
         return Hints.ALL_TASKS.says(tasks=tasks, expected=request.nodes * request.tasks)
-    return None
+    return Hints.TASKS_UNEVEN.says(tasks=tasks, nodes=nodes) if per_node is None else None
 
 
 def _cores(script: JobScript, request: Request) -> AnyHint | None:
@@ -163,12 +105,14 @@ def _cores(script: JobScript, request: Request) -> AnyHint | None:
         return Hints.NO_CORES
     if asked != request.cores:
         return Hints.CORES.says(cores=asked, expected=request.cores)
-    options = (_srun(script) or ({}, []))[0]
-    said = options.get("cpus-per-task") or script.exported.get("SRUN_CPUS_PER_TASK")
-    usual = {"$SLURM_CPUS_PER_TASK", "${SLURM_CPUS_PER_TASK}", str(request.cores)}
-    if said is None:
-        return Hints.SRUN_FORGETS
-    return None if said in usual or "SLURM_CPUS_PER_TASK:-" in said else Hints.SRUN_CORES.says(said=said)
+    for command in script.steps():  # without srun the matter is `start`
+        options = (command.step() or ({}, []))[0]
+        said = options.get("cpus-per-task") or script.exported.get("SRUN_CPUS_PER_TASK")
+        if said is None:
+            return Hints.SRUN_FORGETS
+        if script.expanded(said) != str(request.cores):
+            return Hints.SRUN_CORES.says(said=said)
+    return None
 
 
 def _time(script: JobScript, request: Request) -> AnyHint | None:
@@ -183,21 +127,24 @@ def _time(script: JobScript, request: Request) -> AnyHint | None:
     if limit * 60 == request.minutes:
         return Hints.MINUTES_AS_SECONDS.says(text=text)
     if limit == request.minutes * 60:
-        return Hints.MINUTES_AS_HOURS.says(text=text)
+        return (Hints.SECONDS_AS_MINUTES if text.isdecimal() else Hints.MINUTES_AS_HOURS).says(text=text)
     return Hints.TIME.says(text=text, minutes=limit, expected=request.minutes)
 
 
 def _start(script: JobScript, request: Request) -> AnyHint | None:
-    started = _srun(script)
-    if started is None:
-        count = sum("srun" in words for words in script.commands)
-        return Hints.SEVERAL_SRUN if count else Hints.NO_SRUN
-    options, program = started
-    tasks = options.get("ntasks")
-    if tasks is not None and tasks not in (str(request.nodes * request.tasks), "$SLURM_NTASKS"):
+    steps = script.steps()
+    if not steps:
+        by_mpi = any(word in ("mpirun", "mpiexec", "horovodrun") for line in script.commands for word in line.words)
+        return Hints.NOT_SRUN if by_mpi else Hints.NO_SRUN
+    if len(steps) > 1:
+        return Hints.SEVERAL_SRUN
+    options, program = steps[0].step() or ({}, [])
+    tasks = script.expanded(options.get("ntasks", ""))
+    if tasks and tasks != str(request.nodes * request.tasks):
         return Hints.SRUN_TASKS.says(tasks=tasks)
-    if not any(word.endswith(PROGRAM) for word in program):
+    words = [word for argument in program for word in argument.split()]  # bash -c has one argument
+    if not any(word.rpartition("/")[2] == PROGRAM for word in words):
         return Hints.ANOTHER_PROGRAM
     if program[0].rpartition("/")[2] not in ("python", "python3", "bash"):
         return Hints.NO_PYTHON
-    return None
+    return None if script.waits_for(steps[0]) else Hints.NOT_WAITED

@@ -1,15 +1,15 @@
 """The judges of `throughput` and of `profile`: numbers out of measured steps and out of a timeline."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from distlab.labs.answer import Answer
 from distlab.labs.lab_16.hints import Lab16NumberHint as Hints
-from distlab.labs.number_judge import Expected, NumberJudge, number
+from distlab.labs.number_judge import Expected, NumberHint, NumberJudge, is_near, number
 from distlab.labs.plain_data import Plain
-from distlab.labs.verdict import Verdict, wrong
+from distlab.labs.verdict import AnyHint, Verdict, wrong
 
 Steps = Sequence[tuple[int, float]]
 RATES = ("texts/s", "speed-up", "efficiency")
@@ -53,18 +53,35 @@ def drawn_measurements(generator: np.random.Generator, warm_up: int) -> dict[int
 def judge_throughput(answer: Answer, generator: np.random.Generator) -> Verdict:
     """A third of the points for each number, on any ranks."""
     judge = NumberJudge("throughput", RATES)
-    for warm_up in (2, 1, 3):
-        measured = drawn_measurements(generator, warm_up)
-        answered = answer.call("throughput", measured, warm_up)
+    cases = [(warm_up, drawn_measurements(generator, warm_up)) for warm_up in (2, 1, 3)]
+    answers = [answer.call("throughput", measured, warm_up) for warm_up, measured in cases]
+    one_of_two = any(
+        all(_takes(place, *case, answered) for case, answered in zip(cases, answers, strict=True)) for place in (0, -1)
+    )
+    for (warm_up, measured), answered in zip(cases, answers, strict=True):
         if not isinstance(answered, dict) or set(answered) != set(measured):
             return wrong(Hints.NOT_BY_RANKS)
         right_rates = throughput(measured, warm_up)
         for ranks in measured:
-            expected = _rates(measured, warm_up, ranks, right_rates)
+            expected = _rates(measured, warm_up, ranks, right_rates, one_of_two)
             if problem := judge.compare(answered[ranks], expected, f"{ranks} ranks"):
                 return problem
             _follow(judge, answered[ranks], answered[1], ranks)
     return judge.verdict("")
+
+
+def _middle(steps: Steps, warm_up: int) -> list[float]:
+    """The one or two rates in the middle."""
+    rates = sorted(texts / seconds for texts, seconds in steps[warm_up:])
+    return rates[(len(rates) - 1) // 2 : len(rates) // 2 + 1]
+
+
+def _takes(place: int, warm_up: int, measured: Mapping[int, Steps], answered: Plain) -> bool:
+    """Whether each rate is the lower or the higher one in the middle; a single one may also be another mistake."""
+    if not isinstance(answered, dict) or set(answered) != set(measured):
+        return False
+    rates = {ranks: values.get(RATES[0]) for ranks, values in answered.items() if isinstance(values, dict)}
+    return all(is_near(number(rates.get(ranks)), _middle(measured[ranks], warm_up)[place]) for ranks in measured)
 
 
 def _follow(judge: NumberJudge, values: Plain, of_one: Plain, ranks: int) -> None:
@@ -76,14 +93,19 @@ def _follow(judge: NumberJudge, values: Plain, of_one: Plain, ranks: int) -> Non
 
 
 def _rates(
-    measured: dict[int, list[tuple[int, float]]], warm_up: int, ranks: int, by_ranks: dict[int, dict[str, float]]
+    measured: dict[int, list[tuple[int, float]]],
+    warm_up: int,
+    ranks: int,
+    by_ranks: dict[int, dict[str, float]],
+    one_of_two: bool,
 ) -> dict[str, Expected]:
     steps = measured[ranks]
     later = np.array(steps[warm_up:])
     rates = later[:, 0] / later[:, 1]
     rate, speedup, efficiency = (by_ranks[ranks][name] for name in RATES)
     everything = np.array(steps)
-    mistakes = [
+    mistakes: list[tuple[float | None, Hints]] = [
+        *((rate if one_of_two else None, Hints.ONE_OF_TWO) for rate in _middle(steps, warm_up)),
         (float(np.median(everything[:, 0] / everything[:, 1])), Hints.WARM_UP_INCLUDED),
         (float(np.median(rates[1:])), Hints.ONE_LEFT_OUT),
         (float(np.mean(rates)), Hints.MEAN_RATE),
@@ -140,6 +162,25 @@ def drawn_timeline(generator: np.random.Generator, slow: str, steps: int = 4) ->
     return [events[place] for place in generator.permutation(len(events))]
 
 
+BY_HAND: list[list[tuple[str, float, float]]] = [
+    [("computing", 0, 4), ("all-reduce", 1, 6)],  # the all-reduce is longer than the computing, its exposed part is not
+    [("computing", 0, 2), ("all-reduce", 2, 3), ("computing", 4, 6)],  # exposed before the last computing
+    [("computing", 0, 2), ("all-reduce", 2, 6), ("input", 4, 5)],  # input hides nothing
+]
+"""The events of a step that show what drawn timelines do not."""
+
+
+def timelines(generator: np.random.Generator) -> list[tuple[str, list[TimelineEvent]]]:
+    """The timelines of the check, each with what a hint calls it."""
+    cases = [("one of the timelines", drawn_timeline(generator, slow)) for slow in generator.permutation(PARTS)]
+    factor = int(generator.integers(1, 4))
+    for events in BY_HAND:
+        scaled = [TimelineEvent(1, name, factor * start, factor * end) for name, start, end in events]
+        said = ", ".join(f"{event.name} from {event.start:g} to {event.end:g}" for event in scaled)
+        cases.append((f"a step with {said}", scaled))
+    return cases
+
+
 def exposed(events: Sequence[TimelineEvent]) -> float:
     """The seconds of all-reduce in which nothing is computed."""
     hidden = sum(
@@ -150,6 +191,19 @@ def exposed(events: Sequence[TimelineEvent]) -> float:
         if event.name == "computing"
     )
     return _length(events, "all-reduce") - hidden
+
+
+def _after_the_last_computing(events: Sequence[TimelineEvent]) -> float:
+    """The seconds of all-reduce that follow the last computing of their step."""
+    last: dict[int, float] = {}
+    for event in events:
+        if event.name == "computing":
+            last[event.step] = max(event.end, last.get(event.step, event.end))
+    return sum(
+        max(0.0, event.end - max(event.start, last.get(event.step, event.start)))
+        for event in events
+        if event.name == "all-reduce"
+    )
 
 
 def _length(events: Sequence[TimelineEvent], name: str) -> float:
@@ -176,19 +230,27 @@ def profile(events: Sequence[TimelineEvent]) -> dict[str, float]:
 def judge_profile(answer: Answer, generator: np.random.Generator) -> Verdict:
     """A quarter of the points for each share, and for the bottleneck."""
     judge = NumberJudge("profile", (*PARTS, BOTTLENECK))
-    for slow in generator.permutation(PARTS).tolist():
-        events = drawn_timeline(generator, slow)
+    for case, events in timelines(generator):
         answered = answer.call("profile", [event._asdict() for event in events])
         shares = profile(events)
-        if problem := judge.compare(answered, _shares(events, shares), "one of the timelines"):
+        if problem := judge.compare(answered, _shares(events, shares), case):
             return problem
         assert isinstance(answered, dict)
         largest = max(shares, key=lambda name: shares[name])
         if answered[BOTTLENECK] != largest:
             known = answered[BOTTLENECK] in PARTS
-            hint = Hints.ANOTHER_BOTTLENECK if known else Hints.UNKNOWN_BOTTLENECK
-            judge.note(BOTTLENECK, wrong(hint))
+            hint = Hints.ANOTHER_BOTTLENECK.says(case=case) if known else Hints.UNKNOWN_BOTTLENECK
+            judge.note(BOTTLENECK, wrong(_follows(answered, shares) or hint))
     return judge.verdict("")
+
+
+def _follows(answered: dict[Any, Plain], shares: Mapping[str, float]) -> AnyHint | None:
+    """What is said of a bottleneck that is the largest of the student's own shares, of which some are wrong."""
+    own = {name: number(answered[name]) or 0.0 for name in PARTS}
+    wrong_ones = [name for name in PARTS if not is_near(own[name], shares[name])]
+    if wrong_ones and answered[BOTTLENECK] == max(own, key=lambda name: own[name]):
+        return NumberHint.FOLLOWS.says(source=" and ".join(wrong_ones))
+    return None
 
 
 def _shares(events: list[TimelineEvent], shares: dict[str, float]) -> dict[str, Expected]:
@@ -205,6 +267,7 @@ def _shares(events: list[TimelineEvent], shares: dict[str, float]) -> dict[str, 
         return [
             (full / everything, Hints.FIRST_STEP_INCLUDED),
             (taken[name] / busy, Hints.OF_BUSY_TIME),
+            (taken[name] / sum(taken.values()), Hints.OF_BUSY_TIME),
             (taken[name] / whole_time, Hints.BETWEEN_STEPS),
             (float(np.mean(by_step)), Hints.MEAN_OF_SHARES),
             (taken[name], Hints.SECONDS_NOT_SHARE),
@@ -214,6 +277,12 @@ def _shares(events: list[TimelineEvent], shares: dict[str, float]) -> dict[str, 
     expected = {name: Expected(shares[name], mistakes(name), Hints.SHARE_OTHERWISE) for name in PARTS}
     whole = _length(later, "all-reduce")
     of_all_reduce = [
+        (_after_the_last_computing(later) / duration, Hints.AFTER_THE_LAST),
+        (
+            exposed([event._replace(name="computing") if event.name == "input" else event for event in later])
+            / duration,
+            Hints.HIDDEN_BY_INPUT,
+        ),
         (whole / duration, Hints.HIDDEN_COUNTED),
         ((whole - taken["all-reduce"]) / duration, Hints.HIDDEN_PART),
         *mistakes("all-reduce"),

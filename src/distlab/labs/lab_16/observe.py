@@ -6,8 +6,6 @@ folder of its own.
 
 import argparse
 import tempfile
-import threading
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
@@ -20,11 +18,11 @@ import numpy as np
 from distlab import models
 from distlab.labs.answer import is_untouched
 from distlab.labs.fake_horovod import FakeJob, hvd, run_ranks
+from distlab.labs.lab_16.recording import StepRecord, epochs_saved, recorded_ranks
 from distlab.labs.plain_data import Array, Plain, plain
 
 Weights = Sequence[Array]
 
-MOST_STEPS = 40
 SECONDS = 25.0
 _INIT: Any = type(hvd).init
 
@@ -34,8 +32,9 @@ class TrainedRank:
     """What `train` did on one rank.
 
     words: of the texts that went through the model in each step; before, after: the weights around each step; final:
-    those at the end; texts, losses: of each step, as `train` returned them; written: whether there are new files in
-    the rank's folder; missing: what is not in its newest checkpoint; epochs_saved: what that says of them.
+    those at the end; texts, losses, seconds: of each step, as `train` returned them; written: whether there are new
+    files in the rank's folder; missing: what is not in its newest checkpoint; epochs_saved: what that says of them;
+    saved: what the newest one said before each step.
     """
 
     words: list[Array]
@@ -47,17 +46,19 @@ class TrainedRank:
     momentum: float
     texts: list[float | None]
     losses: list[float | None]
+    seconds: list[float | None]
     epochs_done: int
     written: bool
     missing: list[str]
     epochs_saved: int
+    saved: list[int]
 
 
 @dataclass(frozen=True)
 class ObservedRanks:
     """`train` on all ranks: by rank its record, or "" and the class and message of its error.
 
-    way: "horovod", "strategy" or "" for a program that is neither.
+    way: "horovod", "strategy" or "" for a program that is neither; epochs_begun: `epochs_done` before the first step.
     """
 
     is_written: bool
@@ -65,16 +66,7 @@ class ObservedRanks:
     ranks: list[Plain]
     kinds: list[str]
     messages: list[str]
-
-
-class _OfThread(threading.local):
-    def __init__(self) -> None:
-        self.words: list[Array] = []
-        self.steps: list[tuple[Array, list[Array], list[Array]]] = []
-
-
-class TooManySteps(Exception):
-    """The program does not come to an end."""
+    epochs_begun: list[int | None]
 
 
 class WrongForm(Exception):
@@ -99,7 +91,7 @@ def training(
     """
     function = namespace.get("train")
     if function is None or is_untouched(getattr(function, "python_function", function)):
-        return plain_fields(ObservedRanks(False, "", [], [], []))
+        return plain_fields(ObservedRanks(False, "", [], [], [], []))
     ways: set[str] = set()
     with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
         folders = [Path(place) / f"rank-{rank}" for rank in range(size)]
@@ -107,20 +99,25 @@ def training(
             folder.mkdir()
             if saved is not None and (rank == 0 or way == "strategy"):
                 _save(folder, options, saved)
-        stack.enter_context(_faked(namespace, ways))
-        record = stack.enter_context(_recorded())
+        record = stack.enter_context(recorded_ranks())
+        stack.enter_context(_faked(namespace, ways, record))
+        begun: list[int | None] = [None] * size
         old = {_written_at(file) for folder in folders for file in folder.iterdir()}
 
         def rank_program() -> dict[str, Any]:
             hvd_rank = _rank()
+            record.folder, record.computed = folders[hvd_rank], False
             own = dict(options) | {"folder": folders[hvd_rank], "resume": saved is not None}
-            returned = function(argparse.Namespace(**own))
+            try:
+                returned = function(argparse.Namespace(**own))
+            finally:
+                begun[hvd_rank] = record.epochs_begun
             return asdict(_trained(returned, record, folders[hvd_rank], old))
 
         outcomes = run_ranks(FakeJob(size, 1, SECONDS), rank_program, initialised=False)
     kinds, messages = zip(*(outcome.error or ("", "") for outcome in outcomes), strict=True)
     values = [outcome.value for outcome in outcomes]
-    observed = ObservedRanks(True, max(ways, default=""), values, list(kinds), list(messages))
+    observed = ObservedRanks(True, max(ways, default=""), values, list(kinds), list(messages), begun)
     return plain_fields(observed)
 
 
@@ -131,19 +128,18 @@ def plain_fields(observation: ObservedRanks) -> dict[str, Plain]:
     return fields  # type: ignore[return-value]
 
 
-def _trained(returned: Any, record: _OfThread, folder: Path, old: set[tuple[str, int]]) -> TrainedRank:
+def _trained(returned: Any, record: StepRecord, folder: Path, old: set[tuple[str, int]]) -> TrainedRank:
     if returned is None:
         raise ReturnedNothing
     try:
         state, steps = returned
         model, optimizer = state.model, state.optimizer
-        texts, losses = ([_number(step.get(name)) for step in steps] for name in ("texts", "loss"))
+        texts, losses, seconds = ([_number(step.get(name)) for step in steps] for name in ("texts", "loss", "seconds"))
         final = model.get_weights()
         rate, momentum = float(np.asarray(optimizer.learning_rate)), float(getattr(optimizer, "momentum", 0.0))
-        done = int(state.epochs_done)
+        done = int(np.asarray(state.epochs_done))
     except (TypeError, ValueError, AttributeError) as error:
         raise WrongForm(f"{type(error).__name__}: {error}") from None
-    missing, epochs_saved = _contents(folder, optimizer)
     words, before, after = ([list(column) for column in zip(*record.steps, strict=True)] or [[], [], []])[:3]
     return TrainedRank(
         words,
@@ -155,10 +151,12 @@ def _trained(returned: Any, record: _OfThread, folder: Path, old: set[tuple[str,
         momentum,
         texts,
         losses,
+        seconds,
         done,
         any(_written_at(file) not in old for file in folder.iterdir()),
-        missing,
-        epochs_saved,
+        _missing(folder),
+        epochs_saved(folder),
+        record.saved,
     )
 
 
@@ -170,19 +168,16 @@ def _number(value: Any) -> float | None:
     return None if value is None or np.size(value) != 1 else float(np.ravel(value)[0])
 
 
-def _contents(folder: Path, optimizer: Any) -> tuple[list[str], int]:
-    """What the newest checkpoint in a folder lacks, and the epochs that it says are done; −1 if it does not."""
+def _missing(folder: Path) -> list[str]:
+    """What the newest checkpoint in a folder lacks."""
     import tensorflow as tf
 
     newest = tf.train.latest_checkpoint(str(folder))
     if newest is None:
-        return ["a checkpoint"], -1
-    reader = tf.train.load_checkpoint(newest)
-    names = reader.get_variable_to_shape_map()
+        return ["a checkpoint"]
+    names = tf.train.load_checkpoint(newest).get_variable_to_shape_map()
     needed = {"the weights": "model/", "the momentum": "optimizer/_variables/", "epochs_done": "epochs_done/"}
-    missing = [what for what, start in needed.items() if not any(name.startswith(start) for name in names)]
-    done = "epochs_done/.ATTRIBUTES/VARIABLE_VALUE"
-    return missing, int(reader.get_tensor(done)) if done in names else -1
+    return [what for what, start in needed.items() if not any(name.startswith(start) for name in names)]
 
 
 def _save(folder: Path, options: Mapping[str, Any], saved: Mapping[str, Any]) -> None:
@@ -210,7 +205,7 @@ def _rank() -> int:
 
 
 @contextmanager
-def _faked(namespace: Mapping[str, Any], ways: set[str]) -> Iterator[None]:
+def _faked(namespace: Mapping[str, Any], ways: set[str], record: StepRecord) -> Iterator[None]:
     """The fake Horovod and the fake strategy for the student's code, which notes in `ways` what it begins with."""
     import tensorflow as tf
 
@@ -219,6 +214,8 @@ def _faked(namespace: Mapping[str, Any], ways: set[str]) -> Iterator[None]:
     class Strategy(FakeMultiWorkerStrategy):
         def __init__(self, *arguments: object, **keywords: object) -> None:
             ways.add("strategy")
+            if record.computed:  # as the real one
+                raise RuntimeError("Collective ops must be configured at program startup")
             super().__init__(*arguments, **keywords)
 
     def init(self: object) -> None:
@@ -234,48 +231,3 @@ def _faked(namespace: Mapping[str, Any], ways: set[str]) -> Iterator[None]:
             if hasattr(owner, "MultiWorkerMirroredStrategy"):
                 stack.enter_context(mock.patch.object(owner, "MultiWorkerMirroredStrategy", Strategy))
         yield
-
-
-@contextmanager
-def _recorded() -> Iterator[_OfThread]:
-    """Note what goes through the model in each step, and the weights around it; eagerly, for the ranks are threads."""
-    import tensorflow as tf
-
-    record = _OfThread()
-    make, apply = models.text_classifier, tf.keras.optimizers.Optimizer.apply_gradients
-
-    def noted(*arguments: Any, **keywords: Any) -> Any:
-        model = make(*arguments, **keywords)
-        call = model.call
-
-        def called(words: Any, *more: Any, **options: Any) -> Any:
-            if options.get("training") is not False:
-                record.words.append(np.asarray(words))
-            return call(words, *more, **options)
-
-        model.call = called
-        return model
-
-    def applied(self: Any, gradients_and_variables: Any, *more: Any, **keywords: Any) -> Any:
-        if len(record.steps) >= MOST_STEPS:
-            raise TooManySteps
-        pairs = list(gradients_and_variables)
-        before = [variable.numpy() for _, variable in pairs]
-        returned = apply(self, pairs, *more, **keywords)
-        words = np.concatenate(record.words) if record.words else np.zeros((0, 1), np.int32)
-        record.steps.append((words, before, [variable.numpy() for _, variable in pairs]))
-        record.words.clear()
-        return returned
-
-    was_eager = tf.config.functions_run_eagerly()
-    tf.config.run_functions_eagerly(True)
-    try:
-        with (
-            warnings.catch_warnings(),
-            mock.patch.object(models, "text_classifier", noted),
-            mock.patch.object(tf.keras.optimizers.Optimizer, "apply_gradients", applied),
-        ):
-            warnings.simplefilter("ignore")
-            yield record
-    finally:
-        tf.config.run_functions_eagerly(was_eager)

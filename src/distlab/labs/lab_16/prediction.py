@@ -7,7 +7,8 @@ import numpy as np
 from distlab import costs
 from distlab.labs.answer import Answer
 from distlab.labs.lab_16.hints import Lab16NumberHint as Hints
-from distlab.labs.number_judge import Expected, NumberJudge
+from distlab.labs.number_judge import Expected, NumberJudge, is_near, number
+from distlab.labs.plain_data import Plain
 from distlab.labs.verdict import Verdict
 
 NAMES = ("step", "texts/s", "efficiency", "most ranks")
@@ -78,6 +79,7 @@ def drawn(generator: np.random.Generator) -> list[PredictedJob]:
         case(64, 1e-4, 1, 0.5),
         case(48, 1e-4, 3, 0.6),
         case(64, 1e-2, 0.01, 0.7),
+        case(48, 1e-2, 0.01, 0.7),  # all 48 would be worth it, which is no power of two
         case(24, 1e-5, 30, 0.8),
         case(2, 1e-3, 1, 0.5),
         case(16, 3e-4, 1, 0.7),
@@ -89,24 +91,36 @@ def drawn(generator: np.random.Generator) -> list[PredictedJob]:
 def judge_predict(answer: Answer, generator: np.random.Generator) -> Verdict:
     """A quarter of the points for each number."""
     judge = NumberJudge("predict", NAMES)
-    for case in drawn(generator):
-        answered = answer.call("predict", *astuple(case))
-        if problem := judge.compare(answered, _expected(case), f"{case.ranks} ranks"):
+    cases = drawn(generator)
+    answers = [answer.call("predict", *astuple(case)) for case in cases]
+    overlapped = all(_is_overlapped(case, answered) for case, answered in zip(cases, answers, strict=True))
+    for case, answered in zip(cases, answers, strict=True):
+        if problem := judge.compare(answered, _expected(case, overlapped), f"{case.ranks} ranks"):
             return problem
         if isinstance(answered, dict) and isinstance(step := answered["step"], float) and step > 0:
             alone = replace(case, ranks=1).step()
             judge.follow(
                 answered, {"texts/s": ("step", case.batch / step), "efficiency": ("step", alone / step / case.ranks)}
             )
+            most = number(answered["most ranks"])
+            judge.follow(answered, {"most ranks": ("efficiency", most)})
+            judge.follow(answered, {"most ranks": ("step", most)})
     return judge.verdict("")
 
 
-def _expected(case: PredictedJob) -> dict[str, Expected]:
+def _is_overlapped(case: PredictedJob, answered: Plain) -> bool:
+    """Whether the step is the longer of computing and all-reduce; in a single case that may also be one of them."""
+    longer = max(case.fixed + case.each * case.share, case.all_reduce())
+    return isinstance(answered, dict) and is_near(number(answered.get("step")), longer)
+
+
+def _expected(case: PredictedJob, overlapped: bool) -> dict[str, Expected]:
     values = case.predicted()
     compute, exchange = case.fixed + case.each * case.share, case.all_reduce()
     alone = replace(case, ranks=1)
     tree = costs.all_reduce("ring", case.ranks, case.nbytes * case.ranks)
-    mistakes_of_step = [
+    mistakes_of_step: list[tuple[float | None, Hints]] = [
+        (max(compute, exchange) if overlapped else None, Hints.OVERLAPPED),
         (compute, Hints.NO_EXCHANGE),
         (exchange, Hints.NO_COMPUTING),
         (case.fixed + case.each * case.batch / case.ranks + exchange, Hints.PARTS_OF_TEXTS),
@@ -116,7 +130,6 @@ def _expected(case: PredictedJob) -> dict[str, Expected]:
         (case.fixed + case.each * case.batch + exchange, Hints.NOT_DIVIDED),
         (compute + case.latency + case.nbytes * case.seconds_per_byte, Hints.ONE_MESSAGE),
         (compute + exchange / 2, Hints.HALF_RING),
-        (max(compute, exchange), Hints.OVERLAPPED),
         (
             compute + float(tree.seconds(latency=case.latency, seconds_per_byte=case.seconds_per_byte)),
             Hints.WHOLE_ARRAYS,

@@ -10,6 +10,7 @@ from distlab.labs.lab_16.hints import Lab16ReportHint as Hints
 from distlab.labs.verdict import AnyHint, Verdict, not_done, parts, right, wrong
 
 FEWEST, MOST = 25, 120
+ALIKE = 12  # so many equal words in a row are copied
 TO_READ = "The form is right. What it says is read by your instructor: labs/16_capstone/rubric.md says how."
 
 
@@ -21,10 +22,9 @@ def judge_report(answer: Answer, generator: np.random.Generator) -> Verdict:
     if all(value is None or (isinstance(value, str) and not value.strip()) for value in report.values()):
         return not_done("`report` is still empty")
     hints: dict[str, AnyHint | None] = {name: _hint(report[name]) for name in REPORT}
-    texts = [" ".join(value.split()) for value in report.values() if isinstance(value, str)]
-    for name in REPORT:
-        value = report[name]
-        if hints[name] is None and isinstance(value, str) and texts.count(" ".join(value.split())) > 1:
+    runs = {name: _runs(report[name]) for name in REPORT if hints[name] is None}
+    for name in runs:
+        if any(runs[name] & runs[peer] for peer in runs if peer != name):
             hints[name] = Hints.TWICE
     if not any(hints.values()):
         return right(TO_READ)
@@ -32,13 +32,25 @@ def judge_report(answer: Answer, generator: np.random.Generator) -> Verdict:
 
 
 def _hint(text: object) -> AnyHint | None:
-    if not isinstance(text, str) or not text.strip():
+    if text is not None and not isinstance(text, str):
+        return Hints.NO_TEXT
+    if not text or not text.strip():
         return Hints.EMPTY
-    words = re.findall(r"[^\W\d_]{2,}", text)
+    words = _words(text)
     if len(words) < FEWEST:
         return Hints.SHORT.says(count=len(words), fewest=FEWEST)
     if len(words) > MOST:
         return Hints.LONG.says(count=len(words), most=MOST)
     if len({word.lower() for word in words}) < FEWEST / 2:
         return Hints.REPEATS
-    return None if re.search(r"\d", text) else Hints.NO_NUMBER
+    return None if any(character.isnumeric() for character in text) else Hints.NO_NUMBER
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[^\W\d_]{2,}", text)
+
+
+def _runs(text: object) -> set[tuple[str, ...]]:
+    """All runs of ALIKE words."""
+    words = _words(text.lower()) if isinstance(text, str) else []
+    return {tuple(words[first : first + ALIKE]) for first in range(len(words) - ALIKE + 1)}
