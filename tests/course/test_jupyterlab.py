@@ -222,8 +222,8 @@ def test_a_wrong_answer_gets_a_hint_and_a_picture_and_the_right_one_passes(
 
 
 def test_arrow_keys_in_a_quiz_choose_an_answer_and_not_a_cell(open_notebook: Callable[[str], LabWindow]) -> None:
-    window = open_notebook(RING)
-    cell = window.cell('quizzes.ask("06")')
+    window = open_notebook(WHY)
+    cell = window.cell('quizzes.ask("01")')
     window.select(cell)
     answers = cell.locator("fieldset").filter(has=window.page.locator("input[type=radio]")).first
     answers.get_by_role("radio").first.check()
