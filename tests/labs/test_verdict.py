@@ -50,7 +50,7 @@ def test_independent_parts_give_points_in_proportion_with_each_hint() -> None:
 
 def test_names_of_parts_in_one_line_are_quoted_if_one_contains_a_comma() -> None:
     alike = parts({"sums, added": wrong("no."), "means": wrong("no."), "maximum": right()})
-    assert alike.text == '1 of 3 parts are right.\n"sums, added", "means": wrong: no.'
+    assert alike.text == '1 of 3 parts is right.\n"sums, added", "means": wrong: no.'
     assert parts({"sums": wrong("no."), "means": wrong("no.")}).text.endswith("\nsums, means: wrong: no.")
     assert parts({"sums, added": wrong("no."), "means": right()}).text.endswith("\nsums, added: wrong: no.")
 

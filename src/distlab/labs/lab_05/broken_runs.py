@@ -34,7 +34,7 @@ class TrainingKind(NamedTuple):
 
 EARLY, LATE = TrainingKind(range(10, 40)), TrainingKind(range(150, 400))
 """A lost step count makes the next change larger, or smaller."""
-SMALL, SMOOTH = TrainingKind(range(10, 40), scale=0.03), TrainingKind(range(10, 40), scale=0.1, is_smooth=True)
+SMALL, SMOOTH = TrainingKind(range(10, 40), scale=0.02), TrainingKind(range(10, 40), scale=0.1, is_smooth=True)
 
 Array = NDArray[np.float64]
 Record = dict[str, Any]
