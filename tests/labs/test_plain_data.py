@@ -44,7 +44,7 @@ def test_subclasses_become_their_base() -> None:
     "value", [object(), np.array([object()]), {1, 2}, range(3), lambda: 1, {EqualsEverything: 1}, 1e3j.conjugate]
 )
 def test_what_is_not_plain_is_refused_by_name(value: object) -> None:
-    with pytest.raises(NotPlain, match="the answer (is an?|holds) "):
+    with pytest.raises(NotPlain, match=r"the answer (is an?|holds) "):
         plain(value)
 
 
