@@ -393,7 +393,7 @@ assert twice["short"] == 0 and twice["dying"] <= 10
 print("steps of short that were done twice: 0; of dying: those since its last save")
 
 # %% tags=["varies"]
-print(f"dying did {twice['dying']} steps twice")
+print("steps that dying did twice:", twice["dying"])
 
 # %% [markdown] tags=["slide-table"]
 # | | a node dies | the time is over |
