@@ -12,7 +12,7 @@
 # **Goal.** Write a job script, say why one fails, let a job survive a dead node and its time limit, and predict what a
 # slow network costs before you measure it.
 #
-# **Time.** 50 minutes to read; about five minutes to run on a cluster of two cores, a few seconds without.
+# **Time.** 50 minutes to read; about three minutes to run on a cluster of two cores, a few seconds without.
 #
 # **Before this.** [07 multi-worker](07_multi_worker.ipynb) and [09 Horovod](09_horovod.ipynb) for the programs, [11
 # scaling](11_scaling_and_profiling.ipynb) for efficiency, [13 fault tolerance](13_fault_tolerance.ipynb) for
