@@ -27,6 +27,8 @@ SEVERAL_PROCESSES = (
 ONE_PROCESS = ("test_model_parallelism.py", "test_throughput.py", "test_whole_checkpoints.py")
 # Where tests mostly wait and share no fixture, so that those of a file can run side by side.
 WAITING = "tests/launch/"
+# Where tests go through all labs; the first of their parameters is the number of the lab.
+EVERY_LAB = "tests/labs/test_labs_"
 # Where tests start programs on a Slurm cluster, and wait for it as much as they compute.
 ON_A_CLUSTER = (
     "test_cluster_faults.py",
@@ -89,7 +91,8 @@ def group(nodeid: str) -> str:
 
     Three groups start several processes: one executes the notebooks that do, one after the other, one runs the programs
     of the labs, and one those on a cluster, which often waits. A further job's ranks would only fight for the cores.
-    Otherwise a group holds the tests of one file, which share fixtures.
+    What goes through all labs is a group for each lab. Otherwise a group holds the tests of one file, which share
+    fixtures.
     """
     file, _, test = nodeid.partition("::")
     if file == OUTPUTS:
@@ -97,6 +100,8 @@ def group(nodeid: str) -> str:
         if notebook is None:
             return WITHOUT_NETWORK if test == "test_a_training_notebook_runs_without_a_network" else file
         return NOTEBOOKS_WITH_SEVERAL if needs()[notebook].several_processes else notebook.stem
+    if file.startswith(EVERY_LAB):
+        return f"{file} {test.partition('[')[2][:2]}"
     if Path(file).name in ON_A_CLUSTER:
         return PROGRAMS_ON_CLUSTER
     if Path(file).name not in ONE_PROCESS and file.startswith(SEVERAL_PROCESSES):

@@ -313,7 +313,7 @@ lab.points("predict")
 # `job_script` gives the text of a bash script for `sbatch`. It asks Slurm for `nodes` nodes with `tasks` ranks on each,
 # `cores` cores for each rank, and a time limit of exactly `minutes` minutes, which may be more than a day. It starts
 # `python train.py` on all ranks with one `srun`, which must be told the cores too (notebook 15, and
-# [ranks.sbatch](../15_clusters/slurm/ranks.sbatch)). The job ends when the script does.
+# `labs/15_clusters/slurm/ranks.sbatch`). The job ends when the script does.
 #
 # Target: right for any numbers, by Slurm's own rules for options and
 # [times](https://slurm.schedmd.com/sbatch.html#OPT_time). A point each for nodes and tasks, cores, time, start.

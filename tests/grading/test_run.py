@@ -127,10 +127,11 @@ def test_an_interrupt_ends_what_runs_and_starts_nothing_more(
     def interrupts(line: str) -> None:
         raise KeyboardInterrupt
 
+    before = set(psutil.Process().children(recursive=True))  # other tests may have started a fork server
     with pytest.raises(KeyboardInterrupt):
         grade_all(tmp_path / "in", patient, tmp_path / "out", say=interrupts, at_once=3)
     assert not (tmp_path / "out").exists()
-    assert psutil.Process().children(recursive=True) == []
+    assert set(psutil.Process().children(recursive=True)) <= before
 
 
 # What happens to the process that grades a notebook, instead of reading the file.
