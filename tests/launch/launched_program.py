@@ -6,6 +6,9 @@ from pathlib import Path
 
 import psutil
 
+NUMBERED_BY = Path("/proc/self/ns/pid")
+_SECONDS_OF_DOUBT = 2  # as exactly as the system tells when a process began
+
 # Arguments: NUMBER=ACT,ACT,… for a worker or rank, NAME=… for other tasks; acts are done in order.
 PROGRAM = """
 import json, os, signal, socket, subprocess, sys, time
@@ -16,7 +19,14 @@ RANKS = ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "RANK")
 rank = next((os.environ[name] for name in RANKS if name in os.environ), "")
 kind, number = task.get("type", "worker"), str(task.get("index", rank))
 name = number if kind == "worker" else kind
-Path(__file__).with_name(f"{kind}{number}.{os.getpid()}.pid").touch()
+
+def note(who, pid):
+    # On a node of a cluster the numbers of processes are the node's own.
+    namespace = Path("/proc/self/ns/pid")
+    numbered_by = namespace.stat().st_ino if namespace.exists() else 0
+    Path(__file__).with_name(f"{who}.{pid}.{numbered_by}.pid").touch()
+
+note(f"{kind}{number}", os.getpid())
 
 def act(what):
     if what == "listen":
@@ -33,7 +43,7 @@ def act(what):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     elif what == "child":
         child = subprocess.Popen(["sleep", "600"], start_new_session=True)
-        Path(__file__).with_name(f"child{number}.{child.pid}.pid").touch()
+        note(f"child{number}", child.pid)
     elif what == "orphan":
         subprocess.Popen(["sleep", "600"])
     elif what.startswith("lines"):
@@ -89,12 +99,18 @@ class Launched:
         return [int(file.name.split(".")[1]) for file in self.folder.glob("*.pid")]
 
     def left(self) -> list[int]:
-        """Those of its processes that are alive."""
+        """Those of its processes that are alive, as far as they run on this machine and not on a cluster's node.
+
+        A number of a node, or one that the system has given to another process since, would name a stranger.
+        """
+        own = NUMBERED_BY.stat().st_ino if NUMBERED_BY.exists() else 0
         alive = []
-        for pid in self.pids():
+        for file in self.folder.glob(f"*.*.{own}.pid"):
             with suppress(psutil.Error):
-                if psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-                    alive.append(pid)
+                process = psutil.Process(int(file.name.split(".")[1]))
+                noted = file.stat().st_mtime + _SECONDS_OF_DOUBT
+                if process.create_time() < noted and process.status() != psutil.STATUS_ZOMBIE:
+                    alive.append(process.pid)
         return alive
 
     def wait_for(self, count: int, seconds: float = 60) -> None:
