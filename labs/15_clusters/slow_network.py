@@ -6,13 +6,17 @@ Between nodes that `srun` or `mpirun` has chosen:
     mpirun -np 2 python slow_network.py --result times.json
 
 On a laptop: `horovodrun --gloo -np 2 python slow_network.py`. HOROVOD_FUSION_THRESHOLD=0 switches tensor fusion off for
-all ways. The network has many small layers, so that the number of messages counts as well as the number of bytes.
+all ways. Two ranks measure every way, and two all-reduces by themselves, from which the step of more ranks is
+predicted; more or fewer ranks measure the plain step. The network has many small layers, so that the number of messages
+counts as well as the number of bytes. It is written without Keras and the DistributedGradientTape, whose graphs take
+longer to build than the steps to measure.
 """
 
 import argparse
 import json
 import time
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 
@@ -24,15 +28,14 @@ import tensorflow as tf
 
 WAYS = ("plain", "fp16", "accumulate")
 INPUTS, CLASSES = 784, 10
+SEED, LEARNING_RATE = 15, 0.01
 SMALL_BYTES = 1024
-
-mean_loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
 
 def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Time training steps with several ways of sending the gradients.")
-    parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS, help="(default: all)")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, help="(default: all with two ranks, else plain)")
     parser.add_argument("--layers", type=valid.count, default=20, help="hidden layers (default: 20)")
     parser.add_argument("--width", type=valid.count, default=100, help="units of each (default: 100)")
     parser.add_argument("--batch", type=valid.count, default=32, help="images per rank (default: 32)")
@@ -45,46 +48,56 @@ def parse() -> argparse.Namespace:
 
 def training_step(options: argparse.Namespace) -> tuple[Callable[[str], None], Callable[[], None], list[int]]:
     """A step in one of the WAYS, one without communication, and the bytes of each gradient."""
-    tf.keras.utils.set_random_seed(15)
-    layers = [tf.keras.layers.Dense(options.width, activation="relu") for _ in range(options.layers)]
-    model = tf.keras.Sequential([tf.keras.layers.Input((INPUTS,)), *layers, tf.keras.layers.Dense(CLASSES)])
-    optimizer = tf.keras.optimizers.SGD(0.01)
+    widths = [INPUTS, *[options.width] * options.layers, CLASSES]
+    layers = []
+    for number, (fan_in, units) in enumerate(pairwise(widths)):
+        kernel = tf.random.stateless_normal((fan_in, units), (SEED, number), stddev=(2 / fan_in) ** 0.5)
+        layers.append((tf.Variable(kernel), tf.Variable(tf.zeros(units))))
+    variables = [variable for layer in layers for variable in layer]
     images = tf.random.stateless_normal((options.batch, INPUTS), (hvd.rank(), 1))
     labels = tf.random.stateless_uniform((options.batch,), (hvd.rank(), 2), 0, CLASSES, tf.int32)
 
-    def gradients(tape_of: Callable[[tf.GradientTape], tf.GradientTape]) -> list[tf.Tensor]:
-        with tf.GradientTape() as tape:
-            loss = mean_loss(labels, model(images, training=True))
-        return tape_of(tape).gradient(loss, model.trainable_variables)
+    def mean_loss() -> tf.Tensor:
+        values = images
+        for kernel, bias in layers[:-1]:
+            values = tf.nn.relu(values @ kernel + bias)
+        kernel, bias = layers[-1]
+        return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, values @ kernel + bias))
 
-    def averaged(compression: type) -> Callable[[tf.GradientTape], tf.GradientTape]:
-        return lambda tape: hvd.DistributedGradientTape(tape, compression=compression)
+    def gradients() -> list[tf.Tensor]:
+        with tf.GradientTape() as tape:
+            loss = mean_loss()
+        return tape.gradient(loss, variables)
+
+    def averaged(values: list[tf.Tensor], compression: type = hvd.Compression.none) -> list[tf.Tensor]:
+        return [hvd.allreduce(value, compression=compression, name=f"gradient.{i}") for i, value in enumerate(values)]
 
     def apply(values: list[tf.Tensor]) -> None:
-        optimizer.apply_gradients(zip(values, model.trainable_variables, strict=True))
+        for variable, value in zip(variables, values, strict=True):
+            variable.assign_sub(LEARNING_RATE * value)
 
     @tf.function(autograph=False)  # nothing to translate, which takes longer than to measure
     def alone() -> None:
-        apply(gradients(lambda tape: tape))
+        apply(gradients())
 
     @tf.function(autograph=False)
     def plain() -> None:
-        apply(gradients(averaged(hvd.Compression.none)))
+        apply(averaged(gradients()))
 
     @tf.function(autograph=False)
     def fp16() -> None:
-        apply(gradients(averaged(hvd.Compression.fp16)))
+        apply(averaged(gradients(), hvd.Compression.fp16))
 
-    sums = [tf.Variable(tf.zeros_like(variable)) for variable in model.trainable_variables]
+    sums = [tf.Variable(tf.zeros_like(variable)) for variable in variables]
 
     @tf.function(autograph=False)
     def add() -> None:
-        for total, value in zip(sums, gradients(lambda tape: tape), strict=True):
+        for total, value in zip(sums, gradients(), strict=True):
             total.assign_add(value)
 
     @tf.function(autograph=False)
     def apply_sums() -> None:
-        apply([hvd.allreduce(total / options.batches, name=f"sum.{i}") for i, total in enumerate(sums)])
+        apply(averaged([total / options.batches for total in sums]))
         for total in sums:
             total.assign(tf.zeros_like(total))
 
@@ -94,19 +107,26 @@ def training_step(options: argparse.Namespace) -> tuple[Callable[[str], None], C
         apply_sums()
 
     ways = {"plain": plain, "fp16": fp16, "accumulate": accumulate}
-    sizes = [4 * int(np.prod(variable.shape)) for variable in model.trainable_variables]
+    sizes = [4 * int(np.prod(variable.shape)) for variable in variables]
     return lambda way: ways[way](), alone, sizes
 
 
 def seconds(work: Callable[[], object], repeats: int) -> float:
-    """The median time of the work, after two repeats that do not count."""
+    """The median time of the work, after two repeats that do not count; all ranks begin together."""
     times = []
+    hvd.allreduce(tf.zeros(1), name="barrier")
     for _ in range(repeats + 2):
-        hvd.allreduce(tf.zeros(1), name="barrier")
         start = time.perf_counter()
         work()
         times.append(time.perf_counter() - start)
     return float(np.median(times[2:]))
+
+
+def all_reduce(array_bytes: int, repeats: int) -> dict[str, float]:
+    """An all-reduce by itself: its bytes and its median seconds."""
+    array, name = tf.ones(array_bytes // 4), f"bytes.{array_bytes}"
+    work = tf.function(lambda: hvd.allreduce(array, name=name), autograph=False)
+    return {"bytes": array_bytes, "seconds": seconds(work, repeats)}
 
 
 def main() -> None:
@@ -118,13 +138,13 @@ def main() -> None:
     step, alone, sizes = training_step(options)
     result = {"ranks": hvd.size(), "gradients": len(sizes), "gradient_bytes": sum(sizes), "batch": options.batch}
     result |= {"batches": options.batches, "alone": seconds(alone, options.repeats)}
-    result["ways"] = {way: seconds(lambda way=way: step(way), options.repeats) for way in options.ways}
-    # After the steps, when TCP has found the speed of the link.
-    for name, array_bytes in (("small", SMALL_BYTES), ("whole", sum(sizes))):
-        array = tf.ones(array_bytes // 4)
-        all_reduce = tf.function(lambda array=array, name=name: hvd.allreduce(array, name=name), autograph=False)
-        result[f"{name}_all_reduce"] = {"bytes": array_bytes, "seconds": seconds(all_reduce, options.repeats)}
-    first = result["ways"][options.ways[0]]
+    every_way = hvd.size() == 2 and not options.ways
+    ways = WAYS if every_way else options.ways or WAYS[:1]
+    result["ways"] = {way: seconds(lambda way=way: step(way), options.repeats) for way in ways}
+    if every_way:  # after the steps, when TCP has found the speed of the link
+        result["small_all_reduce"] = all_reduce(SMALL_BYTES, options.repeats)
+        result["whole_all_reduce"] = all_reduce(sum(sizes), options.repeats)
+    first = result["ways"][ways[0]]
     result |= {"step_seconds": first, "images_per_second": hvd.size() * options.batch / first}
     if hvd.rank() == 0:
         for way, median in result["ways"].items():

@@ -14,14 +14,15 @@ from distlab.cluster.layout import (
     address,
 )
 
-# Times in seconds. cred_expire is also how long a requeued job waits before it may start again. slurmctld gives a node
+# Times in seconds. cred_expire is also how long a requeued job waits before it may start again: longer than KillWait and
+# two seconds, after which srun kills what is left of the first attempt, and would kill the second one too. slurmctld gives a node
 # up after SlurmdTimeout without an answer, and ReturnToService takes it back when it answers.
 _SLURM = f"""\
 ClusterName=distlab
 SlurmctldHost={LOGIN}({LOGIN_ADDRESS})
 AuthType=auth/munge
 CredType=cred/munge
-AuthInfo=socket={MUNGE_SOCKET},cred_expire=15
+AuthInfo=socket={MUNGE_SOCKET},cred_expire=10
 StateSaveLocation={STATE}/state
 SlurmdSpoolDir={STATE}/spool.%n
 SlurmctldPidFile={STATE}/slurmctld.pid
@@ -41,12 +42,12 @@ MpiDefault=none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SchedulerType=sched/backfill
-SchedulerParameters=bf_interval=5,batch_sched_delay=1
+SchedulerParameters=bf_interval=2,batch_sched_delay=1
 PriorityType=priority/basic
 ReturnToService=2
 EnforcePartLimits=ALL
 SlurmdTimeout=15
-KillWait=10
+KillWait=6
 JobRequeue=1
 RequeueExit=85
 MinJobAge=3600
