@@ -14,9 +14,9 @@ from distlab.cluster.layout import (
     address,
 )
 
-# Times in seconds. cred_expire is also how long a requeued job waits before it may start again: longer than KillWait and
-# two seconds, after which srun kills what is left of the first attempt, and would kill the second one too. slurmctld gives a node
-# up after SlurmdTimeout without an answer, and ReturnToService takes it back when it answers.
+# Times in seconds. cred_expire is also how long a requeued job waits before it may start again. It must be longer than
+# KillWait and two seconds: then srun kills what is left of the first attempt, and would kill the second one, too.
+# slurmctld gives a node up after SlurmdTimeout without an answer, and ReturnToService takes it back when it answers.
 _SLURM = f"""\
 ClusterName=distlab
 SlurmctldHost={LOGIN}({LOGIN_ADDRESS})
