@@ -155,7 +155,7 @@ class HostProcess:
     def _wait(self, name: str, process: "subprocess.Popen[str]", reader: threading.Thread) -> None:
         status = process.wait()
         reader.join(_SECONDS_FOR_REST)  # what the program left behind may hold the pipe open
-        self._ended(name, status)
+        self._ended(name, status, was_asked=False)
         if self._has_one_program:
             self._own_status = status if status >= 0 else 128 - status
             os.kill(os.getpid(), signal.SIGTERM)
@@ -172,26 +172,27 @@ class HostProcess:
             name = f"rank {number}"
             self._report(name=name, pid=int(pid))
             self._unconnected[name] = int(pid), None
-            self._ended(name, self._read(name, lines))
+            end = self._read(name, lines)
+            self._ended(name, end and end.status, bool(end and end.was_asked))
 
-    def _read(self, name: str, lines: IO[str]) -> int | None:
-        """Report the lines until their end or until one of them holds the status, which is returned."""
+    def _read(self, name: str, lines: IO[str]) -> rank_process.RankEnd | None:
+        """Report the lines until their end or until one of them tells the rank's end, which is returned."""
         while line := lines.readline(_LONGEST_LINE):
-            text, mark, status = line.rstrip("\n").partition(rank_process.STATUS)
+            text, mark, end = line.rstrip("\n").partition(rank_process.STATUS)
             if text or not mark:
                 self._report(name=name, line=text)
             if mark:
-                return int(status)
+                return rank_process.RankEnd.from_text(end)
         return None
 
-    def _ended(self, name: str, status: int | None) -> None:
+    def _ended(self, name: str, status: int | None, was_asked: bool) -> None:
         if self._ending.is_set():
             return
         self._unconnected.pop(name, None)
         result = self._folder / rank_process.RESULT_NAME
         if status == 0 and result.is_file():
             self._report(result=result.read_bytes().decode(errors="replace"))
-        self._report(name=name, status=status)
+        self._report(name=name, status=status, was_asked=was_asked)
 
     def _look_for_connections(self) -> None:
         while True:

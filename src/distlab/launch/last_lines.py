@@ -3,6 +3,7 @@
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 _CHARACTERS_KEPT = 4_000_000
 # In a traceback: the frames of `python -m mpi4py`, which the launcher adds to a program and nobody looks for.
@@ -24,10 +25,20 @@ class LastLines:
             self._characters -= len(self._lines.popleft()) + 1
             self._left_out += 1
 
+    def last(self, count: int) -> list[str]:
+        """The last `count` lines, or fewer."""
+        return list(islice(reversed(self._lines), count))[::-1]
+
     def __iter__(self) -> Iterator[str]:
         if self._left_out:
             yield f"({self._left_out:,} lines before these are left out)"
         yield from self._lines
+
+
+def last_error(lines: Iterable[str]) -> str:
+    """What the last line with an error says is wrong, "" if none says so."""
+    errors = [line for line in lines if "error: " in line]
+    return errors[-1].rpartition("error: ")[2].rstrip(".") if errors else ""
 
 
 def without_frames_of_starter(lines: Iterable[str]) -> list[str]:

@@ -15,14 +15,17 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 # As in distlab.runtime.processes, which this process does not import.
 MARK = "DISTLAB_RUN"
 STATUS = "\x00distlab exit status "
-"""Comes before the exit status on the socket; a text that no program prints by chance."""
+"""Comes before a `RankEnd` on the socket; a text that no program prints by chance."""
 
 SOCKET, RESULT = "{socket}", "{result}"
 """Stand in a command's arguments for the paths of the socket on which ranks report, and of the file of the result."""
@@ -33,6 +36,24 @@ FOLDER = "DISTLAB_JOB_FOLDER"
 # The launcher removes those that it has itself, so that what is set was set by whoever started the ranks: horovodrun
 # with Gloo, Open MPI, MPICH, torchrun.
 RANK_VARIABLES = ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK")
+
+
+class RankEnd(NamedTuple):
+    """How a rank's command ended; on the socket its values stand side by side.
+
+    status: −n after signal n.  moment: in seconds, by the clock that all processes of this machine share.  was_asked:
+    1 if the command had got a signal to end from whoever started it, otherwise 0.
+    """
+
+    status: int
+    moment: float
+    was_asked: int
+
+    @classmethod
+    def from_text(cls, text: str) -> "RankEnd":
+        """The values that came after STATUS."""
+        status, moment, was_asked = text.split()
+        return cls(int(status), float(moment), int(was_asked))
 
 
 def adopt() -> None:
@@ -71,17 +92,26 @@ def in_folder(folder: str | None, arguments: list[str]) -> list[str]:
     return arguments
 
 
-def run(command: list[str], output: int | None = None) -> int:
+def run(command: list[str], output: int | None = None, tell: Callable[[RankEnd], object] = lambda end: None) -> int:
     """Run a program until it and all that it started have ended; its exit status, −n after signal n.
 
-    `output`: the descriptor of its standard output and error, None for those of this process.
+    `output`: the descriptor of its standard output and error, None for those of this process. `tell` gets the end of
+    the program at once: mpirun may kill this process a second later.
     """
     adopt()
     # Alone, it has a session of its own, as every program that the launcher starts; under mpirun it stays in mpirun's.
     process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=output is None)
+    requests = []
+
+    def pass_on(number: int, frame: object) -> None:
+        requests.append(number)
+        process.send_signal(number)
+
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda number, _: process.send_signal(number))
+        signal.signal(number, pass_on)
     status = process.wait()
+    # horovodrun sends SIGTERM to the program itself.
+    tell(RankEnd(status, time.monotonic(), int(bool(requests) or status == -signal.SIGTERM)))
     kill_children()
     return status
 
@@ -94,9 +124,12 @@ def report(path: str, command: list[str]) -> int:
         mark = uuid.uuid4().hex
         connection.sendall(f"{rank} {os.getpid()} {mark}\n".encode())
         os.environ[MARK] = f"{os.environ.get(MARK, '')} {mark}"
-        status = run(command, connection.fileno())
-        with suppress(OSError):  # the launcher may be gone
-            connection.sendall(f"{STATUS}{status}\n".encode())
+
+        def tell(end: RankEnd) -> None:
+            with suppress(OSError):  # the launcher may be gone
+                connection.sendall(f"{STATUS}{' '.join(map(str, end))}\n".encode())
+
+        status = run(command, connection.fileno(), tell)
     return status if status >= 0 else 128 - status
 
 

@@ -1,6 +1,7 @@
 """What the supervisor needs of processes on other hosts, whether ssh or Slurm has started them."""
 
 import queue
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -65,5 +66,6 @@ def event(message: Mapping[str, Any], host: str) -> Event | None:
         case {"name": name, "connected": True}:
             return Connected(name)
         case {"name": name, "status": status}:
-            return Ended(name, status)
+            # The clocks of two hosts have nothing in common: the moment is that at which the report comes.
+            return Ended(name, status, time.monotonic(), bool(message.get("was_asked")))
     return None

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from distlab.launch.rank_process import STATUS
+from distlab.launch.rank_process import STATUS, RankEnd
 
 # Events that wait to be taken; a program that prints faster is held up.
 _MOST_WAITING = 10_000
@@ -52,10 +52,16 @@ class Connected(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """A process has ended; `status` is None when nobody saw its exit status."""
+    """A process has ended, at a moment of the launcher's monotonic clock.
+
+    `status` is None when nobody saw its exit status; `was_asked`: the command that started it had sent it a
+    signal to end.
+    """
 
     name: str
     status: int | None
+    moment: float
+    was_asked: bool = False
 
 
 Event = Line | RankStarted | Connected | Ended
@@ -75,7 +81,7 @@ class Reports:
         if process.stdout:
             self._start(self._read_all, name, process.stdout)
         # Apart from reading: a process that the program left behind may hold the pipe open.
-        self._start(lambda: self.events.put(Ended(name, process.wait())))
+        self._start(lambda: self.events.put(Ended(name, process.wait(), time.monotonic())))
 
     def listen(self, path: Path) -> None:
         """Report the ranks that connect to a Unix socket at `path` (see `main`)."""
@@ -112,18 +118,20 @@ class Reports:
             number, pid, mark = lines.readline().split()
             name = f"rank {number}"
             self.events.put(RankStarted(name, int(pid), mark))
-            self.events.put(Ended(name, self._read(name, lines)))
+            end = self._read(name, lines)
+            known = Ended(name, end.status, end.moment, bool(end.was_asked)) if end else None
+            self.events.put(known or Ended(name, None, time.monotonic()))
 
     def _read_all(self, name: str, pipe: IO[str]) -> None:
         with pipe:
             self._read(name, pipe)
 
-    def _read(self, name: str, lines: IO[str]) -> int | None:
-        """Report the lines until their end or until one of them holds the status, which is returned."""
+    def _read(self, name: str, lines: IO[str]) -> RankEnd | None:
+        """Report the lines until their end or until one of them tells the rank's end, which is returned."""
         while line := lines.readline(_LONGEST_LINE):
-            text, mark, status = line.rstrip("\n").partition(STATUS)
+            text, mark, end = line.rstrip("\n").partition(STATUS)
             if (text or not mark) and not NOTES.match(text):
                 self.events.put(Line(name, text))
             if mark:
-                return int(status)
+                return RankEnd.from_text(end)
         return None

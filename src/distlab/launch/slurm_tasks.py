@@ -59,7 +59,7 @@ class SlurmTasks:
             stderr=subprocess.STDOUT,
             errors="replace",
         )
-        self._channel = Channel(process, self._take, self._overhear, lambda status: self._put(Ended(SRUN, status)))
+        self._channel = Channel(process, self._take, self._overhear, self._srun_ended)
         self._channel.send(prepare={**self._settings, "hosts": [], "ports": 0, "has_one_program": True})
         self._channel.send(start=RANK, command=self._program, environment=dict(self._environment), address=None)
 
@@ -126,6 +126,9 @@ class SlurmTasks:
         if match := _QUEUED.match(line):
             self._job = match[1]
         self._put(Line(SRUN, line))
+
+    def _srun_ended(self, status: int) -> None:
+        self._put(Ended(SRUN, status, time.monotonic()))
 
     def _put(self, happened: Event) -> None:
         if self._events:

@@ -10,9 +10,7 @@ from contextlib import ExitStack, suppress
 from enum import Enum, auto
 from pathlib import Path
 
-import psutil
-
-from distlab.launch import rank_process
+from distlab.launch import first_failure, rank_process
 from distlab.launch.job import (
     HOST,
     LAST_LINES,
@@ -26,7 +24,7 @@ from distlab.launch.job import (
     WorkerFailed,
     WorkerMissing,
 )
-from distlab.launch.last_lines import LastLines, without_frames_of_starter
+from distlab.launch.last_lines import LastLines, last_error, without_frames_of_starter
 from distlab.launch.ports import is_open
 from distlab.launch.rank_process import SOCKET, SOCKET_NAME
 from distlab.launch.remote import SECONDS_IN_DOUBT, Loss, Remote
@@ -36,9 +34,10 @@ from distlab.runtime import processes
 _SECONDS_BETWEEN_LOOKS = 0.3
 # Time for the others to say why they end too, and for mpirun and its like to end their ranks.
 _SECONDS_AFTER_FAILURE, _SECONDS_TO_END_RANKS = 1.0, 3.0
-# What TensorFlow says of the address that it cannot open, and Open MPI of a rank that left without MPI_Finalize.
+# Time for a rank to end while only those have ended that lost it: it may take itself apart for seconds.
+_SECONDS_FOR_CAUSE = 10.0
+# What TensorFlow says of the address that it cannot open.
 _PORT_OF_TENSORFLOW = re.compile(r"Failed to add port to server: .*:(\d+)'")
-_RANK_THAT_LEFT = re.compile(r"exited due to process (rank \d+) .*\n.* exiting improperly")
 _PORT_TAKEN = ("Could not start gRPC server", "Address already in use", "bind failed")  # TensorFlow, Gloo, MXNet
 
 
@@ -68,7 +67,7 @@ class Supervisor:
         self._reports = Reports()
         self._lines: dict[str, LastLines] = {}
         self._ended: dict[str, int | None] = {}
-        self._failed: list[str] = []
+        self._failed: list[Ended] = []
         self._pids: dict[str, int] = {}
         self._marks: dict[str, str] = {}
         self._unconnected = list(job.ranks)
@@ -144,10 +143,9 @@ class Supervisor:
                     return _Verdict.DONE
             elif self._failed:
                 failed_at = failed_at or now
-                patience = _SECONDS_AFTER_FAILURE if self._job.addresses else _SECONDS_TO_END_RANKS
                 # It may have failed because a host is gone, which takes longer to be sure of.
                 in_doubt = self._remote is not None and self._remote.silence() > SECONDS_IN_DOUBT
-                if (self._all_ended() or now - failed_at > patience) and not in_doubt:
+                if (self._all_ended() or now - failed_at > self._patience()) and not in_doubt:
                     return _Verdict.FAILED
             elif now - begin > self._limits.seconds:
                 return _Verdict.LATE
@@ -158,6 +156,20 @@ class Supervisor:
                 next_look = now + _SECONDS_BETWEEN_LOOKS
             with suppress(queue.Empty):
                 self._take(self._reports.events.get(timeout=0.05))
+
+    def _patience(self) -> float:
+        """For how many seconds after the first failure the others may still end."""
+        if not first_failure.is_own(self._failures()[0], self._lines):
+            return _SECONDS_FOR_CAUSE
+        return _SECONDS_AFTER_FAILURE if self._job.addresses else _SECONDS_TO_END_RANKS
+
+    def _failures(self) -> list[Ended]:
+        """The failures, the first of them first; a command that starts ranks fails because one of them did."""
+        ends = first_failure.in_order(self._failed, self._lines, self._job.decisive[0])
+        return sorted(ends, key=lambda end: end.name not in self._job.ranks)
+
+    def _with_code(self, end: Ended) -> str:
+        return f"{self._who(end.name)} (exit code {end.status})"
 
     def _all_ended(self) -> bool:
         return all(name in self._ended for name in [*self._job.ranks, *self._job.decisive])
@@ -180,7 +192,7 @@ class Supervisor:
                 self._ended[name] = status
                 is_rank_of_another = self._job.ranks_may_fail and name not in self._job.decisive
                 if status != 0 and not is_rank_of_another:
-                    self._failed.append(name)
+                    self._failed.append(event)
 
     def _take_rest(self) -> None:
         """Take what was printed until the processes ended; their ends are ignored."""
@@ -195,7 +207,7 @@ class Supervisor:
             return is_open(self._job.addresses[name])
         if self._ended.get(name) == 0 or name in self._connected:
             return True
-        return name in self._marks and any(_has_connection(process) for process in processes.alive(self._marks[name]))
+        return name in self._marks and any(map(processes.has_connection, processes.alive(self._marks[name])))
 
     def _error(self, verdict: _Verdict, run: LaunchedRun) -> LaunchError:
         if verdict is _Verdict.FAILED:
@@ -220,23 +232,23 @@ class Supervisor:
         host, what = self._loss
         there = [name for name in self._job.ranks if self._hosts.get(name) == host and self._ended.get(name) != 0]
         ranks = f" (with {', '.join(there)})" if there else ""
-        others = [f"{self._who(name)} (exit code {self._ended[name]})" for name in self._failed if name not in there]
+        others = [self._with_code(end) for end in self._failures() if end.name not in there]
         also = f" Failed meanwhile: {', '.join(others)}." if others else ""
         return HostLost(host, f"{host}{ranks} {what}; the job was ended.{also}", run)
 
     def _failure(self, run: LaunchedRun) -> WorkerFailed:
-        # A command that starts ranks fails because one of them did.
-        name = next((name for name in self._failed if name in self._job.ranks), self._failed[0])
-        status = self._ended[name]
+        failures = self._failures()
+        name, status = failures[0].name, failures[0].status
+        run.exit_codes[name] = status
         end = "vanished" if status is None else f"was killed by signal {-status}" if status < 0 else "failed"
-        if name not in self._job.ranks and not self._pids and (reason := self._reason(name)):
+        if name not in self._job.ranks and not self._pids and (reason := last_error(self._lines.get(name, ()))):
             return WorkerFailed(name, status, f"{name} could not start the ranks: {reason}.", run)
-        left = _RANK_THAT_LEFT.search(run.output.get(self._job.decisive[0], ""))
-        if left and self._ended.get(left[1]) == 0:
-            name, status, end = left[1], 0, "ended without MPI_Finalize"
-        later = [f"{self._who(failed)} (exit code {self._ended[failed]})" for failed in self._failed if failed != name]
+        left = first_failure.left_without_finalize(run.output.get(self._job.decisive[0], ""))
+        if left and self._ended.get(left) == 0:
+            name, status, end = left, 0, "ended without MPI_Finalize"
+        later = [self._with_code(failure) for failure in failures if failure.name != name]
         after = f" After it ended: {', '.join(later)}." if later else ""
-        said = "\n".join(run.output[failed] for failed in self._failed)
+        said = "\n".join(run.output[failure.name] for failure in failures)
         own_ports = {address.rpartition(":")[2] for address in self._job.addresses.values()}
         other_ports = sorted({*_PORT_OF_TENSORFLOW.findall(said)} - own_ports) if own_ports else []
         if other_ports:
@@ -253,11 +265,6 @@ class Supervisor:
             or any(map(is_open, self._job.addresses.values()))  # the job's own processes have ended
         )
         return (PortTaken if was_taken else WorkerFailed)(name, status, message, run)
-
-    def _reason(self, name: str) -> str:
-        """The last line of a starter that says what is wrong, if one says so."""
-        lines = [line for line in self._lines.get(name, ()) if "error: " in line]
-        return lines[-1].rpartition("error: ")[2].rstrip(".") if lines else ""
 
     def _missing(self, run: LaunchedRun) -> WorkerMissing:
         missing = [f"{name} ({self._place(name)})" for name in self._unconnected]
@@ -286,10 +293,3 @@ class Supervisor:
     def _last_lines(self, name: str) -> str:
         lines = without_frames_of_starter(self._lines.get(name, ()))[-LAST_LINES:]
         return f"\nThe last lines of {name}:\n" + "\n".join(f"    {line}" for line in lines) if lines else ""
-
-
-def _has_connection(process: psutil.Process) -> bool:
-    try:
-        return bool(process.net_connections("inet"))
-    except psutil.Error:
-        return False

@@ -73,6 +73,14 @@ def alive(mark: str) -> list[psutil.Process]:
     return marked
 
 
+def has_connection(process: psutil.Process) -> bool:
+    """Whether the process has a socket of the internet's protocols; False if it is over."""
+    try:
+        return bool(process.net_connections("inet"))
+    except psutil.Error:
+        return False
+
+
 def with_descendants(processes: Sequence[psutil.Process]) -> list[psutil.Process]:
     """These processes and all that come from them, also those that have cleaned their environment."""
     together = {process.pid: process for process in processes}
