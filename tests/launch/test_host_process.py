@@ -70,7 +70,7 @@ def test_it_says_what_the_host_has_and_what_a_program_prints(process: Process) -
     assert ready["cores"] == len(os.sched_getaffinity(0))
     start(process, "sh", "-c", "echo $GREETING; kill -9 $$")
     assert until(process, "line") == {"name": "rank 0", "line": "ü" * 2000}
-    assert until(process, "status") == {"name": "rank 0", "status": -9}
+    assert until(process, "status") == {"name": "rank 0", "status": -9, "was_asked": False}
 
 
 @pytest.mark.parametrize(
