@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from distlab import valid
 from distlab.course import user_folders
 from distlab.runtime import processes
 from distlab.runtime.errors import PlainError
@@ -42,13 +43,13 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
         "the results could not be written, 2 for a wrong option, 130 when the run was interrupted, 143 after SIGTERM.",
     )
     execute.add_argument("--dataset", help="digits, mnist or fashion_mnist")
-    execute.add_argument("--epochs", type=int)
-    execute.add_argument("--workers", type=int)
+    execute.add_argument("--epochs", type=valid.whole)
+    execute.add_argument("--workers", type=valid.whole)
     execute.add_argument("--only", help='some notebooks by number or name: "03" or "02,04"')
-    execute.add_argument("--at-once", type=int, help="notebooks at a time; by default one per core, at most 4")
+    execute.add_argument("--at-once", type=valid.whole, help="notebooks at a time; by default one per core, at most 4")
     execute.add_argument("--no-site", action="store_true", help="do not write the course's site at the end")
-    execute.add_argument("--seconds-per-cell", type=int)
-    execute.add_argument("--seconds-per-notebook", type=int)
+    execute.add_argument("--seconds-per-cell", type=valid.whole)
+    execute.add_argument("--seconds-per-notebook", type=valid.whole)
     execute.set_defaults(run=_execute)
 
     notebooks = commands.add_parser("notebooks", help="write the notebooks with outputs from their text sources")
