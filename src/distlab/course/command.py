@@ -29,6 +29,9 @@ SETTINGS_OF_STUDENTS = Path(__file__).with_name("jupyterlab")
 """JupyterLab's for `make lab`: no buttons of nbgrader or nbdime, no news, whole file names, described figures, and the
 times at which cells ran, for `progress`."""
 
+NOT_LISTED = ["docs", "figures", "__pycache__", "*.pyc", "*~"]
+"""What the file browser leaves out: chapters link to the documents and figures, and nobody works in those folders."""
+
 
 class WrongParameter(PlainError, ValueError):
     """A notebook cannot run with this parameter; the message says why."""
@@ -334,6 +337,7 @@ def _lab(options: argparse.Namespace) -> int:
     print(f"Your working copy is {copy}; what you run there leaves the course's files as they are.", flush=True)
     command = [str(Path(sys.prefix) / "bin" / "jupyter"), "lab", "--ServerApp.ip=127.0.0.1"]
     command += [f"--ServerApp.root_dir={copy}", f"--LabApp.app_settings_dir={SETTINGS_OF_STUDENTS}"]
+    command += [f"--ContentsManager.hide_globs={NOT_LISTED!r}"]
     command += [f"--LabApp.extra_labextensions_path={SETTINGS_OF_STUDENTS / 'extensions'}"]
     command += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     return os.execv(command[0], [*command, str(copy / "notebooks" / "00_start_here.ipynb")])
