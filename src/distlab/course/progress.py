@@ -69,6 +69,6 @@ class Progress:
             line = self._with_names(lambda name: name.partition("_")[0])
         return line
 
-    def _with_names(self, shown: Callable[[str], str]) -> Text:
-        running = ", ".join(f"{shown(name)} cell {number}/{total}" for name, (number, total) in self._running.items())
+    def _with_names(self, label: Callable[[str], str]) -> Text:
+        running = ", ".join(f"{label(name)} cell {number}/{total}" for name, (number, total) in self._running.items())
         return Text(f"{self._done}/{self._total} done · {running}", no_wrap=True, overflow="ellipsis")
