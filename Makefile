@@ -3,6 +3,7 @@
 PYTHON ?=
 VENV := .venv
 comma := ,
+space := $() $()
 BIN := $(VENV)/bin
 
 # What makes the environment: $(PYTHON) if given, else the first one found that fits.
@@ -14,13 +15,31 @@ $(if $(wildcard src/distlab),,$(error Run make in the course's folder: make -C F
 
 # A switch is on by NAME=1 and off by NAME=0 or without it; $(call switch,NAME,--option).
 switch = $(if $(filter 1,$($1)),$2,$(if $(filter-out 0,$($1)),$(error $1=$($1) makes no sense; write $1=1 or leave it out)))
+# The other way round, for what is on by default.
+switch_off = $(if $(filter 0,$($1)),$2,$(if $(filter-out 1,$($1)),$(error $1=$($1) makes no sense; write $1=0 or leave it out)))
+# A number from 1 on, or the default $2 where none is given.
+count = $(if $($1),$(if $(filter-out 0%,$(shell echo '$(subst ','\'',$($1))' | grep -xE '[0-9]+')),$($1),$(error \
+	$1=$($1) makes no sense: it must be 1 or more)),$2)
+
+# Elsewhere these variables would be ignored, and everything done instead of a part; the same for ONLY= without a name.
+TAKE_ONLY := execute notebooks labs release grade slides bench record-frameworks
+TAKE_AT_ONCE := execute test test-fast grade
+TAKE_WORKERS := execute
+TAKE_EPOCHS := execute
+TAKE_DATASET := execute
+TAKE_LAB := check
+TAKE_FRESH := lab
+refuse = $(if $(strip $($1)),,$(error $1= names nothing; give it a value or leave it out))$(if \
+	$(filter $(TAKE_$1),$(MAKECMDGOALS)),,$(error $1 is for make $(subst $(space),$(comma) ,$(TAKE_$1)) only))
+$(foreach name,ONLY AT_ONCE WORKERS EPOCHS DATASET LAB FRESH,$(if $(filter 0,$(MAKELEVEL)),$(if \
+	$(filter command,$(firstword $(origin $(name)))),$(call refuse,$(name)))))
 
 NOTEBOOK_OPTIONS = $(if $(DATASET),--dataset $(DATASET)) $(if $(EPOCHS),--epochs $(EPOCHS)) \
 	$(if $(WORKERS),--workers $(WORKERS)) $(if $(ONLY),--only $(ONLY)) $(if $(AT_ONCE),--at-once $(AT_ONCE)) \
-	$(if $(filter 0,$(SITE)),--no-site)
+	$(call switch_off,SITE,--no-site)
 
 # Workers of pytest-xdist: as many as tests/conftest.py finds right, or make test AT_ONCE=2.
-TEST_WORKERS = --numprocesses $(or $(AT_ONCE),auto) --dist loadscope --no-loadscope-reorder
+TEST_WORKERS = --numprocesses $(call count,AT_ONCE,auto) --dist loadscope --no-loadscope-reorder
 
 GRADE_OPTIONS = $(if $(DUE),--due "$(DUE)") $(if $(LATE_SHARE),--late-share $(LATE_SHARE)) $(if $(SEED),--seed $(SEED)) \
 	$(if $(ONLY),--only $(ONLY)) $(if $(AT_ONCE),--at-once $(AT_ONCE)) $(call switch,WEAK,--weak)
@@ -109,7 +128,7 @@ figures: setup  ## draw every picture in figures/ again
 	@for script in figures/src/[0-9][0-9]_*.py; do $(BIN)/python "$$script" || exit 1; done
 
 site: setup  ## write the course's site to build/site: make site EXECUTED=1 (your own outputs) SOLUTIONS=0 (none in the labs)
-	@$(BIN)/distlab site $(call switch,EXECUTED,--executed) $(if $(filter 0,$(SOLUTIONS)),--no-solutions)
+	@$(BIN)/distlab site $(call switch,EXECUTED,--executed) $(call switch_off,SOLUTIONS,--no-solutions)
 
 slides: setup  ## write a deck of slides for each chapter to build/slides: make slides ONLY=03 EXECUTED=1
 	@$(BIN)/distlab slides $(if $(ONLY),--only $(ONLY)) $(call switch,EXECUTED,--executed)

@@ -42,6 +42,13 @@ def test_arguments_after_the_dashes_belong_to_launch_only() -> None:
     assert "unrecognized arguments: --json" in finished.output
 
 
+@pytest.mark.parametrize("arguments", ["--workers 0", "--workers two", "--servers 0", "--nodes 0"])
+def test_a_number_of_processes_that_cannot_be_is_refused_in_one_sentence(arguments: str) -> None:
+    finished = processes.run([*DISTLAB, "launch", "train.py", *arguments.split()], 60)
+    assert (finished.status, len(finished.output.splitlines())) == (2, 1)
+    assert finished.output.startswith(f"argument {arguments.split()[0]}: ")
+
+
 @pytest.mark.parametrize("command", ["predict", "predict --json"])
 @pytest.mark.parametrize(
     ("place", "sentence"),

@@ -401,7 +401,7 @@ print(setup.doctor.table(rows))
 print("the course can run here:", setup.doctor.can_run(rows))
 
 # %% [markdown]
-# A line "missing" is not always bad: without MNIST the notebooks use `digits`, without a GPU logical devices, and
+# A line "optional" stops nothing: without MNIST the notebooks use `digits`, without a GPU logical devices, and
 # without a C++ compiler the Horovod chapters are skipped with that reason. MPI and Gloo carry Horovod's messages
 # (chapter 09). If the last cell prints False, follow the lines "fix" in the table and run `make doctor` again;
 # `docs/troubleshooting.md` has more.

@@ -14,9 +14,17 @@ from pathlib import Path
 from distlab.runtime.links import dangling
 
 
+def whole(text: str) -> int:
+    """A whole number, such as 3 or -3."""
+    try:
+        return int(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text} is no whole number") from None
+
+
 def count(text: str) -> int:
     """A whole number from 1 on."""
-    number = _whole(text)
+    number = whole(text)
     if number < 1:
         raise ArgumentTypeError(f"{text} is less than 1")
     return number
@@ -24,7 +32,7 @@ def count(text: str) -> int:
 
 def seed(text: str) -> int:
     """A seed that NumPy and TensorFlow accept: a whole number from 0 to 2³² - 1."""
-    number = _whole(text)
+    number = whole(text)
     if not 0 <= number < 2**32:
         raise ArgumentTypeError(f"{text} is no whole number from 0 to 4294967295")
     return number
@@ -63,10 +71,3 @@ def folder(text: str) -> Path:
     if path.exists() and not path.is_dir():
         raise ArgumentTypeError(f"{text} is a file, and a folder is needed")
     return path
-
-
-def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise ArgumentTypeError(f"{text} is no whole number") from None

@@ -155,7 +155,7 @@ def test_students_see_the_course_and_no_tools_of_teachers(open_notebook: Callabl
     expect(window.page.locator(".Toastify__toast")).to_have_count(0)
     window.page.locator(".jp-BreadCrumbs-home").click()
     files = window.page.locator(".jp-DirListing-itemName")
-    expect(files).to_have_text(["docs", "figures", "labs", "notebooks"])
+    expect(files).to_have_text(["labs", "notebooks", "solutions"])
 
 
 def test_the_slider_answers_and_does_not_redraw_for_every_key(open_notebook: Callable[[str], LabWindow]) -> None:

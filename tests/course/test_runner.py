@@ -83,6 +83,23 @@ def test_the_summary_names_notebook_cell_and_error(run_of_several: tuple) -> Non
     assert "FAILED 03_dies" in summary and "kernel died" in summary
 
 
+@pytest.mark.parametrize(
+    ("statuses", "sentence"),
+    [
+        (["ok"], "The notebook ran without an error."),
+        (["ok", "ok"], "All 2 notebooks ran without an error."),
+        (["skipped"], "No notebook ran."),
+        (["failed"], "The notebook failed:"),
+        (["failed", "ok"], "1 of 2 notebooks failed:"),
+    ],
+)
+def test_the_summary_counts_one_notebook_and_several(statuses: list[str], sentence: str) -> None:
+    outcomes = {
+        f"{number:02}_topic": runner.NotebookOutcome(status, 1.0, 1.0) for number, status in enumerate(statuses)
+    }
+    assert runner.summary(outcomes).splitlines()[0] == sentence
+
+
 def test_parameters_reach_the_notebook(run_of_several: tuple) -> None:
     _, build, _ = run_of_several
     executed = nbformat.read(build / "executed" / "00_good.ipynb", as_version=4)

@@ -1,6 +1,7 @@
 """A student's working copy: it follows the course where the student has changed nothing, and loses nothing."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -77,6 +78,56 @@ def test_a_notebook_that_was_only_opened_and_saved_counts_as_unchanged(course: P
     write_notebook(course / NOTEBOOK, "10")
     assert working_copy.update(course, copy) == []
     assert code_of(copy / NOTEBOOK) == ["10"]
+
+
+def add_solution(course: Path, text: str) -> None:
+    """A solution beside the lab, and the same text in both."""
+    for name, code in ((LAB, "2"), (LAB.replace("lab.ipynb", "solution.ipynb"), "answer = 42")):
+        cells = [nbformat.v4.new_markdown_cell(text, id="text"), nbformat.v4.new_code_cell(code, id="cell")]
+        nbformat.write(nbformat.v4.new_notebook(cells=cells), course / name)
+
+
+def test_the_solution_is_in_a_folder_of_its_own_with_the_programs(course: Path, copy: Path) -> None:
+    links = "Before, see [16](../16_last/lab.ipynb) and [3](../../notebooks/03_topic.ipynb)."
+    add_solution(course, f"A full solution is next to\nthis file, in [solution.ipynb](solution.ipynb). {links}")
+    assert working_copy.update(course, copy) == []
+    assert {name for name in files(copy) if name.startswith("labs")} == {
+        f"labs/03_topic/{name}" for name in ("lab.ipynb", "train.py", "slurm/batch.sbatch")
+    }
+    assert {name for name in files(copy) if name.startswith("solutions")} == {
+        f"solutions/03_topic/{name}" for name in ("solution.ipynb", "train.py", "slurm/batch.sbatch")
+    }
+    link = "A full solution is in [solution.ipynb](../../solutions/03_topic/solution.ipynb)."
+    lab, solution = (code_of(copy / name)[0] for name in (LAB, "solutions/03_topic/solution.ipynb"))
+    assert lab == f"{link} {links}"
+    assert solution == f"{link} {links.replace('../16', '../../labs/16')}"
+    notebook = nbformat.read(copy / LAB, as_version=4)
+    nbformat.write(notebook, copy / LAB)  # as JupyterLab saves what was only opened
+    add_solution(course, "Changed.")
+    assert working_copy.update(course, copy) == []
+    assert code_of(copy / LAB)[0] == "Changed."
+
+
+def test_what_the_course_no_longer_has_goes_unless_the_student_has_changed_it(course: Path, copy: Path) -> None:
+    working_copy.update(course, copy)
+    program, batch = (Path("labs/03_topic") / name for name in ("train.py", "slurm/batch.sbatch"))
+    (copy / program).write_text("print('mine')\n")
+    for name in (program, batch):
+        (course / name).unlink()
+    assert working_copy.update(course, copy) == []
+    assert (copy / program).exists() and not (copy / batch).exists()
+
+
+def test_links_between_the_files_of_a_copy_lead_somewhere(root: Path, copy: Path) -> None:
+    working_copy.update(root, copy)
+    notebooks = list(copy.glob("*/*/*.ipynb"))
+    assert len(notebooks) == 2 * len(list(root.glob("labs/*/lab.ipynb")))
+    for file in notebooks:
+        text = "\n".join(
+            cell.source for cell in nbformat.read(file, as_version=4).cells if cell.cell_type == "markdown"
+        )
+        targets = re.findall(r"\]\(((?:\.\./|\w+[./])[^)#:]*)", text)
+        assert [target for target in targets if not (file.parent / target).exists()] == []
 
 
 def test_what_only_the_course_has_changed_is_copied_again(course: Path, copy: Path) -> None:

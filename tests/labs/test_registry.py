@@ -5,6 +5,7 @@ import pytest
 from distlab import labs
 from distlab.labs import OpenLab, Picture, right, wrong
 from distlab.labs.lab import Exercise, Lab, NoSuchExercise
+from distlab.labs.registry import NotRightYet
 from tests.labs import sample_lab
 
 
@@ -66,3 +67,17 @@ def test_points_come_from_inputs_that_the_check_has_not_used() -> None:
     assert [lab.points("mean"), lab.points("mean")] == [3, 1.5]
     lab.verdict("mean")
     assert len(set(seen)) == 3
+
+
+def test_while_nbgrader_validates_only_a_right_answer_passes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NBGRADER_EXECUTION", "validate")
+    namespace = {"steps": 6}
+    lab = OpenLab(sample_lab.lab(), namespace)
+    lab.check("steps")
+    assert capsys.readouterr().out == "steps: ✔ right\n"
+    for steps, sign in ((None, "not done yet"), (5, "not right yet: count again")):
+        namespace["steps"] = steps
+        with pytest.raises(NotRightYet, match=sign):
+            lab.check("steps")

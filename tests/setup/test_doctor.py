@@ -40,7 +40,9 @@ def test_the_table_has_a_fix_below_each_missing_line_and_a_verdict() -> None:
         ["fix:", "get", "it"],
     ]
     assert lines[-1] == "The course cannot run here yet: fix the lines above."
-    assert doctor.table([GOOD, OPTIONAL]).endswith("The course can run here.")
+    optional = doctor.table([GOOD, OPTIONAL])
+    assert optional.splitlines()[1].split() == ["optional", "optional", "nowhere"] and "missing" not in optional
+    assert optional.endswith("The course can run here.")
 
 
 def test_the_answer_for_machines_holds_the_same() -> None:

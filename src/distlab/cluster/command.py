@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from distlab import valid
 from distlab.cluster.cluster import NODES, Cluster, find, up
 from distlab.cluster.holder import end
 from distlab.cluster.record import DEFAULT_NAME, ClusterError, ClusterRecord, RunsAlready
@@ -31,7 +32,7 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
         return parser
 
     start = add("up", _up, "start it")
-    start.add_argument("--nodes", type=int, help=f"how many nodes (default: {NODES})")
+    start.add_argument("--nodes", type=valid.whole, help=f"how many nodes (default: {NODES})")
     enter = add("run", _run, "run a command on its login node: run -- COMMAND")
     enter.set_defaults(takes_program=True)
     add("status", _status, "show its nodes, links and jobs")

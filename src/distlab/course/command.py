@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from distlab import valid
 from distlab.course import user_folders
 from distlab.runtime import processes
 from distlab.runtime.errors import PlainError
@@ -28,6 +29,9 @@ SETTINGS_OF_STUDENTS = Path(__file__).with_name("jupyterlab")
 """JupyterLab's for `make lab`: no buttons of nbgrader or nbdime, no news, whole file names, described figures, and the
 times at which cells ran, for `progress`."""
 
+NOT_LISTED = ["docs", "figures", "__pycache__", "*.pyc", "*~"]
+"""What the file browser leaves out: chapters link to the documents and figures, and nobody works in those folders."""
+
 
 class WrongParameter(PlainError, ValueError):
     """A notebook cannot run with this parameter; the message says why."""
@@ -42,13 +46,13 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
         "the results could not be written, 2 for a wrong option, 130 when the run was interrupted, 143 after SIGTERM.",
     )
     execute.add_argument("--dataset", help="digits, mnist or fashion_mnist")
-    execute.add_argument("--epochs", type=int)
-    execute.add_argument("--workers", type=int)
+    execute.add_argument("--epochs", type=valid.whole)
+    execute.add_argument("--workers", type=valid.whole)
     execute.add_argument("--only", help='some notebooks by number or name: "03" or "02,04"')
-    execute.add_argument("--at-once", type=int, help="notebooks at a time; by default one per core, at most 4")
+    execute.add_argument("--at-once", type=valid.whole, help="notebooks at a time; by default one per core, at most 4")
     execute.add_argument("--no-site", action="store_true", help="do not write the course's site at the end")
-    execute.add_argument("--seconds-per-cell", type=int)
-    execute.add_argument("--seconds-per-notebook", type=int)
+    execute.add_argument("--seconds-per-cell", type=valid.whole)
+    execute.add_argument("--seconds-per-notebook", type=valid.whole)
     execute.set_defaults(run=_execute)
 
     notebooks = commands.add_parser("notebooks", help="write the notebooks with outputs from their text sources")
@@ -333,6 +337,7 @@ def _lab(options: argparse.Namespace) -> int:
     print(f"Your working copy is {copy}; what you run there leaves the course's files as they are.", flush=True)
     command = [str(Path(sys.prefix) / "bin" / "jupyter"), "lab", "--ServerApp.ip=127.0.0.1"]
     command += [f"--ServerApp.root_dir={copy}", f"--LabApp.app_settings_dir={SETTINGS_OF_STUDENTS}"]
+    command += [f"--ContentsManager.hide_globs={NOT_LISTED!r}"]
     command += [f"--LabApp.extra_labextensions_path={SETTINGS_OF_STUDENTS / 'extensions'}"]
     command += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     return os.execv(command[0], [*command, str(copy / "notebooks" / "00_start_here.ipynb")])

@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Self
 
@@ -63,5 +64,11 @@ class Progress:
             self._console.print(line)
 
     def _line(self) -> Text:
-        running = ", ".join(f"{name} cell {number}/{total}" for name, (number, total) in self._running.items())
+        line = self._with_names(str)
+        if line.cell_len > self._console.width:  # only the chapters' numbers
+            line = self._with_names(lambda name: name.partition("_")[0])
+        return line
+
+    def _with_names(self, label: Callable[[str], str]) -> Text:
+        running = ", ".join(f"{label(name)} cell {number}/{total}" for name, (number, total) in self._running.items())
         return Text(f"{self._done}/{self._total} done · {running}", no_wrap=True, overflow="ellipsis")

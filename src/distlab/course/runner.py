@@ -206,9 +206,10 @@ def summary(outcomes: Outcomes) -> str:
     left_out = [f"Skipped {name}: {outcomes[name].error}" for name in skipped]
     if not lines:
         ran = len(outcomes) - len(skipped)
-        which = "The notebook" if ran == 1 else f"All {ran} notebooks"
-        return "\n".join([f"{which} ran without an error.", *left_out])
-    return "\n".join([f"{len(lines)} of {len(outcomes)} notebooks failed:", *lines, *left_out])
+        which = {0: "No notebook ran", 1: "The notebook ran"}.get(ran, f"All {ran} notebooks ran")
+        return "\n".join([f"{which}{' without an error' if ran else ''}.", *left_out])
+    which = "The notebook" if len(outcomes) == 1 else f"{len(lines)} of {len(outcomes)} notebooks"
+    return "\n".join([f"{which} failed:", *lines, *left_out])
 
 
 def write_report(outcomes: Outcomes, plan: ExecutionPlan) -> Path:

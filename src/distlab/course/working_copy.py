@@ -3,15 +3,16 @@
 A file that the student has not changed follows the course, for example after `git pull`; a changed one stays. For that
 the copy remembers the digest that each file had in the course when it was copied.
 
+The solutions are in a folder beside the labs, each with the programs that it uses, so that a lab's folder has none.
+
 A notebook of the copy says which Python it is for, so that JupyterLab changes nothing when it opens one, and has
 nothing to ask when it closes one.
 """
 
 import json
 import platform
-import shutil
+import re
 import sqlite3
-from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
@@ -27,6 +28,9 @@ from distlab.runtime.lookups import look_up
 NAME = "work"
 _PARTS = ("notebooks/*.ipynb", "labs/[0-9][0-9]_*/**/*", "figures/*.svg", "docs/*.md")
 _NOT_COPIED = {"__pycache__", ".ipynb_checkpoints"}
+_LAB, _SOLUTION = "lab.ipynb", "solution.ipynb"
+_TO_SOLUTION = re.compile(r"(?:next\s+to\s+this\s+file,\s+)?in\s+\[solution\.ipynb\]\(solution\.ipynb\)")
+_TO_LAB = re.compile(r"\]\((?:\.\./)(\d\d_\w+/lab\.ipynb)\)")
 # As ipykernel tells JupyterLab.
 _LANGUAGE = {
     "codemirror_mode": {"name": "ipython", "version": 3},
@@ -47,21 +51,27 @@ class CopyNotWritten(PlainError, OSError):
 def update(course: Path, copy: Path) -> list[str]:
     """Copy what is missing and what only the course has changed; returns the names of files that both have changed.
 
-    Raises CopyNotWritten when the copy's folder cannot be written to.
+    What the course no longer has goes unless the student has changed it. Raises CopyNotWritten when the copy's folder
+    cannot be written to.
     """
     try:
         digests = _read(copy)
         changed_in_both, copied = [], []
-        for name in _names(course):
-            source, target, before = course / name, copy / name, digests.get(name)
-            digest = _digest(source)
-            if not target.exists() or (digest != before and _digest(target) == before):
-                _copy(source, target)
+        files = _files(course)
+        for name, source in files.items():
+            target, before, content = copy / name, digests.get(name), _content(source, name)
+            digest = _digest(content)
+            if not target.exists() or (digest != before and _digest_of(target) == before):
+                _write_file(target, content)
                 copied.append(target)
-            elif digest != before and _digest(target) != digest:
+            elif digest != before and _digest_of(target) != digest:
                 changed_in_both.append(name)
                 continue
             digests[name] = digest
+        for name in digests.keys() - files.keys():
+            target, before = copy / name, digests.pop(name)
+            if target.is_file() and _digest_of(target) == before:
+                target.unlink()
         _write(copy, digests)
     except OSError as error:
         raise CopyNotWritten(f"The working copy in {copy} could not be written: {error}.") from error
@@ -72,51 +82,71 @@ def update(course: Path, copy: Path) -> list[str]:
 def chapter_files(course: Path, number: str) -> list[str]:
     """The names of the notebook and lab of a chapter, such as "06"; raises NoSuchName for a chapter that is missing."""
     chapters: dict[str, list[str]] = {}
-    for name in _names(course):
-        if name.endswith(".ipynb") and not name.endswith("solution.ipynb"):
+    for name in _files(course):
+        if name.endswith(".ipynb") and not name.endswith(_SOLUTION):
             chapters.setdefault(Path(name).parts[1][:2], []).append(name)
     return look_up(chapters, number, "chapter")
 
 
 def give_back(course: Path, copy: Path, names: list[str]) -> list[Path]:
     """Replace files of the copy by the course's; returns where those that differ are kept."""
-    digests, kept = _read(copy), []
+    digests, files, kept = _read(copy), _files(course), []
     for name in names:
-        source, target = course / name, copy / name
-        if target.exists() and _digest(target) != _digest(source):
+        target, content = copy / name, _content(files[name], name)
+        if target.exists() and _digest_of(target) != _digest(content):
             saved = target.with_stem(f"{target.stem}.{datetime.now():%Y-%m-%d_%H%M%S}")
             target.rename(saved)
             kept.append(saved)
-        _copy(source, target)
-        digests[name] = _digest(source)
+        _write_file(target, content)
+        digests[name] = _digest(content)
     _write(copy, digests)
     _trust([copy / name for name in names])
     return kept
 
 
-def _names(course: Path) -> Iterator[str]:
+def _files(course: Path) -> dict[str, Path]:
+    """The course's files by their names in the copy."""
+    files = {}
     for part in _PARTS:
         for file in sorted(course.glob(part)):
-            if file.is_file() and not _NOT_COPIED & set(file.parts):
-                yield file.relative_to(course).as_posix()
+            if not file.is_file() or _NOT_COPIED & set(file.parts):
+                continue
+            name = file.relative_to(course)
+            if file.name != _SOLUTION:
+                files[name.as_posix()] = file
+            # At the same depth as the lab, so that its links lead to the same places.
+            if name.parts[0] == "labs" and file.name != _LAB and (course / Path(*name.parts[:2]) / _SOLUTION).exists():
+                files[Path("solutions", *name.parts[1:]).as_posix()] = file
+    return files
 
 
-def _copy(source: Path, target: Path) -> None:
+def _content(source: Path, name: str) -> bytes:
+    """What the copy called `name` of a course's file holds."""
+    content = source.read_bytes()
+    if source.suffix != ".ipynb" or (notebook := _notebook(content)) is None:
+        return content
+    notebook["metadata"]["language_info"] = _LANGUAGE
+    folder, topic = Path(name).parts[0], Path(name).parts[-2]
+    for cell in notebook.get("cells", []) if folder != "notebooks" else []:
+        if cell["cell_type"] == "markdown":
+            text = "".join(cell["source"])
+            text = _TO_SOLUTION.sub(f"in [solution.ipynb](../../solutions/{topic}/solution.ipynb)", text)
+            if folder == "solutions":
+                text = _TO_LAB.sub(r"](../../labs/\1)", text)
+            cell["source"] = text.splitlines(keepends=True)
+    return (json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
+
+
+def _write_file(target: Path, content: bytes) -> None:
     # Only the content: the course's own files may be read-only.
     target.parent.mkdir(parents=True, exist_ok=True)
-    if (notebook := _notebook(source)) is None:
-        shutil.copyfile(source, target)
-        return
-    notebook["metadata"]["language_info"] = _LANGUAGE
-    target.write_text(json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    target.write_bytes(content)
 
 
-def _notebook(file: Path) -> dict[str, Any] | None:
+def _notebook(content: bytes) -> dict[str, Any] | None:
     """The notebook in a file; None if it is another file, or damaged."""
-    if file.suffix != ".ipynb":
-        return None
     try:
-        notebook = json.loads(file.read_bytes())
+        notebook = json.loads(content)
     except ValueError:
         return None
     return notebook if isinstance(notebook, dict) and isinstance(notebook.get("metadata"), dict) else None
@@ -132,10 +162,15 @@ def _trust(files: list[Path]) -> None:
         notary.store.close()
 
 
-def _digest(file: Path) -> str:
-    """Of what the file holds; of a notebook, for whichever Python it is."""
-    if (notebook := _notebook(file)) is None:
-        return sha256(file.read_bytes()).hexdigest()
+def _digest_of(file: Path) -> str:
+    return _digest(file.read_bytes())
+
+
+def _digest(content: bytes) -> str:
+    """Of what a file holds; of a notebook, for whichever Python it is."""
+    notebook = _notebook(content)
+    if notebook is None:
+        return sha256(content).hexdigest()
     notebook["metadata"].pop("language_info", None)
     return sha256(json.dumps(notebook, sort_keys=True).encode()).hexdigest()
 

@@ -7,6 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from distlab import valid
+
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
 
@@ -31,7 +33,7 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
     grade.add_argument(
         "--seed", type=_whole, help="the seed of an earlier run, from its report.json, to repeat its grades"
     )
-    grade.add_argument("--at-once", type=_whole, help="notebooks at a time; by default one per core")
+    grade.add_argument("--at-once", type=valid.count, help="notebooks at a time; by default one per core")
     grade.add_argument(
         "--weak", action="store_true", help="grade although students' code cannot be isolated completely"
     )
@@ -97,7 +99,8 @@ def _grade(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("\nInterrupted; no student's process is running, and no grade was written.")
         return 130
-    print(f"{len(result.grades)} notebooks in {result.seconds:.0f} s: {plan.folder / 'grades.csv'}")
+    count = len(result.grades)
+    print(f"{count} notebook{'' if count == 1 else 's'} in {result.seconds:.0f} s: {plan.folder / 'grades.csv'}")
     for fault in result.faults:
         print(f"LOOK AT {fault}")
     return 1 if result.faults else 0

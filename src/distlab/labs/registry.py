@@ -1,6 +1,7 @@
 """Which labs there are, where each is defined, and a lab as a notebook opens it: `lab = labs.open("06")`."""
 
 import importlib
+import os
 import secrets
 import sys
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from typing import cast
 from distlab.labs.answer import SECONDS, OwnAnswer
 from distlab.labs.lab import Lab
 from distlab.labs.verdict import NOT_DONE, RIGHT, Verdict
+from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import NoSuchName, look_up
 
 _NUMBERS = ("02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12", "13", "14", "15", "16")
@@ -42,6 +44,10 @@ class NoSuchLab(NoSuchName):
     """There is no lab of that number; the message lists those there are."""
 
 
+class NotRightYet(PlainError):
+    """An answer is not right, and nbgrader validates the notebook: it takes a cell without an error for a success."""
+
+
 def lab(number: str | int) -> Lab:
     """The lab of a chapter: "06", 6 or "06_topic". Raises NoSuchLab."""
     digits = str(number).partition("_")[0].zfill(2)
@@ -67,8 +73,13 @@ class OpenLab:
         return self._lab.given
 
     def check(self, name: str) -> None:
-        """Print the verdict in one line or a few, and show its picture if there is one; no traceback ever."""
+        """Print the verdict in one line or a few, and show its picture if there is one; no traceback ever.
+
+        Raises NotRightYet instead while nbgrader validates the notebook, unless the answer is right.
+        """
         verdict = self.verdict(name)
+        if os.environ.get("NBGRADER_EXECUTION") == "validate" and not verdict.is_right:
+            raise NotRightYet(shown(name, verdict))
         print(shown(name, verdict))
         if verdict.picture is not None:
             from IPython.display import display

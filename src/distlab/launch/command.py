@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from distlab import valid
 from distlab.launch.host_starters import srun
 from distlab.launch.job import LaunchError
 from distlab.launch.launched_program import SECONDS, START_SECONDS, Settings
@@ -23,19 +24,21 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
     parser = commands.add_parser("launch", help="run a program as several processes: launch PROGRAM -- ITS ARGUMENTS")
     parser.add_argument("program", type=Path, help="a Python file; its own arguments follow after --")
     parser.add_argument(
-        "--workers", type=int, help="workers or ranks to start (default: 2, or as many as --hosts has places)"
+        "--workers", type=valid.count, help="workers or ranks to start (default: 2, or as many as --hosts has places)"
     )
-    parser.add_argument("--parameter-servers", type=int, default=0, help="with TF_CONFIG only; adds a chief as well")
+    parser.add_argument(
+        "--parameter-servers", type=valid.whole, default=0, help="with TF_CONFIG only; adds a chief as well"
+    )
     parser.add_argument(
         "--with", dest="starter", choices=[*STARTERS, "mxnet", "srun"], help="the launcher to use instead of TF_CONFIG"
     )
-    parser.add_argument("--servers", type=int, help="with mxnet only: of the key-value store (default: 1)")
+    parser.add_argument("--servers", type=valid.count, help="with mxnet only: of the key-value store (default: 1)")
     parser.add_argument(
         "--hosts",
         help="run on other hosts, over ssh: node1:2,node2:2 is two processes on each; they must see the course, the "
         "program and the working folder at the same paths (a shared file system)",
     )
-    parser.add_argument("--nodes", type=int, help="with srun only: on how many nodes (default: Slurm chooses)")
+    parser.add_argument("--nodes", type=valid.count, help="with srun only: on how many nodes (default: Slurm chooses)")
     parser.add_argument(
         "--options",
         type=shlex.split,

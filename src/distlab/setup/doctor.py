@@ -64,13 +64,17 @@ def can_run(rows: list[Finding]) -> bool:
 
 
 def table(rows: list[Finding]) -> str:
-    """The rows as aligned text, the fix below each line that is not ok, and a verdict."""
+    """The rows as aligned text, the fix below each line that is not ok, and a verdict.
+
+    What is missing is called optional where the course runs without it.
+    """
     width = max(len(row.item) for row in rows)
     lines = []
     for row in rows:
-        lines.append(f"{row.item:<{width}}  {'ok     ' if row.ok else 'missing'}  {row.state}")
+        mark = "ok" if row.ok else "missing" if row.needed else "optional"
+        lines.append(f"{row.item:<{width}}  {mark:<8}  {row.state}")
         if not row.ok:
-            lines.append(f"{'':<{width}}  fix:     {row.fix}")
+            lines.append(f"{'':<{width}}  fix:      {row.fix}")
     verdict = "The course can run here." if can_run(rows) else "The course cannot run here yet: fix the lines above."
     return "\n".join([*lines, "", verdict])
 

@@ -1,0 +1,70 @@
+"""Arguments of make's targets: a wrong one ends in one sentence before anything is done."""
+
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+WITH_ARGUMENTS = re.compile(r"make ([a-z-]+)((?: [A-Z_]+=(?:'[^']*'|[\w.,/]+))+)")
+
+
+def plan(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """What make would do for these words, without the check of the environment."""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    command = ["make", "--dry-run", "--old-file", "setup", "--old-file", "environment", *words]
+    return subprocess.run(command, cwd=root, env=variables, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("figures ONLY=99", "ONLY is for make execute, notebooks, labs, release, grade, slides, bench"),
+        ("html ONLY=03", "ONLY is for make execute,"),
+        ("site WORKERS=abc", "WORKERS is for make execute only"),
+        ("notebooks AT_ONCE=0", "AT_ONCE is for make execute, test, test-fast, grade only"),
+        ("lab LAB=06", "LAB is for make check only"),
+        ("notebooks ONLY=", "ONLY= names nothing"),
+        ("execute AT_ONCE=", "AT_ONCE= names nothing"),
+        ("test AT_ONCE=0", "AT_ONCE=0 makes no sense: it must be 1 or more"),
+        ("test-fast AT_ONCE=-1", "AT_ONCE=-1 makes no sense"),
+        ("test AT_ONCE=two", "AT_ONCE=two makes no sense"),
+        ("execute SITE=no", "SITE=no makes no sense; write SITE=0"),
+        ("site SOLUTIONS=no", "SOLUTIONS=no makes no sense; write SOLUTIONS=0"),
+        ("slides EXECUTED=yes", "EXECUTED=yes makes no sense; write EXECUTED=1"),
+    ],
+)
+def test_what_make_itself_refuses_is_one_sentence(words: str, sentence: str, root: Path) -> None:
+    refused = plan(root, *words.split())
+    assert (refused.returncode, refused.stdout) == (2, "")
+    [line] = refused.stderr.splitlines()
+    assert sentence in line
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        ("execute WORKERS=4 ONLY=03 AT_ONCE=1", "--workers 4 --only 03 --at-once 1"),
+        ("setup execute ONLY=03", "--only 03"),
+        ("test AT_ONCE=12", "--numprocesses 12 "),
+        ("test", "--numprocesses auto "),
+        ("execute SITE=0", "--no-site"),
+        ("site SOLUTIONS=0", "--no-solutions"),
+    ],
+)
+def test_right_arguments_reach_the_command(words: str, option: str, root: Path) -> None:
+    planned = plan(root, *words.split())
+    assert planned.returncode == 0, planned.stderr
+    assert option in planned.stdout
+
+
+def test_the_documents_name_only_arguments_that_make_takes(root: Path) -> None:
+    files = [root / "README.md", root / "Makefile", *root.glob("docs/*.md"), *root.glob("*/src/*.py")]
+    found = {match.groups() for file in files for match in WITH_ARGUMENTS.finditer(file.read_text(encoding="utf-8"))}
+    assert len(found) > 10
+    for target, arguments in found:
+        words = [word.rstrip(".,") for word in shlex.split(arguments)]
+        planned = plan(root, target, *words)
+        assert planned.returncode == 0, planned.stderr
