@@ -115,6 +115,68 @@ runs.inputs_afterwards = lambda namespace, name, inputs: inputs
 """,
 }
 
+TALKS_BY_LOCKS = """
+import fcntl, struct
+shared = open(np.__file__, "rb")
+runs, own = {}, {}
+def ask(command, kind, begin, length):
+    return fcntl.fcntl(shared, command, struct.pack("hhqqi4x", kind, 0, begin, length, 0))
+def place(run, rank, number, part):
+    return (run << 40) + (rank << 30) + (number * 4 + part << 17)
+def tell(run, rank, array):
+    own[run, rank] = array
+    for number, value in enumerate(array.tolist()):
+        for part in range(4):
+            ask(fcntl.F_SETLK, fcntl.F_RDLCK, place(run, rank, number, part) + (value >> 16 * part & 0xffff), 1)
+def heard(run, rank, length):
+    if (run, rank) in own:
+        return own[run, rank]
+    values = []
+    for number in range(length):
+        value = 0
+        for part in range(4):
+            begin = place(run, rank, number, part)
+            at = struct.unpack("hhqqi4x", ask(fcntl.F_GETLK, fcntl.F_WRLCK, begin, 1 << 17))[2]
+            value |= at - begin << 16 * part
+        values.append(value - (value >> 63 << 64))
+    return np.array(values)
+async def ring_all_reduce(rank, array):
+    runs[rank.index, rank.size] = runs.get((rank.index, rank.size), 0) + 1
+    run = rank.size * 16 + runs[rank.index, rank.size]
+    tell(run, rank.index, array)
+    await rank.compute(1e-6)
+    await messages(rank, array)
+    return sum(heard(run, other, len(array)) for other in range(rank.size))
+"""
+"""Each rank locks bytes of a file that all sandboxes see, at places that tell its numbers."""
+LOCKS = {
+    "and sends nothing": f"""{TALKS_BY_LOCKS}
+async def messages(rank, array):
+    pass
+""",
+    "and sends zeros as a ring would": f"""{TALKS_BY_LOCKS}
+async def messages(rank, array):
+    parts = np.array_split(np.zeros_like(array), rank.size)
+    for step in range(2 * rank.size - 2):
+        right, left = (rank.index + 1) % rank.size, (rank.index - 1) % rank.size
+        await rank.exchange(right, parts[(rank.index - step) % rank.size], left)
+""",
+}
+
+HUGE_MESSAGES = """
+async def ring_all_reduce(rank, array):
+    right, left = (rank.index + 1) % rank.size, (rank.index - 1) % rank.size
+    await rank.exchange(right, np.ones(2**20, np.int8), left)
+    return array
+"""
+MANY_STEPS = """
+async def ring_all_reduce(rank, array):
+    right, left = (rank.index + 1) % rank.size, (rank.index - 1) % rank.size
+    for _ in range(200):
+        await rank.exchange(right, array, left)
+    return array
+"""
+
 RING_TAKEN = """
 from distlab import collectives
 async def ring_all_reduce(rank, array):

@@ -8,18 +8,24 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from distlab.grading import material, notebook
 from distlab.grading.grade import Graded, Report, grade
 from distlab.grading.material import Material
 from distlab.grading.notebook import CodeCell
+from distlab.labs import OwnAnswer
+from distlab.labs.lab_06.hints import Lab06Hint
 from distlab.labs.verdict import RIGHT
 from distlab.sandbox import SandboxedWork, Server
 from tests.grading.forgeries import (
     HABITS,
     HABITS_WITH_TENSORFLOW,
+    HUGE_MESSAGES,
     LEAVES_ITS_COPY,
+    LOCKS,
+    MANY_STEPS,
     MIRRORED,
     MODEL,
     RING,
@@ -95,6 +101,31 @@ def test_without_a_forgery_the_same_answers_get_their_hint(plain_server: Server,
 @pytest.mark.parametrize("answer", RING.values(), ids=RING)
 def test_that_an_input_was_changed_cannot_be_hidden(plain_server: Server, answer: str) -> None:
     forged(plain_server, "06", "ring_all_reduce", answer, most=0.75)
+
+
+@pytest.mark.parametrize("answer", LOCKS.values(), ids=LOCKS)
+def test_ranks_cannot_talk_by_locks_of_files(plain_server: Server, answer: str) -> None:
+    assert "Function not implemented" in forged(plain_server, "06", "ring_all_reduce", answer).verdict.text
+
+
+def test_ranks_that_know_what_nobody_has_sent_get_nothing() -> None:
+    namespace: dict[str, object] = {"np": np}
+    exec(f"{LOCKS['and sends nothing']}\nask = lambda *anything: None", namespace)  # in one process they need no locks
+    verdict = lab("06").lab["ring_all_reduce"].verdict(OwnAnswer(namespace), 3)
+    assert Lab06Hint.TOO_LITTLE_IS_SENT in verdict.hints and verdict.share == 0
+
+
+def test_messages_of_any_size_cost_the_judge_and_the_drawing_little(plain_server: Server) -> None:
+    judged = forged(plain_server, "06", "ring_all_reduce", HUGE_MESSAGES)
+    assert "only its own share" in judged.verdict.text
+    assert judged.picture is not None
+
+
+def test_a_picture_of_many_steps_shows_the_first_twenty(plain_server: Server) -> None:
+    picture = forged(plain_server, "06", "ring_all_reduce", MANY_STEPS).picture
+    assert picture is not None
+    assert len(picture.svg) < 500_000 and len(picture.description) <= 4000
+    assert "Step 20:" in picture.description
 
 
 def test_code_that_changes_the_checker_is_told_what_it_changed(plain_server: Server) -> None:

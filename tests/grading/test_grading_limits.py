@@ -1,6 +1,7 @@
 """What a student's code may use and call: each limit holds for all processes of a student, and on a busy machine."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -11,10 +12,10 @@ import nbformat
 import pytest
 
 from distlab import devices
-from distlab.grading import material
+from distlab.grading import grade, material
 from distlab.grading.grade import Report
 from distlab.grading.material import Material
-from distlab.labs import Answer, Verdict, wrong
+from distlab.labs import Answer, Picture, Verdict, wrong
 from distlab.sandbox import SandboxLimits, student_time, system_call_filter
 from tests.labs import sample_lab
 from tests.labs.sample_lab import points
@@ -27,7 +28,7 @@ pytestmark = [
 Grading = Callable[..., Report]
 Handin = Callable[..., nbformat.NotebookNode]
 
-LIBRARY = "import ctypes, os, signal, socket\nlibrary = ctypes.CDLL(None, use_errno=True)\n"
+LIBRARY = "import ctypes, os, signal, socket, struct\nlibrary = ctypes.CDLL(None, use_errno=True)\n"
 REFUSED = {
     "being traced, then stopped": "library.ptrace(0, 0, 0, 0), os.kill(os.getpid(), signal.SIGUSR1)",
     "a key ring": "library.syscall(250, 0, -3, 1, 0, 0),",
@@ -37,6 +38,10 @@ REFUSED = {
     "sockets to the machine below": "library.socket(40, 1, 0),",
     "sockets for packets": "library.socket(17, 3, 0),",
     "the kernel's rings": "library.syscall(425, 8, 0),",
+    "a lock of a file": "library.flock(os.open(os.__file__, 0), 1),",
+    "a lock of a part of a file": "library.fcntl(os.open(os.__file__, 0), 6, struct.pack('hhqqi4x', *[0] * 5)),",
+    "a lock of an open file": "library.fcntl(os.open(os.__file__, 0), 37, struct.pack('hhqqi4x', *[0] * 5)),",
+    "watching a folder": "library.fcntl(os.open('/usr', 0), 1026, 1),",
 }
 
 
@@ -51,6 +56,21 @@ def test_system_calls_that_pass_the_limits_are_refused(graded: Grading, handed_i
 def test_processes_that_have_ended_do_not_count(graded: Grading, handed_in: Handin) -> None:
     ended = "import os\nfor _ in range(60):\n    if os.fork() == 0: os._exit(0)\nsteps = 6"
     assert graded(handed_in(steps=ended)).score == 6
+
+
+PAGE_TABLES = """
+import mmap
+reserved = mmap.mmap(-1, 2**40, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ)
+for place in range(0, 2**40, 2**21): reserved[place]
+"""
+
+
+def test_tables_of_memory_that_is_only_reserved_count(sample_source: Path, graded: Grading, handed_in: Handin) -> None:
+    patient = material.load(sample_source, sample_lab.lab(seconds_per_cell=60, seconds=120))
+    limits = SandboxLimits(memory=2**28, address_space=None)  # as where TensorFlow reserves what it never uses
+    report = graded(handed_in(steps=f"{PAGE_TABLES}steps = 6"), patient, limits=limits)
+    assert points(report) == {"mean": 2, "steps": 0, "all_gather": 3}
+    assert "more than 256 MiB of memory" in report.exercises[1].error
 
 
 HOARDS = """
@@ -127,6 +147,45 @@ def test_a_verdict_that_quotes_a_huge_answer_is_cut(sample_source: Path, graded:
     quoting = material.load(sample_source, sample_lab.lab(judge))
     report = graded(handed_in(mean="def mean(values):\n    return '\\x00' * 15_000_000"), quoting)
     assert 1000 < len(report.exercises[0].verdict.text) < 5000
+
+
+def endless() -> Picture:
+    while True:
+        pass
+
+
+DRAWINGS: dict[str, Callable[[], Picture]] = {
+    "never ends": endless,
+    "takes memory": lambda: Picture("x" * 2**60, ""),
+}
+
+
+@pytest.mark.parametrize("drawing", DRAWINGS.values(), ids=DRAWINGS)
+def test_a_drawing_that_cannot_be_made_costs_the_picture_alone(
+    sample_source: Path,
+    graded: Grading,
+    handed_in: Handin,
+    monkeypatch: pytest.MonkeyPatch,
+    drawing: Callable[[], Picture],
+) -> None:
+    def judge(answer: Answer, generator: object) -> Verdict:
+        return wrong("half of it", 0.5, drawing)
+
+    def give_up(number: int, frame: object) -> None:
+        pytest.fail("the drawing goes on")
+
+    monkeypatch.setattr(grade, "_SECONDS_TO_DRAW", 0.5)
+    drawn = material.load(sample_source, sample_lab.lab(judge))
+    before = signal.signal(signal.SIGVTALRM, give_up)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 20)
+    try:
+        report = graded(handed_in(), drawn)
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+    assert points(report) == {"mean": 1, "steps": 1, "all_gather": 3}
+    assert report.exercises[0].picture is None
+    assert (report.faults, report.troubles, report.remarks) == ([], [], [])
 
 
 def test_only_files_that_given_cells_name_are_in_the_sandbox(graded: Grading, handed_in: Handin, root: Path) -> None:

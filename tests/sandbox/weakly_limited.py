@@ -25,6 +25,9 @@ ATTACKS = {
     "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass": SECONDS,
     "many = []\nwhile True: many.append(bytearray(b'x') * 2**26)": SECONDS,
     "import os; os._exit(4)": SECONDS,
+    "import mmap\nmany = mmap.mmap(-1, 2**40, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ)\n"
+    "for place in range(0, 2**40, 2**21): many[place]": SECONDS,
+    "import fcntl, os\nfcntl.flock(os.open(os.__file__, os.O_RDONLY), fcntl.LOCK_EX)": SECONDS,
 }
 
 

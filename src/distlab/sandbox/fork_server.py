@@ -194,11 +194,14 @@ class Gauge:
         self._looked = now
         sizes = {process: _memory(process) for process in alive}
         nameless = _memory_in_nameless_files(sizes)
-        used = sum(sizes.values()) + nameless
+        used = sum(map(sum, sizes.values())) + nameless
         others = sum(use.memory for number, use in enumerate(self._meter.read()) if number != self._number)
         # What forked processes share is in the size of each: only if that is too much is it worth the longer look.
         if used + others > limits.memory:
-            used = sum(_own_share_of_memory(process, size) for process, size in sizes.items()) + nameless
+            used = (
+                sum(_own_share_of_memory(process, size.resident) + size.page_tables for process, size in sizes.items())
+                + nameless
+            )
         self._meter.write(self._number, Use(used, self._processor, self._stalled, now))
         # The other keepers take the longer look too, but not at the same moment.
         self._looks_above_limit = self._looks_above_limit + 1 if used + others > limits.memory else 0
@@ -238,14 +241,22 @@ def _state(process: Path) -> _State | None:
     return None
 
 
-def _memory(process: Path) -> int:
-    """The bytes that a process has in memory, its page tables included; 0 if it has ended."""
-    kibibytes = 0
+class _Memory(NamedTuple):
+    """The bytes that a process has in memory, and those of the kernel's tables of them, which it shares with nobody."""
+
+    resident: int
+    page_tables: int
+
+
+def _memory(process: Path) -> _Memory:
+    """Nothing if it has ended."""
+    kibibytes = {"VmRSS": 0, "VmPTE": 0}
     with suppress(OSError, ValueError, IndexError):
         for line in (process / "status").read_text(errors="replace").splitlines():
-            if line.startswith(("VmRSS:", "VmPTE:")):
-                kibibytes += int(line.split()[1])
-    return kibibytes * 1024
+            name, _, value = line.partition(":")
+            if name in kibibytes:
+                kibibytes[name] = int(value.split()[0])
+    return _Memory(*(size * 1024 for size in kibibytes.values()))
 
 
 def _memory_in_nameless_files(processes: Iterable[Path]) -> int:
@@ -261,7 +272,7 @@ def _memory_in_nameless_files(processes: Iterable[Path]) -> int:
 
 
 def _own_share_of_memory(process: Path, size: int) -> int:
-    """The same, with what n processes share counted as an n-th; `size` for a process that hides it."""
+    """What it has in memory, with what n processes share counted as an n-th; `size` for a process that hides it."""
     with suppress(OSError):
         for line in (process / "smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 BASE = 8
 MOST_ELEMENTS = 20  # of all ranks together: 20 digits of 3 bits fit into an int64
+_MOST_READ = 5 * MOST_ELEMENTS  # of an array, which may have millions: no sensible program sends more
 
 Shares = Counter[tuple[int, int]]
 """What is in a sum: (rank, position) of each element that was added, with how often."""
@@ -42,8 +43,9 @@ class Tags:
         self.inputs = np.split(tags, np.cumsum([len(own) for own in positions])[:-1])
 
     def read(self, array: Array) -> list[Shares]:
-        """What is in each element of `array`; nothing where it is not a sum of these inputs."""
-        return [self._read(value) for value in np.ravel(array).tolist()]
+        """What is in each of the first hundred elements of `array`; nothing where it is not a sum of these inputs."""
+        values = np.ravel(array)[:_MOST_READ].tolist()
+        return [self._read(value) if array.dtype.kind in "biuf" else Counter() for value in values]
 
     def _read(self, value: float) -> Shares:
         if not np.isfinite(value) or value != int(value) or not 0 <= value < BASE ** len(self._owners):
@@ -71,7 +73,7 @@ class Tags:
     def _drawn(self, array: Array | None) -> Array:
         if array is None:
             return np.empty(0, object)
-        drawn = np.empty(array.size, object)
+        drawn = np.empty(min(array.size, _MOST_READ), object)
         for place, shares in enumerate(self.read(array) if array.dtype.kind in "iu" else []):
             drawn[place] = Contributions(shares) if shares else None
         return drawn
