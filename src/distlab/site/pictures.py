@@ -53,8 +53,8 @@ def smaller(svg: str) -> str:
     _shorten_names(root)
     _share_styles(root)
     for element in root.iter():
-        if "transform" in element.attrib:
-            element.set("transform", MOVE.sub(lambda move: LONG_NUMBER.sub(r"\1", move[0]), element.attrib["transform"]))
+        if transform := element.get("transform"):
+            element.set("transform", MOVE.sub(lambda move: LONG_NUMBER.sub(r"\1", move[0]), transform))
         if "d" in element.attrib:
             element.set("d", COMMAND.sub(r"\1", element.attrib["d"]).strip())
     _remove_empty_groups(root)
