@@ -27,8 +27,8 @@ class Size(NamedTuple):
 
 def size(svg: str) -> Size | None:
     """How large the picture is drawn where there is room; None if the file does not say it in points."""
-    found = SIZE.search(svg)
-    return Size(*(round(float(number) * PIXELS_PER_POINT) for number in found.groups())) if found else None
+    match = SIZE.search(svg)
+    return Size(*(round(float(points) * PIXELS_PER_POINT) for points in match.groups())) if match else None
 
 
 def shrink(folder: Path) -> None:
