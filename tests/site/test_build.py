@@ -10,7 +10,7 @@ import pytest
 
 from distlab.site import build
 
-MOST_BYTES_OF_A_PAGE = 1_500_000
+MOST_BYTES_OF_HTML = 400_000
 LOADED = {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src")}
 
 
@@ -23,6 +23,7 @@ class Page(HTMLParser):
         self.ids: set[str] = set()
         self.loaded: list[str] = []
         self.without_text: list[str] = []
+        self.pictures: list[dict[str, str]] = []
         self.text = ""
         self.feed(file.read_text())
 
@@ -34,6 +35,8 @@ class Page(HTMLParser):
         if tag == "link" and values.get("rel") == "stylesheet":
             self.loaded.append(values["href"])
         self.loaded += [value for name, value in values.items() if (tag, name) in LOADED]
+        if tag == "img":
+            self.pictures.append(values)
         if tag == "img" and not values.get("alt"):
             self.without_text.append(values.get("src", ""))
 
@@ -99,16 +102,20 @@ def test_every_picture_has_a_text(pages: dict[Path, Page]) -> None:
 
 
 @pytest.mark.slow
-def test_a_page_without_its_pictures_is_small_and_loads_nothing_from_outside(pages: dict[Path, Page]) -> None:
+def test_a_page_alone_is_small_and_loads_nothing_from_outside(pages: dict[Path, Page]) -> None:
     for file, page in pages.items():
-        addresses = {urlsplit(address) for address in page.loaded}
-        assert not [address for address in addresses if address.netloc], file
-        local = {file.parent / unquote(address.path) for address in addresses if not address.scheme}
-        local = {each for each in local if each.parent.name != "_images"}
-        font = next((each for each in local if each.name == "pydata-sphinx-theme.css"), file).parents[1]
-        fonts = font.glob("vendor/fontawesome/webfonts/fa-solid-*.woff2")
-        size = sum(each.stat().st_size for each in {file, *local, *fonts})
-        assert size <= MOST_BYTES_OF_A_PAGE, f"{file.name} has {size} bytes"
+        assert not [address for address in page.loaded if urlsplit(address).netloc], file
+        assert file.stat().st_size <= MOST_BYTES_OF_HTML, f"{file.name} has {file.stat().st_size} bytes"
+    with_index = {file.name for file, page in pages.items() if any("searchindex" in each for each in page.loaded)}
+    assert with_index == {"search.html"}
+
+
+@pytest.mark.slow
+def test_every_picture_waits_for_the_reader_and_keeps_its_room(pages: dict[Path, Page]) -> None:
+    pictures = [picture for page in pages.values() for picture in page.pictures]
+    assert len(pictures) > 70
+    assert [picture for picture in pictures if picture.get("loading") != "lazy"] == []
+    assert [picture for picture in pictures if not {"width", "height"} <= set(picture)] == []
 
 
 @pytest.mark.slow

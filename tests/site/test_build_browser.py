@@ -1,12 +1,15 @@
 """The site in a browser, from a folder without a server: every page at several widths, light and dark, by keyboard."""
 
+import io
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from PIL import Image, ImageChops, ImageStat
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from distlab.site import build
@@ -17,17 +20,40 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium, chromium-browser or google-chrome on PATH"),
 ]
 RING = "notebooks/06_collectives_and_ring_all_reduce.html"
-# A page of each kind, for what takes long.
-KINDS = (
-    "index.html",
-    "labs/03_mirrored_strategy/lab.html",
-    "docs/troubleshooting.html",
-    "reference/distlab.collectives.html",
-)
 LONGEST_LINE = 90
+MOST_BYTES_AT_ONCE = 1_500_000
 SERIOUS = {"serious", "critical"}
-# What axe would load itself, and may not without a server.
-AXE_OPTIONS = {"resultTypes": ["violations"], "preload": False}
+# `preload` is what axe would load itself, and may not without a server. Contrast is four fifths of axe's time, nearly
+# all of it for words of code that look alike: of the texts in a part of the page with the same colour, size, weight and
+# background it sees the first.
+FIND_VIOLATIONS = """async () => {
+  const behind = new Map();
+  const background = (element) => {
+    if (!element) return "";
+    if (!behind.has(element)) {
+      const style = getComputedStyle(element);
+      const own = [style.backgroundColor, style.backgroundImage, style.opacity, style.filter, style.visibility];
+      const isSeeThrough = own.join() === "rgba(0, 0, 0, 0),none,1,none,visible";
+      const hidden = style.display === "none" ? "none" : "";
+      behind.set(element, background(element.parentElement) + hidden + (isSeeThrough ? "" : `/${own}`));
+    }
+    return behind.get(element);
+  };
+  const seen = new Map();
+  for (const element of document.querySelectorAll("body *")) {
+    if (![...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim())) continue;
+    const style = getComputedStyle(element);
+    const part = element.closest("header, nav, aside, article, footer, dialog")?.className;
+    const look = [part, style.color, style.fontSize, style.fontWeight, background(element)].join("|");
+    if (!seen.has(look)) seen.set(look, element);
+  }
+  const options = { resultTypes: ["violations"], preload: false };
+  const others = await axe.run({ ...options, rules: { "color-contrast": { enabled: false } } });
+  const contrast = await axe.run({ include: [...seen.values()] }, { ...options, runOnly: ["color-contrast"] });
+  return [...others.violations, ...contrast.violations].map(({ id, impact, nodes }) => {
+    return { id, impact, nodes: nodes.slice(0, 3).map((node) => node.html.slice(0, 160)) };
+  });
+}"""
 COUNT_CHARACTERS = """() => {
   let longest = 0;
   for (const text of document.querySelectorAll(".bd-article p")) {
@@ -60,16 +86,25 @@ class Visitor:
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, **settings)  # type: ignore[arg-type]
         self.page = context.new_page()
         self.complaints: list[str] = []
+        self.asked: set[str] = set()
         self.page.on("console", lambda message: message.type == "error" and self.complaints.append(message.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("requestfailed", lambda request: self.complaints.append(f"{request.url} was not loaded"))
         self.page.on("request", self._ask)
 
     def open(self, name: str) -> Page:
+        """Open the page in the window; `asked` then has all it asked for until it was loaded."""
+        self.asked.clear()
         self.page.goto(f"{self.site.resolve().as_uri()}/{name}", wait_until="load")
         return self.page
 
+    def bytes_asked(self) -> int:
+        """The bytes of the files that the page has asked for, itself included."""
+        files = {Path(unquote(urlsplit(address).path)) for address in self.asked if address.startswith("file:")}
+        return sum(file.stat().st_size for file in files)
+
     def _ask(self, request: Any) -> None:
+        self.asked.add(request.url)
         if not request.url.startswith(("file:", "data:")):
             self.complaints.append(f"asked for {request.url}")
 
@@ -97,34 +132,72 @@ def test_every_page_fits_the_window_and_asks_for_nothing_outside(
     visitor.page.context.close()
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_everybody_can_use_the_pages(browser: Browser, built: build.Site, width: int, scheme: str) -> None:
-    visitor = Visitor(browser, built.index.parent, width, scheme)
-    for name in KINDS:
+def test_a_page_is_small_and_its_pictures_come_when_the_reader_does(
+    browser: Browser, built: build.Site, names: list[str]
+) -> None:
+    sizes = {}
+    for name in names:
+        visitor = Visitor(browser, built.index.parent, 1280)  # a new one has nothing in its memory
+        visitor.open(name)
+        sizes[name] = visitor.bytes_asked()
+        if name == RING:
+            before = len(visitor.asked)
+            visitor.page.locator(".bd-article img").last.scroll_into_view_if_needed()
+            visitor.page.wait_for_function("[...document.querySelectorAll('.bd-article img')].at(-1).naturalWidth > 0")
+            assert len(visitor.asked) > before
+        visitor.page.context.close()
+    assert {name: size for name, size in sizes.items() if size > MOST_BYTES_AT_ONCE} == {}
+    assert min(sizes.values()) > 500_000  # style sheets and scripts are counted
+
+
+def test_the_smaller_figures_look_like_the_ones_they_are_made_of(
+    browser: Browser, built: build.Site, root: Path
+) -> None:
+    page = browser.new_page(viewport={"width": 700, "height": 600})
+    compared = 0
+    for small in sorted((built.index.parent / "_images").glob("[0-9][0-9]_*.svg")):
+        images = []
+        for file in (root / "figures" / small.name, small):
+            page.goto(file.resolve().as_uri())
+            images.append(Image.open(io.BytesIO(page.screenshot())).convert("L"))
+        difference = ImageChops.difference(*images)
+        # The edge of a line that moves by a hundredth of a point is a little darker or lighter.
+        assert difference.getextrema()[1] < 80, small.name
+        assert ImageStat.Stat(difference).mean[0] < 0.1, small.name
+        assert images[1].getextrema() == images[0].getextrema() != (255, 255), small.name
+        compared += 1
+    assert compared > 30
+    page.close()
+
+
+def test_everybody_can_use_every_page(browser: Browser, built: build.Site, names: list[str]) -> None:
+    # Colours that are on their way from light to dark would be neither.
+    visitor = Visitor(browser, built.index.parent, 1280, reduced_motion="reduce")
+    for name in names:
         page = visitor.open(name)
-        assert [violation["id"] for violation in violations(page)] == [], (name, violations(page))
+        for width in (1280, 390):
+            page.set_viewport_size({"width": width, "height": 900})
+            for scheme in ("light", "dark"):
+                page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+                page.wait_for_function("scheme => document.documentElement.dataset.theme === scheme", arg=scheme)
+                assert violations(page) == [], (name, width, scheme)
     visitor.page.context.close()
 
 
 def test_a_page_that_not_everybody_can_use_is_noticed(browser: Browser, built: build.Site) -> None:
     visitor = Visitor(browser, built.index.parent, 1280)
     page = visitor.open("docs/glossary.html")
-    page.evaluate(
-        "document.querySelector('article').insertAdjacentHTML('beforeend', '<img src=\"x.png\"><button></button>')"
-    )
-    assert {"image-alt", "button-name"} <= {violation["id"] for violation in violations(page)}
+    faults = '<img src="x.png"><button></button><p>Good. <b style="color: #bbb">Pale.</b></p>'
+    page.evaluate("faults => document.querySelector('article').insertAdjacentHTML('beforeend', faults)", faults)
+    assert {"image-alt", "button-name", "color-contrast"} <= {violation["id"] for violation in violations(page)}
     visitor.page.context.close()
 
 
 def violations(page: Page) -> list[dict[str, Any]]:
     """What axe-core finds serious or critical on this page."""
-    response = Axe().run(page, options=AXE_OPTIONS).response
-    return [
-        {"id": each["id"], "nodes": [node["html"][:160] for node in each["nodes"][:3]]}
-        for each in response["violations"]
-        if each["impact"] in SERIOUS
-    ]
+    if page.evaluate("typeof axe") == "undefined":
+        page.evaluate(Axe().axe_script)
+    return [violation for violation in page.evaluate(FIND_VIOLATIONS) if violation["impact"] in SERIOUS]
 
 
 def test_the_search_finds_a_page_without_a_server(browser: Browser, built: build.Site) -> None:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 
 from distlab.site import quizzes
 
@@ -84,3 +85,11 @@ def test_every_folded_question_of_the_course_is_a_quiz(notebook: Path) -> None:
     assert questions
     for question in questions:
         assert quizzes.parsed(question[0]) is not None, question[0]
+
+
+def test_a_choice_that_is_a_number_with_a_point_is_no_list_in_the_list() -> None:
+    page = quizzes.with_quizzes(BOLD.replace("*1 GB*", "*10.*"))
+    choices = MarkdownIt().parse(page.split("</p>")[1].split("<details")[0])
+    texts = ["".join(part.content for part in token.children) for token in choices if token.children]
+    assert texts == ["10.", "3 GB"]
+    assert [token.type for token in choices].count("ordered_list_open") == 1

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from distlab.runtime.errors import PlainError
-from distlab.site import sources
+from distlab.site import pictures, sources
 
 STATIC, TEMPLATES = Path(__file__).with_name("static"), Path(__file__).with_name("templates")
 # Files of the theme that no page asks for: see templates/static.
@@ -38,6 +38,7 @@ CONFIGURATION: Mapping[str, object] = {
     "nb_ipywidgets_js": {},  # widgets would come from the network; `notebook_pages` replaces them
     "nb_render_markdown_format": "myst",
     "html_math_renderer": "mathml",
+    "html_scaled_image_link": False,  # pictures have a size, which is no reason to link to them
     "html_theme": "sphinx_book_theme",
     "html_title": TITLE,
     "html_css_files": ["course.css"],
@@ -111,6 +112,7 @@ def build(course: Path, folder: Path, executed: Path | None = None, solutions: b
             application.build()
     except SphinxError as error:
         raise SiteNotBuilt(f"The site was not built: {str(error).strip().splitlines()[0]}") from error
+    pictures.shrink(output / "_images")
     _remove_what_is_gone(output, set(application.env.found_docs))
     lines = ESCAPE_CODE.sub("", warnings.getvalue()).splitlines()
     return Site(output / "index.html", problems + [line for line in lines if line.strip()])

@@ -8,7 +8,7 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from distlab.site import formulas, glossary, notebook_pages
+from distlab.site import formulas, glossary, notebook_pages, pictures
 
 LABEL = re.compile(r'<svg[^>]*? aria-label="([^"]*)"', re.DOTALL)
 
@@ -37,11 +37,17 @@ def _read(application: Sphinx, page: str, content: list[str]) -> None:
 
 
 def _describe_pictures(application: Sphinx, document: nodes.document) -> None:
-    """Give each picture without a text the description that is in its SVG."""
+    """Give each picture its size, and if it has no text the description that is in its SVG.
+
+    A picture is loaded when the reader comes near; with its size known, the text does not move then.
+    """
     for picture in document.findall(nodes.image):
         file = Path(application.srcdir) / picture["uri"]
-        if picture.get("alt") or file.suffix != ".svg" or not file.is_file():
+        picture["loading"] = "lazy"
+        if file.suffix != ".svg" or not file.is_file():
             continue
-        with file.open() as text:
-            if label := LABEL.search(text.read(20_000)):
-                picture["alt"] = unescape(label[1])
+        svg = file.read_text()
+        if not picture.get("alt") and (label := LABEL.search(svg)):
+            picture["alt"] = unescape(label[1])
+        if size := pictures.size(svg):
+            picture["width"], picture["height"] = map(str, size)

@@ -21,6 +21,10 @@ NUMBERED = re.compile(r"^\*\*(\d+)\.\*\*", re.MULTILINE)
 LETTERED = re.compile(r"\(([a-e])\)\s+(.*?)(?=\s*\([a-e]\)\s|\Z)", re.DOTALL)
 RIGHT_LETTER = re.compile(r"^\(([a-e])\):", re.MULTILINE)
 
+# What Markdown takes for the beginning of a list: a choice may be "10.".
+MARK_OF_A_LIST = re.compile(r"^(\d*)([.)+*-])(?=\s|$)")
+LITERAL = r"\1\\\2"
+
 
 @dataclass(frozen=True)
 class FoldedQuestion:
@@ -94,7 +98,9 @@ def _page_text(quiz: FoldedQuestion) -> str:
     """The quiz in Markdown, with HTML around it; empty lines separate the two."""
     kind = " by-letter" if quiz.by_letter else ""
     feedback = ' data-comments="yes"' if quiz.comments else ""
-    choices = "\n".join(f"{number}. {choice}" for number, choice in enumerate(quiz.choices, start=1))
+    choices = "\n".join(
+        f"{number}. {MARK_OF_A_LIST.sub(LITERAL, choice)}" for number, choice in enumerate(quiz.choices, start=1)
+    )
     return "\n\n".join(
         [
             f'<div class="quiz{kind}" data-answer="{escape(str(quiz.right))}"{feedback}>',

@@ -169,13 +169,13 @@
     new Player(place, svg, []);
   };
 
-  // What scrolls can be scrolled by keyboard, and nothing else is a stop of the Tab key.
-  const markScrolling = () => {
-    document.querySelectorAll("pre, .formula, .pst-scrollable-table-container").forEach((region) => {
-      if (region.scrollWidth > region.clientWidth + 1) region.tabIndex = 0;
-      else region.removeAttribute("tabindex");
+  // What scrolls can be scrolled by keyboard, and nothing else is a stop of the Tab key; whenever its width changes.
+  const scrolling = new ResizeObserver((changes) => {
+    changes.forEach(({ target }) => {
+      if (target.scrollWidth > target.clientWidth + 1) target.tabIndex = 0;
+      else target.removeAttribute("tabindex");
     });
-  };
+  });
 
   document.addEventListener("DOMContentLoaded", () => {
     document.querySelectorAll(".quiz").forEach(makeQuiz);
@@ -186,8 +186,8 @@
       const link = summary.closest("li").querySelector("a");
       summary.setAttribute("aria-label", `Pages under ${link.textContent.trim()}`);
     });
-    markScrolling();
-    window.addEventListener("resize", markScrolling);
-    document.querySelectorAll("details").forEach((details) => details.addEventListener("toggle", markScrolling));
+    document
+      .querySelectorAll("pre, .formula, .pst-scrollable-table-container")
+      .forEach((region) => scrolling.observe(region));
   });
 })();
