@@ -27,6 +27,8 @@ SERIOUS = {"serious", "critical"}
 # all of it for words of code that look alike: of the texts in a part of the page with the same colour, size, weight and
 # background it sees the first.
 FIND_VIOLATIONS = """async () => {
+  // What a change of the width makes scroll is known after the next frame.
+  for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame);
   const behind = new Map();
   const background = (element) => {
     if (!element) return "";
