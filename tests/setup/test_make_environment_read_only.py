@@ -124,6 +124,13 @@ def test_a_copy_of_notebooks_and_labs_is_made_for_the_user(root: Path, home: Pat
     assert done.stdout.startswith(str(copy / "labs")), done.stderr
 
 
+def test_the_copy_is_brought_up_to_date_for_another_server(root: Path, home: Path) -> None:
+    done = run(root, home, sys.executable, "-m", "distlab.cli", "lab", "--copy-only")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].startswith(f"Your working copy is {home / 'distlab-work'}")
+    assert (home / "distlab-work" / "notebooks" / "00_start_here.ipynb").exists()
+
+
 def test_the_doctor_reports(root: Path, home: Path) -> None:
     done = run(root, home, sys.executable, "-m", "distlab.cli", "doctor")
     assert done.returncode == 0 and "Traceback" not in done.stdout + done.stderr, done.stdout + done.stderr

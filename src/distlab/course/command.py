@@ -99,6 +99,7 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
     bench.set_defaults(run=_bench)
     lab = commands.add_parser("lab", help="open JupyterLab on your own copy of the notebooks and labs")
     lab.add_argument("--fresh", help='give the notebook and lab of a chapter back as they were: "03"')
+    lab.add_argument("--copy-only", action="store_true", help="bring the copy up to date, for another server to open")
     lab.set_defaults(run=_lab)
     progress = commands.add_parser(
         "progress", help="show which chapters of your copy ran and which exercises are solved"
@@ -335,6 +336,8 @@ def _lab(options: argparse.Namespace) -> int:
     if fresh:
         return _give_back(course, copy, fresh)
     print(f"Your working copy is {copy}; what you run there leaves the course's files as they are.", flush=True)
+    if options.copy_only:
+        return 0
     command = [str(Path(sys.prefix) / "bin" / "jupyter"), "lab", "--ServerApp.ip=127.0.0.1"]
     command += [f"--ServerApp.root_dir={copy}", f"--LabApp.app_settings_dir={SETTINGS_OF_STUDENTS}"]
     command += [f"--ContentsManager.hide_globs={NOT_LISTED!r}"]
