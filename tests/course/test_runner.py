@@ -292,7 +292,11 @@ def test_output_that_comes_later_than_its_cell_ends_is_waited_for(tmp_path: Path
 
 @pytest.mark.fault
 @pytest.mark.parametrize("redirection", ["| head -1", ">&-", "> /dev/full"])
-def test_output_that_nobody_takes_stops_nothing(tmp_path: Path, redirection: str) -> None:
+@pytest.mark.parametrize("colour", ["", "1"], ids=["", "started by a kernel"])
+def test_output_that_nobody_takes_stops_nothing(
+    tmp_path: Path, redirection: str, colour: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", colour)
     (tmp_path / "notebooks").mkdir()
     write_notebook(tmp_path / "notebooks", "00_good", "1 + 1")
     write_notebook(tmp_path / "notebooks", "01_good", "1 + 1")

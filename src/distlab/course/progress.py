@@ -1,6 +1,7 @@
 """How the notebooks of `make execute` are getting on: one live line on a terminal, else a line at each quarter."""
 
 import os
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -27,7 +28,9 @@ class Progress:
 
     def __init__(self, total: int, console: Console | None = None) -> None:
         """For `total` notebooks."""
-        self._console = console or _Console(highlight=False, soft_wrap=True)
+        # A kernel sets FORCE_COLOR for its programs, which makes no terminal of a file.
+        is_terminal = sys.stdout is not None and sys.stdout.isatty()
+        self._console = console or _Console(highlight=False, soft_wrap=True, force_terminal=is_terminal)
         self._total, self._done = total, 0
         self._running: dict[str, tuple[int, int]] = {}
         self._lock = threading.Lock()
