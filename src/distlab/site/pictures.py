@@ -7,7 +7,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 SVG, LINK = "http://www.w3.org/2000/svg", "{http://www.w3.org/1999/xlink}href"
-GROUP, METADATA, DEFINITIONS, STYLE = (f"{{{SVG}}}{tag}" for tag in ("g", "metadata", "defs", "style"))
+GROUP, METADATA, STYLE = (f"{{{SVG}}}{tag}" for tag in ("g", "metadata", "style"))
 # matplotlib's text of a licence; `smaller` leaves it out, so that what has it has not been made smaller.
 MARK_OF_A_LARGE_FILE = "<metadata>"
 SIZE = re.compile(r'<svg[^>]*? width="([\d.]+)pt" height="([\d.]+)pt"', re.DOTALL)
