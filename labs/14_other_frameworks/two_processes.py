@@ -55,12 +55,7 @@ def names(start: Path, saved: Path, record: dict) -> dict:
         record["saves"] += 1
 
     def restore(network: torch.nn.Module, optimizer: SGD, folder: Path) -> int:
-        if not (folder / "checkpoint.pt").exists():
-            return 0
-        state = torch.load(folder / "checkpoint.pt", map_location=next(network.parameters()).device)
-        network.load_state_dict(state["model"])
-        optimizer.load_state_dict(state["optimizer"])
-        return state["epochs_done"]
+        return 0  # a first run has nothing to restore; a late rank must not find what the other has saved by then
 
     options = SimpleNamespace(rate=0.01, batch=BATCH, epochs=EPOCHS, dataset="digits", folder=saved)
     pytorch = {"torch": torch, "dist": dist, "SGD": SGD, "DistributedDataParallel": DistributedDataParallel}

@@ -232,6 +232,23 @@ def test_the_program_runs_on_two_processes_of_pytorch(tmp_path: Path, layout: li
     assert ("which had 3 orders" in report, "weights differ by 0\n" in report) == (is_whole, is_whole)
 
 
+LATE = """\
+while os.environ["RANK"] == "1" and not (options.folder / "done").exists():
+    pass
+"""
+
+
+@pytest.mark.slow
+@needs_pytorch
+def test_a_late_process_trains_from_the_start_too(tmp_path: Path) -> None:
+    file, options = tmp_path / "program.py", f"{given.LINES['read options']}\n"
+    text = given.body([name for name in SOLUTION if name not in ("wrap", "set epoch")])
+    assert options in text
+    file.write_text(text.replace(options, options + LATE) + '(options.folder / "done").touch()\n')
+    report = programs.module(PROGRAMS / "two_processes.py").report(file)
+    assert "480 of 480 different ones" in report
+
+
 @pytest.mark.slow
 @needs_pytorch
 @pytest.mark.parametrize(
