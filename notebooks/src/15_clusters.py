@@ -272,7 +272,7 @@ for nodes in sorted(jobs):
 # steps and resume from the newest whole checkpoint. Two lines make the script ready for what comes:
 #
 # - `--requeue`: if a node fails, Slurm puts the job back into the queue.
-# - `--signal=USR1@85`: Slurm sends SIGUSR1 to the job's steps 85 seconds before the time limit. It may come up to a
+# - `--signal=USR1@87`: Slurm sends SIGUSR1 to the job's steps 87 seconds before the time limit. It may come up to a
 #   minute earlier.
 #
 # `train.py` ends with status 85 if it has saved and is not done. Then the script asks for the queue again.
@@ -282,14 +282,14 @@ long_script = """\
 #!/bin/bash
 #SBATCH --nodes=2 --ntasks-per-node=1
 #SBATCH --time=00:10:00
-#SBATCH --signal=USR1@85
+#SBATCH --signal=USR1@87
 #SBATCH --requeue
 #SBATCH --open-mode=append
 #SBATCH --output=%x.out
 
 echo "attempt ${SLURM_RESTART_COUNT:-0} on $SLURM_JOB_NODELIST"
 status=0
-srun --wait=90 python train.py --slurm "$@" || status=$?
+srun --wait=60 python train.py --slurm "$@" || status=$?
 if [ $status -eq 85 ]; then scontrol requeue $SLURM_JOB_ID; fi
 exit $status
 """
@@ -297,7 +297,7 @@ login.write("long.sbatch", long_script)
 
 
 # %% [markdown]
-# Not `--kill-on-bad-exit` here: the first worker that ends with 85 would take the other one with it. `--wait=90` says
+# Not `--kill-on-bad-exit` here: the first worker that ends with 85 would take the other one with it. `--wait=60` says
 # for how many seconds `srun` then waits for the other one before it kills it: more than the workers may end apart.
 #
 # So that the jobs last, the network is slow from now on: 10 Mbit/s. The first job is called *dying*, since we will kill

@@ -179,6 +179,14 @@ def test_jsonschema_does_without_the_grammar_that_takes_seconds_to_build() -> No
     assert (finished.status, finished.output) == (0, "None\n")
 
 
+@pytest.mark.slow
+def test_importing_tensorflow_looks_for_garbage_seldom() -> None:
+    code = "import gc; import tensorflow; print(sum(generation['collections'] for generation in gc.get_stats()))"
+    finished = processes.run([sys.executable, "-c", code], 120)
+    assert finished.status == 0
+    assert int(finished.output.splitlines()[-1]) < 100  # with Python's own thresholds it is 680
+
+
 def test_a_data_folder_is_the_same_for_children_that_run_elsewhere(tmp_path: Path) -> None:
     show = "import os; print(os.environ['DISTLAB_DATA'])"
     program = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {show!r}], cwd='/')"
