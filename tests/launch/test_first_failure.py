@@ -130,6 +130,12 @@ def test_a_worker_of_tensorflow_whose_end_arrives_last_is_named(
     assert "After it ended: worker 0 (exit code 1)" in str(caught.value)
 
 
+def test_a_worker_that_left_the_others_is_named_though_it_ended_well(launched: Launched) -> None:
+    with pytest.raises(launch.WorkerFailed, match=r"Had ended before: worker 1 \(exit code 0\)\.") as caught:
+        launch.tensorflow(launched.program, "1=listen,meet", "0=listen,lose1", **LIMITS)
+    assert caught.value.rank == "worker 0"
+
+
 @needs_horovod
 @pytest.mark.slow
 @pytest.mark.parametrize(("act", "code"), [("exit3", 3), ("raise", 1), ("kill", -9)])

@@ -35,3 +35,20 @@ def test_the_result_may_have_any_place_in_the_arguments(launched: Launched, caps
     program.write_text("import sys; open(sys.argv[1].removeprefix('out='), 'w').write('[1, 2]')")
     assert launch.alone(program, "out={result}", seconds=20).result == [1, 2]
     assert capsys.readouterr().out.splitlines()[0].endswith("writes.py out=result.json")
+
+
+def test_a_program_that_launches_itself_in_every_process_is_ended(launched: Launched) -> None:
+    program = launched.folder / "again.py"
+    program.write_text("from distlab import launch\nlaunch.alone(__file__, seconds=60)\n")
+    with pytest.raises(launch.WorkerFailed, match=r"again\.py launches itself in every process that it starts"):
+        launch.alone(program, seconds=60, echo=False)
+    assert launched.left() == []
+
+
+def test_a_program_may_launch_itself_with_other_arguments(launched: Launched) -> None:
+    program = launched.folder / "once.py"
+    program.write_text(
+        "import sys\nfrom distlab import launch\n"
+        "print('inner') if sys.argv[1:] else print(launch.alone(__file__, 'inner', echo=False).output['program'])\n"
+    )
+    assert launch.alone(program, seconds=60, echo=False).output["program"] == "inner"

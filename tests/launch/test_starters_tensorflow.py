@@ -229,6 +229,7 @@ def test_a_port_that_is_taken_meanwhile_is_replaced(
         (["nowhere.py"], {}, "There is no program nowhere.py"),
         (["program.py"], {"python": "/nowhere/python"}, "There is no interpreter /nowhere/python"),
         (["."], {}, ". is a folder; give the path of a Python file"),
+        (["train.ipynb"], {}, "train.ipynb is a notebook; give the path of a Python file"),
         (["program.py"], {"python": "program.py"}, "program.py is no interpreter"),
         (["program.py"], {"workers": 0}, "workers=0 makes no sense"),
         (["program.py"], {"parameter_servers": -1}, "parameter_servers=-1 makes no sense"),
@@ -238,6 +239,7 @@ def test_what_cannot_be_started_is_refused_in_one_sentence(
     launched: Launched, monkeypatch: pytest.MonkeyPatch, arguments: list[str], options: dict[str, object], sentence: str
 ) -> None:
     monkeypatch.chdir(launched.folder)
+    (launched.folder / "train.ipynb").write_text("{}")
     with pytest.raises(launch.LaunchError, match=re.escape(sentence)):
         launch.tensorflow(*arguments, **options)
 

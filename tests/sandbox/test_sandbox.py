@@ -15,7 +15,8 @@ import pytest
 from distlab import simulate
 from distlab.labs import Answer, NotDone, OwnAnswer
 from distlab.labs.lab_02 import observe
-from distlab.sandbox import PLAIN, TENSORFLOW, SandboxedWork, Server, system_call_filter
+from distlab.sandbox import PLAIN, TENSORFLOW, SandboxedWork, Server, system_call_filter, wire
+from distlab.sandbox.process import Sandbox
 from distlab.simulate import Network, World
 from tests.sandbox import weakly_limited
 
@@ -242,3 +243,14 @@ def test_without_namespaces_the_limits_hold_and_nothing_is_left(user: int) -> No
     for (attack, outcome), words in zip(outcomes.items(), said, strict=True):
         assert words in outcome, (attack, outcome)
     assert sleeping(mark) == []
+
+
+def test_an_interrupt_while_a_sandbox_starts_lets_its_server_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with Server() as server:
+        monkeypatch.setattr(wire, "receive", interrupted)
+        with pytest.raises(KeyboardInterrupt) as raised:
+            Sandbox(server, PLAIN)
+    assert raised.traceback  # it still holds the sandbox that was being made

@@ -22,6 +22,10 @@ from distlab.launch.supervisor import Supervisor
 SECONDS, START_SECONDS = 600.0, 120.0
 # How often to try with other ports.
 _ATTEMPTS = 3
+# The programs that have been launched to get here, the outermost first. One may launch itself with other arguments, but
+# a program whose every process launches it again would fill the machine.
+_LAUNCHED = "DISTLAB_LAUNCHED"
+_MOST_OF_ITSELF = 2
 
 
 class Settings(TypedDict, total=False):
@@ -58,16 +62,24 @@ class LaunchedProgram:
     ) -> None:
         self._file, self._settings = Path(program), settings
         python = str(settings.get("python", sys.executable))
-        if not self._file.is_file():
-            what = f"{self._file} is a folder" if self._file.is_dir() else f"There is no program {self._file}"
+        if not self._file.is_file() or self._file.suffix == ".ipynb":  # the text of a notebook is a Python expression
+            kind = "folder" if self._file.is_dir() else "notebook" if self._file.exists() else None
+            what = f"{self._file} is a {kind}" if kind else f"There is no program {self._file}"
             raise LaunchError(f"{what}; give the path of a Python file.")
+        path = str(self._file.resolve())
+        outer = list(filter(None, os.environ.get(_LAUNCHED, "").split(os.pathsep)))
+        if outer.count(path) >= _MOST_OF_ITSELF:
+            raise LaunchError(
+                f"{self._file} launches itself in every process that it starts; launch it from another program."
+            )
+        self._launched = os.pathsep.join([*outer, path])
         if not shutil.which(python):
             what = f"{python} is no interpreter" if Path(python).exists() else f"There is no interpreter {python}"
             raise LaunchError(f"{what}; make that environment first, or leave `python=`, or --python, out.")
         texts = [*map(str, arguments), *(["--result", RESULT] if settings.get("result") else [])]
         typed = [text.replace(RESULT, "result.json") for text in texts]
         self._wants_result = any(RESULT in text for text in texts)
-        self.command = [python, *python_options, str(self._file.resolve()), *texts]
+        self.command = [python, *python_options, path, *texts]
         self.as_typed = ["python", *python_options, short_path(self._file), *typed]
         self.environment = dict(settings.get("environment", {}))
 
@@ -129,6 +141,8 @@ class LaunchedProgram:
         ]
         if self.command[0] == sys.executable and self._settings.get("prepared", True):
             commands = prepared_interpreter.forked(commands, self.command, len(job.ranks), self._file)
+        known = {_LAUNCHED: self._launched}
+        commands = [replace(command, environment={**command.environment, **known}) for command in commands]
         return replace(job, commands=commands)
 
     def _read_result(self, file: Path, run: LaunchedRun) -> object:

@@ -248,6 +248,9 @@ class Supervisor:
             name, status, end = left, 0, "ended without MPI_Finalize"
         later = [self._with_code(failure) for failure in failures if failure.name != name]
         after = f" After it ended: {', '.join(later)}." if later else ""
+        early = [f"{rank} (exit code 0)" for rank in self._job.ranks if self._ended.get(rank) == 0 and rank != name]
+        if early and not first_failure.is_own(failures[0], self._lines):
+            after = f" Had ended before: {', '.join(early)}.{after}"
         said = "\n".join(run.output[failure.name] for failure in failures)
         own_ports = {address.rpartition(":")[2] for address in self._job.addresses.values()}
         other_ports = sorted({*_PORT_OF_TENSORFLOW.findall(said)} - own_ports) if own_ports else []

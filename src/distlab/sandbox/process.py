@@ -162,6 +162,9 @@ class Sandbox:
                 self._reply_to(token, deadline)
         except (wire.Closed, wire.OutOfTime, wire.BrokenMessage):
             raise SandboxFailed(self._end() or "it did not start") from None
+        except BaseException:  # an interrupt: its server would wait for its end
+            self._end()
+            raise
 
     def ask(
         self,
