@@ -1,5 +1,6 @@
 """Places that tests of every kind look at, and which tests run at the same time (see `make test`)."""
 
+import math
 import os
 import signal
 from functools import cache
@@ -40,6 +41,8 @@ ON_A_CLUSTER = (
     "test_slow_network.py",
 )
 OUTPUTS = "tests/notebooks/test_outputs.py"
+# Every page in a browser, several times: ten minutes, which must not begin when the others are nearly done.
+LONGEST_FILE = "tests/site/test_build_browser.py"
 NOTEBOOKS_WITH_SEVERAL, PROGRAMS_WITH_SEVERAL = "notebooks with several processes", "programs with several processes"
 PROGRAMS_ON_CLUSTER = "programs on a cluster"
 WITHOUT_NETWORK = "05_save_and_load"
@@ -126,9 +129,11 @@ def needs() -> dict:
 
 
 def order(item: pytest.Item) -> tuple[int, float]:
-    """First several processes, then the notebooks by their length, then slow tests, then the others."""
+    """First several processes, then the longest file and the notebooks by their length, slow tests, the others."""
     if item.get_closest_marker("several_processes"):
         return 0, 0
+    if item.nodeid.startswith(LONGEST_FILE):
+        return 1, -math.inf
     if notebook := executed_notebook(item.nodeid):
         return 1, -needs()[notebook].seconds
     return (2 if item.get_closest_marker("slow") else 3), 0
