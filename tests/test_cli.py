@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from distlab import cli
 from distlab.runtime import processes
 
 pytestmark = [pytest.mark.slow, pytest.mark.fault]
@@ -99,3 +100,19 @@ def test_an_interrupt_while_packages_are_imported_ends_in_a_word() -> None:
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors.strip()) == (130, "Interrupted.")
+
+
+def test_an_interrupt_after_which_a_library_fails_is_an_interrupt(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(arguments: list[str]) -> int:
+        try:
+            raise KeyboardInterrupt if arguments else ValueError
+        finally:
+            raise AssertionError
+
+    monkeypatch.setattr(cli, "_run", run)
+    assert cli.main(["labs"]) == 130
+    assert capsys.readouterr().err.strip() == "Interrupted."
+    with pytest.raises(AssertionError):
+        cli.main([])

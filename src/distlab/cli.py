@@ -83,9 +83,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python writes what is left when it ends
             return 1
         raise
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Exception) as error:
+        if not _was_interrupted(error):
+            raise
         print("\nInterrupted.", file=sys.stderr)
         return 130
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Whether it began with an interrupt: what a library does after one may fail in its own way."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 def _sentence(error: OSError) -> str | None:
