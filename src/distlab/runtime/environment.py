@@ -13,7 +13,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-GARBAGE_THRESHOLDS = (50_000, 20, 20)
+_GARBAGE_THRESHOLDS = (50_000, 20, 20)
 STARTUP_FILE = "distlab_environment.pth"
 SITE_MPI_LIBRARY = "libmpi.so"
 STARTUP_LINE = "import distlab.runtime.errors; distlab.runtime.errors.show_alone()\n"
@@ -51,8 +51,9 @@ def apply() -> None:
     """Set what is not set yet, and make the programs of this environment (mpirun, horovodrun) findable."""
     # jsonschema, and so nbformat, would build a grammar of addresses with it, which takes 2 s and checks no notebook.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # as if it were not installed
-    # Importing TensorFlow makes some million objects; looking for garbage after every 700 takes an eighth of that time.
-    gc.set_threshold(*GARBAGE_THRESHOLDS)
+    # Importing TensorFlow makes hundreds of thousands of objects that stay; looking for garbage after every 700 takes
+    # about a tenth of that time.
+    gc.set_threshold(*_GARBAGE_THRESHOLDS)
     for name, value in variables().items():
         os.environ.setdefault(name, value)
     _have_home()
