@@ -29,7 +29,7 @@ def until(condition: Callable[[], object], what: str, seconds: float = SECONDS) 
 def lines_of_ranks(output: str) -> list[str]:
     """What the ranks printed, sorted.
 
-    mpirun adds a warning where ssh is quicker than its own book-keeping, and srun says when it tries again.
+    mpirun adds a warning where ssh is quicker than its own book-keeping; srun says when it waits and tries again.
     """
     return sorted(line for line in output.splitlines() if "plm:rsh" not in line and not line.startswith("srun: "))
 

@@ -12,7 +12,7 @@ import pytest
 
 from distlab import cluster
 from distlab.runtime import processes
-from tests.cluster.cluster_bench import NEEDS_CLUSTER, Bench, own_namespaces, until, used_namespaces
+from tests.cluster.cluster_bench import NEEDS_CLUSTER, Bench, lines_of_ranks, own_namespaces, until, used_namespaces
 
 SECONDS_TO_START = 15
 DISTLAB = [sys.executable, "-m", "distlab.cli", "cluster"]
@@ -116,9 +116,9 @@ def test_two_clusters_side_by_side_know_nothing_of_each_other(bench: Bench) -> N
     with cluster.up("first", nodes=1) as first, cluster.up("second", nodes=2) as second:
         assert first.nodes() == THREE[:1] and second.nodes() == THREE[:2]
         second.cut("node1")
-        assert first.run(["srun", "hostname"]).output == "node1\n"
+        assert lines_of_ranks(first.run(["srun", "hostname"]).output) == ["node1"]
         first.down()
-        assert second.run(["srun", "--nodelist=node2", "hostname"]).output == "node2\n"
+        assert lines_of_ranks(second.run(["srun", "--nodelist=node2", "hostname"]).output) == ["node2"]
 
 
 def test_a_port_that_is_taken_on_this_machine_does_not_matter(bench: Bench) -> None:
@@ -130,7 +130,7 @@ def test_a_port_that_is_taken_on_this_machine_does_not_matter(bench: Bench) -> N
         except OSError:
             pass  # then somebody else has it, which is as good
         with cluster.up(nodes=1) as own:
-            assert own.run(["srun", "hostname"]).output == "node1\n"
+            assert lines_of_ranks(own.run(["srun", "hostname"]).output) == ["node1"]
 
 
 @pytest.mark.parametrize("nodes", [0, 10])

@@ -16,7 +16,7 @@ from distlab.cluster import Cluster
 from distlab.cluster.record import ClusterRecord
 from distlab.runtime import processes
 from distlab.runtime.processes import Finished
-from tests.cluster.cluster_bench import NEEDS_CLUSTER, Bench, used_namespaces
+from tests.cluster.cluster_bench import NEEDS_CLUSTER, Bench, lines_of_ranks, used_namespaces
 
 pytestmark = [pytest.mark.slow, NEEDS_CLUSTER]
 SOURCE, PACKAGES = Path(distlab.__file__).parents[1], Path(pytest.__file__).parents[1]
@@ -29,7 +29,7 @@ def distlab_cluster(*words: str) -> Finished:
 
 def test_run_passes_output_and_exit_status_through(running: Cluster) -> None:
     finished = distlab_cluster("run", "--", "srun", "--nodes", "3", "hostname")
-    assert (finished.status, sorted(finished.output.split())) == (0, ["node1", "node2", "node3"])
+    assert (finished.status, lines_of_ranks(finished.output)) == (0, ["node1", "node2", "node3"])
     assert distlab_cluster("run", "--", "sh", "-c", "exit 9") == Finished("", 9)
 
 
@@ -142,7 +142,7 @@ if sentence := cluster.missing():
     sys.exit(sentence)
 with cluster.up() as own:
     own.link("node1", rate="100mbit", latency="1ms")
-    print(own.run(["srun", "--nodes=3", "sh", "-c", "id -un"]).output.split())
+    print(own.run(["srun", "--quiet", "--nodes=3", "sh", "-c", "id -un"]).output.split())
     print(own.run(["ssh", "node2", "id -un; hostname"]).output.split())
 """
 

@@ -39,7 +39,7 @@ def test_any_control_groups_will_do(kind: str, bench: Bench) -> None:
     finished = processes.run(["unshare", "--mount", "sh", "-c", mount, "sh", sys.executable, "-c", program], 120)
     if "mount:" in finished.output:
         pytest.skip(finished.output)
-    assert finished.output.split() == ["node1"]
+    assert list(filter(None, lines_of_ranks(finished.output))) == ["node1"]
 
 
 def job_state(running: Cluster, job: str) -> str:
@@ -51,7 +51,7 @@ def job_state(running: Cluster, job: str) -> str:
 def test_srun_reaches_three_nodes(running: Cluster) -> None:
     finished = running.run(["srun", "--nodes=3", "hostname"])
     assert finished.status == 0, finished.output
-    assert sorted(finished.output.split()) == ["node1", "node2", "node3"]
+    assert lines_of_ranks(finished.output) == ["node1", "node2", "node3"]
 
 
 def test_a_batch_job_writes_to_the_shared_folder(running: Cluster, tmp_path: Path) -> None:
@@ -60,8 +60,9 @@ def test_a_batch_job_writes_to_the_shared_folder(running: Cluster, tmp_path: Pat
     submitted = running.run(["sbatch", "--parsable", "--nodes=2", f"--output={tmp_path}/out.txt", str(script)])
     job = submitted.output.strip()
     until(lambda: job_state(running, job) == "COMPLETED", f"job {job} is {job_state(running, job)}")
-    lines = (tmp_path / "out.txt").read_text().split()
-    assert (sorted(lines[:-1]), lines[-1]) == (["node1", "node2"], "last")
+    output = (tmp_path / "out.txt").read_text()
+    assert lines_of_ranks(output) == ["last", "node1", "node2"]
+    assert output.endswith("\nlast\n")
 
 
 def test_a_job_outlives_the_command_that_submits_it(running: Cluster, tmp_path: Path) -> None:
@@ -92,6 +93,22 @@ def test_ssh_reaches_a_node_and_leaves_nothing_at_home(running: Cluster) -> None
     assert sorted(path.name for path in home.glob("*")) == before
 
 
+def test_ssh_does_not_read_the_users_start_up_file(bench: Bench, tmp_path: Path) -> None:
+    """Two shells that begin at the same time may disturb each other there, and what it prints is no rank's."""
+    start_up = Path.home() / ".bashrc"
+    if os.geteuid() != 0 or not start_up.is_file():
+        pytest.skip("only root can put another file in the place of its ~/.bashrc, which must be there")
+    talks = tmp_path / "talks"
+    talks.write_text("echo talks\n")
+    login = "print(own.run(['ssh', 'node1', 'hostname']).output)"
+    program = f"from distlab import cluster\nwith cluster.up('start-up', nodes=1) as own: {login}"
+    mount = f'mount --bind {talks} {start_up} && exec "$@"'
+    finished = processes.run(["unshare", "--mount", "sh", "-c", mount, "sh", sys.executable, "-c", program], 120)
+    if "mount:" in finished.output:
+        pytest.skip(finished.output)
+    assert finished.output.split() == ["node1"]
+
+
 def test_the_variables_of_a_step_give_tf_config(running: Cluster) -> None:
     program = "from distlab.cluster_spec import from_slurm; print(from_slurm())"
     finished = running.run(["srun", "--nodes=3", "--ntasks=5", "--label", "python", "-c", program])
@@ -111,7 +128,7 @@ def test_srun_starts_the_ranks_of_mpi(running: Cluster) -> None:
     finished = running.run([*words, sys.executable, "-c", ADD_RANKS])
     if "can not load PMIx library" in finished.output:
         pytest.skip("srun --mpi=pmix needs the package libpmix-dev")
-    assert sorted(finished.output.splitlines()) == ["3 node1", "3 node2", "3 node3"]
+    assert lines_of_ranks(finished.output) == ["3 node1", "3 node2", "3 node3"]
 
 
 def test_mpirun_starts_its_ranks_by_ssh(running: Cluster, tmp_path: Path) -> None:

@@ -112,6 +112,10 @@ def ssh_client() -> str:
 
 
 def ssh_server(path: str) -> str:
-    """sshd_config; commands are looked for on `path`, as in the shell that started the cluster."""
+    """sshd_config; commands are looked for on `path`, as in the shell that started the cluster.
+
+    A shell of level 2 does not read the user's ~/.bashrc, which sshd would let it read again for each command: it may
+    print, and set another PATH.
+    """
     words = path if '"' not in path else "/usr/bin:/bin"
-    return _SSH_SERVER + f'SetEnv "PATH={words}" SLURM_CONF={STATE}/slurm.conf\n'
+    return _SSH_SERVER + f'SetEnv "PATH={words}" SLURM_CONF={STATE}/slurm.conf SHLVL=2\n'
