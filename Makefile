@@ -95,7 +95,7 @@ execute: setup  ## run every notebook: make execute DATASET=mnist EPOCHS=5 WORKE
 	@$(BIN)/distlab execute $(NOTEBOOK_OPTIONS)
 
 test: setup  ## run all tests in parallel: make test AT_ONCE=2
-	@$(BIN)/python -m pytest --durations 25 $(TEST_WORKERS)
+	@$(BIN)/python -m pytest -p tests.failures_alone --durations 25 $(TEST_WORKERS)
 
 test-fast: setup  ## run the tests that take seconds
 	@$(BIN)/python -m pytest -m "not slow" $(TEST_WORKERS)
