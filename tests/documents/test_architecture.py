@@ -158,9 +158,9 @@ def test_tests_mirror_the_source(root: Path) -> None:
     strangers = []
     for file in tests.rglob("test_*.py"):
         place = file.relative_to(tests)
-        if place.parts[0] in OTHER_TESTS or place == Path("test_conftest.py"):
-            continue
         name = file.stem.removeprefix("test_")
+        if place.parts[0] in OTHER_TESTS or (len(place.parts) == 1 and (tests / f"{name}.py").exists()):
+            continue
         folder = package / place.parent
         subjects = {path.stem for path in folder.glob("*") if path.suffix in ("", ".py")} | {folder.name}
         # A module that takes several files of tests gives each its name and a facet: test_starters_ranks.
