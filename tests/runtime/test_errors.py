@@ -1,5 +1,6 @@
 """Errors of users end in one sentence: no traceback in Jupyter or from a program, whichever part raises them."""
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -48,3 +49,12 @@ def test_a_program_ends_with_the_sentence_and_without_a_traceback() -> None:
 
 def test_another_error_of_a_program_keeps_its_traceback() -> None:
     assert ended("import distlab\nraise ValueError('no sentence')").startswith("Traceback")
+
+
+@pytest.mark.parametrize(("name", "sentence"), [("distlab", "\nInterrupted.\n"), ("train.py", None)])
+def test_an_interrupt_while_the_command_is_loaded_is_one_word(name: str, sentence: str | None, tmp_path: Path) -> None:
+    program = tmp_path / name
+    program.write_text("raise KeyboardInterrupt\n")
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == -signal.SIGINT  # a shell says 130
+    assert done.stderr == sentence or (sentence is None and "Traceback" in done.stderr)

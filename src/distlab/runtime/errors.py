@@ -1,6 +1,7 @@
 """Errors whose message is all that a user needs."""
 
 import sys
+from pathlib import Path
 from types import TracebackType
 
 
@@ -15,6 +16,8 @@ class PlainError(Exception):
 def show_alone() -> None:
     """From now on, when a PlainError ends this program, its name and message are all that is written.
 
+    An interrupt of the command `distlab` before it can catch one, while Python loads it, is one word too.
+
     Called by the start-up file of the environment, not on import: only whoever starts a program may change its hooks.
     """
     usual = sys.excepthook
@@ -22,6 +25,8 @@ def show_alone() -> None:
     def show(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
         if isinstance(error, PlainError):
             print(*error._render_traceback_(), file=sys.stderr)
+        elif isinstance(error, KeyboardInterrupt) and Path(sys.argv[0]).name == "distlab":
+            print("\nInterrupted.", file=sys.stderr)
         else:
             usual(kind, error, traceback)
 
