@@ -14,6 +14,7 @@ from distlab import valid
     [
         (valid.count, "1", 1),
         (valid.count, " 20", 20),
+        (valid.index, "0", 0),
         (valid.seed, "0", 0),
         (valid.seed, "4294967295", 2**32 - 1),
         (valid.rate, "1e-3", 1e-3),
@@ -27,6 +28,7 @@ def test_what_can_work_is_taken(kind: Callable[[str], object], text: str, value:
     ("kind", "text"),
     [
         *[(valid.count, text) for text in ("0", "-1", "1.5", "many", "")],
+        *[(valid.index, text) for text in ("-1", "0.5", "first")],
         *[(valid.seed, text) for text in ("-1", "4294967296", "x", "1e3")],
         *[(valid.rate, text) for text in ("0", "-0.1", "nan", "inf", "1e999", "fast")],
     ],

@@ -23,16 +23,22 @@ import json
 import os
 import time
 
-from distlab import cluster_spec
+from distlab import cluster_spec, valid
 
 
 def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="A job one of whose workers comes late or never.")
-    parser.add_argument("--late-worker", type=int, default=1)
-    parser.add_argument("--late-seconds", type=float, default=3600)
+    parser.add_argument("--late-worker", type=valid.index, default=1)
+    parser.add_argument("--late-seconds", type=valid.rate, default=3600)
     parser.add_argument("--slurm", action="store_true", help="find the other workers by Slurm's variables")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if not options.slurm and "TF_CONFIG" not in os.environ:
+        parser.error("TF_CONFIG names no other worker: start several by `distlab launch --workers 2`")
+    spec = cluster_spec.check(cluster_spec.from_slurm() if options.slurm else os.environ["TF_CONFIG"])
+    if options.late_worker >= (workers := len(spec.cluster["worker"])):
+        parser.error(f"--late-worker is {workers - 1} at most: the first worker is 0, and this job has {workers}")
+    return options
 
 
 def main() -> None:

@@ -65,8 +65,8 @@ def parse() -> argparse.Namespace:
         "--save-every", type=valid.count, default=5, help="steps from one save to the next (default: 5)"
     )
     parser.add_argument("--backup", type=valid.folder, required=True, help="the chief's folder for checkpoints")
-    parser.add_argument("--kill-worker", type=int, help="the worker that sends itself a signal")
-    parser.add_argument("--kill-at-step", type=int, help="after this step")
+    parser.add_argument("--kill-worker", type=valid.index, help="the worker that sends itself a signal")
+    parser.add_argument("--kill-at-step", type=valid.count, help="after this step")
     parser.add_argument("--signal", choices=("KILL", "USR1", "TERM"), default="KILL", help="which one (default: KILL)")
     parser.add_argument("--steps-done", type=valid.folder, help="folder in which each worker notes its steps")
     parser.add_argument("--slurm", action="store_true", help="find the other workers by Slurm's variables")
@@ -77,6 +77,7 @@ def parse() -> argparse.Namespace:
         parser.error(
             f"--steps-per-epoch is {most} at most: an epoch of {options.dataset} has no more batches of {BATCH}"
         )
+    faults.check(parser, options)
     return options
 
 

@@ -22,6 +22,7 @@ import argparse
 import json
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -51,13 +52,15 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--commit-every", type=valid.count, default=5, help="steps from one commit to the next (default: 5)"
     )
-    parser.add_argument("--kill-at-step", type=int, help="the last of several ranks kills itself after so many steps")
-    parser.add_argument("--add-at-step", type=int, help="rank 0 adds a slot to --hosts after so many steps")
+    parser.add_argument("--kill-at-step", type=valid.count, help="the last rank kills itself after so many steps")
+    parser.add_argument("--add-at-step", type=valid.count, help="rank 0 adds a slot to --hosts after so many steps")
     parser.add_argument("--hosts", type=Path, help="the file that the host-discovery script prints")
     parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
     options = parser.parse_args()
     if options.add_at_step and not (options.hosts and "HOROVOD_HOSTNAME" in os.environ):
         parser.error("--add-at-step needs --hosts, and horovodrun with --host-discovery-script")
+    if options.hosts and not options.hosts.is_file():
+        parser.error(f"there is no file {options.hosts}, which --hosts names")
     return options
 
 
@@ -120,6 +123,8 @@ def main() -> None:
     """Build, train elastically and report."""
     options = parse()
     hvd.init()
+    if options.kill_at_step and hvd.size() == 1:
+        sys.exit("--kill-at-step lets the last of several ranks die, and this job has one: start more by horovodrun.")
     tf.keras.utils.set_random_seed(SEED)
     model = models.mlp(dropout=0.0)
     optimizer = hvd.DistributedOptimizer(tf.keras.optimizers.SGD(0.1, momentum=0.9))

@@ -30,6 +30,14 @@ def count(text: str) -> int:
     return number
 
 
+def index(text: str) -> int:
+    """A number that counts from 0, such as a rank."""
+    number = whole(text)
+    if number < 0:
+        raise ArgumentTypeError(f"{text} is less than 0, and the first is number 0")
+    return number
+
+
 def seed(text: str) -> int:
     """A seed that NumPy and TensorFlow accept: a whole number from 0 to 2³² - 1."""
     number = whole(text)
@@ -39,7 +47,7 @@ def seed(text: str) -> int:
 
 
 def rate(text: str) -> float:
-    """A finite number above 0, such as a learning rate."""
+    """A finite number above 0, such as a learning rate or seconds."""
     try:
         number = float(text)
     except ValueError:

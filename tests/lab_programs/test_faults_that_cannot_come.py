@@ -1,0 +1,57 @@
+"""The programs of chapter 13 refuse a fault that would never come: the job would seem to have survived it."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from distlab import launch
+from distlab.runtime import processes
+
+pytestmark = pytest.mark.slow
+WORKER = json.dumps(
+    {"cluster": {"worker": ["localhost:1024", "localhost:1025"]}, "task": {"type": "worker", "index": 0}}
+)
+REFUSED = {
+    "train.py --backup b --kill-worker 1 --kill-at-step 99": "--kill-at-step is 24 at most",
+    "train.py --backup b --kill-worker 2 --kill-at-step 9": "--kill-worker is 1 at most",
+    "train.py --backup b --kill-worker 1": "--kill-worker and --kill-at-step need each other",
+    "train.py --backup b --kill-at-step 9": "--kill-worker and --kill-at-step need each other",
+    "train.py --backup b --kill-worker -1 --kill-at-step 9": "-1 is less than 0",
+    "late_worker.py --late-worker 2": "--late-worker is 1 at most",
+    "late_worker.py --late-seconds -1": "-1 is no number above 0",
+    "find_straggler.py --slow-rank 1": "--slow-rank is 1, and the last rank is 0",
+    "find_straggler.py --slow-rank 0 --pause -1": "-1 is no number above 0",
+    "find_straggler.py --slow-rank 0 --times-slower nan": "nan is no number above 0",
+    "train_elastic.py --kill-at-step 3": "this job has one: start more by horovodrun",
+    "train_elastic.py --hosts nowhere.txt": "there is no file nowhere.txt",
+}
+
+
+@pytest.fixture
+def labs(root: Path) -> Path:
+    return root / "labs" / "13_fault_tolerance"
+
+
+def refusal(labs: Path, line: str, folder: Path, **variables: str) -> str:
+    """What the program says before it trains."""
+    program, *arguments = line.split()
+    environment = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"} | variables
+    command = [sys.executable, str(labs / program), *arguments]
+    finished = processes.run(command, 200, cwd=folder, env=environment)
+    assert finished.status in (1, 2) and "Traceback" not in finished.output, finished.output
+    assert list(folder.iterdir()) == []
+    return finished.output.splitlines()[-1]
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_a_fault_that_would_never_come_is_refused(line: str, labs: Path, tmp_path: Path) -> None:
+    if line.startswith("train_elastic"):
+        launch.horovod_problem() and pytest.skip("Horovod is not installed here")
+    assert REFUSED[line] in refusal(labs, line, tmp_path, TF_CONFIG=WORKER)
+
+
+def test_a_late_worker_needs_others(labs: Path, tmp_path: Path) -> None:
+    assert "TF_CONFIG names no other worker" in refusal(labs, "late_worker.py", tmp_path)
