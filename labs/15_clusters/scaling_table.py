@@ -3,19 +3,36 @@
     python scaling_table.py scaling-17        # the folder that slurm/array.sbatch or pbs/array.pbs has filled
 
 One row for each result: ranks, step time, images per second, speedup over the smallest number of ranks, efficiency. A
-job that failed has written no result: its row is missing, and the others stand.
+job that failed has written no result, or half of one: its row is missing, and the others stand.
 """
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 HEADINGS = ("ranks", "step", "images/s", "speedup", "efficiency")
+MEASURED = ("ranks", "step_seconds", "images_per_second")
 
 
 def read(folder: Path) -> list[dict[str, float]]:
-    """The results in a folder, by their number of ranks."""
-    return sorted((json.loads(file.read_text()) for file in folder.glob("*.json")), key=lambda result: result["ranks"])
+    """The results in a folder, by their number of ranks; what is no result is named. SystemExit for a size twice."""
+    results: dict[int, dict[str, float]] = {}
+    for file in sorted(folder.glob("*.json")):
+        if (result := result_in(file)) is None:
+            print(f"{file} holds no result of a job, and is left out.", file=sys.stderr)
+        elif results.setdefault(result["ranks"], result) is not result:
+            sys.exit(f"{folder} has two results for {result['ranks']} ranks; {file} is the second: remove one.")
+    return [results[ranks] for ranks in sorted(results)]
+
+
+def result_in(file: Path) -> dict[str, float] | None:
+    """What a job has written; None if something else is there."""
+    try:
+        result = json.loads(file.read_text())
+        return result if min(result[name] for name in MEASURED) > 0 else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def rows(results: list[dict[str, float]]) -> list[list[str]]:

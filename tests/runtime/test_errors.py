@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
+from distlab.runtime import errors
+from distlab.setup import frameworks
+
 # What a user does wrong, and the sentence that Jupyter must show, alone.
 MISTAKES = {
     "from distlab import data\ndata.load('mnits')": "UnknownDataset: ",
@@ -58,3 +61,16 @@ def test_an_interrupt_while_the_command_is_loaded_is_one_word(name: str, sentenc
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == -signal.SIGINT  # a shell says 130
     assert done.stderr == sentence or (sentence is None and "Traceback" in done.stderr)
+
+
+@pytest.mark.parametrize("framework", errors.FRAMEWORKS)
+def test_a_framework_of_another_environment_is_named_with_its_command(framework: str) -> None:
+    part = frameworks.PARTS[framework]
+    code = f"import sys\nsys.modules.pop('{framework}', None)\nsys.path.clear()\nimport {framework}"
+    said = ended(code)
+    assert said.count("\n") == 1 and said.startswith(f"{framework} is not in this environment")
+    assert f"`{part.command}`" in said and f"{part.folder}/bin/python" in said
+
+
+def test_another_package_that_is_missing_keeps_its_traceback() -> None:
+    assert ended("import no_such_package").startswith("Traceback")

@@ -1,8 +1,10 @@
 """Processes are found and ended by their mark, whatever they do."""
 
 import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import psutil
 
@@ -41,3 +43,24 @@ def test_what_is_started_in_a_marked_block_carries_the_mark_too() -> None:
     assert process.pid in [found.pid for found in processes.alive(outer)]
     process.communicate()
     assert processes.alive(outer) == []
+
+
+def test_the_guard_does_not_read_the_modules_of_the_working_folder(tmp_path: Path) -> None:
+    """A student's socket.py would end it, and after a `kill -9` nobody would end the ranks."""
+    (tmp_path / "socket.py").write_text("raise SystemExit('this is not the standard library')\n")
+    program = tmp_path / "elsewhere" / "program.py"
+    program.parent.mkdir()
+    program.write_text(
+        "import os, signal, subprocess, sys\n"
+        "from distlab.runtime import processes\n"
+        "mark = sys.argv[1]\n"
+        "with processes.guarded(mark):\n"
+        "    waits = [sys.executable, '-c', 'import time; time.sleep(600)']\n"
+        "    processes.start(waits, mark)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    mark = processes.new_mark()
+    killed = subprocess.run([sys.executable, program, mark], cwd=tmp_path, capture_output=True, timeout=60, check=False)
+    # The guard holds the error stream until it is done.
+    assert (killed.returncode, killed.stderr) == (-signal.SIGKILL, b"")
+    assert processes.alive(mark) == []

@@ -42,7 +42,7 @@ def start(record: ClusterRecord, nodes: Sequence[str]) -> None:
     """Start the cluster and wait until it is ready; when this is interrupted, nothing stays."""
     user = pwd.getpwuid(os.geteuid()).pw_name
     settings = json.dumps({"nodes": list(nodes), "user": user, "as_user": as_user()})
-    server = [sys.executable, "-m", "distlab.cluster.server", settings]
+    server = [sys.executable, "-P", "-m", "distlab.cluster.server", settings]
     shell = ["sh", "-c", HOLDER, "sh", str(record.holder_file), layout.LOGIN]
     # setsid goes on in the background: the cluster is no child of this process, and a Ctrl-C here does not reach it.
     command = ["setsid", "--fork", *requirements.namespaces(), *shell, *server]

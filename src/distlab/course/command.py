@@ -235,7 +235,7 @@ def _record_cluster(options: argparse.Namespace) -> int:
         notebooks.require_idle()
     [source] = notebooks.sources(NOTEBOOKS, "15")
     # In a process of its own, as in `_notebooks`.
-    command = [sys.executable, "-m", "distlab.course.cluster_record", str(source.resolve())]
+    command = [sys.executable, "-P", "-m", "distlab.course.cluster_record", str(source.resolve())]
     finished = processes.run(command, SECONDS_TO_RECORD)
     print("Recorded; `make notebooks ONLY=15` shows it." if finished.status == 0 else finished.output, flush=True)
     return int(finished.status != 0)

@@ -146,10 +146,11 @@ def run_one(notebook: Path, plan: ExecutionPlan, outer_mark: str, progress: Prog
         job_file = Path(scratch) / "job.json"
         job = NotebookJob(str(notebook), str(executed), plan.seconds_per_cell, plan.parameters)
         job_file.write_text(json.dumps(asdict(job)))
+        child = [sys.executable, "-P", "-m", RUNNER_CHILD, str(job_file)]
         # Notebooks put their files into the temporary folder, which goes with this block whatever happens to them.
         process = processes.start(
             # In a process that ends whatever the kernel leaves, also what has cleaned its environment.
-            [sys.executable, "-I", "-S", rank_process.__file__, "-", sys.executable, "-m", RUNNER_CHILD, str(job_file)],
+            [sys.executable, "-I", "-S", rank_process.__file__, "-", *child],
             f"{outer_mark} {mark}",
             env=os.environ | {"TMPDIR": scratch},
             stdout=subprocess.PIPE,

@@ -4,6 +4,9 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
+FRAMEWORKS = ("torch", "deepspeed", "ray")
+"""The packages of which `.venv-frameworks` is the environment."""
+
 
 class PlainError(Exception):
     """The message says what is wrong and how to fix it; Jupyter and programs show it alone, without a traceback."""
@@ -16,7 +19,8 @@ class PlainError(Exception):
 def show_alone() -> None:
     """From now on, when a PlainError ends this program, its name and message are all that is written.
 
-    An interrupt of the command `distlab` before it can catch one, while Python loads it, is one word too.
+    An interrupt of the command `distlab` before it can catch one, while Python loads it, is one word too. A framework
+    that is in an environment of its own is named with the command that makes it.
 
     Called by the start-up file of the environment, not on import: only whoever starts a program may change its hooks.
     """
@@ -27,7 +31,16 @@ def show_alone() -> None:
             print(*error._render_traceback_(), file=sys.stderr)
         elif isinstance(error, KeyboardInterrupt) and Path(sys.argv[0]).name == "distlab":
             print("\nInterrupted.", file=sys.stderr)
+        elif isinstance(error, ModuleNotFoundError) and error.name in FRAMEWORKS:
+            print(_of_another_environment(error.name), file=sys.stderr)
         else:
             usual(kind, error, traceback)
 
     sys.excepthook = show
+
+
+def _of_another_environment(framework: str) -> str:
+    command = f"make setup-frameworks PART={framework}"
+    return (
+        f"{framework} is not in this environment: run `{command}`, then the program with .venv-frameworks/bin/python."
+    )

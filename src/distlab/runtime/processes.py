@@ -119,7 +119,7 @@ def guarded(mark: str, folder: str | Path | None = None) -> Iterator[None]:
     A temporary folder of the block is removed in that case, too. For that a process that outlives this one holds the
     other end of a pipe, which the system closes when this one ends.
     """
-    command = [sys.executable, "-m", "distlab.runtime.processes", mark, *([str(folder)] if folder else [])]
+    command = [sys.executable, "-P", "-m", "distlab.runtime.processes", mark, *([str(folder)] if folder else [])]
     guard = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
     try:
         yield
