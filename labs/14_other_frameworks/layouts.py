@@ -15,6 +15,8 @@ channel by channel; in PyTorch channel by channel first. A transposition alone w
 without an error.
 """
 
+import zipfile
+from argparse import ArgumentTypeError
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -49,3 +51,19 @@ def read(file: Path) -> list[np.ndarray]:
     """The weights in such a file, in Keras's layout."""
     with np.load(file) as arrays:
         return [arrays[f"weight_{index}"] for index in range(sum(name.startswith("weight_") for name in arrays.files))]
+
+
+def start_file(text: str) -> Path:
+    """For argparse: the path of a file that start.py wrote; what is missing, damaged or foreign is refused."""
+    file = Path(text)
+    if not file.exists():
+        raise ArgumentTypeError(f"there is no {file}; `python start.py {file}` writes it")
+    try:
+        with np.load(file) as arrays:
+            images, labels = arrays["images"], arrays["labels"]
+        is_right = len(read(file)) == 6 and images.shape[1:] == (28, 28) and len(images) == len(labels) > 0
+    except (OSError, EOFError, ValueError, KeyError, AttributeError, zipfile.BadZipFile):
+        is_right = False
+    if not is_right:
+        raise ArgumentTypeError(f"{file} is not what start.py writes; `python start.py` with another name writes one")
+    return file

@@ -38,7 +38,7 @@ STEPS, GLOBAL_BATCH, LEARNING_RATE = 20, 48, 0.01  # the rate is that of one wor
 def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Train with Horovod or with TensorFlow, on Ray.")
-    parser.add_argument("start", type=Path, help="the file that start.py wrote")
+    parser.add_argument("start", type=layouts.start_file, help="the file that start.py wrote")
     parser.add_argument("--way", choices=WAYS, required=True)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--address", help="HOST:PORT of a Ray cluster; without it Ray is started on this machine")
@@ -50,8 +50,6 @@ def parse() -> argparse.Namespace:
     options = parser.parse_args()
     if options.workers < 1 or GLOBAL_BATCH % options.workers:
         parser.error(f"--workers must divide the global batch of {GLOBAL_BATCH}")
-    if not options.start.is_file():
-        parser.error(f"there is no {options.start}; `python start.py {options.start}` writes it")
     return options
 
 

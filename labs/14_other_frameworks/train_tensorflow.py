@@ -33,7 +33,7 @@ import tensorflow as tf
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Train with TensorFlow, in one process or on several workers.")
-    parser.add_argument("start", type=Path, help="the file that start.py wrote")
+    parser.add_argument("start", type=layouts.start_file, help="the file that start.py wrote")
     parser.add_argument("--global-batch", type=int, default=48, help="images in a step, of all workers together")
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--learning-rate", type=float, default=0.02, help="for the global batch")
@@ -44,8 +44,6 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.resume and not options.folder:
         parser.error("--resume needs --folder")
-    if not options.start.is_file():
-        parser.error(f"there is no {options.start}; `python start.py {options.start}` writes it")
     return options
 
 

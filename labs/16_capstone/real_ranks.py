@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ import numpy as np
 
 from distlab import launch, programs, valid
 
+SERIAL = Path(__file__).with_name("train_serial.py")
 SECONDS = 300.0
 
 
@@ -61,30 +63,32 @@ def largest_difference(first: Path, second: Path) -> float:
         return max(float(np.abs(one[name] - other[name]).max()) for name in one.files if name != "steps")
 
 
-def report(program: Path, ranks: Sequence[int], options: Sequence[str] = ()) -> None:
-    """Run all, and print how they compare, or one line that says why not."""
+def report(program: Path, ranks: Sequence[int], options: Sequence[str] = ()) -> bool:
+    """Run all, and print how they compare, or one line that says why not; whether all came to their end."""
     if not program.is_file() or "def train(" not in program.read_text():
         print(f"Not done yet: there is no `train` in {program}.")
-        return
+        return False
     if uses_horovod(program) and (problem := launch.horovod_problem()):
         print(f"Skipped: {problem}")
-        return
+        return False
     try:
         with tempfile.TemporaryDirectory() as scratch:
             compare(Path(scratch), program, ranks, options)
     except launch.LaunchError as error:
         print(f"The ranks did not come to an end: {error}")
+        return False
+    return True
 
 
 def compare(place: Path, program: Path, ranks: Sequence[int], options: Sequence[str]) -> None:
     """Train in folders in `place`, serially and on ranks; print the differences, then the steps."""
     run = {"seconds": SECONDS, "start_seconds": SECONDS, "echo": False}
-    launch.alone(__file__, "train_serial.py", "--first", place / "first", *options, **run)
+    launch.alone(__file__, SERIAL, "--first", place / "first", *options, **run)
     measured: dict[int, list[tuple[int, float]]] = {}
     for count in (0, *ranks):  # 0 is the serial program
         folder = place / str(count)
         shutil.copytree(place / "first", folder / "saved")
-        arguments = [program if count else "train_serial.py", "--folder", folder, *options]
+        arguments = [program if count else SERIAL, "--folder", folder, *options]
         if not count:
             launch.alone(__file__, *arguments, **run)
             continue
@@ -92,7 +96,10 @@ def compare(place: Path, program: Path, ranks: Sequence[int], options: Sequence[
             launch.mpirun(__file__, *arguments, ranks=count, **run)
         else:
             launch.tensorflow(__file__, *arguments, workers=count, **run)
-        differences = [largest_difference(place / "0" / "rank-0.npz", file) for file in folder.glob("rank-*.npz")]
+        if len(files := list(folder.glob("rank-*.npz"))) < count:
+            missing = count - len(files)
+            raise launch.LaunchError(f"{missing} of {count} ended before `train` returned: it must not exit itself.")
+        differences = [largest_difference(place / "0" / "rank-0.npz", file) for file in files]
         print(f"{count} ranks: the weights differ from the serial ones by {max(differences):.2g} at most", flush=True)
         with np.load(folder / "rank-0.npz") as result:
             measured[count] = [(int(texts), float(f"{took:.3g}")) for texts, took in result["steps"]]
@@ -111,8 +118,8 @@ def main() -> None:
         write_first(parsed.first, options)
     elif parsed.folder:
         train(parsed.program, parsed.folder, options)
-    else:
-        report(parsed.program, parsed.ranks, options)
+    elif not report(parsed.program, parsed.ranks, options):
+        sys.exit(1)
 
 
 if __name__ == "__main__":

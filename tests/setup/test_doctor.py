@@ -108,13 +108,22 @@ def test_an_all_reduce_that_fails_is_told_by_its_last_line(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("answer", "ok"), [("echo rank 0; echo rank 1", True), ("echo rank 0", False), ("exit 1", False)]
+    ("answer", "ok"),
+    [("echo sum 3; echo sum 3", True), ("echo sum 3", False), ("echo sum 1; echo sum 1", False), ("exit 1", False)],
 )
-def test_mpi_is_ok_only_when_two_ranks_started(
+def test_mpi_is_ok_only_when_two_ranks_added_up(
     answer: str, ok: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_program(tmp_path, "mpirun", answer, monkeypatch)
     assert doctor._mpi().ok is ok
+
+
+def test_variables_of_another_mpi_are_found_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert doctor._mpi().ok
+    monkeypatch.setenv("OMPI_MCA_pml", "no_such_component")
+    finding = doctor._mpi()
+    assert not finding.ok
+    assert finding.fix == "unset OMPI_MCA_pml, which this shell has for another MPI"
 
 
 def test_a_missing_mpirun_and_a_missing_compiler_are_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The folder that Sphinx reads: nothing is written twice, nothing stays that is gone, a run takes its place."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,19 @@ def test_a_run_that_cannot_be_read_leaves_the_committed_notebook(course: Path) -
     executed.mkdir()
     (executed / NOTEBOOK.name).write_text('{"cells": [')
     assert (gather(course, executed) / NOTEBOOK).read_text() == (course / NOTEBOOK).read_text()
+
+
+def test_chapters_without_a_run_that_can_be_shown_are_told(course: Path) -> None:
+    executed = course.parent / "executed"
+    assert sources.chapters_without_run(course, executed) == ["01"]
+    executed.mkdir()
+    run = executed / NOTEBOOK.name
+    run.write_text('{"cells": [')
+    assert sources.chapters_without_run(course, executed) == ["01"]
+    run.write_text((course / NOTEBOOK).read_text())
+    assert sources.chapters_without_run(course, executed) == []
+    os.utime(run, (0, 0))
+    assert sources.chapters_without_run(course, executed) == ["01"]
 
 
 def test_a_folder_without_a_course_and_a_readme_without_its_map_are_one_sentence(course: Path) -> None:

@@ -261,11 +261,13 @@ def _release(options: argparse.Namespace) -> int:
 
 def _site(options: argparse.Namespace) -> int:
     from distlab.course import runner
-    from distlab.site import build
+    from distlab.site import build, sources
 
     _require_notebooks(runner.choose(NOTEBOOKS))
     folder = _user_folder("build", "the site goes")
     executed = folder / "executed" if options.executed else None
+    if executed and (numbers := sources.chapters_without_run(Path.cwd(), executed)):
+        print(f"With the committed outputs, since there is no newer run that can be shown: {', '.join(numbers)}.")
     site = build.build(Path.cwd(), folder, executed, solutions=not options.no_solutions)
     for warning in site.warnings:
         print(warning)

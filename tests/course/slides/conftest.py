@@ -38,7 +38,7 @@ def chapter() -> NotebookNode:
     """A chapter as it is committed: ids, tags, outputs."""
     cells = [
         new_markdown_cell(OPENING),
-        new_code_cell("workers = 2", metadata={"tags": ["parameters"]}),
+        new_code_cell("workers = 2", execution_count=1, metadata={"tags": ["parameters"]}),
         text("## 1. The ring\n\nRanks stand in a ring.\n\n**Predict.** How many steps for $p$ ranks?", "predict"),
         code("print(steps)", "output", new_output("stream", text="6 steps\n")),
         text("No. It takes $2(p-1)$ steps. Each is short.\n\nThe next picture shows them.", "takeaway"),
@@ -74,4 +74,6 @@ def text(source: str, *tags: str) -> NotebookNode:
 
 def code(source: str, tag: str, *outputs: NotebookNode) -> NotebookNode:
     """A cell of code with this tag of slides, and what it showed."""
-    return new_code_cell(source, outputs=list(outputs), metadata={"tags": ["varies", f"slide-{tag}"]})
+    return new_code_cell(
+        source, execution_count=1, outputs=list(outputs), metadata={"tags": ["varies", f"slide-{tag}"]}
+    )

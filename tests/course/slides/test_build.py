@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
@@ -68,6 +69,35 @@ def test_executed_outputs_are_shown_if_they_are_newer(course: Path, capsys: pyte
     os.utime(executed, (0, 0))
     assert cli.main(["slides", "--executed"]) == 0
     assert "is older than the committed one" in capsys.readouterr().out
+    assert "6 steps" in PAGE.read_text()
+
+
+def fails(notebook: nbformat.NotebookNode) -> None:
+    cell = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    cell.outputs = [nbformat.v4.new_output("error", ename="ValueError", evalue="", traceback=[])]
+
+
+def stops(notebook: nbformat.NotebookNode) -> None:
+    cell = [cell for cell in notebook.cells if cell.cell_type == "code"][-1]
+    cell.execution_count, cell.outputs = None, []
+
+
+@pytest.mark.parametrize("damage", [fails, stops, "", "{}", '{"cells": ['])
+def test_a_run_that_failed_or_is_damaged_leaves_the_committed_outputs(
+    damage: Callable[[nbformat.NotebookNode], None] | str, course: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = course / "notebooks" / "03_rings.ipynb"
+    executed = course / "build" / "executed" / file.name
+    executed.parent.mkdir(parents=True)
+    if isinstance(damage, str):
+        executed.write_text(damage)
+    else:
+        notebook = nbformat.read(file, as_version=4)
+        damage(notebook)
+        nbformat.write(notebook, executed)
+    assert cli.main(["slides", "--executed"]) == 0
+    said = capsys.readouterr().out
+    assert "03_rings: the last run did not come to its end, so the deck shows the committed outputs." in said
     assert "6 steps" in PAGE.read_text()
 
 

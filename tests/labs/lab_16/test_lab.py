@@ -98,3 +98,20 @@ def test_a_right_program_trains_on_three_real_ranks_as_one_process_does(tmp_path
     assert float(line.split()[-3]) < 1e-6, line
     by_ranks = json.loads(steps.removeprefix("measured = {3: ").removesuffix("}").replace("(", "[").replace(")", "]"))
     assert [texts for texts, _ in by_ranks] == 2 * [60, 60, 10]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("train", "sentence"),
+    [
+        ("raise SystemExit(0)", "1 of 1 ended before `train` returned: it must not exit itself."),
+        ("raise ValueError('mine')", "ValueError: mine"),
+    ],
+)
+def test_ranks_that_fail_are_named_and_the_status_is_1(tmp_path: Path, train: str, sentence: str) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(f"def train(options):\n    {train}\n")
+    command = [sys.executable, FOLDER / "real_ranks.py", "train.py", "--ranks", "1", "--texts", "60", "--batch", "60"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert run.returncode == 1 and "Traceback" not in run.stderr
+    assert run.stdout.startswith("The ranks did not come to an end: ") and sentence in run.stdout
