@@ -34,6 +34,12 @@ refuse = $(if $(strip $($1)),,$(error $1= names nothing; give it a value or leav
 $(foreach name,ONLY AT_ONCE WORKERS EPOCHS DATASET LAB FRESH,$(if $(filter 0,$(MAKELEVEL)),$(if \
 	$(filter command,$(firstword $(origin $(name)))),$(call refuse,$(name)))))
 
+# The same for a variable in small letters, and for a chapter that is taken for a target.
+$(foreach name,only at_once workers epochs dataset lab fresh submissions due seed site part,$(if \
+	$(filter command,$(firstword $(origin $(name)))),$(error Write $(name)= in capital letters)))
+$(if $(filter 0% 1%,$(MAKECMDGOALS)),$(error $(filter 0% 1%,$(MAKECMDGOALS)) is no target: name chapters by ONLY=01$(comma)03, a \
+	lab by LAB=06, a chapter of your copy by FRESH=03))
+
 NOTEBOOK_OPTIONS = $(if $(DATASET),--dataset $(DATASET)) $(if $(EPOCHS),--epochs $(EPOCHS)) \
 	$(if $(WORKERS),--workers $(WORKERS)) $(if $(ONLY),--only $(ONLY)) $(if $(AT_ONCE),--at-once $(AT_ONCE)) \
 	$(call switch_off,SITE,--no-site)

@@ -65,6 +65,22 @@ def test_output_that_has_no_place_ends_in_a_sentence(command: str, place: str, s
     assert finished.returncode == (1 if sentence else 0)
 
 
+@pytest.mark.parametrize(
+    ("limit", "words", "sentence"),
+    [
+        ("ulimit -n 64", "--workers 64", "The limits of this shell let the program open no more files"),
+        ("ulimit -v 200000", "--workers 2", "The limits of this shell let the program start no more threads"),
+    ],
+)
+def test_a_limit_of_the_shell_ends_in_a_sentence(limit: str, words: str, sentence: str, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import time\ntime.sleep(60)\n")
+    line = f"{limit}; exec '{sys.executable}' -m distlab.cli launch --seconds 20 {words} {program}"
+    finished = processes.run(["bash", "-c", line], 100)
+    assert finished.status == 1 and "Traceback" not in finished.output
+    assert finished.output.splitlines()[-1].startswith(sentence)
+
+
 def test_a_reader_that_went_away_ends_in_a_sentence() -> None:
     process = subprocess.Popen([*DISTLAB, "predict"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout and process.stderr

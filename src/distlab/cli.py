@@ -17,6 +17,7 @@ from distlab.runtime.errors import PlainError
 
 # Their programs have arguments of their own.
 LAUNCH, CLUSTER_RUN = "launch", "cluster run"
+_NO_MORE = "The limits of this shell let the program"
 
 
 class NoFolder(PlainError):
@@ -84,6 +85,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 1
         raise
     except (KeyboardInterrupt, Exception) as error:
+        if str(error) == "can't start new thread":  # a RuntimeError of Python's
+            print(f"{_NO_MORE} start no more threads; see `ulimit -u` and `ulimit -v`.", file=sys.stderr)
+            return 1
         if not _was_interrupted(error):
             raise
         print("\nInterrupted.", file=sys.stderr)
@@ -101,6 +105,8 @@ def _sentence(error: OSError) -> str | None:
     """What happened, for the faults of a machine that any command can meet."""
     if error.errno == errno.EPIPE:
         return "The output could not be written, since nobody reads it any more."
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return f"{_NO_MORE} open no more files; raise the limit (`ulimit -n 4096`), or start less at once."
     if error.errno == errno.ENOSPC:
         return "The output could not be written, since the disk is full."
     if isinstance(error, FileNotFoundError) and "temporary directory" in str(error):

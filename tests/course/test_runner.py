@@ -308,8 +308,9 @@ def test_output_that_nobody_takes_stops_nothing(
 
 
 @pytest.mark.fault
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_says_what_was_finished(tmp_path: Path, number: int) -> None:
+@pytest.mark.parametrize("numbers", [[signal.SIGINT], [signal.SIGTERM], 3 * [signal.SIGTERM]])
+def test_an_interrupted_run_says_what_was_finished(tmp_path: Path, numbers: list[int]) -> None:
+    """`timeout` sends SIGTERM to make and to all of its processes, and make sends it on."""
     (tmp_path / "notebooks").mkdir()
     write_notebook(tmp_path / "notebooks", "00_good", "1 + 1")
     write_notebook(tmp_path / "notebooks", "01_waits", "import time\ntime.sleep(300)")
@@ -319,9 +320,10 @@ def test_an_interrupted_run_says_what_was_finished(tmp_path: Path, number: int) 
     try:
         while "01_waits: cell 2 of 2" not in run.stdout.readline():
             assert run.poll() is None
-        run.send_signal(number)
+        for number in numbers:
+            run.send_signal(number)
         output, _ = run.communicate(timeout=60)
-        assert run.returncode == 128 + number
+        assert run.returncode == 128 + numbers[0]
         assert "Interrupted; everything that the notebooks had started is ended." in output
         assert "Finished: 00_good.\n" in output and "Not finished: 01_waits." in output
     finally:

@@ -54,3 +54,13 @@ def test_an_interpreter_before_the_program_is_to_be_left_out(launched: Launched)
         done = subprocess.run(command(*words), capture_output=True, text=True, timeout=60)
         assert done.returncode == 2
         assert f"; leave `{words[0]}` out;" in done.stderr
+
+
+def test_an_interpreter_of_this_folder_is_not_looked_for_on_the_path(launched: Launched) -> None:
+    own = launched.folder / "mpirun"  # a name that PATH knows too
+    own.write_text(f'#!/bin/sh\necho mine\nexec {sys.executable} "$@"\n')
+    own.chmod(0o755)
+    words = command("--workers", 1, "--python", "./mpirun", launched.program, "--", "0=say:ran")
+    done = subprocess.run(words, cwd=launched.folder, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "[worker 0] mine" in done.stdout and "[worker 0] ran" in done.stdout

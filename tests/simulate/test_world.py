@@ -142,6 +142,13 @@ class TestTiming:
             World(3, compute_speeds={3: 1})
         with pytest.raises(ValueError, match="the compute speed of rank 1 is 0; it must be a number above 0"):
             World(3, compute_speeds={1: 0})
+        with pytest.raises(TypeError, match="a world of '4' ranks: a whole number is needed"):
+            World("4")
+        with pytest.raises(TypeError, match=r"a world of 2\.0 ranks"):
+            World(2.0)
+        with pytest.raises(TypeError, match=r"3 is no network: give a simulate\.Network, or none"):
+            World(2, 3)
+        assert World(np.int64(3)).size == 3
 
 
 class TestMessages:

@@ -44,7 +44,7 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
         type=shlex.split,
         help="of mpirun, horovodrun (default: --gloo), torchrun or srun itself, such as --options='--mpi=pmix'",
     )
-    parser.add_argument("--python", type=Path, help="the interpreter of another environment (default: this one's)")
+    parser.add_argument("--python", help="the interpreter of another environment (default: this one's)")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="deadline for the job (default: %(default)g)")
     parser.add_argument(
         "--start-seconds", type=float, default=START_SECONDS, help="deadline for connecting (default: %(default)g)"

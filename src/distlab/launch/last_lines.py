@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 _CHARACTERS_KEPT = 4_000_000
+_CHARACTERS_OF_A_LINE = 2_000
 # In a traceback: the frames of `python -m mpi4py`, which the launcher adds to a program and nobody looks for.
 _FRAME_OF_STARTER = re.compile(r'  File "(<frozen runpy>|[^"]*/mpi4py/(__main__|run)\.py)"')
 
@@ -33,6 +34,12 @@ class LastLines:
         if self._left_out:
             yield f"({self._left_out:,} lines before these are left out)"
         yield from self._lines
+
+
+def cut(line: str) -> str:
+    """The line as an error shows it: of one without end, the end."""
+    left_out = len(line) - _CHARACTERS_OF_A_LINE
+    return line if left_out <= 0 else f"({left_out:,} characters are left out) {line[left_out:]}"
 
 
 def last_error(lines: Iterable[str]) -> str:

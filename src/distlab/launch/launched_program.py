@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -61,6 +62,11 @@ class LaunchedProgram:
         python_options: Sequence[str] = (),
     ) -> None:
         self._file, self._settings = Path(program), settings
+        if unknown := sorted(set(settings) - set(Settings.__annotations__)):
+            raise LaunchError(
+                f"{unknown[0]}= is not known: besides its own arguments, which help() shows, each launcher takes "
+                f"{', '.join(Settings.__annotations__)}."
+            )
         python = str(settings.get("python", sys.executable))
         if not self._file.is_file() or self._file.suffix == ".ipynb":  # the text of a notebook is a Python expression
             kind = "folder" if self._file.is_dir() else "notebook" if self._file.exists() else None
@@ -130,8 +136,8 @@ class LaunchedProgram:
     def _limits(self) -> Limits:
         limits = Limits(self._settings.get("seconds", SECONDS), self._settings.get("start_seconds", START_SECONDS))
         for name, seconds in (("seconds", limits.seconds), ("start_seconds", limits.start_seconds)):
-            if not seconds > 0:  # nan is not
-                raise LaunchError(f"{name}={seconds:g} makes no sense: it must be more than 0.")
+            if not isinstance(seconds, Real) or not seconds > 0:  # nan is not
+                raise LaunchError(f"{name}={seconds!r} makes no sense: it must be more than 0.")
         return limits
 
     def _on_this_machine(self, job: Job, file: Path) -> Job:

@@ -24,7 +24,7 @@ from distlab.launch.job import (
     WorkerFailed,
     WorkerMissing,
 )
-from distlab.launch.last_lines import LastLines, last_error, without_frames_of_starter
+from distlab.launch.last_lines import LastLines, cut, last_error, without_frames_of_starter
 from distlab.launch.ports import is_open
 from distlab.launch.rank_process import SOCKET, SOCKET_NAME
 from distlab.launch.remote import SECONDS_IN_DOUBT, Loss, Remote
@@ -295,4 +295,4 @@ class Supervisor:
 
     def _last_lines(self, name: str) -> str:
         lines = without_frames_of_starter(self._lines.get(name, ()))[-LAST_LINES:]
-        return f"\nThe last lines of {name}:\n" + "\n".join(f"    {line}" for line in lines) if lines else ""
+        return f"\nThe last lines of {name}:\n" + "\n".join(f"    {cut(line)}" for line in lines) if lines else ""

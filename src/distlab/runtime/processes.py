@@ -163,12 +163,18 @@ def run(command: list[str], seconds: float, **options: Unpack[ProcessOptions]) -
 
 
 def end_on_signals() -> None:
-    """Let SIGTERM and SIGHUP end this program as Ctrl-C does, by an exception, so that `finally` blocks run."""
+    """Let SIGTERM and SIGHUP end this program as Ctrl-C does, by an exception, so that `finally` blocks run.
+
+    Only the first: `timeout make execute` sends two, and the second would cut short what the first has begun.
+    """
+    numbers = (signal.SIGTERM, signal.SIGHUP)
 
     def interrupt(number: int, frame: object) -> None:
+        for other in numbers:
+            signal.signal(other, lambda number, frame: None)
         sys.exit(128 + number)
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in numbers:
         signal.signal(number, interrupt)
 
 
