@@ -7,7 +7,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from numbers import Real
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -136,7 +135,7 @@ class LaunchedProgram:
     def _limits(self) -> Limits:
         limits = Limits(self._settings.get("seconds", SECONDS), self._settings.get("start_seconds", START_SECONDS))
         for name, seconds in (("seconds", limits.seconds), ("start_seconds", limits.start_seconds)):
-            if not isinstance(seconds, Real) or not seconds > 0:  # nan is not
+            if isinstance(seconds, str) or not seconds > 0:  # nan is not
                 raise LaunchError(f"{name}={seconds!r} makes no sense: it must be more than 0.")
         return limits
 

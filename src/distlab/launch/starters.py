@@ -5,7 +5,6 @@ import os
 import socket
 import sys
 from collections.abc import Mapping, Sequence
-from numbers import Integral
 from pathlib import Path
 from typing import Unpack
 
@@ -251,7 +250,7 @@ def _count(name: str, count: int | None, places: Sequence[Host] | None, others: 
 
 
 def _check_count(name: str, value: int, least: int) -> None:
-    if not isinstance(value, Integral):
+    if not hasattr(value, "__index__"):
         raise LaunchError(f"{name}={value!r} makes no sense: it must be a whole number.")
     if value < least:
         raise LaunchError(f"{name}={value} makes no sense: it must be {least} or more.")

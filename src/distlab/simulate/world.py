@@ -23,7 +23,6 @@ A run is deterministic: the same program and inputs give the same results, event
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import iscoroutine
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -102,13 +101,13 @@ class World:
         Raises ValueError for a size below 1, or a speed that is not positive or not a rank's; TypeError for a size that
         is no whole number, or a network of another class.
         """
-        if not isinstance(size, Integral):
+        if not hasattr(size, "__index__"):
             raise TypeError(f"a world of {size!r} ranks: a whole number is needed")
         if network is not None and not isinstance(network, Network):
             raise TypeError(f"{network!r} is no network: give a simulate.Network, or none")
         if size < 1:
             raise ValueError(f"a world of {size} ranks: at least 1 is needed")
-        self.size: int = size
+        self.size = size
         self.network = Network() if network is None else network
         self.compute_speeds = _speeds(size, compute_speeds)
 
