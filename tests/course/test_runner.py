@@ -394,3 +394,13 @@ def test_only_chooses_by_number_and_by_name(tmp_path: Path) -> None:
     assert runner.choose(tmp_path) == files
     assert runner.choose(tmp_path, "3") == [files[1]]
     assert runner.choose(tmp_path, "10_c, 00") == [files[0], files[2]]
+
+
+@pytest.mark.parametrize("source", ["import sys\nsys.exit(0)", "raise SystemExit"])
+def test_a_cell_that_ends_the_notebook_is_a_failure(source: str, tmp_path: Path) -> None:
+    """IPython takes it for no error, and the cells below would be missing without a word."""
+    (tmp_path / "notebooks").mkdir()
+    notebook = write_notebook(tmp_path / "notebooks", "00_leaves", source, "print('second half')")
+    [outcome] = runner.execute(runner.ExecutionPlan([notebook], tmp_path / "build")).values()
+    assert outcome.status == runner.FAILED
+    assert outcome.error.startswith("SystemExit: the cell ends the notebook")

@@ -55,6 +55,13 @@ def test_a_notebook_that_cannot_be_read_counts_as_untouched(copy: Path) -> None:
     assert student_progress.progress(copy)[0] == ChapterProgress("03 topic", 0, 0, 1, 3)
 
 
+def test_what_was_replaced_by_the_course_s_own_does_not_count(copy: Path) -> None:
+    before = student_progress.progress(copy)
+    own = copy / "notebooks" / "03_topic.ipynb"
+    own.with_stem("03_topic.2026-11-23_120000").write_bytes(own.read_bytes())
+    assert student_progress.progress(copy) == before
+
+
 def test_the_table_adds_up(copy: Path) -> None:
     table = student_progress.table(student_progress.progress(copy)).splitlines()
     assert table[-1].split() == ["together", "1", "of", "3", "1", "of", "3"]

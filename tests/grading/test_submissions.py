@@ -46,6 +46,11 @@ def test_only_labs_that_somebody_handed_in_are_expected_unless_they_are_named(tm
         submissions.due_time("tomorrow")
 
 
+def test_a_deadline_without_a_time_is_the_end_of_the_day() -> None:
+    due = submissions.due_time("2026-11-20")
+    assert submissions.due_time("2026-11-20 23:58") < due < submissions.due_time("2026-11-21 00:00")
+
+
 def test_links_into_other_folders_are_not_followed(tmp_path: Path, handed_in: Handin) -> None:
     put(tmp_path, "alice", handed_in())
     (tmp_path / "bob").mkdir()

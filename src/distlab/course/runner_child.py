@@ -133,6 +133,7 @@ def run(job: NotebookJob, events: TextIO) -> NotebookOutcome:
                 execution_timeout=job.seconds_per_cell,
                 start_timeout=SECONDS_TO_START,
             )
+            error = _left_early(Path(job.executed))
         except PapermillExecutionError as fault:
             error = f"{fault.ename}: {fault.evalue}" if fault.evalue else _last_error_line(ReportingEngine.cell)
             error = error or fault.ename
@@ -160,6 +161,13 @@ def _cell_seconds(executed: Path) -> list[float]:
         return []
     cells = nbformat.read(executed, as_version=4).cells
     return [round(cell.metadata.get("papermill", {}).get("duration") or 0.0, 2) for cell in cells]
+
+
+def _left_early(executed: Path) -> str | None:
+    """What is wrong if a cell has raised SystemExit, after which papermill runs no other and sees no error."""
+    cells = [cell for cell in nbformat.read(executed, as_version=4).cells if cell.cell_type == "code"]
+    left = any(output.get("ename") == "SystemExit" for cell in cells for output in cell.outputs)
+    return "SystemExit: the cell ends the notebook, and the cells below it did not run" if left else None
 
 
 def _last_error_line(cell: NotebookNode | None) -> str:

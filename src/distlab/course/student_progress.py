@@ -28,7 +28,9 @@ class ChapterProgress:
 
 def progress(copy: Path) -> list[ChapterProgress]:
     """Each chapter and lab of a working copy, in order; a notebook that cannot be read counts as untouched."""
-    names = sorted({file.stem for file in copy.glob("notebooks/[0-9][0-9]_*.ipynb")} | {*_labs(copy)})
+    # What `make lab FRESH=` has replaced has a date between the name and its end.
+    chapters = {file.stem for file in copy.glob("notebooks/[0-9][0-9]_*.ipynb") if "." not in file.stem}
+    names = sorted(chapters | {*_labs(copy)})
     return [_of_chapter(copy, name) for name in names]
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from distlab.course.lab_sources import STUDENT
@@ -227,9 +227,14 @@ def _time(text: str) -> datetime:
 
 
 def due_time(text: str) -> datetime:
-    """The deadline that an instructor writes, in the machine's time zone unless it names one. Raises NotATime."""
+    """The deadline that an instructor writes, in the machine's time zone unless it names one. Raises NotATime.
+
+    A date without a time is the end of that day.
+    """
     try:
         time = datetime.fromisoformat(text)
+        if len(text) <= len("2026-11-20"):
+            time += timedelta(days=1, seconds=-1)
     except ValueError:
         raise NotATime(f"{text!r} is not a time: write DUE='2026-11-20 18:00'.") from None
     return time if time.tzinfo else time.astimezone()

@@ -81,6 +81,8 @@ class LaunchedProgram:
         if not shutil.which(python):
             what = f"{python} is no interpreter" if Path(python).exists() else f"There is no interpreter {python}"
             raise LaunchError(f"{what}; make that environment first, or leave `python=`, or --python, out.")
+        if listed := [argument for argument in arguments if isinstance(argument, list | tuple | dict)]:
+            raise LaunchError(f"{listed[0]!r} is one argument of the program; give its texts one by one.")
         texts = [*map(str, arguments), *(["--result", RESULT] if settings.get("result") else [])]
         typed = [text.replace(RESULT, "result.json") for text in texts]
         self._wants_result = any(RESULT in text for text in texts)

@@ -46,7 +46,12 @@ def run_all(
                 for future in done:
                     results[running.pop(future)] = future.result()
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            stop()
+            while True:  # a second Ctrl-C must not leave work that nobody stops: leaving the block waits for it
+                try:
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    stop()
+                    break
+                except KeyboardInterrupt:
+                    continue
             raise
     return [results[number] for number in range(count)]

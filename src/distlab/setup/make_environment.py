@@ -133,13 +133,17 @@ class Installer:
 
 
 def check_limits(folder: Path) -> None:
-    """Raise EnvironmentNotMade when the disk has no room for that many files, or this shell forbids large ones."""
+    """Raise EnvironmentNotMade when the disk has no room for that many files or runs none, or this shell forbids large ones."""
     import resource
 
     disk = os.statvfs(folder)
     if disk.f_files and disk.f_favail < FILES_NEEDED:  # some file systems count no inodes
         raise EnvironmentNotMade(
             f".venv needs {FILES_NEEDED:,} files at least, and the disk has room for {disk.f_favail:,} more (inodes)."
+        )
+    if disk.f_flag & getattr(os, "ST_NOEXEC", 0):
+        raise EnvironmentNotMade(
+            f"No program may run on the disk of {folder} (noexec); move the course to another one."
         )
     largest, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     if largest != resource.RLIM_INFINITY and largest < LARGEST_FILE:
