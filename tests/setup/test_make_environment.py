@@ -369,7 +369,7 @@ def test_a_disk_without_room_for_the_files_is_named(tmp_path: Path) -> None:
 def test_a_disk_on_which_no_program_may_run_is_named(tmp_path: Path) -> None:
     command = [sys.executable, "-c", LIMITED, str(tmp_path)]
     finished = processes.run(small_disks.with_disk(tmp_path, "size=8g,noexec", command), 60)
-    sentence = f"No program may run on the disk of {tmp_path} (noexec); move the course to another one."
+    sentence = f"No program may run on the disk of {tmp_path} (noexec); move the course to another."
     assert finished.output.splitlines()[-1].endswith(f"EnvironmentNotMade: {sentence}")
 
 

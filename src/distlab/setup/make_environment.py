@@ -133,7 +133,7 @@ class Installer:
 
 
 def check_limits(folder: Path) -> None:
-    """Raise EnvironmentNotMade when the disk has no room for that many files or runs none, or this shell forbids large ones."""
+    """Raise EnvironmentNotMade for a disk without room for that many files or rights for programs, or a shell's limit."""
     import resource
 
     disk = os.statvfs(folder)
@@ -142,9 +142,7 @@ def check_limits(folder: Path) -> None:
             f".venv needs {FILES_NEEDED:,} files at least, and the disk has room for {disk.f_favail:,} more (inodes)."
         )
     if disk.f_flag & getattr(os, "ST_NOEXEC", 0):
-        raise EnvironmentNotMade(
-            f"No program may run on the disk of {folder} (noexec); move the course to another one."
-        )
+        raise EnvironmentNotMade(f"No program may run on the disk of {folder} (noexec); move the course to another.")
     largest, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     if largest != resource.RLIM_INFINITY and largest < LARGEST_FILE:
         raise EnvironmentNotMade(
