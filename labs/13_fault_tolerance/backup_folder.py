@@ -3,6 +3,7 @@
 A module of `train.py`, which is launched as its docstring says; every function speaks in one sentence.
 """
 
+import fcntl
 import re
 import shutil
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 import tensorflow as tf
 import whole_checkpoints
 
+NOTE = "dataset.txt"
 REASONS = {
     "No space left on device": "make room on that disk",
     "Disk quota exceeded": "make room on that disk",
@@ -35,7 +37,7 @@ def check_writable(folder: Path) -> None:
 
 def check_dataset(folder: Path, name: str) -> None:
     """End the program with one sentence if the folder's checkpoints are of another data set; else note this one."""
-    note = folder / "dataset.txt"
+    note = folder / NOTE
     before = note.read_text().strip() if note.exists() else name
     if before != name and whole_checkpoints.in_order(folder):
         sys.exit(
@@ -43,6 +45,22 @@ def check_dataset(folder: Path, name: str) -> None:
             "choose another folder with --backup."
         )
     note.write_text(f"{name}\n")
+
+
+@contextmanager
+def alone(folder: Path, is_chief: bool) -> Iterator[None]:
+    """Keep the chiefs of other jobs out of the folder in this block; one sentence if there is one."""
+    if not is_chief:
+        yield
+        return
+    with (folder / NOTE).open() as note:
+        try:
+            fcntl.flock(note, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            sys.exit(f"Another job saves in {folder}: end it, or choose another folder with --backup.")
+        except OSError:
+            pass  # a file system without locks
+        yield
 
 
 @contextmanager

@@ -169,9 +169,10 @@ def main() -> None:
         os.environ["TF_CONFIG"] = cluster_spec.from_slurm()
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     worker = strategy.cluster_resolver.task_id or 0
-    if worker == 0:
+    is_chief = worker == 0
+    if is_chief:
         backup_folder.check_dataset(options.backup, options.dataset)
-    with backup_folder.in_one_sentence(options.backup, is_chief=worker == 0):
+    with backup_folder.alone(options.backup, is_chief), backup_folder.in_one_sentence(options.backup, is_chief):
         is_done, result = train(options, strategy, worker)
     if not is_done:
         sys.exit(START_AGAIN)

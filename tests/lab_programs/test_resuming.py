@@ -5,6 +5,7 @@ In this process it runs without a strategy, so that a fault costs a second; jobs
 """
 
 import argparse
+import fcntl
 import os
 import shlex
 import shutil
@@ -299,6 +300,17 @@ def test_checkpoints_of_another_data_set_are_refused(train: ModuleType, backup: 
         file.unlink()
     train.backup_folder.check_dataset(backup, "mnist")  # a folder without checkpoints may have another
     assert (backup / "dataset.txt").read_text() == "mnist\n"
+
+
+def test_a_second_job_in_the_same_folder_is_refused(labs: Path, backup: Path) -> None:
+    before = sorted(path.name for path in backup.iterdir())
+    with (backup / "dataset.txt").open() as note:
+        fcntl.flock(note, fcntl.LOCK_EX)
+        finished = processes.run(program(labs, backup), 100)
+    assert finished.status == 1
+    sentence = f"Another job saves in {backup}: end it, or choose another folder with --backup."
+    assert finished.output.splitlines()[-1] == sentence
+    assert sorted(path.name for path in backup.iterdir()) == before
 
 
 def test_an_epoch_longer_than_the_data_set_is_refused_before_anything_is_made(labs: Path, tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ class Installer:
 
 
 def check_limits(folder: Path) -> None:
-    """Raise EnvironmentNotMade for a disk without room for that many files or rights for programs, or a shell's limit."""
+    """Raise EnvironmentNotMade for a disk without room for the files or rights for programs, or a shell's limit."""
     import resource
 
     disk = os.statvfs(folder)
