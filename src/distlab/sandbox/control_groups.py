@@ -143,7 +143,8 @@ def own_groups() -> list[Group]:
     for line in lines:
         fields, _, kind = line.partition(" - ")
         root, mounted = fields.split()[3:5]
-        if kind.split()[0] == "cgroup2" and Path(own).is_relative_to(root):
+        # ".." is in it where the group is outside of what this process may see.
+        if kind.split()[0] == "cgroup2" and Path(own).is_relative_to(root) and ".." not in own:
             top = Path(mounted)
             path = top / Path(own).relative_to(root)
             return [Group(folder) for folder in (path, *path.parents) if folder.is_relative_to(top)]

@@ -72,7 +72,7 @@ class Server:
     def __enter__(self) -> "Server":
         try:
             self.group = self._new_group()
-        except control_groups.NoGroups as reason:
+        except (control_groups.NoGroups, OSError) as reason:
             self.why_counted = str(reason)
         self._folder = tempfile.TemporaryDirectory(prefix="distlab-grading-", ignore_cleanup_errors=True)
         self._connection, servers_end = socket.socketpair(socket.AF_UNIX, _ONE_ORDER_AT_A_TIME)
