@@ -80,9 +80,9 @@ def _maker_of_group(server: Group | None, order: dict[str, Any]) -> Callable[[],
     """Makes the group that an order wants its sandbox to be in."""
     if server is None:
         return None
-    wanted = order["group"]
-    settings = GroupSettings(wanted["student"], wanted["sandbox"])
-    return lambda: SandboxGroup(server, wanted["name"], order["number"], settings)
+    details = order["group"]
+    settings = GroupSettings(details["student"], details["sandbox"])
+    return lambda: SandboxGroup(server, details["name"], order["number"], settings)
 
 
 def keep(
@@ -129,14 +129,14 @@ def _started(
 
     That is None where they are not the sandbox's own or the kernel does not list them. Raises RuntimeError.
     """
-    own, other = socket.socketpair()
+    own, report = socket.socketpair()
     waiting, go = os.pipe()
     child = os.fork()
     if child == 0:
         own.close()
         os.close(go)
-        _set_up(data, confinement, folder, other, waiting)
-    other.close()
+        _set_up(data, confinement, folder, report, waiting)
+    report.close()
     os.close(waiting)
     lines, sockets = _report(own)
     if not confinement.weak:

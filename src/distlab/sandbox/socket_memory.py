@@ -67,18 +67,18 @@ class SocketMemory:
                 place += (length + 3) & ~3
 
     def _held(self, message: bytes, family: _Family) -> int:
-        held, place = 0, family.begin
+        size, place = 0, family.begin
         while place + 4 <= len(message):
             length, kind = _ATTRIBUTE.unpack_from(message, place)
             if kind == family.memory:
                 received, _, sent, _, _, queued, options, backlog, *_ = struct.unpack_from("=8I", message, place + 4)
-                held = max(held, received + max(sent, queued) + options + backlog)
+                size = max(size, received + max(sent, queued) + options + backlog)
             elif kind == family.queues and struct.unpack_from("=I", message, place + 4)[0]:
                 # It is counted where it was sent from. That socket may be closed, and then in no list.
                 is_datagram = message[1] == socket.SOCK_DGRAM
-                held = max(held, self._buffer * (_DATAGRAMS_QUEUED if is_datagram else 1))
+                size = max(size, self._buffer * (_DATAGRAMS_QUEUED if is_datagram else 1))
             place += (max(length, 4) + 3) & ~3
-        return held
+        return size
 
 
 def is_told() -> bool:
