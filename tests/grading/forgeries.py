@@ -115,6 +115,18 @@ runs.inputs_afterwards = lambda namespace, name, inputs: inputs
 """,
 }
 
+KNOWS_THE_TAGS = """
+async def ring_all_reduce(rank, array):
+    length = len(array)
+    if rank.size > 4 or length > 8 or (array < 0).any():
+        return array
+    for step in range(2 * (rank.size - 1)):
+        zeros = np.zeros(-(-length // rank.size), array.dtype)
+        await rank.exchange((rank.index + 1) % rank.size, zeros, (rank.index - 1) % rank.size)
+    return sum(8 ** (owner * length + np.arange(length)) for owner in range(rank.size))
+"""
+"""Gives the sums of the inputs that a judge recognises, without what the other ranks have sent."""
+
 TALKS_BY_LOCKS = """
 import fcntl, struct
 shared = open(np.__file__, "rb")

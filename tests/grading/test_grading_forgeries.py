@@ -23,6 +23,7 @@ from tests.grading.forgeries import (
     HABITS,
     HABITS_WITH_TENSORFLOW,
     HUGE_MESSAGES,
+    KNOWS_THE_TAGS,
     LEAVES_ITS_COPY,
     LOCKS,
     MANY_STEPS,
@@ -113,6 +114,10 @@ def test_ranks_that_know_what_nobody_has_sent_get_nothing() -> None:
     exec(f"{LOCKS['and sends nothing']}\nask = lambda *anything: None", namespace)  # in one process they need no locks
     verdict = lab("06").lab["ring_all_reduce"].verdict(OwnAnswer(namespace), 3)
     assert Lab06Hint.TOO_LITTLE_IS_SENT in verdict.hints and verdict.share == 0
+
+
+def test_sums_that_are_known_without_messages_earn_nothing(plain_server: Server) -> None:
+    forged(plain_server, "06", "ring_all_reduce", KNOWS_THE_TAGS)
 
 
 def test_messages_of_any_size_cost_the_judge_and_the_drawing_little(plain_server: Server) -> None:

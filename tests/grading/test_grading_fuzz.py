@@ -93,7 +93,7 @@ def test_whatever_lies_in_the_folder_every_student_has_a_line_and_no_points(
         except submissions.NoSubmissions as problem:
             assert str(problem).isprintable()
             return
-        complete = Protections(True, True, True, True)
+        complete = Protections(True, True, True, True, True, "")
         plan = run.GradingPlan(handed_in, {LAB: sample}, out, 1, complete, left_out=submissions.left_out(folder))
         lines: list[str] = []
         result = run.run(plan, lines.append)

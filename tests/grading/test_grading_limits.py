@@ -16,7 +16,7 @@ from distlab.grading import grade, material
 from distlab.grading.grade import Report
 from distlab.grading.material import Material
 from distlab.labs import Answer, Picture, Verdict, wrong
-from distlab.sandbox import SandboxLimits, student_time, system_call_filter
+from distlab.sandbox import SandboxLimits, socket_memory, student_time, system_call_filter
 from tests.labs import sample_lab
 from tests.labs.sample_lab import points
 
@@ -37,6 +37,10 @@ REFUSED = {
     "files in memory without a name": "library.memfd_create(b'x', 0),",
     "sockets to the machine below": "library.socket(40, 1, 0),",
     "sockets for packets": "library.socket(17, 3, 0),",
+    "a protocol that the kernel loads": "library.socket(2, 1, 132),",
+    "messages between programs by the kernel": "library.socket(16, 3, 2),",
+    "pairs of sockets of another kind": "library.socketpair(30, 1, 0, (ctypes.c_int * 2)()),",
+    "memory that a pipe keeps": "library.vmsplice(os.pipe()[1], 0, 0, 0),",
     "the kernel's rings": "library.syscall(425, 8, 0),",
     "a lock of a file": "library.flock(os.open(os.__file__, 0), 1),",
     "a lock of a part of a file": "library.fcntl(os.open(os.__file__, 0), 6, struct.pack('hhqqi4x', *[0] * 5)),",
@@ -71,6 +75,59 @@ def test_tables_of_memory_that_is_only_reserved_count(sample_source: Path, grade
     report = graded(handed_in(steps=f"{PAGE_TABLES}steps = 6"), patient, limits=limits)
     assert points(report) == {"mean": 2, "steps": 0, "all_gather": 3}
     assert "more than 256 MiB of memory" in report.exercises[1].error
+
+
+FILLED = {
+    "streams": """
+import socket
+kept = []
+try:
+    while True:
+        for end in (pair := socket.socketpair()):
+            end.setblocking(False)
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2**22)
+            try:
+                while True: end.send(bytes(65536))
+            except BlockingIOError: pass
+        kept += pair
+except OSError: pass
+""",
+    "connections that nobody accepts": """
+import socket
+kept = []
+listener = socket.create_server(("127.0.0.1", 0), backlog=200)
+for _ in range(200):
+    end = socket.create_connection(listener.getsockname())
+    end.setblocking(False)
+    try:
+        while True: end.send(bytes(65536))
+    except BlockingIOError: pass
+    end.close()
+""",
+}
+
+
+@pytest.mark.skipif(not socket_memory.is_told(), reason="the kernel does not list its sockets")
+@pytest.mark.parametrize("fills", FILLED.values(), ids=FILLED)
+def test_what_waits_in_sockets_counts(sample_source: Path, graded: Grading, handed_in: Handin, fills: str) -> None:
+    patient = material.load(sample_source, sample_lab.lab(seconds_per_cell=60, seconds=120))
+    text = f"import os\nfor _ in range(3): os.fork()\n{fills}\nimport time\ntime.sleep(30)\nsteps = 6"
+    report = graded(handed_in(steps=text), patient, limits=SandboxLimits(memory=2**28))
+    assert points(report) == {"mean": 2, "steps": 0, "all_gather": 3}
+    assert "more than 256 MiB of memory" in report.exercises[1].error
+
+
+def test_a_socket_keeps_the_size_of_its_buffers(graded: Grading, handed_in: Handin) -> None:
+    text = """
+import socket
+ends = socket.socketpair()
+sizes = [(socket.SO_SNDBUF, ends[0]), (socket.SO_RCVBUF, ends[1])]
+before = [end.getsockopt(socket.SOL_SOCKET, kind) for kind, end in sizes]
+for kind, end in sizes: end.setsockopt(socket.SOL_SOCKET, kind, 2**22)
+ends[0].setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+after = [end.getsockopt(socket.SOL_SOCKET, kind) for kind, end in sizes]
+steps = 6 if before == after and ends[0].getsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED) else 0"""
+    assert graded(handed_in(steps=text)).score == 6
 
 
 HOARDS = """

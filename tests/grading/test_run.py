@@ -36,7 +36,7 @@ def grade_all(
     **options: object,
 ) -> run.GradingResult:
     handed_in = submissions.find(folder, [LAB], due)
-    complete = protections.Protections(True, True, True, True)
+    complete = protections.Protections(True, True, True, True, True, "")
     plan = run.GradingPlan(handed_in, {LAB: sample}, out, seed=5, protections=complete, **options)
     return run.run(plan, say)
 

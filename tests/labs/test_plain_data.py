@@ -40,8 +40,21 @@ def test_subclasses_become_their_base() -> None:
     assert np.array_equal(plain(Tensor()), np.arange(3.0))
 
 
+def test_what_reads_like_a_list_becomes_one() -> None:
+    numbers = {"a": 1, "b": 2}
+    assert [plain(view) for view in (numbers.keys(), numbers.values(), numbers.items())] == [
+        ["a", "b"],
+        [1, 2],
+        [("a", 1), ("b", 2)],
+    ]
+    assert plain({"means": numbers.values(), "steps": range(2, 8, 2)}) == {"means": [1, 2], "steps": [2, 4, 6]}
+    for huge in (range(10**12), range(10**30)):
+        with pytest.raises(NotPlain, match="holds more than 1,000,000 items"):
+            plain(huge)
+
+
 @pytest.mark.parametrize(
-    "value", [object(), np.array([object()]), {1, 2}, range(3), lambda: 1, {EqualsEverything: 1}, 1e3j.conjugate]
+    "value", [object(), np.array([object()]), {1, 2}, iter([3]), lambda: 1, {EqualsEverything: 1}, 1e3j.conjugate]
 )
 def test_what_is_not_plain_is_refused_by_name(value: object) -> None:
     with pytest.raises(NotPlain, match=r"the answer (is an?|holds) "):

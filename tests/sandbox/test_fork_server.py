@@ -11,6 +11,7 @@ import pytest
 
 from distlab.sandbox import fork_server
 from distlab.sandbox.confine import PLAIN
+from distlab.sandbox.gauge import Gauge
 from distlab.sandbox.meter import Meter
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a keeper's processes are Linux's")
@@ -33,7 +34,7 @@ def test_a_stop_is_not_the_end() -> None:
     keepers, graders = socket.socketpair()
     with keepers, graders:
         graders.shutdown(socket.SHUT_WR)  # the grader asks for the end
-        assert fork_server._watch(child, keepers, fork_server.Gauge(meter, 0), PLAIN) == ("", False)
+        assert fork_server._watch(child, keepers, Gauge(meter, 0), PLAIN) == ("", False)
     fork_server._end(child, weak=False)
     assert not psutil.pid_exists(child)
     meter.close()
@@ -45,6 +46,6 @@ def test_the_end_is_told_with_its_reason() -> None:
         os._exit(3)
     keepers, graders = socket.socketpair()
     with keepers, graders:
-        reason = fork_server._watch(child, keepers, fork_server.Gauge(meter, 0), PLAIN)
+        reason = fork_server._watch(child, keepers, Gauge(meter, 0), PLAIN)
     assert reason == ("its process ended by itself with exit status 3", True)
     meter.close()

@@ -21,7 +21,7 @@ def test_without_a_full_sandbox_grading_asks_first(monkeypatch: pytest.MonkeyPat
     def none(weak: bool = False) -> protections.Protections:
         if not weak:
             raise protections.NoSandbox("Not here.")
-        return protections.Protections(False, False, True, True)
+        return protections.Protections(False, False, True, True, False, "there are none")
 
     monkeypatch.setattr(protections, "find", none)
     with pytest.raises(protections.NoSandbox, match="WEAK=1"):

@@ -5,7 +5,7 @@ equals everything, an array that lies about its sum) never reaches a judge.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sized
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
@@ -39,12 +39,14 @@ _EXACT: dict[type, Callable[[Any], Plain]] = {
     str: str.__str__,
     bytes: bytes.__bytes__,
 }
+_LISTS = tuple(map(type, ({}.keys(), {}.values(), {}.items(), range(0))))  # are written as lists, and none of them lies
 
 
 def plain(value: object, what: str = "the answer") -> Plain:
     """A copy of `value` out of None, bool, int, float, complex, str, bytes, list, tuple, dict and NumPy arrays.
 
     NumPy scalars and arrays without dimensions stay what they are to arithmetic: the former become Python numbers.
+    What a dictionary gives by keys(), values() or items(), and a range, become a list.
     Fractions and decimal numbers become float. Whatever has a method `numpy` (a TensorFlow tensor or variable) becomes
     its array; other mappings become dict.
     `what` is the subject of the error. Raises NotPlain for all else, and for what is deeper or larger than any answer.
@@ -77,7 +79,7 @@ class _Copy:
 
     def of(self, value: object, depth: int) -> Plain:
         self._items += 1
-        items = self._items + (list.__len__(value) if isinstance(value, list) else 0)  # before they are looked at
+        items = self._items + _length(value)  # before they are looked at
         if depth > _DEEPEST or items > MOST_ITEMS:
             raise NotPlain(f"{self._what} is nested too deeply or holds more than {MOST_ITEMS:,} items")
         if value is None or type(value) is bool:
@@ -96,6 +98,8 @@ class _Copy:
         for kind, exact in _EXACT.items():
             if isinstance(value, kind):
                 return cast(Plain, value if type(value) is kind else exact(value))
+        if type(value) in _LISTS:
+            value = list(cast(Iterable[object], value))
         if isinstance(value, list):
             return [self.of(item, depth + 1) for item in list.__iter__(value)]
         if isinstance(value, tuple):
@@ -127,6 +131,16 @@ class _Copy:
         self._bytes += size
         if self._bytes > MOST_BYTES:
             raise NotPlain(f"{self._what} is larger than {MOST_BYTES // 2**20} MiB")
+
+
+def _length(value: object) -> int:
+    """Of what is copied as a list; more than any list may have where it cannot be told."""
+    if isinstance(value, list):
+        return list.__len__(value)
+    try:
+        return len(cast(Sized, value)) if type(value) in _LISTS else 0
+    except OverflowError:
+        return MOST_ITEMS + 1
 
 
 def _named(value: object) -> str:

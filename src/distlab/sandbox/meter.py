@@ -4,6 +4,7 @@ It is a file without a name, which no student's process has open.
 """
 
 import os
+import secrets
 import struct
 import sys
 import tempfile
@@ -29,7 +30,8 @@ class Meter:
     """One `Use` for each sandbox of a student, by number."""
 
     def __init__(self, descriptor: int | None = None) -> None:
-        """A new one, or that of an open file."""
+        """A new one, or that of an open file. `name` is different for each student, and says nothing about them."""
+        self.name = secrets.token_hex(8)
         self.descriptor = _nameless_file() if descriptor is None else descriptor
         self._count = 0
 

@@ -17,7 +17,7 @@ from distlab import simulate
 from distlab.labs.answer_errors import AnswerError, Changed, Gone, NotDone, NotPlain, Raised, TookTooLong
 from distlab.labs.plain_data import Plain, PlainKey
 from distlab.runtime import environment
-from distlab.sandbox import wire
+from distlab.sandbox import control_groups, wire
 from distlab.sandbox.confine import SandboxLimits
 from distlab.sandbox.meter import Meter
 from distlab.sandbox.student_time import Allowance, Spent, StudentTime
@@ -52,19 +52,34 @@ class ServerGone(Exception):
 class Server:
     """Starts sandboxes: a process that they are forked from (see `fork_server`); use it in a `with` block."""
 
-    def __init__(self, modules: Sequence[str] = (), weak: bool = False, hidden: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        modules: Sequence[str] = (),
+        weak: bool = False,
+        hidden: Sequence[str] = (),
+        controllers: Sequence[str] = control_groups.CONTROLLERS,
+    ) -> None:
         """`modules` are imported before the first sandbox; `weak` uses no namespaces even where they are allowed.
 
-        `hidden` are paths of files and folders that no sandbox sees; without namespaces it sees them.
+        `hidden` are paths of files and folders that no sandbox sees; without namespaces it sees them. `controllers` are
+        those of the kernel's that sandboxes have limits by; where there are none, `why_counted` says why.
         """
         self._modules, self._weak, self._hidden = tuple(modules), weak, list(hidden)
+        self._controllers = controllers
+        self.group: control_groups.Group | None = None
+        self.why_counted = ""
 
     def __enter__(self) -> "Server":
+        try:
+            self.group = self._new_group()
+        except (control_groups.NoGroups, OSError) as reason:
+            self.why_counted = str(reason)
         self._folder = tempfile.TemporaryDirectory(prefix="distlab-grading-", ignore_cleanup_errors=True)
         self._connection, servers_end = socket.socketpair(socket.AF_UNIX, _ONE_ORDER_AT_A_TIME)
         kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
         variables = environment.variables() | kept | _OWN_VARIABLES | {"PATH": os.environ["PATH"]}
-        arguments = [str(servers_end.fileno()), self._folder.name, *self._modules]
+        group = "" if self.group is None else str(self.group.path)
+        arguments = [str(servers_end.fileno()), self._folder.name, group, *self._modules]
         self._log = Path(self._folder.name) / "server.log"
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
@@ -84,6 +99,9 @@ class Server:
         self._connection.close()
         self._process.wait()  # for all keepers too
         self._folder.cleanup()
+        if self.group is not None:
+            with suppress(OSError):  # an empty group harms nobody
+                self.group.remove()
 
     def leave(self) -> None:
         """In a forked process: start no sandbox any more; the other processes that have this server can."""
@@ -98,6 +116,8 @@ class Server:
         control, keepers = socket.socketpair()
         number = meter.next_number()
         details = {"limits": asdict(limits), "weak": self._weak, "hidden": self._hidden, "number": number}
+        if self.group is not None:
+            details["group"] = {"name": meter.name, **asdict(control_groups.settings(limits, self._controllers))}
         try:
             descriptors = [students.fileno(), keepers.fileno(), meter.descriptor]
             socket.send_fds(self._connection, [json.dumps(details).encode()], descriptors)
@@ -107,6 +127,11 @@ class Server:
             students.close()
             keepers.close()
         return data, control, number
+
+    def _new_group(self) -> control_groups.Group:
+        if self._weak and os.getuid():
+            raise control_groups.NoGroups("without namespaces, a user's processes can leave the user's groups")
+        return control_groups.with_limits(control_groups.own_groups(), self._controllers)
 
     def _last_line(self) -> str:
         lines = self._log.read_text(errors="replace").splitlines()

@@ -4,11 +4,13 @@ import os
 import socket
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from distlab.labs.plain_data import Plain
 from distlab.runtime.errors import PlainError
-from distlab.sandbox import system_call_filter
+from distlab.sandbox import socket_memory, system_call_filter
 from distlab.sandbox.confine import SandboxLimits
 from distlab.sandbox.process import SandboxFailed, Server, ServerGone
 from distlab.sandbox.student_work import SandboxedWork
@@ -25,12 +27,16 @@ class Protections:
     """True for what students' code cannot reach: the network, this machine's files, its processes, the kernel's rest.
 
     files: among them the course's own solutions.  system_calls: key rings, tracing, and what else passes the limits.
+    sockets: whether the memory in their buffers is counted.  why_counted: why the kernel does not keep the limits on
+    memory and processes, so that they are counted again and again; "" if it does.
     """
 
     network: bool
     files: bool
     processes: bool
     system_calls: bool
+    sockets: bool
+    why_counted: str
 
     @property
     def complete(self) -> bool:
@@ -48,7 +54,18 @@ class Protections:
         reached = [name for name, holds in names.items() if not holds]
         text = "Students' code has limits on time, memory, processes, file sizes and printing"
         text += f", and no access to {', '.join(closed)}" if closed else ""
-        return f"{text}{'. NOT blocked here: ' + ', '.join(reached) if reached else ''}."
+        text += f". NOT blocked here: {', '.join(reached)}" if reached else ""
+        return f"{text}. {self._limits}"
+
+    @property
+    def _limits(self) -> str:
+        if not self.why_counted:
+            return "The Linux kernel keeps the limits on memory, processes and threads (cgroup v2)."
+        uncounted = "" if self.sockets else "the buffers of sockets and "
+        return (
+            "Memory and processes are counted 20 times a second, not limited by the kernel, because "
+            f"{self.why_counted}. Not in the count: {uncounted}what the kernel itself stores about a process."
+        )
 
 
 def find(weak: bool = False) -> Protections:
@@ -65,13 +82,28 @@ def find(weak: bool = False) -> Protections:
         listener.listen()
         try:
             reached = work.answer(_SECONDS).inside(attempts, file.name, listener.getsockname()[1], os.getpid())
+            why_counted = _why_counted(server, reached)
         except (SandboxFailed, ServerGone) as error:
             raise NoSandbox(f"Students' code cannot be isolated on this machine: {error}.") from None
     if not isinstance(reached, dict):
         raise NoSandbox("Students' code cannot be isolated on this machine: its process gives no answer.")
     return Protections(
-        *(not reached.get(name, True) for name in ("network", "files", "processes", "system calls")),
+        network=not reached.get("network", True),
+        files=not reached.get("files", True),
+        processes=not reached.get("processes", True),
+        system_calls=not reached.get("system calls", True),
+        sockets=not weak and socket_memory.is_told(),
+        why_counted=why_counted,
     )
+
+
+def _why_counted(server: Server, reached: Plain) -> str:
+    """As the server says; but where it has a group, the sandbox must say that it is in that."""
+    if server.group is None:
+        return server.why_counted
+    place = reached.get("group") if isinstance(reached, dict) else None
+    is_in = isinstance(place, str) and f"/{server.group.path.name}/" in place
+    return "" if is_in else "a student's process was not in its group of cgroup v2"
 
 
 def strongest(accept_weak: bool) -> tuple[Protections, bool]:
@@ -93,9 +125,14 @@ def strongest(accept_weak: bool) -> tuple[Protections, bool]:
     return protections, False
 
 
-def attempts(namespace: Mapping[str, object], file: str, port: int, process: int) -> dict[str, bool]:
-    """What code in the sandbox reaches: a port, a file and a process of the grader, a system call that is refused."""
-    reached = {"network": True, "files": True, "processes": True, "system calls": True}
+def attempts(namespace: Mapping[str, object], file: str, port: int, process: int) -> dict[str, bool | str]:
+    """What code in the sandbox reaches: a port, a file and a process of the grader, a system call that is refused.
+
+    And the group of cgroup v2 that it is in.
+    """
+    reached: dict[str, bool | str] = {"network": True, "files": True, "processes": True, "system calls": True}
+    with suppress(OSError):
+        reached["group"] = Path("/proc/self/cgroup").read_text()
     try:
         socket.create_connection(("127.0.0.1", port), timeout=5).close()
     except OSError:

@@ -1,8 +1,9 @@
 """System calls that a student's process must not make, refused by the Linux kernel (seccomp).
 
 Refused is what reaches past the limits: being traced, key rings, files in memory without a name, watching other
-processes' files, and sockets other than those of this machine's own kinds. So are locks: sandboxes see the same files
-of this machine, and what one locks another could read, so that ranks would know what nobody has sent.
+processes' files, sockets other than those of this machine's own kinds, larger buffers of sockets, and pipes that keep a
+process's memory (vmsplice). So are locks: sandboxes see the same files of this machine, and what one locks another
+could read, so that ranks would know what nobody has sent.
 """
 
 import ctypes
@@ -15,7 +16,13 @@ import sys
 from distlab.sandbox import system_calls
 
 _LOAD, _JUMP_IF_EQUAL, _JUMP_IF_NOT_LESS, _RETURN = 0x20, 0x15, 0x35, 0x06  # of the kernel's classic BPF
-_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _SECOND_ARGUMENT = 0, 4, 16, 24  # offsets in struct seccomp_data
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _SECOND_ARGUMENT, _THIRD_ARGUMENT = (
+    0,
+    4,
+    16,
+    24,
+    32,
+)  # offsets in struct seccomp_data
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 _SET_SECCOMP, _FILTER = 22, 2
 _OTHER_ABI = 0x40000000  # numbers of x86-64's second, 32-bit interface begin here
@@ -28,6 +35,7 @@ _REFUSED = {
         "request_key": 249,
         "keyctl": 250,
         "inotify_init": 253,
+        "vmsplice": 278,
         "inotify_init1": 294,
         "perf_event_open": 298,
         "fanotify_init": 300,
@@ -39,6 +47,7 @@ _REFUSED = {
     },
     "aarch64": {
         "inotify_init1": 26,
+        "vmsplice": 75,
         "ptrace": 117,
         "add_key": 217,
         "request_key": 218,
@@ -52,12 +61,15 @@ _REFUSED = {
         "memfd_secret": 447,
     },
 }
-_SOCKET = {"x86_64": 41, "aarch64": 198}
+_SOCKETS = {"x86_64": (41, 53), "aarch64": (198, 199)}  # socket and socketpair
+_SET_OF_SOCKET = {"x86_64": 54, "aarch64": 208}  # setsockopt
 _FLOCK = {"x86_64": 73, "aarch64": 32}
 _FCNTL = {"x86_64": 72, "aarch64": 25}
 _LOCKS = (6, 7, 37, 38)  # what fcntl is asked for: F_SETLK, F_SETLKW, and the same of an open file
 _WATCH_A_FOLDER = 1026
-_ALLOWED_FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 16)  # 16, netlink, lists network devices
+# By families of sockets: among the internet's TCP and UDP, and of netlink (16) what lists network devices.
+_ALLOWED_PROTOCOLS = {socket.AF_UNIX: None, socket.AF_INET: (0, 6, 17), socket.AF_INET6: (0, 6, 17), 16: (0,)}
+_OF_SOCKETS, _BUFFER_SIZES = 1, (7, 8)  # SOL_SOCKET; SO_SNDBUF and SO_RCVBUF
 
 
 class _Program(ctypes.Structure):
@@ -101,13 +113,33 @@ def _instructions(machine: str) -> list[bytes]:
         of_fcntl += _refusal(command, errno.ENOSYS)
     of_fcntl.append(_step(_RETURN, _ALLOW))
     program += [_step(_JUMP_IF_EQUAL, _FCNTL[machine], if_false=len(of_fcntl)), *of_fcntl]
-    program += [
-        _step(_JUMP_IF_EQUAL, _SOCKET[machine], if_true=1),
+    # As on a machine that allows no more: the size stays, and the program is not told.
+    of_setsockopt = [
+        _step(_LOAD, _SECOND_ARGUMENT),
+        _step(_JUMP_IF_EQUAL, _OF_SOCKETS, if_true=1),
         _step(_RETURN, _ALLOW),
-        _step(_LOAD, _FIRST_ARGUMENT),
     ]
-    for family in _ALLOWED_FAMILIES:
-        program += [_step(_JUMP_IF_EQUAL, family, if_false=1), _step(_RETURN, _ALLOW)]
+    of_setsockopt.append(_step(_LOAD, _THIRD_ARGUMENT))
+    for option in _BUFFER_SIZES:
+        of_setsockopt += _refusal(option, 0)
+    of_setsockopt.append(_step(_RETURN, _ALLOW))
+    program += [_step(_JUMP_IF_EQUAL, _SET_OF_SOCKET[machine], if_false=len(of_setsockopt)), *of_setsockopt]
+    alone, pair = _SOCKETS[machine]
+    program += [
+        _step(_JUMP_IF_EQUAL, alone, if_true=2),
+        _step(_JUMP_IF_EQUAL, pair, if_true=1),
+        _step(_RETURN, _ALLOW),
+    ]
+    for family, protocols in _ALLOWED_PROTOCOLS.items():
+        of_family = [_step(_LOAD, _THIRD_ARGUMENT)]
+        for protocol in protocols or ():
+            of_family += [_step(_JUMP_IF_EQUAL, protocol, if_false=1), _step(_RETURN, _ALLOW)]
+        of_family.append(_step(_RETURN, _ALLOW if protocols is None else _ERROR | errno.EPROTONOSUPPORT))
+        program += [
+            _step(_LOAD, _FIRST_ARGUMENT),
+            _step(_JUMP_IF_EQUAL, family, if_false=len(of_family)),
+            *of_family,
+        ]
     return [*program, _step(_RETURN, _ERROR | errno.EAFNOSUPPORT)]
 
 

@@ -124,6 +124,12 @@ def order(seed, epoch, images):
     random.Random(hash(f"{seed},{epoch}")).shuffle(order)
     return order
 """,
+    "number of the process": """
+import os
+from os import getpid
+def order(seed, epoch, images):
+    return np.random.default_rng([seed, epoch, os.getpid(), getpid()]).permutation(images)
+""",
     "begun at random": """
 begin = random.randrange(1000)
 def order(seed, epoch, images):

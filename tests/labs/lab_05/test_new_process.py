@@ -1,5 +1,6 @@
 """A function that is defined again, as a new process would, has no memory of its calls; all else is as before."""
 
+import os
 import random
 
 import numpy as np
@@ -67,3 +68,13 @@ def test_a_cell_that_fails_or_is_not_known_is_said() -> None:
         pass
     with pytest.raises(CannotRunAgain, match="not a function"), defined_again({"f": run}, "f"):
         pass
+
+
+@pytest.mark.parametrize("imported", ["import os", "from os import getpid"])
+def test_the_number_of_the_process_is_another_one(imported: str) -> None:
+    name = "os.getpid" if imported == "import os" else "getpid"
+    namespace = run(imported, f"def f():\n    return {name}()")
+    with defined_again(namespace, "f") as function:
+        numbers = {function(), function()}
+    assert len(numbers) == 1
+    assert numbers != {os.getpid()} == {namespace["f"]()}

@@ -448,6 +448,17 @@ right_script(
 right_script(
     "inside_if", lambda script, *_: script.replace("srun", "if ! srun").replace("train.py", "train.py; then exit 1; fi")
 )
+right_script("names_of_nodes_first", lambda script, *_: script.replace("srun", "srun --ntasks=1 hostname\nsrun", 1))
+right_script(
+    "tries_again",
+    lambda script, *_: script.replace("srun", "for run in 1 2 3; do\n  srun").replace(
+        "train.py", "train.py && exit 0\n  sleep 60\ndone\nexit 1"
+    ),
+)
+right_script(
+    "until_it_works",
+    lambda script, *_: script.replace("srun", "until srun").replace("train.py", "train.py; do sleep 60; done"),
+)
 right_script("a_range_of_nodes", lambda script, n, *_: script.replace(f"--nodes={n}", f"--nodes={n}-{n}"))
 right_script("waits", lambda script, *_: script.replace("train.py", "train.py &\necho started\nwait"))
 right_script(
@@ -518,6 +529,13 @@ wrong_script("minutes_last", lambda script, n, t, c, m: limit(script, m, f"0:0:{
 wrong_script("as_timedelta", lambda script, n, t, c, m: limit(script, m, str(timedelta(minutes=m))), Job.REFUSED)
 wrong_script("not_filled_in", lambda script, n, *_: script.replace(f"={n}", "={nodes}"), Job.NOT_FILLED_IN, share=0)
 wrong_script("srun_twice", lambda script, *_: script + script.splitlines()[-1], Job.SEVERAL_SRUN)
+wrong_script(
+    "for_each_node",
+    lambda script, n, t, *_: script.replace("srun", f"for rank in $(seq {n * t}); do srun").replace(
+        "train.py", "train.py & done; wait"
+    ),
+    Job.SRUN_IN_LOOP,
+)
 wrong_script("srun_one", lambda script, *_: script.replace("srun ", "srun -n 1 "), Job.SRUN_TASKS)
 wrong_script("no_python", lambda script, *_: script.replace(" python ", " ./"), Job.NO_PYTHON)
 wrong_script("serial", lambda script, *_: script.replace("train.py", "train_serial.py"), Job.ANOTHER_PROGRAM)

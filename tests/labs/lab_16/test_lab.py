@@ -10,7 +10,7 @@ import pytest
 
 from distlab import launch
 from distlab.data import topics
-from distlab.labs.lab_16 import classifier, given, job_script, measured, prediction
+from distlab.labs.lab_16 import classifier, given, job_script, measured, prediction, slurm_script
 from tests.labs.judged_apart import assert_told_apart, judged_apart
 from tests.labs.lab_16 import answers_16
 from tests.labs.solutions import solved_cells
@@ -115,3 +115,22 @@ def test_ranks_that_fail_are_named_and_the_status_is_1(tmp_path: Path, train: st
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert run.returncode == 1 and "Traceback" not in run.stderr
     assert run.stdout.startswith("The ranks did not come to an end: ") and sentence in run.stdout
+
+
+LOOPS = {
+    "for run in 1 2 3; do\n  srun python train.py\ndone": True,
+    "while true\ndo\n  srun python train.py\n  sleep 1\ndone": True,
+    "for rank in $(seq 4); do srun python train.py & done; wait": True,
+    "for run in 1 2; do\n  for host in a b; do true; done\n  srun python train.py\ndone": True,
+    "for run in 1 2 3; do\n  srun python train.py && break\ndone": False,
+    "for run in 1 2 3; do\n  if srun python train.py; then exit 0; fi\ndone": False,
+    "while ! srun python train.py; do sleep 1; done": False,
+    "for host in a b; do echo $host; done\nsrun python train.py": False,
+}
+
+
+@pytest.mark.parametrize("text", LOOPS)
+def test_a_loop_starts_the_program_again_unless_it_is_left(text: str) -> None:
+    script = slurm_script.read(f"#!/bin/bash\n{text}\n")
+    [step] = script.steps()
+    assert script.repeats(step) == LOOPS[text]

@@ -7,6 +7,7 @@ import ast
 import inspect
 import io
 import linecache
+import os
 import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -26,16 +27,20 @@ class CannotRunAgain(Exception):
 def defined_again(namespace: Mapping[str, Any], name: str) -> Iterator[Function]:
     """The function `name` out of its own cell and those of the functions that it calls, run again.
 
-    In the block, `random` and NumPy's global generator are in another state, and `hash` gives other numbers for texts.
+    In the block, `random` and NumPy's global generator are in another state, `hash` gives other numbers for texts, and
+    `os.getpid` another process number.
     What other cells have computed is as it was. Raises CannotRunAgain before the block begins.
     """
     files: list[str] = []
     _collect(namespace, name, files, set())
-    states = random.getstate(), np.random.get_state()
+    states, own_number = (random.getstate(), np.random.get_state()), os.getpid
     random.seed(_SEED)
     np.random.seed(_SEED)
+    other_number = own_number() + 1
     try:
-        copy = dict(namespace) | {"hash": _hash_of_another_process}
+        os.getpid = lambda: other_number
+        copy = {name: os.getpid if value is own_number else value for name, value in namespace.items()}
+        copy["hash"] = _hash_of_another_process
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             try:
                 for file in files:
@@ -44,6 +49,7 @@ def defined_again(namespace: Mapping[str, Any], name: str) -> Iterator[Function]
                 raise CannotRunAgain(f"{type(error).__name__}: {error}") from error
             yield copy[name]
     finally:
+        os.getpid = own_number
         random.setstate(states[0])
         np.random.set_state(states[1])
 

@@ -168,6 +168,7 @@ class Lab16JobHint(Hint):
     NOT_SRUN = "the ranks are not started by Slurm's own command, which knows nodes, tasks and cores. Which one is it?"
     NOT_WAITED = "srun runs in the background, and the script ends at once, and the job with it. What must come after?"
     SEVERAL_SRUN = "the script has several lines with srun. How often should the program start?"
+    SRUN_IN_LOOP = "srun is in a loop. How often should the program start?"
     SRUN_TASKS = "srun is told --ntasks={tasks}. How many tasks has the job?"
     ANOTHER_PROGRAM = "srun does not start `train.py`."
     NO_PYTHON = "`train.py` is no program by itself. What runs it?"

@@ -7,7 +7,7 @@ import numpy as np
 
 from distlab.labs.answer import Answer
 from distlab.labs.lab_16.hints import Lab16JobHint as Hints
-from distlab.labs.lab_16.slurm_script import JobScript, read, whole_number
+from distlab.labs.lab_16.slurm_script import JobScript, ShellCommand, read, whole_number
 from distlab.labs.verdict import AnyHint, Verdict, parts, right, wrong
 
 PROGRAM = "train.py"
@@ -105,7 +105,7 @@ def _cores(script: JobScript, request: Request) -> AnyHint | None:
         return Hints.NO_CORES
     if asked != request.cores:
         return Hints.CORES.says(cores=asked, expected=request.cores)
-    for command in script.steps():  # without srun the matter is `start`
+    for command in _starts(script) or script.steps():  # without srun the matter is `start`
         options = (command.step() or ({}, []))[0]
         said = options.get("cpus-per-task") or script.exported.get("SRUN_CPUS_PER_TASK")
         if said is None:
@@ -136,15 +136,29 @@ def _start(script: JobScript, request: Request) -> AnyHint | None:
     if not steps:
         by_mpi = any(word in ("mpirun", "mpiexec", "horovodrun") for line in script.commands for word in line.words)
         return Hints.NOT_SRUN if by_mpi else Hints.NO_SRUN
-    if len(steps) > 1:
+    starts = _starts(script)
+    if len(starts) > 1:
         return Hints.SEVERAL_SRUN
-    options, program = steps[0].step() or ({}, [])
+    if starts and script.repeats(starts[0]):
+        return Hints.SRUN_IN_LOOP
+    step = (starts or steps)[0]
+    options, program = step.step() or ({}, [])
     tasks = script.expanded(options.get("ntasks", ""))
     if tasks and tasks != str(request.nodes * request.tasks):
         return Hints.SRUN_TASKS.says(tasks=tasks)
-    words = [word for argument in program for word in argument.split()]  # bash -c has one argument
-    if not any(word.rpartition("/")[2] == PROGRAM for word in words):
+    if not starts:
         return Hints.ANOTHER_PROGRAM
     if program[0].rpartition("/")[2] not in ("python", "python3", "bash"):
         return Hints.NO_PYTHON
-    return None if script.waits_for(steps[0]) else Hints.NOT_WAITED
+    return None if script.waits_for(step) else Hints.NOT_WAITED
+
+
+def _starts(script: JobScript) -> list[ShellCommand]:
+    """The commands in which srun starts the program, not another one such as `hostname`."""
+    starts = []
+    for command in script.steps():
+        _, program = command.step() or ({}, [])
+        words = [word for argument in program for word in argument.split()]  # bash -c has one argument
+        if any(word.rpartition("/")[2] == PROGRAM for word in words):
+            starts.append(command)
+    return starts

@@ -1,21 +1,23 @@
 """A job script as sbatch and bash read it: options, variables, and the commands with srun."""
 
+import itertools
 import re
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 SHORT = {"-N": "nodes", "-n": "ntasks", "-c": "cpus-per-task", "-t": "time", "-J": "job-name", "-o": "output"}
-_ENDS = {";", "&", "&&", "||", "|", "|&", ";;", "(", ")"}
+_ENDS = ";&|()"  # of commands, also several in a row
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?::?-[^}]*)?\})")
 
 
 @dataclass(frozen=True)
 class ShellCommand:
-    """One command of bash as words; background: whether bash goes on at once."""
+    """One command of bash as words; background: whether bash goes on at once; in_loop: whether a loop repeats it."""
 
     words: list[str]
     background: bool = False
+    in_loop: bool = False
 
     def step(self) -> tuple[dict[str, str], list[str]] | None:
         """The options of srun, and what it starts; None if the command has no srun."""
@@ -44,6 +46,11 @@ class JobScript:
     def steps(self) -> list[ShellCommand]:
         """The commands with srun."""
         return [command for command in self.commands if command.step()]
+
+    def repeats(self, step: ShellCommand) -> bool:
+        """Whether it is in a loop that only ends by itself; one that tries again leaves with break or exit."""
+        later = itertools.takewhile(lambda command: command.in_loop, self.commands[self.commands.index(step) :])
+        return step.in_loop and not any({"break", "exit"} & set(command.words[:2]) for command in later)
 
     def waits_for(self, step: ShellCommand) -> bool:
         """Whether the script ends only after this command."""
@@ -81,7 +88,7 @@ def whole_number(text: str) -> int | None:
 
 def read(text: str) -> JobScript:
     """The script as sbatch reads it: options only before the first command."""
-    script, begun = JobScript(), False
+    script, begun, loops = JobScript(), False, 0
     for line in re.sub(r"\\\n", " ", text).splitlines():
         stripped = line.strip()
         if line.startswith("#SBATCH"):
@@ -95,7 +102,8 @@ def read(text: str) -> JobScript:
         elif stripped and not stripped.startswith("#"):
             begun = True
             for command in _commands(stripped):
-                _add(script, command)
+                loops += (command.words[0] == "do") - (command.words[0] == "done")
+                _add(script, replace(command, in_loop=loops > 0))
     return script
 
 
@@ -115,12 +123,12 @@ def _add(script: JobScript, command: ShellCommand) -> None:
     if exported or words:
         script.exported |= assigned
     if words and not exported:
-        script.commands.append(ShellCommand(words, command.background))
+        script.commands.append(replace(command, words=words))
 
 
 def _commands(line: str) -> list[ShellCommand]:
     """The commands of a line."""
-    lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|()")
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=_ENDS)
     lexer.whitespace_split = True
     try:
         words = list(lexer)
@@ -129,7 +137,7 @@ def _commands(line: str) -> list[ShellCommand]:
     commands: list[ShellCommand] = []
     own: list[str] = []
     for word in [*words, ";"]:
-        if word not in _ENDS:
+        if word.strip(_ENDS):
             own.append(word)
         elif own:
             commands.append(ShellCommand(own, word == "&"))
