@@ -25,6 +25,19 @@ def test_a_lab_has_its_solution_folded_behind_the_answers_cell(course: Path) -> 
     assert "{download}`solution.ipynb <solution.ipynb>`" in cells[0]["source"]
 
 
+def test_what_a_check_says_of_the_solution_is_folded(course: Path) -> None:
+    folder = course / "labs" / "01_rings"
+    for name, outputs in (("lab", []), ("solution", [{"output_type": "stream", "name": "stdout", "text": "right"}])):
+        notebook = json.loads((folder / f"{name}.ipynb").read_text())
+        check = {"cell_type": "code", "id": "check", "metadata": {}, "source": "check()", "outputs": outputs}
+        notebook["cells"].append(check)
+        (folder / f"{name}.ipynb").write_text(json.dumps(notebook))
+    check = page_of(folder / "lab.ipynb")["cells"][-1]
+    assert check["outputs"][0]["text"] == "right"
+    assert check["metadata"]["tags"] == ["hide-output"]
+    assert check["metadata"]["mystnb"]["code_prompt_show"] == notebook_pages.OUTPUT_PROMPTS[0]
+
+
 def test_a_lab_without_a_solution_beside_it_names_the_file_and_links_to_nothing(course: Path) -> None:
     (course / "labs" / "01_rings" / "solution.ipynb").unlink()
     cells = page_of(course / "labs" / "01_rings" / "lab.ipynb")["cells"]

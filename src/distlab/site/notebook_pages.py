@@ -12,7 +12,8 @@ Cell = dict[str, Any]
 Notebook = dict[str, Any]
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 LINK_TO_SOLUTION = re.compile(r"\[([^\]]+)\]\(solution\.ipynb\)")
-SHOW_SOLUTION, HIDE_SOLUTION = "Show the solution", "Hide the solution"
+SOLUTION_PROMPTS = "Show the solution", "Hide the solution"
+OUTPUT_PROMPTS = "Show what the solution gives", "Hide what the solution gives"
 
 
 def changed(notebook: Notebook, file: Path) -> Notebook:
@@ -53,17 +54,29 @@ def _change_code(cell: Cell, depth: int) -> None:
 
 
 def _with_solutions(cells: list[Cell], solved: list[Cell]) -> list[Cell]:
-    """The cells of a lab; after each that a student changes, the solution's cell, folded with its outputs."""
+    """The cells of a lab; after each that a student changes, the solution's cell, folded with its outputs.
+
+    What a check or another given cell says only of the solution is folded too.
+    """
     every: list[Cell] = []
     for cell, solution in zip(cells, solved, strict=True):
         every.append(cell)
-        if cell["cell_type"] == "code" and _joined(cell["source"]) != _joined(solution["source"]):
+        if cell["cell_type"] != "code":
+            continue
+        if _joined(cell["source"]) != _joined(solution["source"]):
             folded = copy.deepcopy(solution)
             folded["id"] = f"{cell['id']}-solution"
-            _tag(folded, "hide-cell")
-            folded["metadata"]["mystnb"] = {"code_prompt_show": SHOW_SOLUTION, "code_prompt_hide": HIDE_SOLUTION}
+            _fold(folded, "hide-cell", SOLUTION_PROMPTS)
             every.append(folded)
+        elif solution["outputs"] and not cell["outputs"]:
+            cell["outputs"] = copy.deepcopy(solution["outputs"])
+            _fold(cell, "hide-output", OUTPUT_PROMPTS)
     return every
+
+
+def _fold(cell: Cell, tag: str, prompts: tuple[str, str]) -> None:
+    _tag(cell, tag)
+    cell["metadata"]["mystnb"] = dict(zip(("code_prompt_show", "code_prompt_hide"), prompts, strict=True))
 
 
 def _text(text: str) -> str:

@@ -5,12 +5,12 @@ import shutil
 from pathlib import Path
 
 from distlab.runtime.errors import PlainError
-from distlab.site import films, index_page, notebook_pages, reference
+from distlab.site import films, index_page, lab_outputs, notebook_pages, reference
 
-LABS = "labs/[0-9][0-9]_*"
-PARTS = ("notebooks/[0-9][0-9]_*.ipynb", f"{LABS}/lab.ipynb", f"{LABS}/*.py", "docs/*.md", "figures/*.svg")
+LABS, LAB, SOLUTION = "labs/[0-9][0-9]_*", "lab.ipynb", "solution.ipynb"
+PARTS = ("notebooks/[0-9][0-9]_*.ipynb", f"{LABS}/{LAB}", f"{LABS}/*.py", "docs/*.md", "figures/*.svg")
 STATIC = "static"
-SOLUTIONS = f"{LABS}/solution.ipynb"
+SOLUTIONS = f"{LABS}/{SOLUTION}"
 
 
 class NoCourse(PlainError, ValueError):
@@ -39,7 +39,7 @@ def gather(course: Path, folder: Path, executed: Path | None, solutions: bool) -
                 )
                 del files[name]
                 continue
-        _write(folder / name, replacement.read_bytes())
+        _write(folder / name, _lab(replacement) if name.name == LAB else replacement.read_bytes())
     report = executed.with_name("report.json") if executed else None
     texts = {Path("index.md"): index_page.text(course, sorted(files), report)}
     texts |= {Path("reference") / f"{name}.md": text for name, text in reference.pages(course).items()}
@@ -64,6 +64,16 @@ def chapters_without_run(course: Path, executed: Path) -> list[str]:
 def _replaces(executed: Path, file: Path) -> bool:
     """Whether it is a notebook, and not older than the committed file."""
     return _is_notebook(executed) and executed.stat().st_mtime >= file.stat().st_mtime
+
+
+def _lab(file: Path) -> bytes:
+    """The lab with the outputs of its given cells, if its executed solution is in its folder."""
+    solution = file.with_name(SOLUTION)
+    if not _is_notebook(solution):
+        return file.read_bytes()
+    lab = json.loads(file.read_text())
+    lab["cells"] = lab_outputs.with_outputs(lab["cells"], json.loads(solution.read_text())["cells"])
+    return json.dumps(lab).encode()
 
 
 def _is_notebook(file: Path) -> bool:

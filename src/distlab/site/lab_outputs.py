@@ -1,0 +1,64 @@
+"""What a lab's given cells print and draw, taken from its executed solution; nothing that an answer has made."""
+
+import ast
+import copy
+import re
+from collections.abc import Iterator
+from typing import Any
+
+Cell = dict[str, Any]
+WORD = re.compile(r"[A-Za-z_]\w*")
+# A line for the shell or for IPython, which Python cannot read.
+COMMAND = re.compile(r"^\s*[!%]")
+
+
+def with_outputs(cells: list[Cell], solved: list[Cell]) -> list[Cell]:
+    """The cells of a lab, each that gives the same whatever a student answers with its output.
+
+    cells, solved: those of the lab and of its executed solution, in the same order. A cell keeps its own outputs;
+    checks and cells that use what an answer has made stay without.
+    """
+    made_by_answers: set[str] = set()
+    every = []
+    for cell, solution in zip(cells, solved, strict=True):
+        if cell["cell_type"] == "code":
+            is_answer = source(cell) != source(solution)
+            if is_answer or is_check(cell) or _uses(source(solution), made_by_answers):
+                made_by_answers |= set(_bound(source(solution)))
+            elif not cell["outputs"]:
+                cell = cell | {"outputs": copy.deepcopy(solution["outputs"])}
+        every.append(cell)
+    return every
+
+
+def is_check(cell: Cell) -> bool:
+    """Whether the cell judges an answer."""
+    return bool(cell["metadata"].get("nbgrader", {}).get("grade"))
+
+
+def source(cell: Cell) -> str:
+    """The text of a cell, which a file may have as lines."""
+    text: str | list[str] = cell["source"]
+    return text if isinstance(text, str) else "".join(text)
+
+
+def _uses(code: str, names: set[str]) -> bool:
+    """Whether the code mentions one of the names, or runs a command after an answer, which may read its file."""
+    lines = code.splitlines()
+    if names and any(map(COMMAND.match, lines)):
+        return True
+    return any(isinstance(node, ast.Name) and node.id in names for node in ast.walk(_parsed(code)))
+
+
+def _bound(code: str) -> Iterator[str]:
+    for node in ast.walk(_parsed(code)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, ast.alias):
+            yield node.asname or node.name.partition(".")[0]
+
+
+def _parsed(code: str) -> ast.Module:
+    return ast.parse("\n".join("" if COMMAND.match(line) else line for line in code.splitlines()))
