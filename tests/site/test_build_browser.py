@@ -52,13 +52,13 @@ CUT_OFF = """() => [...document.querySelectorAll(".bd-article :is(img, svg)")].f
 FAULTS = """<style>
   html[data-theme=dark] .pale { color: #444 }
   html[data-theme=dark] .bd-article .like-text { text-decoration: none; color: #ddd }
-  .wide { width: 300px; overflow-x: auto } .wide div { width: 350px; height: 2rem }
+  .wide { overflow-x: auto; white-space: nowrap }
   .narrow { display: inline-block; width: 30px; height: 30px; padding: 0; border: 0; overflow: hidden }
-  @media (min-width: 600px) { .wide { width: 400px } }
   @media (max-width: 600px) { .narrow { width: 10px; height: 10px } }
 </style>
 <img src="x.png"><button></button><p>Good. <b class="pale">Pale.</b> See <a class="like-text" href="#x">there</a>.</p>
-<div class="wide"><div>Wide.</div></div><p><button class="narrow">a</button><button class="narrow">b</button></p>"""
+<div class="wide">A line that fits into the window of a computer, and not into that of a telephone.</div>
+<p><button class="narrow">a</button><button class="narrow">b</button></p>"""
 
 
 @pytest.fixture(scope="module")

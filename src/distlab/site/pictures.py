@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
+from distlab.site import paths
+
 SVG, LINK = "http://www.w3.org/2000/svg", "{http://www.w3.org/1999/xlink}href"
 GROUP, METADATA, STYLE = (f"{{{SVG}}}{tag}" for tag in ("g", "metadata", "style"))
 # matplotlib's text of a licence; `smaller` leaves it out, so that what has it has not been made smaller.
@@ -15,7 +17,6 @@ PIXELS_PER_POINT = 4 / 3
 REFERENCE = re.compile(r"url\(#([^)]+)\)")
 MOVE = re.compile(r"translate\([^)]*\)")
 LONG_NUMBER = re.compile(r"(\.\d\d)\d+")
-COMMAND = re.compile(r" ?([A-Za-z]) ?")
 
 
 class Size(NamedTuple):
@@ -40,10 +41,10 @@ def shrink(folder: Path) -> None:
 
 
 def smaller(svg: str) -> str:
-    """The same picture in about two thirds of the text; its label and title stay.
+    """The same picture in little more than half of the text; its label and title stay.
 
     Names that nothing refers to, and groups that say nothing, go; other names become short; a style that several
-    elements have is written once; places are given to a hundredth of a point.
+    elements have is written once; places are given to a hundredth of a point, those of a path from the point before.
     """
     ElementTree.register_namespace("", SVG)
     root = ElementTree.fromstring(svg)
@@ -56,7 +57,7 @@ def smaller(svg: str) -> str:
         if transform := element.get("transform"):
             element.set("transform", MOVE.sub(lambda move: LONG_NUMBER.sub(r"\1", move[0]), transform))
         if "d" in element.attrib:
-            element.set("d", COMMAND.sub(r"\1", element.attrib["d"]).strip())
+            element.set("d", paths.relative(element.attrib["d"]))
     _remove_empty_groups(root)
     return ElementTree.tostring(root, encoding="unicode").replace(" />", "/>")
 
