@@ -61,8 +61,8 @@ print(lab.given.described(lab.given.CARDS))
 
 # %% [markdown]
 # Put cards between the lines, so that the program trains on any number of ranks, on several hosts with several GPUs
-# each, as one process would with the batches of all ranks together. Every epoch has another order. Six cards are not
-# needed or wrong: leave them out. A card is indented like the serial line that follows it.
+# each, as one process would with the batches of all ranks together. Every epoch has another order. A card has one place
+# at most; six are not needed or wrong: leave those out. A card is indented like the serial line that follows it.
 #
 # Target: each of the eight steps has its effect. Not every step has a card, and one step has two. Often several places
 # are right. An eighth of the points for each step.

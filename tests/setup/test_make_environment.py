@@ -347,6 +347,18 @@ def test_a_disk_that_is_too_small_is_named(tmp_path: Path, monkeypatch: pytest.M
         make_environment.Installer(Environment(tmp_path), guard).make_environment()
 
 
+def test_what_is_behind_a_link_is_not_touched(tmp_path: Path) -> None:
+    """It may be the environment of another checkout, which would be emptied."""
+    others = tmp_path / "other" / ".venv"
+    (others / "bin").mkdir(parents=True)
+    (others / "ready").write_text("whole")
+    (tmp_path / ".venv").symlink_to(others)
+    sentence = rf"\.venv is a link to {others}; remove the link, then run `make setup` again\."
+    with make_environment.guard() as guard, pytest.raises(EnvironmentNotMade, match=sentence):
+        make_environment.Installer(Environment(tmp_path), guard).make_environment()
+    assert sorted(path.name for path in others.iterdir()) == ["bin", "ready"]
+
+
 LIMITED = """
 import sys
 from pathlib import Path

@@ -221,20 +221,3 @@ def test_a_read_only_file_system_is_named_to_the_owner(tmp_path: Path) -> None:
     finished = processes.run(small_disks.with_disk(tmp_path, "ro", [sys.executable, "-c", program, str(tmp_path)]), 60)
     sentence = f"{tmp_path} is on a read-only file system; copy the course to a folder that you can write to"
     assert sentence in finished.output.splitlines()[-1]
-
-
-def test_a_link_to_another_courses_environment_is_not_followed(environment: Environment, tmp_path: Path) -> None:
-    """Making it again for this folder would take it away from the other."""
-    (environment.course / "src" / "distlab").mkdir(parents=True)
-    other = Environment(tmp_path / "other")
-    other.course.mkdir()
-    other.folder.symlink_to(environment.folder)
-    before = sorted(environment.folder.rglob("*"))
-    with pytest.raises(EnvironmentNotMade, match=rf"is a link to the environment of {environment.course}, whose"):
-        check_place(other)
-    assert sorted(environment.folder.rglob("*")) == before
-    other.folder.unlink()
-    elsewhere = tmp_path / "larger disk" / "environment"
-    elsewhere.mkdir(parents=True)
-    other.folder.symlink_to(elsewhere)
-    check_place(other)

@@ -60,6 +60,10 @@ class Installer:
     def make_environment(self) -> None:
         """An interpreter with pip in an otherwise empty `.venv`. Raises EnvironmentNotMade."""
         folder = self._environment.folder
+        if folder.is_symlink():  # perhaps to the environment of another checkout; venv makes none behind a link
+            raise EnvironmentNotMade(
+                f"{folder} is a link to {folder.resolve()}; remove the link, then run `make setup` again."
+            )
         folder.mkdir(exist_ok=True)
         self._environment.unfinished.touch()
         for entry in folder.iterdir():

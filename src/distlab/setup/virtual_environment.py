@@ -150,12 +150,6 @@ def check_place(environment: Environment) -> None:
     if os.path.lexists(folder) and not folder.is_dir():
         kind = "a dangling link" if folder.is_symlink() else "a file"
         raise EnvironmentNotMade(f"{folder} is {kind}; move or remove it, then run `make setup` again.")
-    other = folder.resolve().parent
-    if folder.is_symlink() and other != environment.course.resolve() and (other / "src" / "distlab").is_dir():
-        raise EnvironmentNotMade(
-            f"{folder} is a link to the environment of {other}, whose programs it has; remove the link, then run "
-            "`make setup` again."
-        )
     ours = ("pyvenv.cfg", "unfinished", "ready", "bin")
     if folder.is_dir() and any(folder.iterdir()) and not any((folder / name).exists() for name in ours):
         raise EnvironmentNotMade(f"{folder} contains files that are not a Python environment; move or remove them.")

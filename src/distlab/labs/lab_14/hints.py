@@ -77,7 +77,7 @@ class Lab14PuzzleHint(Hint):
 
     # 8 steps per epoch
     STEPS_DIVIDED = (
-        "a rank leaves out most of its share. Whose batches does `len(loader)` count, if the sampler is sharded?"
+        "a rank leaves out all but 1/N of its share. Whose batches does `len(loader)` count, if the sampler is sharded?"
     )
     STEPS_DIVIDED_OF_ALL = (
         "the batches in `len(loader)` are not those of a rank's share here, and this card does not choose a share. "
@@ -133,7 +133,9 @@ class Lab14Hint(Hint):
     MISSED_NO_SAMPLER = "{said!r} is said of such a job. How many of the images does one rank see in an epoch?"
     MISSED_SEED_PER_RANK = "{said!r} is said of such a job. Are some images seen twice, while others are missing?"
     MISSED_NO_SHUFFLING = "{said!r} is said of such a job. In which order does rank 0 see its images?"
-    MISSED_NO_SET_EPOCH = "{said!r} is said of such a job. Does an epoch have another order than the one before?"
+    MISSED_NO_SET_EPOCH = (
+        "{said!r} is said of such a job. Which of its epochs have the same order: the first two only, or all?"
+    )
     MISSED_TOO_LATE = "{said!r} is said of such a job. Which epochs have the same order, and which do not?"
     ONLY_SHOWN = (
         "it works only for the logs that are shown: of all other jobs it says {said!r}. By which signs would you "
