@@ -65,20 +65,40 @@ def test_output_that_has_no_place_ends_in_a_sentence(command: str, place: str, s
     assert finished.returncode == (1 if sentence else 0)
 
 
-@pytest.mark.parametrize(
-    ("limit", "words", "sentence"),
-    [
-        ("ulimit -n 64", "--workers 64", "The limits of this shell let the program open no more files"),
-        ("ulimit -v 200000", "--workers 2", "The limits of this shell let the program start no more threads"),
-    ],
-)
-def test_a_limit_of_the_shell_ends_in_a_sentence(limit: str, words: str, sentence: str, tmp_path: Path) -> None:
+NO_THREADS = """
+import resource, sys, threading
+from distlab import cli, launch
+threading.stack_size(1 << 28)
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + (1 << 27), size + (1 << 27)))
+sys.exit(cli.main(["launch", "--seconds", "20", sys.argv[1]]))
+"""
+
+
+@pytest.fixture
+def waits(tmp_path: Path) -> str:
     program = tmp_path / "program.py"
     program.write_text("import time\ntime.sleep(60)\n")
-    line = f"{limit}; exec '{sys.executable}' -m distlab.cli launch --seconds 20 {words} {program}"
+    return str(program)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how much memory a process has mapped")
+def test_a_limit_on_memory_that_forbids_threads_ends_in_a_sentence(waits: str) -> None:
+    finished = processes.run([sys.executable, "-c", NO_THREADS, waits], 100)
+    last = finished.output.splitlines()[-1]
+    assert (finished.status, last) == (
+        1,
+        "The limits of this shell let the program start no more threads; see `ulimit -u` and `ulimit -v`.",
+    )
+    assert "Traceback" not in finished.output
+
+
+def test_a_limit_on_open_files_ends_in_a_sentence(waits: str) -> None:
+    line = f"ulimit -n 64; exec '{sys.executable}' -m distlab.cli launch --seconds 20 --workers 64 {waits}"
     finished = processes.run(["bash", "-c", line], 100)
     assert finished.status == 1 and "Traceback" not in finished.output
-    assert finished.output.splitlines()[-1].startswith(sentence)
+    last = finished.output.splitlines()[-1]
+    assert last.startswith("The limits of this shell let the program open no more files; raise the limit")
 
 
 def test_a_reader_that_went_away_ends_in_a_sentence() -> None:
