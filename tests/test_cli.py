@@ -66,11 +66,12 @@ def test_output_that_has_no_place_ends_in_a_sentence(command: str, place: str, s
 
 
 NO_THREADS = """
-import resource, sys, threading
-from distlab import cli, launch
-threading.stack_size(1 << 28)
+import argparse, resource, sys, threading
+from distlab import cli
+cli.subcommands(argparse.ArgumentParser())  # what is imported later may need memory too
+threading.stack_size(1 << 30)
 size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (size + (1 << 27), size + (1 << 27)))
+resource.setrlimit(resource.RLIMIT_AS, (size + (1 << 29), size + (1 << 29)))
 sys.exit(cli.main(["launch", "--seconds", "20", sys.argv[1]]))
 """
 
