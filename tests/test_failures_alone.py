@@ -43,7 +43,7 @@ def run(root: Path, tmp_path: Path) -> Run:
         options = ["-p", "tests.failures_alone", "--numprocesses", "2", "--rootdir", str(tmp_path)]
         outer = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
         return processes.run(
-            [sys.executable, "-m", "pytest", *options], 120, cwd=tmp_path, env={**outer, "PYTHONPATH": str(root)}
+            [sys.executable, "-m", "pytest", *options], 300, cwd=tmp_path, env={**outer, "PYTHONPATH": str(root)}
         )
 
     return tests
