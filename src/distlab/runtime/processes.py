@@ -170,8 +170,8 @@ def end_on_signals() -> None:
     numbers = (signal.SIGTERM, signal.SIGHUP)
 
     def interrupt(number: int, frame: object) -> None:
-        for other in numbers:
-            signal.signal(other, lambda number, frame: None)
+        for each in numbers:
+            signal.signal(each, lambda number, frame: None)
         sys.exit(128 + number)
 
     for number in numbers:
