@@ -112,6 +112,9 @@ def build(course: Path, folder: Path, executed: Path | None = None, solutions: b
             application.build()
     except SphinxError as error:
         raise SiteNotBuilt(f"The site was not built: {str(error).strip().splitlines()[0]}") from error
+    for lab in course.glob(f"labs/*/{sources.LAB}"):  # what a reader downloads has no outputs yet
+        if (download := output / "_sources" / lab.relative_to(course)).exists():
+            shutil.copyfile(lab, download)
     pictures.shrink(output / "_images")
     _remove_what_is_gone(output, set(application.env.found_docs))
     lines = ESCAPE_CODE.sub("", warnings.getvalue()).splitlines()
