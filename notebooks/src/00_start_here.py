@@ -182,7 +182,7 @@ print("a thousand times the arithmetic takes more than five times as long:", lar
 print("TF_USE_LEGACY_KERAS =", os.environ["TF_USE_LEGACY_KERAS"])
 print("tf.keras is the package", tf.keras.Model.__module__.split(".")[0])
 print("TensorFlow", ".".join(tf.__version__.split(".")[:2]))
-assert "tf_keras" in tf.keras.Model.__module__, "restart the kernel and run the cells in order"
+assert "tf_keras" in tf.keras.Model.__module__, "restart, run the cells in order, and set no TF_USE_LEGACY_KERAS"
 
 # %% [markdown]
 # In your programs write `import distlab`, or set the variable, before `import tensorflow`. A plain `import keras` still
