@@ -24,6 +24,8 @@ def code(source: str, output: str = "", **nbgrader: bool) -> dict[str, Any]:
         ("doubled = 2 * answer\ndoubled", False),
         ("print(number_of_answers)", True),
         ("!python program.py", False),
+        ("%%bash\nls *.json && echo", False),
+        ("for each in: nothing", False),
     ],
 )
 def test_a_given_cell_has_its_output_unless_it_uses_an_answer(given: str, has_output: bool) -> None:

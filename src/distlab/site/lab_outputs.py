@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 Cell = dict[str, Any]
-WORD = re.compile(r"[A-Za-z_]\w*")
 # A line for the shell or for IPython, which Python cannot read.
 COMMAND = re.compile(r"^\s*[!%]")
 
@@ -44,14 +43,13 @@ def source(cell: Cell) -> str:
 
 def _uses(code: str, names: set[str]) -> bool:
     """Whether the code mentions one of the names, or runs a command after an answer, which may read its file."""
-    lines = code.splitlines()
-    if names and any(map(COMMAND.match, lines)):
+    if names and (any(map(COMMAND.match, code.splitlines())) or _parsed(code) is None):
         return True
-    return any(isinstance(node, ast.Name) and node.id in names for node in ast.walk(_parsed(code)))
+    return any(isinstance(node, ast.Name) and node.id in names for node in _nodes(code))
 
 
 def _bound(code: str) -> Iterator[str]:
-    for node in ast.walk(_parsed(code)):
+    for node in _nodes(code):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -60,5 +58,14 @@ def _bound(code: str) -> Iterator[str]:
             yield node.asname or node.name.partition(".")[0]
 
 
-def _parsed(code: str) -> ast.Module:
-    return ast.parse("\n".join("" if COMMAND.match(line) else line for line in code.splitlines()))
+def _parsed(code: str) -> ast.Module | None:
+    """None for what is no Python, such as a cell for the shell."""
+    try:
+        return ast.parse("\n".join("" if COMMAND.match(line) else line for line in code.splitlines()))
+    except SyntaxError:
+        return None
+
+
+def _nodes(code: str) -> Iterator[ast.AST]:
+    tree = _parsed(code)
+    return iter(()) if tree is None else ast.walk(tree)
