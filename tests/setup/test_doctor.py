@@ -126,6 +126,16 @@ def test_variables_of_another_mpi_are_found_and_named(monkeypatch: pytest.Monkey
     assert finding.fix == "unset OMPI_MCA_pml, which this shell has for another MPI"
 
 
+@pytest.mark.parametrize(("value", "fix"), [("0", "unset TF_USE_LEGACY_KERAS"), ("1", "run `make setup`")])
+def test_the_variable_that_keeps_tensorflow_from_starting_is_named(
+    value: str, fix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TF_USE_LEGACY_KERAS", value)
+    monkeypatch.setattr(doctor, "VERSIONS", "raise SystemExit('Keras cannot be imported')")
+    [finding] = doctor._tensorflow()
+    assert not finding.ok and finding.fix.startswith(fix)
+
+
 def test_a_missing_mpirun_and_a_missing_compiler_are_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)
