@@ -1,6 +1,7 @@
 """Which notebook counts for which student and lab."""
 
 import os
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
@@ -70,6 +71,27 @@ def test_a_list_of_students_is_read_as_spreadsheets_write_it(tmp_path: Path) -> 
     (tmp_path / "students.txt").write_bytes("zoë".encode("latin-1"))
     with pytest.raises(submissions.NoSubmissions, match="is not in UTF-8; save it as UTF-8 text"):
         submissions.find(tmp_path, [LAB])
+
+
+def test_a_name_in_the_list_and_that_of_the_folder_may_write_an_umlaut_in_two_ways(tmp_path: Path) -> None:
+    put(tmp_path, unicodedata.normalize("NFD", "Jörg Groß"), "{}")
+    (tmp_path / "students.txt").write_text(unicodedata.normalize("NFC", "Jörg Groß"), encoding="utf-8")
+    (submission,) = submissions.find(tmp_path, [LAB])
+    assert submission.file is not None and not submission.look_at
+
+
+def test_a_name_in_the_list_that_differs_from_a_folder_in_capitals_is_to_be_looked_at(tmp_path: Path) -> None:
+    put(tmp_path, "alice", "{}")
+    (tmp_path / "students.txt").write_text("ALICE
+")
+    listed, handed_in = submissions.find(tmp_path, [LAB])
+    assert listed.look_at == ["students.txt has this name, but there is a folder 'alice'"] and not handed_in.look_at
+
+
+def test_a_file_instead_of_the_folder_of_submissions_is_called_a_file(tmp_path: Path) -> None:
+    (tmp_path / "handed_in.zip").write_bytes(b"PK")
+    with pytest.raises(submissions.NoSubmissions, match=r"handed_in\.zip is a file; set SUBMISSIONS=folder"):
+        submissions.find(tmp_path / "handed_in.zip", [LAB])
 
 
 def test_work_in_the_wrong_place_is_named(tmp_path: Path) -> None:

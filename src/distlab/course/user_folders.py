@@ -38,9 +38,15 @@ def require_home() -> None:
 
 
 def require_folder(folder: Path) -> Path:
-    """The folder, which may not exist yet. Raises NotAFolder when a file has its name, or a link that leads nowhere."""
+    """The folder, which may not exist yet.
+
+    Raises NotAFolder when a file has its name, or a link that leads nowhere or to the course's own files.
+    """
     if link := dangling(folder):
         raise NotAFolder(f"{link}; make that folder, or remove the link.")
+    course, place = Path.cwd().resolve(), folder.resolve()
+    if folder.is_symlink() and (course.is_relative_to(place) or place.is_relative_to(course)):
+        raise NotAFolder(f"{folder} is a link to {place}, where the course's own files are; remove the link.")
     if folder.exists() and not folder.is_dir():
         raise NotAFolder(f"{folder} is a file, and a folder of that name is needed; move or remove it.")
     return folder

@@ -1,6 +1,7 @@
 """What was handed in: which student, which lab, which file, when."""
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -56,21 +57,22 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
     Raises NoSubmissions.
     """
     if not folder.is_dir():
-        raise NoSubmissions(
-            f"There is no folder {folder}; set SUBMISSIONS=folder, with folder/STUDENT/NN_topic/lab.ipynb."
-        )
+        problem = f"{folder} is a file" if folder.is_file() else f"There is no folder {folder}"
+        raise NoSubmissions(f"{problem}; set SUBMISSIONS=folder, with folder/STUDENT/NN_topic/lab.ipynb.")
     try:
         students = {
             entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith((".", "_"))
         }
         roster = folder / ROSTER
-        if roster.is_file():
-            students |= _names(roster)
+        absent = _without_folder(_names(roster), students) if roster.is_file() else {}
     except OSError as error:
         raise NoSubmissions(f"{error.filename} cannot be read: {error.strerror}.") from None
-    submissions = [
-        _submission(folder / student, student, lab, due) for student in sorted(students) for lab in sorted(labs)
-    ]
+    submissions = []
+    for student in sorted(students | absent.keys()):
+        for lab in sorted(labs):
+            submissions.append(_submission(folder / student, student, lab, due))
+            if alike := absent.get(student):
+                _note_to_look_at(submissions[-1], f"{ROSTER} has this name, but there is a folder {alike!a}")
     expected = labs if only else {submission.lab for submission in submissions if submission.file is not None}
     if not expected:
         raise NoSubmissions(f"No folder in {folder} holds a lab: expected is {folder}/STUDENT/NN_topic/{STUDENT}.")
@@ -101,6 +103,17 @@ def _names(roster: Path) -> set[str]:
         if name in (".", "..") or "/" in name or not name.isprintable() or len(name.encode()) > 255:
             raise NoSubmissions(f"{roster} has a line that cannot be a folder's name: {name[:LONGEST_NAME]!a}.")
     return names
+
+
+def _without_folder(names: set[str], folders: set[str]) -> dict[str, str]:
+    """The listed students without a folder, each with the folder whose name differs in capitals only, or with "".
+
+    A folder's name may be another spelling of the same characters: macOS takes an umlaut apart, editors do not.
+    """
+    composed = {unicodedata.normalize("NFC", folder) for folder in folders}
+    alike = {unicodedata.normalize("NFC", folder).casefold(): folder for folder in sorted(folders)}
+    missing = {name: unicodedata.normalize("NFC", name) for name in names - folders}
+    return {name: alike.get(spelling.casefold(), "") for name, spelling in missing.items() if spelling not in composed}
 
 
 def _submission(folder: Path, student: str, lab: str, due: datetime | None) -> Submission:

@@ -1,0 +1,33 @@
+"""Where a user's results and working copy go."""
+
+from pathlib import Path
+
+import pytest
+
+from distlab.course import user_folders
+
+
+@pytest.fixture(autouse=True)
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty course as the working folder."""
+    folder = tmp_path / "course"
+    (folder / "labs").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.mark.parametrize("target", [".", "labs", ".."])
+def test_a_link_to_the_courses_own_files_is_refused(course: Path, target: str) -> None:
+    (course / "work").symlink_to(target)
+    with pytest.raises(user_folders.NotAFolder, match=r"work is a link to .*the course's own files are; remove"):
+        user_folders.user_folder("work")
+
+
+def test_a_link_to_another_disk_is_followed(course: Path, tmp_path: Path) -> None:
+    (tmp_path / "large").mkdir()
+    (course / "build").symlink_to(tmp_path / "large")
+    assert user_folders.user_folder("build") == Path("build")
+
+
+def test_a_folder_that_is_not_there_yet_is_the_courses(course: Path) -> None:
+    assert user_folders.user_folder("build") == Path("build")
