@@ -79,6 +79,10 @@ class BoundedClient(PapermillNotebookClient):
         return None
 
 
+class KernelLeft(Exception):
+    """A cell has asked the kernel to end, which it does after the cell: the next one would be blamed."""
+
+
 class ReportingEngine(Engine):
     """Executes with a BoundedClient, reports the cell that runs to `events`, and remembers it."""
 
@@ -105,6 +109,7 @@ class ReportingEngine(Engine):
             # What a cell shows may take longer to come than the cell itself, as after thousands of `clear_output`.
             iopub_timeout=options["execution_timeout"],
             startup_timeout=options["start_timeout"],
+            on_cell_executed=_stay,
         )
         try:
             client.execute()
@@ -141,6 +146,8 @@ def run(job: NotebookJob, events: TextIO) -> NotebookOutcome:
                 error = f"the cell printed more than {MEGABYTES_PER_CELL} MB"
         except CellTimeoutError:
             error = f"the cell ran longer than {job.seconds_per_cell} s"
+        except KernelLeft as left:
+            error = str(left)
         except DeadKernelError:
             error = "the kernel died"
         except Exception as fault:  # a file that is no notebook, a parameter that papermill cannot write, …
@@ -153,6 +160,12 @@ def run(job: NotebookJob, events: TextIO) -> NotebookOutcome:
         outcome.failing_cell = ReportingEngine.number
         outcome.failing_line = first_line(ReportingEngine.cell.source)
     return outcome
+
+
+def _stay(cell: NotebookNode, cell_index: int, execute_reply: dict[str, Any]) -> None:
+    """Raise KernelLeft if the cell that has run called `exit` or `quit`."""
+    if any(payload.get("source") == "ask_exit" for payload in execute_reply["content"].get("payload", [])):
+        raise KernelLeft("exit() or quit() ends the notebook, and the cells below it did not run")
 
 
 def _cell_seconds(executed: Path) -> list[float]:
