@@ -16,7 +16,16 @@ from distlab.cluster_spec.rules import check_same_cluster, checked
 from distlab.cluster_spec.slurm import slurm_task
 from distlab.cluster_spec.spec import ClusterSpec, ClusterSpecError, fail, parsed, quoted
 
-__all__ = ["ClusterSpec", "ClusterSpecError", "check", "check_all", "from_slurm", "gloo_from_slurm", "tf_config", "workers"]
+__all__ = [
+    "ClusterSpec",
+    "ClusterSpecError",
+    "check",
+    "check_all",
+    "from_slurm",
+    "gloo_from_slurm",
+    "tf_config",
+    "workers",
+]
 
 
 def tf_config(cluster: Mapping[str, Sequence[str]], task_type: str, index: int) -> str:

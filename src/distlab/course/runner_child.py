@@ -6,6 +6,7 @@ Prints one JSON line for each cell that starts and, at the end, one with the out
 import asyncio
 import json
 import os
+import re
 import sys
 import time
 from dataclasses import asdict, dataclass, field
@@ -141,7 +142,7 @@ def run(job: NotebookJob, events: TextIO) -> NotebookOutcome:
             error = _left_early(Path(job.executed))
         except PapermillExecutionError as fault:
             error = f"{fault.ename}: {fault.evalue}" if fault.evalue else _last_error_line(ReportingEngine.cell)
-            error = error or fault.ename
+            error = error or fault.ename + _line_of(fault.traceback)
             if ReportingEngine.printed_too_much:
                 error = f"the cell printed more than {MEGABYTES_PER_CELL} MB"
         except CellTimeoutError:
@@ -181,6 +182,12 @@ def _left_early(executed: Path) -> str | None:
     cells = [cell for cell in nbformat.read(executed, as_version=4).cells if cell.cell_type == "code"]
     left = any(output.get("ename") == "SystemExit" for cell in cells for output in cell.outputs)
     return "SystemExit: the cell ends the notebook, and the cells below it did not run" if left else None
+
+
+def _line_of(traceback: list[str]) -> str:
+    """The line of the cell at which an error without a message came, as IPython's traceback marks it."""
+    lines = re.findall(r"^-+> *\d+ (.*)", re.sub(r"\x1b\[[\d;]*m", "", "\n".join(traceback)), re.MULTILINE)
+    return f" at `{lines[0].strip()}`" if lines else ""
 
 
 def _last_error_line(cell: NotebookNode | None) -> str:
