@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distlab import valid
@@ -78,6 +79,9 @@ def _runs_already(cluster: Cluster, nodes_asked: int | None) -> int:
 def _run(options: argparse.Namespace) -> int:
     if not options.program_arguments:
         raise ClusterError("Say which command to run: distlab cluster run -- srun --nodes 3 hostname")
+    first = options.program_arguments[0]
+    if " " in first and not Path(first).exists():
+        raise ClusterError(f"{first!r} is one word to the cluster: leave the quotes out, or write -- sh -c {first!r}.")
     command = _running(options).entering(options.program_arguments)
     sys.stdout.flush()
     os.execvp(command[0], command)  # so that signals and the exit status pass through
