@@ -163,6 +163,8 @@ def main() -> None:
     parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
     options = parser.parse_args()
     hvd.init()
+    if hvd.size() < 2:
+        parser.error("one rank notices nothing: start two, as by mpirun -np 2 python forgotten_steps.py")
     train_tape.pin_device()
     training = train_tape.parse(["--dataset", options.dataset])
     with tempfile.TemporaryDirectory() as scratch:

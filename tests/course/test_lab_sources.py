@@ -163,6 +163,15 @@ def test_a_stub_replaces_each_solution() -> None:
     assert lab_sources.student(notebook).cells[0].source == f"def f():\n{stub}\n\n{stub}"
 
 
+def test_a_solution_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lab_sources.registry, "lab", lambda name: sample_lab.lab())
+    (tmp_path / "src").mkdir()
+    file = tmp_path / "src" / "90_sample.py"
+    file.write_text(sample_lab.source().replace("steps = 6", "steps = = 6", 1))
+    with pytest.raises(lab_sources.BrokenSource, match=r"90_sample\.py with its solution fails: SyntaxError: "):
+        lab_sources.regenerate(file)
+
+
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [

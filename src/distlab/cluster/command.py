@@ -5,10 +5,11 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distlab import valid
-from distlab.cluster.cluster import NODES, Cluster, find, up
+from distlab.cluster.cluster import NODES, Cluster, find, not_running, up
 from distlab.cluster.holder import end
 from distlab.cluster.record import DEFAULT_NAME, ClusterError, ClusterRecord, RunsAlready
 from distlab.cluster.status import text
@@ -49,7 +50,7 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
 def _running(options: argparse.Namespace) -> Cluster:
     cluster = find(options.name)
     if cluster is None:
-        raise ClusterError(f"The cluster {options.name!r} does not run; start it with 'distlab cluster up'.")
+        raise ClusterError(not_running(options.name))
     return cluster
 
 
@@ -78,6 +79,9 @@ def _runs_already(cluster: Cluster, nodes_asked: int | None) -> int:
 def _run(options: argparse.Namespace) -> int:
     if not options.program_arguments:
         raise ClusterError("Say which command to run: distlab cluster run -- srun --nodes 3 hostname")
+    first = options.program_arguments[0]
+    if " " in first and not Path(first).exists():
+        raise ClusterError(f"{first!r} is one word to the cluster: leave the quotes out, or write -- sh -c {first!r}.")
     command = _running(options).entering(options.program_arguments)
     sys.stdout.flush()
     os.execvp(command[0], command)  # so that signals and the exit status pass through

@@ -225,8 +225,8 @@ def splits_as_table(predictions: Sequence[SplitPrediction]) -> str:
             *(prediction.ranks, prediction.data, prediction.sequences, f"{prediction.step_seconds:.2f} s"),
             *(f"{100 * getattr(prediction, part) / prediction.step_seconds:.1f}%" for part in PARTS),
             f"{prediction.flops_per_device / 1e12:.1f}",
-            f"{prediction.state_bytes / 1e9:.1f} GB",
-            f"{prediction.activation_bytes / 1e9:.1f} GB",
+            f" {prediction.state_bytes / 1e9:.1f} GB",
+            f" {prediction.activation_bytes / 1e9:.1f} GB",
             "" if prediction.fits else "  does not fit",
         )
         for prediction in predictions

@@ -89,13 +89,24 @@ def solved(notebook: NotebookNode) -> NotebookNode:
 
 
 def regenerate(source: Path, execute: bool = True) -> list[Path]:
-    """Write `lab.ipynb` and, unless told otherwise, the executed `solution.ipynb`; return their files."""
+    """Write `lab.ipynb` and, unless told otherwise, the executed `solution.ipynb`; return their files.
+
+    Raises BrokenSource.
+    """
+    from nbclient.exceptions import CellExecutionError
+
     folder = folder_of(source)
     folder.mkdir(exist_ok=True)
     whole = convert(source)
     written = [_written(student(whole), folder / STUDENT)]
     if execute:
-        written.append(_written(notebooks.clean(notebooks.execute(solved(whole), folder)), folder / SOLUTION))
+        try:
+            solution = notebooks.execute(solved(whole), folder)
+        except CellExecutionError as error:
+            raise BrokenSource(
+                f"A cell of {source.name} with its solution fails: {error.ename}: {error.evalue}"
+            ) from error
+        written.append(_written(notebooks.clean(solution), folder / SOLUTION))
     return written
 
 

@@ -57,8 +57,8 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
     Raises NoSubmissions.
     """
     if not folder.is_dir():
-        problem = f"{folder} is a file" if folder.is_file() else f"There is no folder {folder}"
-        raise NoSubmissions(f"{problem}; set SUBMISSIONS=folder, with folder/STUDENT/NN_topic/lab.ipynb.")
+        what = f"{folder} is no folder (unpack an archive)" if folder.exists() else f"There is no folder {folder}"
+        raise NoSubmissions(f"{what}; set SUBMISSIONS=folder, with folder/STUDENT/NN_topic/lab.ipynb.")
     try:
         students = {
             entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith((".", "_"))
@@ -72,7 +72,8 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
         for lab in sorted(labs):
             submissions.append(_submission(folder / student, student, lab, due))
             if alike := absent.get(student):
-                _note_to_look_at(submissions[-1], f"{ROSTER} has this name, but there is a folder {alike!a}")
+                note = f"{ROSTER} writes the name of the folder {alike[:LONGEST_NAME]!a} in another way"
+                _note_to_look_at(submissions[-1], note)
     expected = labs if only else {submission.lab for submission in submissions if submission.file is not None}
     if not expected:
         raise NoSubmissions(f"No folder in {folder} holds a lab: expected is {folder}/STUDENT/NN_topic/{STUDENT}.")
