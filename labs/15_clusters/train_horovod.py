@@ -45,7 +45,7 @@ def main() -> None:
     optimizer = tf.keras.optimizers.SGD(options.learning_rate, momentum=network.MOMENTUM)
     compression = hvd.Compression.fp16 if options.fp16 else hvd.Compression.none
 
-    @tf.function
+    @tf.function(autograph=False)  # nothing to translate
     def step(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
             loss = mean_loss(labels, model(images, training=True))

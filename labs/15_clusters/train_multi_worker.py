@@ -45,7 +45,7 @@ def train(options: argparse.Namespace, name: str) -> tuple[float, list[np.ndarra
         optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))  # sums over all workers
         return loss
 
-    @tf.function
+    @tf.function(autograph=False)  # nothing to translate
     def step(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         return strategy.reduce("SUM", strategy.run(replica_step, args=(images, labels)), axis=None)
 

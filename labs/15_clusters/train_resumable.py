@@ -63,7 +63,7 @@ def main() -> None:
         saved_states.checkpoint(manager.latest_checkpoint, options.checkpoints, checkpoint)  # or an older one
     hvd.broadcast_variables([*model.variables, *optimizer.variables], root_rank=0)  # also the count of steps
 
-    @tf.function
+    @tf.function(autograph=False)  # nothing to translate
     def step(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
             loss = mean_loss(labels, model(images, training=True))

@@ -30,7 +30,7 @@ def main() -> None:
     model.set_weights(network.first_weights(options.units))
     optimizer = tf.keras.optimizers.SGD(options.learning_rate, momentum=network.MOMENTUM)
 
-    @tf.function
+    @tf.function(autograph=False)  # nothing to translate
     def step(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
             loss = mean_loss(labels, model(images, training=True))

@@ -2,13 +2,13 @@
 
 import json
 import os
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from distlab import launch
-from distlab.runtime import processes
+from tests.lab_programs.prepared_runs import PreparedRuns, prepared_runs
 
 pytestmark = pytest.mark.slow
 WORKER = json.dumps(
@@ -35,34 +35,41 @@ def labs(root: Path) -> Path:
     return root / "labs" / "13_fault_tolerance"
 
 
-def refusal(labs: Path, line: str, folder: Path, **variables: str) -> str:
+@pytest.fixture(scope="module")
+def runs() -> Iterator[PreparedRuns]:
+    """All programs are refused before they train: hardly more than the import of TensorFlow, which they share."""
+    with prepared_runs("horovod.tensorflow.keras") as runs:
+        yield runs
+
+
+def refusal(runs: PreparedRuns, program: Path, *arguments: str, folder: Path, **variables: str) -> str:
     """What the program says before it trains."""
-    program, *arguments = line.split()
     environment = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"} | variables
-    command = [sys.executable, str(labs / program), *arguments]
-    finished = processes.run(command, 200, cwd=folder, env=environment)
+    finished = runs.run(program, *arguments, folder=folder, variables=environment)
     assert finished.status in (1, 2) and "Traceback" not in finished.output, finished.output
     assert list(folder.iterdir()) == []
     return finished.output.splitlines()[-1]
 
 
 @pytest.mark.parametrize("line", REFUSED)
-def test_a_fault_that_would_never_come_is_refused(line: str, labs: Path, tmp_path: Path) -> None:
+def test_a_fault_that_would_never_come_is_refused(line: str, labs: Path, runs: PreparedRuns, tmp_path: Path) -> None:
     if line.startswith("train_elastic"):
         launch.horovod_problem() and pytest.skip("Horovod is not installed here")
-    assert REFUSED[line] in refusal(labs, line, tmp_path, TF_CONFIG=WORKER)
+    program, *arguments = line.split()
+    assert REFUSED[line] in refusal(runs, labs / program, *arguments, folder=tmp_path, TF_CONFIG=WORKER)
 
 
 @pytest.mark.parametrize("line", ["train.py --backup b", "late_worker.py"])
-def test_a_cluster_with_a_chief_is_refused(line: str, labs: Path, tmp_path: Path) -> None:
+def test_a_cluster_with_a_chief_is_refused(line: str, labs: Path, runs: PreparedRuns, tmp_path: Path) -> None:
     """The programs count from worker 0, and a chief would be another number 0."""
     cluster = {"chief": ["localhost:1024"], "worker": ["localhost:1025"]}
     config = json.dumps({"cluster": cluster, "task": {"type": "chief", "index": 0}})
-    said = refusal(labs, line, tmp_path, TF_CONFIG=config)
+    program, *arguments = line.split()
+    said = refusal(runs, labs / program, *arguments, folder=tmp_path, TF_CONFIG=config)
     assert said == (
         "ClusterSpecError: cluster has chief, and every process of this program is a worker: list workers alone"
     )
 
 
-def test_a_late_worker_needs_others(labs: Path, tmp_path: Path) -> None:
-    assert "TF_CONFIG names no other worker" in refusal(labs, "late_worker.py", tmp_path)
+def test_a_late_worker_needs_others(labs: Path, runs: PreparedRuns, tmp_path: Path) -> None:
+    assert "TF_CONFIG names no other worker" in refusal(runs, labs / "late_worker.py", folder=tmp_path)

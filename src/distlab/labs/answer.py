@@ -241,7 +241,7 @@ def line_of(traceback: TracebackType | None, namespace: Mapping[str, Any]) -> in
 def is_untouched(function: object) -> bool:
     """Whether a function or coroutine function does nothing but `...`, `pass` or `return None`."""
     code = getattr(function, "__code__", None)
-    return isinstance(code, CodeType) and _instructions(code) in _EMPTY
+    return isinstance(code, CodeType) and len(code.co_code) <= _LONGEST and _instructions(code) in _EMPTY
 
 
 def _nothing() -> None: ...
@@ -256,4 +256,6 @@ def _instructions(code: CodeType) -> list[tuple[str, object]]:
     return [(step.opname, step.argval if step.opname in constants else None) for step in dis.get_instructions(code)]
 
 
-_EMPTY = [_instructions(function.__code__) for function in (_nothing, _nothing_awaited)]
+_EMPTY_CODES = [function.__code__ for function in (_nothing, _nothing_awaited)]
+_EMPTY = [_instructions(code) for code in _EMPTY_CODES]
+_LONGEST = max(len(code.co_code) for code in _EMPTY_CODES)  # a longer one is not looked at any further

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +43,12 @@ Runs = dict[str, list[Record]]
 """The runs "straight" and "resumed": for each a record of every step after the checkpoint."""
 
 
+@lru_cache(maxsize=64)
+def _order(seed: int, epoch: int) -> NDArray[np.int64]:
+    """The images of an epoch in their order: the same for every step of it."""
+    return np.random.default_rng([seed, 2, epoch]).permutation(IMAGES)
+
+
 @dataclass
 class _Training:
     """Linear regression with dropout of features, by Adam; all that changes, and what a new process has of it."""
@@ -68,7 +75,7 @@ class _Training:
 
     def step(self) -> Record:
         epoch, place = divmod(self.position, IMAGES // BATCH)
-        order = np.random.default_rng([self.seed, 2, epoch]).permutation(IMAGES)
+        order = _order(self.seed, epoch)
         numbers = order[place * BATCH : (place + 1) * BATCH]
         mask = (self.random.random(FEATURES) < self.kept).astype(int)
         inputs = self.images[numbers] * mask
@@ -177,6 +184,7 @@ def averages_lost_from_smooth_gradients() -> Runs:
     return drawn_runs(np.random.default_rng([SEED, 32]), "averages")
 
 
+@cache
 def lettered_runs() -> dict[str, Runs]:
     """The lab's own four, which are in its file `broken_runs.json`."""
     return {

@@ -1,6 +1,7 @@
 """What a broken checkpoint lacks, by the runs before and after it: an exercise of lab 05 and its judge."""
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 import numpy as np
 
@@ -28,7 +29,7 @@ _HINTS: Mapping[str, Hint] = {
 
 def judge_lacks(answer: Answer, generator: np.random.Generator) -> Verdict:
     """A sixth of the points for each part: in the lab's own runs, if it has some, and in hidden ones."""
-    by_part = _hidden_runs(generator)
+    by_part = _hidden_runs(int(generator.integers(2**63)))
     letters = {part: letter for letter, part in broken_runs.LETTERS.items()}
     names = {part: f"checkpoint {letters[part]}" for part in letters} | {
         "weights": "hidden runs 1",
@@ -46,8 +47,10 @@ def judge_lacks(answer: Answer, generator: np.random.Generator) -> Verdict:
     return judge_cases(cases())
 
 
-def _hidden_runs(generator: np.random.Generator) -> dict[str, list[broken_runs.Runs]]:
+@lru_cache(maxsize=4)  # one check after another, and the grader for each student, ask for the same
+def _hidden_runs(seed: int) -> dict[str, list[broken_runs.Runs]]:
     """For each part runs that lack it; rules that hold for many runs only fail in one of them, whatever is drawn."""
+    generator = np.random.default_rng(seed)
     by_part = {part: [broken_runs.drawn_runs(generator, part, kind) for kind in ROUNDS] for part in PARTS}
     for part in ADAM * SMOOTH_ROUNDS:
         by_part[part].append(broken_runs.drawn_runs(generator, part, broken_runs.SMOOTH))

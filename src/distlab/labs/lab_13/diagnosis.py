@@ -51,10 +51,11 @@ def _judge(
             verdict = replace(verdict, text=f"{_HIDDEN}{verdict.text}")
         return verdict
 
-    seen = jobs.drawn_jobs(np.random.default_rng(jobs.SEED), variant=0)
+    seen = jobs.lettered_jobs()
     cases = [PartCase(f"job {letter}", partial(verdict_on, job)) for letter, job in seen.items()]
+    seed = int(generator.integers(2**63))
     for variant in variants:
-        hidden = jobs.drawn_jobs(generator, variant)
+        hidden = jobs.hidden_jobs(seed, variant)
         cases += [PartCase(f"job {letter}", partial(on_hidden, job), _HIDDEN) for letter, job in hidden.items()]
     verdict = judge_cases(cases)
     if not failed or verdict.state != WRONG:

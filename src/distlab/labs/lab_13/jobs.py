@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -233,6 +234,18 @@ LETTERS, SEED = "ABCDEF", 13  # the seed of the logs that students see
 def drawn_jobs(generator: np.random.Generator, variant: int) -> dict[str, SickJob]:
     """One job of each illness, by letter, which always has the same illness; none has a variant above 4."""
     return {letter: draw(generator, variant) for letter, draw in zip(LETTERS, _DRAWN.values(), strict=True)}
+
+
+@cache
+def lettered_jobs() -> dict[str, SickJob]:
+    """The jobs whose logs students see, as the judges have them: a student may change what `given` holds."""
+    return drawn_jobs(np.random.default_rng(SEED), variant=0)
+
+
+@lru_cache(maxsize=16)  # one check after another, and the grader for each student, ask for the same
+def hidden_jobs(seed: int, variant: int) -> dict[str, SickJob]:
+    """Jobs whose logs students do not see, by letter."""
+    return drawn_jobs(np.random.default_rng([seed, variant]), variant)
 
 
 def in_words(event: Event) -> str:
