@@ -154,8 +154,8 @@ SURVIVORS: dict[tuple[str, str], dict[str, str]] = {
         "illness = worker = step = None  →  pass": OVERWRITTEN,
         "if signals and before.index(signals[0]) < before.index(exits[0]):  →  "
         "if signals and before.index(signals[0]) <= before.index(exits[0]):": "no event is a signal and an exit",
-        "if event['computing'] < 1.5 * normal:  →  if event['computing'] <= 1.5 * normal:": (
-            "normal times vary by half a per cent, a straggler's are at least twice as long"
+        "if event['computing'] < 2 * normal:  →  if event['computing'] <= 2 * normal:": (
+            "no worker computes exactly twice as long as the others"
         ),
         "return {'illness': 'ranks come and go', 'worker': exits[0]['worker'], 'step': last_step}  →  "
         "return {'illness': 'ranks come and go', 'worker': exits[-1]['worker'], 'step': last_step}": (

@@ -131,16 +131,7 @@ class NumberJudge:
 
     def problem_of_form(self, answer: Plain) -> Verdict | None:
         """What is said of an answer that is not a dictionary with all names; None if it is one."""
-        if isinstance(answer, dict) and all(name in answer for name in self._names):
-            return None
-        if not isinstance(answer, dict):
-            problem = "yours gives no dictionary"
-        else:
-            missing = [name for name in self._names if name not in answer]
-            unknown = [str(name) for name in answer if name not in self._names]
-            problem = f"{_quoted(missing)} {'is' if len(missing) == 1 else 'are'} missing"
-            problem += f", and {_quoted(unknown)} {'is' if len(unknown) == 1 else 'are'} unknown" if unknown else ""
-        return wrong(NumberHint.NAMES.says(function=self._function, names=_quoted(self._names), problem=problem))
+        return problem_of_names(self._function, self._names, answer)
 
     def note(self, name: str, verdict: Verdict) -> None:
         """The verdict on one number, unless an earlier case has given it one."""
@@ -158,6 +149,20 @@ class NumberJudge:
         if all(name in self._mistakes and self._mistakes[name].state == NOT_DONE for name in self._names):
             return not_done(f"`{self._function}` gives a dictionary in which all numbers are None")
         return parts({name: self._mistakes.get(name, right()) for name in self._names}, weights=weights)
+
+
+def problem_of_names(function: str, names: Sequence[str], answer: Plain) -> Verdict | None:
+    """What is said of an answer of `function` that is not a dictionary with all names; None if it is one."""
+    if isinstance(answer, dict) and all(name in answer for name in names):
+        return None
+    if not isinstance(answer, dict):
+        problem = "yours gives no dictionary"
+    else:
+        missing = [name for name in names if name not in answer]
+        unknown = [str(name) for name in answer if name not in names]
+        problem = f"{_quoted(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+        problem += f", and {_quoted(unknown)} {'is' if len(unknown) == 1 else 'are'} unknown" if unknown else ""
+    return wrong(NumberHint.NAMES.says(function=function, names=_quoted(names), problem=problem))
 
 
 def _quoted(names: Sequence[str]) -> str:

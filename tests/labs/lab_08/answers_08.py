@@ -62,7 +62,7 @@ def reads_of_others(events):
     return [sum(event == "reads" for _, event in since) + 0.5 for _, since in between(events)]
 
 
-@wrong("staleness", *[Hint.NO_STALENESS] * 3, "wrong: in a log of")
+@wrong("staleness", *[Hint.NO_STALENESS] * 3, "wrong: in a log of", "; yours gives a list of")
 def unfinished_too(events):
     at_end = {worker for worker, event in events if event == "reads"}
     return true_staleness(events) + [0] * (1 + len(at_end))
@@ -136,6 +136,16 @@ def the_slowest_alone_with_a_lead_of_1(finished, worker, lead):
     return finished[worker] == min(finished) if lead == 1 else true_rule(finished, worker, lead)
 
 
+@wrong("may_begin", Hint.ALONE)
+def nobody_to_wait_for(finished, worker, lead):
+    return len(finished) > 1 and true_rule(finished, worker, lead)
+
+
+@wrong("may_begin", "With one worker only: it raised ValueError")
+def every_other_worker(finished, worker, lead):
+    return finished[worker] - min(finished[:worker] + finished[worker + 1 :]) <= lead
+
+
 @right("may_begin")
 def nobody_far_behind(finished, worker, lead):
     return all(finished[worker] <= peer + lead for peer in finished)
@@ -166,6 +176,10 @@ for title, name, value, hint in (
     ("one_side_of_all", "largest staleness", lambda w, s, t: w * (s + 1), Hint.ALL_WORKERS),
     ("all_workers_twice_the_lead", "largest staleness", lambda w, s, t: w * 2 * s, Hint.ALL_WORKERS),
     ("the_workers", "largest staleness", lambda w, s, t: w, Hint.NO_LEAD),
+    ("nothing_stale_in_turns", "largest staleness", lambda w, s, t: (w - 1) * (2 * s + 1) if s else 0, Hint.LEAD_OF_0),
+    ("its_own_alone", "largest staleness", lambda w, s, t: max(w - 1, 1) * (2 * s + 1), Hint.NO_OTHERS),
+    ("no_rate_alone", "with the bound", lambda w, s, t: w / max(t) if w > 1 else 0, Hint.WAITS_FOR_NOBODY),
+    ("four_places", "with the bound", lambda w, s, t: round(w / max(t), 4), NumberHint.ROUNDED),
     ("by_the_slowest", "largest staleness", lambda w, s, t: sum(max(t) / each for each in t) - 1, Hint.BY_SPEEDS),
     ("by_two_speeds", "largest staleness", lambda w, s, t: int(max(t) / min(t)) * (w - 1), Hint.BY_SPEEDS),
     ("slowest_pace", "without a bound", lambda w, s, t: w / max(t), Hint.SLOWEST_PACE),
@@ -189,6 +203,11 @@ for title, name, value, hint in (
 @wrong("limits", NumberHint.NAMES)
 def three_numbers(seconds, lead):
     return list(true_limits(seconds, lead).values())
+
+
+@wrong("limits", NumberHint.NAMES)
+def nothing_for_one_worker(seconds, lead):
+    return true_limits(seconds, lead) if len(seconds) > 1 else {}
 
 
 @wrong("limits", "lead 0: it raised ZeroDivisionError")
@@ -306,12 +325,24 @@ for title, way, rate, hint in (
         lambda s, a, q, b, m: (s.shape[1] - b) / (np.sort(s.cumsum(axis=0)[-1])[-1 - b] / len(s) + a),
         Hint.LATE_GOES_ON,
     ),
+    (
+        "steps_and_workers_exchanged",
+        "backup workers",
+        lambda s, a, q, b, m: (len(s) - b) * s.shape[1] / (np.sort(s)[:, len(s) - b - 1] + a).sum(),
+        Hint.SHAPE_EXCHANGED,
+    ),
     ("another_step", "backup workers", lambda s, a, q, b, m: 2 / a, Hint.BACKUP_OTHERWISE),
     ("server_each", "asynchronous", lambda s, a, q, b, m: sum(1 / (s.mean(axis=0) + q)), Hint.SERVER_ADDED),
     ("server_after", "asynchronous", lambda s, a, q, b, m: 1 / (1 / sum(1 / s.mean(axis=0)) + q), Hint.SERVER_ADDED),
     ("another_pace", "asynchronous", lambda s, a, q, b, m: 2 / a, Hint.ASYNCHRONOUS_OTHERWISE),
     ("server_alone", "asynchronous", lambda s, a, q, b, m: 1 / q, Hint.SERVER_ALONE),
     ("mean_of_all", "asynchronous", lambda s, a, q, b, m: s.shape[1] / s.mean(), Hint.MEAN_OF_ALL),
+    (
+        "steps_are_columns",
+        "asynchronous",
+        lambda s, a, q, b, m: (s.shape[1] / s.sum(axis=0)).sum(),
+        Hint.SHAPE_EXCHANGED,
+    ),
     ("waits", "asynchronous", lambda s, a, q, b, m: s.shape[1] / last(s), Hint.WAITS_IN_ASYNCHRONOUS),
     (
         "waits_in_the_end",
@@ -479,7 +510,15 @@ def no_backup_ever(seconds, all_reduce, server, backups, allowed):
     return true | {"choice": "synchronous" if true["choice"] == "backup workers" else true["choice"]}
 
 
-@wrong("choose", Hint.NO_CHOICE)
+@wrong("choose", Hint.BETTER_WAY, Hint.BUSY_SERVER_ALLOWED, share=4 / 5)
+def out_with_a_busy_server(seconds, all_reduce, server, backups, allowed):
+    true = true_choice(seconds, all_reduce, server, backups, allowed)
+    if true["choice"] == "asynchronous" and sum(1 / seconds.mean(axis=0)) > 1 / server:
+        return true | {"choice": fastest(true, "synchronous", "backup workers")}
+    return true
+
+
+@wrong("choose", NumberHint.NAMES)
 def only_the_choice(*cluster):
     return true_choice(*cluster)["choice"]
 
@@ -524,10 +563,20 @@ def as_before(shares, seconds):
     return shares
 
 
-@wrong("next_shares", *[Hint.NO_SHARES] * 3)
+@wrong("next_shares", *[Hint.NOT_WHOLE] * 3)
 def parts_of_images(shares, seconds):
     speeds = np.array(shares) / np.array(seconds)
     return speeds / speeds.sum() * sum(shares)
+
+
+@wrong("next_shares", *[Hint.NO_SHARES] * 3, "; yours gives a dict.")
+def by_worker(shares, seconds):
+    return dict(enumerate(shares_judge.next_shares(shares, seconds)))
+
+
+@wrong("next_shares", Hint.NO_SHARES, "; yours gives an empty list.", share=TWO_THIRDS)
+def nothing_for_a_single_worker(shares, seconds):
+    return shares_judge.next_shares(shares, seconds) if len(shares) > 1 else []
 
 
 @wrong("next_shares", *[Hint.SUM_CHANGED] * 3)

@@ -1,5 +1,6 @@
 """Answers to lab 13 as students give them."""
 
+import math
 from collections import Counter
 
 import numpy as np
@@ -31,8 +32,9 @@ def of(log, event):
 
 
 def first_start(log):
-    """The log up to the second start."""
-    return log[: next(place for place, entry in enumerate(log) if entry["event"] == "cluster" and place)]
+    """The log up to the second start, if there is one."""
+    starts = [place for place, entry in enumerate(log) if entry["event"] == "cluster"]
+    return log[: starts[1]] if len(starts) > 1 else log
 
 
 def last_done(log):
@@ -60,10 +62,10 @@ def true_diagnosis(log):
             return diagnosis(jobs.HALF_WRITTEN, 0, saves[-1]["step"])
         return diagnosis(jobs.KILLED, *last_done(first_start(log)))
     if not events["exit"]:
-        slow = Counter(e["worker"] for e in of(log, "step") if e["computing"] > 0.003 * e["images"])
+        slow = Counter(e["worker"] for e in of(log, "step") if e["computing"] > 0.004 * e["images"])
         worker = slow.most_common(1)[0][0]
         own = [entry for entry in of(log, "step") if entry["worker"] == worker]
-        fast = [entry["step"] for entry in own if entry["computing"] < 0.003 * entry["images"]]
+        fast = [entry["step"] for entry in own if entry["computing"] < 0.004 * entry["images"]]
         return diagnosis(jobs.STRAGGLER, worker, 1 + max(fast, default=0))
     worker, code = of(log, "exit")[0]["worker"], of(log, "exit")[0]["code"]
     illness = jobs.COME_AND_GO if events["size"] else jobs.KILLED if code == -9 else jobs.NOTICE
@@ -128,7 +130,7 @@ ANSWERS.wrong_value(
 def first_slow_step(log):
     worker = true_diagnosis(log)["worker"]
     own = [entry for entry in of(log, "step") if entry["worker"] == worker]
-    return {"step": min(entry["step"] for entry in own if entry["computing"] > 0.003 * entry["images"])}
+    return {"step": min(entry["step"] for entry in own if entry["computing"] > 0.004 * entry["images"])}
 
 
 def least_waiting_backwards(log):
@@ -214,7 +216,48 @@ def all_but_one(log):
     return None if true["illness"] == jobs.KILLED else true
 
 
-@wrong("diagnose", *[Hint.NO_DIAGNOSIS] * 6)
+def slow_from(threshold, least=3, among=lambda times, worker: min(times[peer] for peer in times if peer != worker)):
+    """The straggler and its first step by a rule: so many times as long as `among` says, in so many steps."""
+
+    def change(log, true):
+        if true["illness"] != jobs.STRAGGLER:
+            return {}
+        steps = {}
+        for entry in of(log, "step"):
+            steps.setdefault(entry["step"], {})[entry["worker"]] = entry["computing"]
+        for worker in range(size(log)):
+            fast = [step for step, times in steps.items() if times[worker] < threshold * among(times, worker)]
+            first = 1 + max(fast, default=0)
+            if len(steps) - first + 1 >= least:
+                return {"worker": worker, "step": first}
+        return NOTHING
+
+    return diagnosed(change)
+
+
+def mean_of_all(times, worker):
+    return np.mean(list(times.values()))
+
+
+NOT_FOUND = (Hint.NOTHING_FOUND, Hint.STRAGGLER_NOT_FOUND)
+for title, answer, hints in (
+    ("slow_from_three_times", slow_from(3), NOT_FOUND),
+    ("slow_in_four_steps", slow_from(2, least=4), NOT_FOUND),
+    ("slow_from_one_and_a_half", slow_from(1.5), (Hint.STRAGGLER_STEP,)),
+):
+    ANSWERS.wrong_value("diagnose", title, answer, *hints, share=FIVE_SIXTHS)
+
+
+@wrong("diagnose", Hint.NOTHING_FOUND, Hint.NOT_NEVER_COMES, share=FIVE_SIXTHS)
+def by_ports(log):
+    true, listed = true_diagnosis(log), [address[-5:] for address in log[0]["addresses"]]
+    if true["illness"] != jobs.NEVER_COMES:
+        return true
+    missing = [entry["worker"] for entry in of(log, "listens") if entry["address"][-5:] not in listed]
+    return true | {"worker": missing[0]} if missing else NOTHING
+
+
+@wrong("diagnose", *[NumberHint.NAMES] * 6)
 def only_the_name(log):
     return true_diagnosis(log)["illness"]
 
@@ -256,7 +299,7 @@ ANSWERS.solved("diagnose", solution_of_lab, lambda log: NOTHING)
 
 
 def true_cure(log, illness, worker, step):
-    saved = [entry for entry in log if entry["event"] == "saved"]
+    saved = of(first_start(log), "saved")
     workers = len(log[0]["addresses"])
     if illness == jobs.KILLED:
         return step - [0, *(entry["step"] for entry in saved if entry["sealed"])][-1]
@@ -295,6 +338,15 @@ def share_of_all(log, worker, typical):
     return speeds[worker] / sum(speeds.values())
 
 
+def share_by_two(log, worker, typical):
+    """The share by the times of all steps of the straggler, and of all others together."""
+    slow, normal = (
+        typical([entry["computing"] for entry in of(log, "step") if (entry["worker"] == worker) == is_slow])
+        for is_slow in (True, False)
+    )
+    return 1 / slow / (1 / slow + (size(log) - 1) / normal)
+
+
 def size(log):
     return len(log[0]["addresses"])
 
@@ -316,6 +368,7 @@ for title, illness, number, hint in (
     ("in_percent", jobs.STRAGGLER, lambda log, w, s: 100 * true_cure(log, jobs.STRAGGLER, w, s), Hint.NOT_A_SHARE),
     ("mean_of_all_steps", jobs.STRAGGLER, lambda log, w, s: share_of_all(log, w, np.mean), Hint.ALL_STEPS),
     ("median_of_all_steps", jobs.STRAGGLER, lambda log, w, s: share_of_all(log, w, np.median), Hint.ALL_STEPS),
+    ("means_of_all_steps", jobs.STRAGGLER, lambda log, w, s: share_by_two(log, w, np.mean), Hint.ALL_STEPS),
     ("all_of_it", jobs.STRAGGLER, lambda log, w, s: 1, Hint.STRAGGLER_OTHERWISE),
     ("port_of_the_list", jobs.NEVER_COMES, lambda log, w, s: int(log[0]["addresses"][w][-5:]), Hint.PORT_LISTED),
     ("port_of_the_first", jobs.NEVER_COMES, lambda log, w, s: int(log[0]["addresses"][0][-5:]), Hint.PORT_OTHERWISE),
@@ -336,6 +389,13 @@ for title, illness, number, hint in (
     ("a_text", jobs.NOTICE, lambda log, w, s: "after the next", Hint.NO_NUMBER),
 ):
     ANSWERS.wrong_value("cure", title, cured(illness, number), hint, share=FIVE_SIXTHS)
+
+
+@wrong("cure", Hint.KILLED_SAVED_AGAIN, share=FIVE_SIXTHS)
+def from_the_newest_of_both_starts(log, illness, worker, step):
+    if illness == jobs.KILLED:
+        return step - max([0, *(entry["step"] for entry in of(log, "saved") if entry["sealed"])])
+    return true_cure(log, illness, worker, step)
 
 
 @wrong("cure", Hint.KILLED_UNSEALED, share=FIVE_SIXTHS)
@@ -519,6 +579,65 @@ def young(work, interval, save, restart, faults):
 @wrong("elapsed", *[Hint.NO_SECONDS] * 4)
 def with_the_work(work, interval, save, restart, faults):
     return work, disturbed_runs.elapsed(work, interval, save, restart, faults)
+
+
+def undisturbed(work, interval, save, restart, faults):
+    return work + save * (math.ceil(work / interval) - 1)
+
+
+@wrong("elapsed", Hint.AFTER_END, *[Hint.HALF_INTERVALS] * 3)
+def half_an_interval_per_fault(work, interval, save, restart, faults):
+    return undisturbed(work, interval, save, restart, faults) + len(faults) * (restart + interval / 2)
+
+
+@wrong("elapsed", *[Hint.FIRST_START] * 2, share=1 / 2)
+def a_start_before_all(*run):
+    return disturbed_runs.elapsed(*run, rules=Rules(first_start_counts=True))
+
+
+@wrong("elapsed", *[Hint.FIRST_START] * 4)
+def one_start_added(work, interval, save, restart, faults):
+    return restart + disturbed_runs.elapsed(work, interval, save, restart, faults)
+
+
+@wrong("elapsed", Hint.START_LOSES_WORK, share=3 / 4)
+def remainders_of_intervals(work, interval, save, restart, faults):
+    total, extra = undisturbed(work, interval, save, restart, faults), 0
+    for fault in faults:
+        if fault > total + extra:
+            break
+        extra += restart + (fault - extra) % (interval + save)
+    return total + extra
+
+
+ANSWERS.wrong_value("elapsed", "no_fault_at_all", undisturbed, *[Hint.NO_FAULTS] * 3, share=1 / 4)
+
+
+@wrong("elapsed", Hint.FAULTS_ADDED, Hint.FAULTS_ADDED, Hint.FAULTS_ADDED, share=1 / 4)
+def faults_as_distances(work, interval, save, restart, faults):
+    return disturbed_runs.elapsed(work, interval, save, restart, np.cumsum(faults).tolist())
+
+
+@wrong("elapsed", *[Hint.SMALL_STEPS] * 4)
+def by_small_steps_of_time(work, interval, save, restart, faults):
+    clock, done, computed, saving, starting, faults, step = 0.0, 0.0, 0.0, 0.0, 0.0, list(faults), 0.01
+    while True:
+        if faults and faults[0] <= clock:
+            faults.pop(0)
+            starting, computed, saving = restart, done, 0.0
+        if starting > 0:
+            starting -= step
+        elif saving > 0:
+            saving -= step
+            if saving <= 0:
+                done = computed
+        else:
+            computed += step
+            if computed >= work:
+                return clock + step
+            if computed - done >= interval:
+                saving = save
+        clock += step
 
 
 @wrong("elapsed", *[NumberHint.ROUNDED] * 3, share=1 / 4)
@@ -724,6 +843,31 @@ def best_in_most_runs(intervals, work, save, restart, runs):
     return true | {"best": intervals[int(np.bincount(every.argmin(axis=0)).argmax())]}
 
 
+def nearest_to_young(intervals, work, save, restart, runs):
+    between = np.mean(np.concatenate([np.diff([0, *run]) for run in runs]))
+    true = compared()(intervals, work, save, restart, runs)
+    return true | {"best": min(intervals, key=lambda interval: abs(interval - (2 * save * between) ** 0.5))}
+
+
+ANSWERS.wrong_value("compare", "nearest_to_young", nearest_to_young, Hint.BEST_BY_YOUNG, share=1 / 2)
+
+
+def work_and_interval_exchanged(intervals, work, save, restart, runs):
+    return np.array([[disturbed_runs.elapsed(one, work, save, restart, run) for run in runs] for one in intervals])
+
+
+def one_run_of_all_faults(intervals, work, save, restart, runs):
+    return seconds(intervals, work, save, restart, [sorted(fault for run in runs for fault in run)])
+
+
+for every, hint in ((work_and_interval_exchanged, Hint.WORK_AND_INTERVAL), (one_run_of_all_faults, Hint.RUNS_JOINED)):
+    ANSWERS.wrong_value("compare", every.__name__, compared_in(every), hint, NumberHint.FOLLOWS)
+
+
+def without_elapsed(intervals, work, save, restart, runs):
+    raise NameError("name 'elapsed' is not defined", name="elapsed")
+
+
 def simulated_by(elapsed):
     """A right `compare` with this `elapsed`."""
 
@@ -751,7 +895,14 @@ one_run_less = {
 ANSWERS.wrong_answers["compare"].append(WrongAnswer("one_run_less", one_run_less, (Hint.MEANS_COMBINED,), (), 1 / 2))
 
 
-@wrong("compare", Hint.NO_COMPARISON)
+for title, namespace, hint in (
+    ("simulated_with_an_empty_elapsed", simulated_by(lambda *run: None), Hint.ELAPSED_EMPTY),
+    ("simulated_without_elapsed", {"compare": without_elapsed}, Hint.ELAPSED_MISSING),
+):
+    ANSWERS.wrong_answers["compare"].append(WrongAnswer(title, namespace, (hint,), (), 0.0))
+
+
+@wrong("compare", NumberHint.NAMES)
 def only_the_best(intervals, work, save, restart, runs):
     return intervals[0]
 

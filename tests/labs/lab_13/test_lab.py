@@ -149,6 +149,21 @@ def test_more_hand_examples_of_the_simulation(run: tuple, seconds: float) -> Non
     assert elapsed(*run) == seconds
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_where_faults_come_after_saves_the_longest_interval_is_the_best_and_not_youngs(seed: int) -> None:
+    drawn = comparison._drawn_with_faults_after_saves(np.random.default_rng(seed))
+    means = drawn.seconds().mean(axis=1)
+    assert drawn.intervals[int(means.argmin())] == max(drawn.intervals) != comparison._nearest_to_young(drawn)
+    assert np.diff(np.sort(means))[0] > 1
+
+
+@pytest.mark.parametrize("seed", [0, 7, 8])
+def test_a_straggler_that_is_compared_with_the_mean_of_all_is_not_found(seed: int) -> None:
+    diagnose = answers_13.slow_from(2, among=answers_13.mean_of_all)
+    hints = verdict_on(LAB, "diagnose", {"diagnose": diagnose}, seed).hints
+    assert hints == (Lab13Hint.NOTHING_FOUND, Lab13Hint.STRAGGLER_NOT_FOUND)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_wrong_elapsed_is_shown_with_a_short_run_for_which_it_is_wrong(seed: int) -> None:
     namespace = simulated_by(lambda *run: elapsed(*run, rules=Rules(start_can_fail=False)))

@@ -2,6 +2,5 @@
 
 Begin with `lab` (exercises and targets); `factors`, `replica_losses`, `penalty`, `accumulation` and `masked_losses`
 hold the exercises with their judges, `accumulation_mistakes` what usual mistakes give. `replica_values` compares the
-numbers of each replica, `answer_forms` describes what is no list of numbers, `hints` has the texts. It may import what
-all labs share.
+numbers of each replica, `hints` has the texts. It may import what all labs share.
 """

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distlab.labs.answer import Answer
+from distlab.labs.answer_forms import described
 from distlab.labs.lab_04.accumulation_mistakes import mistakes
-from distlab.labs.lab_04.answer_forms import described
 from distlab.labs.lab_04.hints import Lab04Hint
 from distlab.labs.lab_04.replica_values import TOLERANCE, divisor
 from distlab.labs.number_judge import NumberHint, is_rounded

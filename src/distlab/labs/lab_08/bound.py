@@ -29,6 +29,7 @@ class BoundedWorkers(NamedTuple):
 RULE_EXAMPLES = (([4, 3, 5], 2, 2), ([4, 2, 5], 2, 2))
 EXAMPLE = BoundedWorkers([0.5, 0.2, 1.25, 0.4, 0.25], 7)
 """No two usual mistakes give the same number here."""
+LEAD_OF_0, ONE_WORKER = BoundedWorkers([0.5, 0.5, 0.3, 1.7], 0), BoundedWorkers([0.7], 2)
 NEAR = 0.01
 """The relative error up to which a rate may come from a simulation."""
 
@@ -58,7 +59,9 @@ def judge_may_begin(answer: Answer, generator: np.random.Generator) -> Verdict:
         answers.append(allowed)
     mistaken = [state for state, allowed in zip(states, answers, strict=True) if allowed != may_begin(*state)]
     if not mistaken:
-        return right("No worker gets further ahead than allowed, and none waits needlessly.")
+        return _verdict_on_one_worker(answer) or right(
+            "No worker gets further ahead than allowed, and none waits needlessly."
+        )
     if len(set(answers)) == 1:
         return wrong(Lab08Hint.ALWAYS_THE_SAME.says(value=answers[0]))
     for rule, mistake in _RULES:
@@ -68,6 +71,18 @@ def judge_may_begin(answer: Answer, generator: np.random.Generator) -> Verdict:
     hint = Lab08Hint.LEAD_TOO_SMALL if may_begin(*mistaken[0]) else Lab08Hint.LEAD_TOO_LARGE
     case = f"With {finished} gradients finished and a lead of {lead}, worker {worker}"
     return wrong(hint.says(case=case, ahead=finished[worker] - min(finished)))
+
+
+def _verdict_on_one_worker(answer: Answer) -> Verdict | None:
+    """What is wrong if there is no other worker; None if nothing is."""
+    for finished, lead in ((0, 0), (5, 2)):
+        try:
+            allowed = answer.call("may_begin", [finished], 0, lead)
+        except Raised as error:
+            return wrong(str(error), context="With one worker only: ")
+        if allowed is not True:
+            return wrong(Lab08Hint.ALONE.says(finished=finished, lead=lead))
+    return None
 
 
 def _others(finished: Sequence[int], worker: int) -> list[int]:
@@ -111,7 +126,7 @@ def _drawn_states(generator: np.random.Generator) -> list[tuple[list[int], int, 
 def judge_limits(answer: Answer, generator: np.random.Generator) -> Verdict:
     """A third of the points for each number."""
     judge = NumberJudge("limits", NAMES)
-    for bounded in (EXAMPLE, _drawn(generator), BoundedWorkers([0.5, 0.5, 0.25, 2.0], 0)):
+    for bounded in (EXAMPLE, _drawn(generator), LEAD_OF_0, ONE_WORKER):
         try:
             numbers = answer.call("limits", *bounded)
         except Raised as error:
@@ -123,7 +138,11 @@ def judge_limits(answer: Answer, generator: np.random.Generator) -> Verdict:
 
 def _expected(bounded: BoundedWorkers, numbers: Plain, answer: Answer) -> dict[str, Expected]:
     by_name = numbers if isinstance(numbers, dict) else {}
-    values, mistakes = limits(*bounded), _mistakes(bounded)
+    values = limits(*bounded)
+    if len(bounded.seconds) == 1:
+        alone = dict.fromkeys(NAMES, Lab08Hint.WAITS_FOR_NOBODY) | {NAMES[0]: Lab08Hint.NO_OTHERS}
+        return {name: Expected(values[name], [], alone[name]) for name in NAMES}
+    mistakes = _mistakes(bounded)
     otherwise: dict[str, AnyHint] = {
         name: Lab08Hint.NEAR_THE_RATE
         if is_near(number(by_name.get(name)), values[name], NEAR)
@@ -165,6 +184,7 @@ def _mistakes(bounded: BoundedWorkers) -> dict[str, Mistakes]:
     ]
     return {
         "largest staleness": [
+            *([(0.0, Lab08Hint.LEAD_OF_0)] if lead == 0 else []),
             (float(lead), Lab08Hint.LEAD_ITSELF),
             ((workers - 1) * (lead + 1.0), Lab08Hint.ONE_SIDE),
             ((workers - 1) * float(lead), Lab08Hint.ONE_SIDE),

@@ -17,9 +17,10 @@ from distlab.labs.lab_08.clusters import (
     drawn_clusters,
     excluded,
     rates,
+    with_a_busy_server,
 )
 from distlab.labs.lab_08.hints import Lab08Hint
-from distlab.labs.number_judge import NumberHint, hint_of, is_near, is_rounded, number
+from distlab.labs.number_judge import NumberHint, hint_of, is_near, is_rounded, number, problem_of_names
 from distlab.labs.part_cases import PartCase, judge_cases
 from distlab.labs.plain_data import Plain
 from distlab.labs.verdict import AnyHint, Verdict, not_done, right, wrong
@@ -34,15 +35,17 @@ def judge_choose(answer: Answer, generator: np.random.Generator) -> Verdict:
     def part_case(letter: str, cluster: MeasuredCluster) -> PartCase:
         return PartCase(f"cluster {letter}", lambda: _verdict(cluster, answer.call("choose", *cluster)))
 
-    return judge_cases(part_case(*lettered) for lettered in drawn_clusters(generator).items())
+    lettered = [*drawn_clusters(generator).items(), ("C", with_a_busy_server(generator))]
+    return judge_cases(part_case(*each) for each in lettered)
 
 
 def _verdict(cluster: MeasuredCluster, answer: Plain) -> Verdict:
     names = (*WAYS, "choice")
-    if not isinstance(answer, dict) or not set(names) <= set(answer):
-        return wrong(Lab08Hint.NO_CHOICE)
+    if problem := problem_of_names("choose", names, answer):
+        return problem
+    assert isinstance(answer, dict)
     if all(answer[name] is None for name in names):
-        return not_done("`choose` gives None")
+        return not_done("`choose` gives a dictionary in which all values are None")
     by_way, finished = rates(cluster), list[str]()
     for way, rate in by_way.items():
         value = number(answer[way])
@@ -80,7 +83,9 @@ def _verdict_on_choice(cluster: MeasuredCluster, chosen: Plain) -> Verdict:
     why: dict[str, AnyHint] = {
         SYNCHRONOUS: Lab08Hint.ALWAYS_ALLOWED,
         BACKUP: Lab08Hint.DROPPING_ALLOWED.says(dropped=round(cluster.dropped * steps), steps=steps),
-        ASYNCHRONOUS: Lab08Hint.STALENESS_ALLOWED.says(workers=cluster.workers, allowed=cluster.allowed),
+        ASYNCHRONOUS: Lab08Hint.BUSY_SERVER_ALLOWED
+        if is_near(by_way[ASYNCHRONOUS], 1 / cluster.server)
+        else Lab08Hint.STALENESS_ALLOWED.says(workers=cluster.workers, allowed=cluster.allowed),
     }
     return wrong(Lab08Hint.BETTER_WAY.says(best=best, best_rate=by_way[best], rate=by_way[chosen]).then(why[best]))
 

@@ -43,7 +43,12 @@ def _backup(cluster: MeasuredCluster) -> Mistakes:
     def rate(step: NDArray[np.float64]) -> float:
         return kept / (float(step.mean()) + all_reduce)
 
+    in_columns = len(seconds) - backups  # the gradients of a step for whoever takes the rows for workers
+    exchanged = (
+        in_columns * workers / float(np.sum(ends[:, in_columns - 1] + all_reduce)) if in_columns <= workers else None
+    )
     return [
+        (exchanged, Lab08Hint.SHAPE_EXCHANGED),
         (1 / (last_kept + all_reduce), Lab08Hint.STEPS_NOT_GRADIENTS),
         (workers / (last_kept + all_reduce), Lab08Hint.DROPPED_COUNTED),
         (kept / last_kept, Lab08Hint.ALL_REDUCE_FORGOTTEN),
@@ -70,6 +75,7 @@ def _asynchronous(cluster: MeasuredCluster) -> Mistakes:
         (float(np.sum(1 / (means + server))), Lab08Hint.SERVER_ADDED),
         (1 / (1 / sent + server), Lab08Hint.SERVER_ADDED),
         (1 / server, Lab08Hint.SERVER_ALONE),
+        (float(np.sum(workers / seconds.sum(axis=0))), Lab08Hint.SHAPE_EXCHANGED),
         (1 / (server * workers), Lab08Hint.SERVER_PER_WORKER),
         (float(np.sum(1 / (means + cluster.all_reduce))), Lab08Hint.NO_ALL_REDUCE_HERE),
         (float(np.sum(1 / np.sort(seconds, axis=1).mean(axis=0))), Lab08Hint.SORTED_IN_PLACE),

@@ -92,6 +92,13 @@ def drawn_clusters(generator: np.random.Generator) -> dict[str, MeasuredCluster]
     }
 
 
+def with_a_busy_server(generator: np.random.Generator) -> MeasuredCluster:
+    """The workers send more than the server can apply, and what it applies is still more than in a synchronous way."""
+    workers, base = int(generator.integers(7, 11)), float(generator.uniform(0.08, 0.12))
+    even = base * generator.uniform(0.85, 1.15, (STEPS, workers))
+    return MeasuredCluster(even, 1.5 * base, 0.2 * base, 1, workers + 5.0)
+
+
 def _two_hiccups_in_each_step(generator: np.random.Generator, workers: int) -> NDArray[np.float64]:
     """Factors: of the two workers that hiccup in a step, one is the same in exactly half of the steps."""
     often, *others = generator.permutation(workers).tolist()

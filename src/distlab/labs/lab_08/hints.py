@@ -7,7 +7,9 @@ class Lab08Hint(Hint):
     """By exercise: staleness, the rule of a bounded lead, its limits, the choice for a cluster, shares."""
 
     # Staleness
-    NO_STALENESS = "`staleness` gives a list with one whole number for each of the {count} updates."
+    NO_STALENESS = (
+        "`staleness` must give a list with one whole number for each of the {count} updates; yours gives {got}."
+    )
     OWN_UPDATE = "this counts the worker's own update, too. Whose updates make a gradient stale?"
     SINCE_THE_BEGINNING = "this counts all updates before it. Since when did this worker not look at the weights?"
     READS_COUNTED = "this counts reads, too. Which events change the weights?"
@@ -26,9 +28,18 @@ class Lab08Hint(Hint):
     AGAINST_MIDDLE = "this compares with the worker in the middle. Whose gradient would become too stale?"
     AGAINST_MEAN = "this compares with the mean of all workers. Whose gradient would become too stale?"
     LEAD_TOO_SMALL = "{case} may begin: it is ahead by {ahead}, which is allowed."
+    ALONE = (
+        "with {finished} gradients finished and a lead of {lead}, a single worker may begin. Whom could it wait for?"
+    )
     LEAD_TOO_LARGE = "{case} must wait: it is ahead by {ahead}."
     # Limits
     LEAD_ITSELF = "the lead is a limit for two workers. How many updates of all others fit into one gradient?"
+    LEAD_OF_0 = (
+        "with a lead of 0 all workers read the same weights. When the first update has changed them, with which "
+        "weights do the others still compute?"
+    )
+    NO_OTHERS = "there is one worker only. Whose updates make its gradients stale?"
+    WAITS_FOR_NOBODY = "there is one worker only, which waits for nobody. How many gradients does it send in a second?"
     NO_LEAD = "the lead is not in it. What else may the others do while A computes, when the lead is larger?"
     BY_SPEEDS = "it changes with `seconds`. What does the rule alone allow, however fast the others are?"
     ONE_SIDE = "another worker may be ahead at the end, and it may be behind at the beginning: how many updates in all?"
@@ -52,10 +63,6 @@ class Lab08Hint(Hint):
     NEAR_THE_RATE = "this is near, as a long simulation is. Which formula does it come near to?"
     RATE_OTHERWISE = "in a long time, how many gradients does each worker send, and who waits for whom?"
     # Choice
-    NO_CHOICE = (
-        "`choose` gives a dictionary with the names synchronous, backup workers, asynchronous and choice, also where a "
-        "way is out."
-    )
     RATE_OF_EXCLUDED = (
         "the rate of {way} is missing. This way is out here, and has a rate all the same: give all three."
     )
@@ -76,6 +83,7 @@ class Lab08Hint(Hint):
     NO_BACKUP = "this step waits for all workers. For how many does it wait?"
     ONE_TOO_EARLY = "this step ends before its last gradient is there. At which place is that, if one counts from 0?"
     LATE_GOES_ON = "a worker whose gradient is dropped goes on with it here. When does it begin the next step?"
+    SHAPE_EXCHANGED = "the numbers of steps and of workers are exchanged. Which of them is first in `seconds.shape`?"
     FIRST_WORKERS = "the backup workers are not always the same ones: a step drops those that come last."
     SERVER_FORGOTTEN = "the workers send that many gradients, and one server cannot apply them so fast."
     SERVER_ALONE = "this is what the server can do. Do the workers send as many?"
@@ -97,10 +105,14 @@ class Lab08Hint(Hint):
     STALENESS_ALLOWED = (
         "what is the mean staleness of {workers} workers that never pause, and is it more than {allowed:g}?"
     )
+    BUSY_SERVER_ALLOWED = "the server is always busy, and this limits the rate. Is it a reason to rule the way out?"
     DROPPING_ALLOWED = "no worker is dropped in more than {dropped} of {steps} steps. When would it be out?"
     ALWAYS_ALLOWED = "which rule could exclude it?"
     # Shares
-    NO_SHARES = "`next_shares` gives a list with one whole number for each of the {count} workers."
+    NO_SHARES = (
+        "`next_shares` must give a list with one whole number for each of the {count} workers; yours gives {got}."
+    )
+    NOT_WHOLE = "worker {worker} gets {share:.6g} images. Which whole number of images should it get?"
     SUM_CHANGED = "the shares {said} have {total} images together, and the step has {images}."
     WITHOUT_IMAGES = "worker {worker} has {share} images. Each worker needs one, or nobody knows how fast it is."
     TOO_MANY_DIVISIONS = (

@@ -8,6 +8,7 @@ import numpy as np
 
 from distlab.labs.answer import Answer
 from distlab.labs.answer_errors import TookTooLong
+from distlab.labs.answer_forms import described
 from distlab.labs.lab_08.hints import Lab08Hint
 from distlab.labs.number_judge import number
 from distlab.labs.part_cases import PartCase, judge_cases
@@ -38,6 +39,7 @@ class LastStep(NamedTuple):
 
 
 EXAMPLE = LastStep(LATER, [6, 3, 3], [0.6, 0.6, 0.9])
+ALONE = LastStep(FIRST, [7], [0.35])
 TRAPS = (LastStep(LATER, [12, 7, 1], [12.0, 7.0, 6.1]), LastStep(VERY_SLOW, [10, 5, 5], [1.0, 50.0, 50.0]))
 """Moving images stops too early here, and so does repairing the sum of rounded shares.
 
@@ -108,7 +110,7 @@ def judge_next_shares(answer: Answer, generator: np.random.Generator) -> Verdict
     steps = [_drawn(generator, part) for part in (FIRST, LATER, LATER, VERY_SLOW)]
     steps += [_hard(generator, part) for part in (FIRST, LATER)]
     steps += [_rearranged(generator, step) for step in TRAPS]
-    return judge_cases(map(part_case, [*steps, EXAMPLE]))
+    return judge_cases(map(part_case, [*steps, EXAMPLE, ALONE]))
 
 
 def _answer_in_time(answer: Answer, step: LastStep) -> Plain:
@@ -125,10 +127,14 @@ def _answer_in_time(answer: Answer, step: LastStep) -> Plain:
 def _verdict(step: LastStep, answer: Plain) -> Verdict:
     values = answer.tolist() if isinstance(answer, np.ndarray) else answer
     shares = [number(value) for value in values] if isinstance(values, (list, tuple)) else []
-    counts = [int(share) for share in shares if share is not None and share == share // 1]
-    if len(shares) != len(step.shares) or len(counts) != len(shares):
-        return wrong(Lab08Hint.NO_SHARES.says(count=len(step.shares)))
+    numbers = [share for share in shares if share is not None]
+    if len(shares) != len(step.shares) or len(numbers) != len(shares):
+        return wrong(Lab08Hint.NO_SHARES.says(count=len(step.shares), got=described(answer)))
     case = f"{step}: "
+    for worker, share in enumerate(numbers):
+        if share != share // 1:
+            return wrong(Lab08Hint.NOT_WHOLE.says(worker=worker, share=share), context=case)
+    counts = list(map(int, numbers))
     images = sum(step.shares)
     if sum(counts) != images:
         return wrong(Lab08Hint.SUM_CHANGED.says(said=counts, total=sum(counts), images=images), context=case)

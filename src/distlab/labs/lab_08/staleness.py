@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from distlab.labs.answer import Answer
+from distlab.labs.answer_forms import described
 from distlab.labs.lab_08.hints import Lab08Hint
 from distlab.labs.number_judge import number
 from distlab.labs.part_cases import PartCase, judge_cases
@@ -95,7 +96,7 @@ def _verdict(log: ServerLog, answer: Plain) -> Verdict:
     values = answer.tolist() if isinstance(answer, np.ndarray) else answer
     numbers = [number(value) for value in values] if isinstance(values, (list, tuple)) else []
     if len(numbers) != len(expected) or None in numbers:
-        return wrong(Lab08Hint.NO_STALENESS.says(count=len(expected)), context=f"in {log}: ")
+        return wrong(Lab08Hint.NO_STALENESS.says(count=len(expected), got=described(answer)), context=f"in {log}: ")
     if numbers == expected:
         return right()
     hint = next((hint for mistaken, hint in _mistakes(log) if numbers == mistaken), Lab08Hint.STALENESS_OTHERWISE)

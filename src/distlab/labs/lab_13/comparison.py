@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distlab.labs.answer import Answer
-from distlab.labs.answer_errors import NotDone, Raised
+from distlab.labs.answer_errors import AnswerError, NotDone, Raised
+from distlab.labs.answer_forms import described
 from distlab.labs.lab_13.disturbed_runs import elapsed, expected_seconds
 from distlab.labs.lab_13.elapsed_seconds import DisturbedRun
 from distlab.labs.lab_13.hints import Lab13Hint
 from distlab.labs.lab_13.plan import young_interval
-from distlab.labs.number_judge import NumberHint, is_near, number
+from distlab.labs.number_judge import NumberHint, is_near, number, problem_of_names
 from distlab.labs.plain_data import Plain
 from distlab.labs.verdict import AnyHint, Verdict, not_done, parts, right, wrong
 
@@ -57,16 +58,31 @@ def _drawn(generator: np.random.Generator) -> tuple[Candidates, float]:
     return Candidates(intervals, work, save, float(generator.integers(60, 200)), faults.tolist()), between_faults
 
 
+def _drawn_with_faults_after_saves(generator: np.random.Generator) -> Candidates:
+    """Every fault comes soon after a save of the longest interval, which is far from Young's, and is the best."""
+    longest, save, restart = (float(generator.integers(*range_)) for range_ in ((60, 90), (2, 4), (5, 9)))
+    between_faults = longest + save + restart
+    runs = [[longest + save + late + place * (between_faults + late) for place in range(8)] for late in (0.5, 1.0, 1.5)]
+    intervals = generator.permutation([longest, longest / 2, longest / 4]).tolist()
+    return Candidates(intervals, 5 * longest, save, restart, runs)
+
+
 def judge_compare(answer: Answer, generator: np.random.Generator) -> Verdict:
     """Half of the points for the means, half for the best interval."""
     verdicts = {"means": right(), "best": right()}
     drawn, between_faults = _drawn(generator)
-    for comparison in (EXAMPLE, drawn, MOST_RUNS):
-        compared = answer.call("compare", *comparison)
-        if not isinstance(compared, dict) or not {"means", "best"} <= set(compared):
-            return wrong(Lab13Hint.NO_COMPARISON)
+    for comparison in (EXAMPLE, drawn, MOST_RUNS, _drawn_with_faults_after_saves(generator)):
+        try:
+            compared = answer.call("compare", *comparison)
+        except Raised as error:
+            if hint := _hint_without_elapsed(answer, error):
+                return wrong(hint)
+            raise
+        if problem := problem_of_names("compare", ("means", "best"), compared):
+            return problem
+        assert isinstance(compared, dict)
         if compared["means"] is compared["best"] is None:
-            return not_done("`compare` gives None")
+            return not_done("`compare` gives a dictionary in which all values are None")
         seconds = comparison.seconds()
         hints = {
             "means": _hint_of_means(comparison, seconds, compared["means"], answer),
@@ -80,10 +96,24 @@ def judge_compare(answer: Answer, generator: np.random.Generator) -> Verdict:
     return parts(verdicts)
 
 
+def _hint_without_elapsed(answer: Answer, error: Raised) -> AnyHint | None:
+    """If `compare` fails because `elapsed` of the exercise before is not there, or gives None."""
+    try:
+        answer.call("elapsed", *DisturbedRun(80.0, 10.0, 2.0, 5.0, []))
+    except NotDone:
+        if error.kind == "NameError" and "'elapsed'" in error.message:
+            return Lab13Hint.ELAPSED_MISSING
+        if error.kind == "TypeError" and "None" in error.message:
+            return Lab13Hint.ELAPSED_EMPTY
+    except AnswerError:
+        pass
+    return None
+
+
 def _hint_of_means(comparison: Candidates, seconds: Array, said: Plain, answer: Answer) -> AnyHint | None:
     numbers = _numbers(said)
     if len(numbers) != len(comparison.intervals) or None in numbers:
-        return Lab13Hint.NO_MEANS.says(count=len(comparison.intervals))
+        return Lab13Hint.NO_MEANS.says(count=len(comparison.intervals), got=described(said))
     means = seconds.mean(axis=1)
     if _are_near(numbers, means):
         return None
@@ -91,6 +121,7 @@ def _hint_of_means(comparison: Candidates, seconds: Array, said: Plain, answer: 
     if hint is not None:
         return hint
     exchanged = comparison._replace(save=comparison.restart, restart=comparison.save)
+    joined = comparison._replace(runs=[sorted(fault for run in comparison.runs for fault in run)])
     mistakes: list[tuple[Array, AnyHint]] = [
         (seconds.sum(axis=1), Lab13Hint.SUMS),
         (seconds[:, 0], Lab13Hint.FIRST_RUN),
@@ -99,6 +130,8 @@ def _hint_of_means(comparison: Candidates, seconds: Array, said: Plain, answer: 
         (means - comparison.work, Lab13Hint.WORK_SUBTRACTED),
         (_with_changed_lists(comparison).mean(axis=1), Lab13Hint.LIST_CHANGED),
         (exchanged.seconds().mean(axis=1), Lab13Hint.SAVE_AND_RESTART),
+        (_with_work_for_interval(comparison).mean(axis=1), Lab13Hint.WORK_AND_INTERVAL),
+        (joined.seconds().mean(axis=1), Lab13Hint.RUNS_JOINED),
         (np.floor(means), NumberHint.ROUNDED),
         (np.round(means), NumberHint.ROUNDED),
     ]
@@ -143,9 +176,10 @@ def _shortened(answer: Answer, run: DisturbedRun) -> DisturbedRun:
 
 
 def _hint_of_run(answer: Answer, run: DisturbedRun) -> AnyHint:
-    said = number(answer.call("elapsed", *run))
+    seconds = answer.call("elapsed", *run)
+    said = number(seconds)
     if said is None:
-        return Lab13Hint.NO_SECONDS
+        return Lab13Hint.NO_SECONDS.says(got=described(seconds))
     call = "elapsed({:g}, {:g}, {:g}, {:g}, {})".format(*run)
     return Lab13Hint.ELAPSED_WRONG.says(call=call, said=said, true=elapsed(*run))
 
@@ -165,6 +199,12 @@ def _with_changed_lists(comparison: Candidates) -> Array:
             end = seconds[row, column] = elapsed(work, interval, save, restart, coming)
             coming = [fault for fault in coming if fault >= end]
     return seconds
+
+
+def _with_work_for_interval(comparison: Candidates) -> Array:
+    """What comes out if work and interval are exchanged in every call of `elapsed`."""
+    intervals, work, save, restart, runs = comparison
+    return np.array([[elapsed(interval, work, save, restart, run) for run in runs] for interval in intervals])
 
 
 def _are_near(numbers: list[float | None] | list[float], expected: Array) -> bool:
@@ -188,7 +228,16 @@ def _hint_of_best(comparison: Candidates, seconds: Array, compared: dict[Any, Pl
     wins = np.bincount(seconds.argmin(axis=0), minlength=len(means))
     if value == comparison.intervals[int(wins.argmax())]:
         return Lab13Hint.BEST_IN_MOST_RUNS
+    if value == _nearest_to_young(comparison):
+        return Lab13Hint.BEST_BY_YOUNG
     return Lab13Hint.BEST_IS_WORST if value == comparison.intervals[means.argmax()] else Lab13Hint.BEST_OTHERWISE
+
+
+def _nearest_to_young(comparison: Candidates) -> float:
+    """The candidate nearest to Young's interval for the mean time between the faults of these runs."""
+    between_faults = np.concatenate([np.diff([0.0, *run]) for run in comparison.runs]).mean()
+    young = young_interval(comparison.save, float(between_faults))
+    return min(comparison.intervals, key=lambda interval: abs(interval - young))
 
 
 def _table(comparison: Candidates, means: Array, between_faults: float) -> str:

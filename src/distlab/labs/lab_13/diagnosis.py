@@ -3,15 +3,17 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 import numpy as np
 
 from distlab.labs.answer import Answer
-from distlab.labs.lab_13 import jobs
+from distlab.labs.answer_forms import described
+from distlab.labs.lab_13 import given, jobs
 from distlab.labs.lab_13.given import in_lines
 from distlab.labs.lab_13.hints import Lab13Hint
 from distlab.labs.lab_13.jobs import SickJob
-from distlab.labs.number_judge import Expected, Mistakes, is_near, number
+from distlab.labs.number_judge import Expected, Mistakes, is_near, number, problem_of_names
 from distlab.labs.part_cases import PartCase, judge_cases
 from distlab.labs.plain_data import Plain
 from distlab.labs.verdict import WRONG, Hint, Verdict, not_done, right, wrong
@@ -66,16 +68,25 @@ def _judge(
 
 def judge_diagnose(answer: Answer, generator: np.random.Generator) -> Verdict:
     """A sixth of the points for each illness: its name, the worker and the step."""
-    return _judge(generator, VARIANTS, lambda job: _verdict_on_diagnosis(job, answer.call("diagnose", job.log)))
+    seen = list(given.LOGS.values())
+
+    def verdict_on(job: SickJob) -> Verdict:
+        return _verdict_on_diagnosis(job, answer.call("diagnose", job.log), is_hidden=job.log not in seen)
+
+    return _judge(generator, VARIANTS, verdict_on)
 
 
-def _verdict_on_diagnosis(job: SickJob, diagnosis: Plain) -> Verdict:
-    if not isinstance(diagnosis, dict) or not {"illness", "worker", "step"} <= set(diagnosis):
-        return wrong(Lab13Hint.NO_DIAGNOSIS)
+def _verdict_on_diagnosis(job: SickJob, diagnosis: Plain, is_hidden: bool) -> Verdict:
+    if problem := problem_of_names("diagnose", ("illness", "worker", "step"), diagnosis):
+        return problem
+    assert isinstance(diagnosis, dict)
     illness, worker, step = (diagnosis[name] for name in ("illness", "worker", "step"))
-    if illness is worker is step is None:
-        return not_done("`diagnose` gives None")
     wrong_illness, wrong_worker, wrong_step = _ILLNESS_HINTS[job.illness]
+    if illness is worker is step is None:
+        if not is_hidden:
+            return not_done("`diagnose` gives a dictionary in which all values are None")
+        where_to_look = Lab13Hint.STRAGGLER_NOT_FOUND if job.illness == jobs.STRAGGLER else wrong_illness
+        return wrong(Lab13Hint.NOTHING_FOUND.says().then(where_to_look))
     if not isinstance(illness, str) or illness not in jobs.ILLNESSES:
         return wrong(Lab13Hint.UNKNOWN_ILLNESS.says(said=illness))
     if illness != job.illness:
@@ -94,10 +105,22 @@ def _verdict_on_diagnosis(job: SickJob, diagnosis: Plain) -> Verdict:
 def _fact(job: SickJob, step: float) -> str:
     """What in the log shows that the step is not the right one."""
     if job.illness == jobs.STRAGGLER:
-        return f"in step {job.step - 1} it is as fast as the others" if step < job.step else "it was slow before"
+        if step >= job.step:
+            return "it was slow before"
+        times = _computing_times(job, job.step - 1)
+        others = np.mean([seconds for worker, seconds in times.items() if worker != job.worker])
+        factor = times[job.worker] / others
+        said = "is as fast as" if factor < 1.1 else f"computes {factor:.1f} times as long as"  # less than twice
+        return f"in step {job.step - 1} it {said} the others"
     if step < job.step:
         return f"it had also done step {np.floor(step) + 1:g} by then"
     return f"it had not done step {step:g} by then"
+
+
+def _computing_times(job: SickJob, step: int) -> dict[object, float]:
+    """The seconds that each worker computes in a step."""
+    events = [event for event in job.log if event["event"] == "step" and event["step"] == step]
+    return {event["worker"]: float(str(event["computing"])) for event in events}
 
 
 def judge_cure(answer: Answer, generator: np.random.Generator) -> Verdict:
@@ -112,7 +135,7 @@ def judge_cure(answer: Answer, generator: np.random.Generator) -> Verdict:
 def _verdict_on_cure(job: SickJob, cure: Plain) -> Verdict:
     value = number(cure)
     if value is None:
-        return wrong(Lab13Hint.NO_NUMBER)
+        return wrong(Lab13Hint.NO_NUMBER.says(got=described(cure)))
     hint = _expected(job).hint_for(value)
     if hint and job.illness == jobs.STRAGGLER and not 0 <= value <= 1:
         hint = Lab13Hint.NOT_A_SHARE
@@ -132,16 +155,19 @@ def _addresses(job: SickJob) -> list[str]:
 
 def _killed(job: SickJob) -> tuple[Mistakes, Hint]:
     saved = [int(str(event["step"])) for event in job.log if event["event"] == "saved"]
+    again = any(event["event"] == "restored" for event in job.log)
+    counted_from_newest = Lab13Hint.KILLED_SAVED_AGAIN if again else Lab13Hint.KILLED_UNSEALED
     whole = job.step - job.cure
     mistakes = [(whole, Lab13Hint.KILLED_RESUME)]
-    mistakes += [(job.step - step, Lab13Hint.KILLED_UNSEALED) for step in saved[-1:]]
+    mistakes += [(job.step - step, counted_from_newest) for step in saved[-1:]]
     return mistakes, Lab13Hint.KILLED_OTHERWISE
 
 
 def _straggler(job: SickJob) -> tuple[Mistakes, Hint]:
     workers = len(_addresses(job))
     factor = (1 / job.cure - 1) / (workers - 1)
-    of_all_steps = [_share_of_all_steps(job, typical) for typical in (np.mean, np.median)]
+    ways = product((np.mean, np.median), (False, True))
+    of_all_steps = [_share_of_all_steps(job, typical, together) for typical, together in ways]
     return [
         *((share, Lab13Hint.ALL_STEPS) for share in of_all_steps if not is_near(share, job.cure, SHARE_TOLERANCE)),
         (1 / workers, Lab13Hint.EVEN_SHARE),
@@ -153,14 +179,20 @@ def _straggler(job: SickJob) -> tuple[Mistakes, Hint]:
     ], Lab13Hint.STRAGGLER_OTHERWISE
 
 
-def _share_of_all_steps(job: SickJob, typical: Callable[[list[float]], np.floating]) -> float:
-    """The straggler's share by the typical times of all steps, also those before it is always slow."""
+def _share_of_all_steps(job: SickJob, typical: Callable[[list[float]], np.floating], together: bool) -> float:
+    """The straggler's share by the typical times of all steps, also those before it is always slow.
+
+    The others have a typical time each, or one together.
+    """
     times: dict[object, list[float]] = {}
     for event in job.log:
         if event["event"] == "step":
             times.setdefault(event["worker"], []).append(float(str(event["computing"])))
     speeds = {worker: 1 / float(typical(seconds)) for worker, seconds in times.items()}
-    return speeds[job.worker] / sum(speeds.values())
+    if not together:
+        return speeds[job.worker] / sum(speeds.values())
+    others = [each for worker, seconds in times.items() if worker != job.worker for each in seconds]
+    return speeds[job.worker] / (speeds[job.worker] + (len(times) - 1) / float(typical(others)))
 
 
 def _never_comes(job: SickJob) -> tuple[Mistakes, Hint]:

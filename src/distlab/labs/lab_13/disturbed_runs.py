@@ -15,6 +15,7 @@ class Rules:
     broken_saves_count: bool = False
     start_can_fail: bool = True
     interval_has_save: bool = False
+    first_start_counts: bool = False
 
 
 RIGHT_RULES = Rules()
@@ -30,6 +31,10 @@ def elapsed(
     begin again. `faults` are seconds since the start, increasing.
     """
     second, saved, coming = 0.0, 0.0, list(reversed(faults))
+    if rules.first_start_counts:
+        second = restart
+        while coming and coming[-1] < second:
+            second = coming.pop() + restart
     while True:
         is_last = work - saved <= interval
         piece = work - saved if is_last else interval - (save if rules.interval_has_save else 0.0)

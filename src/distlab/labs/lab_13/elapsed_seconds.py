@@ -6,13 +6,16 @@ from typing import NamedTuple
 import numpy as np
 
 from distlab.labs.answer import Answer
+from distlab.labs.answer_forms import described
 from distlab.labs.lab_13 import observe
 from distlab.labs.lab_13.disturbed_runs import Rules, elapsed
 from distlab.labs.lab_13.hints import Lab13Hint
-from distlab.labs.number_judge import Expected, Mistakes, NumberHint, number
+from distlab.labs.number_judge import Expected, Mistakes, NumberHint, is_near, number
 from distlab.labs.part_cases import PartCase, judge_cases
 from distlab.labs.verdict import AnyHint, Verdict, right, wrong
 
+NEAR = 0.003
+"""The relative error up to which seconds may come from small steps of time."""
 QUIET, COMPUTING, SAVING, STARTING = (
     "no fault before the end",
     "while it computes",
@@ -51,17 +54,21 @@ def _drawn_cases(generator: np.random.Generator) -> list[_Case]:
     """What is new in a case comes after simpler ones of its part; the work is a whole number of intervals in two."""
     # With so many intervals, and saves so long, every usual mistake gives another number.
     save, restart = float(generator.integers(6, 10)), float(generator.integers(12, 16))
-    interval, half = float(generator.integers(20, 30)), 0.5
+    # Of an even interval half is a whole number, and no fault that comes at half a second loses as much.
+    interval, half = 2.0 * float(generator.integers(10, 15)), 0.5
     quiet = DisturbedRun(9 * interval, interval, save, restart, [])
     job = quiet._replace(work=9 * interval + float(generator.integers(3, 15)))
     cycle = interval + save
-    computing = cycle + float(generator.integers(5, int(interval) - 4)) + half
+    # After two saves, so that to lose all work costs more than one interval; and in the first half of an interval.
+    computing = 2 * cycle + float(generator.integers(5, int(interval) // 2 - 2)) + half
     saving = 2 * cycle + interval + float(generator.integers(0, int(save))) + half
     twice = computing + restart + cycle + interval / 2 + half
     # A start that takes longer than a piece of work: whoever counts it wrongly does work in the time that it takes.
     short = job._replace(interval=restart // 3, work=4 * (restart // 3))
-    starting = [computing, computing + float(generator.integers(2, int(restart) - 2)), computing + 2 * restart - half]
-    again = [computing + starts * (restart - 2) for starts in range(4)]
+    # So late after a save that a start before all others would lose no save.
+    later = 2 * cycle + restart + float(generator.integers(1, 4)) + half
+    starting = [later, later + float(generator.integers(2, int(restart) - 2)), later + 2 * restart - half]
+    again = [later + starts * (restart - 2) for starts in range(4)]
     return [
         _Case(QUIET, quiet),
         _Case(QUIET, job),
@@ -97,11 +104,15 @@ def judge_elapsed(answer: Answer, generator: np.random.Generator) -> Verdict:
 
 def _verdict_on_run(case: _Case, answer: Answer) -> Verdict:
     run = case.run
-    value = number(answer.call("elapsed", *run))
+    said = answer.call("elapsed", *run)
+    value = number(said)
     if value is None:
-        return wrong(Lab13Hint.NO_SECONDS)
+        return wrong(Lab13Hint.NO_SECONDS.says(got=described(said)))
     true = elapsed(*run)
-    expected = Expected(true, *_mistakes_and_otherwise(case, true))
+    mistakes, otherwise = _mistakes_and_otherwise(case, true)
+    if is_near(value, true, NEAR):
+        otherwise = Lab13Hint.SMALL_STEPS.says(seconds=true)
+    expected = Expected(true, mistakes, otherwise)
     if hint := expected.hint_for(value):
         return wrong(hint, context=f"{run}; not {value:.10g} s: ")
     left = answer.inside(observe.faults_left, *run)
@@ -120,6 +131,7 @@ def _mistakes_and_otherwise(case: _Case, true: float) -> tuple[Mistakes, AnyHint
 
 def _mistakes(run: DisturbedRun, true: float) -> Mistakes:
     rules: list[tuple[Rules, AnyHint]] = [
+        (Rules(first_start_counts=True), Lab13Hint.FIRST_START),
         (Rules(saves_at_end=True), Lab13Hint.SAVED_AT_END),
         (Rules(broken_saves_count=True), Lab13Hint.SAVE_SURVIVES),
         (Rules(loses_work=False), Lab13Hint.NOTHING_LOST),
@@ -131,12 +143,28 @@ def _mistakes(run: DisturbedRun, true: float) -> Mistakes:
         shorter = elapsed(*run._replace(interval=run.interval - run.save))
     else:
         shorter = None
+    _, interval, _, restart, faults = run
+    undisturbed = elapsed(*run._replace(faults=[]))
     return [
+        (undisturbed, Lab13Hint.NO_FAULTS),
+        (true + restart, Lab13Hint.FIRST_START),
         *((elapsed(*run, rules=changed), hint) for changed, hint in rules),
+        (_by_remainders(run, undisturbed), Lab13Hint.START_LOSES_WORK),
         (shorter, Lab13Hint.INTERVAL_WITH_SAVE),
         (elapsed(*run._replace(save=0.0)), Lab13Hint.NO_SAVES),
         (elapsed(*run._replace(restart=0.0)), Lab13Hint.NO_RESTART),
         (elapsed(*run._replace(faults=run.faults[:1])), Lab13Hint.ONE_FAULT),
+        (elapsed(*run._replace(faults=np.cumsum(run.faults).tolist())), Lab13Hint.FAULTS_ADDED),
+        (undisturbed + len(faults) * (restart + interval / 2), Lab13Hint.HALF_INTERVALS),
         (float(math.floor(true)), NumberHint.ROUNDED),
         (float(math.ceil(true)), NumberHint.ROUNDED),
     ]
+
+
+def _by_remainders(run: DisturbedRun, undisturbed: float) -> float:
+    """What it takes if every fault loses the seconds since the last save, also those of a start."""
+    extra = 0.0
+    for fault in run.faults:
+        if fault <= undisturbed + extra:
+            extra += run.restart + (fault - extra) % (run.interval + run.save)
+    return undisturbed + extra

@@ -7,7 +7,11 @@ class Lab13Hint(Hint):
     """By exercise: diagnosis, cure, plan, elapsed time, comparison of intervals."""
 
     # Diagnosis: a wrong illness, by the right one
-    NO_DIAGNOSIS = "`diagnose` gives a dictionary with the names illness, worker and step."
+    NOTHING_FOUND = "`diagnose` finds no illness:"
+    STRAGGLER_NOT_FOUND = (
+        "nobody exits, and steps go on. How many times as long as the others must a worker compute, in how many steps, "
+        "and is it one of those with which you compare it?"
+    )
     UNKNOWN_ILLNESS = "{said!r} is none of the six names in `lab.given.ILLNESSES`."
     NO_WHOLE_NUMBER = '"{name}" is a whole number, like event["{name}"], not {said!r}.'
     NOT_KILLED = (
@@ -33,12 +37,16 @@ class Lab13Hint(Hint):
     COME_AND_GO_STEP = "{said} is not the last step that the lost rank did: {fact}. The others did some steps again."
     NOTICE_STEP = "{said} is not the step that was done last when the signal came: {fact}."
     # Cure
-    NO_NUMBER = "`cure` gives one number."
+    NO_NUMBER = "`cure` must give one number; yours gives {got}."
     NOT_A_SHARE = "a share is between 0 and 1."
     ALL_STEPS = "this uses steps in which the worker was as fast as the others. From which step on is it slow?"
     ONE_OTHER = "this counts one other worker only. How many share the batch with it?"
     KILLED_RESUME = "this is the step from which the job goes on. How many steps were done after it?"
     KILLED_UNSEALED = "this counts from a checkpoint without a seal. Which checkpoint can the job read?"
+    KILLED_SAVED_AGAIN = (
+        "this counts from a checkpoint that was saved after the second start. Which ones were there when the worker "
+        "was killed?"
+    )
     KILLED_OTHERWISE = "steps done twice are those after the newest whole checkpoint, up to the last one done."
     EVEN_SHARE = "this is the share that it has now. With it the others wait."
     SPEED_AS_SHARE = "this is its speed compared with the others'. What share is that of the sum of all speeds?"
@@ -78,7 +86,17 @@ class Lab13Hint(Hint):
     LOST_WHEN_ROUNDED = "this is what the rounded interval loses. Which interval comes before it is rounded?"
     LOST_OTHERWISE = "add what a save costs per second of an interval, and what a fault costs per second."
     # Elapsed time
-    NO_SECONDS = "`elapsed` gives one number, the seconds from the start to the end."
+    NO_SECONDS = "`elapsed` must give one number, the seconds from the start to the end; yours gives {got}."
+    FIRST_START = "the first start costs nothing: the job works from second 0 on. After what does it start again?"
+    HALF_INTERVALS = "this takes half an interval for each fault, as on average. When does each of these faults come?"
+    NO_FAULTS = "the faults change nothing here. What does each of them cost?"
+    FAULTS_ADDED = "this adds up the numbers in `faults`. Since when do these seconds count?"
+    START_LOSES_WORK = (
+        "a fault while the job starts again loses work here. Has the job worked since it began to start again?"
+    )
+    SMALL_STEPS = (
+        "this is near {seconds:g} s, as with small steps of time. What happens next, and in which second exactly?"
+    )
     SAVED_AT_END = "this saves once more when the work is done."
     SAVED_FIRST = "all work is done before the first save is due. Is there a save?"
     INTERVAL_WITH_SAVE = "the interval is work only. When does the next save begin, if the last one takes time as well?"
@@ -94,8 +112,9 @@ class Lab13Hint(Hint):
     ONE_FAULT = "only the first fault counts here."
     LATER_THAN_THAT = "the job takes {seconds:g} s. Draw a line of time, and mark saves and faults."
     # Comparison
-    NO_COMPARISON = "`compare` gives a dictionary with the names means and best."
-    NO_MEANS = "the means are a list with one number for each of the {count} intervals."
+    ELAPSED_EMPTY = "`compare` calls `elapsed` of exercise 4, which gives None. Is exercise 4 done?"
+    ELAPSED_MISSING = "`compare` calls `elapsed` of exercise 4, which is not defined. Run the cell of exercise 4."
+    NO_MEANS = "the means must be a list with one number for each of the {count} intervals; yours are {got}."
     SUMS = "these are sums over the runs, not means."
     FIRST_RUN = "these are the seconds of one run. The mean of all runs is asked for."
     MEDIANS = "these are medians. A few runs with many faults count for the mean."
@@ -103,6 +122,8 @@ class Lab13Hint(Hint):
     MEANS_ANOTHER_ORDER = "these are the right means in another order. Keep the order of the intervals."
     LIST_CHANGED = "for all intervals but the first, faults are missing. Does `elapsed` change its list of faults?"
     SAVE_AND_RESTART = "save and restart are exchanged. In which order does `elapsed` take them?"
+    WORK_AND_INTERVAL = "work and interval are exchanged. In which order does `elapsed` take them?"
+    RUNS_JOINED = "this puts the faults of all runs into one. How many jobs are simulated with each interval?"
     ELAPSED_WRONG = (
         "`elapsed` is wrong for this run, so the means are too: {call} gives {said:.10g}, right is {true:.10g}."
     )
@@ -116,4 +137,8 @@ class Lab13Hint(Hint):
     BEST_IS_WORST = "with this interval the job takes longest."
     BEST_IS_MEAN = "this is the lowest mean. Which interval has it?"
     BEST_IN_MOST_RUNS = "this interval is the best in most runs. Which one has the lowest mean?"
+    BEST_BY_YOUNG = (
+        "this is the candidate nearest to Young's interval, which is for faults at random. Which one has the lowest "
+        "mean in these runs?"
+    )
     BEST_OTHERWISE = "this is not the interval with the lowest mean. The candidates are in no order."

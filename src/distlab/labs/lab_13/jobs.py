@@ -39,13 +39,17 @@ class _Log:
         place: Event = {} if worker is None else {"worker": worker}
         self.events.append({"second": round(self.second, 2), "event": event} | place | values)
 
-    def begin(self, misspelt: int | None = None) -> int:
-        """The cluster and who listens; the port on which the misspelt worker listens, whose address is wrong."""
+    def begin(self, misspelt: int | None = None, misspelt_host: bool = False) -> int:
+        """The cluster and who listens; the port on which the misspelt worker listens, whose port or host is wrong."""
         ports = self.generator.choice(np.arange(20_000, 30_000), self.workers + 1, replace=False).tolist()
         hosts = [f"node{number:02}" for number in self.generator.choice(99, self.workers, replace=False)]
         listed = [f"{host}:{port}" for host, port in zip(hosts, ports, strict=False)]
         actual = list(listed)
-        if misspelt is not None:
+        if misspelt_host and misspelt is not None:
+            ports[-1] = ports[misspelt]
+            unlisted = [host for host in (f"node{number:02}" for number in range(99)) if host not in hosts]
+            actual[misspelt] = f"{self.generator.choice(unlisted)}:{ports[-1]}"
+        elif misspelt is not None:
             actual[misspelt] = f"{hosts[misspelt]}:{ports[-1]}"
         self.write("cluster", addresses=listed)
         for worker in self.generator.permutation(self.workers).tolist():
@@ -94,7 +98,7 @@ def _killed(generator: np.random.Generator, variant: int) -> SickJob:
 
     In variant 1 the newest checkpoint lacks its seal. In variant 2 there are two workers, and no checkpoint yet. In
     variants 3 and 4 the job is started again, and rightly goes on from the newest whole checkpoint; in variant 4 a
-    newer one lacks its seal.
+    newer one lacks its seal. There the job saves again after its second start.
     """
     log, worker, every = _started(generator, workers=2 if variant == 2 else None)
     newest = 0 if variant == 2 else every * _integer(generator, 2, 3)
@@ -109,7 +113,7 @@ def _killed(generator: np.random.Generator, variant: int) -> SickJob:
     if variant in (3, 4):
         log.begin()
         log.write("restored", 0, step=whole)
-        log.train(whole + 1, whole + every - 1, every)  # further than `last` in variant 3, and less far in variant 4
+        log.train(whole + 1, whole + every, every)  # further than `last` in variant 3, and less far in variant 4
     return SickJob(log.events, KILLED, worker, last, last - whole)
 
 
@@ -117,7 +121,7 @@ def _straggler(generator: np.random.Generator, variant: int) -> SickJob:
     """In variant 1 it is slow from the first step on; else it happens to wait least in the step before.
 
     In variant 2 it is slow in the last three steps only. In variant 3 the last step is the single slow one of another
-    worker.
+    worker. In variant 4 the step before is slower than those of the others too, but less than twice as long.
     """
     while True:
         job = _drawn_straggler(generator, variant)
@@ -141,16 +145,21 @@ def _drawn_straggler(generator: np.random.Generator, variant: int) -> SickJob:
     log.begin()
     for step in range(1, last + 1):
         slower = {worker: factor} if step >= onset or step == stray else {}
+        if variant == 4 and step == onset - 1:
+            slower = {worker: ALMOST_TWICE}
         log.step(step, slower | ({0: 8.0} if step == hiccup else {}))
         if step % every == 0:
             log.write("saved", 0, step=step, sealed=True)
     return SickJob(log.events, STRAGGLER, worker, onset, 1 / (1 + factor * (log.workers - 1)))
 
 
-def _never_comes(generator: np.random.Generator, _variant: int) -> SickJob:
-    """It runs, but listens at another port than the list of addresses says; in the end the launcher kills all."""
+def _never_comes(generator: np.random.Generator, variant: int) -> SickJob:
+    """It runs, but listens at another port than the list of addresses says; in the end the launcher kills all.
+
+    In variant 3 it is another host, with the same port.
+    """
     log, worker, _ = _started(generator)
-    port = log.begin(misspelt=worker)
+    port = log.begin(misspelt=worker, misspelt_host=variant == 3)
     log.second += 240
     for peer in generator.permutation(log.workers).tolist():
         log.write("exit", peer, code=-9)
@@ -228,6 +237,7 @@ _DRAWN: dict[str, Callable[[np.random.Generator, int], SickJob]] = {
 }
 FACTORS = (2.5, 3.5, 4.5)
 """How many times as long a straggler computes; with whole numbers some wrong shares would be equal."""
+ALMOST_TWICE = 1.8
 LETTERS, SEED = "ABCDEF", 13  # the seed of the logs that students see
 
 

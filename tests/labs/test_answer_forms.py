@@ -1,9 +1,9 @@
-"""Lab 04: what came instead of numbers, in words."""
+"""What came instead of numbers, in words."""
 
 import numpy as np
 import pytest
 
-from distlab.labs.lab_04.answer_forms import described
+from distlab.labs.answer_forms import described
 from distlab.labs.plain_data import Plain
 
 
