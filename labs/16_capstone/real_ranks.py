@@ -100,7 +100,8 @@ def compare(place: Path, program: Path, ranks: Sequence[int], options: Sequence[
             missing = count - len(files)
             raise launch.LaunchError(f"{missing} of {count} ended before `train` returned: it must not exit itself.")
         differences = [largest_difference(place / "0" / "rank-0.npz", file) for file in files]
-        print(f"{count} ranks: the weights differ from the serial ones by {max(differences):.2g} at most", flush=True)
+        said = "1 rank" if count == 1 else f"{count} ranks"
+        print(f"{said}: the weights differ from the serial ones by {max(differences):.2g} at most", flush=True)
         with np.load(folder / "rank-0.npz") as result:
             measured[count] = [(int(texts), float(f"{took:.3g}")) for texts, took in result["steps"]]
     print(f"measured = {measured}")

@@ -84,7 +84,8 @@ programs.show(Path("train_serial.py"), "batches", "begin", "step", "save", "trai
 # - **rate**: optimizer and learning rate as in the serial program, since the global batch is the same;
 # - **average**: each step goes by the mean gradient of all its texts, whichever rank they are on;
 # - **record**: on every rank, `texts` and `loss` of a step are those of all ranks together; `seconds` are its own;
-# - **checkpoint**: rank 0 writes one after each epoch into `options.folder`; no other rank writes there.
+# - **checkpoint**: rank 0 writes one after each epoch, and none in between, into `options.folder`; no other rank
+#   writes there.
 #
 # `train` gives `(state, steps)` as before. The check takes some seconds: two ranks first; then three, which resume.
 
@@ -313,7 +314,8 @@ lab.points("predict")
 # `job_script` gives the text of a bash script for `sbatch`. It asks Slurm for `nodes` nodes with `tasks` ranks on each,
 # `cores` cores for each rank, and a time limit of exactly `minutes` minutes, which may be more than a day. It starts
 # `python train.py` on all ranks with one `srun`, which must be told the cores too (notebook 15, and
-# `labs/15_clusters/slurm/ranks.sbatch`). The job ends when the script does.
+# `labs/15_clusters/slurm/ranks.sbatch`). The job ends when the script does. If `train.py` fails, the state of the job
+# is FAILED.
 #
 # Target: right for any numbers, by Slurm's own rules for options and
 # [times](https://slurm.schedmd.com/sbatch.html#OPT_time). A point each for nodes and tasks, cores, time, start.
@@ -346,7 +348,8 @@ lab.points("job_script")
 # %% [markdown]
 # ## 6. The report
 #
-# Report on one page: six short texts, 25 to 120 words each, each with a number that you measured or computed. If you
+# Report on one page: six short texts, 25 to 120 words each, each with a number in digits that you measured or computed.
+# (Words are what spaces separate.) If you
 # did not run real ranks, take the largest difference that the check of exercise 1 prints and the numbers of the
 # examples above, and say so; for "job" compute one, such as cores × hours. These are the questions:
 

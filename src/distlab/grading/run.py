@@ -21,6 +21,7 @@ from distlab.grading.results_folder import replacing
 from distlab.grading.submissions import Submission, printable
 from distlab.labs import registry
 from distlab.labs.verdict import NOT_DONE, Verdict
+from distlab.runtime import startup_notes
 from distlab.runtime.errors import PlainError
 from distlab.sandbox import SandboxedWork, SandboxFailed, Server
 from distlab.sandbox.protections import Protections
@@ -116,7 +117,8 @@ def check(number: str, folder: Path) -> Iterator[str]:
     The cells run from the top in a sandbox, as they are; the inputs are those of the checks. Raises registry.NoSuchLab
     and CannotCheck.
     """
-    lab = registry.lab(number)
+    with startup_notes.hidden():
+        lab = registry.lab(number)
     file = folder / lab.name / lab_sources.STUDENT
     try:
         fitted = notebook.as_written(notebook.read(file))

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, Protocol
 
 from distlab.launch.host_process import SECONDS_OF_SILENCE
 from distlab.launch.job import Command
-from distlab.launch.reports import NOTES, Connected, Ended, Event, Line, RankStarted
+from distlab.launch.reports import Connected, Ended, Event, Line, RankStarted
+from distlab.runtime.startup_notes import NOTES
 
 SECONDS_IN_DOUBT = 3.0
 

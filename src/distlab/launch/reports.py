@@ -8,7 +8,6 @@ the launcher, a Unix socket: its number and process id go first, then whatever i
 """
 
 import queue
-import re
 import socket
 import subprocess
 import threading
@@ -19,14 +18,13 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from distlab.launch.rank_process import STATUS, RankEnd
+from distlab.runtime.startup_notes import NOTES
 
 # Events that wait to be taken; a program that prints faster is held up.
 _MOST_WAITING = 10_000
 # A line that is longer comes in pieces.
 _LONGEST_LINE = 65_536
 _SECONDS_FOR_REST = 2.0
-# Which processor features there are, that there is no GPU: C++ notes that TF_CPP_MIN_LOG_LEVEL does not reach.
-NOTES = re.compile(r"WARNING: All log messages before absl|I\d{4} \d\d:|E\d{4} .*cuda_platform|\S+ \S+: I (tensor|ext)")
 
 
 class Line(NamedTuple):

@@ -2,7 +2,7 @@
 
 import math
 
-from distlab.labs.lab_15 import given, requeued_job, scaling_table
+from distlab.labs.lab_15 import enlargement, given, requeued_job, scaling_table
 from distlab.labs.lab_15 import rent as rent_judge
 from distlab.labs.lab_15.hints import Lab15Hint
 from distlab.labs.lab_15.rent import Offer, RentRules
@@ -105,6 +105,7 @@ for title, attempt, hints, share in (
     ("saves_at_the_end_too", attempt_with(at_end=True), [Hint.SAVED_AT_END], 0.75),
     ("a_step_again", attempt_with(first=0), [Hint.STEP_TWICE] * 4, 0),
     ("a_step_lost", attempt_with(first=2), [Hint.STEP_LOST] * 4, 0),
+    ("without_the_last_step", attempt_with(last=-1), [Hint.LAST_MISSING] * 2, 0.5),
     ("a_step_too_many", attempt_with(last=1), [Hint.TOO_MANY_STEPS] * 2, 0.5),
     ("saves_without_a_reason", attempt_with(always=True), [Hint.SAVED_WITHOUT_NOTICE] * 4, 0),
     ("float_status", attempt_with(status=85.0), [Hint.NO_STATUS] * 3, 0.25),
@@ -129,7 +130,66 @@ async def stops_at_once(rank, job):
     return START_AGAIN
 
 
-@wrong("attempt", Hint.ASKED_BEFORE, share=THREE_QUARTERS)
+@wrong("attempt", Hint.GUESSED, Hint.GUESSED, Hint.GUESSED, share=0.25)
+async def guesses_how_long_a_save_takes(rank, job):
+    for step in range(job["saved"] + 1, job["steps"] + 1):
+        await given.train_step(rank, job, step)
+        if await given.add_up(rank, given.has_notice(rank, job)) and step < job["steps"]:
+            if rank.index == 0:
+                await given.save(rank, job, step)
+            else:
+                await rank.compute(1000.0)
+            return START_AGAIN
+    return 0
+
+
+@wrong("attempt", Hint.NOT_AT_ONCE, share=THREE_QUARTERS)
+async def adds_up_with_no_step_left(rank, job):
+    if job["saved"] == job["steps"]:
+        await given.add_up(rank, 0)
+    return await requeued_job.attempt(rank, job)
+
+
+def meets(is_there):
+    """Only some ranks come to the second sum."""
+
+    async def attempt(rank, job):
+        for step in range(job["saved"] + 1, job["steps"] + 1):
+            await given.train_step(rank, job, step)
+            if await given.add_up(rank, given.has_notice(rank, job)) and step < job["steps"]:
+                if rank.index == 0:
+                    await given.save(rank, job, step)
+                if is_there(rank):
+                    await given.add_up(rank, 0)
+                return START_AGAIN
+        return 0
+
+    return attempt
+
+
+for title, is_there in (
+    ("rank_0_does_not_come", lambda rank: rank.index > 0),
+    ("only_rank_0_comes", lambda rank: rank.index == 0),
+):
+    ANSWERS.wrong_value("attempt", title, meets(is_there), *[Hint.NOT_MET] * 3, share=0.25)
+
+
+@wrong("attempt", *[Hint.NEVER_DONE] * 4)
+async def the_same_step_for_ever(rank, job):
+    step = job["saved"]
+    while step < job["steps"]:
+        await given.train_step(rank, job, step)
+        notices = await given.add_up(rank, given.has_notice(rank, job))
+        if notices > size_of(notices):
+            return START_AGAIN
+    return 0
+
+
+def size_of(notices):
+    return notices + 1
+
+
+@wrong("attempt", *[Hint.ADDED_BEFORE] * 4)
 async def asks_before_the_step(rank, job):
     for step in range(job["saved"] + 1, job["steps"] + 1):
         if await given.add_up(rank, given.has_notice(rank, job)):
@@ -271,10 +331,11 @@ for title, change, hint in (
     ),
     ("without_one_node", lambda runs, table: {"efficiency": table["efficiency"][1:]}, Hint.TABLE_LENGTH),
     ("rates", lambda runs, table: {"speedup": [640 * gain for gain in table["speedup"]]}, Hint.SPEEDUP_OTHERWISE),
-    ("by_all_nodes", lambda runs, table: {"pays": scaling_table._overall(gains_of(runs))}, Hint.PAYS_OVERALL),
-    ("last_that_pays", lambda runs, table: {"pays": scaling_table._last(gains_of(runs))}, Hint.PAYS_LATER),
+    ("by_all_nodes", lambda runs, table: {"pays": enlargement.overall(gains_of(runs))}, Hint.PAYS_OVERALL),
+    ("last_that_pays", lambda runs, table: {"pays": enlargement.last(gains_of(runs))}, Hint.PAYS_LATER),
     ("fastest", lambda runs, table: {"pays": max(sizes_of(runs))}, Hint.PAYS_FASTEST),
     ("no_number", lambda runs, table: {"pays": str(table["pays"])}, Hint.PAYS_OTHERWISE),
+    ("half_is_too_little", lambda runs, table: {"pays": enlargement.more_than_half(gains_of(runs))}, Hint.PAYS_HALF),
     ("one_more", lambda runs, table: {"pays": table["pays"] + 1}, Hint.PAYS_OTHERWISE),
     (
         "first_that_does_not_pay",
@@ -303,7 +364,7 @@ def table_by(rate, is_alone):
         base = rate(next(run for run in chosen if run["nodes"] == 1))
         speedup = [rate(run) / base for run in chosen]
         sizes = [run["nodes"] for run in chosen]
-        pays = scaling_table.pays_up_to(dict(zip(sizes, speedup, strict=True)))
+        pays = enlargement.pays_up_to(dict(zip(sizes, speedup, strict=True)))
         efficiency = [gain / size for gain, size in zip(speedup, sizes, strict=True)]
         return {"trusted": trusted, "speedup": speedup, "efficiency": efficiency, "pays": pays}
 
@@ -323,6 +384,12 @@ def has_a_gap(run, peer):
 
 
 ANSWERS.right_answers["read_table"].append(("by_rules", {"read_table": table_by(images_per_second, is_apart)}))
+for title, is_alone in (
+    ("all_complete_are_alone", lambda run, peer: True),
+    ("same_size_is_the_same_run", lambda run, peer: run["nodes"] == peer["nodes"] or is_apart(run, peer)),
+):
+    answer = table_by(images_per_second, is_alone)
+    ANSWERS.wrong_value("read_table", title, answer, Hint.DISTURBED_TRUSTED, *[NumberHint.FOLLOWS] * 3)
 ANSWERS.wrong_value("read_table", "touching_leaves_no_base", table_by(images_per_second, has_a_gap), Hint.NO_BASE)
 for title, rate, hints in (
     ("without_the_batch", lambda run: run["nodes"] / run["step"], [Hint.BATCH_LEFT_OUT] * 2),
@@ -360,7 +427,8 @@ def rent_with(rules=None, change=None):
 
 ANSWERS.solved("rent", rent_with())
 for title, rules, hint, count in (
-    ("fully_used", RentRules(efficiency=False), Hint.RENT_NO_EFFICIENCY, 4),
+    ("fully_used", RentRules(efficiency=0), Hint.RENT_NO_EFFICIENCY, 4),
+    ("upside_down", RentRules(efficiency=-1), Hint.RENT_EFFICIENCY_DIVIDES, 4),
     ("no_queue", RentRules(waits="never"), Hint.RENT_NO_WAIT, 3),
     ("one_queue", RentRules(waits="once"), Hint.RENT_ONE_WAIT, 2),
     ("a_queue_more", RentRules(waits="once more"), Hint.RENT_MORE_WAITS, 2),
@@ -408,6 +476,18 @@ ANSWERS.wrong_value(
     NumberHint.ROUNDED,
     share=THREE_QUARTERS,
 )
+
+
+ANSWERS.wrong_value(
+    "rent", "nodes_as_text", rent_with(change=lambda answer: {"nodes": str(answer["nodes"])}), Hint.NO_CHOICE_TYPE
+)
+
+
+@wrong("rent", Hint.NOTHING_RAISES, share=THREE_QUARTERS)
+def smallest_of_nothing(offers, images, deadline):
+    own = [Offer(**offer) for offer in offers]
+    in_time = [choice for choice in rent_judge.choices(own, images) if choice.done <= deadline]
+    return min(in_time, key=lambda choice: choice.cost)._asdict()
 
 
 @wrong("rent", Hint.NO_CHOICE)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from distlab.labs.lab_15 import lab, rent, requeued_job, scaling_table
+from distlab.labs.lab_15 import enlargement, given, lab, rent, requeued_job, scaling_table
+from distlab.simulate import Rank
 from tests.labs.known_wrong import assert_not_done, assert_right, verdict_on, written_solution
 
 LAB = lab.LAB
@@ -38,6 +39,15 @@ def test_attempts_in_a_row_lose_no_step_and_do_none_twice(seed: int) -> None:
     assert done == [*range(1, steps + 1)]
 
 
+def test_a_sum_before_the_first_step_is_not_right() -> None:
+    async def attempt(rank: Rank, job: given.QueuedJob) -> int:
+        await given.add_up(rank, int(given.has_notice(rank, job)))
+        return await requeued_job.attempt(rank, job)
+
+    verdict = verdict_on(LAB, "attempt", {"attempt": attempt})
+    assert verdict.share == 0 and "before step 1 the ranks add something up" in verdict.text
+
+
 def test_the_example_of_the_table_by_hand() -> None:
     table = scaling_table.read_table(scaling_table.EXAMPLE)
     assert (table["trusted"], table["pays"]) == ([0, 1, 2], 2)
@@ -61,7 +71,7 @@ def test_studies_have_one_trusted_run_for_every_size_and_others_only_if_disturbe
 
 
 def test_nodes_that_bring_exactly_half_pay() -> None:
-    assert scaling_table.pays_up_to({1: 1.0, 2: 2.0, 6: 4.0, 10: 5.0}) == 6
+    assert enlargement.pays_up_to({1: 1.0, 2: 2.0, 6: 4.0, 10: 5.0}) == 6
 
 
 def test_the_example_of_the_offers_by_hand() -> None:

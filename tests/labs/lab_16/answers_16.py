@@ -280,6 +280,7 @@ def predict(
     efficiency=None,
     counts=None,
     pick=max,
+    most=None,
 ):
     """The right numbers, of which some are computed in another way."""
 
@@ -290,7 +291,8 @@ def predict(
         return right_step(1) / right_step(count) / count
 
     counts = counts or [2**power for power in range(10) if 2**power <= ranks]
-    most = pick([count for count in counts if right_efficiency(count) >= at_least])
+    worth = [count for count in counts if right_efficiency(count) >= at_least]
+    most = pick(worth) if worth or most is None else most
     own_step = step or right_step(ranks)
     return {
         "step": own_step,
@@ -395,6 +397,14 @@ def fewest(ranks, *more):
     return predict(ranks, *more, pick=min)
 
 
+@wrong("predict", Number.EXACTLY_ENOUGH, share=0.75)
+def more_than_at_least(ranks, *more):
+    *more, at_least = more
+    return predict(ranks, *more, at_least) | {
+        "most ranks": predict(ranks, *more, at_least + 1e-12, most=1)["most ranks"]
+    }
+
+
 @wrong("predict", Number.ONE_TOO_FAR, share=0.75)
 def one_too_far(ranks, *more):
     return predict(ranks, *more, pick=lambda counts: 2 * max(counts))
@@ -460,6 +470,19 @@ right_script(
     lambda script, *_: script.replace("srun", "until srun").replace("train.py", "train.py; do sleep 60; done"),
 )
 right_script("a_range_of_nodes", lambda script, n, *_: script.replace(f"--nodes={n}", f"--nodes={n}-{n}"))
+right_script(
+    "by_the_flag", lambda script, *_: script.replace("bash\n", "bash -e\n", 1).replace("set -euo pipefail\n", "")
+)
+right_script(
+    "status_kept",
+    lambda script, *_: without(script, "set -euo") + "\nstatus=$?\necho done\nexit $status\n",
+)
+right_script("or_exit", lambda script, *_: without(script, "set -euo") + " || exit 1\necho done\n")
+right_script("into_a_log", lambda script, *_: script.replace("train.py", "train.py | tee log"))
+right_script(
+    "in_a_block",
+    lambda script, *_: without(script, "set -euo").replace("srun", "if [ -f train.py ]; then\nsrun") + "\nfi\n",
+)
 right_script("waits", lambda script, *_: script.replace("train.py", "train.py &\necho started\nwait"))
 right_script(
     "of_one_command",
@@ -484,6 +507,17 @@ def limit(script, minutes, text):
     return script.replace(f"{minutes // 60}:{minutes % 60:02}:00", text)
 
 
+wrong_script(
+    "an_array",
+    lambda script, *_: script.replace("#SBATCH --nodes", "#SBATCH --array=1-2\n#SBATCH --nodes"),
+    Job.AN_ARRAY,
+)
+wrong_script("says_done", lambda script, *_: without(script, "set -euo") + "\necho done\n", Job.STATUS_LOST)
+wrong_script(
+    "into_a_log_without_pipefail",
+    lambda script, *_: without(script, "set -euo").replace("train.py", "train.py | tee log"),
+    Job.STATUS_PIPED,
+)
 wrong_script("no_nodes", lambda script, *_: without(script, "--nodes"), Job.NO_NODES)
 wrong_script("one_node", lambda script, n, *_: script.replace(f"--nodes={n}", "--nodes=1"), Job.NODES)
 wrong_script("no_tasks", lambda script, *_: without(script, "--ntasks"), Job.NO_TASKS)
@@ -557,12 +591,21 @@ ANSWERS.solved("report", REPORT, untouched={name: " " for name in REPORT})
 ANSWERS.right_answers["report"].append(("in_another_order", {"report": dict(reversed(REPORT.items()))}))
 
 
+ANSWERS.right_answers["report"].append(
+    (
+        "short_words",
+        {"report": REPORT | {"job": "I ask for 4 nodes. " * 3 + "It is a lot, but 8 is more than we can pay here."}},
+    )
+)
+
+
 def wrong_report(title, name, text, *hints, share=5 / 6):
     ANSWERS.wrong_value("report", title, REPORT | {name: text}, *hints, share=share)
 
 
 wrong_report("one_empty", "job", " ", Report.EMPTY)
 wrong_report("one_short", "limits", "I tested at most 4 ranks.", Report.SHORT)
+wrong_report("one_word", "job", "cores", Report.SHORT)
 wrong_report("one_long", "profile", 3 * REPORT["profile"] + REPORT["job"], Report.LONG)
 wrong_report(
     "no_number", "equality", REPORT["limits"].translate(dict.fromkeys(map(ord, "0123456789"))), Report.NO_NUMBER

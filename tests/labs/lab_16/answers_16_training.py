@@ -258,6 +258,37 @@ wrong(
 )
 wrong("from_epoch_0", HOROVOD, [Hints.FROM_THE_START], ("range(int(state.epochs_done), ", "range("), share=LATER)
 wrong("no_seconds", HOROVOD, [Hints.NO_SECONDS], (', "seconds": time.perf_counter() - start}', "}"))
+wrong(
+    "no_time",
+    HOROVOD,
+    [Hints.SECONDS_TOO_FEW],
+    ('"seconds": time.perf_counter() - start', '"seconds": 0.0'),
+)
+wrong(
+    "clock_started_once",
+    HOROVOD,
+    [Hints.SECONDS_TOO_MANY],
+    ("            start = time.perf_counter()\n", ""),
+    ("    for epoch in", "    start = time.perf_counter()\n    for epoch in"),
+)
+wrong(
+    "saves_each_step",
+    HOROVOD,
+    [Hints.SAVED_IN_BETWEEN],
+    (
+        "        state.epochs_done.assign_add(1)\n",
+        "            if hvd.rank() == 0:\n"
+        '                state.save(str(options.folder / "checkpoint"))\n'
+        "        state.epochs_done.assign_add(1)\n",
+    ),
+)
+wrong(
+    "strategy_of_one_process",
+    STRATEGY,
+    [Hints.ANOTHER_STRATEGY],
+    ("tf.distribute.MultiWorkerMirroredStrategy()", "tf.distribute.MirroredStrategy()"),
+    share=0,
+)
 wrong("plain_sgd", HOROVOD, [Hints.ANOTHER_OPTIMIZER], (", momentum=0.9", ""))
 wrong(
     "rank_1_returns_nothing",

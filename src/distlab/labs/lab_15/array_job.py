@@ -18,6 +18,7 @@ from distlab.labs.lab_15.scripts import (
     counted_nodes,
     judged,
     listed,
+    others_wait,
     separated,
     time_limit,
 )
@@ -116,6 +117,4 @@ def _failure(attempts: list[ScriptAttempt], failed: ScriptAttempt) -> AnyHint | 
             return Lab15Hint.CANCELS.says(call=listed(cancelled[0]))
     if failed.status == 0:
         return Lab15Hint.TASK_COMPLETED
-    if not all(program.kills for program in attempts[-1].programs):
-        return Lab15Hint.OTHERS_WAIT
-    return None
+    return next((hint for program in attempts[-1].programs if (hint := others_wait(program))), None)

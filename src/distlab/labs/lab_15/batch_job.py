@@ -7,7 +7,17 @@ import numpy as np
 from distlab.labs.answer import Answer
 from distlab.labs.lab_15.hints import Lab15Hint
 from distlab.labs.lab_15.observe import Circumstances
-from distlab.labs.lab_15.scripts import Script, ScriptAttempt, ScriptHints, counted, judged, listed, log, resources
+from distlab.labs.lab_15.scripts import (
+    Script,
+    ScriptAttempt,
+    ScriptHints,
+    counted,
+    judged,
+    listed,
+    log,
+    others_wait,
+    resources,
+)
 from distlab.labs.lab_15.scripts import arguments as arguments_in_words
 from distlab.labs.verdict import AnyHint, Verdict
 
@@ -70,6 +80,4 @@ def _failure(undisturbed: ScriptAttempt, failed: Mapping[str, ScriptAttempt]) ->
             return Lab15Hint.GOES_ON.says(program=program, after=attempt.names[place + 1])
         if attempt.status == 0:
             return Lab15Hint.STATE_COMPLETED.says(program=program)
-    if not undisturbed.programs[1].kills:
-        return Lab15Hint.OTHERS_WAIT
-    return None
+    return others_wait(undisturbed.programs[1])

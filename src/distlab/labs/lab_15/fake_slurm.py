@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from distlab.labs.lab_15.slurm_options import SBATCH, SRUN, Refused
+from distlab.labs.lab_15.slurm_options import SBATCH, SRUN, Refused, TooLong
 
 MAGIC = "#SBATCH"
 MOST_NODES, CPUS_PER_NODE, LONGEST, MOST_TASKS = 16, 8, 48 * 3600, 1001
@@ -157,7 +157,7 @@ def _job(options: dict[str, str], interpreter: list[str], late: list[str], comme
         raise Refused("sbatch: error: Requested node configuration is not available")
     seconds = _seconds(options["time"]) if "time" in options else None
     if seconds is not None and not 0 < seconds <= LONGEST:
-        raise Refused("sbatch: error: Requested time limit is invalid (missing or exceeds some limit)")
+        raise TooLong(options["time"], seconds)
     array, at_once = _array(options["array"]) if "array" in options else ([], None)
     return BatchJob(
         interpreter,
@@ -181,19 +181,19 @@ def _job(options: dict[str, str], interpreter: list[str], late: list[str], comme
     )
 
 
-def _nodes(text: str) -> tuple[int, int]:
+def _nodes(text: str, command: str = "sbatch") -> tuple[int, int]:
     """The fewest and the most nodes of "4" or "2-4"."""
     match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", text)
     if not match:
-        raise Refused(f'sbatch: error: "{text}" is not a valid node count')
+        raise Refused(f'{command}: error: "{text}" is not a valid node count')
     return int(match[1]), int(match[2] or match[1])
 
 
-def _count(name: str, options: dict[str, str]) -> int | None:
+def _count(name: str, options: dict[str, str], command: str = "sbatch") -> int | None:
     if name not in options:
         return None
     if not re.fullmatch(r"[1-9]\d{0,5}", options[name]):
-        raise Refused(f'sbatch: error: Invalid numeric value "{options[name]}" for --{name}.')
+        raise Refused(f'{command}: error: Invalid numeric value "{options[name]}" for --{name}.')
     return int(options[name])
 
 
@@ -256,9 +256,9 @@ def step(words: Sequence[str], job: BatchJob) -> Step:
     options = dict(pairs)
     if not program:
         raise Refused("srun: fatal: No command given to execute.")
-    asked = _count("ntasks", options)
-    nodes = _nodes(options["nodes"])[1] if "nodes" in options else None
-    per_node = _count("ntasks-per-node", options) or 1
+    asked = _count("ntasks", options, "srun")
+    nodes = _nodes(options["nodes"], "srun")[1] if "nodes" in options else None
+    per_node = _count("ntasks-per-node", options, "srun") or 1
     tasks = asked or job.ntasks or (nodes or job.nodes) * per_node
     nodes = min(nodes or job.nodes, tasks)
     if nodes > job.nodes or tasks > nodes * job.cpus_per_node:

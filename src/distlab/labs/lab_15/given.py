@@ -13,6 +13,9 @@ from distlab.simulate import Rank
 
 GRADIENTS = 12
 NO_STEP = "there is no step {}"
+STEP_AGAIN = "step {} is done again and again"
+LONGEST = 500.0
+"""Virtual seconds after which an attempt of a few steps, of about a second each, does not end by itself."""
 
 
 class QueuedJob(TypedDict):
@@ -33,6 +36,8 @@ async def train_step(rank: Rank, job: QueuedJob, step: int) -> None:
     """Do step number `step`, from 1 on: compute, then add up the gradients of all ranks."""
     if not 0 <= step < len(job["step_seconds"]):
         raise ValueError(NO_STEP.format(step) + f": the job has {job['steps']} steps")
+    if rank.now > LONGEST:
+        raise ValueError(STEP_AGAIN.format(step))
     await rank.compute(job["step_seconds"][step])
     await collectives.ring_all_reduce(rank, np.ones(GRADIENTS))
 

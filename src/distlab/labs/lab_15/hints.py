@@ -11,15 +11,22 @@ class Lab15Hint(Hint):
     TOO_LONG = "The script has more than {count} characters."
     EMPTY_FIRST_LINE = "The first line is empty, and sbatch wants #! there. What does the backslash in the example do?"
     REFUSED = "sbatch refuses the script, and says: {said}"
+    REFUSED_TIME = (
+        "sbatch refuses the script: --time={time} is {said}, and no job may take longer than {most} here. "
+        "In which unit is each number?"
+    )
     NOT_BASH = "The first line names {said}, and this check needs bash: #!/bin/bash."
     COMMENT_OPTION = "`{line}` is a comment for sbatch. How must a line of options begin?"
     LATE_OPTION = "`{line}` comes after the first command. What does sbatch read there?"
     NEVER_ENDS = "the script does not end. What does it wait for, or repeat?"
     STEP_REFUSED = "`{call}` fails: {said}."
+    EMPTY_VALUE = "`{call}` fails: {variable} is empty there. Where does it get its value?"
+    NO_PYTHON = "`{call}`: `{program}` is no command by itself. What runs a Python file?"
     VALUE_IS_PROGRAM = "`{call}` takes {word} for the program. How does an option with an optional value get it?"
     NOT_SRUN = "`{said}` starts programs by itself here. Which command of Slurm starts the ranks?"
     BASH_SAYS = "no program is started, and bash says: {said}"
     BASH_COMPLAINS = "bash says: {said};"
+    AN_ARRAY = "this is an array, not one job. Which option makes it one?"
     NODES = "the job gets {count}, and should get {expected}."
     RANKS_PER_NODE = (
         "a plain srun would start {count}, and {expected} are asked for. Which option says how many per node?"
@@ -47,6 +54,7 @@ class Lab15Hint(Hint):
     STATE_COMPLETED = "`{program}` fails, and the script ends with 0, so the state is COMPLETED. Whose status counts?"
     FAILS_ALWAYS = "no program fails, and the script ends with status {status}."
     OTHERS_WAIT = "one rank fails, and the others wait for it until the time is over. Which option of srun ends them?"
+    OTHERS_GO_ON = "one rank fails, and the others go on for {count}. Which option of srun ends them at once?"
     PROGRAMS_FIRST = "this needs the right programs first."
     # Array
     NO_FOLDER = "the log of a task is {said}: without the folder {folder} the script does not begin. Who makes it?"
@@ -71,6 +79,12 @@ class Lab15Hint(Hint):
     NO_REQUEUE = "if a node dies, the default of the site decides what happens. Which option decides it here?"
     LOG_OVERWRITTEN = "each attempt overwrites the log of the one before. Which option appends to it?"
     NOT_QUEUED = "train.py ends with 85, and nothing puts the job back into the queue. Does the script get that far?"
+    NOT_QUEUED_OTHER = "train.py ends with 85, and the number 85 is not in the script. For which status does it look?"
+    NOT_QUEUED_LOST = (
+        "train.py ends with 85, and nothing puts the job back into the queue; the script ends with {said}. "
+        "Whose status does it look at?"
+    )
+    HELD = "`{call}` does not start the job again by itself. Which subcommand of scontrol only puts it back?"
     QUEUED_ALWAYS = "train.py ends with {status}, and the job is queued again. Which status asks for that?"
     WRONG_JOB = "`{call}` does not name this job, which is {job}. Which variable has its number?"
     NEW_JOB = "sbatch submits another job, with another number and log. Which command puts this one back?"
@@ -83,6 +97,7 @@ class Lab15Hint(Hint):
     SAVES_ALONE = (
         "some ranks go on, and others save, wait or end: their sums no longer match. By which number do all decide?"
     )
+    NOT_MET = "rank {rank} waits in `add_up` for rank {peer}, which has ended. Which ranks must call it?"
     NO_STATUS = "the attempt ends with {said} on rank {rank}. A rank gives its exit status, a whole number."
     STATUS_0 = "after the save rank {rank} ends with {said}. Which status asks for the queue?"
     STATUS_85 = (
@@ -93,9 +108,10 @@ class Lab15Hint(Hint):
     STEPS_ORDER = "the steps are {said}, and should be {expected}."
     TOO_LATE = "a notice comes in step {step}, and the last step is {said}. After which step does everybody know of it?"
     TOO_EARLY = "it ends after step {said}, and nobody has had a notice before step {step}."
-    ASKED_BEFORE = (
-        "a rank has a notice before step {step}, and no step is done. When do the ranks add up how many have one?"
-    )
+    LAST_MISSING = "it ends after step {said}, and the job has {steps} steps: the last one is missing."
+    NEVER_DONE = "step {step} is done again and again. What changes the number of the step?"
+    ADDED_BEFORE = "before step {step} the ranks add something up. When do they ask how many have a notice?"
+    NOT_AT_ONCE = "no step is left at the beginning, and the ranks still call something. What do they return at once?"
     TOO_MANY_STEPS = "step {step} is done, and the job has {steps}. When is no step left?"
     SAVED_WITHOUT_NOTICE = "it is saved after step {step}, and no rank has a notice then. What is the reason to save?"
     NOT_SAVED = "nothing is saved before the attempt ends."
@@ -103,6 +119,10 @@ class Lab15Hint(Hint):
     SAVED_BY_OTHERS = "rank {rank} writes a checkpoint, too. Who writes it?"
     SAVED_STEP = "step {said} is written into the checkpoint, and the last step done is {step}."
     SAVED_AT_END = "all steps are done, and a checkpoint is written. What is left to do?"
+    GUESSED = (
+        "rank {rank} only lets {seconds:g} s pass, and a save may take longer. "
+        "What makes a rank wait until rank 0 has saved?"
+    )
     LEFT_EARLY = "rank {rank} ends while rank 0 is still writing. What makes a rank wait for the others?"
     # Scaling table
     NO_TABLE = "`read_table` gives a dictionary with the names {names}."
@@ -129,15 +149,19 @@ class Lab15Hint(Hint):
     PAYS_OVERALL = "this looks at the efficiency of all nodes. What do those bring that were added last?"
     PAYS_LATER = "this is the last size that pays, but a smaller one did not. Where would you stop?"
     PAYS_NEXT = "this is the first size that does not pay. Which was the last that did?"
+    PAYS_HALF = "nodes that bring exactly half pay, too. How do you compare?"
     PAYS_FASTEST = "this is the fastest run. Are its last nodes worth it?"
     PAYS_OTHERWISE = (
         "{said} is not the last size up to which every enlargement pays. Compare each size with the one before."
     )
     # Rent
     NO_CHOICE = "`rent` gives a dictionary with the names {names}, or None if nothing ends in time."
+    NO_CHOICE_TYPE = "`{name}` is {said}, and should be {expected}."
+    NOTHING_RAISES = "nothing ends in time here: then give None."
     NOTHING_FITS = "this ends too late, or costs more than it could: nothing here ends in time. Then give None."
     SOMETHING_FITS = "`rent` gives None, and {said} ends in time."
     RENT_NO_EFFICIENCY = "this counts every node as fully used. What does the efficiency do to the images per second?"
+    RENT_EFFICIENCY_DIVIDES = "a lower efficiency makes the nodes faster here. Multiply or divide by it?"
     RENT_NO_WAIT = "the time in the queue is left out."
     RENT_ONE_WAIT = "the queue is waited for once here. How often is a job there that takes longer than the limit?"
     RENT_MORE_WAITS = "this waits once too often: a run as long as the limit is one job."

@@ -49,7 +49,7 @@ def _hints(answer: Answer, generator: np.random.Generator) -> ScriptHints:
         "signal": _signal(job),
         "attempts": _again(job, number),
     }
-    status = _training(attempts[0], arguments) or _status(attempts, statuses, number)
+    status = _training(attempts[0], arguments) or _status(attempts, statuses, number, script.text)
     return ScriptHints(job, [*attempts.values()], of_options, {"status": status})
 
 
@@ -98,7 +98,7 @@ def _training(attempt: ScriptAttempt, arguments: list[str]) -> AnyHint | None:
     return None
 
 
-def _status(attempts: Mapping[int, ScriptAttempt], statuses: list[int], number: int) -> AnyHint | None:
+def _status(attempts: Mapping[int, ScriptAttempt], statuses: list[int], number: int, text: str) -> AnyHint | None:
     for place, attempt in attempts.items():
         status = statuses[place]
         requeues = [words for words in attempt.commands if words[:2] == ["scontrol", "requeue"]]
@@ -107,9 +107,21 @@ def _status(attempts: Mapping[int, ScriptAttempt], statuses: list[int], number: 
         if requeues and status != START_AGAIN:
             return Lab15Hint.QUEUED_ALWAYS.says(status=status)
         if status == START_AGAIN and not requeues:
-            return Lab15Hint.NOT_QUEUED
+            return _not_queued(attempt, text)
         if requeues and requeues[0][2:] != [str(number)]:
             return Lab15Hint.WRONG_JOB.says(call=listed(requeues[0]), job=number)
         if status != START_AGAIN and attempt.status != status:
             return Lab15Hint.STATUS_LOST.says(status=status, said=attempt.status)
     return None
+
+
+def _not_queued(attempt: ScriptAttempt, text: str) -> AnyHint:
+    """For a job that should be queued again."""
+    held = [words for words in attempt.commands if words[:2] in (["scontrol", "requeuehold"], ["scontrol", "hold"])]
+    if held:
+        return Lab15Hint.HELD.says(call=listed(held[0]))
+    if str(START_AGAIN) not in text:
+        return Lab15Hint.NOT_QUEUED_OTHER
+    if attempt.status != START_AGAIN:
+        return Lab15Hint.NOT_QUEUED_LOST.says(said=attempt.status)
+    return Lab15Hint.NOT_QUEUED

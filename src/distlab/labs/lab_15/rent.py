@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from distlab.labs.answer import Answer
+from distlab.labs.answer_errors import Raised
 from distlab.labs.lab_15.hints import Lab15Hint
 from distlab.labs.lab_15.scripts import counted
 from distlab.labs.number_judge import NumberHint, is_near, is_rounded, number
@@ -35,9 +36,12 @@ class Offer(NamedTuple):
 
 @dataclass(frozen=True)
 class RentRules:
-    """How time and money are counted; the defaults are right, each change is a usual mistake."""
+    """How time and money are counted; the defaults are right, each change is a usual mistake.
 
-    efficiency: bool = True
+    efficiency: its power in the images per second: 0 leaves it out, −1 divides by it.
+    """
+
+    efficiency: int = 1
     waits: str = "each time"
     pays_wait: bool = False
     pays_nodes: bool = True
@@ -64,8 +68,7 @@ def choices(offers: Sequence[Offer], images: float, rules: RentRules = RentRules
     for offer in offers:
         sizes = [*offer.efficiency]
         for nodes in {"all": sizes, "largest": [max(sizes)], "smallest": [min(sizes)]}[rules.sizes]:
-            efficiency = offer.efficiency[nodes]
-            rate = nodes * offer.images_per_second * (efficiency if rules.efficiency else 1)
+            rate = nodes * offer.images_per_second * offer.efficiency[nodes] ** rules.efficiency
             hours = images / rate / HOUR
             if hours > offer.limit and not rules.may_exceed:
                 continue
@@ -91,7 +94,7 @@ def rent(offers: Sequence[Offer], images: float, deadline: float, rules: RentRul
 EXAMPLE = (
     [
         Offer("small", 2.0, 500.0, {1: 1.0, 2: 0.95, 4: 0.9}, 1.0, 24.0),
-        Offer("large", 9.0, 2000.0, {1: 1.0, 2: 0.8, 4: 0.5}, 12.0, 48.0),
+        Offer("large", 9.0, 2000.0, {1: 1.0, 2: 0.8, 4: 0.6}, 12.0, 48.0),
     ],
     108e6,
     40.0,
@@ -147,7 +150,7 @@ def _at_deadline(generator: np.random.Generator) -> Case:
 
 
 _CHOICES = (
-    RentRules(efficiency=False),
+    RentRules(efficiency=0),
     RentRules(waits="never"),
     RentRules(waits="once"),
     RentRules(pays_wait=True),
@@ -157,11 +160,13 @@ _CHOICES = (
     RentRules(pays_limit=True),
     RentRules(sizes="largest"),
     RentRules(sizes="smallest"),
+    RentRules(efficiency=-1),
 )
 _MISTAKES: list[tuple[RentRules, Lab15Hint]] = [
     (_CHOICES[8], Lab15Hint.RENT_LARGEST),
     (_CHOICES[9], Lab15Hint.RENT_SMALLEST),
     (_CHOICES[0], Lab15Hint.RENT_NO_EFFICIENCY),
+    (_CHOICES[10], Lab15Hint.RENT_EFFICIENCY_DIVIDES),
     (_CHOICES[1], Lab15Hint.RENT_NO_WAIT),
     (_CHOICES[2], Lab15Hint.RENT_ONE_WAIT),
     (RentRules(waits="once more"), Lab15Hint.RENT_MORE_WAITS),
@@ -178,11 +183,18 @@ _MISTAKES: list[tuple[RentRules, Lab15Hint]] = [
 def judge_rent(answer: Answer, generator: np.random.Generator) -> Verdict:
     """A quarter of the points each for the choice, the end, the cost, and None if nothing ends in time."""
     cases: list[tuple[str, Case, Plain]] = []
+    fails: Raised | None = None
     for part, (offers, images, deadline) in drawn_cases(generator):
         given_offers = [offer._asdict() for offer in offers]
-        value = answer.call("rent", given_offers, images, deadline, none_is_an_answer=True)
-        if value is not None and not _is_choice(value):
-            return wrong(Lab15Hint.NO_CHOICE.says(names=", ".join(NAMES)))
+        try:
+            value = answer.call("rent", given_offers, images, deadline, none_is_an_answer=True)
+        except Raised as error:
+            if part == CHOICE:
+                raise
+            fails = error
+            continue
+        if value is not None and (problem := _problem_of_form(value)):
+            return wrong(problem)
         cases.append((part, (offers, images, deadline), value))
     if all(value is None for _, _, value in cases):
         return _always_none(answer)
@@ -194,6 +206,8 @@ def judge_rent(answer: Answer, generator: np.random.Generator) -> Verdict:
         for name, hint in hints.items():
             if hint and verdicts[name].is_right:
                 verdicts[name] = wrong(mistake or hint if name in (CHOICE, NOTHING) else hint)
+    if fails is not None:
+        verdicts[NOTHING] = wrong(Lab15Hint.NOTHING_RAISES, context=f"{fails}; ")
     return parts(verdicts)
 
 
@@ -202,7 +216,7 @@ def _always_none(answer: Answer) -> Verdict:
     offers, images, _ = EXAMPLE
     given_offers = [offer._asdict() for offer in offers]
     value = answer.call("rent", given_offers, images, math.inf, none_is_an_answer=True)
-    if not _is_choice(value):
+    if value is None or _problem_of_form(value):
         return not_done("`rent` gives None")
     hints = _hints((offers, images, math.inf), value)
     return wrong(hints[COST] or hints[DONE] or Lab15Hint.SOMETHING_FITS.says(said=_in_words(_example_choice())))
@@ -229,10 +243,15 @@ def _explains(rules: RentRules, cases: list[tuple[str, Case, Plain]], with_numbe
     return True
 
 
-def _is_choice(value: Plain) -> bool:
+def _problem_of_form(value: Plain) -> AnyHint | None:
+    """The hint if this is no choice: a dictionary with a text and three numbers."""
     if not isinstance(value, dict) or not set(NAMES) <= set(value):
-        return False
-    return isinstance(value["name"], str) and all(number(value[name]) is not None for name in NAMES[1:])
+        return Lab15Hint.NO_CHOICE.says(names=", ".join(NAMES))
+    for name in NAMES:
+        if not isinstance(value[name], str) if name == "name" else number(value[name]) is None:
+            expected = "a text" if name == "name" else "a number"
+            return Lab15Hint.NO_CHOICE_TYPE.says(name=name, said=repr(value[name])[:40], expected=expected)
+    return None
 
 
 def _hints(case: Case, value: Plain) -> dict[str, AnyHint | None]:

@@ -10,7 +10,16 @@ from distlab.labs.answer import Answer, OwnAnswer
 from distlab.labs.lab_15 import given
 from distlab.labs.lab_15.hints import Lab15Hint
 from distlab.labs.verdict import AnyHint, Verdict, parts, right, wrong
-from distlab.simulate import Network, ProgramError, Rank, RankFailedError, Run, SimulationError, World
+from distlab.simulate import (
+    DeadlockError,
+    Network,
+    ProgramError,
+    Rank,
+    RankFailedError,
+    Run,
+    SimulationError,
+    World,
+)
 
 ONE, SEVERAL, END, NEXT = "a notice for one rank", "notices for several", "the end", "the next attempt"
 START_AGAIN, NEVER = 85, 1e9
@@ -138,11 +147,17 @@ def _judged(answer: Answer, planned: PlannedAttempt) -> AnyHint | None:
         run = answer.run("attempt", World(len(planned.notices), WORLD), planned.jobs())
     except RankFailedError as error:
         beyond = re.search(given.NO_STEP.format(r"(\d+)"), str(error))
+        again = re.search(given.STEP_AGAIN.format(r"(\d+)"), str(error))
+        if again:
+            return Lab15Hint.NEVER_DONE.says(step=int(again[1]))
         if beyond is None:
             raise
         return Lab15Hint.TOO_MANY_STEPS.says(step=int(beyond[1]), steps=planned.steps)
     except ProgramError:
         raise
+    except DeadlockError as error:
+        ended = [(rank, wait.source) for rank, wait in error.waiting.items() if wait.source_has_finished]
+        return Lab15Hint.NOT_MET.says(rank=ended[0][0], peer=ended[0][1]) if ended else Lab15Hint.SAVES_ALONE
     except SimulationError:
         return Lab15Hint.SAVES_ALONE
     return hint_of_run(planned, run)
@@ -154,7 +169,12 @@ def hint_of_run(planned: PlannedAttempt, run: Run) -> AnyHint | None:
         if not isinstance(status, int) or isinstance(status, bool):
             return Lab15Hint.NO_STATUS.says(said=_brief(status), rank=rank)
     steps, saves = _done(planned, run)
-    return _hint_of_reason(planned, saves) or _hint_of_steps(planned, steps) or _hint_of_end(planned, run, saves)
+    return (
+        _hint_of_reason(planned, saves)
+        or _hint_of_steps(planned, steps)
+        or _hint_of_beginning(planned, run)
+        or _hint_of_end(planned, run, saves)
+    )
 
 
 def _brief(value: object) -> str:
@@ -193,14 +213,36 @@ def _hint_of_steps(planned: PlannedAttempt, steps: list[int]) -> AnyHint | None:
     last = steps[-1] if steps else planned.saved
     if last > planned.steps:
         return Lab15Hint.TOO_MANY_STEPS.says(step=last, steps=planned.steps)
-    if not steps and 0 in planned.notices and planned.is_cut:
-        return Lab15Hint.ASKED_BEFORE.says(step=planned.last)
     if planned.is_cut and last > planned.last:
         return Lab15Hint.TOO_LATE.says(step=planned.last, said=last)
+    if last == planned.steps - 1 and not planned.is_cut:
+        return Lab15Hint.LAST_MISSING.says(said=last, steps=planned.steps)
     if last < planned.last:
         return Lab15Hint.TOO_EARLY.says(step=planned.last, said=last)
     if steps != expected:
         return Lab15Hint.STEPS_ORDER.says(said=steps, expected=expected)
+    return None
+
+
+def _hint_of_beginning(planned: PlannedAttempt, run: Run) -> AnyHint | None:
+    """For what the ranks do before the first step; without one, they do nothing at all."""
+    first = next((event for event in run.events if event.rank == 0), None)
+    if first is None or first.kind == "compute":
+        return None
+    if planned.saved == planned.steps:
+        return Lab15Hint.NOT_AT_ONCE
+    return Lab15Hint.ADDED_BEFORE.says(step=planned.saved + 1)
+
+
+def _guess(planned: PlannedAttempt, run: Run) -> AnyHint | None:
+    """For a rank that lets time pass by itself instead of waiting for the others."""
+    for rank, job in enumerate(planned.jobs()):
+        for event in run.events:
+            seconds = event.end - event.start
+            if (event.rank, event.kind) == (rank, "compute") and seconds not in job["step_seconds"] + job[
+                "save_seconds"
+            ]:
+                return Lab15Hint.GUESSED.says(rank=rank, seconds=seconds)
     return None
 
 
@@ -217,6 +259,8 @@ def _hint_of_end(planned: PlannedAttempt, run: Run, saves: list[Save]) -> AnyHin
             return Lab15Hint.SAVED_OFTEN.says(count=len(saves))
         if saves[0].step != planned.last:
             return Lab15Hint.SAVED_STEP.says(said=saves[0].step, step=planned.last)
+        if hint := _guess(planned, run):
+            return hint
         early = [rank for rank, finished in enumerate(run.finished) if finished < saves[0].end]
         if early:
             return Lab15Hint.LEFT_EARLY.says(rank=early[0])

@@ -1,13 +1,14 @@
 """What a scaling study says: whom to trust, speed-up, efficiency, and how many nodes pay: an exercise of lab 15."""
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from distlab.labs.answer import Answer
 from distlab.labs.answer_errors import AnswerError, Raised
+from distlab.labs.lab_15 import enlargement
+from distlab.labs.lab_15.enlargement import pays_up_to
 from distlab.labs.lab_15.hints import Lab15Hint
 from distlab.labs.lab_15.scripts import counted
 from distlab.labs.number_judge import NumberHint, is_near, is_rounded, number
@@ -16,7 +17,6 @@ from distlab.labs.verdict import AnyHint, Hint, Verdict, not_done, parts, right,
 
 NAMES = ("trusted", "speedup", "efficiency", "pays")
 COMPLETED = "COMPLETED"
-PAYS = 0.5
 BATCH = 64
 
 
@@ -51,15 +51,6 @@ def speedups(runs: Table) -> dict[int, float]:
     return {nodes: rates[nodes] / rates[1] for nodes in sorted(rates)}
 
 
-def pays_up_to(gains: Mapping[int, float]) -> int:
-    """The nodes up to which each size brings at least half of what its additional nodes would bring ideally."""
-    sizes = [*gains]
-    for before, after in pairwise(sizes):
-        if gains[after] - gains[before] < PAYS * (after - before):
-            return before
-    return sizes[-1]
-
-
 def read_table(runs: Table) -> dict[str, Any]:
     """All four by name."""
     gains = speedups(runs)
@@ -84,7 +75,7 @@ def _study(generator: np.random.Generator, sizes: Sequence[int], gains: Sequence
 
 
 def _disturbed(generator: np.random.Generator, runs: Table, states: Sequence[str]) -> Table:
-    """The same with runs that are not to be trusted: failed ones, and two pairs that disturbed one another."""
+    """The same with runs that are not to be trusted: failed ones, and pairs that disturbed one another."""
     end = max(run.end for run in runs)
     batch, faster = runs[0].batch, min(run.step for run in runs) * 0.9
     first, second = (int(size) for size in generator.choice([run.nodes for run in runs], 2, replace=False))
@@ -97,6 +88,8 @@ def _disturbed(generator: np.random.Generator, runs: Table, states: Sequence[str
         StudyRun(4, state, end + 1100, end + 1200, batch, faster),
         StudyRun(2, COMPLETED, end + 1350, end + 1400, batch, faster),
         StudyRun(4, COMPLETED, end + 1300, end + 1500, batch, faster),
+        StudyRun(first, COMPLETED, end + 1600, end + 1800, batch, faster),
+        StudyRun(first, state, end + 1700, end + 1900, batch, faster),
     ]
     together = [*runs, *added]
     return [together[place] for place in generator.permutation(len(together))]
@@ -129,11 +122,17 @@ EXAMPLE: Table = [
 ]
 
 
+class StudyAnswer(NamedTuple):
+    """What was said of one study: the runs, the student's dictionary, and by name the hint, None where it is right."""
+
+    runs: Table
+    table: Mapping[Any, Plain]
+    hints: Mapping[str, AnyHint | None]
+
+
 def judge_read_table(answer: Answer, generator: np.random.Generator) -> Verdict:
     """A quarter of the points for each name, if it is right for all studies."""
-    verdicts: dict[str, Verdict] = dict.fromkeys(NAMES, right())
-    said_to_pay: list[tuple[dict[int, float], Plain]] = []
-    follows = True
+    studies: list[StudyAnswer] = []
     for runs in (EXAMPLE, *drawn_studies(generator)):
         try:
             table = answer.call("read_table", [run._asdict() for run in runs])
@@ -145,19 +144,25 @@ def judge_read_table(answer: Answer, generator: np.random.Generator) -> Verdict:
             return wrong(Lab15Hint.NO_TABLE.says(names=", ".join(NAMES)))
         if all(table[name] is None for name in NAMES):
             return not_done("`read_table` gives None")
-        for name, hint in _hints(runs, table).items():
-            if verdicts[name].is_right and table[name] is None:
-                verdicts[name] = not_done("`read_table` gives None")
-            elif verdicts[name].is_right and hint is not None:
-                verdicts[name] = wrong(hint)
-        said_to_pay.append((speedups(runs), table["pays"]))
-        follows = follows and number(table["pays"]) == _pays_by(runs, table["speedup"])
-    if all(said is None for _, said in said_to_pay):
-        verdicts["pays"] = not_done("`read_table` gives None")
-    elif any(number(said) != pays_up_to(gains) for gains, said in said_to_pay):
-        hint = NumberHint.FOLLOWS.says(source="speedup") if follows else _hint_of_pays(said_to_pay)
-        verdicts["pays"] = wrong(hint)
-    return parts(verdicts)
+        studies.append(StudyAnswer(runs, table, _hints(runs, table)))
+    return parts({name: _verdict(name, studies) for name in NAMES})
+
+
+def _verdict(name: str, studies: Sequence[StudyAnswer]) -> Verdict:
+    """On one name. Where other runs are trusted, other numbers follow: the other studies decide, if there are any."""
+    mistaken = [study for study in studies if study.hints[name] is not None]
+    if not mistaken:
+        return right()
+    trusting = [study for study in studies if study.hints["trusted"] is None]
+    if name != "trusted" and trusting:
+        mistaken = [study for study in mistaken if study in trusting]
+        if not mistaken:
+            return wrong(NumberHint.FOLLOWS.says(source="trusted"))
+    if mistaken[0].table[name] is None:
+        return not_done("`read_table` gives None")
+    hint = _hint_of_pays(trusting or studies) if name == "pays" else mistaken[0].hints[name]
+    assert hint is not None
+    return wrong(hint)
 
 
 def _fails_only_where_runs_touch(answer: Answer, runs: Table) -> bool:
@@ -170,13 +175,14 @@ def _fails_only_where_runs_touch(answer: Answer, runs: Table) -> bool:
 
 
 def _hints(runs: Table, table: Mapping[Any, Plain]) -> dict[str, AnyHint | None]:
-    """For all names but pays, which is judged over all studies."""
+    """What is said of each name in one study; of pays, which is judged over all studies, only whether it is right."""
     gains = speedups(runs)
     efficiencies = {nodes: gain / nodes for nodes, gain in gains.items()}
     return {
         "trusted": _hint_of_trusted(runs, table["trusted"]),
         "speedup": _hint_of_numbers(runs, table["speedup"], gains, Lab15Hint.SPEEDUP_OTHERWISE),
         "efficiency": _hint_of_numbers(runs, table["efficiency"], efficiencies, Lab15Hint.EFFICIENCY_OTHERWISE),
+        "pays": None if number(table["pays"]) == pays_up_to(gains) else Lab15Hint.PAYS_OTHERWISE,
     }
 
 
@@ -257,36 +263,13 @@ def _near(values: Sequence[float | None], expected: Any) -> bool:
     return all(is_near(value, number_expected) for value, number_expected in zip(values, expected, strict=True))
 
 
-def _hint_of_pays(studies: list[tuple[dict[int, float], Plain]]) -> AnyHint:
+def _hint_of_pays(answered: Sequence[StudyAnswer]) -> AnyHint:
     """The hint of the mistake that gives all that was said, or else of the first wrong number."""
-    for rule, hint in _RULES:
+    if all(number(study.table["pays"]) == _pays_by(study.runs, study.table["speedup"]) for study in answered):
+        return NumberHint.FOLLOWS.says(source="speedup")
+    studies = [(speedups(study.runs), study.table["pays"]) for study in answered]
+    for rule, hint in enlargement.RULES:
         if all(number(said) == rule(gains) for gains, said in studies):
             return hint
     said = next(said for gains, said in studies if number(said) != pays_up_to(gains))
     return Lab15Hint.PAYS_OTHERWISE.says(said=repr(said)[:40])
-
-
-def _next(gains: Mapping[int, float]) -> int:
-    """The size after the right one, if there is one."""
-    return next((nodes for nodes in gains if nodes > pays_up_to(gains)), pays_up_to(gains))
-
-
-def _overall(gains: Mapping[int, float]) -> int:
-    """By the efficiency of all nodes."""
-    return max(nodes for nodes, gain in gains.items() if gain / nodes >= PAYS)
-
-
-def _last(gains: Mapping[int, float]) -> int:
-    """The last size that brings half, whatever is before it."""
-    sizes = [*gains]
-    pairs = pairwise(sizes)
-    return max((b for a, b in pairs if gains[b] - gains[a] >= PAYS * (b - a)), default=1)
-
-
-_RULES: list[tuple[Callable[[Mapping[int, float]], int], Lab15Hint]] = [
-    (_overall, Lab15Hint.PAYS_OVERALL),
-    (_last, Lab15Hint.PAYS_LATER),
-    (_next, Lab15Hint.PAYS_NEXT),
-    (lambda gains: max(gains, key=lambda nodes: gains[nodes]), Lab15Hint.PAYS_FASTEST),
-]
-"""Usual mistakes, and their hints."""

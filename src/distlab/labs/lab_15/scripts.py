@@ -10,7 +10,7 @@ from distlab.labs.answer_errors import NotPlain
 from distlab.labs.lab_15 import fake_slurm, observe
 from distlab.labs.lab_15.fake_slurm import BatchJob
 from distlab.labs.lab_15.hints import Lab15Hint
-from distlab.labs.lab_15.slurm_options import Refused
+from distlab.labs.lab_15.slurm_options import SRUN, Refused, TooLong
 from distlab.labs.plain_data import as_record
 from distlab.labs.verdict import AnyHint, Verdict, parts, right, wrong
 
@@ -106,6 +106,12 @@ class Script:
             raise WrongScript(Lab15Hint.EMPTY_FIRST_LINE)
         try:
             job = fake_slurm.submitted(text)
+        except TooLong as reason:
+            if not reason.seconds:
+                raise WrongScript(Lab15Hint.REFUSED.says(said=_quoted(str(reason)))) from None
+            said, most = duration(reason.seconds), duration(fake_slurm.LONGEST)
+            hint = Lab15Hint.REFUSED_TIME.says(time=_quoted(reason.time), said=said, most=most)
+            raise WrongScript(hint) from None
         except Refused as reason:
             raise WrongScript(Lab15Hint.REFUSED.says(said=_quoted(str(reason)))) from None
         if not any(word.rpartition("/")[2] == "bash" for word in job.interpreter):
@@ -152,14 +158,31 @@ class Script:
         try:
             step = fake_slurm.step(words[1:], self.job)
         except Refused as reason:
+            if variable := self._empty_variable(words[1:]):
+                raise WrongScript(Lab15Hint.EMPTY_VALUE.says(call=_quoted(listed(words)), variable=variable)) from None
             raise WrongScript(
                 Lab15Hint.STEP_REFUSED.says(call=_quoted(listed(words)), said=_quoted(str(reason)).rstrip("."))
             ) from None
         if step.program[0].isdigit():
             raise WrongScript(Lab15Hint.VALUE_IS_PROGRAM.says(call=_quoted(listed(words)), word=step.program[0]))
+        if step.program[0].endswith(".py"):
+            raise WrongScript(Lab15Hint.NO_PYTHON.says(call=_quoted(listed(words)), program=_quoted(step.program[0])))
         if step.program[0].rpartition("/")[2] not in _TO_RUN:
             return None
         return _program(step.program[1:], step, by_srun=True)
+
+    def _empty_variable(self, words: list[str]) -> str:
+        """The variable from which an option of srun gets no value, such as "`$nodes`"; "" if there is none."""
+        try:
+            options, _ = SRUN.parsed(words)
+        except Refused:
+            return ""
+        for name in (name for name, value in options if not value and name in ("nodes", "ntasks")):
+            letter = next(short for short, long in SRUN.short.items() if long == name)
+            match = re.search(rf"(?:--{name}[= ]|-{letter} ?)\"?\$\{{?(\w+)", self.text)
+            if match:
+                return f"`${match[1]}`"
+        return ""
 
 
 def _program(words: list[str], step: fake_slurm.Step, by_srun: bool) -> StartedProgram | None:
@@ -209,7 +232,9 @@ def judged(judge: Callable[[], ScriptHints]) -> Verdict:
 
 
 def resources(job: BatchJob, nodes: int, ranks: int, seconds: int) -> AnyHint | None:
-    """The hint if the job gets other nodes, tasks or time."""
+    """The hint if it is an array, or the job gets other nodes, tasks or time."""
+    if job.array:
+        return Lab15Hint.AN_ARRAY
     if not job.least_nodes == job.nodes == nodes:
         return Lab15Hint.NODES.says(count=counted_nodes(job), expected=nodes)
     if job.ranks != ranks:
@@ -217,6 +242,15 @@ def resources(job: BatchJob, nodes: int, ranks: int, seconds: int) -> AnyHint | 
     if ranks > nodes and job.tasks_per_node is None:
         return Lab15Hint.RANKS_UNEVEN.says(count=ranks, nodes=nodes, first=ranks - nodes + 1)
     return time_limit(job, seconds)
+
+
+def others_wait(program: StartedProgram) -> AnyHint | None:
+    """The hint if one rank that fails does not end the others at once."""
+    if program.kills:
+        return None
+    if program.waits is None:
+        return Lab15Hint.OTHERS_WAIT
+    return Lab15Hint.OTHERS_GO_ON.says(count=counted(program.waits, "second"))
 
 
 def counted_nodes(job: BatchJob) -> str:

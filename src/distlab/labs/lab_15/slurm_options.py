@@ -14,6 +14,14 @@ class Refused(Exception):
     """Slurm does not take this; the message is a sentence."""
 
 
+class TooLong(Refused):
+    """No job may take as long as this; `time` is what is written, `seconds` what it means."""
+
+    def __init__(self, time: str, seconds: int) -> None:
+        super().__init__("sbatch: error: Requested time limit is invalid (missing or exceeds some limit)")
+        self.time, self.seconds = time, seconds
+
+
 @dataclass(frozen=True)
 class OptionTable:
     """The options of one command: those with a value, without one, with an optional one; short names of long ones."""

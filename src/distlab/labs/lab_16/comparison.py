@@ -191,6 +191,17 @@ class RankComparison:
                     return Hints.ANOTHER_COUNT.says(count=texts, expected=total)
                 if hint := self._loss_hint(rank, step, loss, average):
                     return hint
+        return self._seconds_hint()
+
+    def _seconds_hint(self) -> AnyHint | None:
+        """For seconds that cannot be those of the step."""
+        for rank in self._ranks:
+            for step, said in enumerate(rank.seconds):
+                shortest, longest = rank.shortest[step], rank.longest[step]
+                if said is None or said < shortest / 10:
+                    return Hints.SECONDS_TOO_FEW.says(step=step, said=said, least=shortest)
+                if said > 1.01 * longest + 0.001:
+                    return Hints.SECONDS_TOO_MANY.says(step=step, said=said, most=longest)
         return None
 
     def _loss_hint(self, rank: int, step: int, loss: float, average: AnyHint | None) -> AnyHint | None:
@@ -230,6 +241,9 @@ class RankComparison:
         for epoch in range(1, self._job.epochs - self._job.done):
             if chief.saved[epoch * self._job.steps_per_epoch] < self._job.done + epoch:
                 return Hints.SAVED_LATE
+        for step in range(1, len(chief.newest)):
+            if step % self._job.steps_per_epoch and chief.newest[step] != chief.newest[step - 1]:
+                return Hints.SAVED_IN_BETWEEN.says(step=step)
         return None
 
 

@@ -26,6 +26,9 @@ class Lab16TrainHint(Hint):
     NO_STEPS = "A rank changes no weights through the optimizer. Where is `apply_gradients`?"
     OTHER_TEXTS = "The model gets texts that are not in the data. What does `topics.texts` give for these options?"
     STEPS_DIFFER = "The ranks make different numbers of steps ({counts}). How many has an epoch of the serial program?"
+    ANOTHER_STRATEGY = (
+        "This strategy has no `cluster_resolver`: it uses the devices of one process. Which one is for several workers?"
+    )
     # start
     NO_BROADCAST = "the ranks begin with different weights. Who tells them those of rank 0, and when?"
     NOT_RESUMED = "the first weights are not those of the checkpoint. When is it read, and what comes after that?"
@@ -61,6 +64,14 @@ class Lab16TrainHint(Hint):
     RECORD_LENGTH = "the record has {count} steps, and {expected} were made. What does each step append?"
     RECORD_EMPTY = "a step's record lacks `texts` or `loss`, or it is no number."
     NO_SECONDS = "a step's record lacks `seconds`, or it is no number. What does the serial program append?"
+    SECONDS_TOO_FEW = (
+        "`seconds` of step {step} is {said:.2g}, and `apply_gradients` alone took {least:.2g}. "
+        "Between which two moments does the serial program measure?"
+    )
+    SECONDS_TOO_MANY = (
+        "`seconds` of step {step} is {said:.2g}, and no more than {most:.2g} passed from the step before to the next. "
+        "When does the clock start?"
+    )
     OWN_TEXTS = "a step's `texts` are those of one rank. How many did all ranks work on?"
     ANOTHER_COUNT = "`texts` is {count:g} for a step with {expected}. Count those of all ranks."
     OWN_LOSS = "a step's `loss` is that of one rank's texts. What is the mean over all?"
@@ -72,6 +83,7 @@ class Lab16TrainHint(Hint):
     WRONG_RANK_SAVES = "another rank than rank 0 writes the checkpoint. Who reads it next time?"
     NOT_WHOLE = "the checkpoint lacks {missing}. What does the next run need?"
     SAVED_LATE = "a new epoch begins before rank 0 has saved the one before. What is lost if the job stops now?"
+    SAVED_IN_BETWEEN = "rank 0 saves before step {step}, in the middle of an epoch. When does the serial program save?"
     EPOCHS_WRONG = "the newest checkpoint says {count} epochs after {expected}. What comes first, count or save?"
 
 
@@ -127,6 +139,7 @@ class Lab16NumberHint(Hint):
     RATE_FROM_STEP = "how many texts are in a step, and how long is it?"
     COMPUTING_SHARE = "this is the share of computing. How much faster than one rank are they, by ranks?"
     NO_POWER = "only powers of two are asked for."
+    EXACTLY_ENOUGH = "an efficiency of exactly `at_least` is enough. How do you compare?"
     FEWEST_RANKS = "this is the smallest. Which is the largest?"
     ONE_TOO_FAR = "with this many the efficiency is too low, or there are not so many ranks."
     STOPS_EARLY = "twice as many are still efficient enough. Where does your search end?"
@@ -146,6 +159,7 @@ class Lab16JobHint(Hint):
     NO_OPTIONS = "No line begins with #SBATCH. How does Slurm learn what you need?"
     OPTIONS_LATE = "Slurm reads no #SBATCH after the first command. What comes first?"
     NO_NODES = "the number of nodes is not said. Which option does that?"
+    AN_ARRAY = "--array={tasks} makes an array of it: every task trains by itself. How many jobs are needed?"
     NODES = "--nodes={nodes} is asked for, and {expected} nodes are needed."
     NO_TASKS = "nothing says how many tasks a node gets, so it gets one. How many ranks are needed there?"
     TASKS_OF_ALL = "this many tasks are needed on all nodes together. How many on each?"
@@ -171,6 +185,8 @@ class Lab16JobHint(Hint):
     SRUN_IN_LOOP = "srun is in a loop. How often should the program start?"
     SRUN_TASKS = "srun is told --ntasks={tasks}. How many tasks has the job?"
     ANOTHER_PROGRAM = "srun does not start `train.py`."
+    STATUS_LOST = "if `train.py` fails, the script goes on and ends as its last command does. What makes it end there?"
+    STATUS_PIPED = "if `train.py` fails, the pipe ends as its last command does. Which option of `set` changes that?"
     NO_PYTHON = "`train.py` is no program by itself. What runs it?"
 
 
@@ -180,8 +196,8 @@ class Lab16ReportHint(Hint):
     PARTS = "`report` is a dictionary with a text for each of {names}."
     EMPTY = "it is still empty."
     NO_TEXT = "it is no text. In which words would you tell another person?"
-    SHORT = "it has {count} words; {fewest} are the least that say something."
+    SHORT = "it has {words}; {fewest} are the least that say something."
     LONG = "it has {count} words. The page has room for {most}; which sentences carry the result?"
     REPEATS = "it says the same words again and again."
-    NO_NUMBER = "it has no number. Which one did you measure, or compute?"
+    NO_NUMBER = "it has no number in digits. Which one did you measure, or compute?"
     TWICE = "another part has the same sentences. What is each of the two about?"

@@ -85,6 +85,8 @@ def _shape(script: JobScript, request: Request) -> AnyHint | None:
     tasks = _number(script.options, "ntasks")
     if "nodes" in script.late or "ntasks-per-node" in script.late:
         return Hints.OPTIONS_LATE
+    if "array" in script.options:
+        return Hints.AN_ARRAY.says(tasks=script.options["array"])
     if "nodes" not in script.options:
         return Hints.NO_NODES
     if nodes != request.nodes:
@@ -150,7 +152,11 @@ def _start(script: JobScript, request: Request) -> AnyHint | None:
         return Hints.ANOTHER_PROGRAM
     if program[0].rpartition("/")[2] not in ("python", "python3", "bash"):
         return Hints.NO_PYTHON
-    return None if script.waits_for(step) else Hints.NOT_WAITED
+    if not script.waits_for(step):
+        return Hints.NOT_WAITED
+    if script.loses_status(step):
+        return Hints.STATUS_PIPED if step.end == "|" else Hints.STATUS_LOST
+    return None
 
 
 def _starts(script: JobScript) -> list[ShellCommand]:

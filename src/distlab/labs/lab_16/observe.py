@@ -6,6 +6,7 @@ folder of its own.
 
 import argparse
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
@@ -34,7 +35,8 @@ class TrainedRank:
     words: of the texts that went through the model in each step; before, after: the weights around each step; final:
     those at the end; texts, losses, seconds: of each step, as `train` returned them; written: whether there are new
     files in the rank's folder; missing: what is not in its newest checkpoint; epochs_saved: what that says of them;
-    saved: what the newest one said before each step.
+    saved, newest: what the newest one said before each step, and its name.  shortest, longest: the seconds of each
+    step, as it took at least and at most: between the steps before and after it.
     """
 
     words: list[Array]
@@ -52,6 +54,9 @@ class TrainedRank:
     missing: list[str]
     epochs_saved: int
     saved: list[int]
+    newest: list[str]
+    shortest: list[float]
+    longest: list[float]
 
 
 @dataclass(frozen=True)
@@ -107,12 +112,13 @@ def training(
         def rank_program() -> dict[str, Any]:
             hvd_rank = _rank()
             record.folder, record.computed = folders[hvd_rank], False
+            start = time.perf_counter()
             own = dict(options) | {"folder": folders[hvd_rank], "resume": saved is not None}
             try:
                 returned = function(argparse.Namespace(**own))
             finally:
                 begun[hvd_rank] = record.epochs_begun
-            return asdict(_trained(returned, record, folders[hvd_rank], old))
+            return asdict(_trained(returned, record, folders[hvd_rank], old, (start, time.perf_counter())))
 
         outcomes = run_ranks(FakeJob(size, 1, SECONDS), rank_program, initialised=False)
     kinds, messages = zip(*(outcome.error or ("", "") for outcome in outcomes), strict=True)
@@ -128,7 +134,10 @@ def plain_fields(observation: ObservedRanks) -> dict[str, Plain]:
     return fields  # type: ignore[return-value]
 
 
-def _trained(returned: Any, record: StepRecord, folder: Path, old: set[tuple[str, int]]) -> TrainedRank:
+def _trained(
+    returned: Any, record: StepRecord, folder: Path, old: set[tuple[str, int]], span: tuple[float, float]
+) -> TrainedRank:
+    """span: when `train` began and ended."""
     if returned is None:
         raise ReturnedNothing
     try:
@@ -141,6 +150,8 @@ def _trained(returned: Any, record: StepRecord, folder: Path, old: set[tuple[str
     except (TypeError, ValueError, AttributeError) as error:
         raise WrongForm(f"{type(error).__name__}: {error}") from None
     words, before, after = ([list(column) for column in zip(*record.steps, strict=True)] or [[], [], []])[:3]
+    ends = [span[0], *(end for _, end in record.times)]
+    begins = [*(begin for begin, _ in record.times), span[1]]
     return TrainedRank(
         words,
         before,
@@ -157,6 +168,9 @@ def _trained(returned: Any, record: StepRecord, folder: Path, old: set[tuple[str
         _missing(folder),
         epochs_saved(folder),
         record.saved,
+        record.newest,
+        [end - begin for begin, end in record.times],
+        [begin - end for begin, end in zip(begins[1:], ends, strict=False)],
     )
 
 

@@ -138,6 +138,8 @@ def _expected(case: PredictedJob, overlapped: bool) -> dict[str, Expected]:
     speedup = alone.step() / case.step()
     powers = [1 << power for power in range(case.ranks.bit_length())]
     worth = [count for count in powers if replace(case, ranks=count).efficiency() >= case.at_least]
+    more = [count for count in powers if replace(case, ranks=count).efficiency() > case.at_least]
+    strictly = float(max(more, default=1))
     every = [count for count in range(1, case.ranks + 1) if replace(case, ranks=count).efficiency() >= case.at_least]
     return {
         "step": Expected(values["step"], mistakes_of_step, Hints.STEP_OTHERWISE),
@@ -164,6 +166,7 @@ def _expected(case: PredictedJob, overlapped: bool) -> dict[str, Expected]:
         "most ranks": Expected(
             values["most ranks"],
             [
+                (strictly if strictly < max(worth) else None, Hints.EXACTLY_ENOUGH),
                 (float(max(every)), Hints.NO_POWER),
                 (float(min(worth)) if len(worth) > 1 else None, Hints.FEWEST_RANKS),
                 (float(2 * max(worth)), Hints.ONE_TOO_FAR),

@@ -1,6 +1,7 @@
 """What happens on each rank while a student's program trains; runs in the process of the student's code."""
 
 import threading
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,8 +26,9 @@ class StepRecord(threading.local):
 
     words: of the texts that the model got for the gradient since the last step; steps: of each one these texts, and
     the weights before and after it; saved: what the newest checkpoint said of the epochs before each step, −1 without
-    one; epochs_begun: `epochs_done` of the program's checkpoint object before the first step; computed: whether
-    TensorFlow has computed anything.
+    one, newest: its name; times: when the optimizer began and ended to apply the gradients of each step; epochs_begun:
+    `epochs_done` of the program's checkpoint object before the first step; computed: whether TensorFlow has computed
+    anything.
     """
 
     def __init__(self) -> None:
@@ -34,6 +36,8 @@ class StepRecord(threading.local):
         self.words: list[Array] = []
         self.steps: list[tuple[Array, list[Array], list[Array]]] = []
         self.saved: list[int] = []
+        self.newest: list[str] = []
+        self.times: list[tuple[float, float]] = []
         self.epochs_done: Any = None
         self.epochs_begun: int | None = None
         self.computed = False
@@ -85,12 +89,15 @@ def recorded_ranks() -> Iterator[StepRecord]:
         if not rank.steps and rank.epochs_done is not None:
             rank.epochs_begun = int(np.asarray(rank.epochs_done))
         rank.saved.append(epochs_saved(rank.folder))
+        rank.newest.append(tf.train.latest_checkpoint(str(rank.folder)) or "")
+        began = time.perf_counter()
         pairs = list(gradients_and_variables)
         before = [variable.numpy() for _, variable in pairs]
         returned = apply(self, pairs, *more, **keywords)
         words = np.concatenate(rank.words) if rank.words else np.zeros((0, 1), np.int32)
         rank.steps.append((words, before, [variable.numpy() for _, variable in pairs]))
         rank.words.clear()
+        rank.times.append((began, time.perf_counter()))
         return returned
 
     def ensured(self: Any) -> None:

@@ -1,6 +1,6 @@
 """The judge of `report`: its form alone. What it says is read by the instructor, with labs/16_capstone/rubric.md."""
 
-import re
+import string
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def _hint(text: object) -> AnyHint | None:
         return Hints.EMPTY
     words = _words(text)
     if len(words) < FEWEST:
-        return Hints.SHORT.says(count=len(words), fewest=FEWEST)
+        return Hints.SHORT.says(words="1 word" if len(words) == 1 else f"{len(words)} words", fewest=FEWEST)
     if len(words) > MOST:
         return Hints.LONG.says(count=len(words), most=MOST)
     if len({word.lower() for word in words}) < FEWEST / 2:
@@ -47,7 +47,8 @@ def _hint(text: object) -> AnyHint | None:
 
 
 def _words(text: str) -> list[str]:
-    return re.findall(r"[^\W\d_]{2,}", text)
+    """What is between spaces, without punctuation at its ends: a number is a word, a dash is none."""
+    return [word for part in text.split() if (word := part.strip(string.punctuation))]
 
 
 def _runs(text: object) -> set[tuple[str, ...]]:

@@ -5,19 +5,33 @@ import re
 import shlex
 from dataclasses import dataclass, field, replace
 
-SHORT = {"-N": "nodes", "-n": "ntasks", "-c": "cpus-per-task", "-t": "time", "-J": "job-name", "-o": "output"}
+SHORT = {
+    "-N": "nodes",
+    "-n": "ntasks",
+    "-c": "cpus-per-task",
+    "-t": "time",
+    "-J": "job-name",
+    "-o": "output",
+    "-a": "array",
+}
 _ENDS = ";&|()"  # of commands, also several in a row
+_ENDS_OF_BLOCKS = ("fi", "done", "esac", "}")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?::?-[^}]*)?\})")
 
 
 @dataclass(frozen=True)
 class ShellCommand:
-    """One command of bash as words; background: whether bash goes on at once; in_loop: whether a loop repeats it."""
+    """One command of bash as words; end: what is after it, such as "&&"; in_loop: whether a loop repeats it."""
 
     words: list[str]
-    background: bool = False
+    end: str = ";"
     in_loop: bool = False
+
+    @property
+    def background(self) -> bool:
+        """Whether bash goes on at once."""
+        return self.end == "&"
 
     def step(self) -> tuple[dict[str, str], list[str]] | None:
         """The options of srun, and what it starts; None if the command has no srun."""
@@ -33,7 +47,7 @@ class JobScript:
 
     options: of sbatch, by long name; late: those after the first command, which sbatch does not read; refused: by the
     option before it, a word at which sbatch refuses the line; variables: what the script sets; exported: those of them
-    that srun sees.
+    that srun sees; interpreter: the words of the first line.
     """
 
     options: dict[str, str] = field(default_factory=dict)
@@ -42,6 +56,7 @@ class JobScript:
     commands: list[ShellCommand] = field(default_factory=list)
     variables: dict[str, str] = field(default_factory=dict)
     exported: dict[str, str] = field(default_factory=dict)
+    interpreter: list[str] = field(default_factory=list)
 
     def steps(self) -> list[ShellCommand]:
         """The commands with srun."""
@@ -56,6 +71,22 @@ class JobScript:
         """Whether the script ends only after this command."""
         later = self.commands[self.commands.index(step) + 1 :]
         return not step.background or any("wait" in command.words for command in later)
+
+    def loses_status(self, step: ShellCommand) -> bool:
+        """Whether the script surely ends with another status than this command's, a plain one that has failed."""
+        later = [own for own in self.commands[self.commands.index(step) + 1 :] if own.words[0] not in _ENDS_OF_BLOCKS]
+        if step.end == "|":
+            return not self._is_set("pipefail")
+        is_plain = step.end == ";" and not step.in_loop and not set(step.words) & {"if", "while", "until", "!", "exec"}
+        is_seen = any("exit" in command.words or "$?" in " ".join(command.words) for command in later)
+        return is_plain and bool(later) and not is_seen and not self._is_set("errexit", "e")
+
+    def _is_set(self, option: str, letter: str = "") -> bool:
+        """Whether bash has an option, by `set` or in the first line."""
+        by_letter = re.compile(rf"-[A-Za-z]*{letter}[A-Za-z]*") if letter else None
+        settings = [self.interpreter, *(command.words for command in self.commands if command.words[0] == "set")]
+        words = [word for own in settings for word in own[1:]]
+        return option in words or bool(by_letter and any(by_letter.fullmatch(word) for word in words))
 
     def expanded(self, text: str) -> str:
         """The text with the values of variables, Slurm's own among them; unknown ones stay."""
@@ -88,7 +119,7 @@ def whole_number(text: str) -> int | None:
 
 def read(text: str) -> JobScript:
     """The script as sbatch reads it: options only before the first command."""
-    script, begun, loops = JobScript(), False, 0
+    script, begun, loops = JobScript(interpreter=text.partition("\n")[0].removeprefix("#!").split()), False, 0
     for line in re.sub(r"\\\n", " ", text).splitlines():
         stripped = line.strip()
         if line.startswith("#SBATCH"):
@@ -140,7 +171,7 @@ def _commands(line: str) -> list[ShellCommand]:
         if word.strip(_ENDS):
             own.append(word)
         elif own:
-            commands.append(ShellCommand(own, word == "&"))
+            commands.append(ShellCommand(own, word))
             own = []
     return commands
 

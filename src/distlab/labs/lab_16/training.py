@@ -21,6 +21,7 @@ FOLLOWING = ("Stalled", "TimeoutError", "Abandoned")  # errors of ranks that wai
 STRATEGY_ERRORS = {
     "Must not nest tf.distribute.Strategy": Hints.NO_SCOPE,
     "not 'MirroredVariable'": Hints.NO_INT,
+    "no attribute 'task_id'": Hints.ANOTHER_STRATEGY,
     "Collective ops must be configured": Hints.STRATEGY_LATE,
 }
 """The strategy's own errors, by words of them."""
