@@ -11,6 +11,7 @@ import pytest
 
 from distlab import launch
 from distlab.runtime import processes
+from tests import small_disks
 
 # isort: split
 import tensorflow as tf
@@ -53,7 +54,7 @@ def test_the_newest_whole_checkpoint_is_taken_and_newer_ones_are_named(
 def test_states_of_another_program_are_told_from_damaged_ones(tmp_path: Path) -> None:
     saved(tmp_path, 1.0)
     for other in (tf.train.Checkpoint(other=tf.Variable(1.0)), tf.train.Checkpoint(value=tf.Variable(tf.zeros(7)))):
-        with pytest.raises(SystemExit, match=r"checkpoint-1 was saved by another program\. Choose another --folder"):
+        with pytest.raises(SystemExit, match=r"checkpoint-1 was saved by another program\. Choose another folder"):
             saved_states.checkpoint(tf.train.latest_checkpoint(tmp_path), tmp_path, other)
     (tmp_path / "empty").mkdir()
     with pytest.raises(SystemExit, match=r"There is nothing saved in .*empty to go on from"):
@@ -92,6 +93,37 @@ def test_the_programs_of_chapter_09_go_on_from_an_older_epoch(
     finished = resumed(root / "labs" / "09_horovod" / f"{name}.py", tmp_path)
     assert finished.status == 0 and "Traceback" not in finished.output
     assert f": going on from {older}." in finished.output
+
+
+def test_the_program_of_the_capstone_goes_on_from_an_older_epoch(root: Path, tmp_path: Path) -> None:
+    command = [sys.executable, str(root / "labs/16_capstone/train_serial.py"), "--folder", str(tmp_path)]
+    command += ["--texts", "500", "--resume"]
+    assert "There is nothing saved in" in processes.run(command, 300).output
+    assert processes.run([*command[:-1], "--epochs", "2"], 300).status == 0
+    cut(tmp_path / "checkpoint-2.data-00000-of-00001", 1000)
+    finished = processes.run([*command, "--epochs", "3"], 300)
+    assert finished.status == 0 and ": going on from checkpoint-1." in finished.output
+
+
+@pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
+def test_the_program_of_chapter_15_names_checkpoints_of_another_program(root: Path, tmp_path: Path) -> None:
+    saved(tmp_path, 1.0)
+    program = root / "labs/15_clusters/train_resumable.py"
+    finished = processes.run([sys.executable, str(program), "--checkpoints", str(tmp_path), "--steps", "2"], 300)
+    assert finished.status == 1 and "Traceback" not in finished.output
+    assert finished.output.splitlines()[-1] == (
+        f"Nothing in {tmp_path} can be used: checkpoint-1 was saved by another program. Choose another folder."
+    )
+
+
+@small_disks.needs_mounts
+@pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
+def test_a_full_disk_is_one_sentence(root: Path, tmp_path: Path) -> None:
+    program = root / "labs/09_horovod/train_tape.py"
+    command = [sys.executable, str(program), "--images", "320", "--epochs", "3", "--folder", str(tmp_path)]
+    finished = processes.run(small_disks.with_disk(tmp_path, "size=1200k", command), 300)
+    assert finished.status == 1 and "Traceback" not in finished.output
+    assert finished.output.splitlines()[-1].startswith(f"{tmp_path}/checkpoint-2 could not be written (No space left")
 
 
 @pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))

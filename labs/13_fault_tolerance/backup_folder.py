@@ -35,6 +35,14 @@ def check_writable(folder: Path) -> None:
         sys.exit(f"Cannot save in {folder} ({error.strerror}): choose another folder with --backup.")
 
 
+def check_own(folder: Path) -> None:
+    """End the program with one sentence if another program's checkpoints are in the folder: neither would resume."""
+    if (folder / NOTE).exists() or any(folder.glob("*.seal")):
+        return
+    if foreign := next(folder.glob("*-[0-9]*.index"), None):
+        sys.exit(f"{folder} has checkpoints of another program ({foreign.stem}): choose another folder with --backup.")
+
+
 def check_dataset(folder: Path, name: str) -> None:
     """End the program with one sentence if the folder's checkpoints are of another data set; else note this one."""
     note = folder / NOTE

@@ -35,8 +35,8 @@ def parse() -> argparse.Namespace:
     options = parser.parse_args()
     if not options.slurm and "TF_CONFIG" not in os.environ:
         parser.error("TF_CONFIG names no other worker: start several by `distlab launch --workers 2`")
-    spec = cluster_spec.check(cluster_spec.from_slurm() if options.slurm else os.environ["TF_CONFIG"])
-    if options.late_worker >= (workers := len(spec.cluster["worker"])):
+    addresses = cluster_spec.workers(cluster_spec.from_slurm() if options.slurm else os.environ["TF_CONFIG"])
+    if options.late_worker >= (workers := len(addresses)):
         parser.error(f"--late-worker is {workers - 1} at most: the first worker is 0, and this job has {workers}")
     return options
 

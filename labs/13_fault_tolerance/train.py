@@ -171,6 +171,7 @@ def main() -> None:
     worker = strategy.cluster_resolver.task_id or 0
     is_chief = worker == 0
     if is_chief:
+        backup_folder.check_own(options.backup)
         backup_folder.check_dataset(options.backup, options.dataset)
     with backup_folder.alone(options.backup, is_chief), backup_folder.in_one_sentence(options.backup, is_chief):
         is_done, result = train(options, strategy, worker)

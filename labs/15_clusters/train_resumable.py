@@ -14,7 +14,7 @@ import sys
 
 import network
 
-from distlab import cluster_spec, valid  # before TensorFlow: distlab selects tf-keras
+from distlab import cluster_spec, saved_states, valid  # before TensorFlow: distlab selects tf-keras
 
 NOTICES = (signal.SIGUSR1, signal.SIGTERM)
 """What says that the time is nearly over: Slurm sends what the script asks for, PBS sends SIGTERM."""
@@ -60,7 +60,7 @@ def main() -> None:
     checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)
     manager = tf.train.CheckpointManager(checkpoint, str(options.checkpoints), max_to_keep=2)
     if hvd.rank() == 0 and manager.latest_checkpoint:
-        checkpoint.restore(manager.latest_checkpoint).assert_existing_objects_matched()
+        saved_states.checkpoint(manager.latest_checkpoint, options.checkpoints, checkpoint)  # or an older one
     hvd.broadcast_variables([*model.variables, *optimizer.variables], root_rank=0)  # also the count of steps
 
     @tf.function

@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from distlab import data, models, valid  # before TensorFlow: it selects tf-keras
+from distlab import data, models, saved_states, valid  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -50,7 +50,8 @@ def begin(options: argparse.Namespace) -> tf.train.Checkpoint:
     optimizer.build(model.trainable_variables)
     state = tf.train.Checkpoint(model=model, optimizer=optimizer, epochs_done=tf.Variable(0, dtype=tf.int64))
     if options.resume:
-        state.restore(tf.train.latest_checkpoint(options.folder)).assert_existing_objects_matched()
+        newest = tf.train.latest_checkpoint(options.folder)
+        saved_states.checkpoint(newest, options.folder, state)  # restores it, or an older one if it is damaged
     return state
 
 

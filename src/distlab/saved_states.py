@@ -17,7 +17,16 @@ def checkpoint(newest: str | None, folder: Path, state: Any) -> str:
     names = (re.fullmatch(r"(.+-\d+)\.(index|data-.*)", file.name) for file in folder.glob("*"))
     prefixes = {str(folder / match[1]) for match in names if match}
     ordered = sorted(prefixes, key=lambda prefix: (prefix == newest, int(prefix.rpartition("-")[2])), reverse=True)
-    return _first_of(ordered, lambda prefix: state.restore(prefix).assert_existing_objects_matched(), folder)
+
+    def restore(prefix: str) -> None:
+        status = state.restore(prefix)
+        try:
+            status.assert_existing_objects_matched()
+        except AssertionError:
+            status.expect_partial()  # else it names every value once more, when Python ends
+            raise
+
+    return _first_of(ordered, restore, folder)
 
 
 def weights(newest: Path | None, folder: Path, model: Any) -> Path:
@@ -41,5 +50,5 @@ def _first_of(saved: Iterable, load: Callable[[Any], object], folder: Path) -> A
                 print(f"{', '.join(reasons)}: going on from {Path(each).name}.", flush=True)
             return each
     if reasons:
-        raise SystemExit(f"Nothing in {folder} can be used: {', '.join(reasons)}. Choose another --folder.")
+        raise SystemExit(f"Nothing in {folder} can be used: {', '.join(reasons)}. Choose another folder.")
     raise SystemExit(f"There is nothing saved in {folder} to go on from.")

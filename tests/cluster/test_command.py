@@ -59,7 +59,7 @@ def test_status_says_so_when_slurmctld_is_dead(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["run", "--name", "none", "--", "hostname"], "The cluster 'none' does not run; start it with"),
+        (["run", "--name", "none", "--", "hostname"], "start it with 'distlab cluster up --name none'."),
         (["run"], "Say which command to run: distlab cluster run -- srun --nodes 3 hostname"),
         (["run", "hostname"], "unrecognized arguments: hostname; the program's own arguments follow after --"),
         (["status", "--name", "none"], "The cluster 'none' does not run"),

@@ -396,6 +396,22 @@ def test_only_chooses_by_number_and_by_name(tmp_path: Path) -> None:
     assert runner.choose(tmp_path, "10_c, 00") == [files[0], files[2]]
 
 
+def test_an_error_without_a_message_is_told_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "notebooks").mkdir()
+    notebook = write_notebook(tmp_path / "notebooks", "00_asserts", "steps = 0\nassert steps > 0  # too few")
+    [outcome] = runner.execute(runner.ExecutionPlan([notebook], tmp_path / "build")).values()
+    assert outcome.error == "AssertionError at `assert steps > 0  # too few`"
+
+
+@pytest.mark.parametrize("cells", [["exit()", "print('below')"], ["quit(keep_kernel=False)"]])
+def test_the_cell_that_asks_the_kernel_to_end_is_named_and_not_the_next(cells: list[str], tmp_path: Path) -> None:
+    (tmp_path / "notebooks").mkdir()
+    notebook = write_notebook(tmp_path / "notebooks", "00_exits", *cells)
+    [outcome] = runner.execute(runner.ExecutionPlan([notebook], tmp_path / "build")).values()
+    assert (outcome.status, outcome.failing_cell, outcome.failing_line) == (runner.FAILED, 2, cells[0])
+    assert outcome.error == "exit() or quit() ends the notebook, and the cells below it did not run"
+
+
 @pytest.mark.parametrize("source", ["import sys\nsys.exit(0)", "raise SystemExit"])
 def test_a_cell_that_ends_the_notebook_is_a_failure(source: str, tmp_path: Path) -> None:
     """IPython takes it for no error, and the cells below would be missing without a word."""

@@ -4,6 +4,8 @@ import hashlib
 import io
 import os
 import pickle
+import shlex
+import shutil
 import socket
 import sys
 import zipfile
@@ -162,7 +164,7 @@ def test_without_distlab_data_the_caches_are_searched(places: dict[str, Path], m
 
 
 def test_a_data_folder_without_the_set_is_named_and_nothing_is_downloaded(places: dict[str, Path]) -> None:
-    with pytest.raises(data.NotInFolder, match=rf"^DISTLAB_DATA={places['own']} holds no mnist\.npz, .* or unset"):
+    with pytest.raises(data.NotInFolder, match=rf"^DISTLAB_DATA='{places['own']}' holds no mnist\.npz, .* or unset"):
         data.load("mnist")
 
 
@@ -181,7 +183,7 @@ def test_a_data_folder_that_is_none_is_named(
     write_npz(places["course"])
     places["own"].rmdir()
     make(places["own"])
-    with pytest.raises(data.NotInFolder, match=rf"^DISTLAB_DATA={places['own']} {words}; set it to the folder"):
+    with pytest.raises(data.NotInFolder, match=rf"^DISTLAB_DATA='{places['own']}' {words}; set it to the folder"):
         data.load("mnist")
     assert len(data.load("digits").test.images) == 364
 
@@ -233,6 +235,21 @@ def test_whatever_lies_in_the_place_of_a_set_gives_a_sentence(places: dict[str, 
     assert finished.status == 1, "it was over in time"
     [line] = finished.output.splitlines()
     assert line.startswith(("DamagedFile: ", "WrongContent: ")) and "mnist.npz: expected" in line
+
+
+@pytest.mark.fault
+@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("capsh"), reason="root may read every file")
+def test_a_file_that_may_not_be_read_is_not_called_damaged(places: dict[str, Path]) -> None:
+    file = write_npz(places["own"])
+    file.chmod(0)
+    command = [sys.executable, "-c", "from distlab import data; data.load('mnist')"]
+    if os.geteuid() == 0:
+        command = ["capsh", "--drop=cap_dac_override,cap_dac_read_search", "--", "-c", shlex.join(command)]
+    finished = processes.run(command, 30)
+    assert (finished.status, finished.output.splitlines()[-1]) == (
+        1,
+        f"DamagedFile: {file} may not be read by this user (Permission denied): `chmod a+r`, or ask its owner.",
+    )
 
 
 def test_keras_home_replaces_the_folder_in_home(

@@ -98,6 +98,7 @@ def test_a_release_and_a_check_are_made_from_the_command_line(
     ("arguments", "said"),
     [
         (["grade", "nowhere"], "There is no folder nowhere"),
+        (["grade", "labs/nbgrader_config.py"], "nbgrader_config.py is no folder (unpack an archive); set SUBMISSIONS="),
         (["grade", "labs"], "holds a lab"),
         (["grade", "labs", "--due", "tomorrow"], "is not a time"),
         (["check", "98"], "There is no lab '98'"),

@@ -67,6 +67,11 @@ def test_a_list_of_students_is_read_as_spreadsheets_write_it(tmp_path: Path) -> 
     put(tmp_path, "alice", "{}")
     (tmp_path / "students.txt").write_bytes("\ufeffalice\r\nzoë\r\n\r\n# dropped out: bob\r\n".encode())
     assert [submission.student for submission in submissions.find(tmp_path, [LAB])] == ["alice", "zoë"]
+    (tmp_path / "students.txt").write_text("ALICE\n")
+    of_list, _ = submissions.find(tmp_path, [LAB])
+    assert of_list.student == "ALICE" and of_list.look_at == [
+        "students.txt writes the name of the folder 'alice' in another way"
+    ]
     (tmp_path / "students.txt").write_bytes("zoë".encode("latin-1"))
     with pytest.raises(submissions.NoSubmissions, match="is not in UTF-8; save it as UTF-8 text"):
         submissions.find(tmp_path, [LAB])

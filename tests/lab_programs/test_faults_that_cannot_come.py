@@ -53,5 +53,16 @@ def test_a_fault_that_would_never_come_is_refused(line: str, labs: Path, tmp_pat
     assert REFUSED[line] in refusal(labs, line, tmp_path, TF_CONFIG=WORKER)
 
 
+@pytest.mark.parametrize("line", ["train.py --backup b", "late_worker.py"])
+def test_a_cluster_with_a_chief_is_refused(line: str, labs: Path, tmp_path: Path) -> None:
+    """The programs count from worker 0, and a chief would be another number 0."""
+    cluster = {"chief": ["localhost:1024"], "worker": ["localhost:1025"]}
+    config = json.dumps({"cluster": cluster, "task": {"type": "chief", "index": 0}})
+    said = refusal(labs, line, tmp_path, TF_CONFIG=config)
+    assert said == (
+        "ClusterSpecError: cluster has chief, and every process of this program is a worker: list workers alone"
+    )
+
+
 def test_a_late_worker_needs_others(labs: Path, tmp_path: Path) -> None:
     assert "TF_CONFIG names no other worker" in refusal(labs, "late_worker.py", tmp_path)

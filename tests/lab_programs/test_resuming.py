@@ -292,6 +292,20 @@ def test_a_checkpoint_in_the_way_that_may_not_be_touched_is_named(labs: Path, ba
     assert "ckpt-15.index: Permission denied); checkpoint 10 is whole: remove that file" in finished.output
 
 
+def test_checkpoints_of_another_program_are_refused_and_stay_listed(
+    labs: Path, tmp_path: Path, train: ModuleType, backup: Path
+) -> None:
+    state = tf.train.Checkpoint(value=tf.Variable(1.0))
+    state.save(str(tmp_path / "checkpoint"))
+    finished = processes.run(program(labs, tmp_path), 200)
+    assert finished.status == 1 and "Traceback" not in finished.output
+    assert finished.output.splitlines()[-1].startswith(
+        f"{tmp_path} has checkpoints of another program (checkpoint-1): choose another folder"
+    )
+    assert tf.train.latest_checkpoint(tmp_path) == str(tmp_path / "checkpoint-1")
+    train.backup_folder.check_own(backup)
+
+
 def test_checkpoints_of_another_data_set_are_refused(train: ModuleType, backup: Path) -> None:
     train.backup_folder.check_dataset(backup, "digits")
     with pytest.raises(SystemExit, match="were trained on digits, not on mnist: go on with --dataset digits"):

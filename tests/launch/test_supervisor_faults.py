@@ -1,6 +1,7 @@
 """Faults that a launched job must end well with: leaked variables, left processes, taken ports, endless output."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -316,3 +317,16 @@ def test_the_launcher_says_that_all_processes_are_ended_when_they_are(
         next(line for line in launcher.stderr if "every process of the job is ended" in line)
         assert not any(map(is_alive, pids))
         assert launcher.wait(30) == 128 + number
+
+
+def test_a_program_that_waits_for_input_is_told_that_there_is_none(tmp_path: Path) -> None:
+    program = write(tmp_path, "input('How many steps? ')\n")
+    with pytest.raises(launch.WorkerFailed, match="no standard input: give the program its answers as arguments"):
+        launch.tensorflow(program, workers=1, echo=False)
+
+
+@pytest.mark.skipif(not shutil.which("srun"), reason="Slurm is not installed here")
+def test_slurm_that_does_not_run_is_named_with_what_starts_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLURM_CONF", raising=False)
+    with pytest.raises(launch.LaunchError, match=r"No Slurm answers here: .* 'distlab cluster up'"):
+        launch.srun(write(tmp_path, ""), echo=False)

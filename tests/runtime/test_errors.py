@@ -10,6 +10,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from distlab.runtime import errors
 from distlab.setup import frameworks
+from tests import small_disks
 
 # What a user does wrong, and the sentence that Jupyter must show, alone.
 MISTAKES = {
@@ -70,6 +71,24 @@ def test_a_framework_of_another_environment_is_named_with_its_command(framework:
     said = ended(code)
     assert said.count("\n") == 1 and said.startswith(f"{framework} is not in this environment")
     assert f"`{part.command}`" in said and f"{part.folder}/bin/python" in said
+
+
+@small_disks.needs_mounts
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("size=40k", "could not be written (No space left on device): make room on that disk, and start again."),
+        ("ro", "could not be written (Read-only file system): choose a folder on another disk."),
+    ],
+)
+@pytest.mark.parametrize("write", ["open(file, 'wb').write(bytes(10**6))", "h5py.File(file, 'w')['x'] = range(10**5)"])
+def test_a_disk_that_refuses_is_one_sentence(options: str, sentence: str, write: str, tmp_path: Path) -> None:
+    file = tmp_path / "big.h5"
+    command = [sys.executable, "-c", f"import h5py\nfile = {str(file)!r}\n{write}"]
+    command = small_disks.with_disk(tmp_path, options, command)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[0] in (f"{file} {sentence}", f"a file {sentence}")  # Python's own error names none
 
 
 def test_another_package_that_is_missing_keeps_its_traceback() -> None:

@@ -222,6 +222,19 @@ with make_environment.guard() as guard:
 """
 
 
+def test_what_an_installer_said_is_quoted(tmp_path: Path) -> None:
+    (tmp_path / ".venv").mkdir()
+    command = [
+        "sh",
+        "-c",
+        "echo Collecting; echo 'error: Failed to parse: `uv.toml`'; echo '  Caused by: line 3'; exit 2",
+    ]
+    with make_environment.guard() as guard, pytest.raises(EnvironmentNotMade) as failure:
+        make_environment.Installer(Environment(tmp_path), guard)._run(command)
+    said = str(failure.value)
+    assert said.startswith("The packages could not be installed: error: Failed to parse: `uv.toml` (the log is ")
+
+
 def test_a_program_ends_with_a_set_up_that_is_killed_while_it_starts_it(tmp_path: Path) -> None:
     command = [sys.executable, "-c", KILLED_WHEN_A_PROGRAM_HAS_STARTED, str(tmp_path)]
     finished = subprocess.run(command, capture_output=True, text=True, timeout=60)

@@ -1,6 +1,7 @@
 """A cluster that runs, from outside: start it, run commands on it, change its links, end it."""
 
 import json
+import shlex
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -90,7 +91,7 @@ class Cluster:
     def _holder(self) -> int:
         number = self._record.holder()
         if number is None:
-            raise ClusterError(_not_running(self.name))
+            raise ClusterError(not_running(self.name))
         return number
 
     def _ask_about(self, node: str, **request: object) -> None:
@@ -134,5 +135,8 @@ def find(name: str = DEFAULT_NAME) -> Cluster | None:
     return Cluster(record, name) if record.holder() else None
 
 
-def _not_running(name: str) -> str:
-    return f"The cluster {name!r} does not run; start it with 'make cluster' or 'distlab cluster up'."
+def not_running(name: str) -> str:
+    """That the cluster does not run, and the command that starts it."""
+    by_make = "'make cluster' or " if name == DEFAULT_NAME else ""
+    option = "" if name == DEFAULT_NAME else f" --name {shlex.quote(name)}"
+    return f"The cluster {name!r} does not run; start it with {by_make}'distlab cluster up{option}'."

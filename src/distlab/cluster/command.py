@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from distlab import valid
-from distlab.cluster.cluster import NODES, Cluster, find, up
+from distlab.cluster.cluster import NODES, Cluster, find, not_running, up
 from distlab.cluster.holder import end
 from distlab.cluster.record import DEFAULT_NAME, ClusterError, ClusterRecord, RunsAlready
 from distlab.cluster.status import text
@@ -49,7 +49,7 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
 def _running(options: argparse.Namespace) -> Cluster:
     cluster = find(options.name)
     if cluster is None:
-        raise ClusterError(f"The cluster {options.name!r} does not run; start it with 'distlab cluster up'.")
+        raise ClusterError(not_running(options.name))
     return cluster
 
 

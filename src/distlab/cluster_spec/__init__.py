@@ -16,7 +16,16 @@ from distlab.cluster_spec.rules import check_same_cluster, checked
 from distlab.cluster_spec.slurm import slurm_task
 from distlab.cluster_spec.spec import ClusterSpec, ClusterSpecError, fail, parsed, quoted
 
-__all__ = ["ClusterSpec", "ClusterSpecError", "check", "check_all", "from_slurm", "gloo_from_slurm", "tf_config"]
+__all__ = [
+    "ClusterSpec",
+    "ClusterSpecError",
+    "check",
+    "check_all",
+    "from_slurm",
+    "gloo_from_slurm",
+    "tf_config",
+    "workers",
+]
 
 
 def tf_config(cluster: Mapping[str, Sequence[str]], task_type: str, index: int) -> str:
@@ -42,6 +51,14 @@ def from_slurm() -> str:
 def check(text: str | None) -> ClusterSpec:
     """What the text, or `os.environ.get("TF_CONFIG")`, says; ClusterSpecError names the first mistake in it."""
     return checked(parsed(text))
+
+
+def workers(text: str | None) -> tuple[str, ...]:
+    """The addresses in such a text, for a program whose processes are all workers; ClusterSpecError for other kinds."""
+    cluster = check(text).cluster
+    if others := sorted(cluster.keys() - {"worker"}):
+        fail(f"cluster has {' and '.join(others)}, and every process of this program is a worker: list workers alone")
+    return cluster["worker"]
 
 
 def check_all(texts: Iterable[str | None]) -> list[ClusterSpec]:

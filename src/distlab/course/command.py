@@ -366,7 +366,7 @@ def _give_back(course: Path, copy: Path, names: list[str]) -> int:
         working_copy.give_back(course, copy, names)
         print(f"{' and '.join(names)}: as in the course.")
         return 0
-    print("The course's own " + " and ".join(names) + " replace yours, which are kept under another name.")
+    print("The course's own " + " and ".join(names) + " replace yours; what you changed is kept under another name.")
     if sys.stdin.isatty() and input("Go on? [y/N] ").strip().lower() not in ("y", "yes"):
         print("Nothing was changed.")
         return 1

@@ -6,6 +6,7 @@ Prints one JSON line for each cell that starts and, at the end, one with the out
 import asyncio
 import json
 import os
+import re
 import sys
 import time
 from dataclasses import asdict, dataclass, field
@@ -79,6 +80,10 @@ class BoundedClient(PapermillNotebookClient):
         return None
 
 
+class KernelLeft(Exception):
+    """A cell has asked the kernel to end, which it does after the cell: the next one would be blamed."""
+
+
 class ReportingEngine(Engine):
     """Executes with a BoundedClient, reports the cell that runs to `events`, and remembers it."""
 
@@ -105,6 +110,7 @@ class ReportingEngine(Engine):
             # What a cell shows may take longer to come than the cell itself, as after thousands of `clear_output`.
             iopub_timeout=options["execution_timeout"],
             startup_timeout=options["start_timeout"],
+            on_cell_executed=_stay,
         )
         try:
             client.execute()
@@ -136,11 +142,13 @@ def run(job: NotebookJob, events: TextIO) -> NotebookOutcome:
             error = _left_early(Path(job.executed))
         except PapermillExecutionError as fault:
             error = f"{fault.ename}: {fault.evalue}" if fault.evalue else _last_error_line(ReportingEngine.cell)
-            error = error or fault.ename
+            error = error or fault.ename + _line_of(fault.traceback)
             if ReportingEngine.printed_too_much:
                 error = f"the cell printed more than {MEGABYTES_PER_CELL} MB"
         except CellTimeoutError:
             error = f"the cell ran longer than {job.seconds_per_cell} s"
+        except KernelLeft as left:
+            error = str(left)
         except DeadKernelError:
             error = "the kernel died"
         except Exception as fault:  # a file that is no notebook, a parameter that papermill cannot write, …
@@ -153,6 +161,12 @@ def run(job: NotebookJob, events: TextIO) -> NotebookOutcome:
         outcome.failing_cell = ReportingEngine.number
         outcome.failing_line = first_line(ReportingEngine.cell.source)
     return outcome
+
+
+def _stay(cell: NotebookNode, cell_index: int, execute_reply: dict[str, Any]) -> None:
+    """Raise KernelLeft if the cell that has run called `exit` or `quit`."""
+    if any(payload.get("source") == "ask_exit" for payload in execute_reply["content"].get("payload", [])):
+        raise KernelLeft("exit() or quit() ends the notebook, and the cells below it did not run")
 
 
 def _cell_seconds(executed: Path) -> list[float]:
@@ -168,6 +182,12 @@ def _left_early(executed: Path) -> str | None:
     cells = [cell for cell in nbformat.read(executed, as_version=4).cells if cell.cell_type == "code"]
     left = any(output.get("ename") == "SystemExit" for cell in cells for output in cell.outputs)
     return "SystemExit: the cell ends the notebook, and the cells below it did not run" if left else None
+
+
+def _line_of(traceback: list[str]) -> str:
+    """The line of the cell at which an error without a message came, as IPython's traceback marks it."""
+    lines = re.findall(r"^-+> *\d+ (.*)", re.sub(r"\x1b\[[\d;]*m", "", "\n".join(traceback)), re.MULTILINE)
+    return f" at `{lines[0].strip()}`" if lines else ""
 
 
 def _last_error_line(cell: NotebookNode | None) -> str:

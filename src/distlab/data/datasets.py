@@ -30,7 +30,7 @@ class NotInFolder(DataError):
 
 
 class DamagedFile(DataError):
-    """A file cannot be read as a data set: truncated, not an .npz file, or with pickled objects in it."""
+    """A file cannot be read as a data set: truncated, not an .npz file, with pickled objects in it, or not allowed."""
 
 
 class WrongContent(DataError):
@@ -67,7 +67,7 @@ def load(name: str) -> Dataset:
     file = find(name)
     if file is None and (own_folder := _own_folder()):
         raise NotInFolder(
-            f"DISTLAB_DATA={own_folder} holds no {name}.npz, and no cache does; put the file there, or unset "
+            f"DISTLAB_DATA={str(own_folder)!r} holds no {name}.npz, and no cache does; put the file there, or unset "
             "DISTLAB_DATA to download the data set."
         )
     if file is None:
@@ -99,7 +99,8 @@ def _own_folder() -> Path | None:
     folder = Path(name).expanduser().absolute()
     if not folder.is_dir() or not os.access(folder, os.R_OK | os.X_OK):
         kind = "cannot be read" if folder.is_dir() else "is no folder" if os.path.lexists(folder) else "does not exist"
-        raise NotInFolder(f"DISTLAB_DATA={folder} {kind}; set it to the folder that holds NAME.npz, or unset it.")
+        fix = "set it to the folder that holds NAME.npz, or unset it"
+        raise NotInFolder(f"DISTLAB_DATA={str(folder)!r} {kind}; {fix}.")
     return folder
 
 
@@ -168,6 +169,8 @@ def _read_archive(file: Path) -> NDArray[np.uint8]:
 
 
 def _damaged(file: Path, expected: str, error: Exception) -> DamagedFile:
+    if isinstance(error, PermissionError):
+        return DamagedFile(f"{file} may not be read by this user ({error.strerror}): `chmod a+r`, or ask its owner.")
     if file.is_dir():
         content = "a folder"
     else:

@@ -56,14 +56,13 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
     Raises NoSubmissions.
     """
     if not folder.is_dir():
-        raise NoSubmissions(
-            f"There is no folder {folder}; set SUBMISSIONS=folder, with folder/STUDENT/NN_topic/lab.ipynb."
-        )
+        what = f"{folder} is no folder (unpack an archive)" if folder.exists() else f"There is no folder {folder}"
+        raise NoSubmissions(f"{what}; set SUBMISSIONS=folder, with folder/STUDENT/NN_topic/lab.ipynb.")
     try:
         students = {
             entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith((".", "_"))
         }
-        roster = folder / ROSTER
+        of_folders, roster = {student.casefold(): student for student in students}, folder / ROSTER
         if roster.is_file():
             students |= _names(roster)
     except OSError as error:
@@ -71,6 +70,11 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
     submissions = [
         _submission(folder / student, student, lab, due) for student in sorted(students) for lab in sorted(labs)
     ]
+    for submission in submissions:
+        alike = of_folders.get(submission.student.casefold(), submission.student)
+        if submission.file is None and alike != submission.student:
+            note = f"{ROSTER} writes the name of the folder {alike[:LONGEST_NAME]!a} in another way"
+            _note_to_look_at(submission, note)
     expected = labs if only else {submission.lab for submission in submissions if submission.file is not None}
     if not expected:
         raise NoSubmissions(f"No folder in {folder} holds a lab: expected is {folder}/STUDENT/NN_topic/{STUDENT}.")

@@ -10,7 +10,7 @@ from typing import Unpack
 
 from distlab import devices
 from distlab.cluster_spec import tf_config
-from distlab.launch import host_starters, rank_process
+from distlab.launch import elastic_hosts, host_starters, rank_process
 from distlab.launch.hosts import Host, fill, parse
 from distlab.launch.job import Command, Job, LaunchedRun, LaunchError, free_addresses, shell, side_by_side
 from distlab.launch.launched_program import LaunchedProgram, Settings
@@ -108,16 +108,18 @@ def horovodrun(
     """
     _check_own_name()
     launched = LaunchedProgram(program, arguments, settings)
-    is_elastic = "--host-discovery-script" in options
+    script = elastic_hosts.script_of(options)
     places = parse(hosts) if hosts is not None else None
     ranks = _count("ranks", ranks, places)
     if places:
-        if is_elastic:
+        if script is not None:
             raise LaunchError("An elastic job finds its hosts by its script; leave `hosts=`, or --hosts, out.")
         filled = fill(places, ranks, "ranks")
         starter = ["horovodrun", "-np", str(ranks), *host_starters.hosts_option(filled), *options]
         return host_starters.with_starter(starter, launched, filled)
-    return _run_ranks(["horovodrun", "-np", str(ranks), *options], launched, ranks, is_elastic)
+    if script is not None:
+        elastic_hosts.check(script)
+    return _run_ranks(["horovodrun", "-np", str(ranks), *options], launched, ranks, script is not None)
 
 
 def mxnet(

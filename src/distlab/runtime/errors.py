@@ -1,11 +1,19 @@
 """Errors whose message is all that a user needs."""
 
+import re
 import sys
 from pathlib import Path
 from types import TracebackType
 
 FRAMEWORKS = ("torch", "deepspeed", "ray")
 """The packages of which `.venv-frameworks` is the environment."""
+
+REFUSED_WRITES = {
+    "No space left on device": "make room on that disk, and start again",
+    "Disk quota exceeded": "remove files of yours from that disk, and start again",
+    "Read-only file system": "choose a folder on another disk",
+}
+"""What the system says when it refuses to write, and what to do."""
 
 
 class PlainError(Exception):
@@ -20,7 +28,8 @@ def show_alone() -> None:
     """From now on, when a PlainError ends this program, its name and message are all that is written.
 
     An interrupt of the command `distlab` before it can catch one, while Python loads it, is one word too. A framework
-    that is in an environment of its own is named with the command that makes it.
+    that is in an environment of its own is named with the command that makes it. A full or read-only disk is one
+    sentence, whatever library met it: TensorFlow's traceback of it has 170 lines.
 
     Called by the start-up file of the environment, not on import: only whoever starts a program may change its hooks.
     """
@@ -33,10 +42,23 @@ def show_alone() -> None:
             print("\nInterrupted.", file=sys.stderr)
         elif isinstance(error, ModuleNotFoundError) and error.name in FRAMEWORKS:
             print(_of_another_environment(error.name), file=sys.stderr)
+        elif sentence := refused_write(error):
+            print(sentence, file=sys.stderr)
         else:
             usual(kind, error, traceback)
 
     sys.excepthook = show
+
+
+def refused_write(error: BaseException) -> str | None:
+    """One sentence if a disk has refused a write, or None; Python, TensorFlow and HDF5 each have words of their own."""
+    text = str(error)
+    reason = next((reason for reason in REFUSED_WRITES if reason in text), None)
+    if reason is None:
+        return None
+    file = re.search(rf"(\S+); {reason}|{reason}: '(.+?)'|name = '(.+?)'", text)
+    place = next(filter(None, file.groups())).partition("_temp/")[0] if file else "a file"  # TensorFlow's parts
+    return f"{place} could not be written ({reason}): {REFUSED_WRITES[reason]}."
 
 
 def _of_another_environment(framework: str) -> str:

@@ -116,12 +116,10 @@ class Installer:
                 raise
         if status:
             said = self._environment.log.read_bytes()[begin:].decode(errors="replace")
-            raise EnvironmentNotMade(
-                sentence or f"The packages could not be installed: {self._cause(said.lower(), status)}"
-            )
+            raise EnvironmentNotMade(sentence or f"The packages could not be installed: {self._cause(said, status)}")
 
     def _cause(self, said: str, status: int) -> str:
-        log = self._environment.log
+        log, text, said = self._environment.log, said, said.lower()
         if "no space left" in said or "quota exceeded" in said:
             return f"the disk is full; free {BYTES_NEEDED / 1e9:.1f} GB and run `make setup` again."
         if "hash mismatch" in said or "do not match the hashes" in said:
@@ -133,7 +131,9 @@ class Installer:
             return f"the package index was not reached; run `make setup` again with a network (the log is {log})."
         if "no matching distribution found" in said:
             return f"the package index was not reached, or does not offer a package of requirements.lock, see {log}."
-        return f"exit status {status}, the reason is at the end of {log}; `make setup` tries again."
+        lines = [line.strip() for line in text.splitlines() if line.strip()] or [f"exit status {status}"]
+        reason = next((line for line in lines if "error" in line.lower()), lines[-1])
+        return f"{reason[:300]} (the log is {log}); `make setup` tries again."
 
 
 def check_limits(folder: Path) -> None:
