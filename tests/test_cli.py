@@ -50,6 +50,19 @@ def test_a_number_of_processes_that_cannot_be_is_refused_in_one_sentence(argumen
     assert finished.output.startswith(f"argument {arguments.split()[0]}: ")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--workers", "2", "--", "train.py"], "the program is missing, which stands before --: distlab launch PROGRAM"),
+        (["–workers", "2", "train.py"], "–workers begins with a dash, not with two hyphens: type --workers"),
+    ],
+)
+def test_a_line_copied_from_elsewhere_says_how_to_write_it(arguments: list[str], sentence: str) -> None:
+    finished = processes.run([*DISTLAB, "launch", *arguments], 60)
+    assert (finished.status, len(finished.output.splitlines())) == (2, 1)
+    assert finished.output.startswith(sentence)
+
+
 @pytest.mark.parametrize("command", ["predict", "predict --json"])
 @pytest.mark.parametrize(
     ("place", "sentence"),

@@ -75,6 +75,41 @@ def test_the_newest_whole_weights_of_keras_are_loaded(tmp_path: Path, capsys: py
         saved_states.weights(None, tmp_path, other)
 
 
+def test_a_data_set_that_a_training_cannot_go_on_with_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "new"
+    saved_states.of_dataset(folder, "digits", resume=True)
+    saved_states.of_dataset(folder, "mnist", resume=True)  # nothing is saved there
+    saved(folder, 1.0)
+    saved_states.of_dataset(folder, "mnist", resume=True)
+    with pytest.raises(SystemExit, match=r"new was trained on mnist, not on digits: go on with --dataset mnist, or"):
+        saved_states.of_dataset(folder, "digits", resume=True)
+    saved_states.of_dataset(folder, "digits", resume=False)
+    assert (folder / saved_states.NOTE).read_text() == "digits\n"
+
+
+GOING_ON = {
+    "09_horovod/train_serial.py": ("--epochs 1 --images 64 --folder", "--resume --epochs 2"),
+    "09_horovod/train_tape.py": ("--epochs 1 --images 64 --folder", "--resume --epochs 2"),
+    "09_horovod/train_keras3.py": ("--epochs 1 --images 64 --folder", "--resume --epochs 2"),
+    "10_large_batch_and_warmup/train.py": ("--epochs 1 --images 240 --schedules none --checkpoints", "--epochs 2"),
+    "15_clusters/train_resumable.py": ("--steps 2 --checkpoints", ""),
+}
+
+
+@pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
+@pytest.mark.parametrize("program", GOING_ON)
+def test_no_program_goes_on_with_another_data_set(root: Path, tmp_path: Path, program: str) -> None:
+    first, more = GOING_ON[program]
+    command = [sys.executable, str(root / "labs" / program), *first.split(), str(tmp_path)]
+    assert processes.run(command, 300).status == 0
+    assert (tmp_path / saved_states.NOTE).read_text() == "digits\n"
+    (tmp_path / saved_states.NOTE).write_text("mnist\n")  # as if all had been trained on it, which may not be here
+    (tmp_path / "checkpoint-of-a-job-that-was-stopped").touch()  # train_resumable saves at a signal alone
+    finished = processes.run([*command, *more.split()], 300)
+    assert finished.status == 1 and "Traceback" not in finished.output
+    assert f"What is saved in {tmp_path} was trained on mnist, not on digits: " in finished.output.splitlines()[-1]
+
+
 def resumed(program: Path, folder: Path) -> processes.Finished:
     """Train for two epochs, cut what was saved last, and resume."""
     few = ["--folder", str(folder), "--images", "320"]

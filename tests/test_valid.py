@@ -51,12 +51,17 @@ def test_a_file_to_write_has_a_folder_and_is_none(tmp_path: Path) -> None:
     for wrong, sentence in (
         (tmp_path, "is a folder, and a file will be written"),
         (tmp_path / "missing" / "result.json", "there is no folder"),
+        (tmp_path / "train.py", "train.py' is a program, which would be overwritten"),
+        ("", "'' names no file; give the name of a file"),
+        ("-", "'-' names no file"),
     ):
         with pytest.raises(argparse.ArgumentTypeError, match=sentence):
             valid.output(str(wrong))
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match=r"^'' names no folder; for the current one write \.$"):
+        valid.folder("")
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to("nowhere")
     assert valid.folder(str(tmp_path / "new")) == tmp_path / "new"

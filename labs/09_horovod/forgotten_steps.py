@@ -28,7 +28,7 @@ import tensorflow as tf
 import train_serial
 import train_tape
 
-from distlab import checks, valid
+from distlab import checks, saved_states, valid
 
 FUNCTIONS = {
     "scale the learning rate": "make_optimizer",
@@ -77,7 +77,8 @@ def rounds_per_epoch(seen: list[list[list[int]]], samples: int) -> float:
 
 def writers(folders: list[Path]) -> list[int]:
     """The ranks that left files, when each saves into a folder of its own."""
-    return [rank for rank, folder in enumerate(folders) if any(folder.iterdir())]
+    saved = [{file.name for file in folder.iterdir()} - {saved_states.NOTE} for folder in folders]
+    return [rank for rank, names in enumerate(saved) if names]
 
 
 def forgotten(answers: dict) -> list[str]:

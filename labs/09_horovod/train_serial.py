@@ -40,6 +40,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     most = len(data.load(options.dataset).train.labels)
     if not 1 <= options.batch <= options.images <= most:
         parser.error(f"--images is from --batch, {options.batch}, to {most}, the training images of {options.dataset}")
+    if options.folder:
+        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume)
     return options
 
 

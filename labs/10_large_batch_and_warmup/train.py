@@ -29,7 +29,7 @@ import time
 
 import numpy as np
 
-from distlab import data, large_batch, models, valid  # before TensorFlow: it selects tf-keras
+from distlab import data, large_batch, models, saved_states, valid  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -172,6 +172,8 @@ def main(arguments: list[str] | None = None) -> dict:
     """Prove, train with each schedule, and give the result; rank 0 writes it."""
     options = parse(arguments)
     hvd.init()
+    if options.checkpoints and hvd.rank() == 0:
+        saved_states.of_dataset(options.checkpoints, options.dataset, resume=True)
     training = Training(options)
     result = {"ranks": hvd.size(), "global_batch": training.global_batch, "steps_per_epoch": training.steps_per_epoch}
     result |= {"weights": training.prove(), "runs": {}}

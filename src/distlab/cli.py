@@ -42,6 +42,8 @@ class _Parser(argparse.ArgumentParser):
         return options, unknown
 
     def error(self, message: str) -> NoReturn:
+        if self.prog.endswith(f" {LAUNCH}") and message.endswith("required: program"):
+            message = "the program is missing, which stands before --: distlab launch PROGRAM -- ITS ARGUMENTS"
         names = [name for action in self._actions for name in action.option_strings if name.startswith("--")]
         self.exit(2, f"{message}; the options are {', '.join(names)}\n")
 
@@ -122,6 +124,9 @@ def _run(arguments: list[str]) -> int:
     parser = _Parser(prog="distlab", description="The tools of the course.")
     subcommands(parser)
     own, program_arguments = _split_at_double_dash(arguments)
+    for word in own:
+        if word.startswith(("–", "—", "\u2212")):  # as text programs and PDF files write two hyphens
+            parser.exit(2, f"{word} begins with a dash, not with two hyphens: type --{word[1:]}\n")
     options = parser.parse_args(own)
     options.program_arguments = program_arguments
     if program_arguments and not getattr(options, "takes_program", False):

@@ -4,12 +4,34 @@
     file = saved_states.weights(newest, folder, model)    # NNNN.weights.h5 of Keras
 
 Both end the program with one sentence if there is none. Notebook 13 shows what makes checkpoints safe.
+`of_dataset` keeps a training that goes on from going on with other data.
 """
 
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+NOTE = "trained_on.txt"
+"""The file next to the saved states that names their data set."""
+
+
+def of_dataset(folder: Path, name: str, *, resume: bool) -> None:
+    """Note that what will be saved in the folder is trained on this data set.
+
+    To resume what was trained on another data set ends the program with one sentence.
+    """
+    note = folder / NOTE
+    before = note.read_text().strip() if note.exists() else name
+    if resume and before != name and any(file.name != NOTE for file in folder.iterdir()):
+        raise SystemExit(
+            f"What is saved in {folder} was trained on {before}, not on {name}: go on with --dataset {before}, or "
+            "choose another folder."
+        )
+    with suppress(OSError):  # the first save says what is wrong with the folder
+        folder.mkdir(parents=True, exist_ok=True)
+        note.write_text(f"{name}\n")
 
 
 def checkpoint(newest: str | None, folder: Path, state: Any) -> str:

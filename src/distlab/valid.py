@@ -58,8 +58,11 @@ def rate(text: str) -> float:
 
 
 def output(text: str) -> Path:
-    """The path of a file that can be written; its folder exists."""
+    """The path of a file that can be written; its folder exists, and it is no program."""
     file = Path(text)
+    if text in ("", "-") or file.suffix == ".py":
+        what = "is a program, which would be overwritten" if file.suffix else "names no file"
+        raise ArgumentTypeError(f"{text!r} {what}; give the name of a file, such as result.json")
     if file.is_dir():
         raise ArgumentTypeError(f"{text} is a folder, and a file will be written")
     if link := dangling(file):
@@ -73,6 +76,8 @@ def output(text: str) -> Path:
 
 def folder(text: str) -> Path:
     """The path of a folder, which may not exist yet."""
+    if not text:
+        raise ArgumentTypeError("'' names no folder; for the current one write .")
     path = Path(text)
     if link := dangling(path):
         raise ArgumentTypeError(f"{link}; remove the link, or make what it leads to")

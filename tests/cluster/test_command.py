@@ -63,6 +63,8 @@ def test_status_says_so_when_slurmctld_is_dead(bench: Bench) -> None:
         (["run", "--", "srun hostname | sort"], "leave the quotes out, or write -- sh -c 'srun hostname | sort'."),
         (["run"], "Say which command to run: distlab cluster run -- srun --nodes 3 hostname"),
         (["run", "hostname"], "unrecognized arguments: hostname; the program's own arguments follow after --"),
+        (["run", "--", "srun hostname | sort"], "for a shell: distlab cluster run -- sh -c 'srun hostname | sort'"),
+        (["run", "--", sys.executable, "-m", "distlab.cli", "cluster", "down"], "You are inside the cluster: leave it"),
         (["status", "--name", "none"], "The cluster 'none' does not run"),
         (["up", "--name", "../x"], "'../x' is no name for a cluster"),
         (["up", "--", "x"], "unrecognized arguments: x"),

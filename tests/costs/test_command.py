@@ -76,6 +76,8 @@ def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
         ("--algorithm rings", "halving_doubling"),
         ("--overlap much", "fusion, layers, none"),
         ("--ranks none", "1..1024"),
+        ("--ranks=", "not ''"),
+        ("--published --model vgg16", "--model is for predictions, not for --published"),
         ("--batch many", "--batch"),
         ("--baseline 0", "not 0"),
         ("--rank 3 --colour", "--ranks"),

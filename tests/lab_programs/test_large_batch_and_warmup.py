@@ -68,7 +68,7 @@ def test_a_run_goes_on_from_rank_0_s_checkpoint(ranks: dict, one_process: Module
     first, resumed = ranks["train"]["runs"]["gradual"], ranks["train 2"]["runs"]["gradual"]
     assert len(first["seconds"]) == EPOCHS and len(resumed["seconds"]) == EPOCHS + 1
     assert {name: values[:EPOCHS] for name, values in resumed.items()} == first  # seconds too: nothing was done again
-    assert ranks["files"] == ["gradual.npz"]
+    assert ranks["files"] == ["gradual.npz", "trained_on.txt"]
     # The epoch after the restart is that of a run without one.
     alone = one_process.OneProcess("digits", lambda: models.cnn(8))
     rate_at = schedules.by_name("gradual", 0.01, RANKS, 3)

@@ -22,6 +22,14 @@ def test_numbers_of_text_can_be_aligned_to_the_right() -> None:
     ]
 
 
+def test_columns_do_not_run_together_where_only_the_header_has_blanks() -> None:
+    table = tables.text(("  ranks", " states", " sum"), [(8, "16128.6 GB", 3)], right=[0, 1, 2], gap="")
+    assert table.splitlines()[1].split() == ["8", "16128.6", "GB", "3"]
+    assert (
+        tables.text(("  ranks", " states"), [(8, "1.5 GB")], right=[0, 1], gap="").splitlines()[1] == "      8 1.5 GB"
+    )
+
+
 def test_markdown_has_a_rule_that_says_how_columns_are_aligned() -> None:
     assert tables.markdown(HEADER, ROWS, right=[1]).splitlines() == [
         "| name | seconds |",

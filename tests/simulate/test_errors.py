@@ -1,10 +1,12 @@
 """The virtual cluster: what each mistake is answered with."""
 
 from collections.abc import Callable
+from unittest import mock
 
 import numpy as np
 import pytest
 
+from distlab.collectives import ring_all_reduce
 from distlab.simulate import (
     DeadlockError,
     Events,
@@ -18,6 +20,7 @@ from distlab.simulate import (
     SelfMessageError,
     SimulationError,
     UnreceivedMessageError,
+    World,
 )
 from tests.simulate.slow_world import waits_for_left, world
 
@@ -184,3 +187,14 @@ def test_a_crowd_in_a_deadlock_is_cut_short_in_the_text_only() -> None:
         world(100).run(waits_for_left)
     assert str(failure.value).endswith("rank 63 has waited since 0 s for a message from rank 62\n  and 36 more")
     assert len(failure.value.waiting) == 100
+
+
+@pytest.mark.parametrize(("values", "kind"), [([1.0, 2.0], "float"), ([[1.0], [2.0]], "list")])
+def test_what_is_no_array_is_named_with_what_to_give(values: list[object], kind: str) -> None:
+    with pytest.raises(RankFailedError, match=rf"takes a NumPy array: give np\.array\(…\) instead of {kind}$"):
+        World(2).run(ring_all_reduce, values)
+
+
+def test_a_program_that_was_called_is_not_told_to_be_written() -> None:
+    with pytest.raises(ProgramError, match=r"^ring_all_reduce\(…\) is called already: give the program itself, run\("):
+        World(2).run(ring_all_reduce(mock.Mock(), np.zeros(2)))

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shlex
 import sys
 import time
 from collections.abc import Callable
@@ -79,9 +80,12 @@ def _runs_already(cluster: Cluster, nodes_asked: int | None) -> int:
 def _run(options: argparse.Namespace) -> int:
     if not options.program_arguments:
         raise ClusterError("Say which command to run: distlab cluster run -- srun --nodes 3 hostname")
-    first = options.program_arguments[0]
-    if " " in first and not Path(first).exists():
-        raise ClusterError(f"{first!r} is one word to the cluster: leave the quotes out, or write -- sh -c {first!r}.")
+    first, *more = options.program_arguments
+    if " " in first and not more and not Path(first).exists():
+        line = shlex.quote(first)
+        raise ClusterError(
+            f"{line} is one word, and no command; a line for a shell: distlab cluster run -- sh -c {line}"
+        )
     command = _running(options).entering(options.program_arguments)
     sys.stdout.flush()
     os.execvp(command[0], command)  # so that signals and the exit status pass through

@@ -71,6 +71,8 @@ def _said(lines: Iterable[str]) -> str | None:
 def end(record: ClusterRecord) -> None:
     """End every process of the cluster, and remove what it has left."""
     holder = record.holder()
+    if holder == 1:  # the first process of its own namespace, which this process is in
+        raise ClusterError("You are inside the cluster: leave it first, with 'exit', and end it from outside.")
     deadline = time.monotonic() + SECONDS_TO_END
     if holder:
         with contextlib.suppress(ProcessLookupError):

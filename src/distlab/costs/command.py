@@ -79,9 +79,11 @@ def _print_prediction(options: argparse.Namespace) -> int:
     try:
         if options.measured:
             _refuse(options, ("model", "hardware", "published", *_ONLY_IMAGES, *_ONLY_TRANSFORMERS), "formulas alone")
-            ranks = ranks_in(options.ranks) if options.ranks else None
+            ranks = None if options.ranks is None else ranks_in(options.ranks)
             return measured_command.print_prediction(options, ranks)
         _refuse(options, _ONLY_MEASURED, "measurements (--measured)")
+        if options.published:
+            _refuse(options, ("model", "hardware", "ranks", "json", *_ONLY_IMAGES, *_ONLY_TRANSFORMERS), "predictions")
         options.model = options.model or _MODEL
         if options.published:
             print(report())
@@ -102,7 +104,7 @@ def _prediction(options: argparse.Namespace) -> Prediction:
     return predict(
         options.model,
         options.hardware or _HARDWARE,
-        ranks_in(options.ranks or _RANKS),
+        ranks_in(_RANKS if options.ranks is None else options.ranks),
         options.algorithm,
         options.overlap or "fusion",
         batch=options.batch,
@@ -114,7 +116,7 @@ def _splits(options: argparse.Namespace) -> list[SplitPrediction]:
     """The prediction for a transformer, for each number of ranks."""
     _refuse(options, _ONLY_IMAGES, f"networks of images ({', '.join(MODELS)})")
     split = Split(**{name: value for name in _OF_SPLIT if (value := getattr(options, name)) is not None})
-    ranks = ranks_in(options.ranks or _RANKS)
+    ranks = ranks_in(_RANKS if options.ranks is None else options.ranks)
     if options.ranks is None:
         # Of the usual numbers only those that make whole replicas; a single replica where there are none.
         replica = split.tensor * split.pipeline
@@ -127,7 +129,8 @@ def _refuse(options: argparse.Namespace, names: Iterable[str], models: str) -> N
     """Raise WrongPrediction if the user has set one of these options, which are only for `models`."""
     for name in names:
         if getattr(options, name) not in (None, False):
-            basis = "measurements" if options.measured else options.model or _MODEL
+            basis = "--published" if options.published else options.model or _MODEL
+            basis = "measurements" if options.measured else basis
             raise WrongPrediction(f"--{name.replace('_', '-')} is for {models}, not for {basis}")
 
 

@@ -6,8 +6,14 @@ Row = Sequence[object]
 
 
 def text(header: Row, rows: Sequence[Row], right: Sequence[int] = (), gap: str = "  ") -> str:
-    """Aligned columns, one line per row; `right` are the numbers (from 0) of the columns aligned to the right."""
+    """Aligned columns, one line per row; `right` are the numbers (from 0) of the columns aligned to the right.
+
+    Without a gap the header has the blanks between columns; a cell as wide as its header still keeps one.
+    """
     lines = [[str(cell) for cell in row] for row in (header, *rows)]
+    if not gap:
+        blanks = [" " * (number in right and number > 0) for number in range(len(header))]
+        lines[1:] = [[blank + cell for blank, cell in zip(blanks, line, strict=True)] for line in lines[1:]]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         gap.join(

@@ -93,7 +93,14 @@ class RankFailedError(SimulationError):
     def __init__(self, rank: int, now: float, error: BaseException) -> None:
         """`now` is the virtual time in seconds."""
         self.rank = rank
-        super().__init__(f"rank {rank} failed at {now:.9g} s: {type(error).__name__}: {error}")
+        super().__init__(f"rank {rank} failed at {now:.9g} s: {type(error).__name__}: {error}{_no_array(error)}")
+
+
+def _no_array(error: BaseException) -> str:
+    """What to do if a program takes something else for an array, such as a number or a tensor."""
+    if isinstance(error, AttributeError) and hasattr(np.ndarray, error.name) and not isinstance(error.obj, np.ndarray):
+        return f"; the program takes a NumPy array: give np.array(…) instead of {type(error.obj).__name__}"
+    return ""
 
 
 def _counted(unreceived: Mapping[tuple[int, int], int]) -> list[str]:

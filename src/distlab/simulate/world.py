@@ -172,6 +172,9 @@ class _Execution:
         for rank in self._ranks:
             arguments = () if inputs is None else (_own_copy(inputs[rank.index]),)
             name = getattr(program, "__name__", repr(program))
+            if iscoroutine(program):
+                program.close()
+                raise ProgramError(f"{name}(…) is called already: give the program itself, run({name}, inputs)")
             if not callable(program):
                 raise ProgramError(f"{name} is not a program: write `async def {name}(rank, …)`")
             try:
