@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from distlab.site import formulas
+from distlab.site.mathml import mathml
 
 
 @pytest.mark.parametrize(
@@ -12,6 +12,6 @@ from distlab.site import formulas
     [(r"\ln 10", True), (r"\lg p", True), (r"-\ln\frac{1}{10}", True), (r"\sin\left(x\right)", False), ("p q", False)],
 )
 def test_the_name_of_a_function_stands_apart_unless_a_bracket_follows(formula: str, has_space: bool) -> None:
-    text = formulas.mathml(formula, "inline")
+    text = mathml(formula, "inline")
     assert text.startswith("<math") and "\n" not in text
     assert bool(re.search(r"<mspace", text)) is has_space
