@@ -52,7 +52,7 @@ def course_map(folder: Path) -> None:
 LAYERS = (
     ("what people open", ("notebooks/", "labs/", "figures/", "make, distlab")),
     ("the course's workshop", ("grading", "course", "setup", "cli")),
-    ("the labs and\ntheir sandbox", ("sandbox", "labs", "lab_02 … lab_12")),
+    ("the labs and\ntheir sandbox", ("sandbox", "labs", "lab_02 … lab_16")),
     (
         "the teaching library",
         ("draw, launch,\nprofiling", "costs,\nmodel_parallel", "collectives,\nlarge_batch", "data, devices,\nmodels …"),

@@ -123,7 +123,7 @@ print(data.describe(dataset))
 # **Predict.** Each measurement starts with a question. Write your guess down: a wrong guess that you remember teaches
 # more than a right number that you have read. The text afterwards explains what a simple guess misses.
 #
-# **Folded code.** Code that only draws is folded in some chapters. Click on the three dots to see it.
+# **Folded code.** Code that only draws is folded in some chapters. In JupyterLab click on the three dots to see it.
 
 # %% [markdown] tags=["slide-quiz"]
 # **Questions** with folded answers look like this. Choose an answer before you open it.

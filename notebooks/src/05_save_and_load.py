@@ -1,17 +1,22 @@
 # %% [markdown]
 # # 05 Save and load
 #
-# - **Goal.** Write a distributed run to disk so that it can be served, shared, loaded under another strategy, or
-#   resumed as if nothing had happened; and know what each format leaves out.
-# - **Time.** 35 minutes to read, under a minute to run.
-# - **Before this.** [03 mirrored strategy](03_mirrored_strategy.ipynb) and [04 custom training
-#   loop](04_custom_training_loop.ipynb).
-# - **Questions.**
-#     - Which format do you need to serve a model, to share it, and to resume its training?
-#     - Can one device, or three, load a file that two replicas wrote?
-#     - Does a run that stops and resumes end with the same weights as a run that never stopped?
-#     - What does each format leave out?
-# - **Hardware.** Any machine; without GPUs the processor is divided into logical devices.
+# **Goal.** Write a distributed run to disk so that it can be served, shared, loaded under another strategy, or
+# resumed as if nothing had happened; and know what each format leaves out.
+#
+# **Time.** 35 minutes to read, under a minute to run.
+#
+# **Before this.** [03 mirrored strategy](03_mirrored_strategy.ipynb) and [04 custom training
+# loop](04_custom_training_loop.ipynb).
+#
+# **Questions.**
+#
+# - Which format do you need to serve a model, to share it, and to resume its training?
+# - Can one device, or three, load a file that two replicas wrote?
+# - Does a run that stops and resumes end with the same weights as a run that never stopped?
+# - What does each format leave out?
+#
+# **Hardware.** Any machine; without GPUs the processor is divided into logical devices.
 
 # %% tags=["parameters"]
 dataset = "digits"  # "digits", "mnist" or "fashion_mnist"; at most 512 training images are used here

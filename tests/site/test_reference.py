@@ -37,6 +37,14 @@ def test_every_module_that_a_notebook_imports_has_a_page(root: Path) -> None:
     assert all(f"[{name}]({name}.md)" in pages["index"] for name in used)
 
 
+def test_a_module_that_a_notebook_reaches_through_its_package_is_on_the_package_s_page(root: Path) -> None:
+    pages = reference.pages(root)
+    assert "py:function} distlab.profiling.messages.between_devices(" in pages["distlab.profiling"]
+    assert "py:function} distlab.setup.doctor.examine(" in pages["distlab.setup"]
+    assert not [name for name in reference.reached(root) if name.startswith("distlab.metrics.")]
+    assert pages["distlab.collectives"].count(".Update(") == 1
+
+
 def test_arguments_are_a_list_and_marks_of_markdown_stay_as_they_are(tmp_path: Path) -> None:
     package = tmp_path / "src" / "distlab"
     package.mkdir(parents=True)

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import jinja2
 import nbformat
-from latex2mathml.converter import convert as mathml
 from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 
 from distlab.course.notebooks import WIDGET_VIEW
 from distlab.course.runner_child import NotebookOutcome
+from distlab.site.mathml import mathml
 
 FORMULA = re.compile(r"\$\$(?P<block>.+?)\$\$|(?<![\\$\w])\$(?P<inline>[^$\n]+?)\$(?![\w$])", re.DOTALL)
 PICTURE = re.compile(r"!\[(?P<description>[^\]]*)\]\((?P<file>[^):\s]+)\)")
@@ -147,8 +147,8 @@ def title_of(notebook: NotebookNode) -> str:
 
 def _formula(match: re.Match[str]) -> str:
     if match["block"]:
-        return mathml(match["block"].strip(), display="block").replace("\n", " ")
-    return mathml(match["inline"].strip(), display="inline").replace("\n", " ")
+        return mathml(match["block"], "block")
+    return mathml(match["inline"], "inline")
 
 
 def _without_widget(output: NotebookNode) -> NotebookNode:

@@ -3,6 +3,7 @@
 import copy
 import hashlib
 import io
+import json
 import os
 import re
 import shutil
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from distlab.runtime.errors import PlainError
-from distlab.site import pictures, sources
+from distlab.site import notebook_pages, pictures, sources
 
 STATIC, TEMPLATES = Path(__file__).with_name("static"), Path(__file__).with_name("templates")
 # Files of the theme that no page asks for: see templates/static.
@@ -34,6 +35,8 @@ CONFIGURATION: Mapping[str, object] = {
     "myst_enable_extensions": ["dollarmath"],
     "myst_heading_anchors": 4,
     "nb_execution_mode": "off",
+    "nb_code_prompt_show": "Show the code",
+    "nb_code_prompt_hide": "Hide the code",
     "nb_merge_streams": True,
     "nb_ipywidgets_js": {},  # widgets would come from the network; `notebook_pages` replaces them
     "nb_render_markdown_format": "myst",
@@ -48,6 +51,7 @@ CONFIGURATION: Mapping[str, object] = {
     "html_show_search_summary": False,  # it would fetch pages, which browsers refuse without a server
     "html_context": {"default_mode": "auto"},
     "html_theme_options": {
+        "footer_content_items": ["copyright"],
         "navbar_start": [],
         "navbar_center": [],
         "navbar_end": [],
@@ -112,13 +116,24 @@ def build(course: Path, folder: Path, executed: Path | None = None, solutions: b
             application.build()
     except SphinxError as error:
         raise SiteNotBuilt(f"The site was not built: {str(error).strip().splitlines()[0]}") from error
-    for lab in course.glob(f"labs/*/{sources.LAB}"):  # what a reader downloads has no outputs yet
-        if (download := output / "_sources" / lab.relative_to(course)).exists():
-            shutil.copyfile(lab, download)
+    _write_downloads(course, output, solutions)
     pictures.shrink(output / "_images")
     _remove_what_is_gone(output, set(application.env.found_docs))
     lines = ESCAPE_CODE.sub("", warnings.getvalue()).splitlines()
     return Site(output / "index.html", problems + [line for line in lines if line.strip()])
+
+
+def _write_downloads(course: Path, output: Path, solutions: bool) -> None:
+    """Let readers download each lab without outputs, and without a word of its solution if they do not get it."""
+    for lab in course.glob(f"labs/*/{sources.LAB}"):
+        download = output / "_sources" / lab.relative_to(course)
+        if not download.exists():
+            continue
+        if solutions:
+            shutil.copyfile(lab, download)
+        else:
+            notebook = notebook_pages.without_solution(json.loads(lab.read_text()))
+            download.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")
 
 
 def _remove_what_is_gone(output: Path, names: set[str]) -> None:

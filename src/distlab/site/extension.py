@@ -8,9 +8,8 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from distlab.site import formulas, glossary, notebook_pages, pictures
+from distlab.site import formulas, glossary, line_breaks, notebook_pages, pictures
 
-MOST_LETTERS_IN_A_LINE = 20  # of a column of code
 LABEL = re.compile(r'<svg[^>]*? aria-label="([^"]*)"', re.DOTALL)
 
 
@@ -20,7 +19,8 @@ def setup(application: Sphinx) -> dict[str, bool]:
     application.add_config_value("site_digest", "", "env", [str])
     application.connect("source-read", _read)
     application.connect("doctree-read", _describe_pictures)
-    application.connect("doctree-read", _mark_code_in_tables)
+    application.connect("doctree-read", line_breaks.divide_code)
+    application.connect("doctree-read", line_breaks.keep_percent_signs)
     application.connect("doctree-resolved", glossary.explain_terms)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -53,11 +53,3 @@ def _describe_pictures(application: Sphinx, document: nodes.document) -> None:
             picture["alt"] = unescape(label[1])
         if size := pictures.size(svg):
             picture["width"], picture["height"] = map(str, size)
-
-
-def _mark_code_in_tables(application: Sphinx, document: nodes.document) -> None:
-    """Say of each code in a table whether its words are short enough to stay whole, as narrow as the column may be."""
-    for cell in document.findall(nodes.entry):
-        for code in cell.findall(nodes.literal):
-            is_short = max(map(len, code.astext().split()), default=0) <= MOST_LETTERS_IN_A_LINE
-            code["classes"].append("has-short-words" if is_short else "has-long-words")

@@ -1,9 +1,10 @@
 """Formulas as MathML, which browsers draw themselves, instead of a script from the network."""
 
 from docutils import nodes
-from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
+
+from distlab.site.mathml import mathml
 
 NAME = "mathml"
 
@@ -14,11 +15,10 @@ def register(application: Sphinx) -> None:
 
 
 def _inline(translator: HTML5Translator, node: nodes.math) -> None:
-    translator.body.append(convert(node.astext().strip(), display="inline").replace("\n", " "))
+    translator.body.append(mathml(node.astext(), "inline"))
     raise nodes.SkipNode
 
 
 def _block(translator: HTML5Translator, node: nodes.math_block) -> None:
-    formula = convert(node.astext().strip(), display="block").replace("\n", " ")
-    translator.body.append(f'<div class="formula">{formula}</div>')
+    translator.body.append(f'<div class="formula">{mathml(node.astext(), "block")}</div>')
     raise nodes.SkipNode

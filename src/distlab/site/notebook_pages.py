@@ -3,6 +3,7 @@
 import copy
 import json
 import re
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,11 @@ from distlab.site import films, glossary, quizzes
 Cell = dict[str, Any]
 Notebook = dict[str, Any]
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
-LINK_TO_SOLUTION = re.compile(r"\[([^\]]+)\]\(solution\.ipynb\)")
+# What `draw.show_widget` leaves where no widget can be: a sentence in brackets.
+WIDGET_IN_WORDS = re.compile(r"\[([A-Z].*\.)\]")
+LINK_TO_SOLUTION = re.compile(r"(next\s+to\s+this\s+file,\s+in\s+)?\[([^\]]+)\]\(solution\.ipynb\)")
+WHERE_THE_PAGE_HAS_IT = "folded below each answer, and in "
+SENTENCE_ENDS = re.compile(r"(?<=[.?!])\s+(?=[A-Z`\[])")
 SOLUTION_PROMPTS = "Show the solution", "Hide the solution"
 OUTPUT_PROMPTS = "Show what the solution gives", "Hide what the solution gives"
 
@@ -27,9 +32,17 @@ def changed(notebook: Notebook, file: Path) -> Notebook:
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":
             text = quizzes.with_quizzes(_text(_joined(cell["source"])))
-            cell["source"] = LINK_TO_SOLUTION.sub(r"{download}`\1 <solution.ipynb>`" if has_solutions else r"\1", text)
+            cell["source"] = _with_download(text) if has_solutions else _without_link(text)
         elif cell["cell_type"] == "code":
             _change_code(cell, depth=1 if file.parent.name == "notebooks" else 2)
+    return notebook
+
+
+def without_solution(notebook: Notebook) -> Notebook:
+    """The notebook of a lab whose solution the reader does not get: no sentence says where it is."""
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = _without_link(_joined(cell["source"]))
     return notebook
 
 
@@ -49,6 +62,8 @@ def _change_code(cell: Cell, depth: int) -> None:
         data.pop(WIDGET_VIEW, None)
         if film and is_widget:
             data["text/html"] = films.figure(film, depth)
+        elif is_widget and (description := WIDGET_IN_WORDS.fullmatch(_joined(data.get("text/plain", "")))):
+            data["text/html"] = f'<p class="widget-in-words">{escape(description[1])}</p>'
         if "text/markdown" in data:
             data["text/markdown"] = _text(_joined(data["text/markdown"]))
 
@@ -77,6 +92,23 @@ def _with_solutions(cells: list[Cell], solved: list[Cell]) -> list[Cell]:
 def _fold(cell: Cell, tag: str, prompts: tuple[str, str]) -> None:
     _tag(cell, tag)
     cell["metadata"]["mystnb"] = dict(zip(("code_prompt_show", "code_prompt_hide"), prompts, strict=True))
+
+
+def _with_download(text: str) -> str:
+    def link(match: re.Match[str]) -> str:
+        return f"{WHERE_THE_PAGE_HAS_IT if match[1] else ''}{{download}}`{match[2]} <solution.ipynb>`"
+
+    return LINK_TO_SOLUTION.sub(link, text)
+
+
+def _without_link(text: str) -> str:
+    """The text without the sentences that link to the solution."""
+    paragraphs = text.split("\n\n")
+    for place, paragraph in enumerate(paragraphs):
+        if LINK_TO_SOLUTION.search(paragraph):
+            sentences = SENTENCE_ENDS.split(paragraph)
+            paragraphs[place] = " ".join(text for text in sentences if not LINK_TO_SOLUTION.search(text))
+    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
 
 def _text(text: str) -> str:

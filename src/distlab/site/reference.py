@@ -31,16 +31,20 @@ class Member:
 
 @dataclass
 class Module:
-    """A module: its docstring and its public names, in order."""
+    """A module: its docstring and its public names, in order; of a package also the modules that students reach."""
 
     name: str
     text: str = ""
     members: list[Member] = field(default_factory=list)
+    modules: list["Module"] = field(default_factory=list)
 
 
 def pages(course: Path) -> dict[str, str]:
     """The reference of the course in `course` as Markdown pages, by their names; `index` is the first."""
     modules = [module(course / "src", name) for name in imported(course)]
+    within = reached(course)
+    for package in modules:
+        package.modules = _modules(course, package, within)
     rows = [f"- [{each.name}]({each.name}.md): {_first_line(each.text)}" for each in modules]
     contents = "\n".join([INTRODUCTION, *(each.name for each in modules), "```"])
     return {each.name: page(each) for each in modules} | {"index": "\n".join([contents, "", *rows, ""])}
@@ -49,8 +53,8 @@ def pages(course: Path) -> dict[str, str]:
 def imported(course: Path) -> list[str]:
     """The modules that notebooks and labs import from distlab, in order of the alphabet."""
     names = set()
-    for file in sorted([*course.glob("notebooks/src/*.py"), *course.glob("labs/src/*.py")]):
-        for node in ast.walk(ast.parse(file.read_text())):
+    for tree in _student_code(course):
+        for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module == "distlab":
                 names |= {f"distlab.{alias.name}" for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("distlab."):
@@ -58,6 +62,31 @@ def imported(course: Path) -> list[str]:
             elif isinstance(node, ast.Import):
                 names |= {alias.name for alias in node.names if alias.name.startswith("distlab.")}
     return sorted(names)
+
+
+def _modules(course: Path, package: Module, within: list[str]) -> list[Module]:
+    """The modules of a package that are `within` what is reached, with the names that the package has not itself."""
+    own = {member.name for member in package.members}
+    modules = [module(course / "src", name) for name in within if name.startswith(f"{package.name}.")]
+    for each in modules:
+        each.members = [member for member in each.members if member.name not in own]
+    return [each for each in modules if each.members]
+
+
+def reached(course: Path) -> list[str]:
+    """The modules that notebooks and labs name by their package, as in `profiling.messages.between_devices`."""
+    names = {
+        f"distlab.{node.value.id}.{node.attr}"
+        for tree in _student_code(course)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    }
+    return [name for name in sorted(names) if _file(course / "src", name).is_file()]
+
+
+def _student_code(course: Path) -> list[ast.Module]:
+    files = sorted([*course.glob("notebooks/src/*.py"), *course.glob("labs/src/*.py")])
+    return [ast.parse(file.read_text()) for file in files]
 
 
 def module(source: Path, name: str) -> Module:
@@ -118,9 +147,12 @@ def _defined(tree: ast.Module) -> Iterator[Member]:
 
 
 def page(described: Module) -> str:
-    """The page of a module in Markdown: its text, and an entry for each of its names."""
+    """The page of a module in Markdown: its text, and an entry for each of its names; then those of its modules."""
     parts = [f"# {described.name}", _markdown(described.text, set())]
     parts += [_entry(described.name, member) for member in described.members]
+    for each in described.modules:
+        parts += [f"## {each.name.removeprefix('distlab.')}", _markdown(each.text, set())]
+        parts += [_entry(each.name, member) for member in each.members]
     return "\n\n".join(parts) + "\n"
 
 

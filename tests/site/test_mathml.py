@@ -1,0 +1,17 @@
+"""Formulas: a function stands apart from its argument."""
+
+import re
+
+import pytest
+
+from distlab.site.mathml import mathml
+
+
+@pytest.mark.parametrize(
+    ("formula", "has_space"),
+    [(r"\ln 10", True), (r"\lg p", True), (r"-\ln\frac{1}{10}", True), (r"\sin\left(x\right)", False), ("p q", False)],
+)
+def test_the_name_of_a_function_stands_apart_unless_a_bracket_follows(formula: str, has_space: bool) -> None:
+    text = mathml(formula, "inline")
+    assert text.startswith("<math") and "\n" not in text
+    assert bool(re.search(r"<mspace", text)) is has_space
