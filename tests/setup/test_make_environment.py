@@ -264,7 +264,7 @@ def test_files_that_are_lost_come_back(made: tuple[Course, float]) -> None:
         shutil.rmtree(next(libraries.glob(f"python3.*/site-packages/{half}")))
     status, output = course.set_up()
     assert status == 0
-    assert f"Files of .venv are missing ({2 * FILES}, such as " in output
+    assert f"Files of .venv are missing or damaged ({2 * FILES}, such as " in output
     assert course.is_whole()
 
 

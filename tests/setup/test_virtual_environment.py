@@ -77,6 +77,23 @@ def test_a_record_that_was_cut_does_not_count(environment: Environment, content:
     assert "No set-up of .venv has finished" in environment.reason_to_build()
 
 
+def test_a_library_that_was_cut_and_a_program_without_its_right_to_run_count_as_damaged(
+    environment: Environment,
+) -> None:
+    metadata = environment.packages()["numpy-2.0.0.dist-info"]
+    library, program = metadata.parent / "core.so", environment.folder / "bin" / "f2py"
+    library.write_bytes(bytes(8))
+    program.touch(mode=0o755)
+    with (metadata / "RECORD").open("a") as record:
+        record.write("core.so,sha256=1,8\n../../../bin/f2py,sha256=1,0\n")
+    assert environment.reason_to_build() is None
+    library.write_bytes(bytes(4))
+    assert "missing or damaged (1, such as core.so)" in environment.reason_to_build()
+    library.write_bytes(bytes(8))
+    program.chmod(0o644)
+    assert "missing or damaged (1, such as ../../../bin/f2py)" in environment.reason_to_build()
+
+
 def test_unfinished_work_is_begun_again(environment: Environment) -> None:
     environment.unfinished.touch()
     assert "No set-up of .venv has finished" in environment.reason_to_build()

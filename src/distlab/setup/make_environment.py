@@ -186,7 +186,10 @@ def finish(environment: Environment) -> None:
     # Horovod's is built and checked by `distlab setup`.
     names = tuple(sorted(name for name in environment.packages() if not name.startswith("horovod-")))
     if missing := environment.missing(names):
-        raise EnvironmentNotMade(f"{missing[0]} is missing after the installation; run `make setup` again.")
+        raise EnvironmentNotMade(
+            f"{missing[0]} is missing or damaged after the installation, so uv's cache may be damaged: remove "
+            f"{_cache_of_uv()}, then run `make setup` again."
+        )
     new = environment.ready.with_name("ready.new")
     new.write_text(
         json.dumps(asdict(EnvironmentRecord(str(environment.course), *environment.sources(), names)), indent=1) + "\n"

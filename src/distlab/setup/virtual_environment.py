@@ -60,7 +60,7 @@ class Environment:
         return {folder.name: folder for folder in self.folder.glob("lib/python3.*/site-packages/*.dist-info")}
 
     def missing(self, packages: tuple[str, ...]) -> list[str]:
-        """The files of these packages that are not there, and packages of which nothing is left."""
+        """The files of these packages that are not there or damaged, and packages of which nothing is left."""
         folders = self.packages()
         missing = [name for name in packages if name not in folders]
         for name in folders.keys() & set(packages):
@@ -77,7 +77,7 @@ class Environment:
         if record.course != str(self.course):
             return f"The course was in {record.course} when .venv was made, and its programs say so: making it again."
         if missing := self.missing(record.packages):
-            return f"Files of .venv are missing ({len(missing)}, such as {missing[0]}): making it again."
+            return f"Files of .venv are missing or damaged ({len(missing)}, such as {missing[0]}): making it again."
         return None if self._starts() else "The Python of .venv does not start: making it again."
 
     def needs_update(self) -> bool:
@@ -103,13 +103,26 @@ def _digest(file: Path) -> str:
 
 
 def missing_files(metadata: Path) -> list[str]:
-    """The files that a package's RECORD lists and that are not there; compiled bytecode does not count."""
+    """The files that a package's RECORD lists and that are not there, or cannot work; bytecode does not count.
+
+    A library that was cut would end Python itself, so its size must be the RECORD's; a program must be executable.
+    """
     try:
         with (metadata / "RECORD").open(newline="", encoding="utf-8") as lines:
-            files = [row[0] for row in csv.reader(lines) if row]
+            rows = [row for row in csv.reader(lines) if row and not row[0].endswith(".pyc")]
     except (OSError, UnicodeDecodeError, csv.Error):
         return [f"{metadata.name}/RECORD"]
-    return [file for file in files if not file.endswith(".pyc") and not os.path.lexists(metadata.parent / file)]
+    return [name for name, *rest in rows if not _is_whole(metadata.parent, name, rest[-1] if rest else "")]
+
+
+def _is_whole(packages: Path, name: str, size: str) -> bool:
+    file = packages / name
+    if not os.path.lexists(file):
+        return False
+    if size.isdecimal() and (name.endswith(".so") or ".so." in file.name):
+        return file.is_file() and file.stat().st_size == int(size)
+    is_program = name.startswith("../") and file.parent.name == "bin"
+    return not is_program or file.is_symlink() or os.access(file, os.X_OK)
 
 
 def requirement_of_uv(course: Path) -> str:
