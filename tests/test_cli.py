@@ -53,7 +53,10 @@ def test_a_number_of_processes_that_cannot_be_is_refused_in_one_sentence(argumen
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--workers", "2", "--", "train.py"], "the program is missing, which stands before --: distlab launch PROGRAM"),
+        (
+            ["--workers", "2", "--", "train.py"],
+            "the program is missing, which stands before --: distlab launch PROGRAM",
+        ),
         (["–workers", "2", "train.py"], "–workers begins with a dash, not with two hyphens: type --workers"),
     ],
 )

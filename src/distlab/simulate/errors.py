@@ -98,7 +98,9 @@ class RankFailedError(SimulationError):
 
 def _no_array(error: BaseException) -> str:
     """What to do if a program takes something else for an array, such as a number or a tensor."""
-    if isinstance(error, AttributeError) and hasattr(np.ndarray, error.name) and not isinstance(error.obj, np.ndarray):
+    if not isinstance(error, AttributeError) or isinstance(error.obj, np.ndarray):
+        return ""
+    if error.name in dir(np.ndarray):
         return f"; the program takes a NumPy array: give np.array(…) instead of {type(error.obj).__name__}"
     return ""
 
