@@ -161,7 +161,7 @@ def main() -> None:
     parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
     options = parser.parse_args()
     if MPI.COMM_WORLD.Get_size() < 2:
-        parser.error("there is one rank alone: start two, as by mpirun -np 2 python measure_options.py")
+        parser.error("it takes two ranks that MPI connects: mpirun -np 2 python measure_options.py")
     result = measured()
     if hvd.rank() == 0:
         for name, part in result.items():

@@ -69,8 +69,8 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
     options = parser.parse_args()
-    if not options.file.is_file():
-        parser.error(f"there is no file {options.file}")
+    if options.file.suffix != ".py" or not options.file.is_file():
+        parser.error(f"there is no Python program {options.file}")
     if options.result:
         train(options.file, options.result)
     else:

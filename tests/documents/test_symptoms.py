@@ -48,6 +48,21 @@ def test_a_switch_of_make_is_on_by_one_only(root: Path, value: str, said: str | 
     assert ("--weak" in output) == (value == "1")
 
 
+@pytest.mark.parametrize(
+    ("program", "sentence"),
+    [
+        ("09_horovod/train_tape", "No module named 'numpy'"),
+        ("07_multi_worker/minimal", "No module named 'distlab'"),
+        ("06_collectives_and_ring_all_reduce/sum_with_mpi", "No module named 'numpy'"),
+    ],
+)
+def test_a_python_without_the_courses_packages_names_a_module(root: Path, program: str, sentence: str) -> None:
+    command = [sys.executable, "-I", "-S", str(root / "labs" / f"{program}.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert sentence in done.stderr
+
+
 def test_what_a_child_writes_by_itself_does_not_reach_the_cell() -> None:
     source = f"import subprocess\nsubprocess.run([{sys.executable!r}, '-c', 'print(1)'])\nprint(2)"
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
