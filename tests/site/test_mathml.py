@@ -15,3 +15,9 @@ def test_the_name_of_a_function_stands_apart_unless_a_bracket_follows(formula: s
     text = mathml(formula, "inline")
     assert text.startswith("<math") and "\n" not in text
     assert bool(re.search(r"<mspace", text)) is has_space
+
+
+def test_bars_stand_close_to_what_is_between_them() -> None:
+    bars = re.findall(r"<mo([^>]*)>&#x0007C;</mo>", mathml(r"E|g|^2 = |G|", "block"))
+    assert len(bars) == 4
+    assert all('lspace="0" rspace="0"' in attributes for attributes in bars)

@@ -39,10 +39,11 @@ def test_every_module_that_a_notebook_imports_has_a_page(root: Path) -> None:
 
 def test_a_module_that_a_notebook_reaches_through_its_package_is_on_the_package_s_page(root: Path) -> None:
     pages = reference.pages(root)
-    assert "py:function} distlab.profiling.messages.between_devices(" in pages["distlab.profiling"]
-    assert "py:function} distlab.setup.doctor.examine(" in pages["distlab.setup"]
+    messages = pages["distlab.profiling"].partition("py:currentmodule} distlab.profiling.messages\n")[2]
+    assert "py:function} between_devices(" in messages
+    assert "py:function} examine(" in pages["distlab.setup"]
     assert not [name for name in reference.reached(root) if name.startswith("distlab.metrics.")]
-    assert pages["distlab.collectives"].count(".Update(") == 1
+    assert pages["distlab.collectives"].count("py:class} Update(") == 1
 
 
 def test_arguments_are_a_list_and_marks_of_markdown_stay_as_they_are(tmp_path: Path) -> None:
@@ -55,7 +56,8 @@ def test_arguments_are_a_list_and_marks_of_markdown_stay_as_they_are(tmp_path: P
     (package / "arrays.py").write_text(text)
     described = reference.module(tmp_path / "src", "distlab.arrays")
     page = reference.page(described)
-    assert "distlab.arrays.scale(array: Array, *more: int, by_two: bool=True) -> Array" in page
+    assert "{py:currentmodule} distlab.arrays" in page
+    assert "{py:function} scale(array: Array, *more: int, by_two: bool=True) -> Array" in page
     assert r"Scale a\*b\*c, `x_y` of \<it>." in page
     assert "- `array`: what to scale." in page and "- `by_two`: or not." in page
     assert "- `note`" not in page

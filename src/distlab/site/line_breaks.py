@@ -7,7 +7,7 @@ from sphinx.application import Sphinx
 
 MOST_LETTERS_IN_A_LINE = 20  # of code that stays whole
 # Between the parts of a name, a path or a call: Parameter|Server|Strategy, tf.|train.|Checkpoint(|…).
-PART_ENDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=\w[./_(=,])(?=\w)")
+PART_ENDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=\w[/_(=,])(?=\w)|(?<=\w\.)(?=[^\W\d]\w\w)")
 BEFORE_PERCENT = re.compile(r"(?<=\d) (?=%)")
 VERBATIM = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw)
 

@@ -148,17 +148,21 @@ def _defined(tree: ast.Module) -> Iterator[Member]:
 
 def page(described: Module) -> str:
     """The page of a module in Markdown: its text, and an entry for each of its names; then those of its modules."""
-    parts = [f"# {described.name}", _markdown(described.text, set())]
-    parts += [_entry(described.name, member) for member in described.members]
+    parts = [f"# {described.name}", *_contents(described)]
     for each in described.modules:
-        parts += [f"## {each.name.removeprefix('distlab.')}", _markdown(each.text, set())]
-        parts += [_entry(each.name, member) for member in each.members]
+        parts += [f"## {each.name.removeprefix('distlab.')}", *_contents(each)]
     return "\n\n".join(parts) + "\n"
 
 
-def _entry(owner: str, member: Member) -> str:
+def _contents(described: Module) -> list[str]:
+    """The text of a module and its entries; the first directive says to Sphinx whose names they are."""
+    text = _markdown(described.text, set())
+    return [text, f"```{{py:currentmodule}} {described.name}\n```", *map(_entry, described.members)]
+
+
+def _entry(member: Member) -> str:
     """The entry of a function, class or value, as a directive of Sphinx's domain for Python."""
-    name = f"{owner}.{member.name}"
+    name = member.name
     if isinstance(member.definition, ast.ClassDef):
         return _class(name, member.definition)
     if isinstance(member.definition, ast.FunctionDef | ast.AsyncFunctionDef):
