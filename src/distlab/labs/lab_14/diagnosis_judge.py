@@ -17,12 +17,12 @@ from distlab.labs.lab_14.sampler_logs import (
     SEED_PER_RANK,
     TOO_LATE,
     VARIANTS,
-    Job,
+    LoggedJob,
 )
 from distlab.labs.part_cases import error_verdict
 from distlab.labs.verdict import AnyHint, Hint, Verdict, parts, right, wrong
 
-Missed = dict[str, tuple[str, Job]]
+Missed = dict[str, tuple[str, LoggedJob]]
 """By fault: what is said of a job that has it, and the first such job."""
 
 _MISSED: dict[str, Hint] = {
@@ -37,19 +37,19 @@ _MISSED: dict[str, Hint] = {
 
 def judge_diagnose(answer: Answer, generator: np.random.Generator) -> Verdict:
     """A sixth of the points for each fault, if it is said of all jobs that have it and of no other."""
-    shown, drawn = _shown(), _drawn(generator)
-    said = [_said(answer, job) for job in shown + drawn]
+    given_jobs, drawn = _given_jobs(), _drawn(generator)
+    said = [_said(answer, job) for job in given_jobs + drawn]
     errors = [error for error in said if isinstance(error, AnswerError)]
     if len(errors) == len(said) and len({str(error) for error in errors}) == 1:
         raise errors[0]
     if len({repr(text) for text in said}) == 1 and (problem := _problem(said[0], "")):
         return problem
-    is_table = all(text == job.fault for text, job in zip(said, shown, strict=False))
-    if is_table and len({repr(text) for text in said[len(shown) :]}) == 1:
+    is_table = all(text == job.fault for text, job in zip(said, given_jobs, strict=False))
+    if is_table and len({repr(text) for text in said[len(given_jobs) :]}) == 1:
         return wrong(Lab14Hint.ONLY_SHOWN.says(said=said[-1]))
     missed: Missed = {}
     problems: dict[str, Verdict] = {}
-    for text, job in zip(said, shown + drawn, strict=True):
+    for text, job in zip(said, given_jobs + drawn, strict=True):
         if problem := _problem(text, f"for {job}: "):
             problems.setdefault(job.fault, problem)
         elif text != job.fault:
@@ -57,12 +57,12 @@ def judge_diagnose(answer: Answer, generator: np.random.Generator) -> Verdict:
     return parts(_by_fault(missed) | problems)
 
 
-def _shown() -> list[Job]:
+def _given_jobs() -> list[LoggedJob]:
     logs = [[[list(epoch) for epoch in epochs] for epochs in log] for log in LOGS.values()]
-    return [Job(sampler_logs.true_fault(log, IMAGES), log, IMAGES) for log in logs]
+    return [LoggedJob(sampler_logs.true_fault(log, IMAGES), log, IMAGES) for log in logs]
 
 
-def _drawn(generator: np.random.Generator) -> list[Job]:
+def _drawn(generator: np.random.Generator) -> list[LoggedJob]:
     jobs = []
     for fault in FAULTS:
         counts = generator.permutation([2, 3, 4]).tolist()  # else a rule for two ranks might do for a fault
@@ -76,7 +76,7 @@ def _drawn(generator: np.random.Generator) -> list[Job]:
     ]
 
 
-def _said(answer: Answer, job: Job) -> Any:
+def _said(answer: Answer, job: LoggedJob) -> Any:
     """What the function says of a job, or the error that it ends in."""
     try:
         return answer.call("diagnose", job.log, job.images)
@@ -110,7 +110,7 @@ def _by_fault(missed: Missed) -> dict[str, Verdict]:
     return {fault: verdicts.get(fault, right()) for fault in FAULTS}
 
 
-def _missed_hint(said: str, job: Job, fault: str) -> AnyHint:
+def _missed_hint(said: str, job: LoggedJob, fault: str) -> AnyHint:
     order = job.together(0)
     different = len(set(order))
     if fault == SEED_PER_RANK and different == min(job.images, len(order)) - 1:

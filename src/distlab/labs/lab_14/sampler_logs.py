@@ -15,7 +15,7 @@ EVEN, REPEATED, DROPPED = VARIANTS = ("even", "repeated", "dropped")
 RankLog = list[list[int]]
 
 
-class Job(NamedTuple):
+class LoggedJob(NamedTuple):
     """Its fault, what its ranks have seen (log[rank][epoch]), and how many images there are."""
 
     fault: str
@@ -30,12 +30,12 @@ class Job(NamedTuple):
         return [image for step in zip(*(epochs[epoch] for epochs in self.log), strict=True) for image in step]
 
 
-def drawn_job(fault: str, variant: str, ranks: int, generator: np.random.Generator) -> Job:
+def drawn_job(fault: str, variant: str, ranks: int, generator: np.random.Generator) -> LoggedJob:
     """A job with this fault."""
     per_rank, epochs = (int(generator.integers(low, high)) for low, high in ((6, 9), (3, 5)))
     # With one image left over, all ranks but the first get a repeated one.
     images = ranks * per_rank + {EVEN: 0, REPEATED: 1, DROPPED: ranks - 1}[variant]
-    return Job(fault, _log(fault, images, ranks, epochs, variant == DROPPED, generator), images)
+    return LoggedJob(fault, _log(fault, images, ranks, epochs, variant == DROPPED, generator), images)
 
 
 def _log(
@@ -81,16 +81,16 @@ def true_fault(log: list[RankLog], images: int) -> str:
     return NOTHING if all(is_new) else TOO_LATE
 
 
-def with_two_disjoint_ranks(generator: np.random.Generator) -> Job:
+def with_two_disjoint_ranks(generator: np.random.Generator) -> LoggedJob:
     """Each rank has another seed, and still ranks 0 and 1 see no image both: others do."""
     ranks, per_rank = 6, 6
     while True:
         log = _log(SEED_PER_RANK, ranks * per_rank, ranks, 3, False, generator)
         if not any(set(first) & set(second) for first, second in zip(log[0], log[1], strict=True)):
-            return Job(SEED_PER_RANK, log, ranks * per_rank)
+            return LoggedJob(SEED_PER_RANK, log, ranks * per_rank)
 
 
-def with_one_image_too_few(drop_last: bool, generator: np.random.Generator) -> Job:
+def with_one_image_too_few(drop_last: bool, generator: np.random.Generator) -> LoggedJob:
     """Two ranks have seeds of their own, and by chance see in each epoch one image less than with the same seed."""
     ranks, epochs = 2, range(3)
     seen = ranks * (IMAGES // ranks) if drop_last else IMAGES
@@ -105,14 +105,14 @@ def with_one_image_too_few(drop_last: bool, generator: np.random.Generator) -> J
         pairs = np.argwhere((together == seen - 1).all(axis=-1)).tolist()
         if pairs:
             first, second = pairs[int(generator.integers(len(pairs)))]
-            return Job(SEED_PER_RANK, [logs[0][first], logs[1][second]], IMAGES)
+            return LoggedJob(SEED_PER_RANK, [logs[0][first], logs[1][second]], IMAGES)
 
 
-def beginning_in_order(generator: np.random.Generator) -> Job:
+def beginning_in_order(generator: np.random.Generator) -> LoggedJob:
     """`set_epoch` is missing, but two images of rank 0 and one of rank 1 are by chance in order."""
     while True:
         seed = int(generator.integers(1_000_000))
         order = np.random.default_rng(seed).permutation(IMAGES).tolist()
         if order[:3] == [0, 1, 2] and order[4] != 4:
             log = [[samples(IMAGES, 2, rank, 0, seed, False)] * 3 for rank in range(2)]
-            return Job(NO_SET_EPOCH, log, IMAGES)
+            return LoggedJob(NO_SET_EPOCH, log, IMAGES)
