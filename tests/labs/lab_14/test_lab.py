@@ -152,6 +152,12 @@ def test_a_diagnosis_that_raises_for_short_logs_only_loses_their_faults(seed: in
     assert not verdict.hints
 
 
+def test_a_diagnosis_of_the_shown_logs_alone_is_not_done_for_the_others() -> None:
+    shown = [[list(map(list, epochs)) for epochs in log] for log in given.LOGS.values()]
+    verdict = verdict_on(LAB, "diagnose", {"diagnose": lambda log, n: by_signs(log, n) if log in shown else None})
+    assert verdict.share == 0 and "`diagnose` gives None" in verdict.text and "NotDone" not in verdict.text
+
+
 @pytest.mark.parametrize("drop_last", [False, True])
 def test_ranks_with_their_own_seeds_miss_one_image_more_than_they_must_in_each_epoch(drop_last: bool) -> None:
     job = sampler_logs.with_one_image_too_few(drop_last, np.random.default_rng(5))

@@ -45,7 +45,8 @@ def judge_diagnose(answer: Answer, generator: np.random.Generator) -> Verdict:
     if len({repr(text) for text in said}) == 1 and (problem := _problem(said[0], "")):
         return problem
     is_table = all(text == job.fault for text, job in zip(said, given_jobs, strict=False))
-    if is_table and len({repr(text) for text in said[len(given_jobs) :]}) == 1:
+    is_constant = len({repr(text) for text in said[len(given_jobs) :]}) == 1 and not _problem(said[-1], "")
+    if is_table and is_constant:
         return wrong(Lab14Hint.ONLY_SHOWN.says(said=said[-1]))
     missed: Missed = {}
     problems: dict[str, Verdict] = {}
