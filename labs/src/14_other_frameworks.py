@@ -149,7 +149,7 @@ elif for_real:
 # `np.random.default_rng(…).permutation(images)`.
 #
 # Target: exact, for any job. A quarter of the points each if the images divide evenly in epoch 0 with seed 0; if they
-# do in other epochs and with other seeds; if images are repeated; if they are dropped. For example
+# do in other epochs and with other seeds; if images are repeated; if they are dropped (both in epoch 0). For example
 
 # %%
 print(lab.target("samples"))
@@ -294,7 +294,7 @@ lab.points("uneven")
 # one, so that its activations can be forgotten.
 #
 # Target, half of the points each: after the step, all ranks have the weights of one step of the optimizer with the mean
-# gradient over all images of all ranks; and each step makes one all-reduce.
+# gradient over all images of all ranks; and each step makes one all-reduce, and one `backward` per pair.
 
 # %%
 cross_entropy = lab.given.cross_entropy

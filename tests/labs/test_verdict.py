@@ -55,6 +55,22 @@ def test_names_of_parts_in_one_line_are_quoted_if_one_contains_a_comma() -> None
     assert parts({"sums, added": wrong("no."), "means": right()}).text.endswith("\nsums, added: wrong: no.")
 
 
+def test_a_long_hint_is_printed_once_for_parts_with_different_contexts() -> None:
+    hint = "each replica divides by its own words, and the strategy adds. What is the sum of these means?"
+    verdicts = {
+        "equal": wrong(hint, context="3 and 3 words: "),
+        "unequal": wrong(hint, context="4 and 2 words: "),
+        "short": wrong("no.", context="1 word: "),
+        "shorter": wrong("no.", context="0 words: "),
+    }
+    assert parts(verdicts).text.splitlines()[1:] == [
+        f"equal: wrong: 3 and 3 words: {hint}",
+        'unequal: wrong: 4 and 2 words: the same as for "equal".',
+        "short: wrong: 1 word: no.",
+        "shorter: wrong: 0 words: no.",
+    ]
+
+
 def test_parts_may_have_weights() -> None:
     verdicts = {"count": right(), "seconds": wrong(SampleHint.TURNED)}
     assert parts(verdicts, weights={"count": 3, "seconds": 1}).share == 0.75

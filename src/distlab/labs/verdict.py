@@ -78,8 +78,8 @@ class Picture(NamedTuple):
 class Verdict:
     """RIGHT, WRONG or NOT_DONE; a text for the student; the share of the points, 0 to 1; how to draw what happened.
 
-    `hints` are the ids of the hints in the text. `fault` is the error of a judge that could not cope with an answer,
-    which is for the instructor to look at.
+    `hints` are the ids of the hints in the text, `context` the words before them that say where they hold. `fault` is
+    the error of a judge that could not cope with an answer, which is for the instructor to look at.
     """
 
     state: State
@@ -88,6 +88,7 @@ class Verdict:
     picture: Callable[[], Picture] | None = None
     fault: str | None = None
     hints: tuple[Hint, ...] = ()
+    context: str = ""
 
     @property
     def is_right(self) -> bool:
@@ -113,7 +114,7 @@ def wrong(
     if not 0 <= share < 1:
         raise ValueError(f"a wrong answer gets a share from 0 to below 1 of the points, not {share}")
     advice = Advice.of(hint).after(context)
-    return Verdict(WRONG, advice.text, share, picture, hints=advice.hints)
+    return Verdict(WRONG, advice.text, share, picture, hints=advice.hints, context=context)
 
 
 def not_done(why: str = "") -> Verdict:
@@ -128,6 +129,7 @@ def parts(
 ) -> Verdict:
     """The verdict on an exercise of independent parts; each hint follows the name of its part.
 
+    A text that is the same for several parts is printed once, even if the contexts differ.
     `weights` say how much each part counts; without them all count equally.
     """
     weights = weights or dict.fromkeys(verdicts, 1)
@@ -141,7 +143,15 @@ def parts(
     for name, verdict in verdicts.items():
         if not verdict.is_right:
             alike.setdefault(str(verdict), []).append(name)
-    lines = [f"{_listed(names)}: {text}" for text, names in alike.items()]
+    lines, said = [], dict[str, str]()
+    for names in alike.values():
+        verdict, listed = verdicts[names[0]], _listed(names)
+        hint = verdict.text.removeprefix(verdict.context)
+        first = said.setdefault(hint, listed)
+        reference = "the same as for {}.".format(first if first.startswith('"') else f'"{first}"')
+        is_repeated = first != listed and len(reference) < len(hint)
+        text = f"{verdict.state}: {verdict.context}{reference}" if is_repeated else str(verdict)
+        lines.append(f"{listed}: {text}")
     hints = tuple(hint for verdict in verdicts.values() for hint in verdict.hints)
     text = "\n".join([f"{count} of {len(verdicts)} parts {'is' if count == 1 else 'are'} right.", *lines])
     return Verdict(WRONG, text, share, picture, hints=hints)

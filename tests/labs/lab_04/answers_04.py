@@ -46,7 +46,10 @@ for title, name, value, hint in (
     ("something_else", "micro-batches, summed", lambda r, i, m: m + 0.5, Hint.MICRO_BATCHES_OTHERWISE),
     ("micro_batches_squared", "micro-batches, summed", lambda r, i, m: m**2, Hint.MICRO_BATCHES_OTHERWISE),
     ("all_that_there_is", "micro-batches, summed", lambda r, i, m: r * i * m, Hint.MICRO_BATCHES_ADDED),
-    ("micro_batches_everywhere", "sums, summed", lambda r, i, m: r * i * m, Hint.ONE_MICRO_BATCH),
+    ("micro_batches_of_sums", "sums, summed", lambda r, i, m: r * i * m, Hint.ONE_MICRO_BATCH),
+    ("micro_batches_of_means", "means, averaged", lambda r, i, m: m, Hint.ONE_MICRO_BATCH),
+    ("micro_batches_of_global_means", "global means, averaged", lambda r, i, m: m / r, Hint.ONE_MICRO_BATCH),
+    ("integer_division", "global means, averaged", lambda r, i, m: 1 // r, Hint.INTEGER_DIVISION),
     ("half_of_the_sums", "sums, averaged", lambda r, i, m: i / r, Hint.FACTOR_OTHERWISE),
     ("six_places_of_a_third", "global means, averaged", lambda r, i, m: round(1 / r, 6), NumberHint.ROUNDED),
     ("a_text", "sums, summed", lambda r, i, m: "r * i", NumberHint.NOT_A_NUMBER),
@@ -54,18 +57,18 @@ for title, name, value, hint in (
 ):
     ANSWERS.wrong_value("factors", title, but_for(name, value), hint, share=5 / 6)
 
-for title, name, value in (  # right for 2 replicas, 3 images, 4 micro-batches
-    ("means_by_chance", "means, summed", lambda r, i, m: m / r),
-    ("sums_by_chance", "sums, summed", lambda r, i, m: i * m / r),
-    ("sums_and_micro_batches", "sums, summed", lambda r, i, m: r + m),
+for title, name, value in (  # right for 2 replicas, 3 images, 7 micro-batches
+    ("means_by_chance", "means, summed", lambda r, i, m: i - 1),
+    ("sums_by_chance", "sums, summed", lambda r, i, m: i * (i - 1)),
+    ("sums_and_micro_batches", "sums, summed", lambda r, i, m: m - 1),
     ("average_by_chance", "sums, averaged", lambda r, i, m: r * (r + 1) / 2),
     ("one_more_than_replicas", "sums, averaged", lambda r, i, m: r + 1),
-    ("global_means_by_chance", "global means, averaged", lambda r, i, m: r / m),
+    ("global_means_by_chance", "global means, averaged", lambda r, i, m: 1 / (i - 1)),
 ):
     hints = (Hint.RIGHT_BY_CHANCE, Hint.FACTOR_OTHERWISE)
     ANSWERS.wrong_value("factors", title, but_for(name, value), *hints, share=5 / 6)
 
-for title, value in (("replicas_squared", lambda r, i, m: r**2), ("one_more_than_images", lambda r, i, m: i + 1)):
+for title, value in (("one_more_than_sums", lambda r, i, m: r * i + 1), ("images_squared", lambda r, i, m: i**2 - r)):
     hints = (Hint.RIGHT_BY_CHANCE, Hint.MICRO_BATCHES_OTHERWISE)
     ANSWERS.wrong_value("factors", title, but_for("micro-batches, summed", value), *hints, share=5 / 6)
 
@@ -73,11 +76,18 @@ for title, value in (("replicas_squared", lambda r, i, m: r**2), ("one_more_than
 @wrong("factors", *ALL_BY_CHANCE, share=2 / 6)
 def all_by_chance(replicas, images, micro_batches):
     return true_factors(replicas, images, micro_batches) | {
-        "means, summed": micro_batches / replicas,
-        "sums, summed": images * micro_batches / replicas,
-        "global means, averaged": replicas / micro_batches,
-        "micro-batches, summed": replicas**2,
+        "means, summed": images - 1,
+        "sums, summed": images * (images - 1),
+        "global means, averaged": 1 / (images - 1),
+        "micro-batches, summed": replicas * images + 1,
     }
+
+
+@wrong("factors", *[Hint.ONE_MICRO_BATCH] * 5, Hint.MICRO_BATCHES_ADDED)
+def micro_batches_everywhere(replicas, images, micro_batches):
+    right_factors = true_factors(replicas, images, micro_batches)
+    factors = {name: factor * micro_batches for name, factor in right_factors.items()}
+    return factors | {"micro-batches, summed": replicas * micro_batches}
 
 
 @wrong("factors", NumberHint.NAMES, '"means, summed" is missing, and "means,summed" is unknown.')
@@ -500,12 +510,17 @@ def without_the_step_of_the_empty_one(gradients, counts):
     return accumulation.accumulated(gradients[:, full], counts[:, full])
 
 
+@wrong("accumulated", Hint.RANKS_ADDED, Hint.MEANS_ADDED, Hint.MEANS_ADDED)
+def by_the_micro_batches_of_a_rank(gradients, counts):
+    return np.nansum(gradients, axis=(0, 1)) / counts.shape[1]
+
+
 @wrong("accumulated", *[Hint.DIVIDED_BY_RANKS_TOO] * 3)
 def averaged_by_horovod_too(gradients, counts):
     return (weighted(gradients, counts).sum(axis=1) / counts.sum()).mean(axis=0)
 
 
-@wrong("accumulated", *[Hint.DIVIDED_BY_ONE_RANK] * 3)
+@wrong("accumulated", Hint.RANKS_ADDED, *[Hint.DIVIDED_BY_ONE_RANK] * 2)
 def means_of_ranks_added(gradients, counts):
     return (weighted(gradients, counts).sum(axis=1) / counts.sum(axis=1)[:, None]).sum(axis=0)
 
@@ -716,7 +731,7 @@ def expects_the_empty_one_last(gradients, counts):
     return np.average(gradients[full], axis=0, weights=counts[full])
 
 
-@AGAIN.wrong("accumulated", *[Hint.DIVIDED_BY_ONE_RANK] * 3)
+@AGAIN.wrong("accumulated", Hint.RANKS_ADDED, *[Hint.DIVIDED_BY_ONE_RANK] * 2)
 def by_the_first_rank(gradients, counts):
     return sums_over_images(gradients, counts) / counts[0].sum()
 

@@ -60,7 +60,7 @@ def test_the_masked_losses_add_up_to_the_mean_over_all_words() -> None:
 @pytest.mark.parametrize(
     ("name", "numbers"),
     [
-        ("factors", ["2", "1", "6", "3", "0.5", "4"]),
+        ("factors", ["2", "1", "6", "3", "0.5", "7"]),
         ("replica_losses", ["2.25", "1.75"]),  # (1 + 2 + 6) / 4, 7 / 4
         ("with_penalty", ["2.5", "2.0"]),
         ("accumulated", ["3.0"]),  # (3 · 1 + 5 + 2 + 8) / 6
@@ -68,7 +68,7 @@ def test_the_masked_losses_add_up_to_the_mean_over_all_words() -> None:
     ],
 )
 def test_the_targets_are_what_a_calculation_by_hand_gives(name: str, numbers: list[str]) -> None:
-    text = LAB.target(name).rpartition("micro_batches=4)\n" if name == "factors" else ")\n")[2]
+    text = LAB.target(name).rpartition("micro_batches=7)\n" if name == "factors" else ")\n")[2]
     shown = [line.split()[-1] for line in text.splitlines()] if name == "factors" else []
     assert (shown or text[text.index("[") + 1 : text.index("]")].split(", ")) == numbers
 

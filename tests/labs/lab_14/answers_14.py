@@ -70,6 +70,11 @@ wrong_program(
     "broadcast_instead_of_the_wrapper",
     instead("wrap", "broadcast"),
     Puzzle.NOT_WRAPPED,
+)
+wrong_program(
+    "broadcast_at_the_end_instead_of_the_wrapper",
+    [*without("wrap"), "broadcast"],
+    Puzzle.NOT_WRAPPED,
     Puzzle.BROADCAST_WITHOUT_WRAP,
     wrong_steps=2,
 )
@@ -213,7 +218,7 @@ def drops_the_head(order, ranks, drop_last):
 
 for title, answer, hints, share in (
     ("not_shuffled", by_rule(shuffled=lambda images, number: list(range(images))), [Hint.NOT_SHUFFLED] * 4, 0.0),
-    ("epoch_ignored", by_rule(lambda seed, epoch, rank: seed), [Hint.EPOCH_IGNORED] * 3, 0.25),
+    ("epoch_ignored", by_rule(lambda seed, epoch, rank: seed), [Hint.EPOCH_IGNORED], 0.75),
     ("seed_ignored", by_rule(lambda seed, epoch, rank: epoch), [Hint.SEED_IGNORED] * 3, 0.25),
     ("seed_times_epoch", by_rule(lambda seed, epoch, rank: seed * epoch), [Hint.SEED_AND_EPOCH] * 3, 0.25),
     ("seed_by_rank", by_rule(lambda seed, epoch, rank: seed + epoch + rank), [Hint.SEED_BY_RANK] * 4, 0.0),
@@ -275,6 +280,12 @@ for title, answer, hints, share in (
     (
         "numbers_from_1",
         by_rule(taken=lambda order, ranks, rank: [n + 1 for n in order[rank::ranks]]),
+        [Hint.NUMBERS_FROM_1] * 4,
+        0.0,
+    ),
+    (
+        "numbers_doubled",
+        by_rule(taken=lambda order, ranks, rank: [2 * n for n in order[rank::ranks]]),
         [Hint.OTHER_SAMPLES] * 4,
         0.0,
     ),
@@ -397,7 +408,62 @@ def compares_two_ranks(log, images):
     return "nothing" if fault == "a seed per rank" and is_apart else fault
 
 
-ALSO_WRONG = (missing_images_are_a_fault, every_rank_sorted, compares_two_ranks)
+def counts_loosely(is_seed_per_rank):
+    """Everything right, but what ranks with seeds of their own have seen is compared with too loose a bound."""
+
+    def diagnose(log, images):
+        seen = [image for epochs in log for image in epochs[0]]
+        fault = by_signs(log, images)
+        return "nothing" if fault == "a seed per rank" and not is_seed_per_rank(seen, images, len(log)) else fault
+
+    return diagnose
+
+
+def too_many_repeats(seen, images, ranks):
+    return len(seen) - len(set(seen)) > -images % ranks
+
+
+def too_many_missing(seen, images, ranks):
+    return len(set(seen)) < images - ranks + 1
+
+
+def a_tenth_is_missing(seen, images, ranks):
+    return len(set(seen)) < 0.9 * min(images, len(seen))
+
+
+def in_every_epoch(is_seed_per_rank):
+    """The same, if one epoch is enough to say so."""
+
+    def diagnose(log, images):
+        epochs = [[image for of_rank in log for image in of_rank[epoch]] for epoch in range(len(log[0]))]
+        is_seen = any(is_seed_per_rank(seen, images, len(log)) for seen in epochs)
+        fault = by_signs(log, images)
+        return "nothing" if fault == "a seed per rank" and not is_seen else fault
+
+    return diagnose
+
+
+def begins_with_0_and_1(log, images):
+    fault = by_signs(log, images)
+    begins = all(share[0] == 0 for share in log[0][:3]) and log[1][0][0] == 1
+    return "no shuffling" if fault == "no set_epoch" and begins else fault
+
+
+def begins_with_0_and_ranks(log, images):
+    fault = by_signs(log, images)
+    return "no shuffling" if fault == "no set_epoch" and log[0][0][:2] == [0, len(log)] else fault
+
+
+LOOSE = (too_many_repeats, too_many_missing, a_tenth_is_missing)
+ALSO_WRONG = (
+    missing_images_are_a_fault,
+    every_rank_sorted,
+    compares_two_ranks,
+    *map(counts_loosely, LOOSE),
+    *map(in_every_epoch, LOOSE),
+    begins_with_0_and_1,
+    begins_with_0_and_ranks,
+)
 FOUR_SIXTHS = 4 / 6
 for fault, said, hints in (
     ("nothing", "a seed per rank", [Hint.MISSED_NOTHING, Hint.SAID_OF_ANOTHER]),
@@ -437,6 +503,32 @@ def starts_with_0_is_enough(log, images):
 )
 def never_a_fault(log, images):
     return "nothing"
+
+
+for title, answer, count in (
+    ("too_many_missing", counts_loosely(too_many_missing), "14 images, 12 different ones of 13"),
+    ("too_many_repeats", in_every_epoch(too_many_repeats), "12 images, 11 different ones of 13"),
+):
+    hints = [Hint.SAID_OF_ANOTHER, Hint.MISSED_BY_ONE_IMAGE, "jobs with 'a seed per rank'", count]
+    ANSWERS.wrong_value("diagnose", title, answer, *hints, share=FOUR_SIXTHS)
+begins_hints = [Hint.SAID_OF_ANOTHER, Hint.BEGINS_IN_ORDER]
+ANSWERS.wrong_value("diagnose", "begins_with_0_and_1", begins_with_0_and_1, *begins_hints, share=FOUR_SIXTHS)
+
+
+@wrong(
+    "diagnose", "a seed per rank: not done yet: for a job of 2 ranks and 4 epochs: `diagnose` gives None", share=5 / 6
+)
+def without_its_last_return(log, images):
+    fault = by_signs(log, images)
+    return None if fault == "a seed per rank" else fault
+
+
+@wrong(
+    "diagnose", Hint.UNKNOWN_FAULT, "nothing: wrong: for a job of 2 ranks and 4 epochs: 'fine' is not in", share=5 / 6
+)
+def in_own_words(log, images):
+    fault = by_signs(log, images)
+    return "fine" if fault == "nothing" else fault
 
 
 @wrong("diagnose", Hint.UNKNOWN_FAULT)
@@ -558,6 +650,21 @@ def zero_for_each_batch(model, optimizer, batches):
     optimizer.zero_grad()
     add_up(model, batches[-1:], len(batches))
     optimizer.step()
+
+
+@wrong("accumulate", Hint.LAST_TWO_BATCHES, share=0.5)
+def zero_in_the_quiet_loop(model, optimizer, batches):
+    with model.no_sync():
+        for batch in batches[:-1]:
+            optimizer.zero_grad()
+            add_up(model, [batch], len(batches))
+    add_up(model, batches[-1:], len(batches))
+    optimizer.step()
+
+
+@wrong("accumulate", Hint.STEP_LENGTH, "the step is too ", share=0.5)
+def divided_by_images(model, optimizer, batches):
+    step(model, optimizer, batches, divisor=len(batches[0][0]))
 
 
 @wrong("accumulate", Hint.STEP_EACH_BATCH, Hint.AVERAGED_EACH_TIME)
@@ -689,7 +796,7 @@ def last_loss_of_the_loop(model, optimizer, batches):
     optimizer.step()
 
 
-@wrong("accumulate", Hint.WRONG_STEP, "weights: wrong: with 1 pair: ", share=0.5)
+@wrong("accumulate", Hint.STEP_LENGTH, "weights: wrong: with 1 pair: the step is too long, 1.33 times", share=0.5)
 def a_single_pair_twice(model, optimizer, batches):
     step(model, optimizer, batches * 2 if len(batches) == 1 else batches, divisor=max(len(batches), 1.5))
 
@@ -699,7 +806,7 @@ def two_averaged(model, optimizer, batches):
     step(model, optimizer, batches, quiet=slice(0, max(0, len(batches) - 2)))
 
 
-@wrong("accumulate", Hint.ONE_BACKWARD, share=0.5)
+@wrong("accumulate", Hint.ONE_BACKWARD, "all-reduce and backward: wrong: there is one all-reduce, but ", share=0.5)
 def one_backward(model, optimizer, batches):
     optimizer.zero_grad()
     (sum(cross_entropy(model(images), labels) for images, labels in batches) / len(batches)).backward()

@@ -1,6 +1,7 @@
 """Lab 14: the fake trains what one process would, the rule is PyTorch's, and no wrong place of a card is accepted."""
 
 import json
+import re
 import subprocess
 import threading
 import time
@@ -20,7 +21,7 @@ from distlab.labs.lab_14.fake_torch import DistributedDataParallel, LinearNetwor
 from distlab.labs.lab_14.hints import Lab14Hint
 from distlab.labs.lab_14.hints import Lab14PuzzleHint as Puzzle
 from distlab.labs.lab_14.program_run import PER_HOST, RANKS, ProgramJob, RankRecord
-from tests.labs.known_wrong import assert_right, verdict_on, written_solution
+from tests.labs.known_wrong import SEEDS, assert_right, verdict_on, written_solution
 from tests.labs.lab_14.answers_14 import ALSO_WRONG, SOLUTION, by_signs
 
 LAB = lab.LAB
@@ -136,8 +137,32 @@ def test_every_fault_has_one_of_the_logs_and_shows_in_it(letter: str) -> None:
 
 
 @pytest.mark.parametrize("answer", ALSO_WRONG)
-def test_a_diagnosis_that_is_right_for_some_jobs_only_is_rejected(answer: object) -> None:
-    assert not verdict_on(LAB, "diagnose", {"diagnose": answer}).is_right
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_diagnosis_that_is_right_for_some_jobs_only_is_rejected(answer: object, seed: int) -> None:
+    assert not verdict_on(LAB, "diagnose", {"diagnose": answer}, seed).is_right
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_diagnosis_that_raises_for_short_logs_only_loses_their_faults(seed: int) -> None:
+    def needs_four_epochs(log: list[list[list[int]]], images: int) -> str:
+        return by_signs(log, images) if log[0][3] else "nothing"
+
+    verdict = verdict_on(LAB, "diagnose", {"diagnose": needs_four_epochs}, seed)
+    assert re.search(r"for a job of \d ranks and 3 epochs: it raised IndexError", verdict.text)
+    assert not verdict.hints
+
+
+def test_a_diagnosis_of_the_shown_logs_alone_is_not_done_for_the_others() -> None:
+    shown = [[list(map(list, epochs)) for epochs in log] for log in given.LOGS.values()]
+    verdict = verdict_on(LAB, "diagnose", {"diagnose": lambda log, n: by_signs(log, n) if log in shown else None})
+    assert verdict.share == 0 and "`diagnose` gives None" in verdict.text and "NotDone" not in verdict.text
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+def test_ranks_with_their_own_seeds_miss_one_image_more_than_they_must_in_each_epoch(drop_last: bool) -> None:
+    job = sampler_logs.with_one_image_too_few(drop_last, np.random.default_rng(5))
+    assert [len(set(job.together(epoch))) for epoch in range(3)] == [11 if drop_last else 12] * 3
+    assert sampler_logs.true_fault(job.log, job.images) == "a seed per rank"
 
 
 @pytest.mark.parametrize("seed", range(5))

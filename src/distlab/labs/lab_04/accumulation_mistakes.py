@@ -22,15 +22,15 @@ def _of_plain_means(means: NDArray[np.float64], counts: NDArray[np.int64]) -> Gr
     smallest = f"{fewest} image{'' if fewest == 1 else 's'}"
     plain = Lab04Hint.MEAN_OF_ALL_MEANS.says(smallest=smallest, largest=most)
     added: AnyHint = Lab04Hint.MEANS_ADDED.says(smallest=smallest, largest=most)
-    over_ranks = [(means.sum(axis=0).mean(axis=0), added)]
+    over_ranks = added
     if fewest == most and counts.all():  # where one may as well have divided by the images of one rank
-        added, over_ranks = Lab04Hint.MICRO_BATCHES_SUMMED, []
+        added, over_ranks = Lab04Hint.MICRO_BATCHES_SUMMED, Lab04Hint.RANKS_ADDED.says(ranks=len(counts))
     return [
         (means.mean(axis=(0, 1)), plain),
         (means.sum(axis=(0, 1)) / np.count_nonzero(counts), plain),
         ((means.sum(axis=1) / filled).mean(axis=0), plain),
         (means.sum(axis=1).mean(axis=0), added),
-        *over_ranks,
+        (means.sum(axis=0).mean(axis=0), over_ranks),
         (means.sum(axis=(0, 1)), added),
         ((means.mean(axis=1) * images).sum(axis=0) / counts.sum(), Lab04Hint.WEIGHTED_BETWEEN_RANKS),
         ((means.sum(axis=1) / filled * images).sum(axis=0) / counts.sum(), Lab04Hint.WEIGHTED_BETWEEN_RANKS),

@@ -18,9 +18,10 @@ class Loop(NamedTuple):
     micro_batches: int
 
 
-EXAMPLE = Loop(2, 3, 4)
+EXAMPLE = Loop(2, 3, 7)
+"""With 4 micro-batches, a factor that is multiplied by them could be one that is upside down."""
 SECOND = Loop(5, 7, 3)
-"""Apart from the example, in which 4 is both the micro-batches and the square of the replicas."""
+"""Apart from the example, in which 3 images are one more than the replicas."""
 
 TOLERANCE = 1e-7
 MICRO_BATCHES = "micro-batches, summed"
@@ -95,6 +96,7 @@ def _mistakes(name: str, loop: Loop) -> Mistakes:
     return [
         (1 / right, Lab04Hint.UPSIDE_DOWN),
         (1.0, Lab04Hint.AS_IF_RIGHT),
-        *((value, _HINTS[name]) for value in by_others),
+        (0.0 if right < 1 else None, Lab04Hint.INTEGER_DIVISION),
         *((value, hint_on_more) for value in more),
+        *((value, _HINTS[name]) for value in by_others),
     ]

@@ -24,6 +24,7 @@ class Lab04Hint(Hint):
         "try it by hand: {micro_batches} micro-batches, and every image has the gradient 1, so the mean is 1. What "
         "does each micro-batch add before the update?"
     )
+    INTEGER_DIVISION = "this is 0. Is it an integer division, as in `1 // 2`? The gradient is not gone, only too small."
     RIGHT_BY_CHANCE = "right for the example only;"
     # What is wrong with a list of values
     NO_LIST = "`{function}` must give a list with {count} numbers, one for each replica; yours gives {got}."
@@ -93,6 +94,10 @@ class Lab04Hint(Hint):
     )
     DIVIDED_BY_ONE_RANK = (
         "this divides by the images of one rank, and adds up those of all {ranks} ranks. How many images are there?"
+    )
+    RANKS_ADDED = (
+        "this divides by the images or the micro-batches of one rank, and adds up those of all {ranks} ranks. How "
+        "many are there in all?"
     )
     DIVIDED_BY_RANKS_TOO = (
         "this divides by all {images} images, and then by the {ranks} ranks again. Whose images have you counted?"

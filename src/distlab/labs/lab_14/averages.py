@@ -76,11 +76,11 @@ def _expected(batch: UnevenBatch) -> dict[str, Expected]:
 
 
 def judge_accumulate(answer: Answer, generator: np.random.Generator) -> Verdict:
-    """Half of the points for the weights, half for the all-reduces; with several batches per rank, and with one."""
+    """Half of the points for the weights, half for the calls; with several batches per rank, and with one."""
     weight, gradients, communication = generator.normal(0, 0.3, observe.SHAPE), right(), right()
     several = int(generator.integers(3, 6))
     for batches in (several, 1, 2):
-        count = int(generator.integers(2, 5))
+        count = int(generator.choice([number for number in (2, 3, 4, 5) if number != batches]))
         images = generator.normal(size=(2, observe.RANKS, batches, count, observe.SHAPE[0]))
         labels = generator.integers(0, observe.SHAPE[1], images.shape[:-1])
         try:
@@ -97,7 +97,7 @@ def judge_accumulate(answer: Answer, generator: np.random.Generator) -> Verdict:
             gradients = wrong(problem, context=said)
         if communication.is_right and (problem := _wrong_communication(seen, batches)):
             communication = wrong(problem, context=said)
-    return parts({"weights": gradients, "all-reduces": communication})
+    return parts({"weights": gradients, "all-reduce and backward": communication})
 
 
 def _endless() -> AnyHint:
@@ -150,6 +150,13 @@ def _wrong_weights(seen: Observed, weight: Array, images: Array, labels: Array) 
     last = gradient(weight, images[0][:, -1], labels[0][:, -1])
     if any(np.allclose(of_ranks[0], weight - RATE * last / divisor) for divisor in (1, batches)):
         return Lab14Hint.LAST_BATCH_ONLY
+    last_two = gradient(weight, images[0][:, -2:], labels[0][:, -2:])
+    if batches > 2 and np.allclose(of_ranks[0], weight - RATE * last_two * 2 / batches):
+        return Lab14Hint.LAST_TWO_BATCHES.says(batches=batches)
+    ratio = float(np.vdot(weight - of_ranks[0], own) / np.vdot(own, own) / RATE)
+    if ratio > 0 and np.allclose(of_ranks[0], weight - RATE * ratio * own):
+        counted = f"{batches} batches" if batches > 1 else "one batch"
+        return Lab14Hint.STEP_LENGTH.says(short="short" if ratio < 1 else "long", ratio=ratio, count=counted)
     return Lab14Hint.WRONG_STEP
 
 

@@ -19,7 +19,7 @@ class Lab14PuzzleHint(Hint):
 
     # 3 scale the learning rate
     RATE_BY_LOCAL_SIZE = (
-        "two hosts of two processes make one global batch of four parts. How many does this card count?"
+        "two hosts of two processes make one global batch of four parts. How many does 'rate by local size' count?"
     )
     RATE_NOT_SCALED = (
         "the global batch has grown with the ranks, and each step is as long as before. Which rule is that?"
@@ -120,6 +120,7 @@ class Lab14Hint(Hint):
         "{job}: the shares are those of the order {received}, and the order is {order}. Which generator makes it, from "
         "which number, and is it the first that this generator makes?"
     )
+    NUMBERS_FROM_1 = "each number is one too large. Which number does the first image have?"
     WRONG_LENGTHS = "{job}: the ranks get {lengths} images, and each should get {count}. How is that number rounded?"
     ANOTHER_ORDER = "{job}: rank {rank} has the right images in another order. Which position of the order comes first?"
     OF_ANOTHER_RANK = "{job}: rank {rank} has the share of rank {owner}. At which position does its own begin?"
@@ -132,17 +133,24 @@ class Lab14Hint(Hint):
     MISSED_NOTHING = "{said!r} is said of a job in which nothing is wrong. May an image be seen twice, or be left out?"
     MISSED_NO_SAMPLER = "{said!r} is said of such a job. How many of the images does one rank see in an epoch?"
     MISSED_SEED_PER_RANK = "{said!r} is said of such a job. Are some images seen twice, while others are missing?"
+    MISSED_BY_ONE_IMAGE = (
+        "{said!r} is said of such a job: in an epoch its ranks see {seen} images, {different} different ones of "
+        "{images}. How many different ones would it be if all ranks had the same seed?"
+    )
     MISSED_NO_SHUFFLING = "{said!r} is said of such a job. In which order does rank 0 see its images?"
     MISSED_NO_SET_EPOCH = (
         "{said!r} is said of such a job. Which of its epochs have the same order: the first two only, or all?"
     )
     MISSED_TOO_LATE = "{said!r} is said of such a job. Which epochs have the same order, and which do not?"
+    BEGINS_IN_ORDER = (
+        "{said!r} is said of such a job whose order begins with 0, 1, 2 by chance. How does the order go on?"
+    )
     ONLY_SHOWN = (
         "it works only for the logs that are shown: of all other jobs it says {said!r}. By which signs would you "
         "recognise a fault in a job that you have not seen?"
     )
-    SAID_TOO_OFTEN = "{said!r} is also said of other jobs ({faults}). Which of its signs do these have too?"
-    SAID_OF_ANOTHER = "it is also said of a job with another fault. What distinguishes the two?"
+    SAID_TOO_OFTEN = "{said!r} is also said of jobs with {faults}. Which of its signs do these have too?"
+    SAID_OF_ANOTHER = "it is also said of jobs with {faults}. What distinguishes them?"
 
     # uneven
     NOT_DIVIDED_BY_RANKS = "this is the weight before the ranks are averaged. By what does DDP divide?"
@@ -169,8 +177,15 @@ class Lab14Hint(Hint):
     )
     DIVIDED_BY_RANKS = "the step is too short, by the number of ranks. Who divides by it already?"
     LAST_BATCH_ONLY = "only the last batch counts. When are the gradients set to zero?"
+    LAST_TWO_BATCHES = (
+        "of {batches} batches only the last two count: `zero_grad` forgets what the others have added. How often must "
+        "it be called in a step?"
+    )
     OLD_GRADIENTS = (
         "the first step is right, the second is not: the gradients of the first are still there. When must they go?"
+    )
+    STEP_LENGTH = (
+        "the step is too {short}, {ratio:.3g} times the right one. By what does a sum become the mean of {count}?"
     )
     STEP_EACH_BATCH = "the optimizer makes {count} steps. How many are asked for?"
     RANKS_DIFFER = (
@@ -199,6 +214,6 @@ class Lab14Hint(Hint):
         "forward pass. When can they be forgotten?"
     )
     ONE_BACKWARD = (
-        "there is one backward pass for all batches together, which keeps the activations of all. When can they "
-        "be forgotten?"
+        "there is one all-reduce, but only one `backward` for all pairs together, which keeps the activations of all. "
+        "When can they be forgotten?"
     )

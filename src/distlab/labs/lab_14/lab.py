@@ -1,7 +1,7 @@
 """The exercises of lab 14: the eight steps in PyTorch's DDP, its sampler, and what its average means."""
 
 from distlab.labs.lab import Exercise, Lab
-from distlab.labs.lab_14 import averages, given, puzzle, sampler_logs, sampling, sampling_judge
+from distlab.labs.lab_14 import averages, diagnosis_judge, given, puzzle, sampling, sampling_judge
 
 
 def target(name: str) -> str:
@@ -27,7 +27,7 @@ LAB = Lab(
     [
         Exercise("program", 8, puzzle.judge_program),
         Exercise("samples", 4, sampling_judge.judge_samples),
-        Exercise("diagnose", 6, sampler_logs.judge_diagnose),
+        Exercise("diagnose", 6, diagnosis_judge.judge_diagnose),
         Exercise("uneven", 2, averages.judge_uneven),
         Exercise("accumulate", 4, averages.judge_accumulate),
     ],

@@ -152,10 +152,12 @@ def _averaged(records: list[RankRecord], layout: Layout, job: ProgramJob) -> Any
 
 
 def _broadcast(records: list[RankRecord], layout: Layout, job: ProgramJob) -> AnyHint | None:
-    if "broadcast" in layout:
-        return Puzzle.BROADCAST_BY_HAND if "wrap" in layout else Puzzle.BROADCAST_WITHOUT_WRAP
+    if "broadcast" in layout and "wrap" in layout:
+        return Puzzle.BROADCAST_BY_HAND
     first = [record.first for record in records]
-    return None if all(np.array_equal(first[0], own) for own in first) else Puzzle.STARTS_DIFFER  # type: ignore[arg-type]
+    if all(np.array_equal(first[0], own) for own in first):  # type: ignore[arg-type]
+        return None  # by `broadcast` alone, too: that the gradients are not averaged is step 4
+    return Puzzle.BROADCAST_WITHOUT_WRAP if "broadcast" in layout else Puzzle.STARTS_DIFFER
 
 
 def _saved(records: list[RankRecord], layout: Layout, job: ProgramJob) -> AnyHint | None:

@@ -1,14 +1,12 @@
-"""Logs of jobs whose programs use the sampler wrongly, and the exercise of lab 14 that finds out in which way."""
+"""Logs of jobs whose programs use the sampler wrongly, for the exercise of lab 14 that finds out in which way."""
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
-from distlab.labs.answer import Answer
-from distlab.labs.lab_14.given import FAULTS, IMAGES, LOGS
-from distlab.labs.lab_14.hints import Lab14Hint
+from distlab.labs.lab_14.given import FAULTS, IMAGES
 from distlab.labs.lab_14.sampling import samples, shares
-from distlab.labs.verdict import Hint, Verdict, parts, right, wrong
 
 NOTHING, NO_SAMPLER, SEED_PER_RANK, NO_SHUFFLING, NO_SET_EPOCH, TOO_LATE = FAULTS
 EVEN, REPEATED, DROPPED = VARIANTS = ("even", "repeated", "dropped")
@@ -16,25 +14,31 @@ EVEN, REPEATED, DROPPED = VARIANTS = ("even", "repeated", "dropped")
 
 RankLog = list[list[int]]
 
-_MISSED: dict[str, Hint] = {
-    NOTHING: Lab14Hint.MISSED_NOTHING,
-    NO_SAMPLER: Lab14Hint.MISSED_NO_SAMPLER,
-    SEED_PER_RANK: Lab14Hint.MISSED_SEED_PER_RANK,
-    NO_SHUFFLING: Lab14Hint.MISSED_NO_SHUFFLING,
-    NO_SET_EPOCH: Lab14Hint.MISSED_NO_SET_EPOCH,
-    TOO_LATE: Lab14Hint.MISSED_TOO_LATE,
-}
+
+class LoggedJob(NamedTuple):
+    """Its fault, what its ranks have seen (log[rank][epoch]), and how many images there are."""
+
+    fault: str
+    log: list[RankLog]
+    images: int
+
+    def __str__(self) -> str:
+        return f"a job of {len(self.log)} ranks and {len(self.log[0])} epochs"
+
+    def together(self, epoch: int) -> list[int]:
+        """The images of an epoch in the order of which the ranks have their shares."""
+        return [image for step in zip(*(epochs[epoch] for epochs in self.log), strict=True) for image in step]
 
 
-def drawn_log(fault: str, variant: str, ranks: int, generator: np.random.Generator) -> tuple[list[RankLog], int]:
-    """A log, log[rank][epoch], and how many images there are."""
+def drawn_job(fault: str, variant: str, ranks: int, generator: np.random.Generator) -> LoggedJob:
+    """A job with this fault."""
     per_rank, epochs = (int(generator.integers(low, high)) for low, high in ((6, 9), (3, 5)))
     # With one image left over, all ranks but the first get a repeated one.
     images = ranks * per_rank + {EVEN: 0, REPEATED: 1, DROPPED: ranks - 1}[variant]
-    return job_log(fault, images, ranks, epochs, variant == DROPPED, generator), images
+    return LoggedJob(fault, _log(fault, images, ranks, epochs, variant == DROPPED, generator), images)
 
 
-def job_log(
+def _log(
     fault: str, images: int, ranks: int, epochs: int, drop_last: bool, generator: np.random.Generator
 ) -> list[RankLog]:
     """What the ranks of a job see; drawn again until its fault shows."""
@@ -77,55 +81,38 @@ def true_fault(log: list[RankLog], images: int) -> str:
     return NOTHING if all(is_new) else TOO_LATE
 
 
-def judge_diagnose(answer: Answer, generator: np.random.Generator) -> Verdict:
-    """A sixth of the points for each fault, if it is said of all jobs that have it and of no other."""
-    jobs = [(true_fault(_lists(log), IMAGES), _lists(log), IMAGES) for log in LOGS.values()]
-    for fault in FAULTS:
-        counts = generator.permutation([2, 3, 4]).tolist()  # else a rule for two ranks might do for a fault
-        jobs += [(fault, *drawn_log(fault, *pair, generator)) for pair in zip(VARIANTS, counts, strict=True)]
-    jobs.append((SEED_PER_RANK, *_log_with_two_disjoint_ranks(generator)))
-    missed: dict[str, str] = {}
-    said_of_others: set[str] = set()
-    is_table = True
-    for place, (fault, log, images) in enumerate(jobs):
-        said = answer.call("diagnose", log, images)
-        if not isinstance(said, str) or said not in FAULTS:
-            return wrong(Lab14Hint.UNKNOWN_FAULT.says(said=said))
-        if said != fault:
-            missed.setdefault(fault, said)
-        if place < len(LOGS):
-            is_table = not missed
-        else:
-            said_of_others.add(said)
-    if is_table and len(said_of_others) == 1:
-        return wrong(Lab14Hint.ONLY_SHOWN.says(said=said_of_others.pop()))
-    return parts(_by_fault(missed))
-
-
-def _by_fault(missed: dict[str, str]) -> dict[str, Verdict]:
-    """The verdicts, if of these faults another one is said; one text where one fault is said of several."""
-    verdicts = {fault: wrong(_MISSED[fault].says(said=said)) for fault, said in missed.items()}
-    for said in set(missed.values()):
-        faults = [fault for fault in FAULTS if missed.get(fault) == said]
-        if len(faults) == 1 or said == NOTHING:  # which is usually what remains
-            verdicts.setdefault(said, wrong(Lab14Hint.SAID_OF_ANOTHER))
-            continue
-        listed = ", ".join(repr(fault) for fault in faults)
-        verdict = wrong(Lab14Hint.SAID_TOO_OFTEN.says(said=said, faults=listed))
-        verdicts |= dict.fromkeys(faults, verdict)
-        if said not in missed:
-            verdicts[said] = verdict
-    return {fault: verdicts.get(fault, right()) for fault in FAULTS}
-
-
-def _log_with_two_disjoint_ranks(generator: np.random.Generator) -> tuple[list[RankLog], int]:
+def with_two_disjoint_ranks(generator: np.random.Generator) -> LoggedJob:
     """Each rank has another seed, and still ranks 0 and 1 see no image both: others do."""
     ranks, per_rank = 6, 6
     while True:
-        log = job_log(SEED_PER_RANK, ranks * per_rank, ranks, 3, False, generator)
+        log = _log(SEED_PER_RANK, ranks * per_rank, ranks, 3, False, generator)
         if not any(set(first) & set(second) for first, second in zip(log[0], log[1], strict=True)):
-            return log, ranks * per_rank
+            return LoggedJob(SEED_PER_RANK, log, ranks * per_rank)
 
 
-def _lists(log: object) -> list[RankLog]:
-    return [[list(epoch) for epoch in epochs] for epochs in log]  # type: ignore[attr-defined]
+def with_one_image_too_few(drop_last: bool, generator: np.random.Generator) -> LoggedJob:
+    """Two ranks have seeds of their own, and by chance see in each epoch one image less than with the same seed."""
+    ranks, epochs = 2, range(3)
+    seen = ranks * (IMAGES // ranks) if drop_last else IMAGES
+    while True:
+        seeds = generator.choice(10_000, 200, replace=False).tolist()
+        logs = [
+            [[samples(IMAGES, ranks, rank, epoch, seed, drop_last) for epoch in epochs] for seed in seeds]
+            for rank in range(ranks)
+        ]
+        has_seen = [np.eye(IMAGES, dtype=bool)[np.array(log)].any(axis=2) for log in logs]  # [seed, epoch, image]
+        together = (has_seen[0][:, None] | has_seen[1][None]).sum(axis=-1)
+        pairs = np.argwhere((together == seen - 1).all(axis=-1)).tolist()
+        if pairs:
+            first, second = pairs[int(generator.integers(len(pairs)))]
+            return LoggedJob(SEED_PER_RANK, [logs[0][first], logs[1][second]], IMAGES)
+
+
+def beginning_in_order(generator: np.random.Generator) -> LoggedJob:
+    """`set_epoch` is missing, but two images of rank 0 and one of rank 1 are by chance in order."""
+    while True:
+        seed = int(generator.integers(1_000_000))
+        order = np.random.default_rng(seed).permutation(IMAGES).tolist()
+        if order[:3] == [0, 1, 2] and order[4] != 4:
+            log = [[samples(IMAGES, 2, rank, 0, seed, False)] * 3 for rank in range(2)]
+            return LoggedJob(NO_SET_EPOCH, log, IMAGES)

@@ -52,6 +52,10 @@ def _blocks(job: Epoch) -> Shares:
     return together.reshape(job.ranks, -1).tolist()
 
 
+def _from_1(job: Epoch) -> Shares:
+    return [[image + 1 for image in share] for share in shares_from(job, job.seed + job.epoch)]
+
+
 def _shuffled_after(job: Epoch) -> Shares:
     own = shares(np.arange(job.images), job.ranks, job.drop_last)
     return [np.random.default_rng(job.seed + job.epoch).permutation(share).tolist() for share in own]
@@ -180,6 +184,7 @@ VARIANTS: list[tuple[Variant, AnyHint]] = [
     (_by_rank, Lab14Hint.SEED_BY_RANK),
     (lambda job: [order_from(job, job.seed + job.epoch).tolist()] * job.ranks, Lab14Hint.ALL_TO_ALL),
     (_blocks, Lab14Hint.BLOCKS),
+    (_from_1, Lab14Hint.NUMBERS_FROM_1),
     (_shuffled_after, Lab14Hint.SHUFFLED_AFTER),
     (_uneven, Lab14Hint.UNEVEN),
     (_otherwise, Lab14Hint.DROP_LAST_IGNORED),
