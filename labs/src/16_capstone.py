@@ -348,10 +348,10 @@ lab.points("job_script")
 # %% [markdown]
 # ## 6. The report
 #
-# Report on one page: six short texts, 25 to 120 words each, each with a number in digits that you measured or computed.
-# (Words are what spaces separate.) If you
-# did not run real ranks, take the largest difference that the check of exercise 1 prints and the numbers of the
-# examples above, and say so; for "job" compute one, such as cores × hours. These are the questions:
+# Report on one page: six short texts, 25 to 120 words each (words are what spaces separate), each with a number in
+# digits that you measured or computed. If you did not run real ranks, take the largest difference that the check of
+# exercise 1 prints and the numbers of the examples above, and say so; for "job" compute one, such as cores × hours.
+# These are the questions:
 
 # %%
 for part, question in lab.given.REPORT.items():

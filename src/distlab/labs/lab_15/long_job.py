@@ -117,9 +117,9 @@ def _status(attempts: Mapping[int, ScriptAttempt], statuses: list[int], number: 
 
 def _not_queued(attempt: ScriptAttempt, text: str) -> AnyHint:
     """For a job that should be queued again."""
-    held = [words for words in attempt.commands if words[:2] in (["scontrol", "requeuehold"], ["scontrol", "hold"])]
-    if held:
-        return Lab15Hint.HELD.says(call=listed(held[0]))
+    holds = [words for words in attempt.commands if words[:2] in (["scontrol", "requeuehold"], ["scontrol", "hold"])]
+    if holds:
+        return Lab15Hint.HELD.says(call=listed(holds[0]))
     if str(START_AGAIN) not in text:
         return Lab15Hint.NOT_QUEUED_OTHER
     if attempt.status != START_AGAIN:

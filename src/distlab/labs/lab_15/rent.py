@@ -132,12 +132,14 @@ def _drawn(generator: np.random.Generator) -> Case:
 
 
 def _drawn_until(generator: np.random.Generator, rules: RentRules) -> Case:
-    """A case in which another offer or size is chosen under these rules than under the right ones."""
+    """A case in which another offer or size is chosen under these rules, and the cheapest is clearly cheaper."""
     while True:
         case = _drawn(generator)
         true, mistaken = rent(*case), rent(*case, rules)
         if true is not None and (mistaken is None or mistaken[:2] != true[:2]):
-            return case
+            costs = sorted(choice.cost for choice in choices(*case[:2]) if choice.done <= case[2])
+            if costs[1] > 1.001 * costs[0]:
+                return case
 
 
 def _at_deadline(generator: np.random.Generator) -> Case:
