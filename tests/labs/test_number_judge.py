@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 
 from distlab.labs import NOT_DONE, RIGHT, WRONG, Hint
-from distlab.labs.number_judge import Expected, NumberHint, NumberJudge, is_near, is_rounded, number, two_numbers
+from distlab.labs.number_judge import (
+    Expected,
+    NumberHint,
+    NumberJudge,
+    described,
+    is_near,
+    is_rounded,
+    number,
+    two_numbers,
+)
+from distlab.labs.plain_data import Plain
 
 
 class SampleHint(Hint):
@@ -97,3 +107,24 @@ def test_what_is_no_dictionary_of_the_names_is_said_at_once(answer: object, prob
     verdict = NumberJudge("plan", ("steps", "rate")).compare(answer, {"steps": TEN}, "case")
     assert verdict is not None and verdict.hints == (NumberHint.NAMES,)
     assert verdict.text == f'`plan` must give a dictionary with the names "steps", "rate"; {problem}.'
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (2.5, "one number"),
+        (np.array(2.5), "one number"),
+        ([], "an empty list"),
+        ((1,), "a tuple of 1 number"),
+        ([1, 2.0], "a list of 2 numbers"),
+        ([1, None], "a list of 2 items, of which item 1 is None"),
+        ([np.ones(3), np.ones(4)], "a list of 2 items, of which item 0 is an array of shape (3,)"),
+        (([1, 2, 3], 6), "a tuple of 2 items, of which item 0 is a list of 3 numbers"),
+        (np.ones((1, 4)), "an array of shape (1, 4)"),
+        ({0: 1.0}, "a dict"),
+        ("1, 2", "a text"),
+        (True, "a bool"),
+    ],
+)
+def test_an_answer_is_described(answer: Plain, words: str) -> None:
+    assert described(answer) == words

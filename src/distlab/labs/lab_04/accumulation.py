@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distlab.labs.answer import Answer
-from distlab.labs.answer_forms import described
 from distlab.labs.lab_04.accumulation_mistakes import mistakes
 from distlab.labs.lab_04.hints import Lab04Hint
 from distlab.labs.lab_04.replica_values import TOLERANCE, divisor
-from distlab.labs.number_judge import NumberHint, is_rounded
+from distlab.labs.number_judge import NumberHint, described, is_rounded
 from distlab.labs.part_cases import PartCase, judge_cases
 from distlab.labs.plain_data import Plain
 from distlab.labs.verdict import AnyHint, Verdict, right, wrong

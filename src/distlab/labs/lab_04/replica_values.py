@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from distlab.labs.answer import Answer
-from distlab.labs.answer_forms import described
 from distlab.labs.lab_04.hints import Lab04Hint
-from distlab.labs.number_judge import NumberHint, is_near, is_rounded, number
+from distlab.labs.number_judge import NumberHint, described, is_near, is_rounded, number
 from distlab.labs.part_cases import PartCase, judge_cases
 from distlab.labs.plain_data import Plain
 from distlab.labs.verdict import AnyHint, Verdict, right, wrong

@@ -6,9 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from distlab.labs.answer import Answer
-from distlab.labs.answer_forms import described
 from distlab.labs.lab_08.hints import Lab08Hint
-from distlab.labs.number_judge import number
+from distlab.labs.number_judge import described, number
 from distlab.labs.part_cases import PartCase, judge_cases
 from distlab.labs.plain_data import Plain
 from distlab.labs.verdict import AnyHint, Verdict, right, wrong

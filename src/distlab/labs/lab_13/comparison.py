@@ -7,12 +7,11 @@ from numpy.typing import NDArray
 
 from distlab.labs.answer import Answer
 from distlab.labs.answer_errors import AnswerError, NotDone, Raised
-from distlab.labs.answer_forms import described
 from distlab.labs.lab_13.disturbed_runs import elapsed, expected_seconds
 from distlab.labs.lab_13.elapsed_seconds import DisturbedRun
 from distlab.labs.lab_13.hints import Lab13Hint
 from distlab.labs.lab_13.plan import young_interval
-from distlab.labs.number_judge import NumberHint, is_near, number, problem_of_names
+from distlab.labs.number_judge import NumberHint, described, is_near, number, problem_of_names
 from distlab.labs.plain_data import Plain
 from distlab.labs.verdict import AnyHint, Verdict, not_done, parts, right, wrong
 

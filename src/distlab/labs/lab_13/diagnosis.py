@@ -8,12 +8,11 @@ from itertools import product
 import numpy as np
 
 from distlab.labs.answer import Answer
-from distlab.labs.answer_forms import described
 from distlab.labs.lab_13 import given, jobs
 from distlab.labs.lab_13.given import in_lines
 from distlab.labs.lab_13.hints import Lab13Hint
 from distlab.labs.lab_13.jobs import SickJob
-from distlab.labs.number_judge import Expected, Mistakes, is_near, number, problem_of_names
+from distlab.labs.number_judge import Expected, Mistakes, described, is_near, number, problem_of_names
 from distlab.labs.part_cases import PartCase, judge_cases
 from distlab.labs.plain_data import Plain
 from distlab.labs.verdict import WRONG, Hint, Verdict, not_done, right, wrong

@@ -6,11 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from distlab.labs.answer import Answer
-from distlab.labs.answer_forms import described
 from distlab.labs.lab_13 import observe
 from distlab.labs.lab_13.disturbed_runs import Rules, elapsed
 from distlab.labs.lab_13.hints import Lab13Hint
-from distlab.labs.number_judge import Expected, Mistakes, NumberHint, is_near, number
+from distlab.labs.number_judge import Expected, Mistakes, NumberHint, described, is_near, number
 from distlab.labs.part_cases import PartCase, judge_cases
 from distlab.labs.verdict import AnyHint, Verdict, right, wrong
 
