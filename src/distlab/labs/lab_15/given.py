@@ -14,7 +14,7 @@ from distlab.simulate import Rank
 GRADIENTS = 12
 NO_STEP = "there is no step {}"
 STEP_AGAIN = "step {} is done again and again"
-LONGEST = 500.0
+LONGEST = 150.0
 """Virtual seconds after which an attempt of a few steps, of about a second each, does not end by itself."""
 
 
