@@ -66,6 +66,7 @@ class PlannedAttempt:
                     "notice": seconds,
                     "step_seconds": step_seconds,
                     "save_seconds": save_seconds,
+                    "done": [],
                 }
             )
         return jobs
