@@ -85,6 +85,19 @@ def test_a_name_in_the_list_and_that_of_the_folder_may_write_an_umlaut_in_two_wa
     assert submission.file is not None and not submission.look_at
 
 
+def test_a_list_of_students_with_several_columns_is_refused(tmp_path: Path) -> None:
+    put(tmp_path, "alice", "{}")
+    (tmp_path / "students.txt").write_text("alice;1234567;A")
+    with pytest.raises(submissions.NoSubmissions, match="has several columns, as in 'alice;1234567;A'"):
+        submissions.find(tmp_path, [LAB])
+
+
+def test_a_notebook_whose_name_is_in_capitals_counts(tmp_path: Path) -> None:
+    handed_in = put(tmp_path, "alice", "{}", f"{LAB}/LAB.IPYNB")
+    (submission,) = submissions.find(tmp_path, [LAB])
+    assert submission.file == handed_in and submission.notes == ["no lab.ipynb, another notebook counts"]
+
+
 def test_a_file_instead_of_the_folder_of_submissions_is_called_a_file(tmp_path: Path) -> None:
     (tmp_path / "handed_in.zip").write_bytes(b"PK")
     with pytest.raises(submissions.NoSubmissions, match=r"handed_in\.zip is no folder \(unpack"):

@@ -101,6 +101,8 @@ def _names(roster: Path) -> set[str]:
     names = {line.strip() for line in text.splitlines()}
     names = {name for name in names if name and not name.startswith("#")}
     for name in sorted(names):
+        if ";" in name:
+            raise NoSubmissions(f"{roster} has several columns, as in {name[:LONGEST_NAME]!a}; it takes names alone.")
         if name in (".", "..") or "/" in name or not name.isprintable() or len(name.encode()) > 255:
             raise NoSubmissions(f"{roster} has a line that cannot be a folder's name: {name[:LONGEST_NAME]!a}.")
     return names
@@ -152,7 +154,7 @@ def _find_notebook(submission: Submission, folder: Path, due: datetime | None) -
         )
     elif places[0].name != lab:
         submission.notes.append("the folder has another name than the lab's")
-    notebooks = sorted(entry for entry in places[0].iterdir() if entry.suffix == ".ipynb")
+    notebooks = sorted(entry for entry in places[0].iterdir() if entry.suffix.lower() == ".ipynb")
     if not notebooks:
         submission.notes.append("missing: the folder holds no notebook")
         return

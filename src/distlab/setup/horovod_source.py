@@ -119,7 +119,8 @@ def unpack(archive: Path, folder: Path) -> Path:
     if digest != SOURCE_SHA256:
         raise ValueError(f"{archive.name} has SHA-256 {digest}, expected {SOURCE_SHA256}")
     with tarfile.open(archive) as sources:
-        sources.extractall(folder, filter="data")
+        sources.extraction_filter = getattr(tarfile, "data_filter", None)  # unknown to Python before 3.11.4
+        sources.extractall(folder)
     return folder / f"horovod-{VERSION}"
 
 

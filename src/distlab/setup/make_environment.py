@@ -121,7 +121,8 @@ class Installer:
     def _cause(self, said: str, status: int) -> str:
         log, text, said = self._environment.log, said, said.lower()
         if "no space left" in said or "quota exceeded" in said:
-            return f"the disk is full; free {BYTES_NEEDED / 1e9:.1f} GB and run `make setup` again."
+            place = f"the disk is full, that of .venv or that of uv's cache, {_cache_of_uv()}"
+            return f"{place}; free {BYTES_NEEDED / 1e9:.1f} GB and run `make setup` again."
         if "hash mismatch" in said or "do not match the hashes" in said:
             return f"a file is not the one that requirements.lock names, see {log}."
         if self._variables.get("UV_OFFLINE") and "offline" in said:
