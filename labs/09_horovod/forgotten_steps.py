@@ -165,7 +165,7 @@ def main() -> None:
     options = parser.parse_args()
     hvd.init()
     if hvd.size() < 2:
-        parser.error("one rank notices nothing: start two, as by mpirun -np 2 python forgotten_steps.py")
+        parser.error("one rank notices nothing: start two, mpirun -np 2 python forgotten_steps.py")
     train_tape.pin_device()
     training = train_tape.parse(["--dataset", options.dataset])
     with tempfile.TemporaryDirectory() as scratch:
