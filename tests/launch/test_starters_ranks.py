@@ -139,8 +139,13 @@ def test_horovodrun_gives_output_by_rank_and_names_the_rank_that_fails(launched:
     assert launched.left() == []
 
 
-def test_in_an_elastic_job_only_the_starters_exit_code_counts(launched: Launched, starters: None) -> None:
-    options = ["--min-np", "1", "--host-discovery-script", "hosts.sh"]
+def test_in_an_elastic_job_only_the_starters_exit_code_counts(
+    launched: Launched, starters: None, tmp_path: Path
+) -> None:
+    hosts = tmp_path / "hosts.sh"
+    hosts.write_text("#!/bin/sh\necho localhost:2\n")
+    hosts.chmod(0o755)
+    options = ["--min-np", "1", "--host-discovery-script", str(hosts)]
     run = launch.horovodrun(launched.program, "1=exit1", "0=say:done", options=options, **LIMITS)
     assert run.exit_codes == {"rank 0": 0, "rank 1": 1, "horovodrun": 0}
     assert run.output["rank 0"] == "done"

@@ -140,11 +140,13 @@ def test_a_script_finds_the_same_variables(slurm: cluster.Cluster, tmp_path: Pat
     assert ours <= set(real)
 
 
-@pytest.mark.parametrize(("setting", "status"), [("SLURM_WAIT=1", 137), ("SLURM_KILL_BAD_EXIT=1", 143), ("A=1", 85)])
+@pytest.mark.parametrize(
+    ("setting", "seconds", "status"), [("SLURM_WAIT=1", 120, 137), ("SLURM_KILL_BAD_EXIT=1", 120, 143), ("A=1", 6, 85)]
+)
 def test_variables_of_srun_end_the_other_rank(
-    slurm: cluster.Cluster, tmp_path: Path, setting: str, status: int
+    slurm: cluster.Cluster, tmp_path: Path, setting: str, seconds: int, status: int
 ) -> None:
-    rank = "if [ $SLURM_PROCID = 1 ]; then sleep 6; fi; exit 85"
+    rank = f"if [ $SLURM_PROCID = 1 ]; then sleep {seconds}; fi; exit 85"
     text = (
         f"#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=1\nexport {setting}\nsrun bash -c '{rank}'\necho status $?\n"
     )
