@@ -119,6 +119,13 @@ def test_a_batch_job_fails_with_its_program(jobs: Jobs) -> None:
 
 
 @NEEDS_CLUSTER
+def test_a_job_without_a_program_fails_and_says_what_is_missing(jobs: Jobs) -> None:
+    """Python without a program reads the empty input of the job, and succeeds."""
+    job = jobs.submit("batch.sbatch")
+    assert "say which program to run: sbatch SCRIPT PROGRAM.py" in jobs.wait(job, "FAILED")
+
+
+@NEEDS_CLUSTER
 def test_an_array_fills_a_scaling_table_although_one_task_fails(jobs: Jobs, folder: Path) -> None:
     job = submit(jobs, "array.sbatch", MEASURES)
     output = jobs.wait(job, "COMPLETED", "FAILED")
@@ -231,6 +238,16 @@ SCRIPTS = sorted(file for kind in ("slurm", "pbs") for file in (LAB / kind).iter
 def test_shellcheck_has_nothing_to_say(script: Path) -> None:
     finished = processes.run(["shellcheck", "--shell=bash", str(script)], 60)
     assert (finished.status, finished.output) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "script", [script for script in SCRIPTS if script.suffix != ".sh"], ids=lambda script: script.name
+)
+def test_no_script_runs_without_a_program(script: Path, folder: Path) -> None:
+    settings = {**os.environ, "PROGRAM": "", "PBS_O_WORKDIR": str(folder), "PBS_JOBID": "17", "DATA": "mnist.npz"}
+    finished = processes.run(["bash", str(script)], 60, env=settings)
+    assert finished.status != 0
+    assert re.fullmatch(r"(attempt 0\n)?.*(say which program to run|set PROGRAM to the program).*\n", finished.output)
 
 
 @pytest.mark.parametrize("script", [script for script in SCRIPTS if script.suffix == ".sbatch"], ids=lambda s: s.stem)
