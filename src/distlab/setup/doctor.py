@@ -46,14 +46,13 @@ def examine() -> list[Finding]:
     """Look at everything the course uses; runs a real all-reduce over two ranks (up to 90 s on a busy machine)."""
     mark = processes.new_mark()
     with processes.marked(mark), ThreadPoolExecutor() as pool:
-        # The interpreter that imports TensorFlow for Horovod's ranks serves the look at TensorFlow too.
-        mpi, horovod_and_tensorflow = pool.submit(_mpi), pool.submit(lambda: (_horovod(), _tensorflow()))
+        # What starts interpreters, side by side: each mostly imports TensorFlow, on one core.
+        horovod, tensorflow, mpi = pool.submit(_horovod), pool.submit(_tensorflow), pool.submit(_mpi)
         try:
             machine = _machine()
             last = [_compiler(), *_data_sets(), _package("JupyterLab", "jupyterlab")]
             last += [_package("papermill", "papermill"), *_frameworks()]
-            horovod, tensorflow = horovod_and_tensorflow.result()
-            return [_python(), *tensorflow, *machine, mpi.result(), *horovod, *last]
+            return [_python(), *tensorflow.result(), *machine, mpi.result(), *horovod.result(), *last]
         except BaseException:  # an interrupt: the threads end when what they wait for has ended
             processes.end(mark)
             raise
