@@ -50,6 +50,14 @@ class _Case(NamedTuple):
 
 
 def _drawn_cases(generator: np.random.Generator) -> list[_Case]:
+    """Drawn until the first fault during a start shows also saves that are counted in the interval."""
+    while True:
+        cases = _cases(generator)
+        if _shows_saves_in_intervals(next(case.run for case in cases if case.part == STARTING)):
+            return cases
+
+
+def _cases(generator: np.random.Generator) -> list[_Case]:
     """What is new in a case comes after simpler ones of its part; the work is a whole number of intervals in two."""
     # With so many intervals, and saves so long, every usual mistake gives another number.
     save, restart = float(generator.integers(6, 10)), float(generator.integers(12, 16))
@@ -84,6 +92,17 @@ def _drawn_cases(generator: np.random.Generator) -> list[_Case]:
         _Case(STARTING, job._replace(faults=again[:3]), Lab13Hint.START_AGAIN_DISTURBED),
         _Case(STARTING, job._replace(faults=again), Lab13Hint.START_AGAIN_DISTURBED),
     ]
+
+
+def _shows_saves_in_intervals(run: DisturbedRun) -> bool:
+    """Whether saves that count as a part of the interval change the seconds, and not as other mistakes do."""
+    others = [
+        elapsed(*run),
+        elapsed(*run, rules=Rules(start_can_fail=False)),
+        elapsed(*run._replace(faults=run.faults[:1])),
+    ]
+    shorter = run._replace(interval=run.interval - run.save)
+    return elapsed(*run, rules=Rules(interval_has_save=True)) not in others and elapsed(*shorter) not in others
 
 
 def _with_faults_after_the_end(part: str, run: DisturbedRun) -> _Case:

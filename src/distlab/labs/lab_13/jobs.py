@@ -119,8 +119,9 @@ def _killed(generator: np.random.Generator, variant: int) -> SickJob:
 def _straggler(generator: np.random.Generator, variant: int) -> SickJob:
     """In variant 1 it is slow from the first step on; else it happens to wait least in the step before.
 
-    In variant 2 it is slow in the last three steps only. In variant 3 the last step is the single slow one of another
-    worker. In variant 4 the step before is slower than those of the others too, but less than twice as long.
+    In variant 2 it is slow in the last three steps only, by the smallest factor. In variant 3 the last step is the
+    single slow one of another worker. In variant 4 the step before is slower than those of the others too, but less
+    than twice as long.
     """
     while True:
         job = _drawn_straggler(generator, variant)
@@ -138,6 +139,8 @@ def _drawn_straggler(generator: np.random.Generator, variant: int) -> SickJob:
         hiccup, stray, onset = 0, 0, 1
     else:
         onset = max(onset, stray + 2) + (4 if variant == 2 else 0)
+    if variant == 2:
+        factor = FACTORS[0]
     last = onset + (2 if variant == 2 else 6)
     if variant == 3:
         hiccup = last
