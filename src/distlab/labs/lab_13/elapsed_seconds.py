@@ -50,10 +50,11 @@ class _Case(NamedTuple):
 
 
 def _drawn_cases(generator: np.random.Generator) -> list[_Case]:
-    """Drawn until the first fault during a start shows also saves that are counted in the interval."""
+    """Drawn until saves that are counted in the interval show in every part, and as no other mistake."""
     while True:
         cases = _cases(generator)
-        if _shows_saves_in_intervals(next(case.run for case in cases if case.part == STARTING)):
+        first_of_parts = {case.part: case.run for case in reversed(cases)}.values()
+        if all(map(_shows_saves_in_intervals, first_of_parts)):
             return cases
 
 
@@ -96,11 +97,8 @@ def _cases(generator: np.random.Generator) -> list[_Case]:
 
 def _shows_saves_in_intervals(run: DisturbedRun) -> bool:
     """Whether saves that count as a part of the interval change the seconds, and not as other mistakes do."""
-    others = [
-        elapsed(*run),
-        elapsed(*run, rules=Rules(start_can_fail=False)),
-        elapsed(*run._replace(faults=run.faults[:1])),
-    ]
+    changes = (Rules(), Rules(saves_at_end=True), Rules(start_can_fail=False), Rules(first_start_counts=True))
+    others = [*(elapsed(*run, rules=rules) for rules in changes), elapsed(*run._replace(faults=run.faults[:1]))]
     shorter = run._replace(interval=run.interval - run.save)
     return elapsed(*run, rules=Rules(interval_has_save=True)) not in others and elapsed(*shorter) not in others
 
