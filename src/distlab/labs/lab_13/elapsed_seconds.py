@@ -50,6 +50,15 @@ class _Case(NamedTuple):
 
 
 def _drawn_cases(generator: np.random.Generator) -> list[_Case]:
+    """Drawn until saves that are counted in the interval show in every part, and as no other mistake."""
+    while True:
+        cases = _cases(generator)
+        first_of_parts = {case.part: case.run for case in reversed(cases)}.values()
+        if all(map(_shows_saves_in_intervals, first_of_parts)):
+            return cases
+
+
+def _cases(generator: np.random.Generator) -> list[_Case]:
     """What is new in a case comes after simpler ones of its part; the work is a whole number of intervals in two."""
     # With so many intervals, and saves so long, every usual mistake gives another number.
     save, restart = float(generator.integers(6, 10)), float(generator.integers(12, 16))
@@ -84,6 +93,14 @@ def _drawn_cases(generator: np.random.Generator) -> list[_Case]:
         _Case(STARTING, job._replace(faults=again[:3]), Lab13Hint.START_AGAIN_DISTURBED),
         _Case(STARTING, job._replace(faults=again), Lab13Hint.START_AGAIN_DISTURBED),
     ]
+
+
+def _shows_saves_in_intervals(run: DisturbedRun) -> bool:
+    """Whether saves that count as a part of the interval change the seconds, and not as other mistakes do."""
+    changes = (Rules(), Rules(saves_at_end=True), Rules(start_can_fail=False), Rules(first_start_counts=True))
+    others = [*(elapsed(*run, rules=rules) for rules in changes), elapsed(*run._replace(faults=run.faults[:1]))]
+    shorter = run._replace(interval=run.interval - run.save)
+    return elapsed(*run, rules=Rules(interval_has_save=True)) not in others and elapsed(*shorter) not in others
 
 
 def _with_faults_after_the_end(part: str, run: DisturbedRun) -> _Case:

@@ -118,7 +118,7 @@ def _killed(generator: np.random.Generator, variant: int) -> SickJob:
 
 
 def _straggler(generator: np.random.Generator, variant: int) -> SickJob:
-    """In variant 1 it is slow from the first step on; else it happens to wait least in the step before.
+    """In variant 1 it is slow from the first step on, by the smallest factor; else it waits least in the step before.
 
     In variant 2 it is slow in the last three steps only. In variant 3 the last step is the single slow one of another
     worker. In variant 4 the step before is slower than those of the others too, but less than twice as long.
@@ -136,7 +136,7 @@ def _drawn_straggler(generator: np.random.Generator, variant: int) -> SickJob:
     hiccup, onset, factor = _integer(generator, 2, 4), _integer(generator, 6, 9), FACTORS[_integer(generator, 0, 2)]
     stray = hiccup + 1
     if variant == 1:
-        hiccup, stray, onset = 0, 0, 1
+        hiccup, stray, onset, factor = 0, 0, 1, FACTORS[0]
     else:
         onset = max(onset, stray + 2) + (4 if variant == 2 else 0)
     last = onset + (2 if variant == 2 else 6)
