@@ -54,7 +54,9 @@ def test_the_newest_whole_checkpoint_is_taken_and_newer_ones_are_named(
 def test_states_of_another_program_are_told_from_damaged_ones(tmp_path: Path) -> None:
     saved(tmp_path, 1.0)
     for other in (tf.train.Checkpoint(other=tf.Variable(1.0)), tf.train.Checkpoint(value=tf.Variable(tf.zeros(7)))):
-        with pytest.raises(SystemExit, match=r"checkpoint-1 was saved by another program\. Choose another folder"):
+        with pytest.raises(
+            SystemExit, match=r"checkpoint-1 was saved by another program, or with other options\. Choose"
+        ):
             saved_states.checkpoint(tf.train.latest_checkpoint(tmp_path), tmp_path, other)
     (tmp_path / "empty").mkdir()
     with pytest.raises(SystemExit, match=r"There is nothing saved in .*empty to go on from"):
@@ -71,7 +73,7 @@ def test_the_newest_whole_weights_of_keras_are_loaded(tmp_path: Path, capsys: py
     assert float(model.get_weights()[0][0, 0]) == 1
     assert capsys.readouterr().out == "0002.weights.h5 is damaged (OSError): going on from 0001.weights.h5.\n"
     other = tf.keras.Sequential([tf.keras.layers.Input((3,)), tf.keras.layers.Dense(5)])
-    with pytest.raises(SystemExit, match=r"0001\.weights\.h5 was saved by another program"):
+    with pytest.raises(SystemExit, match=r"0001\.weights\.h5 was saved by another program, or"):
         saved_states.weights(None, tmp_path, other)
 
 
@@ -88,6 +90,7 @@ def test_a_data_set_that_a_training_cannot_go_on_with_is_refused(tmp_path: Path)
 
 
 GOING_ON = {
+    "07_multi_worker/train.py": ("--ways loop --images 96 --folder", "--resume --epochs 2"),
     "09_horovod/train_serial.py": ("--epochs 1 --images 64 --folder", "--resume --epochs 2"),
     "09_horovod/train_tape.py": ("--epochs 1 --images 64 --folder", "--resume --epochs 2"),
     "09_horovod/train_keras3.py": ("--epochs 1 --images 64 --folder", "--resume --epochs 2"),
@@ -108,6 +111,18 @@ def test_no_program_goes_on_with_another_data_set(root: Path, tmp_path: Path, pr
     finished = processes.run([*command, *more.split()], 300)
     assert finished.status == 1 and "Traceback" not in finished.output
     assert f"What is saved in {tmp_path} was trained on mnist, not on digits: " in finished.output.splitlines()[-1]
+
+
+def test_the_program_of_chapter_07_goes_on_from_an_older_step(root: Path, tmp_path: Path) -> None:
+    command = [sys.executable, str(root / "labs/07_multi_worker/train.py"), "--ways", "loop", "--images", "480"]
+    command += ["--folder", str(tmp_path)]
+    nothing = processes.run([*command, "--resume"], 300)
+    assert nothing.status == 1 and "Traceback" not in nothing.output
+    assert nothing.output.splitlines()[-1] == f"There is nothing saved in {tmp_path}/checkpoints to go on from."
+    assert processes.run([*command, "--epochs", "2"], 300).status == 0
+    cut(tmp_path / "checkpoints/ckpt-20.data-00000-of-00001", 1000)
+    finished = processes.run([*command, "--epochs", "3", "--resume"], 300)
+    assert finished.status == 0 and ": going on from ckpt-10." in finished.output
 
 
 def resumed(program: Path, folder: Path) -> processes.Finished:
@@ -147,7 +162,8 @@ def test_the_program_of_chapter_15_names_checkpoints_of_another_program(root: Pa
     finished = processes.run([sys.executable, str(program), "--checkpoints", str(tmp_path), "--steps", "2"], 300)
     assert finished.status == 1 and "Traceback" not in finished.output
     assert finished.output.splitlines()[-1] == (
-        f"Nothing in {tmp_path} can be used: checkpoint-1 was saved by another program. Choose another folder."
+        f"Nothing in {tmp_path} can be used: checkpoint-1 was saved by another program, or with other options. Choose "
+        "another folder."
     )
 
 
@@ -170,6 +186,9 @@ def test_the_program_of_chapter_10_names_a_file_that_it_cannot_use(root: Path, t
     other = processes.run([*command, "--epochs", "2", "--filters", "4"], 300)
     assert other.status == 1 and "Traceback" not in other.output
     assert other.output.splitlines()[-1].startswith(f"{tmp_path / 'none.npz'} was saved with --filters 8;")
+    faster = processes.run([*command, "--epochs", "2", "--learning-rate", "0.02"], 300)
+    assert faster.status == 1 and "Traceback" not in faster.output
+    assert faster.output.splitlines()[-1].startswith(f"{tmp_path / 'none.npz'} was saved with --learning-rate 0.01;")
     cut(tmp_path / "none.npz", 3000)
     damaged = processes.run([*command, "--epochs", "2"], 300)
     assert damaged.status == 1 and "Traceback" not in damaged.output

@@ -1,12 +1,15 @@
 """What the programs' command lines refuse before anything has trained, and how they say it."""
 
 import argparse
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from distlab import valid
+from distlab.runtime import processes
+from tests import small_disks
 
 
 @pytest.mark.parametrize(
@@ -76,3 +79,36 @@ def test_a_file_to_write_is_no_link_that_leads_nowhere(tmp_path: Path) -> None:
     (tmp_path / "result.json").symlink_to("gone/result.json")
     with pytest.raises(argparse.ArgumentTypeError, match=r"is a link to gone/result\.json, which does not exist"):
         valid.output(str(tmp_path / "result.json"))
+
+
+@small_disks.needs_mounts
+def test_a_full_disk_leaves_the_older_result_as_it_is(tmp_path: Path) -> None:
+    code = f"""
+from pathlib import Path
+from distlab import valid
+file = valid.output({str(tmp_path / "result.json")!r})
+file.write_text("older")
+try:
+    file.write_text("x" * 200_000)
+except OSError as error:
+    print(error)
+print(Path(file).read_text(), [each.name for each in Path(file).parent.iterdir()])
+"""
+    finished = processes.run(small_disks.with_disk(tmp_path, "size=64k", [sys.executable, "-c", code]), 60)
+    assert finished.output.splitlines() == [
+        f"[Errno 28] No space left on device: '{tmp_path}/result.json'",
+        "older ['result.json']",
+    ]
+
+
+def test_a_result_keeps_the_rights_and_the_link_of_the_file_that_it_replaces(tmp_path: Path) -> None:
+    (tmp_path / "real.json").write_text("older")
+    (tmp_path / "real.json").chmod(0o640)
+    (tmp_path / "result.json").symlink_to("real.json")
+    valid.output(str(tmp_path / "result.json")).write_text("newer")
+    assert (tmp_path / "result.json").is_symlink()
+    assert (tmp_path / "real.json").read_text() == "newer"
+    assert (tmp_path / "real.json").stat().st_mode & 0o777 == 0o640
+    assert len(list(tmp_path.iterdir())) == 2
+    valid.output("/dev/null").write_text("nowhere")
+    assert not Path("/dev/null").is_file()

@@ -28,7 +28,7 @@ from pathlib import Path
 
 import numpy as np
 
-from distlab import cluster_spec, data, models, valid  # before TensorFlow: it selects tf-keras
+from distlab import cluster_spec, data, models, saved_states, valid  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -135,7 +135,8 @@ def loop(job: Job) -> dict:
     done = tf.Variable(0, dtype=tf.int64)
     checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer, done=done)
     if job.options.resume:
-        newest = tf.train.latest_checkpoint(job.options.folder / "checkpoints")
+        saved = job.options.folder / "checkpoints"
+        newest = saved_states.checkpoint(tf.train.latest_checkpoint(saved), saved, checkpoint)
         checkpoint.restore(newest).assert_existing_objects_matched()
     first_step = int(done)
     if first_step == job.steps:
@@ -199,6 +200,8 @@ def main() -> None:
     parts = f"{options.global_batch // job.workers} of the {options.global_batch} images of each step"
     print(f"worker {job.index} of {job.workers}{', the chief' if job.is_chief else ''}: {parts}, {job.steps} steps")
     result = {"workers": job.workers, "steps_per_epoch": job.steps_per_epoch}
+    if options.folder and job.is_chief:
+        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume)
     for name in options.ways:
         tf.keras.utils.set_random_seed(options.seed)
         result[name] = WAYS[name](job)

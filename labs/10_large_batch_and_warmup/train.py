@@ -36,6 +36,8 @@ import horovod.tensorflow as hvd
 import tensorflow as tf
 
 PROOF_STEPS, PROOF_RATE = 20, 0.05
+# With another value a run that goes on would be neither the one training nor the other.
+KEPT = ("filters", "images", "per_replica_batch", "learning_rate", "warm_up_epochs", "seed")
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -65,6 +67,7 @@ class Training:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         train, (self.test_images, self.test_labels) = data.load(options.dataset)
+        options.images = min(options.images or len(train.images), len(train.images))
         self.images, self.labels = train.images[: options.images], train.labels[: options.images]
         self.global_batch = options.per_replica_batch * hvd.size()
         self.steps_per_epoch = large_batch.global_batches.steps_per_epoch(len(self.images), self.global_batch)
@@ -134,6 +137,10 @@ class Training:
             self.save(name, history)
         return history
 
+    def kept(self) -> dict:
+        """The options that a run which goes on must keep."""
+        return {name: getattr(self.options, name) for name in KEPT}
+
     def save(self, name: str, history: dict) -> None:
         """Rank 0 alone writes; under another name first, so that no reader ever sees half of a file."""
         if self.options.checkpoints and hvd.rank() == 0:
@@ -142,7 +149,8 @@ class Training:
             file.parent.mkdir(parents=True, exist_ok=True)
             part = file.with_suffix(".part")
             with part.open("wb") as opened:
-                np.savez(opened, *[variable.numpy() for variable in variables], history=json.dumps(history))
+                arrays = [variable.numpy() for variable in variables]
+                np.savez(opened, *arrays, history=json.dumps(history), options=json.dumps(self.kept()))
             part.replace(file)
 
     def restore(self, name: str) -> dict:
@@ -151,15 +159,14 @@ class Training:
         if self.options.checkpoints and hvd.rank() == 0 and (file := self.options.checkpoints / f"{name}.npz").exists():
             try:
                 with np.load(file) as saved:
-                    found = json.loads(str(saved["history"]))
+                    found, before = json.loads(str(saved["history"])), json.loads(str(saved["options"]))
                     values = [saved[f"arr_{index}"] for index in range(len(variables))]
             except Exception as error:  # damaged bytes make NumPy and zipfile raise nearly anything
                 damage = f"{file} is damaged ({type(error).__name__})"
                 raise SystemExit(f"{damage}; remove it, and that run starts from the beginning.") from error
-            if [value.shape for value in values] != [tuple(variable.shape) for variable in variables]:
-                raise SystemExit(
-                    f"{file} was saved with --filters {values[0].shape[-1]}; go on with that, or in another folder."
-                )
+            if other := [option for option, value in self.kept().items() if before[option] != value]:
+                option = f"--{other[0].replace('_', '-')}"
+                raise SystemExit(f"{file} was saved with {option} {before[other[0]]}; go on with that, or elsewhere.")
             for variable, value in zip(variables, values, strict=True):
                 variable.assign(value)
         found = hvd.broadcast_object(found, root_rank=0)

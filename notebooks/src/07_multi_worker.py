@@ -425,7 +425,7 @@ programs.show(LABS / "train.py", "place_to_save")
 left = sorted(path.relative_to(saved).as_posix() for path in (saved / str(team)).rglob("*") if path.is_file())
 print(*left, sep="\n")
 model = tf.keras.models.load_model(saved / str(team) / "fit" / "model.keras")
-assert len(left) == 6
+assert len(left) == 7
 assert checks.largest_difference(model.get_weights(), alone.get_weights()) < 1e-3
 print("loaded in this kernel, without any strategy:", model.count_params(), "parameters")
 

@@ -64,7 +64,7 @@ def _first_of(saved: Iterable, load: Callable[[Any], object], folder: Path) -> A
         try:
             load(each)
         except (AssertionError, ValueError):  # an object that it lacks, another shape
-            reasons.append(f"{Path(each).name} was saved by another program")
+            reasons.append(f"{Path(each).name} was saved by another program, or with other options")
         except Exception as error:  # damaged bytes raise an OpError, an IndexError or nearly anything else
             reasons.append(f"{Path(each).name} is damaged ({type(error).__name__})")
         else:

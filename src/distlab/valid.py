@@ -9,7 +9,9 @@ argparse turns each error into one sentence that names the option.
 import math
 import os
 from argparse import ArgumentTypeError
-from pathlib import Path
+from contextlib import suppress
+from pathlib import Path, PosixPath
+from typing import Any
 
 from distlab.runtime.links import dangling
 
@@ -57,9 +59,31 @@ def rate(text: str) -> float:
     return number
 
 
-def output(text: str) -> Path:
+class ResultFile(PosixPath):
+    """A file whose text is written as a whole or not at all: a full disk does not cost the text of an earlier run."""
+
+    def write_text(self, data: str, *others: Any, **settings: Any) -> int:
+        """As Path does. Raises OSError, which names the file."""
+        # Beside the file that a link leads to, since only within one disk renaming is all or nothing.
+        real = Path(self.resolve())
+        part = real.with_name(f"{real.name}.{os.getpid()}.part")
+        if (real.exists() and not real.is_file()) or not os.access(real.parent, os.W_OK):  # such as /dev/stdout
+            return super().write_text(data, *others, **settings)
+        try:
+            count = part.write_text(data, *others, **settings)
+            if real.exists():
+                part.chmod(real.stat().st_mode)
+            part.replace(real)
+        except OSError as error:
+            with suppress(OSError):
+                part.unlink()
+            raise OSError(error.errno, error.strerror, str(self)) from None
+        return count
+
+
+def output(text: str) -> ResultFile:
     """The path of a file that can be written; its folder exists, and it is no program."""
-    file = Path(text)
+    file = ResultFile(text)
     if text in ("", "-") or file.suffix == ".py":
         what = "is a program, which would be overwritten" if file.suffix else "names no file"
         raise ArgumentTypeError(f"{text!r} {what}; give the name of a file, such as result.json")

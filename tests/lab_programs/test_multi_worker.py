@@ -105,6 +105,7 @@ def test_the_chief_alone_leaves_files(by_hand: dict, folder: Path) -> None:
     assert {name for name in files if not name.startswith("checkpoints/ckpt-2")} == {
         "fit/model.keras",
         "checkpoints/checkpoint",
+        "trained_on.txt",
         *checkpoints,
     }
 

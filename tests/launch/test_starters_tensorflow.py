@@ -292,3 +292,12 @@ def test_tensorflow_at_a_taken_port_is_started_again(tmp_path: Path, monkeypatch
         monkeypatch.setattr(starters, "free_addresses", first_time_taken)
         run = launch.tensorflow(program, echo=False, seconds=120, start_seconds=90)
     assert run.output == {"worker 0": "sum 4", "worker 1": "sum 4"}
+
+
+def test_workers_that_horovod_would_not_connect_are_not_started(tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text("import horovod.tensorflow as hvd\n")
+    with pytest.raises(launch.LaunchError, match=r"^train\.py trains with Horovod.*each of 3 workers would"):
+        launch.tensorflow(program, workers=3, **SHORT)
+    program.write_text("def train():\n    import horovod.tensorflow as hvd\n")
+    assert launch.tensorflow(program, workers=2, echo=False, **SHORT).exit_codes == {"worker 0": 0, "worker 1": 0}

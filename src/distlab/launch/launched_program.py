@@ -1,5 +1,6 @@
 """The program of a job and its settings, and how the job is run."""
 
+import ast
 import json
 import os
 import shutil
@@ -61,6 +62,7 @@ class LaunchedProgram:
         python_options: Sequence[str] = (),
     ) -> None:
         self._file, self._settings = Path(program), settings
+        self.name = self._file.name
         if unknown := sorted(set(settings) - set(Settings.__annotations__)):
             raise LaunchError(
                 f"{unknown[0]}= is not known: besides its own arguments, which help() shows, each launcher takes "
@@ -89,6 +91,16 @@ class LaunchedProgram:
         self.command = [python, *python_options, path, *texts]
         self.as_typed = ["python", *python_options, short_path(self._file), *typed]
         self.environment = dict(settings.get("environment", {}))
+
+    def begins_with(self, package: str) -> bool:
+        """Whether the program imports the package in any case: not in a function that may never be called."""
+        try:
+            statements = ast.parse(self._file.read_bytes()).body
+        except (SyntaxError, ValueError):  # Python will say it
+            return False
+        names = [alias.name for each in statements if isinstance(each, ast.Import) for alias in each.names]
+        names += [each.module for each in statements if isinstance(each, ast.ImportFrom) and each.module]
+        return package in (name.partition(".")[0] for name in names)
 
     def starter(self, name: str) -> str:
         """The path of a program such as mpirun, from the environment that runs this program if it is there."""

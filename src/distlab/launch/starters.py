@@ -47,6 +47,11 @@ def tensorflow(
     workers = _count("workers", workers, places, others)
     counts = {"chief": 1, "worker": workers, "ps": parameter_servers} if parameter_servers else {"worker": workers}
     launched = LaunchedProgram(program, arguments, settings)
+    if workers > 1 and launched.begins_with("horovod"):
+        raise LaunchError(
+            f"{launched.name} trains with Horovod, which does not look at TF_CONFIG: each of {workers} workers would "
+            'train alone; start them by launch.mpirun or launch.horovodrun, or with "--with mpirun".'
+        )
     if places:
         return host_starters.with_tf_config(counts, launched, fill(places, workers + others, "processes"))
     return launched.with_other_ports(lambda: launched.run(_cluster(counts, launched)))
