@@ -21,6 +21,12 @@ switch_off = $(if $(filter 0,$($1)),$2,$(if $(filter-out 1,$($1)),$(error $1=$($
 count = $(if $($1),$(if $(filter-out 0%,$(shell echo '$(subst ','\'',$($1))' | grep -xE '[0-9]+')),$($1),$(error \
 	$1=$($1) makes no sense: it must be 1 or more)),$2)
 
+# Only what is typed after `make` counts: a variable that the shell has for something else must choose no seed and no chapter.
+FROM_SHELL := $(foreach name,ONLY AT_ONCE WORKERS EPOCHS DATASET LAB FRESH SUBMISSIONS DUE LATE_SHARE SEED WEAK SITE SOLUTIONS \
+	EXECUTED PART TORCH GPU MPI CUDA NODES FORCE TAGS,$(if $(filter environment%,$(origin $(name))),$(name)))
+$(foreach name,$(FROM_SHELL),$(eval $(name) :=)$(if $(filter 0,$(MAKELEVEL)),$(warning $(name) is set in your shell and not \
+	used; type it after make if it is meant: make $(MAKECMDGOALS) $(name)=...)))
+
 # Elsewhere these variables would be ignored, and everything done instead of a part; the same for ONLY= without a name.
 TAKE_ONLY := execute notebooks labs release grade slides bench record-frameworks
 TAKE_AT_ONCE := execute test test-fast grade
@@ -37,6 +43,8 @@ $(foreach name,ONLY AT_ONCE WORKERS EPOCHS DATASET LAB FRESH,$(if $(filter 0,$(M
 # The same for a variable in small letters, and for a chapter that is taken for a target.
 $(foreach name,only at_once workers epochs dataset lab fresh submissions due seed site part,$(if \
 	$(filter command,$(firstword $(origin $(name)))),$(error Write $(name)= in capital letters)))
+TIMES := $(strip $(foreach goal,$(MAKECMDGOALS),$(if $(findstring :,$(goal)),$(goal))))
+$(if $(TIMES),$(error $(TIMES) is no target: put day and time into quotes: DUE='2026-11-20 18:00'))
 $(if $(filter 0% 1%,$(MAKECMDGOALS)),$(error $(filter 0% 1%,$(MAKECMDGOALS)) is no target: name chapters by ONLY=01$(comma)03, a \
 	lab by LAB=06, a chapter of your copy by FRESH=03))
 

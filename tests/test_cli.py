@@ -30,6 +30,18 @@ def test_a_working_folder_that_was_removed_is_named(tmp_path: Path) -> None:
     assert finished.output.strip() == "The working folder does not exist any more; change to another one."
 
 
+@pytest.mark.parametrize("variable", ["LD_LIBRARY_PATH", None])
+def test_a_broken_library_is_named_with_the_variable_that_leads_to_it(tmp_path: Path, variable: str | None) -> None:
+    (tmp_path / "libstdc++.so.6").write_text("no library")
+    (tmp_path / "numpy.py").write_text(f"raise ImportError('{tmp_path}/libstdc++.so.6: file too short')")
+    environment = os.environ | ({variable: str(tmp_path)} if variable else {"PYTHONPATH": str(tmp_path)})
+    finished = processes.run([*DISTLAB, "doctor"], 60, env=environment)
+    assert finished.status == 1, finished.output
+    [line] = finished.output.splitlines()
+    assert line.startswith(f"The library {tmp_path}/libstdc++.so.6 cannot be loaded (file too short); ")
+    assert (f"LD_LIBRARY_PATH in your shell leads there: `unset {variable}`" in line) == bool(variable)
+
+
 def test_options_of_the_program_before_the_dashes_are_told_where_they_belong() -> None:
     finished = processes.run([*DISTLAB, "launch", "train.py", "--steps", "20"], 60)
     assert finished.status == 2

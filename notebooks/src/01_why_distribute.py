@@ -666,7 +666,7 @@ def at_1024(f: float) -> str:
 
 
 # %% [markdown] tags=["slide-predict"]
-# **Predict.** 95 % of a program can be divided. How fast is it on 1,024 devices? Guess, then move the slider.
+# **Predict.** 95 % of a program can be divided. How fast is it on 1,024 devices? Guess, then look.
 
 # %% tags=["varies"] jupyter={"source_hidden": true}
 slider = ipywidgets.FloatSlider(0.95, min=0.5, max=0.999, step=0.001, readout_format=".3f", description="f")

@@ -491,7 +491,21 @@ def test_a_plain_pickle_is_never_unpickled(file: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["x_train", "y_train", "x_test", "y_test"])
 def test_a_missing_array_is_named(file: Path, name: str) -> None:
-    assert f"found no {name};" in refusal(file, npz(**{name: None}), data.WrongContent)
+    there = ", ".join(key for key in ("x_train", "y_train", "x_test", "y_test") if key != name)
+    assert f"found no {name} but {there};" in refusal(file, npz(**{name: None}), data.WrongContent)
+
+
+@pytest.mark.fault
+def test_digits_without_scikit_learns_file_are_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sklearn").mkdir()
+    (tmp_path / "sklearn" / "__init__.py").touch()
+    command = [sys.executable, "-c", "from distlab import data; data.load('digits')"]
+    source = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    finished = processes.run(command, 60, env=os.environ | {"PYTHONPATH": source})
+    assert finished.status == 1
+    last = finished.output.splitlines()[-1]
+    assert last.startswith(f"DamagedFile: {tmp_path}/sklearn/datasets/data/digits.csv.gz is missing")
+    assert last.endswith("`make setup` installs scikit-learn, whose file it is, again.")
 
 
 IMAGES = arrays()["x_train"]

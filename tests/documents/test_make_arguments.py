@@ -35,6 +35,7 @@ def plan(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ("check lab=06", "Write lab= in capital letters"),
         ("execute 01", "01 is no target: name chapters by ONLY=01,03"),
         ("lab 13", "13 is no target"),
+        ("grade SUBMISSIONS=a DUE=2026-11-20 23:59", "23:59 is no target: put day and time into quotes"),
         ("execute SITE=no", "SITE=no makes no sense; write SITE=0"),
         ("site SOLUTIONS=no", "SOLUTIONS=no makes no sense; write SOLUTIONS=0"),
         ("slides EXECUTED=yes", "EXECUTED=yes makes no sense; write EXECUTED=1"),
@@ -62,6 +63,21 @@ def test_right_arguments_reach_the_command(words: str, option: str, root: Path) 
     planned = plan(root, *words.split())
     assert planned.returncode == 0, planned.stderr
     assert option in planned.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "value"),
+    [("execute", "ONLY", "03"), ("grade SUBMISSIONS=a", "SEED", "5"), ("setup", "GPU", "nccl")],
+)
+def test_a_variable_of_the_shell_is_named_and_not_used(
+    words: str, name: str, value: str, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without = plan(root, *words.split())
+    monkeypatch.setenv(name, value)
+    planned = plan(root, *words.split())
+    assert planned.returncode == 0, planned.stderr
+    assert planned.stdout == without.stdout
+    assert f"{name} is set in your shell and not used; type it after make if it is meant: make" in planned.stderr
 
 
 def test_the_documents_name_only_arguments_that_make_takes(root: Path) -> None:

@@ -36,6 +36,7 @@ TEMPLATE = """
 /* Lines of a difference: removed and added; their sign stays, so that colour is not alone. */
 .highlight .gd { background: #fde8e0; color: #7c2d12; }
 .highlight .gi { background: #dceefb; color: #0c4a6e; }
+math { font-family: "Latin Modern Math", "STIX Two Math", "Cambria Math", "DejaVu Math TeX Gyre", math; }
 .jp-RenderedHTMLCommon img, .jp-RenderedSVG svg { max-width: 100%; height: auto; }
 </style>
 {%- endblock -%}

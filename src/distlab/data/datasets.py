@@ -117,7 +117,12 @@ def _digits() -> Dataset:
     package = find_spec("sklearn")
     if package is None or package.origin is None:
         raise ModuleNotFoundError("scikit-learn is not installed in this environment")
-    table = np.loadtxt(Path(package.origin).parent / "datasets" / "data" / "digits.csv.gz", delimiter=",")
+    file = Path(package.origin).parent / "datasets" / "data" / "digits.csv.gz"
+    try:
+        table = np.loadtxt(file, delimiter=",").reshape(-1, 65)
+    except (OSError, ValueError, EOFError, zlib.error) as error:
+        what = f"{file} is missing or damaged ({' '.join(str(error).split()) or type(error).__name__})"
+        raise DamagedFile(f"{what}; `make setup` installs scikit-learn, whose file it is, again.") from error
     enlarge = _linear_interpolation(8, IMAGE_SIZE)
     images = (enlarge @ (table[:, :-1].reshape(-1, 8, 8) / 16) @ enlarge.T).astype(np.float32)
     labels = table[:, -1].astype(np.int64)
@@ -188,7 +193,7 @@ def _as_dataset(arrays: dict[str, NDArray[Any]], file: Path) -> Dataset:
         raise WrongContent(f"{file}: expected {expected}, found {content}; {fix}.")
 
     if missing := [key for key in KEYS if key not in arrays]:
-        reject(f"the arrays {', '.join(KEYS)}", f"no {', '.join(missing)}")
+        reject(f"the arrays {', '.join(KEYS)}", f"no {', '.join(missing)} but {', '.join(arrays) or 'nothing'}"[:300])
     parts = []
     for part in ("train", "test"):
         images, labels = arrays[f"x_{part}"], arrays[f"y_{part}"]

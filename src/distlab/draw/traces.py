@@ -15,6 +15,9 @@ from distlab.draw.steps.history import StepMessage, Steps, content_of, elements,
 from distlab.simulate import Contributions, DeadlockError, Events, Network, Run, SimulationError, World
 from distlab.simulate.world import Program
 
+MOST_RANKS = 16
+"""In a drawing: with more, a chunk's segments are thinner than a line, and a strip takes half a minute."""
+
 
 @dataclass(frozen=True)
 class Trace:
@@ -201,9 +204,12 @@ def trace(
         "all_gather" or "all_to_all". It decides what a rank begins with and what is marked as wrong or missing. In a
         broadcast and a scatter only the root has an array, and the other ranks get None; in a gather and an all-gather
         each rank has its chunk of the array. None: whole arrays, and nothing is known about the end.
+
+    Raises ValueError for fewer than 1 or more than MOST_RANKS ranks, TypeError for a number that is not whole.
     """
-    collective_task = task(collective, size, size if length is None else length, root)
     world = World(size, Network(latency=1.0, seconds_per_byte=0.0))
+    _require_drawable(size)
+    collective_task = task(collective, size, size if length is None else length, root)
     try:
         run = world.run(program, collective_task.inputs(), keep_contents=True)
     except SimulationError as error:
@@ -219,9 +225,11 @@ def trace_of(source: Recorded, size: int | None = None, collective: str | None =
     size: the number of ranks; for events and errors, if some rank neither sent nor received.
     collective, root: what the program had to do, see `trace`.
 
-    Raises ValueError for events without contents, or from other inputs than `contributions`.
+    Raises ValueError for events without contents, from other inputs than `contributions`, or of more than MOST_RANKS
+    ranks.
     """
     record = record_of(source, size)
+    _require_drawable(record.size)
     collective_task = task(collective, record.size, _length_of(record.events), root)
     return Trace(collective_task, record.events, record.results, record.error)
 
@@ -240,6 +248,11 @@ def record_of(source: Source, size: int | None = None) -> Record:
     if source.events is None:
         raise ValueError(f"nothing ran before this error, so that there is nothing to draw: {source}")
     return Record(source.events, size or _ranks_in(source.events), error=source)
+
+
+def _require_drawable(size: int) -> None:
+    if size > MOST_RANKS:
+        raise ValueError(f"{size} ranks are too many to draw, at most {MOST_RANKS}; simulate.World runs thousands")
 
 
 def _ranks_in(events: Events) -> int:

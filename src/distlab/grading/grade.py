@@ -136,6 +136,8 @@ def _what_it_means(error: Raised, lab: Lab) -> str:
         for module in lab.solved_in:
             if module in error.message:
                 return f" ({module} has what this lab asks for; in grading it is not there)"
+    if error.kind == "ModuleNotFoundError":
+        return " (of a student's files grading takes the notebook alone: what it needs must stand in its cells)"
     known = {
         "MemoryError": "it asked for more memory than grading allows",
         "Network is unreachable": "there is no network in grading",

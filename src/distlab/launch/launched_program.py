@@ -91,6 +91,9 @@ class LaunchedProgram:
         self.command = [python, *python_options, path, *texts]
         self.as_typed = ["python", *python_options, short_path(self._file), *typed]
         self.environment = dict(settings.get("environment", {}))
+        if wrong := [name for name, value in self.environment.items() if not isinstance(value, str)]:
+            value = self.environment[wrong[0]]
+            raise LaunchError(f"environment= takes texts, and {wrong[0]} is {value!r}: write {str(value)!r}.")
 
     def begins_with(self, package: str) -> bool:
         """Whether the program imports the package in any case: not in a function that may never be called."""

@@ -1,5 +1,6 @@
 """Errors whose message is all that a user needs."""
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -29,7 +30,8 @@ def show_alone() -> None:
 
     An interrupt of the command `distlab` before it can catch one, while Python loads it, is one word too. A framework
     that is in an environment of its own is named with the command that makes it. A full or read-only disk is one
-    sentence, whatever library met it: TensorFlow's traceback of it has 170 lines.
+    sentence, whatever library met it: TensorFlow's traceback of it has 170 lines. So is a shared library that cannot be
+    loaded.
 
     Called by the start-up file of the environment, not on import: only whoever starts a program may change its hooks.
     """
@@ -42,7 +44,7 @@ def show_alone() -> None:
             print("\nInterrupted.", file=sys.stderr)
         elif isinstance(error, ModuleNotFoundError) and error.name in FRAMEWORKS:
             print(_of_another_environment(error.name), file=sys.stderr)
-        elif sentence := refused_write(error):
+        elif sentence := refused_write(error) or broken_library(error):
             print(sentence, file=sys.stderr)
         else:
             usual(kind, error, traceback)
@@ -66,3 +68,16 @@ def _of_another_environment(framework: str) -> str:
     return (
         f"{framework} is not in this environment: run `{command}`, then the program with .venv-frameworks/bin/python."
     )
+
+
+def broken_library(error: BaseException | None) -> str | None:
+    """Which shared library an import could not load, and the variable of the shell that leads to it; or None."""
+    while error is not None:
+        library = re.search(r"(/\S+\.so[\d.]*): (.+)", str(error)) if isinstance(error, ImportError) else None
+        if library:
+            folder, lookups = str(Path(library[1]).parent), ("LD_PRELOAD", "LD_LIBRARY_PATH")
+            name = next((name for name in lookups if folder in os.environ.get(name, "")), None)
+            fix = f"{name} in your shell leads there: `unset {name}`" if name else "install what it belongs to again"
+            return f"The library {library[1]} cannot be loaded ({library[2]}); {fix}, then repeat the command."
+        error = error.__cause__ or error.__context__
+    return None

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from distlab.costs.formulas.collectives import all_reduce
 from distlab.costs.formulas.cost import ceil_log2, checked, floor_log2
 
 
@@ -18,3 +19,9 @@ def test_logarithms_are_exact_next_to_powers_of_two() -> None:
 def test_shapes_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match=r"\(2,\).*\(3,\) do not fit"):
         checked([1, 2], [1, 2, 3])
+
+
+@pytest.mark.parametrize("network", [(-1e-6, 1e-9), (np.nan, 1e-9), (1e-6, np.inf), (1e-6, 1e-9, -1.0)])
+def test_a_network_that_cannot_be_has_no_time(network: tuple[float, ...]) -> None:
+    with pytest.raises(ValueError, match=r"is finite and at least 0, not (-|nan|inf)"):
+        all_reduce("ring", 4, 100).seconds(*network)

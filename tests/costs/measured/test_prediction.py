@@ -153,6 +153,12 @@ def test_one_host_says_nothing_of_a_network() -> None:
         predict_measured(one_host, [5])
 
 
+@pytest.mark.parametrize("nothing", ["two.json", [], [None]])
+def test_what_is_no_measurement_is_refused(nothing: object) -> None:
+    with pytest.raises(WrongMeasurement, match=r"is no measurement: costs\.read_measurement"):
+        predict_measured(nothing, [4])  # type: ignore[arg-type]
+
+
 def test_a_sweep_of_one_size_is_refused() -> None:
     short = replace(measurement(), sizes=(1024,), all_reduces=(exactly(0.01),))
     with pytest.raises(WrongMeasurement, match="The sweep of all-reduces says too little: these 1 measurements cannot"):

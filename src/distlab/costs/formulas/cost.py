@@ -31,7 +31,14 @@ class Cost:
     """by the rank that sends most"""
 
     def seconds(self, latency: float, seconds_per_byte: float, seconds_per_byte_reduced: float = 0.0) -> Numbers:
-        """The time on a network where every message has the latency α (s), β (s/byte) and every addition γ (s/byte)."""
+        """The time on a network where every message has the latency α (s), β (s/byte) and every addition γ (s/byte).
+
+        Raises ValueError for one that is negative or not finite.
+        """
+        names = ("latency", "time of a byte", "time to add a byte")
+        for name, value in zip(names, (latency, seconds_per_byte, seconds_per_byte_reduced), strict=True):
+            if not np.all(np.isfinite(value) & (np.asarray(value) >= 0)):
+                raise ValueError(f"the {name} is finite and at least 0, not {value}")
         return (
             self.steps * latency + self.bytes_on_path * seconds_per_byte + self.bytes_reduced * seconds_per_byte_reduced
         )

@@ -65,13 +65,13 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
 
 def _measure(options: argparse.Namespace) -> int:
     """Measure on all ranks; rank 0 writes and speaks, also for the others' mistakes."""
-    import tensorflow as tf  # before MPI, whose libraries it would disturb at the end
-
-    tf.get_logger().setLevel("ERROR")
     if options.gloo_from_slurm:
         if options.ranks != "horovod":
             raise WrongMeasurement("--gloo-from-slurm is for --with horovod.")
         cluster_spec.gloo_from_slurm()
+    import tensorflow as tf  # before MPI, whose libraries it would disturb at the end
+
+    tf.get_logger().setLevel("ERROR")
     communicator = RANKS[options.ranks]()
     what = MeasureOptions(options.model, options.batch, options.repeats, options.warm_up, tuple(options.sizes))
     try:

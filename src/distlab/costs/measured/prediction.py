@@ -192,10 +192,12 @@ def predict_measured(
     the error of the median for computing. With one number of ranks it also covers start-up time that does not grow with
     the ranks.
 
-    Raises WrongMeasurement where measurements do not belong together, or where one host alone was measured and more
-    ranks are asked for than it has cores or GPUs; ValueError for impossible ranks.
+    Raises WrongMeasurement where there is no measurement, where several do not belong together, or where one host alone
+    was measured and more ranks are asked for than it has cores or GPUs; ValueError for impossible ranks.
     """
     measurements = (measured,) if isinstance(measured, ClusterMeasurement) else tuple(measured)
+    if wrong := [each for each in measurements or ["nothing"] if not isinstance(each, ClusterMeasurement)]:
+        raise WrongMeasurement(f"{wrong[0]!r} is no measurement: costs.read_measurement(FILE) reads one.")
     model = model_of(*measurements)
     p = np.atleast_1d(checked(ranks)[0])
     _require_network(model.base, int(p.max(initial=1)))
