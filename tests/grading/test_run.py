@@ -228,11 +228,24 @@ def test_in_a_terminal_the_exercises_of_the_own_notebook_are_checked(
     ]
 
 
+def test_in_a_terminal_an_exercise_without_a_cell_is_said_to_have_none(
+    sample_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = lab_sources.student(lab_sources.convert(sample_source, sample_lab.lab()))
+    made.cells = [cell for cell in made.cells if cell.metadata.get("nbgrader", {}).get("grade_id") != "mean"]
+    (tmp_path / "90_sample").mkdir()
+    nbformat.write(made, tmp_path / "90_sample" / "lab.ipynb")
+    monkeypatch.setattr(registry, "lab", lambda number: sample_lab.lab())
+    lines = list(run.check("90", tmp_path))
+    assert "mean: … its cell is missing from the notebook; `make lab FRESH=90` gives the lab back." in lines
+    assert "all_gather: … not done yet. `all_gather` is still empty." in lines
+
+
 def test_a_lab_or_a_notebook_that_is_not_there_is_said_in_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(registry.NoSuchLab, match="There is no lab '98'; there are 02, 03"):
         next(run.check("98", tmp_path))
     monkeypatch.setattr(registry, "lab", lambda number: sample_lab.lab())
-    with pytest.raises(run.CannotCheck, match=r"cannot be checked: it cannot be read"):
+    with pytest.raises(run.CannotCheck, match=r"is not there; `make lab FRESH=90` gives the lab back"):
         next(run.check("90", tmp_path))

@@ -15,7 +15,7 @@ from distlab.course import lab_sources
 from distlab.grading import feedback, notebook
 from distlab.grading.feedback import Grade
 from distlab.grading.grade import Graded, Report, grade
-from distlab.grading.material import Material, files_in
+from distlab.grading.material import Material, StepKind, files_in
 from distlab.grading.processes_apart import Failed, ProcessLimits, run_apart
 from distlab.grading.results_folder import replacing
 from distlab.grading.submissions import Submission, printable
@@ -114,25 +114,30 @@ def _run(plan: GradingPlan, say: Callable[[str], None]) -> GradingResult:
 def check(number: str, folder: Path) -> Iterator[str]:
     """The name of `folder`/NN_topic/lab.ipynb, a line for each exercise, as its check prints it, the sum of points.
 
-    The cells run from the top in a sandbox, as they are; the inputs are those of the checks. Raises registry.NoSuchLab
-    and CannotCheck.
+    The cells run from the top in a sandbox, as they are; the inputs are those of the checks. An exercise whose cell is
+    missing is said to have none. Raises registry.NoSuchLab and CannotCheck.
     """
     with startup_notes.hidden():
         lab = registry.lab(number)
     file = folder / lab.name / lab_sources.STUDENT
+    fresh = f"make lab FRESH={lab.name[:2]}"
+    if not file.exists():
+        raise CannotCheck(f"{file} is not there; `{fresh}` gives the lab back.")
     try:
         fitted = notebook.as_written(notebook.read(file))
     except notebook.Unreadable as error:
         raise CannotCheck(f"{file} cannot be checked: {error}.") from None
     if not fitted.has_answers:
         raise CannotCheck(
-            f"{file} cannot be checked: {notebook.NO_ANSWERS}; copy your answers into a fresh lab, make lab "
-            f"FRESH={lab.name[:2]}."
+            f"{file} cannot be checked: {notebook.NO_ANSWERS}; copy your answers into a fresh lab, {fresh}."
         )
     yield f"{file}:"
     report = _checked(Material(lab, fitted.steps, {}, files_in(file.parent)), fitted)
+    cells = {step.name for step in fitted.steps if step.kind == StepKind.ANSWER}
     for graded in report.exercises:
         line = registry.shown(graded.exercise.name, graded.verdict)
+        if graded.verdict.state == NOT_DONE and graded.exercise.name not in cells:
+            line = f"{graded.exercise.name}: … its cell is missing from the notebook; `{fresh}` gives the lab back."
         yield line if not graded.error or graded.error in line else f"{line}\n  {graded.error}"
     yield f"{report.score:g} of {lab.points:g} points"
 
