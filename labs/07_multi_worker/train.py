@@ -83,6 +83,16 @@ class Job:
         self.index = self.strategy.cluster_resolver.task_id or 0
         self.is_chief = self.index == 0
         tf.get_logger().setLevel("ERROR")  # no advice about collectives outside of a tf.function
+        cluster_spec.check_same_options(
+            self.strategy,
+            ways=options.ways,
+            dataset=options.dataset,
+            images=options.images,
+            global_batch=options.global_batch,
+            epochs=options.epochs,
+            learning_rate=options.learning_rate,
+            seed=options.seed,
+        )
         images, labels = data.load(options.dataset).train
         order = np.random.default_rng(options.seed).permutation(len(images))[: options.images]
         self.arrays = (np.arange(len(order)), images[order], labels[order])

@@ -55,6 +55,16 @@ def check_dataset(folder: Path, name: str) -> None:
     note.write_text(f"{name}\n")
 
 
+def check_steps(folder: Path, total: int) -> None:
+    """End the program with one sentence if the newest whole checkpoint is beyond the `total` steps of the training."""
+    whole = [prefix for prefix in whole_checkpoints.in_order(folder) if whole_checkpoints.problem(prefix) is None]
+    if whole and (done := whole_checkpoints.number(whole[-1])) > total:
+        sys.exit(
+            f"Checkpoint {done} in {folder} is beyond the {total} steps of --epochs and --steps-per-epoch: ask for "
+            "more, or choose another folder with --backup."
+        )
+
+
 @contextmanager
 def alone(folder: Path, is_chief: bool) -> Iterator[None]:
     """Keep the chiefs of other jobs out of the folder in this block; one sentence if there is one."""

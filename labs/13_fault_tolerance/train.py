@@ -45,7 +45,12 @@ import faults
 import tensorflow as tf
 import whole_checkpoints
 
-from distlab import cluster_spec, data, models, valid  # importing distlab also selects tf-keras for tf.keras
+from distlab import (  # importing distlab also selects tf-keras for tf.keras
+    cluster_spec,
+    data,
+    models,
+    valid,
+)
 
 BATCH = 64  # images in a global batch, whatever the number of workers
 
@@ -169,10 +174,18 @@ def main() -> None:
         os.environ["TF_CONFIG"] = cluster_spec.from_slurm()
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     worker = strategy.cluster_resolver.task_id or 0
+    cluster_spec.check_same_options(
+        strategy,
+        dataset=options.dataset,
+        epochs=options.epochs,
+        steps_per_epoch=options.steps_per_epoch,
+        save_every=options.save_every,
+    )
     is_chief = worker == 0
     if is_chief:
         backup_folder.check_own(options.backup)
         backup_folder.check_dataset(options.backup, options.dataset)
+        backup_folder.check_steps(options.backup, options.epochs * options.steps_per_epoch)
     with backup_folder.alone(options.backup, is_chief), backup_folder.in_one_sentence(options.backup, is_chief):
         is_done, result = train(options, strategy, worker)
     if not is_done:

@@ -76,6 +76,8 @@ def main() -> None:
 
     loss = tf.constant(float("nan"))
     first = int(optimizer.iterations)
+    if first > options.steps:
+        sys.exit(f"The checkpoint is of step {first}: ask for more than --steps {options.steps}.")
     batches = network.Batches(options, hvd.rank(), hvd.size(), steps_done=first)
     if hvd.rank() == 0:
         print(f"begins after step {first}", flush=True)

@@ -316,6 +316,13 @@ def test_checkpoints_of_another_data_set_are_refused(train: ModuleType, backup: 
     assert (backup / "dataset.txt").read_text() == "mnist\n"
 
 
+def test_a_checkpoint_beyond_the_steps_that_are_asked_for_is_named(labs: Path, backup: Path) -> None:
+    finished = processes.run(program(labs, backup, "--epochs", "1"), 100)
+    assert finished.status == 1 and "Traceback" not in finished.output
+    sentence = f"Checkpoint 15 in {backup} is beyond the 12 steps of --epochs and --steps-per-epoch: ask"
+    assert finished.output.splitlines()[-1].startswith(sentence)
+
+
 def test_a_second_job_in_the_same_folder_is_refused(labs: Path, backup: Path) -> None:
     before = sorted(path.name for path in backup.iterdir())
     with (backup / "dataset.txt").open() as note:

@@ -39,6 +39,11 @@ def test_the_command_line_says_what_failed_in_its_exit_status_and_last_lines(lau
         ),
         (["--nodes", "2"], "--nodes needs --with srun: leave it out."),
         (["--options=-v"], "--options needs --with mpirun, horovodrun, torchrun or srun: leave it out."),
+        (
+            ["--with", "mpirun", "--options=-np 4"],
+            "Leave -np out of the options of mpirun: `ranks=`, or --workers on the command line, says how many "
+            "processes there are.",
+        ),
         (["--hosts", "node1:0"], "'node1:0' is no host with its number of processes; write node1:2,node2:2."),
     ],
 )

@@ -3,7 +3,8 @@
 TensorFlow reads it when a strategy is made and says little about mistakes: many show only as a job that waits forever.
 Here every mistake is one sentence that names the field and the fix. Begin with `tf_config`, which builds the text for
 one task, `from_slurm`, which does so for a task of Slurm, and `check`, which says what a text means. `gloo_from_slurm`
-does for Horovod what `from_slurm` does for TensorFlow. The package may import `runtime`; it does not need TensorFlow.
+does for Horovod what `from_slurm` does for TensorFlow. `check_same_options` compares what workers were started with.
+The package may import `runtime`; it needs TensorFlow for a strategy only.
 """
 
 import json
@@ -13,6 +14,7 @@ from typing import Any
 
 from distlab.cluster_spec.gloo import gloo_from_slurm
 from distlab.cluster_spec.rules import check_same_cluster, checked
+from distlab.cluster_spec.same_options import check_same_options
 from distlab.cluster_spec.slurm import slurm_task
 from distlab.cluster_spec.spec import ClusterSpec, ClusterSpecError, fail, parsed, quoted
 
@@ -21,6 +23,7 @@ __all__ = [
     "ClusterSpecError",
     "check",
     "check_all",
+    "check_same_options",
     "from_slurm",
     "gloo_from_slurm",
     "tf_config",

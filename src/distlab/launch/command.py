@@ -1,12 +1,12 @@
 """`distlab launch`: the launcher on the command line."""
 
 import argparse
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distlab import valid
+from distlab.launch import starter_options
 from distlab.launch.host_starters import srun
 from distlab.launch.job import LaunchError
 from distlab.launch.launched_program import SECONDS, START_SECONDS, Settings
@@ -41,7 +41,7 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
     parser.add_argument("--nodes", type=valid.count, help="with srun only: on how many nodes (default: Slurm chooses)")
     parser.add_argument(
         "--options",
-        type=shlex.split,
+        type=starter_options.split,
         help="of mpirun, horovodrun (default: --gloo), torchrun or srun itself, such as --options='--mpi=pmix'",
     )
     parser.add_argument("--python", help="the interpreter of another environment (default: this one's)")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Unpack
 
 from distlab.cluster_spec import tf_config
-from distlab.launch import rank_process
+from distlab.launch import rank_process, starter_options
 from distlab.launch.host_connections import HostConnections
 from distlab.launch.hosts import Host, travelling_environment
 from distlab.launch.job import Command, Job, LaunchedRun, LaunchError, shell, side_by_side
@@ -122,6 +122,7 @@ def srun(
     includes the time in the queue.
     Raises HostLost, WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; nothing is left on any node.
     """
+    starter_options.check(SRUN, options)
     if ranks < 1 or (nodes is not None and not 1 <= nodes <= ranks):
         raise LaunchError(
             f"ranks={ranks} on nodes={nodes} makes no sense: there must be 1 or more, on at most as many."

@@ -10,7 +10,7 @@ from typing import Unpack
 
 from distlab import devices
 from distlab.cluster_spec import tf_config
-from distlab.launch import elastic_hosts, host_starters, rank_process
+from distlab.launch import elastic_hosts, host_starters, rank_process, starter_options
 from distlab.launch.hosts import Host, fill, parse
 from distlab.launch.job import Command, Job, LaunchedRun, LaunchError, free_addresses, shell, side_by_side
 from distlab.launch.launched_program import LaunchedProgram, Settings
@@ -81,6 +81,7 @@ def mpirun(
     Raises WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; in no case is a process left.
     """
     as_root = ["--allow-run-as-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    starter_options.check("mpirun", options)
     # With more ranks than cores those that wait must not spin.
     polite = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
     # A rank that fails would wait for the others in MPI's finalisation, and they for it: mpi4py aborts the job.
@@ -111,6 +112,7 @@ def horovodrun(
     code counts; it runs on one machine only. `ranks` is 2, or as many as the hosts have places.
     Raises WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; in no case is a process left.
     """
+    starter_options.check("horovodrun", options)
     _check_own_name()
     launched = LaunchedProgram(program, arguments, settings)
     script = elastic_hosts.script_of(options)
@@ -174,6 +176,7 @@ def torchrun(
     `ranks` is 2, or as many as the hosts have places.
     Raises WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; in no case is a process left.
     """
+    starter_options.check("torchrun", options)
     launched = LaunchedProgram(program, arguments, settings)
     places = parse(hosts) if hosts is not None else None
     ranks = _count("ranks", ranks, places)

@@ -10,7 +10,7 @@ from contextlib import ExitStack, suppress
 from enum import Enum, auto
 from pathlib import Path
 
-from distlab.launch import first_failure, rank_process
+from distlab.launch import first_failure, known_causes, rank_process
 from distlab.launch.job import (
     HOST,
     LAST_LINES,
@@ -39,10 +39,6 @@ _SECONDS_FOR_CAUSE = 10.0
 # What TensorFlow says of the address that it cannot open.
 _PORT_OF_TENSORFLOW = re.compile(r"Failed to add port to server: .*:(\d+)'")
 _PORT_TAKEN = ("Could not start gRPC server", "Address already in use", "bind failed")  # TensorFlow, Gloo, MXNet
-# What input() says where nobody can type; what srun says where it finds no controller.
-_NO_INPUT = "EOFError: EOF when reading a line"
-_SLURM_IS_AWAY = re.compile("fetch config|ClusterName|SLURM_CONF|contact slurm controller|Connection refused")
-NO_SLURM = " No Slurm answers here: use a login node of a cluster, or start one here with 'distlab cluster up'."
 
 
 class _Verdict(Enum):
@@ -224,7 +220,8 @@ class Supervisor:
         return DeadlinePassed(
             f"The job was not over after {self._limits.seconds:g} s and was ended; still running: "
             f"{', '.join(map(self._who, running))}. Give it more time (`seconds=`, or --seconds on the command line), "
-            "or find out what it waits for." + "".join(self._last_lines(name) for name in running),
+            f"or find out what it waits for.{known_causes.of_waiting(self._job.decisive[0], running)}"
+            + "".join(self._last_lines(name) for name in running),
             run,
         )
 
@@ -246,7 +243,7 @@ class Supervisor:
         run.exit_codes[name] = status
         end = "vanished" if status is None else f"was killed by signal {-status}" if status < 0 else "failed"
         if name not in self._job.ranks and not self._pids and (reason := last_error(self._lines.get(name, ()))):
-            hint = NO_SLURM if name == "srun" and _SLURM_IS_AWAY.search(reason) else ""
+            hint = known_causes.of_no_start(name, reason)
             return WorkerFailed(name, status, f"{name} could not start the ranks: {reason}.{hint}", run)
         left = first_failure.left_without_finalize(run.output.get(self._job.decisive[0], ""))
         if left and self._ended.get(left) == 0:
@@ -264,8 +261,7 @@ class Supervisor:
                 f" It could not open port {other_ports[0]}, which is not in the TF_CONFIG that the launcher gave it: "
                 "the program sets TF_CONFIG itself; remove that."
             )
-        if _NO_INPUT in run.output.get(name, ""):
-            after += " The processes of a job have no standard input: give the program its answers as arguments."
+        after += known_causes.of_failure(run.output.get(name, ""))
         message = f"{self._who(name)} {end}, exit code {status}; the job was ended.{after}{self._last_lines(name)}"
         # A program may find a port of its own taken, after it has trained: that does not start the job again.
         may_be_ours = not other_ports and any(sign in said for sign in _PORT_TAKEN)

@@ -1,0 +1,42 @@
+"""What a job's output says to those who know the programs that printed it: sentences that follow a launcher's error.
+
+Each function gives one sentence with a blank before it, or "".
+"""
+
+import re
+from collections.abc import Sequence
+
+_NO_INPUT = re.compile(r"^EOFError: EOF when reading a line|^bdb\.BdbQuit", re.MULTILINE)
+# What srun says where it finds no controller.
+_SLURM_IS_AWAY = re.compile("fetch config|ClusterName|SLURM_CONF|contact slurm controller|Connection refused")
+# What horovodrun says when an elastic job has waited for hosts; the braces are Horovod's.
+_NO_SLOTS = re.compile(r"TimeoutException: Timed out waiting for \{activity\}")
+
+
+def of_no_start(starter: str, reason: str) -> str:
+    """Why the command `starter` could not start the ranks, by the `reason` that it gave."""
+    if starter == "srun" and _SLURM_IS_AWAY.search(reason):
+        return " No Slurm answers here: use a login node of a cluster, or start one here with 'distlab cluster up'."
+    return ""
+
+
+def of_failure(output: str) -> str:
+    """Why the process that printed `output` failed."""
+    if _NO_INPUT.search(output):
+        return (
+            " The processes of a job have no standard input: give the program its answers as arguments, and look for "
+            "its mistakes without input() and breakpoint()."
+        )
+    if _NO_SLOTS.search(output):
+        return (
+            " The host-discovery script offered fewer slots than the job needs, for as long as --elastic-timeout says: "
+            "see what the script prints."
+        )
+    return ""
+
+
+def of_waiting(starter: str, running: Sequence[str]) -> str:
+    """Why the ranks that still run at the deadline may wait for each other."""
+    if starter == "mpirun" and len(running) > 1:
+        return " A rank of MPI that has finished early counts as running: it waits for the others in MPI_Finalize."
+    return ""

@@ -1,0 +1,38 @@
+"""The options that a user gives to mpirun, horovodrun, torchrun or srun itself, beside those that the launcher gives.
+
+How many processes there are is the launcher's to say: it waits for each of them.
+"""
+
+import argparse
+import shlex
+from collections.abc import Sequence
+
+from distlab.launch.job import LaunchError
+
+_COUNTS = {
+    "mpirun": ("-np", "--np", "-n", "--n", "-c"),
+    "horovodrun": ("-np", "--num-proc"),
+    "torchrun": ("--nproc-per-node", "--nproc_per_node"),
+    "srun": ("-n", "--ntasks"),
+}
+
+
+def split(text: str) -> list[str]:
+    """The options in a text as a shell splits them; a type for argparse. Raises ArgumentTypeError."""
+    try:
+        return shlex.split(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} has a quotation mark that is not closed") from None
+
+
+def check(starter: str, options: Sequence[str]) -> None:
+    """Raise LaunchError if the options of this starter are one text, or say how many processes to start."""
+    if isinstance(options, str):
+        raise LaunchError(f"options={options!r} makes no sense: give a list, such as {shlex.split(options)}.")
+    for option in options:
+        name, _, _ = str(option).partition("=")
+        if name in _COUNTS[starter]:
+            raise LaunchError(
+                f"Leave {name} out of the options of {starter}: `ranks=`, or --workers on the command line, says how "
+                "many processes there are."
+            )
