@@ -4,6 +4,7 @@ The programs of chapter 09 and 10 save, files are damaged, and the programs resu
 """
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -87,6 +88,21 @@ def test_a_data_set_that_a_training_cannot_go_on_with_is_refused(tmp_path: Path)
         saved_states.of_dataset(folder, "digits", resume=True)
     saved_states.of_dataset(folder, "digits", resume=False)
     assert (folder / saved_states.NOTE).read_text() == "digits\n"
+
+
+def test_a_folder_in_which_another_job_saves_is_refused_until_that_ends(tmp_path: Path) -> None:
+    saved_states.of_dataset(tmp_path, "digits", resume=False)
+    saved_states.of_dataset(tmp_path, "digits", resume=True)  # by the same process
+    code = "import sys; from distlab import saved_states as s; from pathlib import Path; "
+    code += "s.of_dataset(Path(sys.argv[1]), 'digits', resume=True)"
+    second = [sys.executable, "-c", code, str(tmp_path)]
+    refused = subprocess.run(second, capture_output=True, text=True, timeout=60)
+    assert (refused.returncode, refused.stderr) == (
+        1,
+        f"Another job saves in {tmp_path}: end it, or choose another folder.\n",
+    )
+    saved_states.of_dataset(tmp_path / "next", "digits", resume=False)  # this process has left the folder
+    assert subprocess.run(second, timeout=60).returncode == 0
 
 
 GOING_ON = {

@@ -7,20 +7,24 @@ Both end the program with one sentence if there is none. Notebook 13 shows what 
 `of_dataset` keeps a training that goes on from going on with other data.
 """
 
+import fcntl
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 NOTE = "trained_on.txt"
 """The file next to the saved states that names their data set."""
 
+_locked: list[IO[str]] = []
+
 
 def of_dataset(folder: Path, name: str, *, resume: bool) -> None:
-    """Note that what will be saved in the folder is trained on this data set.
+    """Note that what will be saved in the folder is trained on this data set, and keep other jobs out of the folder.
 
-    To resume what was trained on another data set ends the program with one sentence.
+    To resume what was trained on another data set ends the program with one sentence, and so does a folder in which
+    another process saves: until this one ends, unless it calls this function again.
     """
     note = folder / NOTE
     before = note.read_text().strip() if note.exists() else name
@@ -32,6 +36,19 @@ def of_dataset(folder: Path, name: str, *, resume: bool) -> None:
     with suppress(OSError):  # the first save says what is wrong with the folder
         folder.mkdir(parents=True, exist_ok=True)
         note.write_text(f"{name}\n")
+    _keep_others_out(note)
+
+
+def _keep_others_out(note: Path) -> None:
+    _locked.clear()
+    try:
+        file = note.open()
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise SystemExit(f"Another job saves in {note.parent}: end it, or choose another folder.") from None
+    except OSError:
+        return  # a file system without locks, or a folder that the first save will say more about
+    _locked.append(file)
 
 
 def checkpoint(newest: str | None, folder: Path, state: Any) -> str:

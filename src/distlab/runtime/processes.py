@@ -165,9 +165,11 @@ def run(command: list[str], seconds: float, **options: Unpack[ProcessOptions]) -
 def end_on_signals() -> None:
     """Let SIGTERM and SIGHUP end this program as Ctrl-C does, by an exception, so that `finally` blocks run.
 
-    Only the first: `timeout make execute` sends two, and the second would cut short what the first has begun.
+    Only the first: `timeout make execute` sends two, and the second would cut short what the first has begun. Under
+    nohup, which ignores SIGHUP, that stays ignored.
     """
-    numbers = (signal.SIGTERM, signal.SIGHUP)
+    ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    numbers = (signal.SIGTERM,) if ignored else (signal.SIGTERM, signal.SIGHUP)
 
     def interrupt(number: int, frame: object) -> None:
         for each in numbers:

@@ -260,7 +260,8 @@ def main() -> int:
     """Set up the checkout that this file is part of; the exit status."""
     _end_with_parent()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupted)
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
+            signal.signal(number, _interrupted)
     try:
         set_up(Environment(Path(__file__).resolve().parents[3]))
     except EnvironmentNotMade as failure:
