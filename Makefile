@@ -22,8 +22,9 @@ count = $(if $($1),$(if $(filter-out 0%,$(shell echo '$(subst ','\'',$($1))' | g
 	$1=$($1) makes no sense: it must be 1 or more)),$2)
 
 # Only what is typed after `make` counts: a variable that the shell has for something else must choose no seed and no chapter.
-FROM_SHELL := $(foreach name,ONLY AT_ONCE WORKERS EPOCHS DATASET LAB FRESH SUBMISSIONS DUE LATE_SHARE SEED WEAK SITE SOLUTIONS \
-	EXECUTED PART TORCH GPU MPI CUDA NODES FORCE TAGS,$(if $(filter environment%,$(origin $(name))),$(name)))
+NAMES := ONLY AT_ONCE WORKERS EPOCHS DATASET LAB FRESH SUBMISSIONS DUE LATE_SHARE SEED WEAK SITE SOLUTIONS EXECUTED PART TORCH \
+	GPU MPI CUDA NODES FORCE TAGS
+FROM_SHELL := $(foreach name,$(NAMES),$(if $(filter environment%,$(origin $(name))),$(name)))
 $(foreach name,$(FROM_SHELL),$(eval $(name) :=)$(if $(filter 0,$(MAKELEVEL)),$(warning $(name) is set in your shell and not \
 	used; type it after make if it is meant: make $(MAKECMDGOALS) $(name)=...)))
 
@@ -43,6 +44,10 @@ $(foreach name,ONLY AT_ONCE WORKERS EPOCHS DATASET LAB FRESH,$(if $(filter 0,$(M
 # The same for a variable in small letters, and for a chapter that is taken for a target.
 $(foreach name,only at_once workers epochs dataset lab fresh submissions due seed site part,$(if \
 	$(filter command,$(firstword $(origin $(name)))),$(error Write $(name)= in capital letters)))
+# A misspelt name would be ignored, and all chapters run. Names for other programs, such as DISTLAB_DATA, are passed on.
+TYPED := $(strip $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name))))
+UNKNOWN := $(foreach name,$(filter-out $(NAMES) PYTHON HOME PATH TMPDIR SHELL CC CXX,$(TYPED)),$(if $(findstring _,$(name)),,$(name)))
+$(if $(strip $(UNKNOWN)),$(error There is no variable $(strip $(UNKNOWN)); there are $(NAMES) PYTHON))
 TIMES := $(strip $(foreach goal,$(MAKECMDGOALS),$(if $(findstring :,$(goal)),$(goal))))
 $(if $(TIMES),$(error $(TIMES) is no target: put day and time into quotes: DUE='2026-11-20 18:00'))
 $(if $(filter 0% 1%,$(MAKECMDGOALS)),$(error $(filter 0% 1%,$(MAKECMDGOALS)) is no target: name chapters by ONLY=01$(comma)03, a \

@@ -122,6 +122,21 @@ def test_the_report_has_seconds_memory_status_and_fault_of_each_notebook(run_of_
     assert rows["01_error"]["failing_cell"] == 4
 
 
+def test_what_ipython_is_told_for_other_notebooks_changes_no_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile = tmp_path / "ipython" / "profile_default"
+    profile.mkdir(parents=True)
+    (profile / "ipython_config.py").write_text("get_config().InteractiveShell.ast_node_interactivity = 'all'")
+    monkeypatch.setenv("IPYTHONDIR", str(profile.parent))
+    write_notebook(tmp_path, "00_values", "1\n2")
+    plan = runner.ExecutionPlan(runner.choose(tmp_path), tmp_path / "build", {}, seconds_per_cell=30)
+    assert runner.execute(plan)["00_values"].status == "ok"
+    [executed] = (tmp_path / "build").rglob("00_values.ipynb")
+    [_, cell] = nbformat.read(executed, 4).cells
+    assert [output.data["text/plain"] for output in cell.outputs] == ["2"]
+
+
 def test_a_notebook_over_its_whole_time_is_ended(tmp_path: Path) -> None:
     notebook = write_notebook(tmp_path, "00_long", "import time\ntime.sleep(300)")
     plan = runner.ExecutionPlan([notebook], tmp_path / "build", seconds_per_cell=300, seconds_per_notebook=10)

@@ -33,6 +33,8 @@ def plan(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ("test AT_ONCE=two", "AT_ONCE=two makes no sense"),
         ("execute only=01", "Write only= in capital letters"),
         ("check lab=06", "Write lab= in capital letters"),
+        ("execute ONYL=01", "There is no variable ONYL; there are ONLY AT_ONCE"),
+        ("cluster NODE=2", "There is no variable NODE; there are"),
         ("execute 01", "01 is no target: name chapters by ONLY=01,03"),
         ("lab 13", "13 is no target"),
         ("grade SUBMISSIONS=a DUE=2026-11-20 23:59", "23:59 is no target: put day and time into quotes"),

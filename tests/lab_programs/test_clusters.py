@@ -6,7 +6,9 @@ import pty
 import re
 import select
 import shutil
+import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -256,3 +258,17 @@ def test_every_script_says_how_to_submit_it_and_has_a_limit(script: Path) -> Non
     assert re.search(rf"^# .*sbatch .*labs/15_clusters/slurm/{script.name}", text, re.MULTILINE)
     for option in ("--job-name=", "--time=", "--output="):
         assert f"\n#SBATCH {option}" in text
+
+
+def test_a_checkpoint_beyond_the_steps_that_are_asked_for_is_named(tmp_path: Path) -> None:
+    program = [sys.executable, str(LAB / "train_resumable.py"), "--checkpoints", str(tmp_path), "--steps"]
+    with subprocess.Popen([*program, "2000000", "--log-every", "5"], stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout
+        for line in first.stdout:
+            if not line.startswith(("rank", "begins", "saved")):  # the line of step 5
+                first.send_signal(signal.SIGUSR1)
+            if line.startswith("saved at step"):
+                done = int(line.split()[3].rstrip(";"))
+    second = subprocess.run([*program, "4"], capture_output=True, text=True, timeout=120)
+    assert second.returncode == 1
+    assert second.stderr.endswith(f"The checkpoint is of step {done}: ask for more than --steps 4.\n")

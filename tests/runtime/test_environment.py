@@ -204,3 +204,15 @@ def test_what_is_installed_already_is_not_written_again(tmp_path: Path, monkeypa
     assert len(files) == 2
     monkeypatch.setattr(Path, "write_text", lambda *arguments: pytest.fail("a file was written"))
     environment.install()
+
+
+@pytest.mark.slow
+def test_what_keras_is_told_for_other_projects_does_not_choose_its_backend(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "keras.json").write_text('{"backend": "torch"}')
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    monkeypatch.delenv("KERAS_BACKEND")
+    code = "import distlab, keras; print(keras.backend.backend())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert done.stdout == "tensorflow\n", done.stderr

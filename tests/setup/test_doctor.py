@@ -136,6 +136,15 @@ def test_the_variable_that_keeps_tensorflow_from_starting_is_named(
     assert not finding.ok and finding.fix.startswith(fix)
 
 
+@pytest.mark.slow
+def test_another_kind_of_numbers_in_keras_settings_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "keras.json").write_text('{"floatx": "float16"}')
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    _, keras = doctor._tensorflow()
+    assert not keras.ok and "which computes in float16" in keras.state
+    assert keras.fix.startswith('set "floatx" to "float32" in the file keras.json')
+
+
 def test_a_missing_mpirun_and_a_missing_compiler_are_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)

@@ -331,6 +331,20 @@ def test_a_cache_that_is_a_file_is_done_without(made: tuple[Course, float]) -> N
     assert course.is_whole()
 
 
+def test_what_pip_is_told_for_other_projects_does_not_matter(made: tuple[Course, float]) -> None:
+    course, _ = made
+    shutil.rmtree(course.environment.folder, ignore_errors=True)
+    settings = course.home / ".config" / "pip"
+    settings.mkdir(parents=True)
+    (settings / "pip.conf").write_text("[install]\nuser = true\n")
+    try:
+        status, output = course.set_up()
+    finally:
+        shutil.rmtree(settings)
+    assert status == 0, output
+    assert course.is_whole()
+
+
 def test_the_environment_belongs_to_the_python_that_runs_set_up(made: tuple[Course, float]) -> None:
     course, _ = made
     config = (course.environment.folder / "pyvenv.cfg").read_text()

@@ -148,11 +148,13 @@ def run_one(notebook: Path, plan: ExecutionPlan, outer_mark: str, progress: Prog
         job_file.write_text(json.dumps(asdict(job)))
         child = [sys.executable, "-P", "-m", RUNNER_CHILD, str(job_file)]
         # Notebooks put their files into the temporary folder, which goes with this block whatever happens to them.
+        # IPython's own folder is there too: what the user has set for other notebooks would change the outputs.
+        own_folders = {"TMPDIR": scratch, "IPYTHONDIR": str(Path(scratch) / "ipython")}
         process = processes.start(
             # In a process that ends whatever the kernel leaves, also what has cleaned its environment.
             [sys.executable, "-I", "-S", rank_process.__file__, "-", *child],
             f"{outer_mark} {mark}",
-            env=os.environ | {"TMPDIR": scratch},
+            env=os.environ | own_folders,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             errors="replace",

@@ -29,6 +29,8 @@ def variables() -> dict[str, str]:
     variables = {
         # Model.fit of Keras 3 fails with several of the strategies and with Horovod's optimizer; tf-keras does not.
         "TF_USE_LEGACY_KERAS": "1",
+        # Keras 3 on TensorFlow, whatever ~/.keras/keras.json says for other projects.
+        "KERAS_BACKEND": "tensorflow",
         # Hides those of TensorFlow's C++ notes that obey it; it prints some before it reads this variable.
         "TF_CPP_MIN_LOG_LEVEL": "2",
         # More ranks than cores: let waiting ranks give up the processor instead of spinning on it.

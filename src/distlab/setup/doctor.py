@@ -20,7 +20,7 @@ from distlab.setup import frameworks, horovod_build, horovod_wheel
 SECONDS_FOR_ALL_REDUCE = 90
 VERSIONS = """
 import distlab, json, tensorflow as tf
-print("versions:", json.dumps([tf.__version__, tf.keras.Model.__module__]))
+print("versions:", json.dumps([tf.__version__, tf.keras.Model.__module__, tf.keras.backend.floatx()]))
 """
 ALL_REDUCE = """
 import distlab, horovod.tensorflow as hvd, tensorflow as tf
@@ -109,12 +109,15 @@ def _tensorflow() -> list[Finding]:
     answer = next((line for line in output.splitlines() if line.startswith("versions: ")), None)
     if answer is None:
         return [Finding("TensorFlow", False, f"does not start: {_last_line(output)}", fix, True)]
-    tensorflow, module = json.loads(answer.removeprefix("versions: "))
+    tensorflow, module, kind = json.loads(answer.removeprefix("versions: "))
     legacy = "tf_keras" in module
     state = f"legacy Keras (tf-keras {_version('tf-keras')})" if legacy else f"Keras {_version('keras')}"
+    if legacy and kind != "float32":
+        state = f"{state}, which computes in {kind}"
+        keras_fix = 'set "floatx" to "float32" in the file keras.json, in ~/.keras or in KERAS_HOME'
     return [
         Finding("TensorFlow", True, tensorflow, fix, True),
-        Finding("Keras", legacy, state, keras_fix, True),
+        Finding("Keras", legacy and kind == "float32", state, keras_fix, True),
     ]
 
 

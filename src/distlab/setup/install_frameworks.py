@@ -103,7 +103,8 @@ def brings_gpu_libraries(part: str) -> bool:
 def _pip(part: str, *arguments: str) -> None:
     # pip, not uv: it also finds builds in its configured places, and counts what the environment below has.
     command = [str(frameworks.interpreter(PARTS[part].folder)), "-m", "pip", "--disable-pip-version-check"]
-    finished = subprocess.run([*command, *arguments, "--quiet"], capture_output=True, text=True)
+    variables = os.environ | {"PIP_USER": "0"}  # whatever the user has set for other projects
+    finished = subprocess.run([*command, *arguments, "--quiet"], capture_output=True, text=True, env=variables)
     if finished.returncode:
         reason = finished.stderr.strip().splitlines()[-1:] or ["pip says nothing"]
         raise SetupFailed(

@@ -50,8 +50,9 @@ class Installer:
         self._environment, self._guard = environment, guard
         self._variables = dict(os.environ)
         # What the user has set for other projects must not decide where these packages go.
-        for name in ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX", "PIP_USER", "UV_TARGET"):
+        for name in ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX", "UV_TARGET"):
             self._variables.pop(name, None)
+        self._variables["PIP_USER"] = "0"  # also against pip's own file of settings
         cache = _cache_of_uv()
         if not cache or not can_write(cache):
             print("The folder for caches cannot be written to: packages are downloaded without it.", flush=True)
