@@ -136,7 +136,7 @@ def test_the_guides_rows_are_rows_of_the_table(table: dict) -> None:
 @pytest.mark.parametrize("strategy", ["default", "multi-worker-2"])
 def test_a_run_that_is_not_over_in_time_does_not_end(measure_support: ModuleType, strategy: str) -> None:
     row = measure_support.ROWS[strategy]
-    outcome = measure_support.run(strategy, "fit", "legacy", seconds=1.5)
+    outcome = measure_support.run(strategy, "fit", "legacy", seconds=0.2)
     assert strategy_support.judge(outcome, row.replicas, row.updates, None).state == "does not end"
 
 

@@ -64,7 +64,7 @@ def judge_run(answer: Answer, generator: np.random.Generator) -> Verdict:
 
 _ERRORS: tuple[tuple[str, str, Lab05Hint], ...] = (
     ("DataLossError", "Unable to open table file", Lab05Hint.RESTORES_FOLDER),
-    ("InvalidArgumentError", "different ndims", Lab05Hint.STEP_AS_IMAGES),
+    ("InvalidArgumentError", "ndims", Lab05Hint.STEP_AS_IMAGES),
     ("TypeError", "list indices must be integers or slices, not .*Variable", Lab05Hint.STEP_NOT_A_NUMBER),
 )
 """Class and text of errors that common mistakes lead to inside TensorFlow or the training."""
