@@ -144,6 +144,7 @@ grade: setup  ## grade SUBMISSIONS/STUDENT/NN_topic/lab.ipynb: make grade SUBMIS
 	@$(if $(SUBMISSIONS),$(BIN)/distlab grade "$(SUBMISSIONS)" $(GRADE_OPTIONS),echo "Name the folder: make grade SUBMISSIONS=folder"; exit 2)
 
 figures: setup  ## draw every picture in figures/ again
+	@[ -w figures ] || { echo "You may not write into the folder figures, where the pictures are."; exit 1; }
 	@for script in figures/src/[0-9][0-9]_*.py; do $(BIN)/python "$$script" || exit 1; done
 
 site: setup  ## write the course's site to build/site: make site EXECUTED=1 (your own outputs) SOLUTIONS=0 (none in the labs)
@@ -186,5 +187,8 @@ lock-frameworks: $(VENV)/ready  ## write the locks of the other frameworks; thos
 			--output-file $(LAB_14)/$$part.lock $(LAB_14)/$$part.in || exit 1; \
 	done
 
+MADE := build $(VENV) .venv-frameworks .venv-mxnet .pytest_cache .hypothesis .ruff_cache .mypy_cache .import_linter_cache \
+	src/*.egg-info
+
 clean:  ## remove what the targets made, including .venv and the other environments
-	rm -rf build $(VENV) .venv-frameworks .venv-mxnet .pytest_cache .hypothesis .ruff_cache .mypy_cache .import_linter_cache src/*.egg-info
+	@rm -rf $(MADE) 2> /dev/null || { echo "Not removed, since you may not write there:" $$(ls -d $(MADE) 2> /dev/null); exit 1; }

@@ -12,6 +12,15 @@ from distlab import devices
 
 TOPOLOGY = "\tGPU0\tGPU1\nGPU0\t X \tNV2\nGPU1\tNV2\t X \n"
 
+LONELY = """
+import ctypes, os, sys
+library = ctypes.CDLL(None, use_errno=True)
+new_network, new_user = 0x40000000, 0x10000000
+if library.unshare(new_network) and library.unshare(new_network | new_user):
+    sys.exit(77)
+os.execv(sys.executable, [sys.executable, "-m", "distlab.cli", *sys.argv[1:]])
+"""
+
 HOLDING = """
 import json, os, threading
 from distlab import devices
@@ -181,3 +190,33 @@ def test_where_the_system_holds_nothing_it_says_so(monkeypatch: pytest.MonkeyPat
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     assert not devices.hold_cores({0})
     assert devices.allowed_cores() == list(range(os.cpu_count()))
+
+
+@pytest.mark.slow
+@pytest.mark.fault
+@pytest.mark.parametrize(
+    "command", ["launch --workers 2 program.py", "launch --with mpirun program.py", "execute --only 00", "lab"]
+)
+def test_a_machine_whose_programs_cannot_reach_each_other_is_named(command: str, tmp_path: Path) -> None:
+    """In a network of its own, whose loopback interface is off."""
+    (tmp_path / "program.py").touch()
+    (tmp_path / "notebooks").symlink_to(Path(__file__).parents[1] / "notebooks")
+    finished = subprocess.run(
+        [sys.executable, "-c", LONELY, *command.split()], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    if finished.returncode == 77:
+        pytest.skip("this user may not have a network of its own")
+    assert finished.returncode == 2
+    [line] = finished.stderr.splitlines()
+    assert line.startswith("Programs on this machine cannot reach each other: 127.0.0.1 does not answer.")
+
+
+@pytest.mark.slow
+def test_the_doctor_examines_only_the_machine_whose_programs_cannot_reach_each_other() -> None:
+    finished = subprocess.run([sys.executable, "-c", LONELY, "doctor"], capture_output=True, text=True, timeout=60)
+    if finished.returncode == 77:
+        pytest.skip("this user may not have a network of its own")
+    assert finished.returncode == 1
+    [line] = [line for line in finished.stdout.splitlines() if line.startswith("loopback")]
+    assert "missing" in line and "127.0.0.1 does not answer" in line
+    assert finished.stdout.splitlines()[-1].startswith("The course cannot run here yet")

@@ -111,6 +111,8 @@ def _sentence(error: OSError) -> str | None:
         return f"{_NO_MORE} open no more files; raise the limit (`ulimit -n 4096`), or start less at once."
     if error.errno == errno.ENOSPC:
         return "The output could not be written, since the disk is full."
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) and error.filename:
+        return f"{error.filename} cannot be read or written by you ({error.strerror})."
     if isinstance(error, FileNotFoundError) and "temporary directory" in str(error):
         return "There is no folder for temporary files that can be written to; set TMPDIR to one."
     return None

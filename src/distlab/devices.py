@@ -3,6 +3,7 @@
 import os
 import platform
 import shutil
+import socket
 import subprocess
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -17,6 +18,10 @@ _THREADS = Path("/proc/self/task")
 
 class DevicesAlreadyUsed(PlainError, RuntimeError):
     """TensorFlow has fixed its devices; the message says to restart the kernel."""
+
+
+class NoLoopback(PlainError):
+    """Programs on this machine cannot reach each other; the message says what to do."""
 
 
 def at_least(count: int) -> list[str]:
@@ -81,6 +86,25 @@ def hold_cores(cores: Collection[int]) -> bool:
         with suppress(ProcessLookupError):  # it has ended meanwhile
             os.sched_setaffinity(int(thread.name), cores)
     return True
+
+
+def has_loopback() -> bool:
+    """Whether a program of this machine reaches another one by 127.0.0.1, as ranks and notebooks' kernels are."""
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            socket.create_connection(server.getsockname(), timeout=10).close()
+    except OSError:
+        return False
+    return True
+
+
+def require_loopback() -> None:
+    """Raise NoLoopback where ranks and kernels would wait in vain, as in a container without a network."""
+    if not has_loopback():
+        raise NoLoopback(
+            "Programs on this machine cannot reach each other: 127.0.0.1 does not answer. Switch the interface on "
+            "(`ip link set lo up` as root)."
+        )
 
 
 def memory_gib() -> float:

@@ -137,6 +137,22 @@ def test_what_ipython_is_told_for_other_notebooks_changes_no_output(
     assert [output.data["text/plain"] for output in cell.outputs] == ["2"]
 
 
+def test_what_keras_is_told_for_other_notebooks_changes_no_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = tmp_path / "home" / ".keras"
+    settings.mkdir(parents=True)
+    (settings / "keras.json").write_text('{"floatx": "float16"}')
+    monkeypatch.setenv("HOME", str(settings.parent))
+    monkeypatch.delenv("KERAS_HOME", raising=False)
+    write_notebook(tmp_path, "00_kind", "import tf_keras\ntf_keras.backend.floatx()")
+    plan = runner.ExecutionPlan(runner.choose(tmp_path), tmp_path / "build", {}, seconds_per_cell=60)
+    assert runner.execute(plan)["00_kind"].status == "ok"
+    [executed] = (tmp_path / "build").rglob("00_kind.ipynb")
+    [_, cell] = nbformat.read(executed, 4).cells
+    assert [output.data["text/plain"] for output in cell.outputs] == ["'float32'"]
+
+
 def test_a_notebook_over_its_whole_time_is_ended(tmp_path: Path) -> None:
     notebook = write_notebook(tmp_path, "00_long", "import time\ntime.sleep(300)")
     plan = runner.ExecutionPlan([notebook], tmp_path / "build", seconds_per_cell=300, seconds_per_notebook=10)

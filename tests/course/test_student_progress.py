@@ -50,9 +50,21 @@ def test_cells_that_ran_and_exercises_that_are_right_count(copy: Path) -> None:
     ]
 
 
-def test_a_notebook_that_cannot_be_read_counts_as_untouched(copy: Path) -> None:
-    (copy / "notebooks/03_topic.ipynb").write_text("<<<<<<< HEAD")
-    assert student_progress.progress(copy)[0] == ChapterProgress("03 topic", 0, 0, 1, 3)
+def test_a_notebook_that_cannot_be_read_counts_as_untouched_and_is_named(copy: Path) -> None:
+    notebook, lab = copy / "notebooks/03_topic.ipynb", copy / "labs/03_topic/lab.ipynb"
+    notebook.write_text("<<<<<<< HEAD")
+    lab.write_bytes(lab.read_bytes()[:300])
+    sentence = "cannot be read as a notebook; `make lab FRESH=03` gives it back."
+    lines = f"{notebook} {sentence}", f"{lab} {sentence}"
+    chapters = student_progress.progress(copy)
+    assert chapters[0] == ChapterProgress("03 topic", 0, 0, 0, 0, lines)
+    assert student_progress.table(chapters).splitlines()[-2:] == [*lines]
+
+
+def test_a_students_copy_of_a_notebook_is_no_chapter(copy: Path) -> None:
+    before = student_progress.progress(copy)
+    save(copy / "notebooks/04_many_words-Copy1.ipynb", nbformat.v4.new_code_cell("3", metadata=RAN))
+    assert student_progress.progress(copy) == before
 
 
 def test_what_was_replaced_by_the_course_s_own_does_not_count(copy: Path) -> None:

@@ -1,5 +1,6 @@
 """Where a user's results and working copy go."""
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,20 @@ def test_a_link_to_another_disk_is_followed(course: Path, tmp_path: Path) -> Non
     (tmp_path / "large").mkdir()
     (course / "build").symlink_to(tmp_path / "large")
     assert user_folders.user_folder("build") == Path("build")
+
+
+def test_jupyter_gets_folders_of_its_own_where_there_is_no_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IPYTHONDIR", "chosen")
+    for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert user_folders.folders_of_jupyter() == {}
+    monkeypatch.setenv("HOME", "/proc")  # where not even root can make a file
+    folders = user_folders.folders_of_jupyter()
+    assert set(folders) == {"JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"}
+    assert all(Path(folder).is_relative_to(tempfile.gettempdir()) for folder in folders.values())
 
 
 def test_a_folder_that_is_not_there_yet_is_the_courses(course: Path) -> None:

@@ -252,13 +252,15 @@ def test_a_file_that_may_not_be_read_is_not_called_damaged(places: dict[str, Pat
     )
 
 
-def test_keras_home_replaces_the_folder_in_home(
+def test_keras_home_comes_before_the_folder_in_home(
     places: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_npz(places["keras"])
     file = write_npz(tmp_path / "elsewhere" / "datasets", images=4)
     monkeypatch.setenv("KERAS_HOME", str(tmp_path / "elsewhere"))
     assert data.find("mnist") == file
+    file.unlink()
+    assert data.find("mnist") == places["keras"] / "mnist.npz"
 
 
 def test_a_set_that_is_nowhere_is_downloaded_into_the_courses_cache(

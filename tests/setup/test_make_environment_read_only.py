@@ -131,6 +131,32 @@ def test_the_copy_is_brought_up_to_date_for_another_server(root: Path, home: Pat
     assert (home / "distlab-work" / "notebooks" / "00_start_here.ipynb").exists()
 
 
+def test_pages_and_labs_to_hand_out_go_to_the_users_own_folder(root: Path, home: Path) -> None:
+    command = (sys.executable, "-m", "distlab.cli")
+    for part, index in (("pages", "html/00_start_here.html"), ("release", "release/labs.zip")):
+        done = run(root, home, *command, part)
+        assert done.returncode == 0, done.stderr
+        assert (home / "distlab-build" / index).exists(), done.stdout
+
+
+def test_a_place_that_is_somebody_elses_is_one_sentence(root: Path, home: Path) -> None:
+    done = run(root, home, sys.executable, "-m", "distlab.cli", "labs", "--only", "07")
+    assert done.returncode == 1
+    [line] = done.stderr.splitlines()
+    assert "lab.ipynb cannot be read or written by you" in line
+    done = run(root, home, "make", "figures")
+    assert "You may not write into the folder figures" in done.stdout, done.stderr
+
+
+def test_jupyterlab_starts_without_a_home(root: Path, home: Path) -> None:
+    """As for a user without a name in a container, whose home is /."""
+    command = ("timeout", "20", sys.executable, "-m", "distlab.cli", "lab")
+    options = ("HOME=/", f"TMPDIR={home}", "BROWSER=true")
+    done = run(root, home, "env", *options, *command)
+    assert "is running at" in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_the_doctor_reports(root: Path, home: Path) -> None:
     done = run(root, home, sys.executable, "-m", "distlab.cli", "doctor")
     assert done.returncode == 0 and "Traceback" not in done.stdout + done.stderr, done.stdout + done.stderr

@@ -14,6 +14,7 @@ from distlab.setup.virtual_environment import (
     Environment,
     EnvironmentNotMade,
     EnvironmentRecord,
+    check_may_read,
     check_may_write,
     check_place,
     check_project,
@@ -229,6 +230,17 @@ def test_somebody_elses_course_is_not_set_up(environment: Environment, monkeypat
         EnvironmentNotMade, match=r"belongs to \S+ and needs setting up; \S+ runs `make setup` in it once"
     ):
         check_may_write(environment)
+
+
+def test_an_environment_that_its_owner_keeps_closed_is_named(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As set-up under umask 077 leaves it."""
+    check_may_read(environment)
+    monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.R_OK)  # root may read everything
+    sentence = rf"\.venv belongs to (\S+) and is closed to others; \1 opens it by `chmod -R a\+rX {environment.folder}`"
+    with pytest.raises(EnvironmentNotMade, match=sentence):
+        check_may_read(environment)
 
 
 @small_disks.needs_mounts

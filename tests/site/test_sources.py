@@ -69,6 +69,21 @@ def test_chapters_without_a_run_that_can_be_shown_are_told(course: Path) -> None
     assert sources.chapters_without_run(course, executed) == ["01"]
 
 
+@pytest.mark.parametrize("change", ["interrupted", "failed"])
+def test_a_run_that_did_not_come_to_its_end_is_not_shown(course: Path, change: str) -> None:
+    executed = course.parent / "executed"
+    executed.mkdir()
+    notebook = json.loads((course / NOTEBOOK).read_text())
+    cell = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code")
+    if change == "interrupted":
+        cell |= {"execution_count": None, "outputs": []}
+    else:
+        cell["outputs"] = [{"output_type": "error", "ename": "E", "evalue": "", "traceback": []}]
+    (executed / NOTEBOOK.name).write_text(json.dumps(notebook))
+    assert sources.chapters_without_run(course, executed) == ["01"]
+    assert (gather(course, executed) / NOTEBOOK).read_text() == (course / NOTEBOOK).read_text()
+
+
 def test_a_folder_without_a_course_and_a_readme_without_its_map_are_one_sentence(course: Path) -> None:
     with pytest.raises(sources.NoCourse, match="There is no notebook in"):
         gather(course.parent / "nothing")

@@ -108,10 +108,12 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
 
 
 def _execute(options: argparse.Namespace) -> int:
+    from distlab import devices
     from distlab.course import runner
 
     plan = _plan(options)
     user_folders.require_home()
+    devices.require_loopback()
     processes.end_on_signals()
     try:
         outcomes = runner.execute(plan)
@@ -152,13 +154,15 @@ def _write_results(outcomes: "Outcomes", plan: "ExecutionPlan") -> list[str]:
 
 def _write_site(plan: "ExecutionPlan") -> list[str]:
     """Write the site with the outputs and times of this run; returns a sentence if it was not written."""
-    from distlab.site import build
+    from distlab.site import build, sources
 
     try:
         site = build.build(Path.cwd(), plan.build, plan.build / "executed")
     except (PlainError, OSError) as fault:
         return [f"The site was not written: {fault}"]
     _say(f"Site: {site.index}")
+    if numbers := sources.chapters_without_run(Path.cwd(), plan.build / "executed"):
+        _say(f"It shows the committed outputs of the chapters without a complete run: {', '.join(numbers)}.")
     return []
 
 
@@ -253,7 +257,7 @@ def _labs(options: argparse.Namespace) -> int:
 def _release(options: argparse.Namespace) -> int:
     from distlab.course import lab_sources
 
-    folder = user_folders.require_folder(BUILD / "release")
+    folder = user_folders.require_folder(_user_folder("build", "the labs to hand out go") / "release")
     for path in lab_sources.release(lab_sources.chosen(LABS, options.only), folder):
         print(path)
     return 0
@@ -267,7 +271,7 @@ def _site(options: argparse.Namespace) -> int:
     folder = _user_folder("build", "the site goes")
     executed = folder / "executed" if options.executed else None
     if executed and (numbers := sources.chapters_without_run(Path.cwd(), executed)):
-        print(f"With the committed outputs, since there is no newer run that can be shown: {', '.join(numbers)}.")
+        print(f"With the committed outputs, since they have no newer run that came to its end: {', '.join(numbers)}.")
     site = build.build(Path.cwd(), folder, executed, solutions=not options.no_solutions)
     for warning in site.warnings:
         print(warning)
@@ -294,12 +298,13 @@ def _pages(options: argparse.Namespace) -> int:
 
     files = runner.choose(NOTEBOOKS)
     _require_notebooks(files)
-    html_pages.write_glossary(NOTEBOOKS, user_folders.require_folder(BUILD / "html"))
+    pages = user_folders.require_folder(_user_folder("build", "the pages go") / "html")
+    html_pages.write_glossary(NOTEBOOKS, pages)
     damaged = []
     for notebook in files:
         try:
-            html_pages.write_page(notebook, _page(notebook), NOTEBOOKS)
-            print(_page(notebook))
+            html_pages.write_page(notebook, pages / f"{notebook.stem}.html", NOTEBOOKS)
+            print(pages / f"{notebook.stem}.html")
         except NotJSONError:
             damaged.append(f"{notebook} cannot be read as a notebook; `git checkout {notebook}` restores it.")
     print("\n".join(damaged), end="\n" if damaged else "")
@@ -328,8 +333,10 @@ def _bench(options: argparse.Namespace) -> int:
 
 
 def _lab(options: argparse.Namespace) -> int:
+    from distlab import devices
     from distlab.course import working_copy
 
+    devices.require_loopback()
     course = Path.cwd()
     fresh = working_copy.chapter_files(course, options.fresh) if options.fresh else []
     copy = _user_folder(working_copy.NAME, "your working copy goes").absolute()
@@ -345,6 +352,7 @@ def _lab(options: argparse.Namespace) -> int:
     command += [f"--ContentsManager.hide_globs={NOT_LISTED!r}"]
     command += [f"--LabApp.extra_labextensions_path={SETTINGS_OF_STUDENTS / 'extensions'}"]
     command += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    os.environ.update(user_folders.folders_of_jupyter())
     return os.execv(command[0], [*command, str(copy / "notebooks" / "00_start_here.ipynb")])
 
 
@@ -373,7 +381,3 @@ def _give_back(course: Path, copy: Path, names: list[str]) -> int:
     for kept in working_copy.give_back(course, copy, names):
         print(f"Kept: {kept}")
     return 0
-
-
-def _page(notebook: Path) -> Path:
-    return BUILD / "html" / f"{notebook.stem}.html"

@@ -142,7 +142,8 @@ def release(lab_sources: Sequence[Path], folder: Path) -> list[Path]:
     """
     notebooks = {source: without_course(convert(source)) for source in lab_sources}
     for part in (folder / HANDED_OUT, folder / NBGRADER / SOURCE):
-        shutil.rmtree(part, ignore_errors=True)
+        if part.exists():
+            shutil.rmtree(part)
     for source, notebook in notebooks.items():
         students, graders = folder / HANDED_OUT / source.stem, folder / NBGRADER / SOURCE / source.stem
         for place in (students, graders):

@@ -148,8 +148,9 @@ def run_one(notebook: Path, plan: ExecutionPlan, outer_mark: str, progress: Prog
         job_file.write_text(json.dumps(asdict(job)))
         child = [sys.executable, "-P", "-m", RUNNER_CHILD, str(job_file)]
         # Notebooks put their files into the temporary folder, which goes with this block whatever happens to them.
-        # IPython's own folder is there too: what the user has set for other notebooks would change the outputs.
+        # IPython's and Keras's own folders are there too: what is set for other notebooks would change the outputs.
         own_folders = {"TMPDIR": scratch, "IPYTHONDIR": str(Path(scratch) / "ipython")}
+        own_folders["KERAS_HOME"] = os.environ.get("KERAS_HOME") or str(Path(scratch) / "keras")
         process = processes.start(
             # In a process that ends whatever the kernel leaves, also what has cleaned its environment.
             [sys.executable, "-I", "-S", rank_process.__file__, "-", *child],

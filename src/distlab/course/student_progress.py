@@ -17,20 +17,24 @@ _CHECK = re.compile(r'^lab\.check\("(\w+)"', re.MULTILINE)
 
 @dataclass(frozen=True)
 class ChapterProgress:
-    """Of one chapter: its title, code cells that the student ran and all of them, exercises solved and all."""
+    """Of one chapter: its title, code cells that the student ran and all of them, exercises solved and all.
+
+    damaged: what to say of files that cannot be read.
+    """
 
     title: str
     cells_run: int
     cells: int
     solved: int
     exercises: int
+    damaged: tuple[str, ...] = ()
 
 
 def progress(copy: Path) -> list[ChapterProgress]:
-    """Each chapter and lab of a working copy, in order; a notebook that cannot be read counts as untouched."""
-    # What `make lab FRESH=` has replaced has a date between the name and its end.
-    chapters = {file.stem for file in copy.glob("notebooks/[0-9][0-9]_*.ipynb") if "." not in file.stem}
-    names = sorted(chapters | {*_labs(copy)})
+    """Each chapter and lab of a working copy, in order; one that cannot be read counts as untouched and is named."""
+    # A student's copies, and what `make lab FRESH=` has replaced, have more in their names.
+    chapters = {file.stem for file in copy.glob("notebooks/*.ipynb") if re.fullmatch(r"\d\d_\w+", file.stem)}
+    names = sorted(chapters | {file.parent.name for file in copy.glob("labs/[0-9][0-9]_*/lab.ipynb")})
     return [_of_chapter(copy, name) for name in names]
 
 
@@ -40,33 +44,39 @@ def show_progress() -> None:
 
 
 def table(chapters: list[ChapterProgress]) -> str:
-    """The chapters as a table in text, and the sums."""
+    """The chapters as a table in text, the sums, and a line for each file that cannot be read."""
     rows = [
         (chapter.title, _share(chapter.cells_run, chapter.cells), _share(chapter.solved, chapter.exercises))
         for chapter in chapters
     ]
     cells = _share(sum(chapter.cells_run for chapter in chapters), sum(chapter.cells for chapter in chapters))
     solved = _share(sum(chapter.solved for chapter in chapters), sum(chapter.exercises for chapter in chapters))
-    return tables.text(["Chapter", "Cells run", "Exercises solved"], [*rows, ("together", cells, solved)], right=(1, 2))
-
-
-def _labs(copy: Path) -> dict[str, Path]:
-    return {file.parent.name: file for file in copy.glob("labs/[0-9][0-9]_*/lab.ipynb")}
+    columns = ["Chapter", "Cells run", "Exercises solved"]
+    text = tables.text(columns, [*rows, ("together", cells, solved)], right=(1, 2))
+    return "\n".join([text, *(line for chapter in chapters for line in chapter.damaged)])
 
 
 def _of_chapter(copy: Path, name: str) -> ChapterProgress:
-    code = [cell for cell in _code_cells(copy / "notebooks" / f"{name}.ipynb") if cell.source.strip()]
-    checks = {check[1]: cell for cell in _code_cells(_labs(copy).get(name)) if (check := _CHECK.search(cell.source))}
+    damaged: list[str] = []
+    notebook, lab = copy / "notebooks" / f"{name}.ipynb", copy / "labs" / name / "lab.ipynb"
+    code = [cell for cell in _code_cells(notebook, damaged) if cell.source.strip()]
+    checks = {check[1]: cell for cell in _code_cells(lab, damaged) if (check := _CHECK.search(cell.source))}
     solved = sum(f"{exercise}: ✔ right" in _printed(cell) for exercise, cell in checks.items())
     run = sum("execution" in cell.metadata for cell in code)
     number, _, topic = name.partition("_")
-    return ChapterProgress(f"{number} {topic.replace('_', ' ')}", run, len(code), solved, len(checks))
+    title = f"{number} {topic.replace('_', ' ')}"
+    return ChapterProgress(title, run, len(code), solved, len(checks), tuple(damaged))
 
 
-def _code_cells(file: Path | None) -> list[nbformat.NotebookNode]:
+def _code_cells(file: Path, damaged: list[str]) -> list[nbformat.NotebookNode]:
+    """None of a file that is not there, or that cannot be read, for which `damaged` gets a sentence."""
     try:
-        return [cell for cell in nbformat.read(file, as_version=4).cells if cell.cell_type == "code"] if file else []
-    except Exception:  # whatever is wrong with the file, or it is not there
+        return [cell for cell in nbformat.read(file, as_version=4).cells if cell.cell_type == "code"]
+    except FileNotFoundError:
+        return []
+    except Exception:  # whatever is wrong with the file
+        number = (file.stem if file.parent.name == "notebooks" else file.parent.name)[:2]
+        damaged.append(f"{file} cannot be read as a notebook; `make lab FRESH={number}` gives it back.")
         return []
 
 

@@ -34,7 +34,23 @@ def require_home() -> None:
                 f"The disk of HOME={Path.home()} is full, and the notebooks' kernels keep files there; free some "
                 "space, or set HOME to another folder."
             ) from fault
-        # Jupyter does without a home that cannot be written to.
+        # A kernel does without a home that cannot be written to.
+
+
+def folders_of_jupyter() -> dict[str, str]:
+    """Variables with which JupyterLab runs for a user whose home does not exist or cannot be written to; else none.
+
+    Their folders, under the one for temporary files, are not made here; where the user has set such a variable, it is
+    left out.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=Path.home()):
+            return {}
+    except OSError:
+        place = Path(tempfile.gettempdir()) / f"distlab-jupyter-{os.getuid()}"
+    names = {"JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "runtime"}
+    names |= {"IPYTHONDIR": "ipython"}
+    return {name: str(place / folder) for name, folder in names.items() if name not in os.environ}
 
 
 def require_folder(folder: Path) -> Path:

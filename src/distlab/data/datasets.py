@@ -85,8 +85,9 @@ def find(name: str) -> Path | None:
     if name not in download.ARCHIVES:
         return None
     file = f"{name}.npz"
-    keras_cache = Path(os.environ.get("KERAS_HOME") or Path.home() / ".keras") / "datasets"
-    places = [keras_cache / file, keras_cache / name.replace("_", "-"), cache_folder() / "data" / file]
+    homes = [Path(home) for home in (os.environ.get("KERAS_HOME"), Path.home() / ".keras") if home]
+    places = [home / "datasets" / entry for home in homes for entry in (file, name.replace("_", "-"))]
+    places.append(cache_folder() / "data" / file)
     if own_folder := _own_folder():
         places.insert(0, own_folder / file)
     return next((place for place in places if _is_occupied(place, name)), None)

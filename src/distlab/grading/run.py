@@ -126,7 +126,7 @@ def check(number: str, folder: Path) -> Iterator[str]:
     try:
         fitted = notebook.as_written(notebook.read(file))
     except notebook.Unreadable as error:
-        raise CannotCheck(f"{file} cannot be checked: {error}.") from None
+        raise CannotCheck(f"{file} cannot be checked: {error}; `{fresh}` gives the lab back.") from None
     if not fitted.has_answers:
         raise CannotCheck(
             f"{file} cannot be checked: {notebook.NO_ANSWERS}; copy your answers into a fresh lab, {fresh}."

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypedDict
 
+from distlab import devices
 from distlab.launch import prepared_interpreter
 from distlab.launch.host_connections import HostConnections
 from distlab.launch.hosts import Host, travelling_environment
@@ -118,8 +119,12 @@ class LaunchedProgram:
         return path
 
     def run(self, job: Job, remote: Remote | None = None) -> LaunchedRun:
-        """Run the job, and read the file whose path took the place of RESULT, or what a host has read from its own."""
+        """Run the job, and read the file whose path took the place of RESULT, or what a host has read from its own.
+
+        Raises devices.NoLoopback.
+        """
         limits = self._limits()
+        devices.require_loopback()
         if self._echoes:
             print(job.by_hand, flush=True)
         with tempfile.TemporaryDirectory(prefix="distlab-", dir=folder_for_sockets()) as folder:

@@ -43,7 +43,12 @@ class Finding(NamedTuple):
 
 
 def examine() -> list[Finding]:
-    """Look at everything the course uses; runs a real all-reduce over two ranks (up to 90 s on a busy machine)."""
+    """Look at everything the course uses; runs a real all-reduce over two ranks (up to 90 s on a busy machine).
+
+    Where no program of this machine can reach another one nothing is started, and only the machine is examined.
+    """
+    if not devices.has_loopback():
+        return [_python(), *_machine()]
     mark = processes.new_mark()
     with processes.marked(mark), ThreadPoolExecutor() as pool:
         # What starts interpreters, side by side: each mostly imports TensorFlow, on one core.
@@ -126,11 +131,17 @@ def _machine() -> list[Finding]:
     memory = devices.memory_gib()
     return [
         Finding("GPUs", True, ", ".join(gpus) or "none: the notebooks use logical CPU devices", "", False),
+        Finding("loopback", *_loopback(), "switch the interface on: `ip link set lo up` as root", True),
         Finding("cores", devices.cores() >= 2, str(devices.cores()), "two workers need at least two cores", False),
         Finding(
             "memory", memory >= 4, f"{memory:.1f} GiB", "the course needs at least 4 GiB: close other programs", False
         ),
     ]
+
+
+def _loopback() -> tuple[bool, str]:
+    ok = devices.has_loopback()
+    return ok, "127.0.0.1 answers" if ok else "127.0.0.1 does not answer: no program can reach another one"
 
 
 def _mpi() -> Finding:

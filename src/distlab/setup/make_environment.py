@@ -27,6 +27,7 @@ from distlab.setup.virtual_environment import (
     EnvironmentNotMade,
     EnvironmentRecord,
     can_write,
+    check_may_read,
     check_may_write,
     check_place,
     check_project,
@@ -159,6 +160,7 @@ def check_limits(folder: Path) -> None:
 
 def set_up(environment: Environment) -> None:
     """Make the environment whole by as little as is needed. Raises EnvironmentNotMade."""
+    check_may_read(environment)
     check_place(environment)
     uv = requirement_of_uv(environment.course)
     check_project(environment.course)

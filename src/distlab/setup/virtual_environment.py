@@ -175,6 +175,16 @@ def can_write(folder: Path) -> bool:
     return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
 
 
+def check_may_read(environment: Environment) -> None:
+    """Raise EnvironmentNotMade when it is another user's, who has kept it closed (as set-up under umask 077 does)."""
+    folder = environment.folder
+    if folder.is_dir() and not os.access(folder, os.R_OK | os.X_OK):
+        who = _owner(folder)
+        raise EnvironmentNotMade(
+            f"{folder} belongs to {who} and is closed to others; {who} opens it by `chmod -R a+rX {folder}`."
+        )
+
+
 def check_may_write(environment: Environment) -> None:
     """Raise EnvironmentNotMade when this user may not change the checkout."""
     for place in (environment.course, *([environment.folder] if environment.folder.is_dir() else [])):

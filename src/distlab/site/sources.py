@@ -20,9 +20,9 @@ class NoCourse(PlainError, ValueError):
 def gather(course: Path, folder: Path, executed: Path | None, solutions: bool) -> list[str]:
     """Make `folder` hold what the site is made of; a file with the same content stays, with its time.
 
-    A run that is older than the committed notebook is not taken. Returns a sentence for each notebook that cannot be
-    read and is left out. `executed` and `solutions` are those of `build.build`. Raises NoCourse, and
-    index_page.NoSection for a README without the map of the course.
+    A run that is older than the committed notebook, or did not come to its end, is not taken. Returns a sentence for
+    each notebook that cannot be read and is left out. `executed` and `solutions` are those of `build.build`. Raises
+    NoCourse, and index_page.NoSection for a README without the map of the course.
     """
     patterns = (*PARTS, SOLUTIONS) if solutions else PARTS
     files = {file.relative_to(course): file for pattern in patterns for file in course.glob(pattern)}
@@ -62,8 +62,20 @@ def chapters_without_run(course: Path, executed: Path) -> list[str]:
 
 
 def _replaces(executed: Path, file: Path) -> bool:
-    """Whether it is a notebook, and not older than the committed file."""
-    return _is_notebook(executed) and executed.stat().st_mtime >= file.stat().st_mtime
+    """Whether it is a notebook that ran to its end, and not older than the committed file, or that file itself."""
+    if executed == file:
+        return _is_notebook(file)
+    return ran_to_its_end(executed) and executed.stat().st_mtime >= file.stat().st_mtime
+
+
+def ran_to_its_end(file: Path) -> bool:
+    """Whether every cell of an executed notebook was run, and none ended with an error."""
+    try:
+        cells = [cell for cell in json.loads(file.read_text())["cells"] if cell["cell_type"] == "code"]
+        failed = any(output["output_type"] == "error" for cell in cells for output in cell["outputs"])
+        return not failed and all(cell["execution_count"] for cell in cells if "".join(cell["source"]).strip())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
 
 
 def _lab(file: Path) -> bytes:

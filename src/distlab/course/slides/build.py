@@ -16,6 +16,7 @@ from nbformat.reader import NotJSONError
 from distlab.course.html_pages import title_of
 from distlab.course.slides import deck, storyboard
 from distlab.runtime.errors import PlainError
+from distlab.site.sources import ran_to_its_end
 
 # What a deck needs of reveal.js, which the package sphinx-revealjs brings.
 PACKAGE, PLACE = "sphinx_revealjs", Path("_static") / "revealjs"
@@ -75,7 +76,7 @@ def _read(file: Path, executed: Path | None) -> tuple[NotebookNode | None, str]:
         problem = f"{file.stem}: not executed, so the deck shows the committed outputs."
     elif run and run.stat().st_mtime < file.stat().st_mtime:
         problem = f"{file.stem}: the executed notebook is older than the committed one, whose outputs the deck shows."
-    elif run and not _ran_to_its_end(run):
+    elif run and not ran_to_its_end(run):
         problem = f"{file.stem}: the last run did not come to its end, so the deck shows the committed outputs."
     elif run:
         file = run
@@ -86,16 +87,6 @@ def _read(file: Path, executed: Path | None) -> tuple[NotebookNode | None, str]:
     except (OSError, ValueError, AttributeError, KeyError, NotJSONError, nbformat.ValidationError):
         pass
     return None, f"{file} cannot be read as a chapter and has no deck; `git checkout {file}` restores it."
-
-
-def _ran_to_its_end(file: Path) -> bool:
-    """Whether every cell of an executed notebook was run, and none ended with an error."""
-    try:
-        cells = [cell for cell in nbformat.read(file, as_version=4).cells if cell.cell_type == "code"]
-    except (OSError, ValueError, AttributeError, KeyError, NotJSONError, nbformat.ValidationError):
-        return False
-    failed = any(output.output_type == "error" for cell in cells for output in cell.outputs)
-    return not failed and all(cell.execution_count for cell in cells if cell.source.strip())
 
 
 def _write_index(folder: Path) -> Path:
