@@ -61,7 +61,10 @@ def test_a_folder_of_submissions_becomes_a_table_and_pages(handed_in: Handin, sa
         ["erik", LAB, "0", "6", "missing"],
         ["fay", LAB, "0", "6", f"missing, but there is '{LAB}.zip'"],
     ]
-    assert result.faults == [f"fay {LAB}: missing, but there is '{LAB}.zip'"]
+    assert set(result.faults) == {
+        f"fay {LAB}: missing, but there is '{LAB}.zip'",
+        f"=carol {LAB}: unreadable: it is not a notebook of format 4",
+    }
     page = (out / "feedback" / "bob" / f"{LAB}.html").read_text()
     assert "5 of 6 points" in page
     assert "exit status 3" in page
@@ -239,6 +242,21 @@ def test_in_a_terminal_an_exercise_without_a_cell_is_said_to_have_none(
     lines = list(run.check("90", tmp_path))
     assert "mean: … its cell is missing from the notebook; `make lab FRESH=90` gives the lab back." in lines
     assert "all_gather: … not done yet. `all_gather` is still empty." in lines
+
+
+def test_in_a_terminal_a_copied_cell_is_named(
+    sample_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = lab_sources.student(lab_sources.convert(sample_source, sample_lab.lab()))
+    [mean] = [cell for cell in made.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == "mean"]
+    made.cells.insert(made.cells.index(mean), nbformat.v4.new_code_cell(mean.source, metadata=mean.metadata))
+    (tmp_path / "90_sample").mkdir()
+    nbformat.write(made, tmp_path / "90_sample" / "lab.ipynb")
+    monkeypatch.setattr(registry, "lab", lambda number: sample_lab.lab())
+    lines = list(run.check("90", tmp_path))
+    assert [line for line in lines if "its cell" in line.lower()] == [
+        "  Its cell is there 2 times, and the last one counts."
+    ]
 
 
 def test_a_lab_or_a_notebook_that_is_not_there_is_said_in_a_sentence(

@@ -169,6 +169,22 @@ def test_folders_that_are_left_out_are_named(tmp_path: Path) -> None:
     assert submissions.left_out(tmp_path) == ["'_bob' is left out, since it begins with . or _"]
 
 
+def test_work_beside_the_folders_of_students_is_named(tmp_path: Path) -> None:
+    for name in ("kim.zip", "lea.ipynb", "Thumbs.db", "students.txt", ".hidden.zip", "notes.md"):
+        (tmp_path / name).touch()
+    reason = "is left out, since it is in no student's folder"
+    assert submissions.left_out(tmp_path) == [f"'kim.zip' {reason}", f"'lea.ipynb' {reason}"]
+
+
+def test_what_is_there_instead_of_a_notebook_is_named(tmp_path: Path) -> None:
+    put(tmp_path, "alice", "text")
+    put(tmp_path, "bob", "<html>", f"{LAB}/lab.html")
+    (tmp_path / "carl" / LAB).mkdir(parents=True)
+    _, bob, carl = submissions.find(tmp_path, [LAB])
+    assert bob.look_at == ["missing: the folder holds no notebook, but 'lab.html'"]
+    assert (carl.notes, carl.look_at) == (["missing: the folder is empty"], [])
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
 def test_a_folder_that_cannot_be_read_costs_its_student_alone(tmp_path: Path) -> None:
     put(tmp_path, "alice", "{}")

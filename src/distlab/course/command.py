@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from distlab import valid
 from distlab.course import user_folders
-from distlab.runtime import processes
+from distlab.runtime import processes, startup_notes
 from distlab.runtime.errors import PlainError
 
 if TYPE_CHECKING:
@@ -258,8 +258,9 @@ def _release(options: argparse.Namespace) -> int:
     from distlab.course import lab_sources
 
     folder = user_folders.require_folder(_user_folder("build", "the labs to hand out go") / "release")
-    for path in lab_sources.release(lab_sources.chosen(LABS, options.only), folder):
-        print(path)
+    with startup_notes.hidden():
+        paths = lab_sources.release(lab_sources.chosen(LABS, options.only), folder)
+    print("\n".join(map(str, paths)))
     return 0
 
 

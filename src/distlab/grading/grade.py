@@ -137,7 +137,7 @@ def _what_it_means(error: Raised, lab: Lab) -> str:
             if module in error.message:
                 return f" ({module} has what this lab asks for; in grading it is not there)"
     if error.kind == "ModuleNotFoundError":
-        return " (of a student's files grading takes the notebook alone: what it needs must stand in its cells)"
+        return " (grading has the packages of the course and the notebook, no other file of the student's)"
     known = {
         "MemoryError": "it asked for more memory than grading allows",
         "Network is unreachable": "there is no network in grading",

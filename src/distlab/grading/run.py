@@ -133,12 +133,14 @@ def check(number: str, folder: Path) -> Iterator[str]:
         )
     yield f"{file}:"
     report = _checked(Material(lab, fitted.steps, {}, files_in(file.parent)), fitted)
-    cells = {step.name for step in fitted.steps if step.kind == StepKind.ANSWER}
+    cells = [step.name for step in fitted.steps if step.kind == StepKind.ANSWER]
     for graded in report.exercises:
         line = registry.shown(graded.exercise.name, graded.verdict)
         if graded.verdict.state == NOT_DONE and graded.exercise.name not in cells:
             line = f"{graded.exercise.name}: … its cell is missing from the notebook; `{fresh}` gives the lab back."
         yield line if not graded.error or graded.error in line else f"{line}\n  {graded.error}"
+        if (copies := cells.count(graded.exercise.name)) > 1:
+            yield f"  Its cell is there {copies} times, and the last one counts."
     yield f"{report.score:g} of {lab.points:g} points"
 
 
@@ -227,6 +229,7 @@ def _grade_submission(submission: Submission, plan: GradingPlan, servers: _Serve
             fitted = notebook.fit(notebook.read(submission.file), material.steps, material.stubs)
         except notebook.Unreadable as error:
             notes.append(f"unreadable: {error}")
+            look_at.append(f"{name}: {notes[-1]}")
         else:
             if not fitted.has_answers:
                 look_at.append(f"{name}: {notebook.NO_ANSWERS}")

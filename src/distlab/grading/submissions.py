@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +17,7 @@ _LONGEST_TIMESTAMP, _LARGEST_ROSTER = 100, 2**20
 _LATEST = datetime.max.replace(microsecond=0, tzinfo=UTC)
 # Folders that programs make; all others that begin with . or _ are named.
 _OF_PROGRAMS = {".git", ".ipynb_checkpoints", "__pycache__", "__MACOSX"}
+_OF_WORK = {".ipynb", ".zip", ".tar", ".gz", ".tgz", ".xz", ".bz2", ".7z", ".rar"}
 
 
 class NoSubmissions(PlainError):
@@ -82,12 +83,14 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
 
 def left_out(folder: Path) -> list[str]:
     """Sentences about what lies in the folder of submissions and is not taken for a student's."""
-    names = [
-        entry.name
-        for entry in folder.iterdir()
-        if entry.is_dir() and entry.name.startswith((".", "_")) and entry.name not in _OF_PROGRAMS
-    ]
-    return [f"{name[:LONGEST_NAME]!a} is left out, since it begins with . or _" for name in sorted(names)]
+    sentences = []
+    for entry in sorted(folder.iterdir()):
+        name, hidden = f"{entry.name[:LONGEST_NAME]!a}", entry.name.startswith((".", "_"))
+        if entry.is_dir() and hidden and entry.name not in _OF_PROGRAMS:
+            sentences.append(f"{name} is left out, since it begins with . or _")
+        elif entry.is_file() and not hidden and entry.suffix.lower() in _OF_WORK:
+            sentences.append(f"{name} is left out, since it is in no student's folder")
+    return sentences
 
 
 def _names(roster: Path) -> set[str]:
@@ -156,7 +159,10 @@ def _find_notebook(submission: Submission, folder: Path, due: datetime | None) -
         submission.notes.append("the folder has another name than the lab's")
     notebooks = sorted(entry for entry in places[0].iterdir() if entry.suffix.lower() == ".ipynb")
     if not notebooks:
-        submission.notes.append("missing: the folder holds no notebook")
+        if strays := _visible(places[0]):
+            _note_to_look_at(submission, f"missing: the folder holds no notebook, but {', '.join(strays)}")
+        else:
+            submission.notes.append("missing: the folder is empty")
         return
     expected = places[0] / STUDENT
     submission.file = expected if expected in notebooks else max(notebooks, key=_last_change)
@@ -206,12 +212,15 @@ def _strays(folder: Path) -> list[str]:
     """What may be work in the wrong place: archives, notebooks, and folders whose name begins with no chapter."""
     if not folder.is_dir():
         return []
+    return _visible(folder, lambda entry: not (entry.is_dir() and re.match(r"\d\d([ _-]|$)", entry.name)))
+
+
+def _visible(folder: Path, counts: Callable[[Path], object] = lambda entry: True) -> list[str]:
+    """The names of what a student has put into a folder; a few of them."""
     names = [
         entry.name
         for entry in folder.iterdir()
-        if not entry.name.startswith((".", "_"))
-        and entry.name != TIMESTAMP
-        and not (entry.is_dir() and re.match(r"\d\d([ _-]|$)", entry.name))
+        if not entry.name.startswith((".", "_")) and entry.name != TIMESTAMP and counts(entry)
     ]
     return [ascii(name[:LONGEST_NAME]) for name in sorted(names)[:MOST_STRAYS]]
 

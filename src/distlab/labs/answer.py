@@ -125,7 +125,7 @@ class OwnAnswer:
 
     def _named(self, name: str) -> Any:
         if name not in self._namespace:
-            raise NotDone(f"there is no `{name}` yet: run the cell above")
+            raise NotDone(f"there is no `{name}` yet: run the cell above, and keep that name")
         return self._namespace[name]
 
     def _function(self, name: str) -> Callable[..., Any]:
