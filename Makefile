@@ -30,7 +30,7 @@ $(foreach name,$(FROM_SHELL),$(eval $(name) :=)$(if $(filter 0,$(MAKELEVEL)),$(w
 
 # Elsewhere these variables would be ignored, and everything done instead of a part; the same for ONLY= without a name.
 TAKE_ONLY := execute notebooks labs release grade slides bench record-frameworks
-TAKE_AT_ONCE := execute test test-fast grade
+TAKE_AT_ONCE := execute test test-all test-fast grade
 TAKE_WORKERS := execute
 TAKE_EPOCHS := execute
 TAKE_DATASET := execute
@@ -59,6 +59,7 @@ NOTEBOOK_OPTIONS = $(if $(DATASET),--dataset $(DATASET)) $(if $(EPOCHS),--epochs
 
 # Workers of pytest-xdist: as many as tests/conftest.py finds right, or make test AT_ONCE=2.
 TEST_WORKERS = --numprocesses $(call count,AT_ONCE,auto) --dist loadscope --no-loadscope-reorder
+TEST_OPTIONS = -p tests.failures_alone --durations 25 $(TEST_WORKERS)
 
 GRADE_OPTIONS = $(if $(DUE),--due "$(DUE)") $(if $(LATE_SHARE),--late-share $(LATE_SHARE)) $(if $(SEED),--seed $(SEED)) \
 	$(if $(ONLY),--only $(ONLY)) $(if $(AT_ONCE),--at-once $(AT_ONCE)) $(call switch,WEAK,--weak)
@@ -72,7 +73,7 @@ HOROVOD_OPTIONS = $(if $(GPU),--gpu $(GPU)) $(if $(MPI),--mpi $(MPI)) $(if $(CUD
 
 .DEFAULT_GOAL := help
 .PHONY: help environment setup horovod setup-frameworks setup-mxnet record-frameworks record-measurements record-cluster \
-	doctor lab progress execute test test-fast notebooks labs check release cluster cluster-down grade figures site slides html map \
+	doctor lab progress execute test test-all test-fast notebooks labs check release cluster cluster-down grade figures site slides html map \
 	bench test-faults support-table lock lock-frameworks clean
 
 help:  ## list the targets
@@ -113,8 +114,11 @@ progress: setup  ## show which chapters of your copy ran and which exercises are
 execute: setup  ## run every notebook: make execute DATASET=mnist EPOCHS=5 WORKERS=4 ONLY=03
 	@$(BIN)/distlab execute $(NOTEBOOK_OPTIONS)
 
-test: setup  ## run all tests in parallel: make test AT_ONCE=2
-	@$(BIN)/python -m pytest -p tests.failures_alone --durations 25 $(TEST_WORKERS)
+test: setup  ## run the tests that take at most six seconds, and every notebook, in parallel: make test AT_ONCE=2
+	@$(BIN)/python -m pytest -m "not long" $(TEST_OPTIONS)
+
+test-all: setup  ## run all tests, as before a release; takes twice as long
+	@$(BIN)/python -m pytest $(TEST_OPTIONS)
 
 test-fast: setup  ## run the tests that take seconds
 	@$(BIN)/python -m pytest -m "not slow" $(TEST_WORKERS)

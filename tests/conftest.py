@@ -128,6 +128,12 @@ def needs() -> dict:
     return schedule.needs(NOTEBOOKS)
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """What is long is slow."""
+    if item.get_closest_marker("long"):
+        item.add_marker(pytest.mark.slow)
+
+
 def order(item: pytest.Item) -> tuple[int, float]:
     """First several processes, then the longest file and the notebooks by their length, slow tests, the others."""
     if item.get_closest_marker("several_processes"):

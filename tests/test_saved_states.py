@@ -115,6 +115,7 @@ GOING_ON = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 @pytest.mark.parametrize("program", GOING_ON)
 def test_no_program_goes_on_with_another_data_set(root: Path, tmp_path: Path, program: str) -> None:
@@ -129,6 +130,7 @@ def test_no_program_goes_on_with_another_data_set(root: Path, tmp_path: Path, pr
     assert f"What is saved in {tmp_path} was trained on mnist, not on digits: " in finished.output.splitlines()[-1]
 
 
+@pytest.mark.long
 def test_the_program_of_chapter_07_goes_on_from_an_older_step(root: Path, tmp_path: Path) -> None:
     command = [sys.executable, str(root / "labs/07_multi_worker/train.py"), "--ways", "loop", "--images", "480"]
     command += ["--folder", str(tmp_path)]
@@ -151,6 +153,7 @@ def resumed(program: Path, folder: Path) -> processes.Finished:
     return processes.run([sys.executable, str(program), *few, "--resume", "--epochs", "3"], 300)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 @pytest.mark.parametrize(("name", "older"), [("train_tape", "checkpoint-1"), ("train_keras", "0001.weights.h5")])
 def test_the_programs_of_chapter_09_go_on_from_an_older_epoch(
@@ -161,6 +164,7 @@ def test_the_programs_of_chapter_09_go_on_from_an_older_epoch(
     assert f": going on from {older}." in finished.output
 
 
+@pytest.mark.long
 def test_the_program_of_the_capstone_goes_on_from_an_older_epoch(root: Path, tmp_path: Path) -> None:
     command = [sys.executable, str(root / "labs/16_capstone/train_serial.py"), "--folder", str(tmp_path)]
     command += ["--texts", "500", "--resume"]
@@ -193,6 +197,7 @@ def test_a_full_disk_is_one_sentence(root: Path, tmp_path: Path) -> None:
     assert finished.output.splitlines()[-1].startswith(f"{tmp_path}/checkpoint-2 could not be written (No space left")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 def test_the_program_of_chapter_10_names_a_file_that_it_cannot_use(root: Path, tmp_path: Path) -> None:
     program = root / "labs" / "10_large_batch_and_warmup" / "train.py"

@@ -45,6 +45,7 @@ def test_status_shows_nodes_links_and_jobs(running: Cluster) -> None:
     assert "Mbit" not in distlab_cluster("link", "node3", "--restore").output
 
 
+@pytest.mark.long
 @pytest.mark.fault
 def test_status_says_so_when_slurmctld_is_dead(bench: Bench) -> None:
     cluster.up("dead", nodes=1)
@@ -79,6 +80,7 @@ def test_a_mistake_is_one_sentence(words: list[str], sentence: str, running: Clu
     assert len(finished.output.splitlines()) == 1
 
 
+@pytest.mark.long
 def test_a_second_start_with_another_number_of_nodes_says_that_it_changed_nothing(running: Cluster) -> None:
     assert distlab_cluster("up").status == 0
     finished = distlab_cluster("up", "--nodes", "2")

@@ -105,6 +105,7 @@ def test_the_relay_ends_when_its_interfaces_are_missing() -> None:
     assert finished.returncode != 0
 
 
+@pytest.mark.long
 @pytest.mark.fault
 def test_slurm_gives_a_node_behind_a_cut_cable_up(own: Cluster) -> None:
     own.cut("node3")

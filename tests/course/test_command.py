@@ -31,7 +31,7 @@ def test_a_damaged_notebook_is_named_and_the_other_pages_are_written(
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.fault
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_recording_that_is_interrupted_says_so_and_leaves_the_notebook(

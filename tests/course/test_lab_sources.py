@@ -88,7 +88,7 @@ def test_an_untouched_lab_runs_from_top_to_bottom_and_nothing_is_done(source: Pa
     assert all("not done yet" in text for text in printed(made).values()), printed(made)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @every_lab
 def test_in_grading_the_solution_gets_all_points_and_the_untouched_lab_none(source: Path) -> None:
     graded_lab = material.load(source)
@@ -105,7 +105,7 @@ def test_in_grading_the_solution_gets_all_points_and_the_untouched_lab_none(sour
             assert report.remarks == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_nbgrader_generates_grades_writes_feedback_and_exports(tmp_path: Path) -> None:
     chosen = [source for source in SOURCES if not registry.lab(source.stem).tensorflow]
     lab_sources.release(chosen, tmp_path / "release")

@@ -50,6 +50,7 @@ def test_a_mistake_in_a_cell_is_told_with_class_and_line(graded: Grading, handed
     assert report.score == 3
 
 
+@pytest.mark.long
 @slow
 def test_cells_that_the_student_added_run_where_they_stand(graded: Grading, handed_in: Handin) -> None:
     made = handed_in(mean="def mean(values):\n    return added(values) / len(values)")

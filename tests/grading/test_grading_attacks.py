@@ -138,6 +138,7 @@ def test_a_cell_that_never_ends_is_stopped_and_it_is_said(graded: Grading, hande
     assert "did not end within 6 s" in everything_said(attack(graded, handed_in, text))
 
 
+@pytest.mark.long
 def test_a_function_that_never_ends_costs_its_exercise_alone(graded: Grading, handed_in: Handin) -> None:
     report = graded(handed_in(mean="def mean(values):\n    while True: pass"))
     assert [each.points for each in report.exercises] == [0, 1, 3]
@@ -347,6 +348,7 @@ async def all_gather(rank, array):
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("text", RANK_CHEATS.values(), ids=RANK_CHEATS)
 def test_steps_and_bytes_of_a_rank_program_cannot_be_faked(graded: Grading, handed_in: Handin, text: str) -> None:
     report = graded(handed_in(all_gather=text))

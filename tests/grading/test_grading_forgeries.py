@@ -146,6 +146,7 @@ def test_a_collective_of_the_course_is_no_answer_of_one_s_own(plain_server: Serv
     assert "distlab.collectives" in said
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("answer", TAKEN.values(), ids=TAKEN)
 def test_an_answer_taken_from_the_judges_is_none(tensorflow_server: Server, answer: str) -> None:
     forged(tensorflow_server, "03", "numbers", answer)

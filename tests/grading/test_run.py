@@ -146,6 +146,7 @@ TROUBLES: dict[str, tuple[Callable[[], object], str]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("happens", "said"), TROUBLES.values(), ids=TROUBLES)
 @pytest.mark.parametrize("always", [False, True])
 def test_a_trouble_of_the_grader_is_repeated_alone_and_never_becomes_a_grade(

@@ -85,6 +85,7 @@ def killed(labs: Path, train: ModuleType, tmp_path_factory: pytest.TempPathFacto
     return Killed(raised.value, saved, resumed, folder)
 
 
+@pytest.mark.long
 def test_the_fault_names_the_worker_that_was_killed(killed: Killed) -> None:
     assert (killed.fault.rank, killed.fault.exit_code) == ("worker 0", -9)
 
@@ -137,6 +138,7 @@ def elastic(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
     return launch.horovodrun(labs / "train_elastic.py", *arguments, options=options, result=True, **PATIENT).result
 
 
+@pytest.mark.long
 def test_the_elastic_job_goes_on_from_the_commit_and_grows_again(elastic: dict) -> None:
     assert elastic["starts"] == [[0, 2], [10, 1], [17, 2]]
     two_ranks, one_rank = range(1, 14), range(11, 18)
@@ -171,6 +173,7 @@ def test_shares_are_in_proportion_to_the_speeds(labs: Path) -> None:
     assert json.loads(done.stdout) == [[32, 32], [22, 21, 21], [29, 7, 28], [64]]
 
 
+@pytest.mark.long
 def test_a_worker_that_never_comes_is_named_with_its_address(labs: Path) -> None:
     with pytest.raises(launch.WorkerMissing) as raised:
         launch.tensorflow(labs / "late_worker.py", "--late-worker", 1, echo=False, seconds=300, start_seconds=45)

@@ -54,6 +54,7 @@ def equality(request: pytest.FixtureRequest, labs: Path) -> dict:
     return result["programs"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_ranks_together_equal_one_process(equality: dict, name: str) -> None:
     assert equality[name]["steps"] == 20
@@ -65,6 +66,7 @@ def test_ranks_with_seeds_of_their_own_end_with_identical_weights(equality: dict
     assert equality[name]["between ranks"] == 0
 
 
+@pytest.mark.long
 def test_a_program_started_plainly_is_one_rank_and_the_serial_one(
     labs: Path, chapter_09: Chapter, tmp_path: Path
 ) -> None:
@@ -85,6 +87,7 @@ hvd.broadcast_variables(models.mlp().variables, root_rank=0)
 """
 
 
+@pytest.mark.long
 def test_horovod_waits_for_names_that_one_rank_alone_has(tmp_path: Path) -> None:
     file = tmp_path / "one_model_more.py"
     file.write_text(ONE_MODEL_MORE)
@@ -113,6 +116,7 @@ def uninterrupted(chapter_09: Chapter, resumed: dict) -> dict[str, list[np.ndarr
     return {name: serial.train(options, arrays(resumed[name]["first weights"]))["weights"] for name in PROGRAMS}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_resumed_run_is_the_uninterrupted_one(resumed: dict, uninterrupted: dict, name: str) -> None:
     for rank in resumed[name]["of ranks"]:
@@ -194,6 +198,7 @@ def answers(labs: Path) -> dict:
     return launch.mpirun(labs / "forgotten_steps.py", **HOW).result
 
 
+@pytest.mark.long
 def test_a_complete_program_is_found_complete(answers: dict, chapter_09: Chapter) -> None:
     assert chapter_09("forgotten_steps").forgotten(answers["nothing"]) == []
 

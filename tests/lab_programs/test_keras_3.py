@@ -63,6 +63,7 @@ def difference(one: np.ndarray, other: np.ndarray) -> float:
     return checks.largest_difference([one], [other])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
 @pytest.mark.parametrize("way", ["as they are", "averaged before"])
 def test_a_custom_loop_of_keras_3_on_two_workers_equals_one_process(
@@ -127,6 +128,7 @@ def test_fit_of_keras_3_on_two_workers_ends_with_the_error_that_is_quoted(two_wo
     assert two_workers[0]["fit"].startswith("ValueError: Attempt to convert a value (PerReplica:")
 
 
+@pytest.mark.long
 def test_one_worker_alone_sees_neither_the_trap_nor_the_error(lab: Path, tmp_path: Path) -> None:
     arguments = ["--steps", 5, "--weights", tmp_path / "weights.npz"]
     run = launch.tensorflow(lab / "keras_3.py", *arguments, workers=1, **HOW)
@@ -157,6 +159,7 @@ def test_a_mistake_in_the_cluster_ends_the_program_with_a_sentence(
     assert sentence in f"{error.value.code} {capsys.readouterr().err}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", OF_KERAS)
 def test_keras_distribution_is_accepted_on_tensorflow_and_does_nothing(here: dict, name: str) -> None:
     run, nothing = here["runs"][name], here["runs"]["nothing"]

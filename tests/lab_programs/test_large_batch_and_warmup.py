@@ -49,6 +49,7 @@ def arrays(weights: list) -> list[np.ndarray]:
     return [np.array(one) for one in weights]
 
 
+@pytest.mark.long
 def test_ranks_have_the_weights_of_one_process(ranks: dict, one_process: ModuleType) -> None:
     alone = one_process.OneProcess("digits", lambda: models.cnn(8), tf.keras.optimizers.SGD())
     alone.begin(seed=0)
@@ -145,6 +146,7 @@ def ends(one_process: ModuleType, dataset: str, global_batch: int, images: int |
     return diverged
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("dataset", "global_batch"), [("digits", 96), ("mnist", 560)])
 def test_most_seeds_diverge_without_warm_up_and_none_with_it(
     one_process: ModuleType, dataset: str, global_batch: int
@@ -156,6 +158,7 @@ def test_most_seeds_diverge_without_warm_up_and_none_with_it(
     assert diverged["gradual"] == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "answer"),
     [(["dance"], "name one or more of train, noise_scale, batch_norm"), ([], "with --then between them")],

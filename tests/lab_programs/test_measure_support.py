@@ -140,7 +140,7 @@ def test_a_run_that_is_not_over_in_time_does_not_end(measure_support: ModuleType
     assert strategy_support.judge(outcome, row.replicas, row.updates, None).state == "does not end"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("keras", ["legacy", "keras-3"])
 def test_mirrored_fit_is_as_in_the_table(
     measure_support: ModuleType, table: dict, serial: dict[str, list], keras: str

@@ -28,6 +28,7 @@ def measured(program: Path, way: str, *arguments: object, count: int = 2) -> dic
     return launch.horovodrun(program, "--way", way, *SMALL, *arguments, ranks=count, **settings).result
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("arguments", [(), ("--apart",)], ids=["together", "apart"])
 @pytest.mark.parametrize("way", ["horovod", "multi_worker"])
 def test_two_processes_with_a_core_each_count_the_images_of_both(

@@ -45,6 +45,7 @@ def split(alone: Callable[..., dict]) -> dict:
     return alone("tensor_split.py", "--devices", 8, "--steps", 20)
 
 
+@pytest.mark.long
 def test_every_layout_trains_to_the_weights_of_one_device(split: dict) -> None:
     assert split["moved"] > 1000 * TOLERANCE
     for run in split["runs"]:

@@ -86,6 +86,7 @@ def is_disjoint_and_complete(seen: list) -> bool:
     return np.array_equal(np.sort(np.ravel(seen)), np.arange(IMAGES))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", ["fit", "loop"])
 def test_every_sample_goes_to_one_worker_once(by_hand: dict, way: str) -> None:
     assert np.shape(by_hand[way]["seen"]) == (WORKERS, STEPS, GLOBAL_BATCH // WORKERS)
@@ -163,6 +164,7 @@ def wrong(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, l
     return json.loads(file.read_text()), failure.value, folder
 
 
+@pytest.mark.long
 def test_saves_by_all_to_one_path_fail_sooner_or_later(wrong: tuple) -> None:
     assert 1 <= wrong[0]["everybody"]["failures"] <= WORKERS
 
@@ -191,6 +193,7 @@ def test_collective_operations_must_be_configured_first(labs: Path, in_time: boo
     assert (message in run.output["worker 0"]) is not in_time
 
 
+@pytest.mark.long
 def test_the_minimal_program_lowers_the_loss_on_every_worker(labs: Path) -> None:
     run = launch.tensorflow(labs / "minimal.py", workers=WORKERS, **HOW)
     lines = {output.splitlines()[-1] for output in run.output.values()}
@@ -212,6 +215,7 @@ def fed(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, 
     return [json.loads(run.output[f"worker {index}"].splitlines()[-1]) for index in range(WORKERS)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", ["DATA", "FILE", "AUTO", "from function"])
 def test_a_sharded_feed_gives_every_number_to_one_worker_once(fed: list[dict], way: str) -> None:
     first, second = (worker[way] for worker in fed)

@@ -146,6 +146,7 @@ def of_workers(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable
     return weights
 
 
+@pytest.mark.long
 def test_the_reference_has_trained(on_devices: Weights) -> None:
     assert checks.largest_difference(on_devices["initial"], on_devices["plain"]) > 0.01
     with pytest.raises(AssertionError, match="more than the tolerance"):
@@ -158,6 +159,7 @@ def test_devices(on_devices: Weights, devices: str, way: str) -> None:
     checks.assert_equal_weights(on_devices[f"{devices}, {way}"], on_devices["plain"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", ["fit", "loop"])
 @pytest.mark.parametrize("workers", [2, 3])
 def test_workers(on_devices: Weights, of_workers: Callable[[int], Weights], workers: int, way: str) -> None:

@@ -44,6 +44,7 @@ def by_worker(run: dict) -> list[np.ndarray]:
 
 @pytest.mark.slow
 class TestParameterServer:
+    @pytest.mark.long
     @pytest.mark.parametrize(("name", "gradients"), [("in_order", 20), ("equal", GRADIENTS), ("slow", GRADIENTS)])
     def test_every_gradient_is_applied_once(self, asynchronous: dict, name: str, gradients: int) -> None:
         run = asynchronous["runs"][name]

@@ -111,6 +111,7 @@ def needs_framework(part: str) -> pytest.MarkDecorator:
 NEEDS_HOROVOD = pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 
 
+@pytest.mark.long
 @NEEDS_CLUSTER
 @pytest.mark.parametrize(
     ("script", "program"),
@@ -151,6 +152,7 @@ def test_torchrun_runs_on_every_node(queue: Queue, monkeypatch: pytest.MonkeyPat
     )
 
 
+@pytest.mark.long
 @NEEDS_CLUSTER
 @needs_framework("ray")
 def test_a_ray_runs_on_every_node_for_the_program(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,6 +175,7 @@ def test_every_rank_has_a_log_of_its_own(queue: Queue) -> None:
     assert [log.read_text() for log in logs] == [f"rank {rank} on node{1 + rank // 2}\n" for rank in range(4)]
 
 
+@pytest.mark.long
 @NEEDS_CLUSTER
 def test_each_subjob_of_an_array_has_its_number_of_ranks_and_one_may_fail(queue: Queue) -> None:
     nodes = ("node1", "node2", "node3")
@@ -196,6 +199,7 @@ def test_staged_data_is_on_every_nodes_own_disk_and_goes_with_the_job(queue: Que
         assert f"job-{JOB}" not in queue.jobs.cluster.run(["ssh", node, "ls", "/dev/shm"]).output
 
 
+@pytest.mark.long
 @NEEDS_CLUSTER
 def test_a_job_whose_clock_runs_out_saves_and_submits_itself_again(queue: Queue) -> None:
     commands = queue.folder / "bin"

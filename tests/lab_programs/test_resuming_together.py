@@ -52,6 +52,7 @@ def undisturbed(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> list[np
     return weights_of(launch.tensorflow(labs / "train.py", "--backup", backup, result=True, **PATIENT).result)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["USR1", "TERM"])
 def test_after_a_notice_all_save_at_one_step_and_nothing_is_lost(
     name: str, labs: Path, train: ModuleType, tmp_path: Path, undisturbed: list
@@ -84,6 +85,7 @@ def own_folders(labs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return program
 
 
+@pytest.mark.long
 def test_the_chief_chooses_for_all_where_each_worker_has_its_own_folder(
     own_folders: Path, tmp_path: Path, undisturbed: list
 ) -> None:

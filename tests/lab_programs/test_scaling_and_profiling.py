@@ -62,6 +62,7 @@ def reduced(timeline: horovod_timeline.Timeline) -> list[horovod_timeline.Operat
     return [operation for operation in timeline.operations if operation.kind == "ALLREDUCE"]
 
 
+@pytest.mark.long
 def test_the_images_are_those_of_the_batches_that_were_trained_on(result: dict) -> None:
     part = [BATCH] * 3 + [IMAGES // RANKS - 3 * BATCH]  # a rank's batches, again and again
     assert STEPS == 3
@@ -137,6 +138,7 @@ def test_the_trace_holds_the_operations_of_the_model(result: dict) -> None:
     assert all(operation["seconds"] > 0 for operation in result["operations"][:10])
 
 
+@pytest.mark.long
 def test_the_job_goes_on_after_the_epochs_that_were_saved(recorded: tuple[dict, Path], labs: Path) -> None:
     arguments = ["--images", IMAGES, "--batch", BATCH, "--epochs", EPOCHS + 1, "--folder", recorded[1] / "saved"]
     resumed = launch.mpirun(labs / "train.py", *arguments, ranks=1, **PATIENT).result
@@ -145,6 +147,7 @@ def test_the_job_goes_on_after_the_epochs_that_were_saved(recorded: tuple[dict, 
     assert resumed["losses"][0] < recorded[0]["losses"][0]
 
 
+@pytest.mark.long
 def test_two_ranks_that_resume_lose_the_same_as_those_that_were_never_interrupted(labs: Path, tmp_path: Path) -> None:
     """Rank 0 alone restores, so the others must get its weights before the first step."""
     images = 3 * RANKS * BATCH  # every epoch has the same three batches on each rank

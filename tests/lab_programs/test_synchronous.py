@@ -51,6 +51,7 @@ def serial() -> list[tuple[int, float]]:
     return curve
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["equal", "slow"])
 def test_the_loss_is_that_of_one_device_however_slow_a_worker_is(result: dict, serial: list, name: str) -> None:
     curve = result["runs"][name]["curve"]

@@ -73,6 +73,7 @@ def becomes_true(what: Callable[[], bool], seconds: float) -> bool:
     return is_true
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", ["RayExecutor", "TensorflowTrainer"])
 def test_two_workers_equal_one_process_and_nothing_is_left(place: Place, way: str) -> None:
     program = place.begin("--way", way, "--weights", str(place.weights), "--result", str(place.result))

@@ -63,6 +63,7 @@ def counts(found: dict) -> np.ndarray:
     return np.bincount(np.concatenate(found["samples"]), minlength=SAMPLES)
 
 
+@pytest.mark.long
 def test_every_feeding_was_tried_with_every_size(result: dict, program: ModuleType) -> None:
     assert result["workers"] == WORKERS
     assert [(one["global_batch"], one["feeding"]) for one in result["feedings"]] == [
@@ -181,6 +182,7 @@ def test_one_process_has_only_the_error_of_averaging_batches(result: dict, alone
     assert max(alone["keras"][0]["weights_off"].values()) < 1e-5
 
 
+@pytest.mark.long
 def test_a_loop_over_one_s_own_part_hangs_where_the_others_have_no_more_steps(path: Path) -> None:
     with pytest.raises(launch.LaunchError) as raised:
         launch.tensorflow(

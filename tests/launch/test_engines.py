@@ -31,6 +31,7 @@ def gone_within(seconds: float, mark: str) -> bool:
     return not processes.alive(mark)
 
 
+@pytest.mark.long
 def test_engines_are_the_ranks_of_one_job_and_leave_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture
 ) -> None:
@@ -56,6 +57,7 @@ def test_engines_are_the_ranks_of_one_job_and_leave_nothing(
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.long
 def test_engines_end_when_the_kernel_is_killed() -> None:
     mark = processes.new_mark()
     process = processes.start([sys.executable, "-c", KILLED], mark, stdout=subprocess.PIPE)

@@ -83,6 +83,7 @@ def write(folder: Path, text: str) -> Path:
     return program
 
 
+@pytest.mark.long
 def test_mirrored_workers_on_two_nodes_add_up(jobs: ClusterJobs, tmp_path: Path) -> None:
     limits = {"seconds": 300, "start_seconds": 200}
     outcome = jobs.run("tensorflow", write(tmp_path, MIRRORED), hosts="node1,node2", result=True, **limits)
@@ -92,6 +93,7 @@ def test_mirrored_workers_on_two_nodes_add_up(jobs: ClusterJobs, tmp_path: Path)
     assert jobs.left() == []
 
 
+@pytest.mark.long
 def test_horovodrun_on_two_nodes_adds_up(jobs: ClusterJobs, tmp_path: Path) -> None:
     launch.horovod_problem() and pytest.skip("Horovod is not installed here")
     outcome = jobs.run("horovodrun", write(tmp_path, HOROVOD), hosts="node1,node2", seconds=300, start_seconds=200)

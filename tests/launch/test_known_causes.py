@@ -25,7 +25,7 @@ def test_a_program_that_wants_to_be_typed_to_is_told_that_nobody_can(statement: 
         launch.alone(program, echo=False)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.fault
 def test_ranks_that_wait_for_one_that_left_early_are_told_where_it_is(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
@@ -34,7 +34,7 @@ def test_ranks_that_wait_for_one_that_left_early_are_told_where_it_is(tmp_path: 
         launch.mpirun(program, echo=False, seconds=6)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.fault
 @pytest.mark.skipif(horovod_problem() is not None, reason="needs Horovod")
 def test_an_elastic_job_without_enough_slots_is_told_to_look_at_its_script(tmp_path: Path) -> None:

@@ -154,6 +154,7 @@ def test_horovodruns_ranks_are_forked_though_it_hands_on_what_its_own_imports_ha
     assert [rank["imported"] for rank in ranks] == [True, True]
 
 
+@pytest.mark.long
 def test_without_a_server_the_program_gets_an_interpreter_of_its_own(program: Path, tmp_path: Path) -> None:
     gone = prepared_interpreter.PreparedInterpreter(os.environ)
     gone.close()
@@ -171,6 +172,7 @@ def wait_for_pids(folder: Path) -> list[int]:
     return [int(file.read_text()) for file in files]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_forked_programs_and_their_server_end_with_the_launching_program(
     program: Path, tmp_path: Path, number: signal.Signals
@@ -189,6 +191,7 @@ def test_forked_programs_and_their_server_end_with_the_launching_program(
         parent.wait()
 
 
+@pytest.mark.long
 def test_when_the_server_is_killed_the_job_fails_and_nothing_is_left(program: Path, tmp_path: Path) -> None:
     launch.tensorflow(program, "describe", **LIMITS)
     server = prepared_interpreter._current._interpreter._server

@@ -97,6 +97,7 @@ def test_a_rank_gets_the_variables_that_it_needs_and_no_others(
     assert not any(mark in lines[3] for mark in os.environ[processes.MARK].split())
 
 
+@pytest.mark.long
 def test_a_rank_that_fails_ends_the_job_and_is_named_with_its_node(
     starter: str, jobs: ClusterJobs, launched: Launched
 ) -> None:
@@ -143,6 +144,7 @@ def squeue(jobs: ClusterJobs) -> str:
     return jobs.running.run(["squeue", "--noheader"]).output
 
 
+@pytest.mark.long
 @pytest.mark.fault
 def test_a_node_that_is_cut_off_or_dies_is_named_and_nothing_stays(jobs: ClusterJobs, launched: Launched) -> None:
     """One node's link is cut; of another all daemons, and all processes of the job, are killed at once."""
@@ -224,6 +226,7 @@ def test_hosts_that_cannot_be_used_are_refused_in_a_sentence(
     assert jobs.left() == []
 
 
+@pytest.mark.long
 @pytest.mark.fault
 def test_a_partition_that_is_down_is_named_within_the_deadline(jobs: ClusterJobs, launched: Launched) -> None:
     update = ["scontrol", "update", "PartitionName=lab"]
@@ -238,6 +241,7 @@ def test_a_partition_that_is_down_is_named_within_the_deadline(jobs: ClusterJobs
     until(lambda: not squeue(jobs), "Slurm has the job that was given up")
 
 
+@pytest.mark.long
 @pytest.mark.fault
 def test_a_rank_that_does_not_connect_is_named_with_its_node(jobs: ClusterJobs, launched: Launched) -> None:
     outcome = jobs.run("srun", launched.program, "0=open,wait", "1=wait", nodes=2, start_seconds=15)

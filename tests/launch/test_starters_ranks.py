@@ -130,7 +130,7 @@ def test_a_missing_starter_is_named(launched: Launched, monkeypatch: pytest.Monk
 
 
 @needs_horovod
-@pytest.mark.slow
+@pytest.mark.long
 def test_horovodrun_gives_output_by_rank_and_names_the_rank_that_fails(launched: Launched) -> None:
     with pytest.raises(launch.WorkerFailed) as caught:
         launch.horovodrun(launched.program, "all=show:HOROVOD_SIZE", "0=wait", "1=exit3", **LIMITS)

@@ -81,7 +81,7 @@ def given_to_real_workers(files: list[str]) -> list[dict[str, list[int]]]:
             process.wait()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_one_process_shows_what_two_real_workers_are_given(files: list[str]) -> None:
     scope: dict[str, object] = {}
     exec(PIPELINE, scope)

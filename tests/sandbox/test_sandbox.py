@@ -214,6 +214,7 @@ def test_when_the_grader_is_ended_nothing_of_a_sandbox_is_left(number: int) -> N
 USERS = [0, 12345] if os.geteuid() == 0 else [os.geteuid()]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="the keeper counts processes in /proc")
 @pytest.mark.parametrize("user", USERS)
 def test_without_namespaces_the_limits_hold_and_nothing_is_left(user: int) -> None:

@@ -147,6 +147,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Iterator[tuple
     yield course, time.monotonic() - begin
 
 
+@pytest.mark.long
 def test_a_set_up_that_is_repeated_does_nothing(made: tuple[Course, float]) -> None:
     course, _ = made
     before = course.environment.ready.stat().st_mtime_ns
@@ -155,6 +156,7 @@ def test_a_set_up_that_is_repeated_does_nothing(made: tuple[Course, float]) -> N
     assert course.environment.ready.stat().st_mtime_ns == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("number", "moment"), INTERRUPTIONS, ids=[f"{number.name} at {moment:g}" for number, moment in INTERRUPTIONS]
 )
@@ -182,6 +184,7 @@ def test_a_set_up_that_was_interrupted_is_completed_by_the_next(
     assert course.is_whole()
 
 
+@pytest.mark.long
 def test_a_set_up_ends_with_the_make_that_started_it(made: tuple[Course, float]) -> None:
     course, _ = made
     shutil.rmtree(course.environment.folder, ignore_errors=True)
@@ -246,6 +249,7 @@ def test_a_program_ends_with_a_set_up_that_is_killed_while_it_starts_it(tmp_path
     assert not psutil.pid_exists(started) or psutil.Process(started).status() == psutil.STATUS_ZOMBIE
 
 
+@pytest.mark.long
 def test_two_at_once_wait_for_each_other(made: tuple[Course, float]) -> None:
     course, _ = made
     shutil.rmtree(course.environment.folder, ignore_errors=True)
@@ -257,6 +261,7 @@ def test_two_at_once_wait_for_each_other(made: tuple[Course, float]) -> None:
     assert course.is_whole()
 
 
+@pytest.mark.long
 def test_files_that_are_lost_come_back(made: tuple[Course, float]) -> None:
     course, _ = made
     libraries = course.environment.folder / "lib"
@@ -268,6 +273,7 @@ def test_files_that_are_lost_come_back(made: tuple[Course, float]) -> None:
     assert course.is_whole()
 
 
+@pytest.mark.long
 def test_a_changed_lock_is_installed_and_its_digests_are_checked(made: tuple[Course, float]) -> None:
     course, _ = made
     text = course.lock.read_text()
@@ -283,6 +289,7 @@ def test_a_changed_lock_is_installed_and_its_digests_are_checked(made: tuple[Cou
     assert course.is_whole()
 
 
+@pytest.mark.long
 def test_the_environments_own_python_can_make_it_again(made: tuple[Course, float]) -> None:
     """make finds it first on PATH."""
     course, _ = made
@@ -293,6 +300,7 @@ def test_the_environments_own_python_can_make_it_again(made: tuple[Course, float
     assert course.is_whole()
 
 
+@pytest.mark.long
 def test_a_course_that_was_moved_is_made_again_also_at_a_long_path_with_spaces(made: tuple[Course, float]) -> None:
     course, _ = made
     name = "moved to a folder with a long name and many spaces in it " * 4
@@ -315,6 +323,7 @@ def test_a_course_that_was_moved_is_made_again_also_at_a_long_path_with_spaces(m
     assert course.set_up()[0] == 0
 
 
+@pytest.mark.long
 def test_a_cache_that_is_a_file_is_done_without(made: tuple[Course, float]) -> None:
     course, _ = made
     shutil.rmtree(course.environment.folder, ignore_errors=True)
@@ -331,6 +340,7 @@ def test_a_cache_that_is_a_file_is_done_without(made: tuple[Course, float]) -> N
     assert course.is_whole()
 
 
+@pytest.mark.long
 def test_what_pip_is_told_for_other_projects_does_not_matter(made: tuple[Course, float]) -> None:
     course, _ = made
     shutil.rmtree(course.environment.folder, ignore_errors=True)

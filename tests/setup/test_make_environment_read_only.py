@@ -94,7 +94,7 @@ def test_set_up_finds_the_environment_whole_and_says_nothing(root: Path, home: P
 
 
 def test_results_go_to_the_users_own_folder_which_is_named(root: Path, home: Path) -> None:
-    done = run(root, home, sys.executable, "-m", "distlab.cli", "execute", "--only", "01")
+    done = run(root, home, sys.executable, "-m", "distlab.cli", "execute", "--only", "01", "--no-site")
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"This folder cannot be written to: results go to {home / 'distlab-build'}." in done.stdout
     report = json.loads((home / "distlab-build" / "report.json").read_text())
@@ -131,6 +131,7 @@ def test_the_copy_is_brought_up_to_date_for_another_server(root: Path, home: Pat
     assert (home / "distlab-work" / "notebooks" / "00_start_here.ipynb").exists()
 
 
+@pytest.mark.long
 def test_pages_and_labs_to_hand_out_go_to_the_users_own_folder(root: Path, home: Path) -> None:
     command = (sys.executable, "-m", "distlab.cli")
     for part, index in (("pages", "html/00_start_here.html"), ("release", "release/labs.zip")):
@@ -157,6 +158,7 @@ def test_jupyterlab_starts_without_a_home(root: Path, home: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_the_doctor_reports(root: Path, home: Path) -> None:
     done = run(root, home, sys.executable, "-m", "distlab.cli", "doctor")
     assert done.returncode == 0 and "Traceback" not in done.stdout + done.stderr, done.stdout + done.stderr
@@ -181,6 +183,7 @@ def test_many_users_work_at_once(root: Path, homes: list[Path]) -> None:
         assert "0 of 18 points" in checked, checked
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("variables", [["HOME=/nowhere"], ["-u", "HOME"]], ids=["missing", "not set"])
 def test_without_a_home_results_go_to_the_temporary_folder(root: Path, home: Path, variables: list[str]) -> None:
     """As in a container whose user has no name."""

@@ -237,6 +237,7 @@ def test_a_fault_ends_all_processes_and_is_named(fault: Callable, tmp_path: Path
     assert FAULTS[fault] in done.stdout
 
 
+@pytest.mark.long
 def test_a_run_that_hangs_is_ended_with_its_processes(tmp_path: Path) -> None:
     with pytest.raises(pytest.fail.Exception, match="no end after"):
         mpirun("hangs", tmp_path, deadline=10)

@@ -84,7 +84,7 @@ print(json.dumps({"peak": peak, "messages": run.messages, "events": len(run.even
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how much memory a process has had")
 def test_1024_ranks_with_events_kept_fit_into_300_megabytes() -> None:
     done = subprocess.run([sys.executable, "-c", MEASURE, "1024"], capture_output=True, text=True, check=True)

@@ -128,6 +128,7 @@ def test_a_term_has_its_meaning_as_hover_text(built: build.Site) -> None:
     assert all(len(title) > 10 and not re.match(r".*\(\d\d\): ", title) for title in titles)
 
 
+@pytest.mark.long
 def test_a_site_is_built_again_only_where_something_has_changed(course: Path, tmp_path: Path) -> None:
     first = build.build(course, tmp_path / "build")
     page = first.index.parent / "notebooks" / "01_rings.html"

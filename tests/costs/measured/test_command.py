@@ -31,7 +31,7 @@ def mpirun(*arguments: object) -> LaunchedRun:
     return launch.mpirun(DISTLAB, *arguments, echo=False, prepared=False)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("start", "ranks", "communication", "model"),
     [
@@ -71,7 +71,7 @@ def test_one_rank_alone_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "one.json").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_ranks_that_disagree_are_refused(tmp_path: Path) -> None:
     own = [sys.executable, "-m", "distlab.cli", "measure", "--with=mpi", f"--output={tmp_path / 'two.json'}"]
     pair = ["mpirun", "-np", "1", *own, "--batch=4", ":", "-np", "1"]

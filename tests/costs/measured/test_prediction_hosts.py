@@ -41,6 +41,7 @@ def measured(slow_hosts: Cluster, hosts: int, folder: Path, root: Path) -> Clust
     return read(file)
 
 
+@pytest.mark.long
 def test_three_hosts_take_the_step_that_two_predict(slow_hosts: Cluster, tmp_path: Path, root: Path) -> None:
     """Measured again, up to three times, where something else has used the machine in one of the two runs."""
     for attempt in range(ATTEMPTS):

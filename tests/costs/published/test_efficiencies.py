@@ -125,7 +125,7 @@ def test_over_tcp_the_processors_copying_is_what_vgg16_lacks() -> None:
     assert all(comparison.difference > 15 for comparison in compare(free, results=vgg16))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_sensitivity_has_the_right_signs() -> None:
     changes = sensitivity()
     assert np.all(changes["bandwidth_share", 0.7] <= 0)

@@ -11,6 +11,7 @@ from distlab.course.bench import engines
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.long
 def test_the_ring_is_measured_by_size_with_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "SIZES", ((8, True, 2, None, None), (16, False, 1, 30.0, None)))
     measures = engines.measure_virtual_cluster()
@@ -25,6 +26,7 @@ def test_the_ring_is_measured_by_size_with_its_memory(monkeypatch: pytest.Monkey
     assert measures[2].goal == 30.0
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("mpirun"), reason="no mpirun on this machine")
 def test_real_all_reduces_are_compared_with_mpi(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)

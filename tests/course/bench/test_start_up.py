@@ -7,7 +7,7 @@ import pytest
 from distlab.course.bench import start_up
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("mpirun"), reason="no mpirun on this machine")
 def test_forked_ranks_are_compared_with_those_of_the_same_round(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(start_up, "ROUNDS", 1)

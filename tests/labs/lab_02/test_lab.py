@@ -18,6 +18,6 @@ def test_what_students_are_given_is_no_key() -> None:
     assert not set(given.SYMPTOMS) & set(given.CAUSES) and isinstance(given.CAUSES, tuple)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_models_clocks_and_batches_are_told_apart() -> None:
     assert_told_apart(judged_apart("02", "tests.labs.lab_02.answers_02_tensorflow"))

@@ -68,6 +68,6 @@ def test_the_table_is_what_tensorflow_does() -> None:
     assert json.loads(run.stdout.splitlines()[-1]) == [lab.samples_seen(*case) for case in cases]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_mirrored_programs_are_told_apart() -> None:
     assert_told_apart(judged_apart("03", "tests.labs.lab_03.answers_03_mirrored"))

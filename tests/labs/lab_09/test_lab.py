@@ -91,7 +91,7 @@ def test_a_rank_that_never_ends_is_left_after_its_time() -> None:
     assert outcome.error[0] == "TimeoutError"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_eight_steps_are_told_apart() -> None:
     assert_told_apart(judged_apart("09", "tests.labs.lab_09.answers_09_horovod"))
 
@@ -133,7 +133,7 @@ if horovod.rank() == 0:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @needs_horovod
 def test_the_fake_computes_what_horovod_does(tmp_path: Path) -> None:
     program = tmp_path / "both.py"
@@ -146,7 +146,7 @@ def test_the_fake_computes_what_horovod_does(tmp_path: Path) -> None:
     assert [value for value, _ in faked] == real
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @needs_horovod
 @pytest.mark.parametrize(("broken", "said"), [(None, "forgotten: nothing"), ("begin", "forgotten: broadcast")])
 def test_the_lab_s_functions_run_on_two_ranks_of_horovod(tmp_path: Path, broken: str | None, said: str) -> None:

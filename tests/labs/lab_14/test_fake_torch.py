@@ -99,6 +99,7 @@ if __name__ == "__main__":
 )
 
 
+@pytest.mark.long
 def test_the_fake_computes_what_pytorch_does(tmp_path: Path) -> None:
     generator = np.random.default_rng(5)
     weight, images = generator.normal(size=(5, 4)), generator.normal(size=(2, 3, 3, 4, 5))

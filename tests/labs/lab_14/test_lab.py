@@ -246,7 +246,7 @@ def test_the_rule_is_that_of_pytorch() -> None:
     assert json.loads(run.stdout) == [sampling.samples(*job) for job in jobs]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @needs_pytorch
 @pytest.mark.parametrize("layout", [SOLUTION, [name for name in SOLUTION if name not in ("wrap", "set epoch")]])
 def test_the_program_runs_on_two_processes_of_pytorch(tmp_path: Path, layout: list[str]) -> None:
@@ -263,7 +263,7 @@ while os.environ["RANK"] == "1" and not (options.folder / "done").exists():
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @needs_pytorch
 def test_a_late_process_trains_from_the_start_too(tmp_path: Path) -> None:
     file, options = tmp_path / "program.py", f"{given.LINES['read options']}\n"
@@ -307,7 +307,7 @@ def test_without_pytorch_one_line_says_so(tmp_path: Path, monkeypatch: pytest.Mo
     assert report.startswith("Skipped: PyTorch is not installed") and "\n" not in report
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("pause", [0.0, 0.01])
 def test_a_rank_that_never_ends_is_stopped(pause: float) -> None:
     def spins(model: object, optimizer: object, batches: list) -> None:

@@ -105,6 +105,7 @@ def test_both_accept_and_refuse_the_same_scripts(slurm: cluster.Cluster, tmp_pat
     assert {*real.values()} == {True, False}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("header", HEADERS)
 def test_srun_starts_as_many_tasks_on_as_many_nodes(slurm: cluster.Cluster, tmp_path: Path, header: str) -> None:
     lines = [f"srun {options} hostname 2> /dev/null | tr '\\n' ' '; echo" for options in STEPS]
@@ -140,6 +141,7 @@ def test_a_script_finds_the_same_variables(slurm: cluster.Cluster, tmp_path: Pat
     assert ours <= set(real)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("setting", "seconds", "status"), [("SLURM_WAIT=1", 120, 137), ("SLURM_KILL_BAD_EXIT=1", 120, 143), ("A=1", 6, 85)]
 )
@@ -239,6 +241,7 @@ def test_the_tasks_of_an_array_run_and_one_fails_alone(slurm: cluster.Cluster, t
     }
 
 
+@pytest.mark.long
 def test_a_long_job_goes_on_after_85_and_ends_with_the_status_of_its_program(
     slurm: cluster.Cluster, tmp_path: Path
 ) -> None:

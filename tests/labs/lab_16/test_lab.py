@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parents[3] / "labs" / "16_capstone"
 needs_horovod = pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_programs_are_told_apart_the_worked_examples_among_them() -> None:
     same_mistakes = ("strategy_mean", "strategy_all_save", "weights_broadcast_alone")
     assert_told_apart(judged_apart("16", "tests.labs.lab_16.answers_16_training"), same_mistakes)
@@ -82,7 +82,7 @@ def test_the_report_of_the_solution_has_the_form() -> None:
     assert set(answers_16.REPORT) == set(given.REPORT)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("way", ["strategy", pytest.param("horovod", marks=needs_horovod)])
 def test_a_right_program_trains_on_three_real_ranks_as_one_process_does(tmp_path: Path, way: str) -> None:
     file = tmp_path / "train.py"
@@ -100,7 +100,7 @@ def test_a_right_program_trains_on_three_real_ranks_as_one_process_does(tmp_path
     assert [texts for texts, _ in by_ranks] == 2 * [60, 60, 10]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("train", "sentence"),
     [
