@@ -49,9 +49,10 @@ WITHOUT_NETWORK = "05_save_and_load"
 
 
 def pytest_configure() -> None:
-    """Let the programs that tests interrupt see it, also where this run was started in a shell's background."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Let the programs that tests interrupt see it, also if this run is in a shell's background or under nohup."""
+    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

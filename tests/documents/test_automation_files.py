@@ -45,10 +45,10 @@ def test_a_wrong_workflow_is_refused(root: Path, tmp_path: Path, right: str, wro
     assert "course.yml" in errors(tmp_path / "course.yml")
 
 
-def test_the_workflow_runs_the_two_commands_on_every_python_of_the_course(root: Path) -> None:
+def test_the_workflow_runs_the_course_and_all_tests_on_every_python_of_the_course(root: Path) -> None:
     job = yaml.safe_load((root / WORKFLOW).read_text())["jobs"]["course"]
     commands = [step["run"] for step in job["steps"] if "run" in step and "if" not in step]
-    assert commands == ["make execute", "make test"]
+    assert commands == ["make execute", "make test-all"]
     project = (root / "pyproject.toml").read_text()
     ((lowest, highest),) = re.findall(r'^requires-python = ">=3\.(\d+),<3\.(\d+)"', project, re.MULTILINE)
     assert job["strategy"]["matrix"]["python"] == [f"3.{minor}" for minor in range(int(lowest), int(highest))]

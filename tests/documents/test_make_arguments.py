@@ -24,7 +24,7 @@ def plan(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ("figures ONLY=99", "ONLY is for make execute, notebooks, labs, release, grade, slides, bench"),
         ("html ONLY=03", "ONLY is for make execute,"),
         ("site WORKERS=abc", "WORKERS is for make execute only"),
-        ("notebooks AT_ONCE=0", "AT_ONCE is for make execute, test, test-fast, grade only"),
+        ("notebooks AT_ONCE=0", "AT_ONCE is for make execute, test, test-all, test-fast, grade only"),
         ("lab LAB=06", "LAB is for make check only"),
         ("notebooks ONLY=", "ONLY= names nothing"),
         ("execute AT_ONCE=", "AT_ONCE= names nothing"),

@@ -11,7 +11,7 @@ import tensorflow as tf
 from distlab import checks, launch, models
 from distlab.runtime import processes
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 STEPS, GLOBAL_BATCH, SEED = 20, 48, 7
 LEARNING_RATE = 0.05  # that of train.py
@@ -146,7 +146,6 @@ def of_workers(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable
     return weights
 
 
-@pytest.mark.long
 def test_the_reference_has_trained(on_devices: Weights) -> None:
     assert checks.largest_difference(on_devices["initial"], on_devices["plain"]) > 0.01
     with pytest.raises(AssertionError, match="more than the tolerance"):
@@ -159,7 +158,6 @@ def test_devices(on_devices: Weights, devices: str, way: str) -> None:
     checks.assert_equal_weights(on_devices[f"{devices}, {way}"], on_devices["plain"])
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("way", ["fit", "loop"])
 @pytest.mark.parametrize("workers", [2, 3])
 def test_workers(on_devices: Weights, of_workers: Callable[[int], Weights], workers: int, way: str) -> None:

@@ -149,6 +149,7 @@ def test_a_place_that_is_somebody_elses_is_one_sentence(root: Path, home: Path) 
     assert "You may not write into the folder figures" in done.stdout, done.stderr
 
 
+@pytest.mark.long
 def test_jupyterlab_starts_without_a_home(root: Path, home: Path) -> None:
     """As for a user without a name in a container, whose home is /."""
     command = ("timeout", "20", sys.executable, "-m", "distlab.cli", "lab")
