@@ -63,3 +63,16 @@ def test_an_unknown_part_is_named_with_those_there_are() -> None:
         parts.chosen("speed")
     assert parts.chosen("training, start") == ["training", "start"]
     assert parts.chosen(None) == [*parts.PARTS, parts.ACCOUNT]
+
+
+def test_what_was_measured_before_an_interrupt_is_kept(
+    course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(files: object, labs: object) -> list[Measure]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(parts.PARTS, "other", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        parts.run(["notebooks", "other"], course, tmp_path / "labs", tmp_path / "build", say=lambda line: None)
+    report = json.loads((tmp_path / "build" / "bench.json").read_text())
+    assert [row["name"] for row in report["measures"]] == ["00_a", "00_a: memory"]

@@ -25,6 +25,11 @@ def test_a_stack_is_of_the_kind_that_its_frames_tell(kind: str) -> None:
     assert time_account.classify([f"{prefix}{STACKS[kind]} 3", f"{prefix}{STACKS[kind]} 2"]) == {kind: 5}
 
 
+def test_a_sample_that_was_torn_is_left_out() -> None:
+    torn = ['process 7:"python";train (a', "b.py:3) 2", "", "no number"]
+    assert time_account.classify([*torn, f"{STACKS[DRAWING]} 4"]) == {DRAWING: 4, PYTHON: 2}
+
+
 @pytest.mark.slow
 def test_the_account_of_a_notebook_adds_up(tmp_path: Path) -> None:
     if not shutil.which("py-spy"):

@@ -57,20 +57,20 @@ def run(names: Sequence[str], course: Path, labs: Path, build: Path, say: Callab
     file = build / "bench.json"
     kept = json.loads(file.read_text()) if file.exists() else {"measures": [], "accounts": {}}
     measures: list[Measure] = []
+    rows, accounts = from_rows(kept["measures"]), kept["accounts"]
+    build.mkdir(parents=True, exist_ok=True)
     for name in names:
         if name in PARTS:
             of_part = PARTS[name](files, labs)
             measures += of_part
             for measure in of_part:
                 say(measure.line())
-    accounts = kept["accounts"]
-    if ACCOUNT in names:
-        accounts |= _accounts(files, say)
-    renewed = {measure.part for measure in measures}
-    rows = [measure for measure in from_rows(kept["measures"]) if measure.part not in renewed] + measures
-    build.mkdir(parents=True, exist_ok=True)
-    report = {"about": about(), "notebooks": by_notebook(rows), "accounts": accounts, "measures": as_rows(rows)}
-    file.write_text(json.dumps(report, indent=1) + "\n")
+        else:
+            accounts |= _accounts(files, say)
+        renewed = {measure.part for measure in measures}
+        rows = [measure for measure in rows if measure.part not in renewed] + measures
+        report = {"about": about(), "notebooks": by_notebook(rows), "accounts": accounts, "measures": as_rows(rows)}
+        file.write_text(json.dumps(report, indent=1) + "\n")  # after each part: the next may be interrupted
     before = from_rows(json.loads(schedule.FIGURES.read_text())["measures"]) if schedule.FIGURES.exists() else []
     worse, missed = comparison.sentences(measures, before), comparison.missed_goals(measures)
     page.write(build / "bench.html", about(), rows, before, accounts, worse, missed)

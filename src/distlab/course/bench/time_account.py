@@ -59,11 +59,15 @@ def account(python: str, notebook: Path) -> dict[str, float]:
 
 
 def classify(lines: Iterable[str]) -> Counter[str]:
-    """Samples by kind, from py-spy's raw format: the frames of a stack, outermost first, and a number."""
+    """Samples by kind, from py-spy's raw format: the frames of a stack, outermost first, and a number.
+
+    py-spy reads processes that go on meanwhile, and may write a name with a line break in it: such lines are left out.
+    """
     counts: Counter[str] = Counter()
     for line in lines:
         stack, _, number = line.rpartition(" ")
-        counts[_kind(stack)] += int(number)
+        if number.isdecimal():
+            counts[_kind(stack)] += int(number)
     return counts
 
 
