@@ -98,6 +98,15 @@ def test_the_doctor_says_which_horovod_is_installed(monkeypatch: pytest.MonkeyPa
     assert doctor._mpi_of_horovod() == "built in: MPICH 4.2 of /opt/mpi"
 
 
+def test_a_machine_whose_name_has_no_address_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(program: Path, **settings: object) -> launch.LaunchedRun:
+        raise launch.LaunchError("n has no address; add the line '127.0.1.1 n' to /etc/hosts.")
+
+    monkeypatch.setattr(launch, "horovodrun", refused)
+    monkeypatch.setattr(launch, "horovod_problem", lambda: None)
+    assert {row.fix for row in doctor._horovod()} == {"add that line, as root"}
+
+
 def test_an_all_reduce_that_fails_is_told_by_its_last_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "ALL_REDUCE", "raise SystemExit('it crashed')")
     monkeypatch.setattr(launch, "horovod_problem", lambda: None)

@@ -170,8 +170,10 @@ def _horovod() -> list[Finding]:
         output = str(error)
     answer = next((line for line in output.splitlines() if line.startswith("all-reduce: ranks=2 sum=3")), None)
     if answer is None:
-        fix = "see docs/troubleshooting.md; `make horovod` installs it again"
         state = f"no all-reduce over two ranks: {_last_line(output) or 'they printed nothing'}"
+        fix = "see docs/troubleshooting.md; `make horovod` installs it again"
+        if "/etc/hosts" in state:  # the launcher has said what to do
+            fix = "add that line, as root"
         return [Finding(item, False, state, fix, False) for item in items[:3]]
     fix = "run `make horovod`, which installs it again"
     return [
