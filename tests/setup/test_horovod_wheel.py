@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import socket
 import subprocess
 import sys
 import tarfile
@@ -284,3 +285,13 @@ def test_without_a_compiler_nothing_is_downloaded(wheels: Path, monkeypatch: pyt
     monkeypatch.setattr(horovod_wheel, "download_source", lambda folder, output: pytest.fail("a download"))
     with pytest.raises(BuildFailed, match=r"no C\+\+ compiler; install g\+\+ or clang\+\+ and run `make setup` again"):
         horovod_wheel.build_wheel(wheels)
+
+
+@pytest.mark.skipif(horovod.horovod_problem() is not None, reason="Horovod is not installed")
+def test_many_ranks_reach_the_rendezvous_at_the_same_time() -> None:
+    http_server = pytest.importorskip("horovod.runner.http.http_server")
+    server = http_server.RendezvousHTTPServer(("127.0.0.1", 0), http_server.RendezvousHandler, 0)
+    with server:  # it answers nobody: whoever does not fit into its queue would have to try again
+        ranks = [socket.create_connection(server.server_address, timeout=5) for _ in range(64)]
+        for rank in ranks:
+            rank.close()

@@ -1,4 +1,4 @@
-"""Horovod's source: the release, checked by its digest, with the few edits that today's TensorFlow needs."""
+"""Horovod's source: the release, checked by its digest, with a few edits for today's TensorFlow and for many ranks."""
 
 import hashlib
 import subprocess
@@ -41,6 +41,18 @@ EDITS = (
         "    from keras import backend as K\n",
         "    K = keras.backend\n",
         "the backend must come from the Keras that TensorFlow uses",
+    ),
+    Edit(
+        "horovod/runner/http/http_server.py",
+        "class RendezvousHTTPServer(socketserver.ThreadingMixIn, HTTPServer, object):\n",
+        "class RendezvousHTTPServer(socketserver.ThreadingMixIn, HTTPServer, object):\n    request_queue_size = 1024\n\n",
+        "all ranks connect at the same time: with Python's queue of 5 connections, 8 ranks lose some and wait for seconds",
+    ),
+    Edit(
+        "horovod/tensorflow/util.py",
+        "    return tf.function(f)\n",
+        "    return tf.function(f, autograph=False)\n",
+        "AutoGraph would translate Horovod's Python, which has no loop or condition on tensors, once more in each rank",
     ),
 )
 
