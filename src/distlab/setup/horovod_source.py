@@ -45,8 +45,9 @@ EDITS = (
     Edit(
         "horovod/runner/http/http_server.py",
         "class RendezvousHTTPServer(socketserver.ThreadingMixIn, HTTPServer, object):\n",
-        "class RendezvousHTTPServer(socketserver.ThreadingMixIn, HTTPServer, object):\n    request_queue_size = 1024\n\n",
-        "all ranks connect at the same time: with Python's queue of 5 connections, 8 ranks lose some and wait for seconds",
+        "class RendezvousHTTPServer(socketserver.ThreadingMixIn, HTTPServer, object):\n"
+        "    request_queue_size = 1024\n\n",
+        "all ranks connect at the same time: Python's queue of 5 connections drops some, which try again a second later",
     ),
     Edit(
         "horovod/tensorflow/util.py",
