@@ -47,7 +47,7 @@ EDITS = (
         "class RendezvousHTTPServer(socketserver.ThreadingMixIn, HTTPServer, object):\n",
         "class RendezvousHTTPServer(socketserver.ThreadingMixIn, HTTPServer, object):\n"
         "    request_queue_size = 1024\n\n",
-        "all ranks connect at the same time: Python's queue of 5 connections drops some, which try again a second later",
+        "all ranks connect at the same time: Python's queue of 5 connections drops some, which then lose seconds",
     ),
     Edit(
         "horovod/tensorflow/util.py",
