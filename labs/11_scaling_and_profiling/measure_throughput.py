@@ -10,9 +10,9 @@ On a laptop:
 
 Core for core: one rank, two side by side without the all-reduce, two together; the same for --way multi_worker:
 
-    horovodrun -np 1 --gloo python measure_throughput.py --way horovod --model cnn --batch 256 --cores 1
-    horovodrun -np 2 --gloo python measure_throughput.py --way horovod --model cnn --batch 256 --cores 1 --apart
-    horovodrun -np 2 --gloo python measure_throughput.py --way horovod --model cnn --batch 256 --cores 1
+    horovodrun -np 1 --gloo python measure_throughput.py --way horovod --model cnn --batch 1024 --cores 1
+    horovodrun -np 2 --gloo python measure_throughput.py --way horovod --model cnn --batch 1024 --cores 1 --apart
+    horovodrun -np 2 --gloo python measure_throughput.py --way horovod --model cnn --batch 1024 --cores 1
 
 Under Slurm, in a batch script or after `salloc --nodes=2 --ntasks-per-node=1`:
 

@@ -274,23 +274,27 @@ programs.show(LABS / "train.py", "loss_and_gradients", "train")
 # Which images are in a step is a function of step and seed alone, and each rank takes its share. So the same training
 # can be done by one process, and the two compared.
 #
-# Starting TensorFlow eight times on two cores takes longest, so one launch does all that this chapter needs of real
-# ranks: this experiment, Horovod's warm-up callback (section 5), batch normalisation (section 6), and gradients for the
-# noise scale (section 8). The launch is over Gloo. Eight ranks share a few cores, so ranks that wait should sleep; MPI
-# polls.
+# Starting TensorFlow eight times on two cores takes long, so one launch runs several programs in the same ranks: this
+# experiment, and then the gradients for the noise scale (section 8). The launch is over Gloo. Eight ranks share a few
+# cores, so ranks that wait should sleep; MPI polls.
 #
 # **Predict.** Without warm-up, is the training slow, or does it fail? And after failing, does it recover?
 
 # %% tags=["varies"]
 used = min(8_000, len(data.load(dataset).train.images))
 per_replica = used // 14 // RANKS  # 14 steps per epoch, as in the tutorial
-arguments = ["train", "--dataset", dataset, "--images", used]
-arguments += ["--per-replica-batch", per_replica, "--epochs", run_epochs]
-arguments += ["--then", "noise_scale", "--dataset", dataset, "--steps", 100]
-arguments += ["--then", "batch_norm", "--dataset", dataset, "--then", "warm_up_callback", "--dataset", dataset]
-limits = {"seconds": 400, "start_seconds": 150, "echo": False}
-print(f"$ horovodrun -np {RANKS} --gloo python together.py", *map(str, arguments))
-ranks = launch.horovodrun(LABS / "together.py", *arguments, ranks=RANKS, result=True, **limits).result
+
+
+def eight_ranks(*arguments):
+    """What each of these programs, with `--then` between them, has given."""
+    print(f"$ horovodrun -np {RANKS} --gloo python together.py", *map(str, arguments))
+    limits = {"seconds": 400, "start_seconds": 150, "echo": False}
+    return launch.horovodrun(LABS / "together.py", *arguments, ranks=RANKS, result=True, **limits).result
+
+
+experiment = ["train", "--dataset", dataset, "--images", used]
+experiment += ["--per-replica-batch", per_replica, "--epochs", run_epochs]
+ranks = eight_ranks(*experiment, "--then", "noise_scale", "--dataset", dataset, "--steps", 100)
 
 # %%
 trained = ranks["train"]
@@ -352,7 +356,7 @@ assert checks.largest_difference(before, proof.model.get_weights()) > 0.01  # th
 checks.assert_equal_weights([np.array(weights) for weights in trained["weights"]], proof.model.get_weights())
 
 # %% [markdown]
-# So one process stands for eight ranks, and what follows needs no launch.
+# So one process stands for eight ranks, and the comparisons below need no launch.
 #
 # ### Is one run enough?
 #
@@ -433,12 +437,15 @@ for name in ("none", "gradual"):
 # ![Three learning rates over ten epochs: at once, with a jump, and rising](../figures/10_warm_up_schedule.svg)
 #
 # **Constant warm-up** keeps the small rate for some epochs and then jumps. **Gradual warm-up** adds the same amount in
-# every step. With `Model.fit`, Horovod has the latter as a callback. This is the training function that the eight ranks
-# ran, with `RATE` = 0.01, `BATCH` = 12, `STEPS_PER_EPOCH` = 4, `WARM_UP_EPOCHS` = 3 and `EPOCHS` = 4; `LearningRates`
-# notes the rate of each step:
+# every step. With `Model.fit`, Horovod has the latter as a callback. This is the training function that eight ranks run
+# now, with `RATE` = 0.01, `BATCH` = 12, `STEPS_PER_EPOCH` = 4, `WARM_UP_EPOCHS` = 3 and `EPOCHS` = 4; `LearningRates`
+# notes the rate of each step. The same ranks then run the program of section 6.
 
 # %%
 programs.show(LABS / "warm_up_callback.py", "train")
+
+# %% tags=["varies"]
+ranks |= eight_ranks("warm_up_callback", "--dataset", dataset, "--then", "batch_norm", "--dataset", dataset)
 
 # %%
 callback = ranks["warm_up_callback"]

@@ -40,7 +40,7 @@ def test_all_ways_are_measured_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("way", [OURS, RANKS], ids=["one process", "Horovod"])
 def test_the_program_gives_images_per_second(root: Path, monkeypatch: pytest.MonkeyPatch, way: Way) -> None:
     monkeypatch.chdir(root)
-    monkeypatch.setattr(training, "ARGUMENTS", ("--images", 512, "--epochs", 1))
+    monkeypatch.setattr(training, "ARGUMENTS", ("--images", 1024, "--epochs", 1))
     rate = training.images_per_second(way)
     if way is RANKS and (problem := launch.horovod_problem()):
         assert rate == problem

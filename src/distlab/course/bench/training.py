@@ -26,7 +26,9 @@ class Way:
     options: tuple[object, ...] = ()
 
 
-CORE_FOR_CORE = ("--model", "cnn", "--batch", 256, "--cores", 1)
+A_CORE = ("--model", "cnn", "--cores", 1)
+CORE_FOR_CORE = (*A_CORE, "--batch", 1024)
+SMALL_BATCH = (*A_CORE, "--batch", 256)
 OURS, LECTURE = Way("ours, 1 device", "ours", 1), Way("the lecture's, 1 device", "lecture", 1)
 RANK = Way("1 rank of Horovod, a core", "horovod", 1, CORE_FOR_CORE)
 RANKS_APART = Way("2 ranks without all-reduce, a core each", "horovod", 2, (*CORE_FOR_CORE, "--apart"))
@@ -34,8 +36,10 @@ RANKS = Way("2 ranks of Horovod, a core each", "horovod", 2, CORE_FOR_CORE)
 WORKER = Way("1 worker, a core", "multi_worker", 1, CORE_FOR_CORE)
 WORKERS_APART = Way("2 workers without all-reduce, a core each", "multi_worker", 2, (*CORE_FOR_CORE, "--apart"))
 WORKERS = Way("2 workers, a core each", "multi_worker", 2, CORE_FOR_CORE)
+RANKS_SMALL = Way("2 ranks of Horovod, a core each, a quarter of the batch", "horovod", 2, SMALL_BATCH)
+WORKERS_SMALL = Way("2 workers, a core each, a quarter of the batch", "multi_worker", 2, SMALL_BATCH)
 MIRRORED = tuple(Way(f"mirrored, {count} of one process", "mirrored", count) for count in (1, 2))
-WAYS = (LECTURE, OURS, *MIRRORED, RANK, RANKS_APART, RANKS, WORKER, WORKERS_APART, WORKERS)
+WAYS = (LECTURE, OURS, *MIRRORED, RANK, RANKS_APART, RANKS, WORKER, WORKERS_APART, WORKERS, RANKS_SMALL, WORKERS_SMALL)
 
 RATIOS: tuple[tuple[Way, Way, float | None], ...] = (
     (OURS, LECTURE, 4.0),
@@ -47,11 +51,13 @@ RATIOS: tuple[tuple[Way, Way, float | None], ...] = (
     (WORKERS_APART, WORKER, None),
     (WORKERS, WORKERS_APART, None),
     (WORKERS, WORKER, 1.5),
+    (RANKS_SMALL, RANKS, None),
+    (WORKERS_SMALL, WORKERS, None),
 )
 """What is divided by what in the same round, and the least that the median should be.
 
 Two that train apart lose only what two processes on this machine take from each other; what two that train together
-lose against those is the all-reduce's.
+lose against those is the all-reduce's. It is the same for any batch, so a smaller batch loses a larger part to it.
 """
 
 Rates = dict[str, float | str]
