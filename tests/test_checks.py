@@ -96,3 +96,29 @@ def test_another_number_of_arrays_is_rejected(arrays: list[np.ndarray]) -> None:
 def test_nothing_is_not_equal_to_nothing(nothing: list[np.ndarray]) -> None:
     with pytest.raises(ValueError, match="nothing to compare"):
         checks.assert_equal_weights(nothing, nothing)
+
+
+class Model:
+    """A network; comparing it instead of its weights is the usual mistake."""
+
+    def get_weights(self) -> list[np.ndarray]:
+        """As Keras does."""
+        return WEIGHTS
+
+
+@pytest.mark.parametrize("wrong", [Model(), Model().get_weights, {"kernel": KERNEL}, [Model()], ["text"]])
+def test_what_is_no_list_of_arrays_is_named_with_what_to_give(wrong: object) -> None:
+    for pair in ((wrong, WEIGHTS), (WEIGHTS, wrong), (wrong, wrong)):
+        with pytest.raises(checks.NotWeights, match=r"is no list of arrays of numbers; .* model\.get_weights\(\)"):
+            checks.assert_equal_weights(*pair)  # type: ignore[arg-type]
+
+
+def test_generators_of_arrays_are_compared() -> None:
+    with pytest.raises(AssertionError, match="differ by up to 1,"):
+        checks.assert_equal_weights((array for array in WEIGHTS), (array + 1 for array in WEIGHTS))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("tolerance", [float("nan"), float("inf"), -1e-5, "1e-5"])
+def test_a_tolerance_that_proves_nothing_is_refused(tolerance: float) -> None:
+    with pytest.raises(ValueError, match="it must be a number of 0 or more"):
+        checks.assert_equal_weights(WEIGHTS, with_one_value(1.0), tolerance)

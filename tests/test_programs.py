@@ -1,5 +1,6 @@
 """Parts of a program as a notebook shows them."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -78,3 +79,13 @@ def test_a_file_that_is_no_program_cannot_be_a_module(tmp_path: Path) -> None:
 
 def test_what_is_shown_is_a_block_of_python(program: Path) -> None:
     assert programs.show(program, "wrap").data == "```python\ndef wrap(function):\n    return function\n```"
+
+
+@pytest.mark.parametrize("use", [programs.show, programs.module, programs.source])
+def test_a_missing_file_is_named_with_the_folder_it_was_looked_for_from(
+    use: Callable[[str], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(programs.NoSuchProgram) as failure:
+        use("../labs/07/minimal.py")
+    assert str(failure.value) == f"There is no file ../labs/07/minimal.py, seen from the working folder {tmp_path}."

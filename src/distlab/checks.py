@@ -1,26 +1,33 @@
 """Comparisons that end a parallel notebook: is the parallel run the serial run?"""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from distlab.runtime.errors import PlainError
+
 TOLERANCE = 1e-5
+
+
+class NotWeights(PlainError, TypeError):
+    """What was given is no list of arrays; the message says what to give."""
 
 
 def largest_difference(first: Sequence[ArrayLike], second: Sequence[ArrayLike]) -> float:
     """The largest absolute difference between two lists of arrays, as `model.get_weights()` gives them.
 
     Raises ValueError when lengths or shapes differ, and when there are no values or values that are not finite: such
-    runs are not equal whatever the numbers say.
+    runs are not equal whatever the numbers say. Raises NotWeights for anything but lists of arrays of numbers.
     """
-    if len(first) != len(second):
-        raise ValueError(f"{len(first)} arrays cannot be compared with {len(second)}")
-    if not any(np.size(array) for array in (*first, *second)):
+    ours, theirs = _weights(first), _weights(second)
+    if len(ours) != len(theirs):
+        raise ValueError(f"{len(ours)} arrays cannot be compared with {len(theirs)}")
+    if not any(array.size for array in (*ours, *theirs)):
         raise ValueError("there is nothing to compare: both lists are empty")
     differences = []
-    for index, pair in enumerate(zip(first, second, strict=True)):
-        a, b = (np.asarray(array, np.float64) for array in pair)
+    for index, (a, b) in enumerate(zip(ours, theirs, strict=True)):
         if a.shape != b.shape:
             raise ValueError(f"array {index} has shape {a.shape} in one list and {b.shape} in the other")
         if not (np.all(np.isfinite(a)) and np.all(np.isfinite(b))):
@@ -30,8 +37,23 @@ def largest_difference(first: Sequence[ArrayLike], second: Sequence[ArrayLike]) 
 
 
 def assert_equal_weights(first: Sequence[ArrayLike], second: Sequence[ArrayLike], tolerance: float = TOLERANCE) -> None:
-    """Raise AssertionError, with the difference, unless no weight differs by more than `tolerance`; else say so."""
+    """Raise AssertionError, with the difference, unless no weight differs by more than `tolerance`; else say so.
+
+    Raises ValueError for a tolerance that is not a number of 0 or more, and what `largest_difference` raises.
+    """
+    if isinstance(tolerance, str) or not 0 <= tolerance < math.inf:
+        raise ValueError(f"the tolerance is {tolerance!r}; it must be a number of 0 or more")
     difference = largest_difference(first, second)
     if difference > tolerance:
         raise AssertionError(f"the weights differ by up to {difference:.2g}, more than the tolerance {tolerance:g}")
     print(f"Equal: no weight differs by more than {tolerance:g}")
+
+
+def _weights(arrays: Sequence[ArrayLike]) -> list[np.ndarray]:
+    """The arrays as float64. Raises NotWeights."""
+    try:
+        return [np.asarray(array, np.float64) for array in list(arrays)]
+    except (TypeError, ValueError) as error:
+        raise NotWeights(
+            f"{type(arrays).__name__} is no list of arrays of numbers; give a model's weights as model.get_weights()."
+        ) from error

@@ -9,16 +9,23 @@ from types import ModuleType
 
 from IPython.display import Markdown
 
-from distlab.runtime.lookups import look_up
+from distlab.runtime.errors import PlainError
+from distlab.runtime.lookups import look_up, seen_from
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+class NoSuchProgram(PlainError, FileNotFoundError):
+    """There is no such file; the message says from which folder it was looked for."""
 
 
 def source(program: str | Path, *names: str) -> str:
     """The source of the named functions, methods or classes in the order asked for, with decorators, not indented.
 
-    A method may be named CLASS.METHOD. Without names, the whole file. Raises NoSuchName for a name that is missing.
+    A method may be named CLASS.METHOD. Without names, the whole file. Raises NoSuchName for a name that is missing,
+    NoSuchProgram for a file that is.
     """
+    _require_file(program)
     text = Path(program).read_text()
     if not names:
         return text
@@ -45,13 +52,19 @@ def changes(before: str, after: str, context: int = 1) -> Markdown:
 
 
 def module(program: str | Path) -> ModuleType:
-    """The program as a module, so that its functions can be called; its `main` does not run."""
+    """The program as a module, so that its functions can be called; its `main` does not run. Raises NoSuchProgram."""
     specification = importlib.util.spec_from_file_location(Path(program).stem, program)
     if specification is None or specification.loader is None:
         raise ImportError(f"{program} is not a Python program: its name does not end in .py")
+    _require_file(program)
     loaded = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(loaded)
     return loaded
+
+
+def _require_file(program: str | Path) -> None:
+    if not Path(program).is_file():
+        raise NoSuchProgram(f"There is no file {program}{seen_from(program)}.")
 
 
 def _definitions(text: str) -> dict[str, Definition]:

@@ -50,6 +50,26 @@ def test_cells_that_ran_and_exercises_that_are_right_count(copy: Path) -> None:
     ]
 
 
+def test_an_exercise_whose_check_was_deleted_still_counts(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(student_progress, "COURSE", copy.parent / "course")
+    save(
+        copy.parent / "course/labs/03_topic/lab.ipynb",
+        *(check(name) for name in ("first", "second", "third", "fourth")),
+    )
+    assert student_progress.progress(copy)[0] == ChapterProgress("03 topic", 1, 2, 1, 4)
+
+
+def test_elsewhere_a_cell_says_that_there_are_no_notebooks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    (tmp_path / "course").mkdir()
+    monkeypatch.chdir(tmp_path / "course")
+    student_progress.show_progress()
+    assert capsys.readouterr().out == (
+        f"{tmp_path} holds no notebooks of the course: run this in one of its notebooks.\n"
+    )
+
+
 def test_a_notebook_that_cannot_be_read_counts_as_untouched_and_is_named(copy: Path) -> None:
     notebook, lab = copy / "notebooks/03_topic.ipynb", copy / "labs/03_topic/lab.ipynb"
     notebook.write_text("<<<<<<< HEAD")

@@ -245,6 +245,19 @@ def test_in_a_terminal_an_exercise_without_a_cell_is_said_to_have_none(
     assert "all_gather: … not done yet. `all_gather` is still empty." in lines
 
 
+def test_in_a_terminal_an_exercise_is_checked_though_its_check_was_deleted(
+    sample_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = lab_sources.student(lab_sources.convert(sample_source, sample_lab.lab()))
+    [mean] = [cell for cell in made.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == "mean"]
+    mean.source = "def mean(values):\n    return sum(values) / len(values)"
+    made.cells = [cell for cell in made.cells if cell.metadata.get("nbgrader", {}).get("grade_id") != "check_mean"]
+    (tmp_path / "90_sample").mkdir()
+    nbformat.write(made, tmp_path / "90_sample" / "lab.ipynb")
+    monkeypatch.setattr(registry, "lab", lambda number: sample_lab.lab())
+    assert any(line.startswith("mean: ✔ right") for line in run.check("90", tmp_path))
+
+
 def test_in_a_terminal_a_copied_cell_is_named(
     sample_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

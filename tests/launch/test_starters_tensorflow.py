@@ -100,6 +100,13 @@ def test_a_program_that_writes_no_result_is_named(launched: Launched) -> None:
         launch.tensorflow(launched.program, "0=lines1", echo=False, result=True, **SHORT)
 
 
+def test_a_program_that_knows_no_result_is_told_where_the_option_comes_from(launched: Launched) -> None:
+    program = launched.folder / "own.py"
+    program.write_text("import argparse\nargparse.ArgumentParser().parse_args()\n")
+    with pytest.raises(launch.LaunchError, match=r"result=True adds --result FILE to the program's arguments"):
+        launch.tensorflow(program, workers=1, echo=False, result=True, **SHORT)
+
+
 def test_workers_share_the_cores(launched: Launched, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "cores", lambda: 7)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
@@ -226,7 +233,8 @@ def test_a_port_that_is_taken_meanwhile_is_replaced(
 @pytest.mark.parametrize(
     ("arguments", "options", "sentence"),
     [
-        (["nowhere.py"], {}, "There is no program nowhere.py"),
+        (["nowhere.py"], {}, "There is no program nowhere.py, seen from the working folder /"),
+        (["/nowhere.py"], {}, "There is no program /nowhere.py; give the path of a Python file"),
         (["program.py"], {"python": "/nowhere/python"}, "There is no interpreter /nowhere/python"),
         (["."], {}, ". is a folder; give the path of a Python file"),
         (["train.ipynb"], {}, "train.ipynb is a notebook; give the path of a Python file"),

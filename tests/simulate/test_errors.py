@@ -54,6 +54,10 @@ async def awaits_something_else(rank: Rank) -> None:
     await asyncio.sleep(0)
 
 
+async def returns_a_coroutine(rank: Rank) -> object:
+    return returns_a_coroutine(rank)
+
+
 def is_no_coroutine_function(rank: Rank) -> int:
     return rank.index
 
@@ -107,7 +111,11 @@ def computes(seconds: float) -> Callable:
         (1, forgets_await_at_the_end, ProgramError,
          "rank 0 calls rank.compute(…) without awaiting it: write `await rank.compute(…)`"),
         (1, awaits_something_else, ProgramError,
-         "rank 0 awaits something that is not an operation of its own rank"),
+         "rank 0 awaits something that is not an operation of its own rank; virtual time goes by in "
+         "`await rank.compute(seconds)`"),
+        (2, returns_a_coroutine, ProgramError,
+         "rank 0 returns the coroutine returns_a_coroutine(…), which was never awaited: "
+         "write `await returns_a_coroutine(…)`"),
         (1, is_no_coroutine_function, ProgramError,
          "is_no_coroutine_function is not a coroutine function: write `async def is_no_coroutine_function(rank, …)`"),
         (2, sends_to(2), NoSuchRankError, "rank 0 sends to rank 2, but the ranks are 0 to 1"),

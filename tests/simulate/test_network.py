@@ -92,3 +92,8 @@ def test_1024_ranks_with_events_kept_fit_into_300_megabytes() -> None:
     assert measured["messages"] == 2 * 1023 * 1024
     assert measured["events"] == 5 * 1023 * 1024
     assert measured["peak"] < 3e8
+
+
+def test_seconds_in_words_are_refused() -> None:
+    with pytest.raises(ValueError, match="latency is '5us'; it must be a number of seconds"):
+        Network(latency="5us")  # type: ignore[arg-type]

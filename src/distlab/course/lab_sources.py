@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import nbformat
 from nbformat import NotebookNode
 
-from distlab.course import notebooks
+from distlab.course import hand_edits, notebooks
 from distlab.labs import registry
 from distlab.labs.lab import Exercise, Lab
 from distlab.runtime.errors import PlainError
@@ -91,12 +91,14 @@ def solved(notebook: NotebookNode) -> NotebookNode:
 def regenerate(source: Path, execute: bool = True) -> list[Path]:
     """Write `lab.ipynb` and, unless told otherwise, the executed `solution.ipynb`; return their files.
 
-    Raises BrokenSource.
+    Raises BrokenSource, and hand_edits.EditedByHand.
     """
     from nbclient.exceptions import CellExecutionError
 
     folder = folder_of(source)
     folder.mkdir(exist_ok=True)
+    for name in (STUDENT, SOLUTION):
+        hand_edits.require_none(folder / name, source)
     whole = convert(source)
     written = [_written(student(whole), folder / STUDENT)]
     if execute:
@@ -160,6 +162,7 @@ def release(lab_sources: Sequence[Path], folder: Path) -> list[Path]:
 
 def _written(notebook: NotebookNode, file: Path) -> Path:
     nbformat.validate(notebook)
+    hand_edits.note_cells(notebook)
     nbformat.write(notebook, file)
     return file
 

@@ -13,7 +13,7 @@ import psutil
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-from distlab.course import glossary
+from distlab.course import glossary, hand_edits
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import NoSuchName, require_name
 
@@ -136,9 +136,11 @@ def require_idle(watch: float = SECONDS_TO_WATCH) -> None:
 
 
 def regenerate(source: Path) -> Path:
-    """Write the notebook of a text source with fresh outputs; return its file."""
+    """Write the notebook of a text source with fresh outputs; return its file. Raises hand_edits.EditedByHand."""
     target = notebook_of(source)
+    hand_edits.require_none(target, source)
     notebook = clean(execute(convert(source), target.parent))
+    hand_edits.note_cells(notebook)
     nbformat.validate(notebook)
     nbformat.write(notebook, target)
     return target

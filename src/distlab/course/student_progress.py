@@ -12,6 +12,9 @@ import nbformat
 
 from distlab.runtime import tables
 
+COURSE = Path(__file__).parents[3]
+"""The course's folder, whose labs say which exercises there are, also those whose check a student has deleted."""
+
 _CHECK = re.compile(r'^lab\.check\("(\w+)"', re.MULTILINE)
 
 
@@ -40,7 +43,11 @@ def progress(copy: Path) -> list[ChapterProgress]:
 
 def show_progress() -> None:
     """Print the table for the working copy whose notebook calls this, as it was saved last."""
-    print(table(progress(Path().absolute().parent)))
+    copy = Path().absolute().parent
+    chapters = progress(copy)
+    print(
+        table(chapters) if chapters else f"{copy} holds no notebooks of the course: run this in one of its notebooks."
+    )
 
 
 def table(chapters: list[ChapterProgress]) -> str:
@@ -62,10 +69,12 @@ def _of_chapter(copy: Path, name: str) -> ChapterProgress:
     code = [cell for cell in _code_cells(notebook, damaged) if cell.source.strip()]
     checks = {check[1]: cell for cell in _code_cells(lab, damaged) if (check := _CHECK.search(cell.source))}
     solved = sum(f"{exercise}: ✔ right" in _printed(cell) for exercise, cell in checks.items())
+    own = COURSE / "labs" / name / "lab.ipynb"
+    exercises = set(checks) | {check[1] for cell in _code_cells(own, []) if (check := _CHECK.search(cell.source))}
     run = sum("execution" in cell.metadata for cell in code)
     number, _, topic = name.partition("_")
     title = f"{number} {topic.replace('_', ' ')}"
-    return ChapterProgress(title, run, len(code), solved, len(checks), tuple(damaged))
+    return ChapterProgress(title, run, len(code), solved, len(exercises), tuple(damaged))
 
 
 def _code_cells(file: Path, damaged: list[str]) -> list[nbformat.NotebookNode]:

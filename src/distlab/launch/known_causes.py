@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 
 _NO_INPUT = re.compile(r"^EOFError: EOF when reading a line|^bdb\.BdbQuit", re.MULTILINE)
+# What argparse says where `result=True` has added an option to a program that does not know it.
+_NO_RESULT = re.compile(r"error: unrecognized arguments: .*--result ")
 # What srun says where it finds no controller.
 _SLURM_IS_AWAY = re.compile("fetch config|ClusterName|SLURM_CONF|contact slurm controller|Connection refused")
 # What horovodrun says when an elastic job has waited for hosts; the braces are Horovod's.
@@ -26,6 +28,11 @@ def of_failure(output: str) -> str:
         return (
             " The processes of a job have no standard input: give the program its answers as arguments, and look for "
             "its mistakes without input() and breakpoint()."
+        )
+    if _NO_RESULT.search(output):
+        return (
+            " result=True adds --result FILE to the program's arguments: let the program take that option and write "
+            "JSON to the file, or leave result= out."
         )
     if _NO_SLOTS.search(output):
         return (

@@ -19,6 +19,7 @@ from distlab.launch.job import Job, LaunchedRun, LaunchError, Limits, PortTaken,
 from distlab.launch.rank_process import RESULT, RESULT_NAME
 from distlab.launch.remote import Remote
 from distlab.launch.supervisor import Supervisor
+from distlab.runtime.lookups import seen_from
 
 # Importing TensorFlow alone takes a loaded machine most of a minute.
 SECONDS, START_SECONDS = 600.0, 120.0
@@ -72,7 +73,7 @@ class LaunchedProgram:
         python = str(settings.get("python", sys.executable))
         if not self._file.is_file() or self._file.suffix == ".ipynb":  # the text of a notebook is a Python expression
             kind = "folder" if self._file.is_dir() else "notebook" if self._file.exists() else None
-            what = f"{self._file} is a {kind}" if kind else f"There is no program {self._file}"
+            what = f"{self._file} is a {kind}" if kind else f"There is no program {self._file}{seen_from(self._file)}"
             raise LaunchError(f"{what}; give the path of a Python file.")
         path = str(self._file.resolve())
         outer = list(filter(None, os.environ.get(_LAUNCHED, "").split(os.pathsep)))
@@ -174,7 +175,11 @@ class LaunchedProgram:
 
     def _read_result(self, file: Path, run: LaunchedRun) -> object:
         if not file.exists():
-            raise LaunchError(f"{self._file} finished without an error but wrote no result file.", run)
+            raise LaunchError(
+                f"{self._file} finished without an error but wrote no result file: the program must take the option "
+                "--result FILE, which result=True adds, and one of its processes must write JSON there.",
+                run,
+            )
         try:
             return json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:

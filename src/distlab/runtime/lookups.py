@@ -1,6 +1,7 @@
 """Looking a name up in what there is; a name that is missing ends in a sentence that lists the others."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TypeVar
 
 from distlab.runtime.errors import PlainError
@@ -27,3 +28,11 @@ def require_name(names: Iterable[str], name: str, kind: str, error: type[NoSuchN
     if name not in known:
         choice = f"there are {', '.join(known)}" if known else "there are none"
         raise error(f"There is no {kind} {name!r}; {choice}.")
+
+
+def seen_from(file: str | Path) -> str:
+    """What to add behind the name of a missing file: the folder in which a relative path begins.
+
+    An editor may start a notebook in the folder that it has opened instead of the notebook's own.
+    """
+    return "" if Path(file).is_absolute() else f", seen from the working folder {Path.cwd()}"

@@ -23,7 +23,7 @@ from distlab.sandbox import tamper_detection, wire
 from distlab.sandbox.cells import Cells
 from distlab.sandbox.confine import SandboxLimits
 from distlab.simulate import ProgramError, SimulationError
-from distlab.simulate.errors import check_addable, copy_message, not_awaited
+from distlab.simulate.errors import check_addable, copy_message, no_operation, not_awaited
 
 NO_LIMIT = 10.0**6
 
@@ -165,7 +165,7 @@ class RemoteRank:
         self.now, self._pending = now, None
         operation = program.send(result)
         if not isinstance(operation, list) or self._pending is None:
-            raise ProgramError(f"rank {self.index} awaits something that is not an operation of its own rank")
+            raise ProgramError(no_operation(self.index))
         return operation
 
     def check_nothing_pending(self) -> None:

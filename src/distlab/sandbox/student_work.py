@@ -13,6 +13,7 @@ from distlab.sandbox.confine import SandboxLimits
 from distlab.sandbox.process import Killed, Question, Sandbox, SandboxFailed, Server, ServerGone, Starved
 from distlab.sandbox.student_time import Allowance, StudentTime
 from distlab.simulate import ProgramError, Rank, RankFailedError, Run, World
+from distlab.simulate.errors import no_operation
 
 MOST_SANDBOXES_FOR_RANKS = 8
 _MOST_BYTES_SENT = 16 * MOST_BYTES
@@ -241,7 +242,7 @@ class _Program:
                 case ["compute", int() | float() as seconds]:
                     await rank.compute(seconds)
                 case _:
-                    raise ProgramError(f"rank {rank.index} awaits something that is not an operation of its own rank")
+                    raise ProgramError(no_operation(rank.index))
             resume: Question = {"do": "resume_rank", "rank": rank.index, "result": result, "now": rank.now}
             operation = self._ask(sandbox, resume)
 

@@ -143,7 +143,7 @@ def copy_message(index: int, array: np.ndarray) -> np.ndarray:
     if type(array) is np.ndarray:
         return array.copy()
     if inspect.iscoroutine(array):
-        raise NotAnArrayError(f"rank {index} sends {_unawaited(array)}")
+        raise NotAnArrayError(f"rank {index} sends {unawaited(array)}")
     copied = np.array(array)
     if copied.dtype == object and not isinstance(array, np.ndarray):
         raise NotAnArrayError(f"rank {index} sends {type(array).__name__}: only arrays and numbers can be sent")
@@ -157,7 +157,7 @@ def check_addable(index: int, array: np.ndarray, addend: np.ndarray) -> None:
     if not (isinstance(array, np.ndarray) and isinstance(addend, np.ndarray)):
         for term in (array, addend):
             if inspect.iscoroutine(term):
-                raise MismatchError(f"rank {index} cannot add {_unawaited(term)}")
+                raise MismatchError(f"rank {index} cannot add {unawaited(term)}")
         kinds = f"{type(addend).__name__} to {type(array).__name__}"
         raise MismatchError(f"rank {index} cannot add {kinds}: reduce takes two arrays")
     if array.shape != addend.shape or array.dtype != addend.dtype:
@@ -172,7 +172,7 @@ def check_seconds(index: int, seconds: float) -> None:
         raise ProgramError(f"rank {index} computes for {seconds} seconds; it must be a number of 0 or more")
 
 
-def _unawaited(coroutine: Coroutine[Any, Any, Any]) -> str:
+def unawaited(coroutine: Coroutine[Any, Any, Any]) -> str:
     """Names a coroutine where an array belongs, and closes it, so that Python does not warn of it later."""
     coroutine.close()
     name = getattr(coroutine, "__name__", "…")
@@ -182,3 +182,11 @@ def _unawaited(coroutine: Coroutine[Any, Any, Any]) -> str:
 def not_awaited(index: int, operation: str) -> str:
     """The message for an operation whose `await` was forgotten."""
     return f"rank {index} calls rank.{operation}(…) without awaiting it: write `await rank.{operation}(…)`"
+
+
+def no_operation(index: int) -> str:
+    """The message for an `await` of something else, such as `asyncio.sleep`."""
+    return (
+        f"rank {index} awaits something that is not an operation of its own rank; virtual time goes by in "
+        "`await rank.compute(seconds)`"
+    )

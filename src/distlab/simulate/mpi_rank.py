@@ -28,6 +28,7 @@ from distlab.simulate.errors import (
     check_peer,
     check_seconds,
     copy_message,
+    no_operation,
 )
 from distlab.simulate.world import Program
 
@@ -178,7 +179,7 @@ def _completed(coroutine: Coroutine[Any, Any, object], rank: MpiRank) -> object:
     except StopIteration as end:
         return end.value
     coroutine.close()
-    raise ProgramError(f"rank {rank.index} awaits something that is not an operation of its own rank")
+    raise ProgramError(no_operation(rank.index))
 
 
 def _packed(index: int, array: np.ndarray) -> np.ndarray:

@@ -83,5 +83,7 @@ class Network:
 
 def _check_seconds(**times: float) -> None:
     for name, seconds in times.items():
+        if isinstance(seconds, str):
+            raise ValueError(f"{name} is {seconds!r}; it must be a number of seconds, such as 5e-6")
         if not (math.isfinite(seconds) and seconds >= 0):
             raise ValueError(f"{name} is {seconds}; it must be a number of seconds, 0 or more")

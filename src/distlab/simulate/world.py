@@ -35,7 +35,9 @@ from distlab.simulate.errors import (
     SimulationError,
     UnreceivedMessageError,
     Waiting,
+    no_operation,
     not_awaited,
+    unawaited,
 )
 from distlab.simulate.events import Events, Log
 from distlab.simulate.network import Network
@@ -206,11 +208,13 @@ class _Execution:
                     raise RankFailedError(index, now, error) from error
                 else:
                     if rank._operation is None:
-                        raise ProgramError(f"rank {index} awaits something that is not an operation of its own rank")
+                        raise ProgramError(no_operation(index))
 
     def _finish(self, rank: VirtualRank, result: object) -> None:
         if rank._operation is not None:
             raise ProgramError(not_awaited(rank.index, rank._operation)) from None
+        if iscoroutine(result):
+            raise ProgramError(f"rank {rank.index} returns {unawaited(result)}") from None
         self._results[rank.index] = result
         self._finished[rank.index] = rank.now
 

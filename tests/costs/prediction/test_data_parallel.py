@@ -156,3 +156,8 @@ def test_another_speed_takes_the_place_of_the_published_one() -> None:
 def test_impossible_predictions_are_refused(arguments: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         predict(**({"model": "cnn", "hardware": "laptop", "ranks": 2} | arguments))
+
+
+def test_a_model_that_must_be_split_is_named_with_its_function() -> None:
+    with pytest.raises(ValueError, match=r"^gpt-175b does not fit on one device; costs\.predict_split splits it"):
+        predict("gpt-175b", "selene", [8])

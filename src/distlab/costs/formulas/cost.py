@@ -61,9 +61,9 @@ def checked(ranks: ArrayLike, array_bytes: ArrayLike = 0) -> tuple[Numbers, Numb
     """`ranks` and `array_bytes` as float64 of one shape.
 
     Raises ValueError unless every number of ranks is whole and at least 1, every number of bytes finite and at least 0,
-    and the two shapes fit together.
+    and the two shapes fit together, and for texts.
     """
-    ranks, array_bytes = np.asarray(ranks, np.float64), np.asarray(array_bytes, np.float64)
+    ranks, array_bytes = _numbers(ranks, "ranks"), _numbers(array_bytes, "bytes")
     if not np.all(np.isfinite(ranks) & (ranks >= 1) & (ranks == np.floor(ranks))):
         raise ValueError(f"a number of ranks is a whole number of at least 1, not {_first_wrong(ranks):g}")
     if not np.all(np.isfinite(array_bytes) & (array_bytes >= 0)):
@@ -74,6 +74,13 @@ def checked(ranks: ArrayLike, array_bytes: ArrayLike = 0) -> tuple[Numbers, Numb
         message = f"ranks of shape {ranks.shape} and bytes of shape {array_bytes.shape} do not fit together"
         raise ValueError(message) from None
     return ranks[()], array_bytes[()]
+
+
+def _numbers(values: ArrayLike, what: str) -> Array:
+    try:
+        return np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{values!r} is no number of {what}; give a number or a list of numbers") from None
 
 
 def floor_log2(ranks: ArrayLike) -> Numbers:

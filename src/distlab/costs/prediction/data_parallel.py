@@ -14,7 +14,8 @@ from distlab.costs.formulas.hierarchical import ALGORITHMS, hosts_of
 from distlab.costs.prediction.assumptions import Assumptions
 from distlab.costs.prediction.hardware import HARDWARE, Hardware
 from distlab.costs.prediction.networks import BYTES_PER_PARAMETER, MODELS, Layer, Measurement, Model
-from distlab.runtime.lookups import look_up, require_name
+from distlab.costs.prediction.transformers import TRANSFORMERS
+from distlab.runtime.lookups import NoSuchName, look_up, require_name
 
 CHOICES = (*ALGORITHMS, "fastest")
 """What `predict` takes as an algorithm; "fastest" is, for each all-reduce by itself, the one that takes least time."""
@@ -117,6 +118,8 @@ def predict(
 
     Raises ValueError for unknown names, with those there are, and for impossible numbers.
     """
+    if isinstance(model, str) and model in TRANSFORMERS:
+        raise NoSuchName(f"{model} does not fit on one device; costs.predict_split splits it.")
     model = look_up(MODELS, model, "model") if isinstance(model, str) else model
     hardware = look_up(HARDWARE, hardware, "hardware") if isinstance(hardware, str) else hardware
     assumptions = assumptions or Assumptions()
