@@ -90,6 +90,22 @@ def test_a_data_set_that_a_training_cannot_go_on_with_is_refused(tmp_path: Path)
     assert (folder / saved_states.NOTE).read_text() == "digits\n"
 
 
+def test_options_that_a_training_cannot_go_on_with_are_refused(tmp_path: Path) -> None:
+    saved_states.of_dataset(tmp_path, "digits", resume=True, batch=48, learning_rate=0.05)
+    saved_states.of_dataset(tmp_path, "digits", resume=True, batch=96, learning_rate=0.05)  # nothing is saved there
+    saved(tmp_path, 1.0)
+    saved_states.of_dataset(tmp_path, "digits", resume=True, batch=96, learning_rate=0.05)
+    with pytest.raises(
+        SystemExit, match=r"was trained with --learning-rate 0\.05, not 0\.5: go on with --learning-rate"
+    ):
+        saved_states.of_dataset(tmp_path, "digits", resume=True, batch=96, learning_rate=0.5)
+    with pytest.raises(
+        SystemExit, match=r"was trained with --batch 96, not 48: go on with --batch 96, or choose another"
+    ):
+        saved_states.of_dataset(tmp_path, "digits", resume=True, batch=48, learning_rate=0.05)
+    saved_states.of_dataset(tmp_path, "digits", resume=False, batch=48)
+
+
 def test_a_folder_in_which_another_job_saves_is_refused_until_that_ends(tmp_path: Path) -> None:
     saved_states.of_dataset(tmp_path, "digits", resume=False)
     saved_states.of_dataset(tmp_path, "digits", resume=True)  # by the same process
@@ -122,8 +138,11 @@ def test_no_program_goes_on_with_another_data_set(root: Path, tmp_path: Path, pr
     first, more = GOING_ON[program]
     command = [sys.executable, str(root / "labs" / program), *first.split(), str(tmp_path)]
     assert processes.run(command, 300).status == 0
-    assert (tmp_path / saved_states.NOTE).read_text() == "digits\n"
-    (tmp_path / saved_states.NOTE).write_text("mnist\n")  # as if all had been trained on it, which may not be here
+    note = (tmp_path / saved_states.NOTE).read_text()
+    assert note.splitlines()[0] == "digits"
+    (tmp_path / saved_states.NOTE).write_text(
+        note.replace("digits", "mnist")
+    )  # as if all had been trained on it, which may not be here
     (tmp_path / "checkpoint-of-a-job-that-was-stopped").touch()  # train_resumable saves at a signal alone
     finished = processes.run([*command, *more.split()], 300)
     assert finished.status == 1 and "Traceback" not in finished.output

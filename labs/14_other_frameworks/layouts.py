@@ -15,6 +15,7 @@ channel by channel; in PyTorch channel by channel first. A transposition alone w
 without an error.
 """
 
+import os
 import zipfile
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Sequence
@@ -51,6 +52,23 @@ def read(file: Path) -> list[np.ndarray]:
     """The weights in such a file, in Keras's layout."""
     with np.load(file) as arrays:
         return [arrays[f"weight_{index}"] for index in range(sum(name.startswith("weight_") for name in arrays.files))]
+
+
+def output_file(text: str) -> Path:
+    """For argparse: the path of a file that can be written once the training is over."""
+    file = Path(text)
+    if file.is_dir():
+        raise ArgumentTypeError(f"{file} is a folder, and a file will be written")
+    if not file.parent.is_dir():
+        raise ArgumentTypeError(f"there is no folder {file.parent}")
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise ArgumentTypeError(f"{file} cannot be written")
+    return file
+
+
+def anything_in(folder: Path) -> bool:
+    """Whether the folder is there and has any file."""
+    return folder.is_dir() and any(folder.iterdir())
 
 
 def start_file(text: str) -> Path:

@@ -29,16 +29,18 @@ def parser(description: str) -> argparse.ArgumentParser:
     arguments.add_argument("--learning-rate", type=float, default=0.01, help="for one rank; it is scaled")
     arguments.add_argument("--folder", type=Path, help="for checkpoints; without it nothing is saved")
     arguments.add_argument("--resume", action="store_true", help="go on from the checkpoint in --folder")
-    arguments.add_argument("--weights", type=Path, help=".npz file for the trained weights, in Keras's layout")
-    arguments.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
+    arguments.add_argument(
+        "--weights", type=layouts.output_file, help=".npz file for the trained weights, in Keras's layout"
+    )
+    arguments.add_argument("--result", type=layouts.output_file, help="JSON file that rank 0 writes")
     return arguments
 
 
 def parse(arguments: argparse.ArgumentParser) -> argparse.Namespace:
     """The command line, checked."""
     options = arguments.parse_args()
-    if options.resume and not options.folder:
-        arguments.error("--resume needs --folder")
+    if options.resume and not (options.folder and layouts.anything_in(options.folder)):
+        arguments.error("--resume needs the --folder in which a run has saved")
     return options
 
 

@@ -22,7 +22,7 @@ import layouts
 import memory
 import numpy as np
 
-from distlab import models  # before TensorFlow: it selects tf-keras
+from distlab import models, saved_states  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -40,11 +40,11 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--learning-rate", type=float, default=0.01, help="for one rank; it is scaled")
     parser.add_argument("--folder", type=Path, help="for checkpoints; without it nothing is saved")
     parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint in --folder")
-    parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")
-    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
+    parser.add_argument("--weights", type=layouts.output_file, help=".npz file for the trained weights")
+    parser.add_argument("--result", type=layouts.output_file, help="JSON file that rank 0 writes")
     options = parser.parse_args(arguments)
-    if options.resume and not options.folder:
-        parser.error("--resume needs --folder")
+    if options.resume and not (options.folder and layouts.anything_in(options.folder)):
+        parser.error("--resume needs the --folder in which a run has saved")
     return options
 
 
@@ -70,7 +70,7 @@ def train(options: argparse.Namespace) -> dict:
     if hvd.rank() == 0:
         model.set_weights(layouts.read(options.start))
         if options.resume:
-            checkpoint.restore(tf.train.latest_checkpoint(options.folder)).assert_existing_objects_matched()
+            saved_states.checkpoint(tf.train.latest_checkpoint(options.folder), options.folder, checkpoint)
     # Step 5, broadcast: rank 0's variables go to all.
     hvd.broadcast_variables([*model.variables, *optimizer.variables, epochs_done], root_rank=0)
     with np.load(options.start) as arrays:

@@ -45,8 +45,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--folder", type=Path, help="that all machines see, for TensorflowTrainer's checkpoint")
     parser.add_argument("--gpus", action="store_true", help="a GPU for each worker")
     parser.add_argument("--log", action="store_true", help="show what the workers print")
-    parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")
-    parser.add_argument("--result", type=Path, help="JSON file")
+    parser.add_argument("--weights", type=layouts.output_file, help=".npz file for the trained weights")
+    parser.add_argument("--result", type=layouts.output_file, help="JSON file")
     options = parser.parse_args()
     if options.workers < 1 or GLOBAL_BATCH % options.workers:
         parser.error(f"--workers must divide the global batch of {GLOBAL_BATCH}")

@@ -24,7 +24,7 @@ from pathlib import Path
 import layouts
 import numpy as np
 
-from distlab import models  # before TensorFlow: it selects tf-keras
+from distlab import models, saved_states  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -39,11 +39,11 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--learning-rate", type=float, default=0.02, help="for the global batch")
     parser.add_argument("--folder", type=Path, help="for checkpoints; without it nothing is saved")
     parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint in --folder")
-    parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")
-    parser.add_argument("--result", type=Path, help="JSON file that the chief writes")
+    parser.add_argument("--weights", type=layouts.output_file, help=".npz file for the trained weights")
+    parser.add_argument("--result", type=layouts.output_file, help="JSON file that the chief writes")
     options = parser.parse_args(arguments)
-    if options.resume and not options.folder:
-        parser.error("--resume needs --folder")
+    if options.resume and not (options.folder and layouts.anything_in(options.folder)):
+        parser.error("--resume needs the --folder in which a run has saved")
     return options
 
 
@@ -67,7 +67,7 @@ def train(options: argparse.Namespace, strategy: tf.distribute.Strategy) -> dict
     epochs_done = tf.Variable(0, dtype=tf.int64)
     checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer, epochs_done=epochs_done)
     if options.resume:
-        checkpoint.restore(tf.train.latest_checkpoint(options.folder)).assert_existing_objects_matched()
+        saved_states.checkpoint(tf.train.latest_checkpoint(options.folder), options.folder, checkpoint)
     with np.load(options.start) as arrays:
         images, labels = arrays["images"], arrays["labels"]
 

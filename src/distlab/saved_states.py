@@ -15,27 +15,37 @@ from pathlib import Path
 from typing import IO, Any
 
 NOTE = "trained_on.txt"
-"""The file next to the saved states that names their data set."""
+"""The file next to the saved states that names their data set, and options that must stay as they are."""
 
 _locked: list[IO[str]] = []
 
 
-def of_dataset(folder: Path, name: str, *, resume: bool) -> None:
+def of_dataset(folder: Path, name: str, *, resume: bool, **options: object) -> None:
     """Note that what will be saved in the folder is trained on this data set, and keep other jobs out of the folder.
 
-    To resume what was trained on another data set ends the program with one sentence, and so does a folder in which
-    another process saves: until this one ends, unless it calls this function again.
+    options: others that must stay as they are, such as batch=48 for --batch 48.
+
+    To resume what was trained on another data set, or with other such options, ends the program with one sentence, and
+    so does a folder in which another process saves: until this one ends, unless it calls this function again.
     """
     note = folder / NOTE
-    before = note.read_text().strip() if note.exists() else name
-    if resume and before != name and any(file.name != NOTE for file in folder.iterdir()):
-        raise SystemExit(
-            f"What is saved in {folder} was trained on {before}, not on {name}: go on with --dataset {before}, or "
-            "choose another folder."
-        )
+    kept = {f"--{option.replace('_', '-')}": str(value) for option, value in options.items()}
+    before, *lines = note.read_text().splitlines() if note.exists() else [name]
+    if resume and any(file.name != NOTE for file in (folder.iterdir() if folder.is_dir() else ())):
+        if before != name:
+            raise SystemExit(
+                f"What is saved in {folder} was trained on {before}, not on {name}: go on with --dataset {before}, or "
+                "choose another folder."
+            )
+        for option, value in (line.split() for line in lines):
+            if kept.get(option, value) != value:
+                raise SystemExit(
+                    f"What is saved in {folder} was trained with {option} {value}, not {kept[option]}: go on with "
+                    f"{option} {value}, or choose another folder."
+                )
     with suppress(OSError):  # the first save says what is wrong with the folder
         folder.mkdir(parents=True, exist_ok=True)
-        note.write_text(f"{name}\n")
+        note.write_text("".join(f"{line}\n" for line in [name, *(f"{option} {kept[option]}" for option in kept)]))
     _keep_others_out(note)
 
 

@@ -51,9 +51,11 @@ def test_status_says_so_when_slurmctld_is_dead(bench: Bench) -> None:
     cluster.up("dead", nodes=1)
     for process in bench.processes()["slurmctld"]:
         process.kill()
-    finished = distlab_cluster("status", "--name", "dead")
-    assert finished.status == 0
-    assert "no answer" in finished.output and "slurmctld does not answer." in finished.output
+    for action in ("status", "up"):
+        finished = distlab_cluster(action, "--name", "dead")
+        assert finished.status == 1
+        assert "no answer" in finished.output and "slurmctld does not answer, so that" in finished.output
+        assert "end the cluster with 'distlab cluster down --name dead', then start it again." in finished.output
     assert distlab_cluster("down", "--name", "dead").output == "The cluster has ended; nothing of it stays.\n"
 
 

@@ -91,3 +91,22 @@ def test_the_programs_refuse_it_before_they_train(lab: Path, tmp_path: Path) -> 
     command = [sys.executable, lab / "train_tensorflow.py", "start.npz"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert done.returncode == 2 and "start.npz is not what start.py writes" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [("none/result.json", "there is no folder"), (".", "is a folder, and a file will be written")],
+)
+def test_a_result_that_could_not_be_written_is_refused_before_the_training(
+    layouts: ModuleType, tmp_path: Path, name: str, sentence: str
+) -> None:
+    with pytest.raises(ArgumentTypeError, match=sentence):
+        layouts.output_file(str(tmp_path / name))
+    assert layouts.output_file(str(tmp_path / "result.json")) == tmp_path / "result.json"
+
+
+def test_a_folder_without_anything_saved_is_told_from_others(layouts: ModuleType, tmp_path: Path) -> None:
+    assert not layouts.anything_in(tmp_path / "mistyped")
+    assert not layouts.anything_in(tmp_path)
+    (tmp_path / "checkpoint").touch()
+    assert layouts.anything_in(tmp_path)

@@ -202,3 +202,26 @@ def test_when_the_server_is_killed_the_job_fails_and_nothing_is_left(program: Pa
     _, left = psutil.wait_procs([psutil.Process(pid) for pid in wait_for_pids(tmp_path) if psutil.pid_exists(pid)], 8)
     assert left == []
     assert launch.tensorflow(program, "describe", **LIMITS).exit_codes == {"worker 0": 0, "worker 1": 0}
+
+
+@pytest.mark.parametrize("bearer", ["forked_program.py", "rank_process.py"])
+def test_a_notice_to_a_process_that_bears_the_programs_name_reaches_the_program(tmp_path: Path, bearer: str) -> None:
+    program = tmp_path / "noticed.py"
+    program.write_text(
+        "import os, signal\nfrom pathlib import Path\nimport tensorflow\nnoticed = []\n"
+        "signal.signal(signal.SIGUSR1, lambda *_: noticed.append(1))\n"
+        "Path(__file__).with_suffix(f'.{os.getpid()}').touch()\nwhile not noticed:\n    signal.sigtimedwait([], 0.1)\n"
+        "print('saved')\n"
+    )
+    command = [sys.executable, "-m", "distlab.cli", "launch", "--workers", "2", str(program)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as job:
+        until = time.monotonic() + 60
+        while len(list(tmp_path.glob("noticed.[0-9]*"))) < 2 and time.monotonic() < until:
+            time.sleep(0.05)
+        for process in psutil.Process(job.pid).children(recursive=True):
+            words = process.cmdline()
+            if str(program) in words and any(bearer in word for word in words[:4]):
+                process.send_signal(signal.SIGUSR1)
+        output, _ = job.communicate(timeout=60)
+    assert job.returncode == 0
+    assert output.count("saved") == 2

@@ -91,5 +91,17 @@ def test_a_disk_that_refuses_is_one_sentence(options: str, sentence: str, write:
     assert done.stderr.splitlines()[0] in (f"{file} {sentence}", f"a file {sentence}")  # Python's own error names none
 
 
+@small_disks.needs_mounts
+def test_full_shared_memory_is_named() -> None:
+    code = "import multiprocessing, pathlib\n"
+    code += (
+        "try:\n    pathlib.Path('/dev/shm/full').write_bytes(bytes(10**6))\nexcept OSError:\n    multiprocessing.Lock()"
+    )
+    command = small_disks.with_disk(Path("/dev/shm"), "size=64k", [sys.executable, "-c", code])
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("/dev/shm could not be written (No space left on device): make room on that disk")
+
+
 def test_another_package_that_is_missing_keeps_its_traceback() -> None:
     assert ended("import no_such_package").startswith("Traceback")

@@ -13,7 +13,7 @@ from distlab import valid
 from distlab.cluster.cluster import NODES, Cluster, find, not_running, up
 from distlab.cluster.holder import end
 from distlab.cluster.record import DEFAULT_NAME, ClusterError, ClusterRecord, RunsAlready
-from distlab.cluster.status import text
+from distlab.cluster.status import answers, text
 from distlab.runtime import processes
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _runs_already(cluster: Cluster, nodes_asked: int | None) -> int:
     nodes = len(cluster.nodes())
     print(f"The cluster {cluster.name!r} runs already.\n\n{text(cluster)}")
     if nodes_asked in (None, nodes):
-        return 0
+        return 0 if answers(cluster) else 1
     print(f"\nIt has {nodes} nodes, not {nodes_asked}: end it first, or start another one with --name.")
     return 1
 
@@ -92,8 +92,9 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    print(text(_running(options)))
-    return 0
+    cluster = _running(options)
+    print(text(cluster))
+    return 0 if answers(cluster) else 1
 
 
 def _link(options: argparse.Namespace) -> int:

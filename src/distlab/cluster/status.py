@@ -1,7 +1,10 @@
 """What a cluster does, as text: its nodes with their links, and the jobs."""
 
+import shlex
+
 from distlab.cluster.cluster import Cluster, LinkState
 from distlab.cluster.layout import address
+from distlab.cluster.record import DEFAULT_NAME
 from distlab.runtime import tables
 
 SECONDS_FOR_SLURM = 20.0
@@ -16,7 +19,21 @@ def text(cluster: Cluster) -> str:
         for node, link in cluster.links().items()
     ]
     nodes = tables.text(("node", "address", "Slurm says", "rate", "latency"), rows)
-    return f"{nodes}\n\n{_jobs(cluster) if states else 'slurmctld does not answer.'}"
+    return f"{nodes}\n\n{_jobs(cluster) if states else no_controller(cluster.name)}"
+
+
+def answers(cluster: Cluster) -> bool:
+    """Whether its Slurm can take and run jobs."""
+    return bool(_slurm_states(cluster))
+
+
+def no_controller(name: str) -> str:
+    """That Slurm is gone though the cluster runs, and how to get it back."""
+    option = "" if name == DEFAULT_NAME else f" --name {shlex.quote(name)}"
+    return (
+        "slurmctld does not answer, so that no job can start: end the cluster with "
+        f"'distlab cluster down{option}', then start it again."
+    )
 
 
 def _slurm_states(cluster: Cluster) -> dict[str, str]:
@@ -30,7 +47,7 @@ def _slurm_states(cluster: Cluster) -> dict[str, str]:
 def _jobs(cluster: Cluster) -> str:
     finished = cluster.run(["squeue", "--format=%.8i %.20j %.10T %.10M %.16R"], SECONDS_FOR_SLURM)
     if finished.status != 0:
-        return "slurmctld does not answer."
+        return no_controller(cluster.name)
     return finished.output.rstrip() if len(finished.output.splitlines()) > 1 else "No job waits or runs."
 
 

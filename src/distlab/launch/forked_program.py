@@ -86,7 +86,7 @@ def run(path: str, command: list[str]) -> int:
         with suppress(ProcessLookupError):
             os.kill(pid, number)
 
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, pass_on)
     answer = json.loads(answers.readline() or "{}")
     return int(answer.get("status", -signal.SIGKILL))

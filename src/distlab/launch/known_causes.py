@@ -18,7 +18,10 @@ _NO_SLOTS = re.compile(r"TimeoutException: Timed out waiting for \{activity\}")
 def of_no_start(starter: str, reason: str) -> str:
     """Why the command `starter` could not start the ranks, by the `reason` that it gave."""
     if starter == "srun" and _SLURM_IS_AWAY.search(reason):
-        return " No Slurm answers here: use a login node of a cluster, or start one here with 'distlab cluster up'."
+        return (
+            " No Slurm answers here: use a login node of a cluster, or start one here with 'distlab cluster up'; "
+            "'distlab cluster status' says more of one that was started here."
+        )
     return ""
 
 

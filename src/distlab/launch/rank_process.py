@@ -37,6 +37,9 @@ FOLDER = "DISTLAB_JOB_FOLDER"
 # with Gloo, Open MPI, MPICH, torchrun.
 RANK_VARIABLES = ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK")
 
+NOTICES = (signal.SIGUSR1, signal.SIGUSR2)
+"""Signals by which a user or a batch system says something to the program itself."""
+
 
 class RankEnd(NamedTuple):
     """How a rank's command ended; on the socket its values stand side by side.
@@ -104,10 +107,11 @@ def run(command: list[str], output: int | None = None, tell: Callable[[RankEnd],
     requests = []
 
     def pass_on(number: int, frame: object) -> None:
-        requests.append(number)
+        if number not in NOTICES:
+            requests.append(number)
         process.send_signal(number)
 
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, *NOTICES):
         signal.signal(number, pass_on)
     status = process.wait()
     # horovodrun sends SIGTERM to the program itself.

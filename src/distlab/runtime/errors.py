@@ -2,7 +2,10 @@
 
 import os
 import re
+import shutil
 import sys
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -15,6 +18,8 @@ REFUSED_WRITES = {
     "Read-only file system": "choose a folder on another disk",
 }
 """What the system says when it refuses to write, and what to do."""
+
+_NEARLY_NOTHING = 2**16
 
 
 class PlainError(Exception):
@@ -59,8 +64,18 @@ def refused_write(error: BaseException) -> str | None:
     if reason is None:
         return None
     file = re.search(rf"(\S+); {reason}|{reason}: '(.+?)'|name = '(.+?)'", text)
-    place = next(filter(None, file.groups())).partition("_temp/")[0] if file else "a file"  # TensorFlow's parts
+    # TensorFlow writes a checkpoint in parts, and Python names no file where it makes locks in shared memory.
+    place = next(filter(None, file.groups())).partition("_temp/")[0] if file else _full_folder() or "a file"
     return f"{place} could not be written ({reason}): {REFUSED_WRITES[reason]}."
+
+
+def _full_folder() -> str | None:
+    """Which of the places that programs write to without naming them has no room left."""
+    for folder in ("/dev/shm", tempfile.gettempdir(), str(Path.cwd())):
+        with suppress(OSError):
+            if shutil.disk_usage(folder).free < _NEARLY_NOTHING:
+                return folder
+    return None
 
 
 def _of_another_environment(framework: str) -> str:
