@@ -100,7 +100,7 @@ def test_the_programs_refuse_it_before_they_train(lab: Path, tmp_path: Path) -> 
 def test_a_result_that_could_not_be_written_is_refused_before_the_training(
     layouts: ModuleType, tmp_path: Path, name: str, sentence: str
 ) -> None:
-    with pytest.raises(ArgumentTypeError, match=sentence):
+    with pytest.raises(argparse.ArgumentTypeError, match=sentence):
         layouts.output_file(str(tmp_path / name))
     assert layouts.output_file(str(tmp_path / "result.json")) == tmp_path / "result.json"
 
