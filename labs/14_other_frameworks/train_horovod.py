@@ -22,7 +22,7 @@ import layouts
 import memory
 import numpy as np
 
-from distlab import models, saved_states  # before TensorFlow: it selects tf-keras
+from distlab import models  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -70,7 +70,7 @@ def train(options: argparse.Namespace) -> dict:
     if hvd.rank() == 0:
         model.set_weights(layouts.read(options.start))
         if options.resume:
-            saved_states.checkpoint(tf.train.latest_checkpoint(options.folder), options.folder, checkpoint)
+            checkpoint.restore(tf.train.latest_checkpoint(options.folder)).assert_existing_objects_matched()
     # Step 5, broadcast: rank 0's variables go to all.
     hvd.broadcast_variables([*model.variables, *optimizer.variables, epochs_done], root_rank=0)
     with np.load(options.start) as arrays:

@@ -24,7 +24,7 @@ from pathlib import Path
 import layouts
 import numpy as np
 
-from distlab import models, saved_states  # before TensorFlow: it selects tf-keras
+from distlab import models  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -67,7 +67,7 @@ def train(options: argparse.Namespace, strategy: tf.distribute.Strategy) -> dict
     epochs_done = tf.Variable(0, dtype=tf.int64)
     checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer, epochs_done=epochs_done)
     if options.resume:
-        saved_states.checkpoint(tf.train.latest_checkpoint(options.folder), options.folder, checkpoint)
+        checkpoint.restore(tf.train.latest_checkpoint(options.folder)).assert_existing_objects_matched()
     with np.load(options.start) as arrays:
         images, labels = arrays["images"], arrays["labels"]
 
