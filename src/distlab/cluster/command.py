@@ -13,7 +13,7 @@ from distlab import valid
 from distlab.cluster.cluster import NODES, Cluster, find, not_running, up
 from distlab.cluster.holder import end
 from distlab.cluster.record import DEFAULT_NAME, ClusterError, ClusterRecord, RunsAlready
-from distlab.cluster.status import answers, text
+from distlab.cluster.status import status
 from distlab.runtime import processes
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _up(options: argparse.Namespace) -> int:
         cluster = up(options.name, NODES if options.nodes is None else options.nodes)
     except RunsAlready:
         return _runs_already(_running(options), options.nodes)
-    print(f"The cluster is ready after {time.monotonic() - start:.1f} s.\n\n{text(cluster)}\n")
+    print(f"The cluster is ready after {time.monotonic() - start:.1f} s.\n\n{status(cluster).text}\n")
     name = "" if options.name == DEFAULT_NAME else f"--name {options.name} "
     print(f"Try: distlab cluster run {name}-- srun --nodes {len(cluster.nodes())} hostname")
     return 0
@@ -70,9 +70,10 @@ def _up(options: argparse.Namespace) -> int:
 
 def _runs_already(cluster: Cluster, nodes_asked: int | None) -> int:
     nodes = len(cluster.nodes())
-    print(f"The cluster {cluster.name!r} runs already.\n\n{text(cluster)}")
+    state = status(cluster)
+    print(f"The cluster {cluster.name!r} runs already.\n\n{state.text}")
     if nodes_asked in (None, nodes):
-        return 0 if answers(cluster) else 1
+        return 0 if state.takes_jobs else 1
     print(f"\nIt has {nodes} nodes, not {nodes_asked}: end it first, or start another one with --name.")
     return 1
 
@@ -92,9 +93,9 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    cluster = _running(options)
-    print(text(cluster))
-    return 0 if answers(cluster) else 1
+    state = status(_running(options))
+    print(state.text)
+    return 0 if state.takes_jobs else 1
 
 
 def _link(options: argparse.Namespace) -> int:

@@ -1,6 +1,7 @@
 """What a cluster does, as text: its nodes with their links, and the jobs."""
 
 import shlex
+from typing import NamedTuple
 
 from distlab.cluster.cluster import Cluster, LinkState
 from distlab.cluster.layout import address
@@ -11,7 +12,14 @@ SECONDS_FOR_SLURM = 20.0
 NO_ANSWER = "no answer"
 
 
-def text(cluster: Cluster) -> str:
+class ClusterStatus(NamedTuple):
+    """What the cluster does, as `text`, and whether its Slurm answers, so that it `takes_jobs`."""
+
+    text: str
+    takes_jobs: bool
+
+
+def status(cluster: Cluster) -> ClusterStatus:
     """A table of the nodes and Slurm's list of the jobs."""
     states = _slurm_states(cluster)
     rows = [
@@ -19,15 +27,11 @@ def text(cluster: Cluster) -> str:
         for node, link in cluster.links().items()
     ]
     nodes = tables.text(("node", "address", "Slurm says", "rate", "latency"), rows)
-    return f"{nodes}\n\n{_jobs(cluster) if states else no_controller(cluster.name)}"
+    jobs = _jobs(cluster) if states else _no_controller(cluster.name)
+    return ClusterStatus(f"{nodes}\n\n{jobs}", bool(states))
 
 
-def answers(cluster: Cluster) -> bool:
-    """Whether its Slurm can take and run jobs."""
-    return bool(_slurm_states(cluster))
-
-
-def no_controller(name: str) -> str:
+def _no_controller(name: str) -> str:
     """That Slurm is gone though the cluster runs, and how to get it back."""
     option = "" if name == DEFAULT_NAME else f" --name {shlex.quote(name)}"
     return (
@@ -47,7 +51,7 @@ def _slurm_states(cluster: Cluster) -> dict[str, str]:
 def _jobs(cluster: Cluster) -> str:
     finished = cluster.run(["squeue", "--format=%.8i %.20j %.10T %.10M %.16R"], SECONDS_FOR_SLURM)
     if finished.status != 0:
-        return no_controller(cluster.name)
+        return _no_controller(cluster.name)
     return finished.output.rstrip() if len(finished.output.splitlines()) > 1 else "No job waits or runs."
 
 
