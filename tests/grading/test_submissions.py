@@ -24,12 +24,26 @@ def test_two_notebooks_by_one_student_are_noted_and_the_rule_is_fixed(tmp_path: 
     put(tmp_path, "dora", "{}", f"{LAB}/lab.ipynb")
     put(tmp_path, "dora", "{}", "90_sample (1)/lab.ipynb")
     by_student = {submission.student: submission for submission in submissions.find(tmp_path, [LAB])}
-    assert (by_student["alice"].file.name, by_student["alice"].notes) == ("lab.ipynb", ["2 notebooks, it counts"])
+    assert (by_student["alice"].file.name, by_student["alice"].notes) == (
+        "lab.ipynb",
+        ["2 notebooks, lab.ipynb counts"],
+    )
     assert by_student["bob"].file.name == "final.ipynb"
     assert by_student["bob"].notes == ["no lab.ipynb, another notebook counts", "2 notebooks, the newest counts"]
     assert by_student["carol"].notes == ["the folder has another name than the lab's"]
     assert by_student["dora"].file.parent.name == LAB
     assert by_student["dora"].notes == [f"2 folders for this lab, {LAB} counts"]
+
+
+def test_a_file_that_a_mac_adds_to_a_notebook_is_no_notebook(tmp_path: Path) -> None:
+    own = put(tmp_path, "alice", "{}", f"{LAB}/lab_90.ipynb")
+    os.utime(own, (1, 1))
+    put(tmp_path, "alice", "\0\x05\x16\x07", f"{LAB}/._lab_90.ipynb")
+    put(tmp_path, "bob", "{}")
+    put(tmp_path, "bob", "\0\x05\x16\x07", f"{LAB}/._lab.ipynb")
+    alice, bob = submissions.find(tmp_path, [LAB])
+    assert (alice.file, alice.notes) == (own, ["no lab.ipynb, another notebook counts"])
+    assert bob.notes == []
 
 
 def test_only_labs_that_somebody_handed_in_are_expected_unless_they_are_named(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ _LONGEST_TIMESTAMP, _LARGEST_ROSTER = 100, 2**20
 _LATEST = datetime.max.replace(microsecond=0, tzinfo=UTC)
 # Folders that programs make; all others that begin with . or _ are named.
 _OF_PROGRAMS = {".git", ".ipynb_checkpoints", "__pycache__", "__MACOSX"}
+# With these letters begin the files that a Mac adds to others on foreign disks and in archives.
+_OF_MACS = "._"
 _OF_WORK = {".ipynb", ".zip", ".tar", ".gz", ".tgz", ".xz", ".bz2", ".7z", ".rar"}
 
 
@@ -157,7 +159,11 @@ def _find_notebook(submission: Submission, folder: Path, due: datetime | None) -
         )
     elif places[0].name != lab:
         submission.notes.append("the folder has another name than the lab's")
-    notebooks = sorted(entry for entry in places[0].iterdir() if entry.suffix.lower() == ".ipynb")
+    notebooks = sorted(
+        entry
+        for entry in places[0].iterdir()
+        if entry.suffix.lower() == ".ipynb" and not entry.name.startswith(_OF_MACS)
+    )
     if not notebooks:
         if strays := _visible(places[0]):
             _note_to_look_at(submission, f"missing: the folder holds no notebook, but {', '.join(strays)}")
@@ -169,9 +175,8 @@ def _find_notebook(submission: Submission, folder: Path, due: datetime | None) -
     if submission.file != expected:
         submission.notes.append(f"no {STUDENT}, another notebook counts")
     if len(notebooks) > 1:
-        submission.notes.append(
-            f"{len(notebooks)} notebooks, {'it' if submission.file == expected else 'the newest'} counts"
-        )
+        chosen = STUDENT if submission.file == expected else "the newest"
+        submission.notes.append(f"{len(notebooks)} notebooks, {chosen} counts")
     if due is not None:
         _compare_with_deadline(submission, submission.file, due)
 
