@@ -92,6 +92,12 @@ def test_a_list_of_students_is_read_as_spreadsheets_write_it(tmp_path: Path) -> 
         submissions.find(tmp_path, [LAB])
 
 
+def test_a_comment_behind_a_name_in_the_list_does_not_belong_to_the_name(tmp_path: Path) -> None:
+    put(tmp_path, "alice", "{}")
+    (tmp_path / "students.txt").write_text("# autumn # 2026\nalice # exchange student; leaves early\nbob\t#\nc#\n  #\n")
+    assert [submission.student for submission in submissions.find(tmp_path, [LAB])] == ["alice", "bob", "c#"]
+
+
 def test_a_name_in_the_list_and_that_of_the_folder_may_write_an_umlaut_in_two_ways(tmp_path: Path) -> None:
     put(tmp_path, unicodedata.normalize("NFD", "Jörg Groß"), "{}")
     (tmp_path / "students.txt").write_text(unicodedata.normalize("NFC", "Jörg Groß"), encoding="utf-8")

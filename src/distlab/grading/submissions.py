@@ -96,15 +96,14 @@ def left_out(folder: Path) -> list[str]:
 
 
 def _names(roster: Path) -> set[str]:
-    """The names in a list of students, one in a line; lines with # in front are comments."""
+    """The names in a list of students, one per line; # in front of a line or after a blank begins a comment."""
     if roster.stat().st_size > _LARGEST_ROSTER:
         raise NoSubmissions(f"{roster} is larger than {_LARGEST_ROSTER // 2**20} MiB; a name in each line is enough.")
     try:
         text = roster.read_text(encoding="utf-8-sig")  # as Excel and Notepad write it, too
     except UnicodeDecodeError:
         raise NoSubmissions(f"{roster} is not in UTF-8; save it as UTF-8 text, a name in each line.") from None
-    names = {line.strip() for line in text.splitlines()}
-    names = {name for name in names if name and not name.startswith("#")}
+    names = {re.sub(r"(^|\s)#.*", "", line).strip() for line in text.splitlines()} - {""}
     for name in sorted(names):
         if ";" in name:
             raise NoSubmissions(f"{roster} has several columns, as in {name[:LONGEST_NAME]!a}; it takes names alone.")
