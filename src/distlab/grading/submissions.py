@@ -8,12 +8,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from distlab.course.lab_sources import STUDENT
+from distlab.grading import timestamp_file
 from distlab.runtime.errors import PlainError
 
 TIMESTAMP, ROSTER = "timestamp.txt", "students.txt"
 # Names that a student chose are shown without control characters, and not without end.
 MOST_STRAYS, LONGEST_NAME = 3, 60
-_LONGEST_TIMESTAMP, _LARGEST_ROSTER = 100, 2**20
+_LARGEST_ROSTER = 2**20
 _LATEST = datetime.max.replace(microsecond=0, tzinfo=UTC)
 # Folders that programs make; all others that begin with . or _ are named.
 _OF_PROGRAMS = {".git", ".ipynb_checkpoints", "__pycache__", "__MACOSX"}
@@ -183,7 +184,7 @@ def _find_notebook(submission: Submission, folder: Path, due: datetime | None) -
 def _compare_with_deadline(submission: Submission, file: Path, due: datetime) -> None:
     """A time in timestamp.txt next to the notebook counts, as nbgrader writes it, else that of the last change."""
     changed = _time_of_change(file)
-    handed_in = _timestamp(submission, file.parent / TIMESTAMP) or changed
+    handed_in = _written_time(submission, file.parent / TIMESTAMP) or changed
     if handed_in > due:
         minutes = int((handed_in - due).total_seconds() // 60)
         days, hours = minutes // 1440, minutes % 1440 // 60
@@ -237,22 +238,13 @@ def _time_of_change(file: Path) -> datetime:
         return _LATEST
 
 
-def _timestamp(submission: Submission, file: Path) -> datetime | None:
-    """The time that a file says; None if there is no such file, or, with a note, no time in it."""
-    if not file.is_file() or file.is_symlink():
-        return None
+def _written_time(submission: Submission, file: Path) -> datetime | None:
+    """The time that a file says; None if there is no such file, or, with a note, no time that is understood."""
     try:
-        with file.open("rb") as stream:
-            return _time(stream.read(_LONGEST_TIMESTAMP).decode()[:40].strip().removesuffix(" UTC"))
-    except (OSError, ValueError, OverflowError):
-        submission.notes.append(f"{TIMESTAMP} has no time in it, that of the file counts")
+        return timestamp_file.read(file)
+    except timestamp_file.NoTime as refusal:
+        _note_to_look_at(submission, f"{refusal}; the last change of the notebook counts")
         return None
-
-
-def _time(text: str) -> datetime:
-    """A time such as "2026-11-20 18:00", UTC unless it says otherwise. Raises ValueError."""
-    time = datetime.fromisoformat(text)
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def due_time(text: str) -> datetime:
