@@ -128,6 +128,27 @@ def test_numbers_that_make_no_sense_are_refused_before_grading(
     assert f"argument {option[0]}: {option[1]} is no" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("submissions", ["in", "nowhere"])
+def test_a_place_that_cannot_take_the_grades_is_refused_before_grading(
+    course: Path, source: Path, submissions: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "end_on_signals", lambda: None)
+    hand_in(course / "in", "ada", source)
+    (course / "build").mkdir()
+    grades = course / "build" / "grades"
+    reasons = {
+        "is a file, and a folder of that name is needed; move or remove it.": grades.touch,
+        "is a link to /no/drive, which does not exist; make that folder, or remove the link.": (
+            lambda: grades.symlink_to("/no/drive")
+        ),
+    }
+    for reason, make in reasons.items():
+        make()
+        assert cli.main(["grade", submissions, "--only", NUMBER, "--weak"]) == 2
+        assert capsys.readouterr() == ("", f"build/grades {reason}\n")
+        grades.unlink()
+
+
 def test_files_in_the_place_of_folders_are_named(course: Path, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (course / "notebooks").symlink_to(root / "notebooks")
     (course / "build").mkdir()

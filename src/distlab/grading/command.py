@@ -68,7 +68,7 @@ def _check(options: argparse.Namespace) -> int:
 def _grade(options: argparse.Namespace) -> int:
     os.environ.setdefault("MPLBACKEND", "Agg")  # pictures are drawn without a screen
     from distlab import devices
-    from distlab.course import lab_sources
+    from distlab.course import lab_sources, user_folders
     from distlab.grading import material, run, submissions
     from distlab.runtime import processes
     from distlab.sandbox import protections
@@ -77,6 +77,7 @@ def _grade(options: argparse.Namespace) -> int:
     due = None if options.due is None else submissions.due_time(options.due)
     if options.late_share is not None and due is None:
         raise submissions.NotATime("A share for late work needs the deadline: DUE='2026-11-20 18:00'.")
+    folder = user_folders.require_folder(GRADES)
     sources = lab_sources.chosen(LABS, options.only)
     handed_in = submissions.find(options.submissions, [source.stem for source in sources], due, bool(options.only))
     protected, weak = protections.strongest(options.weak)
@@ -85,7 +86,7 @@ def _grade(options: argparse.Namespace) -> int:
     plan = run.GradingPlan(
         handed_in,
         {source.stem: material.load(source) for source in sources if source.stem in labs},
-        GRADES,
+        folder,
         secrets.randbits(62) if options.seed is None else options.seed,
         protected,
         1.0 if options.late_share is None else options.late_share,
