@@ -1,5 +1,6 @@
 """Where a user's results and working copy go."""
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -28,6 +29,17 @@ def test_a_link_to_another_disk_is_followed(course: Path, tmp_path: Path) -> Non
     (tmp_path / "large").mkdir()
     (course / "build").symlink_to(tmp_path / "large")
     assert user_folders.user_folder("build") == Path("build")
+
+
+def test_where_the_course_cannot_be_written_to_the_user_s_folder_is_announced(
+    course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert user_folders.announced("build", "results go") == Path("build")
+    assert capsys.readouterr().out == ""
+    monkeypatch.setattr(os, "access", lambda place, mode: place != course)  # root may write everywhere
+    assert user_folders.announced("build", "results go") == tmp_path / "distlab-build"
+    assert capsys.readouterr().out == f"This folder cannot be written to: results go to {tmp_path / 'distlab-build'}.\n"
 
 
 def test_jupyter_gets_folders_of_its_own_where_there_is_no_home(

@@ -1,6 +1,7 @@
 """`distlab check`, `release` and `grade` as they are typed, on the labs as they are."""
 
 import csv
+import os
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from distlab import cli
 from distlab.course import lab_sources, notebooks
+from distlab.grading import run
 from distlab.labs import registry
 from distlab.runtime import processes
 
@@ -126,6 +128,51 @@ def test_numbers_that_make_no_sense_are_refused_before_grading(
     with pytest.raises(SystemExit):
         cli.main(["grade", "labs", *option])
     assert f"argument {option[0]}: {option[1]} is no" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("submissions", ["in", "nowhere"])
+def test_a_place_that_cannot_take_the_grades_is_refused_before_grading(
+    course: Path, source: Path, submissions: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "end_on_signals", lambda: None)
+    hand_in(course / "in", "ada", source)
+    (course / "build").mkdir()
+    grades = course / "build" / "grades"
+    reasons = {
+        "is a file, and a folder of that name is needed; move or remove it.": grades.touch,
+        "is a link to /no/drive, which does not exist; make that folder, or remove the link.": (
+            lambda: grades.symlink_to("/no/drive")
+        ),
+    }
+    for reason, make in reasons.items():
+        make()
+        assert cli.main(["grade", submissions, "--only", NUMBER, "--weak"]) == 2
+        assert capsys.readouterr() == ("", f"build/grades {reason}\n")
+        grades.unlink()
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_where_the_course_cannot_be_written_to_grades_go_to_the_user_or_where_a_link_leads(
+    course: Path,
+    source: Path,
+    linked: bool,
+    tmp_path_factory: pytest.TempPathFactory,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    home, drive = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("drive")
+    monkeypatch.setattr(processes, "end_on_signals", lambda: None)
+    monkeypatch.setattr(run, "limit_own_memory", lambda: None)
+    monkeypatch.setenv("HOME", str(home))
+    (course / "build").mkdir()
+    if linked:
+        (course / "build" / "grades").symlink_to(drive)
+    monkeypatch.setattr(os, "access", lambda place, mode: Path(place) not in (Path("build"), course))
+    hand_in(course / "in", "ada", source)
+    assert cli.main(["grade", "in", "--only", NUMBER, "--weak"]) == 0
+    said = "This folder cannot be written to: the grades go to" in capsys.readouterr().out
+    assert said != linked
+    assert ((drive if linked else home / "distlab-build" / "grades") / "grades.csv").exists()
 
 
 def test_files_in_the_place_of_folders_are_named(course: Path, root: Path, capsys: pytest.CaptureFixture[str]) -> None:

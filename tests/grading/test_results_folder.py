@@ -22,6 +22,45 @@ def test_the_results_of_the_run_before_are_kept_and_named(tmp_path: Path) -> Non
     assert [(folder / "grades.csv").read_text() for folder in kept] == ["first", "second"]
 
 
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    """A shared folder that `build/grades` is a link to, with a file of somebody else's in it."""
+    folder = tmp_path / "drive" / "course"
+    folder.mkdir(parents=True)
+    folder.chmod(0o2770)
+    (folder / "plan.txt").touch()
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "grades").symlink_to(folder)
+    return folder
+
+
+def test_results_go_to_where_a_link_leads_and_earlier_ones_stay_there(shared: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+    for text in ("first", "second", "third"):
+        grade(tmp_path / "build" / "grades", text, said)
+    assert (tmp_path / "build" / "grades").is_symlink() and len(list((tmp_path / "build").iterdir())) == 1
+    assert {file.name for file in shared.iterdir() if file.is_file()} == {"grades.csv", "plan.txt"}
+    assert (shared / "grades.csv").read_text() == "third" and shared.stat().st_mode & 0o7777 == 0o2770
+    kept = [Path(sentence.removesuffix(".").rpartition(" ")[2]) for sentence in said]
+    assert [(folder / "grades.csv").read_text() for folder in kept] == ["first", "second"]
+    assert all(folder.resolve().parent == shared for folder in kept) and len(list(shared.iterdir())) == 4
+
+
+def test_no_page_of_an_earlier_run_is_among_those_of_a_later_one(shared: Path, tmp_path: Path) -> None:
+    with replacing(tmp_path / "build" / "grades", print) as new:
+        (new / "feedback" / "alice").mkdir(parents=True)
+    grade(tmp_path / "build" / "grades", "second", [])
+    [page] = shared.rglob("alice")
+    assert page.parent.parent.name.startswith("grades-")
+
+
+def test_an_interrupted_run_leaves_a_shared_folder_as_it_was(shared: Path, tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), replacing(tmp_path / "build" / "grades", print) as new:
+        (new / "half").touch()
+        raise KeyboardInterrupt
+    assert [file.name for file in shared.iterdir()] == ["plan.txt"]
+
+
 @pytest.mark.parametrize("fault", [KeyboardInterrupt, SystemExit, OSError])
 def test_a_run_that_is_interrupted_leaves_everything_as_it_was(tmp_path: Path, fault: type[BaseException]) -> None:
     grade(tmp_path / "grades", "first", [])
@@ -32,19 +71,22 @@ def test_a_run_that_is_interrupted_leaves_everything_as_it_was(tmp_path: Path, f
     assert [folder.name for folder in tmp_path.iterdir()] == ["grades"]
 
 
-def test_of_two_runs_at_once_both_are_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize("linked", [False, True])
+def test_of_two_runs_at_once_both_are_kept(tmp_path: Path, linked: bool) -> None:
+    if linked:
+        (tmp_path / "shared").mkdir()
+        (tmp_path / "grades").symlink_to("shared")
     both_began, said = threading.Barrier(2), list[str]()
 
     def run(number: int) -> None:
         with replacing(tmp_path / "grades", said.append) as new:
             both_began.wait(20)
-            (new / f"{number}.csv").write_text(str(number))
+            (new / "grades.csv").write_text(str(number))
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(20)
-    files = {file.name: file.parent for file in tmp_path.rglob("*.csv")}
-    assert set(files) == {"0.csv", "1.csv"}
-    assert files["0.csv"] != files["1.csv"]
+    assert sorted(file.read_text() for file in tmp_path.rglob("grades.csv")) == ["0", "1"]
+    assert (tmp_path / "grades" / "grades.csv").exists() and len(said) == 1

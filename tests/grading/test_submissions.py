@@ -24,12 +24,26 @@ def test_two_notebooks_by_one_student_are_noted_and_the_rule_is_fixed(tmp_path: 
     put(tmp_path, "dora", "{}", f"{LAB}/lab.ipynb")
     put(tmp_path, "dora", "{}", "90_sample (1)/lab.ipynb")
     by_student = {submission.student: submission for submission in submissions.find(tmp_path, [LAB])}
-    assert (by_student["alice"].file.name, by_student["alice"].notes) == ("lab.ipynb", ["2 notebooks, it counts"])
+    assert (by_student["alice"].file.name, by_student["alice"].notes) == (
+        "lab.ipynb",
+        ["2 notebooks, lab.ipynb counts"],
+    )
     assert by_student["bob"].file.name == "final.ipynb"
     assert by_student["bob"].notes == ["no lab.ipynb, another notebook counts", "2 notebooks, the newest counts"]
     assert by_student["carol"].notes == ["the folder has another name than the lab's"]
     assert by_student["dora"].file.parent.name == LAB
     assert by_student["dora"].notes == [f"2 folders for this lab, {LAB} counts"]
+
+
+def test_a_file_that_a_mac_adds_to_a_notebook_is_no_notebook(tmp_path: Path) -> None:
+    own = put(tmp_path, "alice", "{}", f"{LAB}/lab_90.ipynb")
+    os.utime(own, (1, 1))
+    put(tmp_path, "alice", "\0\x05\x16\x07", f"{LAB}/._lab_90.ipynb")
+    put(tmp_path, "bob", "{}")
+    put(tmp_path, "bob", "\0\x05\x16\x07", f"{LAB}/._lab.ipynb")
+    alice, bob = submissions.find(tmp_path, [LAB])
+    assert (alice.file, alice.notes) == (own, ["no lab.ipynb, another notebook counts"])
+    assert bob.notes == []
 
 
 def test_only_labs_that_somebody_handed_in_are_expected_unless_they_are_named(tmp_path: Path) -> None:
@@ -78,6 +92,12 @@ def test_a_list_of_students_is_read_as_spreadsheets_write_it(tmp_path: Path) -> 
         submissions.find(tmp_path, [LAB])
 
 
+def test_a_comment_behind_a_name_in_the_list_does_not_belong_to_the_name(tmp_path: Path) -> None:
+    put(tmp_path, "alice", "{}")
+    (tmp_path / "students.txt").write_text("# autumn # 2026\nalice # exchange student; leaves early\nbob\t#\nc#\n  #\n")
+    assert [submission.student for submission in submissions.find(tmp_path, [LAB])] == ["alice", "bob", "c#"]
+
+
 def test_a_name_in_the_list_and_that_of_the_folder_may_write_an_umlaut_in_two_ways(tmp_path: Path) -> None:
     put(tmp_path, unicodedata.normalize("NFD", "Jörg Groß"), "{}")
     (tmp_path / "students.txt").write_text(unicodedata.normalize("NFC", "Jörg Groß"), encoding="utf-8")
@@ -117,12 +137,30 @@ def test_work_in_the_wrong_place_is_named(tmp_path: Path) -> None:
     assert by_student["mal"].notes[0].isprintable()
 
 
-def test_a_time_that_cannot_be_read_is_noted_and_that_of_the_file_counts(tmp_path: Path) -> None:
+def test_a_time_that_is_not_understood_is_to_be_looked_at_and_the_last_change_counts(tmp_path: Path) -> None:
     os.utime(put(tmp_path, "alice", "{}"), (1, 1))
     put(tmp_path, "alice", "yesterday evening", f"{LAB}/{submissions.TIMESTAMP}")
+    late = put(tmp_path, "bob", "{}")
     due = submissions.due_time("2026-11-20 18:00")
-    [submission] = submissions.find(tmp_path, [LAB], due)
-    assert (submission.late, submission.notes) == (False, ["timestamp.txt has no time in it, that of the file counts"])
+    os.utime(late, (due.timestamp() + 60, due.timestamp() + 60))
+    (tmp_path / "bob" / LAB / submissions.TIMESTAMP).mkdir()
+    alice, bob = submissions.find(tmp_path, [LAB], due)
+    counts = "; the last change of the notebook counts"
+    example = "2026-11-20 17:30:00 +01:00"
+    assert (alice.late, alice.notes) == (
+        False,
+        [f"timestamp.txt says 'yesterday evening', which is no time that is understood ({example} is){counts}"],
+    )
+    assert (bob.late, bob.notes) == (True, [f"timestamp.txt is a folder{counts}", "late by 0 d 0 h 1 min"])
+    assert (alice.look_at, bob.look_at) == (alice.notes, bob.notes[:1])
+
+
+@pytest.mark.parametrize(("text", "late"), [("0001-01-01 00:00 +14:00", False), ("9999-12-31 23:59 -12:00", True)])
+def test_the_first_and_last_times_are_compared_with_the_deadline(tmp_path: Path, text: str, late: bool) -> None:
+    os.utime(put(tmp_path, "alice", "{}"), (1, 1))
+    put(tmp_path, "alice", text, f"{LAB}/{submissions.TIMESTAMP}")
+    [submission] = submissions.find(tmp_path, [LAB], submissions.due_time("2026-11-20 18:00"))
+    assert (submission.late, submission.look_at) == (late, [])
 
 
 def test_any_time_and_size_of_a_file_is_read(tmp_path: Path) -> None:
@@ -133,7 +171,7 @@ def test_any_time_and_size_of_a_file_is_read(tmp_path: Path) -> None:
         file.truncate(6 * 2**30)
     alice, bob = submissions.find(tmp_path, [LAB], submissions.due_time("2026-11-20 18:00"))
     assert alice.late and alice.notes[0].startswith("late by")
-    assert "timestamp.txt has no time in it, that of the file counts" in bob.notes
+    assert len(bob.look_at) == 1 and "which is no time that is understood" in bob.look_at[0]
 
 
 def test_a_timestamp_of_a_student_s_own_does_not_settle_lateness(tmp_path: Path) -> None:

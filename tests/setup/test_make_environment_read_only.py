@@ -151,6 +151,20 @@ def test_pages_and_labs_to_hand_out_go_to_the_users_own_folder(root: Path, home:
         assert (home / "distlab-build" / index).exists(), done.stdout
 
 
+def test_a_teaching_assistant_grades_into_a_folder_of_their_own(root: Path, home: Path) -> None:
+    lab = home / "in" / "alice" / "06_collectives_and_ring_all_reduce"
+    shutil.copytree(root / "labs" / lab.name, lab)
+    command = (sys.executable, "-m", "distlab.cli", "grade", str(home / "in"), "--only", "06", "--weak")
+    for kept in (0, 1):
+        done = run(root, home, *command)
+        assert f"This folder cannot be written to: the grades go to {home / 'distlab-build'}." in done.stdout, (
+            done.stderr
+        )
+        assert done.stdout.count("The grades of the run before are kept in") == kept
+        assert str(home / "distlab-build" / "grades" / "grades.csv") in done.stdout
+        assert "alice,06_collectives" in (home / "distlab-build" / "grades" / "grades.csv").read_text()
+
+
 def test_a_place_that_is_somebody_elses_is_one_sentence(root: Path, home: Path) -> None:
     done = run(root, home, sys.executable, "-m", "distlab.cli", "labs", "--only", "07")
     assert done.returncode == 1

@@ -171,13 +171,6 @@ def _say(text: str) -> None:
         print(text, flush=True)
 
 
-def _user_folder(name: str, purpose: str) -> Path:
-    folder = user_folders.user_folder(name)
-    if folder != Path(name):
-        print(f"This folder cannot be written to: {purpose} to {folder}.", flush=True)
-    return folder
-
-
 def _plan(options: argparse.Namespace) -> "ExecutionPlan":
     """The plan that the options ask for. Raises WrongParameter, NoSuchNotebook and data.DataError."""
     from distlab import data, devices
@@ -193,7 +186,7 @@ def _plan(options: argparse.Namespace) -> "ExecutionPlan":
         if (value := getattr(options, name)) is not None and value < 1:
             raise WrongParameter(f"{name.upper()}={value} makes no sense: it must be 1 or more.")
     _require_notebooks(notebooks)
-    plan = runner.ExecutionPlan(notebooks, _user_folder("build", "results go"), parameters)
+    plan = runner.ExecutionPlan(notebooks, user_folders.announced("build", "results go"), parameters)
     plan.at_once = options.at_once or runner.default_at_once(devices.cores())
     plan.seconds_per_cell = options.seconds_per_cell or plan.seconds_per_cell
     plan.seconds_per_notebook = options.seconds_per_notebook or plan.seconds_per_notebook
@@ -257,7 +250,7 @@ def _labs(options: argparse.Namespace) -> int:
 def _release(options: argparse.Namespace) -> int:
     from distlab.course import lab_sources
 
-    folder = user_folders.require_folder(_user_folder("build", "the labs to hand out go") / "release")
+    folder = user_folders.require_folder(user_folders.announced("build", "the labs to hand out go") / "release")
     with startup_notes.hidden():
         paths = lab_sources.release(lab_sources.chosen(LABS, options.only), folder)
     print("\n".join(map(str, paths)))
@@ -269,7 +262,7 @@ def _site(options: argparse.Namespace) -> int:
     from distlab.site import build, sources
 
     _require_notebooks(runner.choose(NOTEBOOKS))
-    folder = _user_folder("build", "the site goes")
+    folder = user_folders.announced("build", "the site goes")
     executed = folder / "executed" if options.executed else None
     if executed and (numbers := sources.chapters_without_run(Path.cwd(), executed)):
         print(f"With the committed outputs, since they have no newer run that came to its end: {', '.join(numbers)}.")
@@ -286,7 +279,7 @@ def _slides(options: argparse.Namespace) -> int:
 
     notebooks = runner.choose(NOTEBOOKS, options.only)
     _require_notebooks(notebooks)
-    folder = _user_folder("build", "the slides go")
+    folder = user_folders.announced("build", "the slides go")
     decks = build.build(notebooks, folder / "slides", folder / "executed" if options.executed else None)
     print("\n".join([*decks.problems, str(decks.index)]))
     return 0 if len(decks.pages) == len(notebooks) else 1
@@ -299,7 +292,7 @@ def _pages(options: argparse.Namespace) -> int:
 
     files = runner.choose(NOTEBOOKS)
     _require_notebooks(files)
-    pages = user_folders.require_folder(_user_folder("build", "the pages go") / "html")
+    pages = user_folders.require_folder(user_folders.announced("build", "the pages go") / "html")
     html_pages.write_glossary(NOTEBOOKS, pages)
     damaged = []
     for notebook in files:
@@ -340,7 +333,7 @@ def _lab(options: argparse.Namespace) -> int:
     devices.require_loopback()
     course = Path.cwd()
     fresh = working_copy.chapter_files(course, options.fresh) if options.fresh else []
-    copy = _user_folder(working_copy.NAME, "your working copy goes").absolute()
+    copy = user_folders.announced(working_copy.NAME, "your working copy goes").absolute()
     for name in working_copy.update(course, copy):
         print(f"{copy / name}: you have changed it, and the course has too; make lab FRESH={Path(name).parts[1][:2]}")
     if fresh:

@@ -80,3 +80,11 @@ def user_folder(name: str) -> Path:
         return folder
     home = Path.home()
     return (home if os.access(home, os.W_OK) else Path(tempfile.gettempdir())) / f"distlab-{name}"
+
+
+def announced(name: str, purpose: str) -> Path:
+    """The same; where it is not the course's folder, a line says so, with a purpose such as "results go"."""
+    folder = user_folder(name)
+    if folder != Path(name):
+        print(f"This folder cannot be written to: {purpose} to {folder}.", flush=True)
+    return folder

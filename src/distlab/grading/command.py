@@ -65,6 +65,19 @@ def _check(options: argparse.Namespace) -> int:
     return 0
 
 
+def _results_folder() -> Path:
+    """`build/grades`, or where the course's folder cannot be written to, one of the user's, which is said.
+
+    A link to a folder that the user may write to, such as a shared drive, counts in any case. Raises NotAFolder.
+    """
+    from distlab.course import user_folders
+
+    if GRADES.is_symlink() and os.access(GRADES, os.W_OK):
+        return user_folders.require_folder(GRADES)
+    build = user_folders.announced(GRADES.parent.name, "the grades go")
+    return user_folders.require_folder(build / GRADES.name)
+
+
 def _grade(options: argparse.Namespace) -> int:
     os.environ.setdefault("MPLBACKEND", "Agg")  # pictures are drawn without a screen
     from distlab import devices
@@ -77,6 +90,7 @@ def _grade(options: argparse.Namespace) -> int:
     due = None if options.due is None else submissions.due_time(options.due)
     if options.late_share is not None and due is None:
         raise submissions.NotATime("A share for late work needs the deadline: DUE='2026-11-20 18:00'.")
+    folder = _results_folder()
     sources = lab_sources.chosen(LABS, options.only)
     handed_in = submissions.find(options.submissions, [source.stem for source in sources], due, bool(options.only))
     protected, weak = protections.strongest(options.weak)
@@ -85,7 +99,7 @@ def _grade(options: argparse.Namespace) -> int:
     plan = run.GradingPlan(
         handed_in,
         {source.stem: material.load(source) for source in sources if source.stem in labs},
-        GRADES,
+        folder,
         secrets.randbits(62) if options.seed is None else options.seed,
         protected,
         1.0 if options.late_share is None else options.late_share,

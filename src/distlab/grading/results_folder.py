@@ -1,31 +1,47 @@
 """The folder of a run's results: it takes its place when the run is over, and an earlier one is kept."""
 
+import fcntl
+import os
 import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+TABLE, FEEDBACK, REPORT = "grades.csv", "feedback", "report.json"
 
 
 @contextmanager
 def replacing(folder: Path, say: Callable[[str], None]) -> Iterator[Path]:
-    """A new folder beside `folder` to write to, which gets that name at the end of the block.
+    """A new folder to write to, whose content is in `folder` at the end of the block.
 
-    What has the name already is kept: it gets the time of its last change added to its name, and `say` is told. When
-    the block fails or is interrupted, the new folder goes, and the earlier one is as before. Runs at the same time do
-    not mix; of two, the first to end is kept as an earlier one.
+    What is there already is kept: it gets the time of its last change added to its name, and `say` is told. When the
+    block fails or is interrupted, the new folder goes, and the earlier one is as before. Runs at the same time do not
+    mix; of two, the first to end is kept as an earlier one.
+
+    The new folder is beside `folder` and gets its name. Where `folder` is a link, to a shared drive for example, the
+    folder that it leads to stays, with its permissions and all else that it holds: the results of both runs are in it.
     """
-    new = folder.with_name(f"{folder.name}-unfinished-{secrets.token_hex(4)}")
+    linked, unfinished = folder.is_symlink(), f"{folder.name}-unfinished-{secrets.token_hex(4)}"
+    new = folder / unfinished if linked else folder.with_name(unfinished)
     new.mkdir(parents=True)
     try:
         yield new
     except BaseException:
         shutil.rmtree(new, ignore_errors=True)
         raise
+    if linked:
+        _move_into(new, folder, say)
+    else:
+        _rename(new, folder, say)
+
+
+def _rename(new: Path, folder: Path, say: Callable[[str], None]) -> None:
     while True:
         if folder.exists():
-            say(f"The grades of the run before are kept in {_keep(folder)}.")
+            kept = folder.rename(_unused(folder, folder))
+            say(_where_kept(kept))
         try:
             new.rename(folder)
             return
@@ -34,10 +50,41 @@ def replacing(folder: Path, say: Callable[[str], None]) -> Iterator[Path]:
                 raise
 
 
-def _keep(folder: Path) -> Path:
-    changed = time.strftime("%Y-%m-%d-%H%M%S", time.localtime(folder.stat().st_mtime))
-    kept, number = folder.with_name(f"{folder.name}-{changed}"), 1
-    while kept.exists():
+def _move_into(new: Path, folder: Path, say: Callable[[str], None]) -> None:
+    with _one_at_a_time(folder):
+        earlier = [folder / name for name in (TABLE, REPORT, FEEDBACK) if (folder / name).exists()]
+        if earlier:
+            kept = _unused(folder / folder.name, earlier[0])
+            kept.mkdir()
+            for entry in earlier:
+                entry.rename(kept / entry.name)
+            say(_where_kept(kept))
+        for entry in new.iterdir():
+            entry.rename(folder / entry.name)
+        new.rmdir()
+
+
+@contextmanager
+def _one_at_a_time(folder: Path) -> Iterator[None]:
+    """Another process or thread that does the same waits; some network drives know no such lock."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _unused(name: Path, results: Path) -> Path:
+    """That name with the time at which the results last changed, and with a number if it exists."""
+    changed = time.strftime("%Y-%m-%d-%H%M%S", time.localtime(results.stat().st_mtime))
+    unused, number = name.with_name(f"{name.name}-{changed}"), 1
+    while unused.exists():
         number += 1
-        kept = folder.with_name(f"{folder.name}-{changed}-{number}")
-    return folder.rename(kept)
+        unused = name.with_name(f"{name.name}-{changed}-{number}")
+    return unused
+
+
+def _where_kept(kept: Path) -> str:
+    return f"The grades of the run before are kept in {kept}."

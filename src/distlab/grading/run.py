@@ -12,12 +12,11 @@ from pathlib import Path
 import psutil
 
 from distlab.course import lab_sources
-from distlab.grading import feedback, notebook
+from distlab.grading import feedback, notebook, results_folder
 from distlab.grading.feedback import Grade
 from distlab.grading.grade import Graded, Report, grade
 from distlab.grading.material import LabStep, Material, StepKind, files_in
 from distlab.grading.processes_apart import Failed, ProcessLimits, run_apart
-from distlab.grading.results_folder import replacing
 from distlab.grading.submissions import Submission, printable
 from distlab.labs import registry
 from distlab.labs.verdict import NOT_DONE, Verdict
@@ -66,7 +65,7 @@ def run(plan: GradingPlan, say: Callable[[str], None] = print) -> GradingResult:
     again, alone, and if that happens again it gets no score but the note LOOK AT. When this returns, or is interrupted,
     no student's process is left; interrupted, it leaves the earlier folder as it is.
     """
-    with replacing(plan.folder, say) as folder:
+    with results_folder.replacing(plan.folder, say) as folder:
         return _run(dataclasses.replace(plan, folder=folder), say)
 
 
@@ -106,7 +105,7 @@ def _run(plan: GradingPlan, say: Callable[[str], None]) -> GradingResult:
         result.grades.append(outcomes[number].grade)
         result.faults += outcomes[number].look_at
     result.seconds = time.monotonic() - began
-    feedback.write_table(result.grades, plan.folder / "grades.csv")
+    feedback.write_table(result.grades, plan.folder / results_folder.TABLE)
     _write_report(result, plan)
     return result
 
@@ -247,7 +246,7 @@ def _grade_submission(submission: Submission, plan: GradingPlan, servers: _Serve
         outcome = _not_graded(submission, plan, *troubles, points=points)
         row, look_at = outcome.grade, look_at + outcome.look_at
     try:
-        feedback.write_page(row, report, str(plan.protections), plan.folder / "feedback")
+        feedback.write_page(row, report, str(plan.protections), plan.folder / results_folder.FEEDBACK)
     except OSError as error:
         look_at.append(f"{name}: no page of feedback: {error}")
     return _Outcome(row, look_at, troubles)
@@ -260,9 +259,9 @@ def _write_report(result: GradingResult, plan: GradingPlan) -> None:
         "protections": str(plan.protections),
         "look_at": result.faults,
     }
-    new = plan.folder / "report.json.new"
+    new = plan.folder / f"{results_folder.REPORT}.new"
     new.write_text(json.dumps(report, indent=2) + "\n")
-    new.rename(plan.folder / "report.json")
+    new.rename(plan.folder / results_folder.REPORT)
 
 
 def _checked(material: Material, fitted: notebook.Fitted) -> Report:

@@ -8,15 +8,18 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from distlab.course.lab_sources import STUDENT
+from distlab.grading import timestamp_file
 from distlab.runtime.errors import PlainError
 
 TIMESTAMP, ROSTER = "timestamp.txt", "students.txt"
 # Names that a student chose are shown without control characters, and not without end.
 MOST_STRAYS, LONGEST_NAME = 3, 60
-_LONGEST_TIMESTAMP, _LARGEST_ROSTER = 100, 2**20
+_LARGEST_ROSTER = 2**20
 _LATEST = datetime.max.replace(microsecond=0, tzinfo=UTC)
 # Folders that programs make; all others that begin with . or _ are named.
 _OF_PROGRAMS = {".git", ".ipynb_checkpoints", "__pycache__", "__MACOSX"}
+# With these letters begin the files that a Mac adds to others on foreign disks and in archives.
+_OF_MACS = "._"
 _OF_WORK = {".ipynb", ".zip", ".tar", ".gz", ".tgz", ".xz", ".bz2", ".7z", ".rar"}
 
 
@@ -94,15 +97,14 @@ def left_out(folder: Path) -> list[str]:
 
 
 def _names(roster: Path) -> set[str]:
-    """The names in a list of students, one in a line; lines with # in front are comments."""
+    """The names in a list of students, one per line; # in front of a line or after a blank begins a comment."""
     if roster.stat().st_size > _LARGEST_ROSTER:
         raise NoSubmissions(f"{roster} is larger than {_LARGEST_ROSTER // 2**20} MiB; a name in each line is enough.")
     try:
         text = roster.read_text(encoding="utf-8-sig")  # as Excel and Notepad write it, too
     except UnicodeDecodeError:
         raise NoSubmissions(f"{roster} is not in UTF-8; save it as UTF-8 text, a name in each line.") from None
-    names = {line.strip() for line in text.splitlines()}
-    names = {name for name in names if name and not name.startswith("#")}
+    names = {re.sub(r"(^|\s)#.*", "", line).strip() for line in text.splitlines()} - {""}
     for name in sorted(names):
         if ";" in name:
             raise NoSubmissions(f"{roster} has several columns, as in {name[:LONGEST_NAME]!a}; it takes names alone.")
@@ -157,7 +159,11 @@ def _find_notebook(submission: Submission, folder: Path, due: datetime | None) -
         )
     elif places[0].name != lab:
         submission.notes.append("the folder has another name than the lab's")
-    notebooks = sorted(entry for entry in places[0].iterdir() if entry.suffix.lower() == ".ipynb")
+    notebooks = sorted(
+        entry
+        for entry in places[0].iterdir()
+        if entry.suffix.lower() == ".ipynb" and not entry.name.startswith(_OF_MACS)
+    )
     if not notebooks:
         if strays := _visible(places[0]):
             _note_to_look_at(submission, f"missing: the folder holds no notebook, but {', '.join(strays)}")
@@ -169,9 +175,8 @@ def _find_notebook(submission: Submission, folder: Path, due: datetime | None) -
     if submission.file != expected:
         submission.notes.append(f"no {STUDENT}, another notebook counts")
     if len(notebooks) > 1:
-        submission.notes.append(
-            f"{len(notebooks)} notebooks, {'it' if submission.file == expected else 'the newest'} counts"
-        )
+        chosen = STUDENT if submission.file == expected else "the newest"
+        submission.notes.append(f"{len(notebooks)} notebooks, {chosen} counts")
     if due is not None:
         _compare_with_deadline(submission, submission.file, due)
 
@@ -179,7 +184,7 @@ def _find_notebook(submission: Submission, folder: Path, due: datetime | None) -
 def _compare_with_deadline(submission: Submission, file: Path, due: datetime) -> None:
     """A time in timestamp.txt next to the notebook counts, as nbgrader writes it, else that of the last change."""
     changed = _time_of_change(file)
-    handed_in = _timestamp(submission, file.parent / TIMESTAMP) or changed
+    handed_in = _written_time(submission, file.parent / TIMESTAMP) or changed
     if handed_in > due:
         minutes = int((handed_in - due).total_seconds() // 60)
         days, hours = minutes // 1440, minutes % 1440 // 60
@@ -233,22 +238,13 @@ def _time_of_change(file: Path) -> datetime:
         return _LATEST
 
 
-def _timestamp(submission: Submission, file: Path) -> datetime | None:
-    """The time that a file says; None if there is no such file, or, with a note, no time in it."""
-    if not file.is_file() or file.is_symlink():
-        return None
+def _written_time(submission: Submission, file: Path) -> datetime | None:
+    """The time that a file says; None if there is no such file, or, with a note, no time that is understood."""
     try:
-        with file.open("rb") as stream:
-            return _time(stream.read(_LONGEST_TIMESTAMP).decode()[:40].strip().removesuffix(" UTC"))
-    except (OSError, ValueError, OverflowError):
-        submission.notes.append(f"{TIMESTAMP} has no time in it, that of the file counts")
+        return timestamp_file.read(file)
+    except timestamp_file.NoTime as refusal:
+        _note_to_look_at(submission, f"{refusal}; the last change of the notebook counts")
         return None
-
-
-def _time(text: str) -> datetime:
-    """A time such as "2026-11-20 18:00", UTC unless it says otherwise. Raises ValueError."""
-    time = datetime.fromisoformat(text)
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def due_time(text: str) -> datetime:
