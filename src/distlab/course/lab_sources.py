@@ -15,6 +15,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from distlab.course import hand_edits, notebooks
+from distlab.course.failed_cells import CellFailed
 from distlab.labs import registry
 from distlab.labs.lab import Exercise, Lab
 from distlab.runtime.errors import PlainError
@@ -93,8 +94,6 @@ def regenerate(source: Path, execute: bool = True) -> list[Path]:
 
     Raises BrokenSource, and hand_edits.EditedByHand.
     """
-    from nbclient.exceptions import CellExecutionError
-
     folder = folder_of(source)
     folder.mkdir(exist_ok=True)
     for name in (STUDENT, SOLUTION):
@@ -104,10 +103,8 @@ def regenerate(source: Path, execute: bool = True) -> list[Path]:
     if execute:
         try:
             solution = notebooks.execute(solved(whole), folder)
-        except CellExecutionError as error:
-            raise BrokenSource(
-                f"A cell of {source.name} with its solution fails: {error.ename}: {error.evalue}"
-            ) from error
+        except CellFailed as error:
+            raise BrokenSource(f"{source}: {error}.") from error
         written.append(_written(notebooks.clean(solution), folder / SOLUTION))
     return written
 
