@@ -9,9 +9,10 @@ import nbformat
 import pytest
 from pytest_notebook.nb_regression import NBRegressionFixture
 
-from distlab.course import lab_sources, notebooks
+from distlab.course import hand_edits, lab_sources, notebooks
 from distlab.grading import grade, material, notebook
 from distlab.labs import registry
+from distlab.runtime.errors import PlainError
 from distlab.sandbox import SandboxedWork, Server
 from tests.labs import sample_lab
 from tests.labs.sample_lab import points
@@ -43,7 +44,9 @@ def test_every_lab_has_a_module_and_every_module_a_source() -> None:
 
 @every_lab
 def test_the_student_s_notebook_is_that_of_the_source(source: Path) -> None:
-    assert committed(source, lab_sources.STUDENT) == lab_sources.student(lab_sources.convert(source)), "run `make labs`"
+    expected = lab_sources.student(lab_sources.convert(source))
+    hand_edits.note_cells(expected)
+    assert committed(source, lab_sources.STUDENT) == expected, "run `make labs`"
 
 
 @every_lab
@@ -163,13 +166,59 @@ def test_a_stub_replaces_each_solution() -> None:
     assert lab_sources.student(notebook).cells[0].source == f"def f():\n{stub}\n\n{stub}"
 
 
-def test_a_solution_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def made_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The source of the sample lab, whose notebooks are there, with a check that takes every answer for right."""
     monkeypatch.setattr(lab_sources.registry, "lab", lambda name: sample_lab.lab())
-    (tmp_path / "src").mkdir()
-    file = tmp_path / "src" / "90_sample.py"
-    file.write_text(sample_lab.source().replace("steps = 6", "steps = = 6", 1))
-    with pytest.raises(lab_sources.BrokenSource, match=r"90_sample\.py: the cell .* fails: SyntaxError: "):
-        lab_sources.regenerate(file)
+    source = tmp_path / "labs" / "src" / "90_sample.py"
+    source.parent.mkdir(parents=True)
+    text = sample_lab.source()
+    assert "check=print" in text
+    source.write_text(text.replace("check=print", "check=lambda name: print(f'{name}: ✔ right')"))
+    lab_sources.folder_of(source).mkdir()
+    for name in (lab_sources.STUDENT, lab_sources.SOLUTION):
+        (lab_sources.folder_of(source) / name).write_text("as it was")
+    return source
+
+
+@pytest.mark.slow
+def test_the_notebooks_of_a_lab_are_written_when_every_check_says_right(made_lab: Path) -> None:
+    written = lab_sources.regenerate(made_lab)
+    assert [file.name for file in written] == [lab_sources.STUDENT, lab_sources.SOLUTION]
+    assert printed(committed(made_lab, lab_sources.SOLUTION))["mean"] == "mean: ✔ right\n"
+    assert "".join(printed(committed(made_lab, lab_sources.STUDENT)).values()) == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("steps = 6", "steps = = 6", "the cell that begins with `steps = None` fails: SyntaxError: "),
+        ("PROGRAM = 'given.py'", "1 / 0", "the cell that begins with `from types import SimpleNamespace` fails: Zero"),
+        (
+            ": ✔ right",
+            ": ✘ not right yet: count\\nagain.",
+            "exercise mean: with its solution the check says 'mean: ✘ not right yet: count';",
+        ),
+        ("print(f'{name}: ✔ right')", "None", "exercise mean: with its solution the check says nothing;"),
+        ("    ### BEGIN SOLUTION\n", "<<<<<<< HEAD\n    ### BEGIN SOLUTION\n", "marks a merge conflict"),
+    ],
+)
+def test_a_lab_whose_solution_fails_or_is_not_right_is_named_and_nothing_is_written(
+    made_lab: Path, before: str, after: str, said: str
+) -> None:
+    text = made_lab.read_text()
+    assert before in text
+    made_lab.write_text(text.replace(before, after, 1))
+    with pytest.raises(PlainError) as raised:
+        lab_sources.regenerate(made_lab)
+    assert str(raised.value).startswith(str(made_lab)) and said in str(raised.value)
+    assert "\n" not in str(raised.value)
+    files = sorted(lab_sources.folder_of(made_lab).iterdir())
+    assert [(file.name, file.read_text()) for file in files] == [
+        (lab_sources.STUDENT, "as it was"),
+        (lab_sources.SOLUTION, "as it was"),
+    ]
 
 
 @pytest.mark.parametrize(
