@@ -136,20 +136,30 @@ def test_nbgrader_generates_grades_writes_feedback_and_exports(tmp_path: Path) -
 
 
 def test_only_named_labs_are_released_and_of_what_stood_there_the_instructors_work_stays(
-    sample_source: Path, tmp_path: Path
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
 ) -> None:
+    sample_source = tmp_path_factory.mktemp("labs") / "src" / "90_sample.py"
+    sample_source.parent.mkdir()
+    sample_source.write_text(sample_lab.source())
+    lab_sources.folder_of(sample_source).mkdir()
+    (lab_sources.folder_of(sample_source) / "given.py").write_text("NUMBER = 7\n")
+    (sample_source.parent / "91_old.py").write_text("# a lab of the course that is not named now\n")
     (sample_source.parents[1] / "nbgrader_config.py").write_text("c = get_config()\n")
-    (tmp_path / lab_sources.HANDED_OUT / "old").mkdir(parents=True)
-    (tmp_path / lab_sources.NBGRADER / lab_sources.SOURCE / "old").mkdir(parents=True)
+    for part in (Path(lab_sources.HANDED_OUT), Path(lab_sources.NBGRADER, lab_sources.SOURCE)):
+        for name in ("90_sample", "91_old", "99_mylab"):
+            (tmp_path / part / name).mkdir(parents=True)
+            (tmp_path / part / name / "before.txt").write_text("of before")
+        (tmp_path / part / "README.txt").write_text("mine")
     (tmp_path / lab_sources.NBGRADER / "submitted" / "alice").mkdir(parents=True)
     (tmp_path / lab_sources.NBGRADER / "gradebook.db").write_text("grades")
     sample = lab_sources.convert(sample_source, sample_lab.lab())
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(lab_sources, "convert", lambda source: sample)
         students, packed, graders = lab_sources.release([sample_source], tmp_path)
-    assert sorted(file.name for file in students.rglob("*") if file.is_file()) == ["given.py", "lab.ipynb"]
-    assert not (students / "old").exists()
-    assert not (graders / lab_sources.SOURCE / "old").exists()
+    for part in (students, graders / lab_sources.SOURCE):
+        files = sorted(str(file.relative_to(part)) for file in part.rglob("*") if file.is_file())
+        assert files == ["90_sample/given.py", "90_sample/lab.ipynb", "99_mylab/before.txt", "README.txt"]
+        assert not (part / "91_old").exists()
     assert (graders / "submitted" / "alice").exists()
     assert (graders / "gradebook.db").read_text() == "grades"
     assert packed.stat().st_size > 0

@@ -136,14 +136,13 @@ def _without_course(paragraph: str) -> str:
 def release(lab_sources: Sequence[Path], folder: Path) -> list[Path]:
     """Write `folder`/students/NN_topic for each lab, the same as a zip, and `folder`/nbgrader for nbgrader.
 
-    What is in `students` and in nbgrader's `source` is replaced; its database and what was handed in stay. Raises
-    BrokenSource.
+    In `students` and in nbgrader's `source` the folders of the course's labs are replaced. All else stays: what an
+    instructor has added there, nbgrader's database, what was handed in. Raises BrokenSource.
     """
-    notebooks = {source: without_course(convert(source)) for source in lab_sources}
+    released = {source: without_course(convert(source)) for source in lab_sources}
     for part in (folder / HANDED_OUT, folder / NBGRADER / SOURCE):
-        if part.exists():
-            shutil.rmtree(part)
-    for source, notebook in notebooks.items():
+        _remove_labs(part, lab_sources[0].parent)
+    for source, notebook in released.items():
         students, graders = folder / HANDED_OUT / source.stem, folder / NBGRADER / SOURCE / source.stem
         for place in (students, graders):
             place.mkdir(parents=True)
@@ -155,6 +154,16 @@ def release(lab_sources: Sequence[Path], folder: Path) -> list[Path]:
     shutil.copy(lab_sources[0].parent.parent / "nbgrader_config.py", folder / NBGRADER)
     packed = shutil.make_archive(str(folder / "labs"), "zip", folder / HANDED_OUT)
     return [folder / HANDED_OUT, Path(packed), folder / NBGRADER]
+
+
+def _remove_labs(released: Path, sources: Path) -> None:
+    """Remove what a release has written for the labs in the folder `sources`, and nothing else."""
+    for source in notebooks.sources(sources.parent):
+        place = released / source.stem
+        if place.is_symlink() or place.is_file():
+            place.unlink()
+        elif place.exists():
+            shutil.rmtree(place)
 
 
 def _require_right(solution: NotebookNode, lab: Lab, source: Path) -> None:
