@@ -12,6 +12,7 @@ from pytest_notebook.nb_regression import NBRegressionFixture
 from distlab.course import hand_edits, lab_sources, notebooks
 from distlab.grading import grade, material, notebook
 from distlab.labs import registry
+from distlab.runtime.errors import PlainError
 from distlab.sandbox import SandboxedWork, Server
 from tests.labs import sample_lab
 from tests.labs.sample_lab import points
@@ -135,20 +136,30 @@ def test_nbgrader_generates_grades_writes_feedback_and_exports(tmp_path: Path) -
 
 
 def test_only_named_labs_are_released_and_of_what_stood_there_the_instructors_work_stays(
-    sample_source: Path, tmp_path: Path
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
 ) -> None:
+    sample_source = tmp_path_factory.mktemp("labs") / "src" / "90_sample.py"
+    sample_source.parent.mkdir()
+    sample_source.write_text(sample_lab.source())
+    lab_sources.folder_of(sample_source).mkdir()
+    (lab_sources.folder_of(sample_source) / "given.py").write_text("NUMBER = 7\n")
+    (sample_source.parent / "91_old.py").write_text("# a lab of the course that is not named now\n")
     (sample_source.parents[1] / "nbgrader_config.py").write_text("c = get_config()\n")
-    (tmp_path / lab_sources.HANDED_OUT / "old").mkdir(parents=True)
-    (tmp_path / lab_sources.NBGRADER / lab_sources.SOURCE / "old").mkdir(parents=True)
+    for part in (Path(lab_sources.HANDED_OUT), Path(lab_sources.NBGRADER, lab_sources.SOURCE)):
+        for name in ("90_sample", "91_old", "99_mylab"):
+            (tmp_path / part / name).mkdir(parents=True)
+            (tmp_path / part / name / "before.txt").write_text("of before")
+        (tmp_path / part / "README.txt").write_text("mine")
     (tmp_path / lab_sources.NBGRADER / "submitted" / "alice").mkdir(parents=True)
     (tmp_path / lab_sources.NBGRADER / "gradebook.db").write_text("grades")
     sample = lab_sources.convert(sample_source, sample_lab.lab())
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(lab_sources, "convert", lambda source: sample)
         students, packed, graders = lab_sources.release([sample_source], tmp_path)
-    assert sorted(file.name for file in students.rglob("*") if file.is_file()) == ["given.py", "lab.ipynb"]
-    assert not (students / "old").exists()
-    assert not (graders / lab_sources.SOURCE / "old").exists()
+    for part in (students, graders / lab_sources.SOURCE):
+        files = sorted(str(file.relative_to(part)) for file in part.rglob("*") if file.is_file())
+        assert files == ["90_sample/given.py", "90_sample/lab.ipynb", "99_mylab/before.txt", "README.txt"]
+        assert not (part / "91_old").exists()
     assert (graders / "submitted" / "alice").exists()
     assert (graders / "gradebook.db").read_text() == "grades"
     assert packed.stat().st_size > 0
@@ -165,13 +176,59 @@ def test_a_stub_replaces_each_solution() -> None:
     assert lab_sources.student(notebook).cells[0].source == f"def f():\n{stub}\n\n{stub}"
 
 
-def test_a_solution_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def made_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The source of the sample lab, whose notebooks are there, with a check that takes every answer for right."""
     monkeypatch.setattr(lab_sources.registry, "lab", lambda name: sample_lab.lab())
-    (tmp_path / "src").mkdir()
-    file = tmp_path / "src" / "90_sample.py"
-    file.write_text(sample_lab.source().replace("steps = 6", "steps = = 6", 1))
-    with pytest.raises(lab_sources.BrokenSource, match=r"90_sample\.py with its solution fails: SyntaxError: "):
-        lab_sources.regenerate(file)
+    source = tmp_path / "labs" / "src" / "90_sample.py"
+    source.parent.mkdir(parents=True)
+    text = sample_lab.source()
+    assert "check=print" in text
+    source.write_text(text.replace("check=print", "check=lambda name: print(f'{name}: ✔ right')"))
+    lab_sources.folder_of(source).mkdir()
+    for name in (lab_sources.STUDENT, lab_sources.SOLUTION):
+        (lab_sources.folder_of(source) / name).write_text("as it was")
+    return source
+
+
+@pytest.mark.slow
+def test_the_notebooks_of_a_lab_are_written_when_every_check_says_right(made_lab: Path) -> None:
+    written = lab_sources.regenerate(made_lab)
+    assert [file.name for file in written] == [lab_sources.STUDENT, lab_sources.SOLUTION]
+    assert printed(committed(made_lab, lab_sources.SOLUTION))["mean"] == "mean: ✔ right\n"
+    assert "".join(printed(committed(made_lab, lab_sources.STUDENT)).values()) == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("steps = 6", "steps = = 6", "the cell that begins with `steps = None` fails: SyntaxError: "),
+        ("PROGRAM = 'given.py'", "1 / 0", "the cell that begins with `from types import SimpleNamespace` fails: Zero"),
+        (
+            ": ✔ right",
+            ": ✘ not right yet: count\\nagain.",
+            "exercise mean: with its solution the check says 'mean: ✘ not right yet: count';",
+        ),
+        ("print(f'{name}: ✔ right')", "None", "exercise mean: with its solution the check says nothing;"),
+        ("    ### BEGIN SOLUTION\n", "<<<<<<< HEAD\n    ### BEGIN SOLUTION\n", "marks a merge conflict"),
+    ],
+)
+def test_a_lab_whose_solution_fails_or_is_not_right_is_named_and_nothing_is_written(
+    made_lab: Path, before: str, after: str, said: str
+) -> None:
+    text = made_lab.read_text()
+    assert before in text
+    made_lab.write_text(text.replace(before, after, 1))
+    with pytest.raises(PlainError) as raised:
+        lab_sources.regenerate(made_lab)
+    assert str(raised.value).startswith(str(made_lab)) and said in str(raised.value)
+    assert "\n" not in str(raised.value)
+    files = sorted(lab_sources.folder_of(made_lab).iterdir())
+    assert [(file.name, file.read_text()) for file in files] == [
+        (lab_sources.STUDENT, "as it was"),
+        (lab_sources.SOLUTION, "as it was"),
+    ]
 
 
 @pytest.mark.parametrize(

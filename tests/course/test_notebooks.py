@@ -11,7 +11,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from distlab import cli
-from distlab.course import notebooks
+from distlab.course import hand_edits, notebooks
 from tests.conftest import ROOT
 
 NAMES = ["00_start", "03_topic", "10_other"]
@@ -108,3 +108,56 @@ def test_tags_are_not_updated_where_code_has_changed(
     assert cli.main(["notebooks", "--tags", "--only", "03"]) == 2
     assert "Not only tags have changed in 03_topic.py" in capsys.readouterr().err
     assert notebooks.notebook_of(recorded).read_text() == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("# a comment\nprint(undefined_name)", "fails: NameError: name 'undefined_name' is not defined"),
+        ("print(", "fails: SyntaxError: "),
+        ("__import__('time').sleep(60)", "takes longer than 2 s"),
+        ("__import__('os')._exit(1)", "ends its kernel"),
+        ("assert False", "fails: AssertionError"),
+    ],
+)
+def test_a_cell_that_fails_is_named_and_the_notebook_stays(
+    recorded: Path, monkeypatch: pytest.MonkeyPatch, cell: str, said: str
+) -> None:
+    monkeypatch.setattr(notebooks, "SECONDS_PER_CELL", 2)
+    target = notebooks.notebook_of(recorded)
+    before = target.read_text()
+    recorded.write_text(f"# %%\n1 + 1\n\n# %%\n{cell}\n")
+    with pytest.raises(notebooks.NotRecorded) as raised:
+        notebooks.regenerate(recorded)
+    sentence, first = str(raised.value), cell.splitlines()[-1]
+    assert sentence.startswith(f"{recorded}: the cell that begins with `{first}` {said}")
+    assert sentence.endswith(f"; {target} is as it was.")
+    assert "\n" not in sentence and "\x1b" not in sentence
+    assert target.read_text() == before
+
+
+@pytest.mark.slow
+def test_the_command_says_in_one_sentence_which_cell_fails(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recorded.write_text("# %%\nprint(undefined_name)\n")
+    assert cli.main(["notebooks", "--only", "03", "--force"]) == 2
+    assert capsys.readouterr().err == (
+        "notebooks/src/03_topic.py: the cell that begins with `print(undefined_name)` fails: NameError: name "
+        "'undefined_name' is not defined; notebooks/03_topic.ipynb is as it was.\n"
+    )
+
+
+@pytest.mark.parametrize("text", ["", "# ---\n# jupyter: {}\n# ---\n", "# %%\n\n", "# %% [raw]\n# text\n"])
+def test_a_source_without_cells_replaces_nothing(recorded: Path, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    before = notebooks.notebook_of(recorded).read_text()
+    recorded.write_text(text)
+    assert cli.main(["notebooks", "--only", "03", "--force"]) == 2
+    assert capsys.readouterr().err.startswith("notebooks/src/03_topic.py has no cell with code or text")
+    assert notebooks.notebook_of(recorded).read_text() == before
+
+
+def test_a_notebook_that_is_recorded_again_notes_its_cells(recorded: Path) -> None:
+    recorded.write_text("# %%\n1 + 2\n")
+    target = notebooks.regenerate(recorded)
+    assert nbformat.read(target, as_version=4).cells[0].outputs[0].data["text/plain"] == "3"
+    hand_edits.require_none(target, recorded)

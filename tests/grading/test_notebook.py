@@ -65,3 +65,66 @@ def test_a_file_whose_cells_have_lost_their_metadata_is_told_apart_from_one_with
     assert (stripped.has_answers, stripped.notes) == (False, [notebook.NO_ANSWERS])
     partly = notebook.fit([notebook.CodeCell("mean = 1", "mean", is_answer=True)], steps, stubs)
     assert (partly.has_answers, partly.notes) == (True, ["the cell of sum is missing"])
+
+
+STUB = "def mean(values):\n    ..."
+ASKED = [LabStep(StepKind.ANSWER, "mean", "solution"), LabStep(StepKind.ANSWER, "sum", "solution")]
+STUBS = {"mean": STUB, "sum": "first = second = None"}
+RIGHT = "def mean(values):\n    return sum(values) / len(values)"
+ELSEWHERE = "answers count in their own cells only"
+
+
+def fitted_with(*own: str, mean: str = STUB) -> notebook.Fitted:
+    """The exercise "mean" with these added cells below it; "sum" is untouched."""
+    cells = [notebook.CodeCell(mean, "mean", True), *map(notebook.CodeCell, own)]
+    return notebook.fit([*cells, notebook.CodeCell("first = second = None", "sum", True)], ASKED, STUBS)
+
+
+@pytest.mark.parametrize(
+    ("own", "note"),
+    [
+        ([RIGHT], f"mean is untouched, but code cell 2 defines mean: {ELSEWHERE}"),
+        (["x = 1", "async " + RIGHT], f"mean is untouched, but code cell 3 defines mean: {ELSEWHERE}"),
+        (
+            ["mean = max", "mean: object = min"],
+            f"mean is untouched, but code cell 2 and code cell 3 define mean: {ELSEWHERE}",
+        ),
+        (
+            ["first, (*second, x) = 1, (2, 3)"],
+            f"sum is untouched, but code cell 2 defines first and second: {ELSEWHERE}",
+        ),
+    ],
+)
+def test_an_answer_in_an_added_cell_does_not_count_but_is_to_be_looked_at(own: list[str], note: str) -> None:
+    fitted = fitted_with(*own)
+    assert (fitted.notes, fitted.look_at) == ([note], [note])
+    assert [step.untouched for step in fitted.steps if step.kind == StepKind.ANSWER] == [True, True]
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        STUB,
+        "def  mean(values):\n\n    ...",
+        f"{RIGHT}\n%time mean([1])",
+        "mean([1, 2])",
+        "mean.name = 1\nmean: float",
+        f"if True:\n    {RIGHT.splitlines()[0]} return 1",
+        "def other():\n    mean = 1",
+        "mean = " + "(" * 100_000,
+        "mean = " + "-" * 100_000 + "1",
+        "mean = '\x00'",
+    ],
+)
+def test_what_is_no_definition_of_the_answer_is_not_noted(own: str) -> None:
+    assert fitted_with(own).notes == []
+
+
+def test_a_definition_next_to_an_answered_cell_is_not_noted() -> None:
+    assert fitted_with(RIGHT, mean="def mean(values):\n    return 0").notes == []
+
+
+def test_an_answer_whose_cell_is_missing_is_found_in_an_added_cell() -> None:
+    fitted = notebook.fit([notebook.CodeCell(STUBS["sum"], "sum", True), notebook.CodeCell(RIGHT)], ASKED, STUBS)
+    assert fitted.look_at == [f"the cell of mean is missing, but code cell 2 defines mean: {ELSEWHERE}"]
+    assert fitted.notes == fitted.look_at

@@ -73,6 +73,19 @@ def test_a_folder_of_submissions_becomes_a_table_and_pages(handed_in: Handin, sa
     assert json.loads((out / "report.json").read_text())["seed"] == 5
 
 
+def test_answers_below_untouched_cells_are_noted_and_to_be_looked_at(
+    handed_in: Handin, sample: Material, tmp_path: Path
+) -> None:
+    made = handed_in(steps=sample.stubs["steps"])
+    made.cells.append(nbformat.v4.new_code_cell("steps = 6"))
+    put(tmp_path / "in", "alice", made)
+    result = grade_all(tmp_path / "in", sample, tmp_path / "out")
+    number = sum(cell.cell_type == "code" for cell in made.cells)
+    note = f"steps is untouched, but code cell {number} defines steps: answers count in their own cells only"
+    assert [(row.score, row.note) for row in result.grades] == [(5, note)]
+    assert result.faults == [f"alice {LAB}: {note}"]
+
+
 def test_the_same_seed_gives_the_same_grades(handed_in: Handin, sample: Material, tmp_path: Path) -> None:
     folder = tmp_path / "in"
     put(folder, "alice", handed_in(mean="def mean(values):\n    return float(values.mean()) if values[0] > 0 else 0.0"))

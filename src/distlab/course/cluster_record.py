@@ -16,7 +16,7 @@ WRITE = "login.record()"
 
 
 def record(source: Path) -> None:
-    """Execute and record; raises nbclient.exceptions.CellExecutionError if a cell fails, and writes nothing then."""
+    """Execute and record; raises failed_cells.CellFailed if a cell fails, and writes nothing then."""
     notebook = notebooks.convert(source)
     notebook.cells.append(nbformat.v4.new_code_cell(WRITE))
     notebooks.execute(notebook, source.parents[1])

@@ -22,8 +22,6 @@ NOTEBOOKS = Path("notebooks")
 LABS = Path("labs")
 BUILD = Path("build")
 README = Path("README.md")
-RECORD = "import sys; from pathlib import Path; from distlab.course import notebooks; "
-RECORD += "notebooks.regenerate(Path(sys.argv[1]))"
 SECONDS_TO_RECORD = 3600.0
 SETTINGS_OF_STUDENTS = Path(__file__).with_name("jupyterlab")
 """JupyterLab's for `make lab`: no buttons of nbgrader or nbdime, no news, whole file names, described figures, and the
@@ -199,7 +197,7 @@ def _require_notebooks(notebooks: Sequence[Path]) -> None:
 
 
 def _notebooks(options: argparse.Namespace) -> int:
-    from distlab.course import notebooks
+    from distlab.course import notebooks, recording
 
     processes.end_on_signals()
     for source in notebooks.sources(NOTEBOOKS, options.only):
@@ -209,12 +207,14 @@ def _notebooks(options: argparse.Namespace) -> int:
         if not options.force:
             notebooks.require_idle()
         # In a process of its own: nbclient has signals ask for the kernel's end, and fails then.
-        command = [sys.executable, "-c", RECORD, str(source.resolve())]
+        command = [sys.executable, "-P", "-m", "distlab.course.recording", str(source)]
         try:
             finished = processes.run(command, SECONDS_TO_RECORD)
         except (KeyboardInterrupt, SystemExit) as interrupt:  # SystemExit: see processes.end_on_signals
             print(f"\nInterrupted; {notebooks.notebook_of(source)} is as it was.", flush=True)
             return int(interrupt.code or 0) if isinstance(interrupt, SystemExit) else 130
+        if finished.status == recording.REFUSED:
+            raise notebooks.NotRecorded(finished.output.strip().splitlines()[-1])
         print(notebooks.notebook_of(source) if finished.status == 0 else finished.output, flush=True)
         if finished.status:
             return 1

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import nbformat
 from nbformat import NotebookNode
 
-from distlab.course import hand_edits, notebooks
+from distlab.course import hand_edits, notebooks, student_progress
+from distlab.course.failed_cells import CellFailed
 from distlab.labs import registry
 from distlab.labs.lab import Exercise, Lab
 from distlab.runtime.errors import PlainError
@@ -31,6 +32,7 @@ _SENTENCES = re.compile(r"(?<=[.?!])\s+(?=[A-Z`\[])")
 _LINK_TO_COURSE = re.compile(r"\[([^\]]*)\]\(\.\./[^)]*\)")
 CHECK = "check_"
 STUDENT, SOLUTION = "lab.ipynb", "solution.ipynb"
+_NOT_WRITTEN = f"no {STUDENT} or {SOLUTION} was written."
 HANDED_OUT, NBGRADER, SOURCE = "students", "nbgrader", "source"
 
 
@@ -88,28 +90,23 @@ def solved(notebook: NotebookNode) -> NotebookNode:
     return solution
 
 
-def regenerate(source: Path, execute: bool = True) -> list[Path]:
-    """Write `lab.ipynb` and, unless told otherwise, the executed `solution.ipynb`; return their files.
+def regenerate(source: Path) -> list[Path]:
+    """Write `lab.ipynb` and the executed `solution.ipynb`, in which every check says "right"; return their files.
 
-    Raises BrokenSource, and hand_edits.EditedByHand.
+    Raises BrokenSource, text_sources.UnusableSource and hand_edits.EditedByHand; both files then stay as they are.
     """
-    from nbclient.exceptions import CellExecutionError
-
     folder = folder_of(source)
-    folder.mkdir(exist_ok=True)
     for name in (STUDENT, SOLUTION):
         hand_edits.require_none(folder / name, source)
-    whole = convert(source)
-    written = [_written(student(whole), folder / STUDENT)]
-    if execute:
-        try:
-            solution = notebooks.execute(solved(whole), folder)
-        except CellExecutionError as error:
-            raise BrokenSource(
-                f"A cell of {source.name} with its solution fails: {error.ename}: {error.evalue}"
-            ) from error
-        written.append(_written(notebooks.clean(solution), folder / SOLUTION))
-    return written
+    lab = registry.lab(source.stem)
+    whole = convert(source, lab)
+    folder.mkdir(exist_ok=True)
+    try:
+        solution = notebooks.clean(notebooks.execute(solved(whole), folder))
+    except CellFailed as error:
+        raise BrokenSource(f"{source}: {error}; {_NOT_WRITTEN}") from error
+    _require_right(solution, lab, source)
+    return [_written(student(whole), folder / STUDENT), _written(solution, folder / SOLUTION)]
 
 
 def answer_cells(notebook: NotebookNode) -> Iterator[tuple[str, NotebookNode]]:
@@ -139,14 +136,13 @@ def _without_course(paragraph: str) -> str:
 def release(lab_sources: Sequence[Path], folder: Path) -> list[Path]:
     """Write `folder`/students/NN_topic for each lab, the same as a zip, and `folder`/nbgrader for nbgrader.
 
-    What is in `students` and in nbgrader's `source` is replaced; its database and what was handed in stay. Raises
-    BrokenSource.
+    In `students` and in nbgrader's `source` the folders of the course's labs are replaced. All else stays: what an
+    instructor has added there, nbgrader's database, what was handed in. Raises BrokenSource.
     """
-    notebooks = {source: without_course(convert(source)) for source in lab_sources}
+    released = {source: without_course(convert(source)) for source in lab_sources}
     for part in (folder / HANDED_OUT, folder / NBGRADER / SOURCE):
-        if part.exists():
-            shutil.rmtree(part)
-    for source, notebook in notebooks.items():
+        _remove_labs(part, lab_sources[0].parent)
+    for source, notebook in released.items():
         students, graders = folder / HANDED_OUT / source.stem, folder / NBGRADER / SOURCE / source.stem
         for place in (students, graders):
             place.mkdir(parents=True)
@@ -158,6 +154,30 @@ def release(lab_sources: Sequence[Path], folder: Path) -> list[Path]:
     shutil.copy(lab_sources[0].parent.parent / "nbgrader_config.py", folder / NBGRADER)
     packed = shutil.make_archive(str(folder / "labs"), "zip", folder / HANDED_OUT)
     return [folder / HANDED_OUT, Path(packed), folder / NBGRADER]
+
+
+def _remove_labs(released: Path, sources: Path) -> None:
+    """Remove what a release has written for the labs in the folder `sources`, and nothing else."""
+    for source in notebooks.sources(sources.parent):
+        place = released / source.stem
+        if place.is_symlink() or place.is_file():
+            place.unlink()
+        elif place.exists():
+            shutil.rmtree(place)
+
+
+def _require_right(solution: NotebookNode, lab: Lab, source: Path) -> None:
+    """Raise BrokenSource unless each check of the executed solution has said that the answer is right."""
+    checks = {cell.metadata.get("nbgrader", {}).get("grade_id"): cell for cell in solution.cells}
+    for exercise in lab:
+        said = student_progress.printed(checks[CHECK + exercise.name])
+        if not registry.says_right(exercise.name, said):
+            lines = [line.strip() for line in said.splitlines() if line.strip()]
+            verdict = next((line for line in lines if line.startswith(f"{exercise.name}:")), " ".join(lines))
+            raise BrokenSource(
+                f"{source}, exercise {exercise.name}: with its solution the check says "
+                f"{repr(verdict) if verdict else 'nothing'}; {_NOT_WRITTEN}"
+            )
 
 
 def _written(notebook: NotebookNode, file: Path) -> Path:

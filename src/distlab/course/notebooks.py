@@ -11,9 +11,10 @@ import jupytext
 import nbformat
 import psutil
 from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
-from distlab.course import glossary, hand_edits
+from distlab.course import failed_cells, glossary, hand_edits, text_sources
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import NoSuchName, require_name
 
@@ -37,6 +38,10 @@ class NoSuchNotebook(NoSuchName):
 
 class MachineBusy(PlainError):
     """Other programs use the processors, so that measured outputs would not be those of this course."""
+
+
+class NotRecorded(PlainError):
+    """A notebook was not written; the message names its source, and says what is wrong with it."""
 
 
 class TextChanged(PlainError):
@@ -76,8 +81,13 @@ def convert(source: Path) -> NotebookNode:
 
 
 def convert_plainly(source: Path) -> NotebookNode:
-    """The notebook that a text source describes, without outputs; the same for the same text, cell ids included."""
+    """The notebook that a text source describes, without outputs; the same for the same text, cell ids included.
+
+    Raises text_sources.UnusableSource.
+    """
+    text_sources.require_text(source)
     notebook = jupytext.read(source, fmt="py:percent")
+    text_sources.require_cells(source, notebook.cells)
     notebook.metadata = nbformat.from_dict(
         {
             "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -95,9 +105,10 @@ def convert_plainly(source: Path) -> NotebookNode:
 def execute(notebook: NotebookNode, folder: Path) -> NotebookNode:
     """Run every cell in a fresh kernel that starts in `folder`; the notebook itself gets the outputs.
 
-    Raises nbclient.exceptions.CellExecutionError or CellTimeoutError with the failing cell.
+    Raises failed_cells.CellFailed.
     """
-    NotebookClient(
+    started: list[NotebookNode] = []
+    client = NotebookClient(
         notebook,
         timeout=SECONDS_PER_CELL,
         kernel_name="python3",
@@ -106,7 +117,14 @@ def execute(notebook: NotebookNode, folder: Path) -> NotebookNode:
         # pytest-notebook joins what a cell prints into one output before it compares, whenever it was printed.
         coalesce_streams=True,
         resources={"metadata": {"path": str(folder)}},
-    ).execute()
+        on_cell_execute=lambda cell, cell_index: started.append(cell),
+    )
+    try:
+        client.execute()
+    except (CellExecutionError, CellTimeoutError, DeadKernelError) as failure:
+        if not started:
+            raise
+        raise failed_cells.failed(started[-1], failure, SECONDS_PER_CELL) from failure
     notebook.metadata["language_info"] = {"name": "python"}
     return notebook
 
@@ -136,10 +154,17 @@ def require_idle(watch: float = SECONDS_TO_WATCH) -> None:
 
 
 def regenerate(source: Path) -> Path:
-    """Write the notebook of a text source with fresh outputs; return its file. Raises hand_edits.EditedByHand."""
+    """Write the notebook of a text source with fresh outputs; return its file.
+
+    Raises hand_edits.EditedByHand, text_sources.UnusableSource and NotRecorded; the file then stays as it is.
+    """
     target = notebook_of(source)
     hand_edits.require_none(target, source)
-    notebook = clean(execute(convert(source), target.parent))
+    try:
+        notebook = clean(execute(convert(source), target.parent))
+    except failed_cells.CellFailed as error:
+        left = "is as it was" if target.exists() else "was not written"
+        raise NotRecorded(f"{source}: {error}; {target} {left}.") from error
     hand_edits.note_cells(notebook)
     nbformat.validate(notebook)
     nbformat.write(notebook, target)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import nbformat
 
+from distlab.labs.registry import says_right
 from distlab.runtime import tables
 
 COURSE = Path(__file__).parents[3]
@@ -68,7 +69,7 @@ def _of_chapter(copy: Path, name: str) -> ChapterProgress:
     notebook, lab = copy / "notebooks" / f"{name}.ipynb", copy / "labs" / name / "lab.ipynb"
     code = [cell for cell in _code_cells(notebook, damaged) if cell.source.strip()]
     checks = {check[1]: cell for cell in _code_cells(lab, damaged) if (check := _CHECK.search(cell.source))}
-    solved = sum(f"{exercise}: ✔ right" in _printed(cell) for exercise, cell in checks.items())
+    solved = sum(says_right(exercise, printed(cell)) for exercise, cell in checks.items())
     own = COURSE / "labs" / name / "lab.ipynb"
     exercises = set(checks) | {check[1] for cell in _code_cells(own, []) if (check := _CHECK.search(cell.source))}
     run = sum("execution" in cell.metadata for cell in code)
@@ -89,7 +90,8 @@ def _code_cells(file: Path, damaged: list[str]) -> list[nbformat.NotebookNode]:
         return []
 
 
-def _printed(cell: nbformat.NotebookNode) -> str:
+def printed(cell: nbformat.NotebookNode) -> str:
+    """What a code cell has printed, by its saved outputs."""
     return "".join(output.get("text", "") for output in cell.outputs if output.output_type == "stream")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from distlab.course.lab_sources import CHECK
+from distlab.grading import misplaced
 from distlab.grading.material import LabStep, StepKind
 
 NO_ANSWERS = "no cell of an exercise is left, as when a program has removed the cells' metadata"
@@ -35,10 +36,12 @@ class Fitted:
     """The steps to run, and what the instructor should know about the file.
 
     has_answers: False when no cell of an exercise is left, as in a file whose metadata was stripped.
+    look_at: those of the notes for which the instructor should open the file.
     """
 
     steps: list[LabStep]
     notes: list[str] = field(default_factory=list)
+    look_at: list[str] = field(default_factory=list)
     has_answers: bool = True
 
 
@@ -67,8 +70,9 @@ def fit(cells: Sequence[CodeCell], steps: Sequence[LabStep], stubs: dict[str, st
     """The lab's steps with the student's answers instead of the lab's, and the student's own cells where they are.
 
     `stubs` are the texts of the untouched answer cells. If an exercise is answered in several cells (a copied cell),
-    they run in order and the last one counts; untouched copies do not count. Given cells and checks are the lab's,
-    whatever the student's file makes of them.
+    they run in order and the last one counts; untouched copies do not count. An answer in an added cell does not count
+    where the exercise's own cell is untouched, but is noted. Given cells and checks are the lab's, whatever the
+    student's file makes of them.
     """
     answers: dict[str, list[str]] = {name: [] for name in stubs}
     places = {_squeezed(step.text): step.name for step in steps if step.kind == StepKind.GIVEN}
@@ -84,15 +88,16 @@ def fit(cells: Sequence[CodeCell], steps: Sequence[LabStep], stubs: dict[str, st
             place = known
         else:
             added.setdefault(place, []).append(LabStep(StepKind.OWN, f"code cell {number}", cell.text))
+    own = [step for steps_there in added.values() for step in steps_there]
     fitted = Fitted(list(added.get(None, [])))
     for step in steps:
         if step.kind == StepKind.ANSWER:
-            step = _answered(step, answers[step.name], stubs[step.name], fitted.notes)
+            step = _answered(step, answers[step.name], stubs[step.name], own, fitted)
         fitted.steps.append(step)
         if step.kind in (StepKind.ANSWER, StepKind.GIVEN):
             fitted.steps += added.get(step.name, [])
     if not any(answers.values()):
-        fitted.notes, fitted.has_answers = [NO_ANSWERS], False
+        fitted.notes, fitted.look_at, fitted.has_answers = [NO_ANSWERS], [], False
     return fitted
 
 
@@ -109,12 +114,16 @@ def as_written(cells: Sequence[CodeCell]) -> Fitted:
     return Fitted(steps, has_answers=any(cell.is_answer for cell in cells))
 
 
-def _answered(step: LabStep, texts: list[str], stub: str, notes: list[str]) -> LabStep:
+def _answered(step: LabStep, texts: list[str], stub: str, own: Sequence[LabStep], fitted: Fitted) -> LabStep:
     touched = [text for text in texts if _squeezed(text) != _squeezed(stub)]
-    if not texts:
-        notes.append(f"the cell of {step.name} is missing")
+    problem = f"{step.name} is untouched" if texts else f"the cell of {step.name} is missing"
+    if not touched and (place := misplaced.where(own, step.name, stub)):
+        fitted.notes.append(f"{problem}, but {place}: answers count in their own cells only")
+        fitted.look_at.append(fitted.notes[-1])
+    elif not texts:
+        fitted.notes.append(problem)
     if len(touched) > 1:
-        notes.append(f"{step.name} is answered in {len(touched)} cells, the last one counts")
+        fitted.notes.append(f"{step.name} is answered in {len(touched)} cells, the last one counts")
     return replace(step, text="\n\n".join(touched) or stub, untouched=not touched)
 
 

@@ -235,6 +235,7 @@ def _grade_submission(submission: Submission, plan: GradingPlan, servers: _Serve
         else:
             if not fitted.has_answers:
                 look_at.append(f"{name}: {notebook.NO_ANSWERS}")
+            look_at += [f"{name}: {line}" for line in fitted.look_at]
             with SandboxedWork(servers.only(submission.lab), material.limits, material.files) as work:
                 report = grade(material.lab, fitted, work, plan.seed)
     notes += report.remarks

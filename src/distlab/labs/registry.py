@@ -114,6 +114,11 @@ def shown(name: str, verdict: Verdict) -> str:
     return f"{name}: {sign}{':' if verdict.text[0].islower() else '.'} {verdict.text}"
 
 
+def says_right(name: str, printed: str) -> bool:
+    """Whether what a cell has printed holds the verdict, as `shown` writes it, that the answer is right."""
+    return f"{name}: {_SIGNS[RIGHT]}" in printed
+
+
 class _WithoutJudges(Lab):
     """A lab in grading, as a student's process has it: what is given, and targets without text."""
 

@@ -15,6 +15,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 
 from distlab.labs.answer import line_of
 from distlab.labs.plain_data import Plain
+from distlab.sandbox.display import display
 
 _KEPT = 4000
 
@@ -29,7 +30,7 @@ class Cells:
     def __init__(self, most_printed: int) -> None:
         """A cell that prints more than `most_printed` characters is stopped."""
         self.namespace: dict[str, Any] = {"__name__": "__main__", "__builtins__": __builtins__}
-        self.namespace["get_ipython"] = lambda: _Shell(self)
+        self.namespace |= {"get_ipython": lambda: _Shell(self), "display": display}
         self._most_printed = most_printed
         self.transformed: Callable[[str], str] = TransformerManager().transform_cell  # type: ignore[no-untyped-call]  # IPython has no types
 
