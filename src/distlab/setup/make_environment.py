@@ -28,6 +28,7 @@ from distlab.setup.virtual_environment import (
     EnvironmentRecord,
     can_write,
     check_may_read,
+    check_may_run,
     check_may_write,
     check_place,
     check_project,
@@ -140,7 +141,7 @@ class Installer:
 
 
 def check_limits(folder: Path) -> None:
-    """Raise EnvironmentNotMade for a disk without room for the files or rights for programs, or a shell's limit."""
+    """Raise EnvironmentNotMade for a disk without room for the files, or for a limit of the shell."""
     import resource
 
     disk = os.statvfs(folder)
@@ -148,8 +149,6 @@ def check_limits(folder: Path) -> None:
         raise EnvironmentNotMade(
             f".venv needs {FILES_NEEDED:,} files at least, and the disk has room for {disk.f_favail:,} more (inodes)."
         )
-    if disk.f_flag & getattr(os, "ST_NOEXEC", 0):
-        raise EnvironmentNotMade(f"No program may run on the disk of {folder} (noexec); move the course to another.")
     largest, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     if largest != resource.RLIM_INFINITY and largest < LARGEST_FILE:
         raise EnvironmentNotMade(
@@ -162,6 +161,7 @@ def set_up(environment: Environment) -> None:
     """Make the environment whole by as little as is needed. Raises EnvironmentNotMade."""
     check_may_read(environment)
     check_place(environment)
+    check_may_run(environment)
     uv = requirement_of_uv(environment.course)
     check_project(environment.course)
     if environment.reason_to_build() is None and not environment.needs_update():
