@@ -27,17 +27,27 @@ SENTENCE = (
     "that authority's certificate, then run `make setup` again"
 )
 
+REQUEST = """
+[req]
+prompt = no
+distinguished_name = name
+x509_extensions = extensions
+[name]
+CN = localhost
+[extensions]
+subjectAltName = DNS:localhost
+basicConstraints = critical,CA:FALSE
+"""
+
 
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[str]:
     """The address of a server with a certificate that it has signed itself."""
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    request = (
-        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost"
-    )
-    subprocess.run(
-        [*request.split(), "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True, timeout=60
-    )
+    (tmp_path / "request.cnf").write_text(REQUEST)
+    request = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-config", str(tmp_path / "request.cnf")]
+    request += ["-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(request, check=True, capture_output=True, timeout=60)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     with HTTPServer(("localhost", 0), BaseHTTPRequestHandler) as server:
