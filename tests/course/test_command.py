@@ -76,3 +76,33 @@ def test_outside_the_course_a_command_says_where_it_belongs(
         f"There is no {what} in {tmp_path / f'{what}s'}; run this in the course's folder.\n"
     )
     assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def course_with_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a chapter and the copy that JupyterLab makes of it."""
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_markdown_cell("# Rings"), nbformat.v4.new_code_cell("print(1)")]
+    )
+    (tmp_path / "notebooks").mkdir()
+    for name in ("01_rings", "01_rings-Copy1"):
+        nbformat.write(notebook, tmp_path / "notebooks" / f"{name}.ipynb")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(processes, "end_on_signals", lambda: None)
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_a_copy_of_a_chapter_is_not_executed_and_named(
+    course_with_a_copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["execute", "--only", "01", "--no-site"]) == 0
+    said = capsys.readouterr().out
+    assert "notebooks/01_rings-Copy1.ipynb is left out: it is no chapter of the course.\n" in said
+    assert "The notebook ran without an error." in said
+    assert [file.name for file in (course_with_a_copy / "build" / "executed").iterdir()] == ["01_rings.ipynb"]
+
+
+def test_a_copy_of_a_chapter_is_no_page(course_with_a_copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["pages"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["build/html/01_rings.html"]

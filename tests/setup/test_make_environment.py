@@ -414,14 +414,6 @@ def test_a_disk_without_room_for_the_files_is_named(tmp_path: Path) -> None:
     assert processes.run(small_disks.with_disk(tmp_path, "size=8g,nr_inodes=100000", command), 60).status == 0
 
 
-@small_disks.needs_mounts
-def test_a_disk_on_which_no_program_may_run_is_named(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", LIMITED, str(tmp_path)]
-    finished = processes.run(small_disks.with_disk(tmp_path, "size=8g,noexec", command), 60)
-    sentence = f"No program may run on the disk of {tmp_path} (noexec); move the course to another."
-    assert finished.output.splitlines()[-1].endswith(f"EnvironmentNotMade: {sentence}")
-
-
 def test_a_shell_that_forbids_large_files_is_named(tmp_path: Path) -> None:
     command = shlex.join([sys.executable, "-c", LIMITED, str(tmp_path)])
     finished = processes.run(["bash", "-c", f"ulimit -f 1000; {command}"], 60)

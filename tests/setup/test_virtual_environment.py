@@ -250,3 +250,30 @@ def test_a_read_only_file_system_is_named_to_the_owner(tmp_path: Path) -> None:
     finished = processes.run(small_disks.with_disk(tmp_path, "ro", [sys.executable, "-c", program, str(tmp_path)]), 60)
     sentence = f"{tmp_path} is on a read-only file system; copy the course to a folder that you can write to"
     assert sentence in finished.output.splitlines()[-1]
+
+
+WITHOUT_PROGRAMS = """
+import shutil, sys
+from pathlib import Path
+from distlab.setup.make_environment import set_up
+from distlab.setup.virtual_environment import Environment
+course, disk = map(Path, sys.argv[1:])
+shutil.copytree(course, disk, symlinks=True, dirs_exist_ok=True)
+try:
+    set_up(Environment(disk))
+except Exception as error:
+    print(type(error).__name__, error)
+print("kept:", sorted(file.name for file in (disk / ".venv").iterdir()))
+"""
+
+
+@small_disks.needs_mounts
+def test_a_disk_on_which_no_program_may_run_is_named_and_nothing_is_removed(
+    environment: Environment, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    disk = tmp_path_factory.mktemp("disk")
+    command = [sys.executable, "-c", WITHOUT_PROGRAMS, str(environment.course), str(disk)]
+    finished = processes.run(small_disks.with_disk(disk, "size=8g,noexec", command), 60)
+    sentence = f"No program may run on the disk of {disk / '.venv'} (noexec); move the course to another."
+    kept = sorted(file.name for file in environment.folder.iterdir())
+    assert finished.output.splitlines() == [f"EnvironmentNotMade {sentence}", f"kept: {kept}"]

@@ -155,6 +155,25 @@ def test_solutions_are_left_out_on_demand(course: Path, tmp_path: Path) -> None:
     assert not [text for text in notebooks if "answer = 42" in text or "solution.ipynb" in text]
 
 
+@pytest.mark.parametrize("removed", ["nothing", "site"])
+def test_solutions_come_back_on_demand(course: Path, tmp_path: Path, removed: str) -> None:
+    build.build(course, tmp_path / "build", solutions=False)
+    shutil.rmtree(tmp_path / "build" / removed, ignore_errors=True)
+    site = build.build(course, tmp_path / "build")
+    assert site.warnings == []
+    assert "answer = 42" in Page(site.index.parent / "labs" / "01_rings" / "lab.html").text
+    assert len(list(site.index.parent.rglob("solution.ipynb"))) == 1
+
+
+def test_a_solution_that_a_lab_gets_later_is_shown(course: Path, tmp_path: Path) -> None:
+    solution = course / "labs" / "01_rings" / "solution.ipynb"
+    solution.rename(tmp_path / "later.ipynb")
+    build.build(course, tmp_path / "build")
+    (tmp_path / "later.ipynb").rename(solution)
+    site = build.build(course, tmp_path / "build")
+    assert "answer = 42" in Page(site.index.parent / "labs" / "01_rings" / "lab.html").text
+
+
 def test_a_broken_link_is_a_warning_and_the_page_is_there(course: Path, tmp_path: Path) -> None:
     page = course / "docs" / "glossary.md"
     page.write_text(page.read_text() + "\nSee [what](missing.md).\n")

@@ -91,3 +91,11 @@ def test_a_folder_without_a_course_and_a_readme_without_its_map_are_one_sentence
     (course / "README.md").write_text(readme.replace("## The course", "## Something else"))
     with pytest.raises(index_page.NoSection, match="no section 'The course'"):
         gather(course)
+
+
+def test_a_copy_of_a_chapter_is_no_page(course: Path) -> None:
+    (course / "notebooks" / "01_rings-Copy1.ipynb").write_text((course / NOTEBOOK).read_text())
+    folder = gather(course)
+    assert [file.name for file in (folder / "notebooks").iterdir()] == ["01_rings.ipynb"]
+    assert "Copy1" not in (folder / "index.md").read_text()
+    assert sources.chapters_without_run(course, course.parent / "executed") == ["01"]

@@ -108,8 +108,11 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
 def _execute(options: argparse.Namespace) -> int:
     from distlab import devices
     from distlab.course import runner
+    from distlab.site.chapters import copies
 
     plan = _plan(options)
+    for copy in copies(NOTEBOOKS):
+        _say(f"{copy} is left out: it is no chapter of the course.")
     user_folders.require_home()
     devices.require_loopback()
     processes.end_on_signals()

@@ -11,6 +11,7 @@ from distlab.course import schedules
 from distlab.course.html_pages import title_of
 from distlab.runtime import tables
 from distlab.runtime.errors import PlainError
+from distlab.site.chapters import chapter_notebooks
 
 BEGIN, END = "<!-- course map: written by `make map` -->", "<!-- end of the course map -->"
 BEGIN_LABS, END_LABS = "<!-- labs: written by `make map` -->", "<!-- end of the labs -->"
@@ -73,7 +74,7 @@ def minutes_of(entries: list[Entry]) -> dict[str, int]:
 
 def entries(notebooks: Path) -> list[Entry]:
     """The notebooks of the course, in order."""
-    return [_entry(file) for file in sorted(notebooks.glob("[0-9][0-9]_*.ipynb"))]
+    return [_entry(file) for file in chapter_notebooks(notebooks)]
 
 
 def lab_entries(labs: Path) -> list[Entry]:

@@ -25,6 +25,7 @@ from distlab.course.runner_child import FAILED, OK, SKIPPED, NotebookJob, Notebo
 from distlab.launch import rank_process
 from distlab.runtime import processes
 from distlab.runtime.worker_pool import run_all
+from distlab.site.chapters import chapter_notebooks
 
 __all__ = ["FAILED", "OK", "SKIPPED"]
 
@@ -62,7 +63,7 @@ class ExecutionPlan:
 
 def choose(folder: Path, only: str | None = None) -> list[Path]:
     """The notebooks of a folder in order; `only` is that of `notebooks.chosen`, which see for what it raises."""
-    return chosen(sorted(folder.glob("[0-9][0-9]_*.ipynb")), only)
+    return chosen(chapter_notebooks(folder), only)
 
 
 def missing_requirement(notebook: Path) -> str | None:

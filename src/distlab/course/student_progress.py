@@ -12,6 +12,7 @@ import nbformat
 
 from distlab.labs.registry import says_right
 from distlab.runtime import tables
+from distlab.site.chapters import chapter_notebooks
 
 COURSE = Path(__file__).parents[3]
 """The course's folder, whose labs say which exercises there are, also those whose check a student has deleted."""
@@ -37,7 +38,7 @@ class ChapterProgress:
 def progress(copy: Path) -> list[ChapterProgress]:
     """Each chapter and lab of a working copy, in order; one that cannot be read counts as untouched and is named."""
     # A student's copies, and what `make lab FRESH=` has replaced, have more in their names.
-    chapters = {file.stem for file in copy.glob("notebooks/*.ipynb") if re.fullmatch(r"\d\d_\w+", file.stem)}
+    chapters = {file.stem for file in chapter_notebooks(copy / "notebooks")}
     names = sorted(chapters | {file.parent.name for file in copy.glob("labs/[0-9][0-9]_*/lab.ipynb")})
     return [_of_chapter(copy, name) for name in names]
 

@@ -28,6 +28,7 @@ from distlab.setup.virtual_environment import (
     EnvironmentRecord,
     can_write,
     check_may_read,
+    check_may_run,
     check_may_write,
     check_place,
     check_project,
@@ -129,6 +130,12 @@ class Installer:
             return f"a file is not the one that requirements.lock names, see {log}."
         if self._variables.get("UV_OFFLINE") and "offline" in said:
             return f"UV_OFFLINE is set, and a package is not in uv's cache; unset it (the log is {log})."
+        if "unknownissuer" in said or "certificate_verify_failed" in said or "certificate verify failed" in said:
+            return (
+                "the network, or a proxy in it, presents a certificate of an authority that is not known here; set "
+                "SSL_CERT_FILE and PIP_CERT to the file with that authority's certificate, then run `make setup` again "
+                f"(for uv, UV_SYSTEM_CERTS=1 is enough where this system knows the authority; the log is {log})."
+            )
         signs = ("dns error", "error sending request", "name resolution", "connect", "proxy")
         if any(sign in said for sign in signs):
             return f"the package index was not reached; run `make setup` again with a network (the log is {log})."
@@ -140,7 +147,7 @@ class Installer:
 
 
 def check_limits(folder: Path) -> None:
-    """Raise EnvironmentNotMade for a disk without room for the files or rights for programs, or a shell's limit."""
+    """Raise EnvironmentNotMade for a disk without room for the files, or for a limit of the shell."""
     import resource
 
     disk = os.statvfs(folder)
@@ -148,8 +155,6 @@ def check_limits(folder: Path) -> None:
         raise EnvironmentNotMade(
             f".venv needs {FILES_NEEDED:,} files at least, and the disk has room for {disk.f_favail:,} more (inodes)."
         )
-    if disk.f_flag & getattr(os, "ST_NOEXEC", 0):
-        raise EnvironmentNotMade(f"No program may run on the disk of {folder} (noexec); move the course to another.")
     largest, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     if largest != resource.RLIM_INFINITY and largest < LARGEST_FILE:
         raise EnvironmentNotMade(
@@ -162,6 +167,7 @@ def set_up(environment: Environment) -> None:
     """Make the environment whole by as little as is needed. Raises EnvironmentNotMade."""
     check_may_read(environment)
     check_place(environment)
+    check_may_run(environment)
     uv = requirement_of_uv(environment.course)
     check_project(environment.course)
     if environment.reason_to_build() is None and not environment.needs_update():

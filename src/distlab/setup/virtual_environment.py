@@ -168,6 +168,13 @@ def check_place(environment: Environment) -> None:
         raise EnvironmentNotMade(f"{folder} contains files that are not a Python environment; move or remove them.")
 
 
+def check_may_run(environment: Environment) -> None:
+    """Raise EnvironmentNotMade where no program may run: there each program of a whole environment seems damaged."""
+    place = environment.folder if environment.folder.is_dir() else environment.course
+    if os.statvfs(place).f_flag & getattr(os, "ST_NOEXEC", 0):
+        raise EnvironmentNotMade(f"No program may run on the disk of {place} (noexec); move the course to another.")
+
+
 def can_write(folder: Path) -> bool:
     """Whether this user may write into the folder, or make it where it does not exist yet."""
     while not os.path.lexists(folder) and folder != folder.parent:

@@ -108,6 +108,7 @@ def build(course: Path, folder: Path, executed: Path | None = None, solutions: b
                     **copy.deepcopy(CONFIGURATION),  # the theme changes some of it
                     "html_static_path": [str(path.resolve()) for path in static if path.is_dir()],
                     "site_digest": _digest(),
+                    "site_solutions": sorted(file.parent.name for file in gathered.glob(sources.SOLUTIONS)),
                 },
                 status=None,
                 warning=warnings,

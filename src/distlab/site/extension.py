@@ -16,7 +16,9 @@ LABEL = re.compile(r'<svg[^>]*? aria-label="([^"]*)"', re.DOTALL)
 def setup(application: Sphinx) -> dict[str, bool]:
     """Register the events; called by Sphinx."""
     formulas.register(application)
+    # When one of these changes, the pages of an earlier build are not used: see `build.build`.
     application.add_config_value("site_digest", "", "env", [str])
+    application.add_config_value("site_solutions", [], "env", [list])
     application.connect("source-read", _read)
     application.connect("doctree-read", _describe_pictures)
     application.connect("doctree-read", line_breaks.divide_code)

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from distlab.runtime.errors import PlainError
 from distlab.site import films, index_page, lab_outputs, notebook_pages, reference
+from distlab.site.chapters import chapter_notebooks
 
 LABS, LAB, SOLUTION = "labs/[0-9][0-9]_*", "lab.ipynb", "solution.ipynb"
-PARTS = ("notebooks/[0-9][0-9]_*.ipynb", f"{LABS}/{LAB}", f"{LABS}/*.py", "docs/*.md", "figures/*.svg")
+PARTS = (f"{LABS}/{LAB}", f"{LABS}/*.py", "docs/*.md", "figures/*.svg")
 STATIC = "static"
 SOLUTIONS = f"{LABS}/{SOLUTION}"
 
@@ -25,8 +26,10 @@ def gather(course: Path, folder: Path, executed: Path | None, solutions: bool) -
     NoCourse, and index_page.NoSection for a README without the map of the course.
     """
     patterns = (*PARTS, SOLUTIONS) if solutions else PARTS
-    files = {file.relative_to(course): file for pattern in patterns for file in course.glob(pattern)}
-    if not any(name.parts[0] == "notebooks" for name in files):
+    notebooks = chapter_notebooks(course / "notebooks")
+    files = {file.relative_to(course): file for file in notebooks}
+    files |= {file.relative_to(course): file for pattern in patterns for file in course.glob(pattern)}
+    if not notebooks:
         raise NoCourse(f"There is no notebook in {course.resolve() / 'notebooks'}; run this in the course's folder.")
     problems = []
     for name, file in list(files.items()):
@@ -57,7 +60,7 @@ def gather(course: Path, folder: Path, executed: Path | None, solutions: bool) -
 
 def chapters_without_run(course: Path, executed: Path) -> list[str]:
     """The numbers of the chapters that `gather` takes with their committed outputs."""
-    notebooks = sorted(course.glob("notebooks/*.ipynb"))
+    notebooks = chapter_notebooks(course / "notebooks")
     return [file.name[:2] for file in notebooks if not _replaces(executed / file.name, file)]
 
 

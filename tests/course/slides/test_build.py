@@ -39,6 +39,16 @@ def test_the_index_lists_every_deck_with_its_slides(course: Path, capsys: pytest
     assert capsys.readouterr().out.splitlines()[-1] == str(PAGE.parent / "index.html")
 
 
+def test_a_copy_of_a_chapter_has_no_deck_and_an_older_one_is_not_listed(course: Path) -> None:
+    file = course / "notebooks" / "03_rings.ipynb"
+    (course / "notebooks" / "03_rings-Copy1.ipynb").write_text(file.read_text())
+    assert cli.main(["slides"]) == 0
+    assert not PAGE.with_name("03_rings-Copy1.html").exists()
+    PAGE.with_name("03_rings-Copy1.html").write_text(PAGE.read_text())
+    assert cli.main(["slides"]) == 0
+    assert "Copy1" not in (PAGE.parent / "index.html").read_text()
+
+
 def test_a_changed_notebook_changes_its_slides(course: Path) -> None:
     file = course / "notebooks" / "03_rings.ipynb"
     cli.main(["slides"])

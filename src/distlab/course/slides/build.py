@@ -16,6 +16,7 @@ from nbformat.reader import NotJSONError
 from distlab.course.html_pages import title_of
 from distlab.course.slides import deck, storyboard
 from distlab.runtime.errors import PlainError
+from distlab.site.chapters import is_chapter
 from distlab.site.sources import ran_to_its_end
 
 # What a deck needs of reveal.js, which the package sphinx-revealjs brings.
@@ -92,7 +93,7 @@ def _read(file: Path, executed: Path | None) -> tuple[NotebookNode | None, str]:
 def _write_index(folder: Path) -> Path:
     """The index of all decks in the folder."""
     decks = []
-    for page in sorted(folder.glob("[0-9][0-9]_*.html")):
+    for page in sorted(filter(is_chapter, folder.glob("*.html"))):
         text = page.read_text()
         title = re.search(r"<title>(.*?)</title>", text, re.DOTALL)
         decks.append(
