@@ -25,6 +25,15 @@ def test_a_program_that_wants_to_be_typed_to_is_told_that_nobody_can(statement: 
         launch.alone(program, echo=False)
 
 
+def test_a_notebook_s_wish_for_colours_does_not_hide_the_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # Jupyter sets it, and Python 3.13 then colours tracebacks
+    program = tmp_path / "program.py"
+    program.write_text("input()\n")
+    with pytest.raises(launch.WorkerFailed, match="have no standard input") as failure:
+        launch.alone(program, echo=False)
+    assert "\x1b" not in str(failure.value)
+
+
 @pytest.mark.long
 @pytest.mark.fault
 def test_ranks_that_wait_for_one_that_left_early_are_told_where_it_is(tmp_path: Path) -> None:

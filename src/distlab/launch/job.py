@@ -13,6 +13,11 @@ from distlab.runtime.errors import PlainError
 
 HOST = "127.0.0.1"
 LAST_LINES = 20
+OUTPUT = {"PYTHONUNBUFFERED": "1", "PYTHON_COLORS": "0"}
+"""Variables for programs whose lines are read: at once, and without the colours of Python 3.13's tracebacks.
+
+In a notebook Python would take FORCE_COLOR, which Jupyter sets, for a wish to have them.
+"""
 # A path has at most 103 characters; the folder's own name and the socket's follow.
 _LONGEST_FOLDER = 60
 
@@ -53,7 +58,7 @@ class Command:
         """
         variables = os.environ.items() if self.inherits else ()
         inherited = {name: value for name, value in variables if not is_of_another_job(name)}
-        return inherited | {"PYTHONUNBUFFERED": "1"} | dict(self.environment)
+        return inherited | OUTPUT | dict(self.environment)
 
 
 @dataclass(frozen=True)

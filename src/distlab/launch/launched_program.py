@@ -15,7 +15,16 @@ from distlab import devices
 from distlab.launch import prepared_interpreter
 from distlab.launch.host_connections import HostConnections
 from distlab.launch.hosts import Host, travelling_environment
-from distlab.launch.job import Job, LaunchedRun, LaunchError, Limits, PortTaken, folder_for_sockets, short_path
+from distlab.launch.job import (
+    OUTPUT,
+    Job,
+    LaunchedRun,
+    LaunchError,
+    Limits,
+    PortTaken,
+    folder_for_sockets,
+    short_path,
+)
 from distlab.launch.rank_process import RESULT, RESULT_NAME
 from distlab.launch.remote import Remote
 from distlab.launch.supervisor import Supervisor
@@ -152,7 +161,7 @@ class LaunchedProgram:
     def for_other_hosts(self) -> dict[str, Any]:
         """What a `host_process` needs to know: the working folder, files that must be there, variables."""
         files = [file for file in (self.command[0], str(self._file.resolve())) if os.sep in file]
-        variables = travelling_environment() | {"PYTHONUNBUFFERED": "1"} | self.environment
+        variables = travelling_environment() | OUTPUT | self.environment
         return {"folder": str(Path.cwd()), "files": files, "environment": variables}
 
     def _limits(self) -> Limits:
