@@ -130,6 +130,12 @@ class Installer:
             return f"a file is not the one that requirements.lock names, see {log}."
         if self._variables.get("UV_OFFLINE") and "offline" in said:
             return f"UV_OFFLINE is set, and a package is not in uv's cache; unset it (the log is {log})."
+        if "unknownissuer" in said or "certificate_verify_failed" in said or "certificate verify failed" in said:
+            return (
+                "the network, or a proxy in it, presents a certificate of an authority that is not known here; set "
+                "SSL_CERT_FILE and PIP_CERT to the file with that authority's certificate, then run `make setup` again "
+                f"(for uv, UV_SYSTEM_CERTS=1 is enough where this system knows the authority; the log is {log})."
+            )
         signs = ("dns error", "error sending request", "name resolution", "connect", "proxy")
         if any(sign in said for sign in signs):
             return f"the package index was not reached; run `make setup` again with a network (the log is {log})."
