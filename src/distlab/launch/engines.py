@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from ipykernel.iostream import OutStream
 
 from distlab import devices
+from distlab.launch import known_causes
 from distlab.runtime import processes
 from distlab.runtime.errors import PlainError
 
@@ -91,7 +92,8 @@ def start_engines(ranks: int, seconds: float = START_SECONDS) -> Engines:
                 client = cluster.connect_client_sync()
                 client.wait_for_engines(ranks, timeout=seconds, interactive=False)
             except Exception as error:
-                raise EnginesFailed(f"{ranks} engines did not start: {error}{_logged(folder)}") from error
+                said = f"{error}.{known_causes.of_other_mpi(f'{error}{_logged(folder)}')}{_logged(folder)}"
+                raise EnginesFailed(f"{ranks} engines did not start: {said}") from error
         if get_ipython():
             client.activate()
             ParallelMagics.progress_after_seconds = -1  # no bars: they would go into the outputs

@@ -6,9 +6,14 @@ Each function gives one sentence with a blank before it, or "".
 import re
 from collections.abc import Sequence
 
+from distlab.runtime.other_mpi import other_mpi_fix
+
 _NO_INPUT = re.compile(r"^EOFError: EOF when reading a line|^bdb\.BdbQuit", re.MULTILINE)
 # What argparse says where `result=True` has added an option to a program that does not know it.
 _NO_RESULT = re.compile(r"error: unrecognized arguments: .*--result ")
+# What mpirun, Horovod and mpi4py say where the libraries that are loaded are not those that they were built with; and
+# what ipyparallel says when the loader has ended mpirun.
+_WRONG_LIBRARY = re.compile(r"undefined symbol|symbol lookup error|support has not been built|'exit_code': 127")
 # What srun says where it finds no controller.
 _SLURM_IS_AWAY = re.compile("fetch config|ClusterName|SLURM_CONF|contact slurm controller|Connection refused")
 # What horovodrun says when an elastic job has waited for hosts; the braces are Horovod's.
@@ -22,6 +27,13 @@ def of_no_start(starter: str, reason: str) -> str:
             " No Slurm answers here: use a login node of a cluster, or start one here with 'distlab cluster up'; "
             "'distlab cluster status' says more of one that was started here."
         )
+    return of_other_mpi(reason)
+
+
+def of_other_mpi(output: str) -> str:
+    """Whether the process that printed `output` was led to the libraries of another MPI."""
+    if _WRONG_LIBRARY.search(output) and (fix := other_mpi_fix()):
+        return f" {fix}, then repeat the command."
     return ""
 
 
@@ -42,7 +54,7 @@ def of_failure(output: str) -> str:
             " The host-discovery script offered fewer slots than the job needs, for as long as --elastic-timeout says: "
             "see what the script prints."
         )
-    return ""
+    return of_other_mpi(output)
 
 
 def of_waiting(starter: str, running: Sequence[str]) -> str:

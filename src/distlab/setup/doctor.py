@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from distlab import data, devices, launch
 from distlab.runtime import environment, processes
+from distlab.runtime.other_mpi import other_mpi_fix
 from distlab.setup import frameworks, horovod_build, horovod_wheel
 
 SECONDS_FOR_ALL_REDUCE = 90
@@ -148,6 +149,7 @@ def _mpi() -> Finding:
     fix = "run `make setup`; Open MPI comes from the package index"
     if foreign := [name for name in os.environ if name.startswith("OMPI_MCA_") and name not in environment.variables()]:
         fix = f"unset {', '.join(sorted(foreign))}, which this shell has for another MPI"
+    fix = other_mpi_fix() or fix
     program = shutil.which("mpirun")
     if not program:
         return Finding("MPI", False, "no mpirun", fix, False)
@@ -162,6 +164,7 @@ def _mpi() -> Finding:
 
 def _horovod() -> list[Finding]:
     items = ("Horovod", "Horovod over Gloo", "Horovod over MPI", "Horovod over NCCL")
+    other_mpi = other_mpi_fix()
     if problem := launch.horovod_problem():
         return [Finding(item, False, "not usable", problem, False) for item in items[:3]]
     try:
@@ -171,11 +174,11 @@ def _horovod() -> list[Finding]:
     answer = next((line for line in output.splitlines() if line.startswith("all-reduce: ranks=2 sum=3")), None)
     if answer is None:
         state = f"no all-reduce over two ranks: {_last_line(output) or 'they printed nothing'}"
-        fix = "see docs/troubleshooting.md; `make horovod` installs it again"
+        fix = other_mpi or "see docs/troubleshooting.md; `make horovod` installs it again"
         if "/etc/hosts" in state:  # the launcher has said what to do
             fix = "add that line, as root"
         return [Finding(item, False, state, fix, False) for item in items[:3]]
-    fix = "run `make horovod`, which installs it again"
+    fix = other_mpi or "run `make horovod`, which installs it again"
     return [
         Finding(items[0], True, f"{_version('horovod')}: 1 + 2 = 3 by an all-reduce over two ranks", fix, False),
         Finding(items[1], "gloo=True" in answer, "built in" if "gloo=True" in answer else "not built in", fix, False),
