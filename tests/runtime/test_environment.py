@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -216,3 +217,20 @@ def test_what_keras_is_told_for_other_projects_does_not_choose_its_backend(
     code = "import distlab, keras; print(keras.backend.backend())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
     assert done.stdout == "tensorflow\n", done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("flock"), reason="make clean asks flock")
+def test_an_environment_in_use_is_not_removed(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copy(root / "Makefile", tmp_path)
+    (tmp_path / "src" / "distlab").mkdir(parents=True)
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / "ready").touch()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
+    with environment.in_use():
+        refused = processes.run(["make", "-C", str(tmp_path), "clean"], 60)
+    assert refused.status != 0
+    assert "A make execute of this course still runs: end it or wait for it" in refused.output
+    assert (tmp_path / ".venv" / "ready").exists()
+    assert processes.run(["make", "-C", str(tmp_path), "clean"], 60).status == 0
+    assert not (tmp_path / ".venv").exists()

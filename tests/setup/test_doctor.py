@@ -174,6 +174,19 @@ def test_data_sets_are_found_where_load_finds_them(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.slow
+def test_a_shell_that_allows_too_little_memory_is_named_and_nothing_is_started() -> None:
+    program = "from distlab.setup import doctor; print(doctor.as_json(doctor.examine()))"
+    command = ["bash", "-c", 'ulimit -v 1500000; exec "$@"', "bash", sys.executable, "-c", program]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    answer = json.loads(finished.stdout)
+    [memory] = [row for row in answer["rows"] if not row["ok"] and row["item"] != "cores"]
+    assert answer["can_run"] is False
+    assert memory["state"] == "the shell allows a program 1.4 GiB (ulimit -v), and TensorFlow needs 4 GiB"
+    assert memory["fix"].startswith("run `ulimit -v unlimited`")
+    assert not {"TensorFlow", "Horovod", "MPI"} & {row["item"] for row in answer["rows"]}
+
+
+@pytest.mark.slow
 def test_the_command_answers_in_json_with_status_0_where_the_course_can_run() -> None:
     command = [sys.executable, "-m", "distlab.cli", "doctor", "--json"]
     finished = subprocess.run(command, capture_output=True, text=True, timeout=300)

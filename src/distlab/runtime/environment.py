@@ -10,7 +10,8 @@ import os
 import sys
 import sysconfig
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 _GARBAGE_THRESHOLDS = (50_000, 20, 20)
@@ -107,6 +108,18 @@ def install() -> None:
         if not file.exists() or file.read_text() != content:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(content)
+
+
+@contextmanager
+def in_use() -> Iterator[None]:
+    """Meanwhile `make clean` refuses to remove this environment; nothing where set-up has not made it."""
+    with ExitStack() as stack:
+        with suppress(ImportError, OSError):
+            import fcntl
+
+            file = stack.enter_context((Path(sys.prefix) / "ready").open())
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        yield
 
 
 def cache_folder() -> Path:

@@ -1,9 +1,11 @@
 """`make doctor`: what this machine has for the course, each line with the fix for what is missing."""
 
 import json
+import math
 import os
 import platform
 import re
+import resource
 import shutil
 import sys
 import tempfile
@@ -19,6 +21,7 @@ from distlab.runtime.other_mpi import other_mpi_fix
 from distlab.setup import frameworks, horovod_build, horovod_wheel
 
 SECONDS_FOR_ALL_REDUCE = 90
+GIB_NEEDED = 4
 VERSIONS = """
 import distlab, json, tensorflow as tf
 print("versions:", json.dumps([tf.__version__, tf.keras.Model.__module__, tf.keras.backend.floatx()]))
@@ -46,9 +49,10 @@ class Finding(NamedTuple):
 def examine() -> list[Finding]:
     """Look at everything the course uses; runs a real all-reduce over two ranks (up to 90 s on a busy machine).
 
-    Where no program of this machine can reach another one nothing is started, and only the machine is examined.
+    Where no program of this machine can reach another one, or the shell allows programs too little memory, nothing is
+    started, and only the machine is examined.
     """
-    if not devices.has_loopback():
+    if not devices.has_loopback() or _allowed_gib() < GIB_NEEDED:
         return [_python(), *_machine()]
     mark = processes.new_mark()
     with processes.marked(mark), ThreadPoolExecutor() as pool:
@@ -129,15 +133,27 @@ def _tensorflow() -> list[Finding]:
 
 def _machine() -> list[Finding]:
     gpus = devices.gpu_names()
-    memory = devices.memory_gib()
     return [
         Finding("GPUs", True, ", ".join(gpus) or "none: the notebooks use logical CPU devices", "", False),
         Finding("loopback", *_loopback(), "switch the interface on: `ip link set lo up` as root", True),
         Finding("cores", devices.cores() >= 2, str(devices.cores()), "two workers need at least two cores", False),
-        Finding(
-            "memory", memory >= 4, f"{memory:.1f} GiB", "the course needs at least 4 GiB: close other programs", False
-        ),
+        _memory(),
     ]
+
+
+def _memory() -> Finding:
+    memory, allowed = devices.memory_gib(), _allowed_gib()
+    if allowed < GIB_NEEDED:
+        state = f"the shell allows a program {allowed:.1f} GiB (ulimit -v), and TensorFlow needs {GIB_NEEDED} GiB"
+        return Finding("memory", False, state, "run `ulimit -v unlimited`, or open a shell without this limit", True)
+    fix = f"the course needs at least {GIB_NEEDED} GiB: close other programs"
+    return Finding("memory", memory >= GIB_NEEDED, f"{memory:.1f} GiB", fix, False)
+
+
+def _allowed_gib() -> float:
+    """The address space that the shell allows each program."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return math.inf if allowed == resource.RLIM_INFINITY else allowed / 2**30
 
 
 def _loopback() -> tuple[bool, str]:
