@@ -49,7 +49,11 @@ WITHOUT_NETWORK = "05_save_and_load"
 
 
 def pytest_configure() -> None:
-    """Let the programs that tests interrupt see it, also if this run is in a shell's background or under nohup."""
+    """Let the programs that tests interrupt see it, also if this run is in a shell's background or under nohup.
+
+    Kernels that tests start in this process set FORCE_COLOR; Python 3.13 must not take it for tracebacks.
+    """
+    os.environ["PYTHON_COLORS"] = "0"
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)

@@ -444,10 +444,8 @@ for name in ("none", "gradual"):
 # %%
 programs.show(LABS / "warm_up_callback.py", "train")
 
-# %% tags=["varies"]
-ranks |= eight_ranks("warm_up_callback", "--dataset", dataset, "--then", "batch_norm", "--dataset", dataset)
-
 # %%
+ranks |= eight_ranks("warm_up_callback", "--dataset", dataset, "--then", "batch_norm", "--dataset", dataset)
 callback = ranks["warm_up_callback"]
 epochs_done = np.arange(1, len(callback["rates"]) + 1) / callback["steps_per_epoch"]  # at the end of each step
 rate_at = large_batch.schedules.gradual_warm_up(0.01, 0.08, callback["warm_up_epochs"])

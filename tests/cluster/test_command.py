@@ -48,8 +48,9 @@ def test_status_shows_nodes_links_and_jobs(running: Cluster) -> None:
 @pytest.mark.long
 @pytest.mark.fault
 def test_status_says_so_when_slurmctld_is_dead(bench: Bench) -> None:
+    before = set(bench.processes()["slurmctld"])  # of the cluster that other tests use
     cluster.up("dead", nodes=1)
-    for process in bench.processes()["slurmctld"]:
+    for process in set(bench.processes()["slurmctld"]) - before:
         process.kill()
     for action in ("status", "up"):
         finished = distlab_cluster(action, "--name", "dead")

@@ -115,7 +115,7 @@ def test_tags_are_not_updated_where_code_has_changed(
     ("cell", "said"),
     [
         ("# a comment\nprint(undefined_name)", "fails: NameError: name 'undefined_name' is not defined"),
-        ("print(", "fails: SyntaxError: "),
+        ("x = = 1", "fails: SyntaxError: "),
         ("__import__('time').sleep(60)", "takes longer than 2 s"),
         ("__import__('os')._exit(1)", "ends its kernel"),
         ("assert False", "fails: AssertionError"),

@@ -61,11 +61,12 @@ def verdict_on_wrong(number: str, exercise: str, place: int, seed: int = 0) -> V
 
 
 def texts(number: str) -> dict[str, dict[str, str]]:
-    """What the check says to every wrong answer, by exercise and title; temporary names vary."""
+    """What the check says to every wrong answer, by exercise and title; temporary names vary, and Python's words."""
     by_exercise = defaultdict(dict)
     for exercise, group in ANSWERS[number].wrong_answers.items():
         for place, answer in enumerate(group):
             text = verdict_on_wrong(number, exercise, place).text
+            text = text.replace("iterable argument is empty", "arg is an empty sequence")  # since Python 3.13
             by_exercise[exercise][answer.title] = TEMPORARY.sub("…", text)
     return by_exercise
 

@@ -15,6 +15,7 @@ import pytest
 from distlab import launch
 from distlab.launch import prepared_interpreter
 from distlab.launch.fork_server import early_variables
+from distlab.launch.job import OUTPUT
 from distlab.runtime import processes
 
 pytestmark = [
@@ -117,8 +118,8 @@ def test_exit_codes_and_last_lines_are_those_of_the_program(program: Path, act: 
 def test_a_program_is_not_forked_where_a_library_would_have_read_another_variable(program: Path) -> None:
     launch.tensorflow(program, "describe", **LIMITS)
     before = prepared_interpreter._current._interpreter
-    assert before and before.fits(os.environ | {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1", "TF_CONFIG": "{}"})
-    assert not before.fits(os.environ | {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "2"})
+    assert before and before.fits(os.environ | OUTPUT | {"OMP_NUM_THREADS": "1", "TF_CONFIG": "{}"})
+    assert not before.fits(os.environ | OUTPUT | {"OMP_NUM_THREADS": "2"})
     other = {"TF_ENABLE_ONEDNN_OPTS": "0"}
     launch.alone(program, "describe", environment=other | {"TF_CONFIG": '{"task": {"index": 0}}'}, **LIMITS)
     assert not json.loads((program.parent / "rank0.json").read_text())["imported"]

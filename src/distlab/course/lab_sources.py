@@ -5,6 +5,8 @@ student's notebook here (`labs/nbgrader_config.py` gives nbgrader the same stub)
 """
 
 import copy
+import errno
+import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
@@ -101,6 +103,8 @@ def regenerate(source: Path) -> list[Path]:
     lab = registry.lab(source.stem)
     whole = convert(source, lab)
     folder.mkdir(exist_ok=True)
+    if not os.access(folder, os.W_OK):  # before the solution runs for a minute
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder / STUDENT))
     try:
         solution = notebooks.clean(notebooks.execute(solved(whole), folder))
     except CellFailed as error:
