@@ -206,6 +206,18 @@ def test_the_program_of_chapter_15_names_checkpoints_of_another_program(root: Pa
     )
 
 
+@pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
+def test_the_program_of_chapter_15_keeps_its_batch_and_rate(root: Path, tmp_path: Path) -> None:
+    saved(tmp_path, 1.0)
+    saved_states.of_dataset(tmp_path, "digits", resume=False, batch=48, learning_rate=0.05)
+    saved_states.of_dataset(tmp_path / "elsewhere", "digits", resume=False)  # this process leaves the folder
+    program = root / "labs/15_clusters/train_resumable.py"
+    command = [sys.executable, str(program), "--checkpoints", str(tmp_path), "--steps", "2", "--learning-rate", "0.5"]
+    finished = processes.run(command, 300)
+    assert finished.status == 1 and "Traceback" not in finished.output
+    assert "was trained with --learning-rate 0.05, not 0.5: go on with" in finished.output.splitlines()[-1]
+
+
 @small_disks.needs_mounts
 @pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 def test_a_full_disk_is_one_sentence(root: Path, tmp_path: Path) -> None:

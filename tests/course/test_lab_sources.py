@@ -199,6 +199,18 @@ def test_the_notebooks_of_a_lab_are_written_when_every_check_says_right(made_lab
     assert "".join(printed(committed(made_lab, lab_sources.STUDENT)).values()) == ""
 
 
+def test_a_lab_whose_notebook_was_edited_itself_is_not_made_again(made_lab: Path) -> None:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("text")])
+    hand_edits.note_cells(notebook)
+    notebook.cells[0].source = "text, and a note of a teacher"
+    file = lab_sources.folder_of(made_lab) / lab_sources.STUDENT
+    nbformat.write(notebook, file)
+    edited = file.read_text()
+    with pytest.raises(hand_edits.EditedByHand):
+        lab_sources.regenerate(made_lab)
+    assert file.read_text() == edited
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "after", "said"),

@@ -99,6 +99,18 @@ def test_new_tags_need_no_new_run(recorded: Path, capsys: pytest.CaptureFixture[
     assert cell.outputs[0].data["text/plain"] == "2"
 
 
+def test_a_notebook_that_was_edited_itself_is_not_made_again(recorded: Path) -> None:
+    target = notebooks.notebook_of(recorded)
+    notebook = nbformat.read(target, as_version=4)
+    hand_edits.note_cells(notebook)
+    notebook.cells[0].source = "1 + 1  # a note of a teacher"
+    nbformat.write(notebook, target)
+    edited = target.read_text()
+    with pytest.raises(hand_edits.EditedByHand):
+        notebooks.regenerate(recorded)
+    assert target.read_text() == edited
+
+
 @pytest.mark.parametrize("changed", ["# %%\n1 + 2\n", "# %%\n1 + 1\n\n# %%\n2\n"])
 def test_tags_are_not_updated_where_code_has_changed(
     recorded: Path, changed: str, capsys: pytest.CaptureFixture[str]
