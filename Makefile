@@ -196,5 +196,5 @@ MADE := build $(VENV) .venv-frameworks .venv-mxnet .pytest_cache .hypothesis .ru
 
 clean:  ## remove what the targets made, including .venv and the other environments
 	@[ ! -e $(VENV)/ready ] || ! command -v flock > /dev/null || flock --nonblock $(VENV)/ready true || \
-		{ echo "A make execute of this course still runs: end it or wait for it, then run make clean again."; exit 1; }
+		{ echo "A program of this course still runs, such as make lab or make execute: end it, then run make clean again."; exit 1; }
 	@rm -rf $(MADE) 2> /dev/null || { echo "Not removed, since you may not write there:" $$(ls -d $(MADE) 2> /dev/null); exit 1; }

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from distlab.runtime import environment
 from distlab.runtime.errors import PlainError
 
 # Their programs have arguments of their own.
@@ -133,7 +134,8 @@ def _run(arguments: list[str]) -> int:
     options.program_arguments = program_arguments
     if program_arguments and not getattr(options, "takes_program", False):
         parser.error(f"unrecognized arguments: {' '.join(program_arguments)}")
-    return int(options.run(options))
+    with environment.in_use():
+        return int(options.run(options))
 
 
 def _split_at_double_dash(arguments: list[str]) -> tuple[list[str], list[str]]:

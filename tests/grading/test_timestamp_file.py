@@ -62,8 +62,15 @@ def test_what_is_not_certain_is_quoted_safely(file: Path, text: str) -> None:
     assert sentence.isprintable()
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf_16_is_read_if_it_is_marked_as_such(file: Path, encoding: str) -> None:
+    mark = "" if encoding == "utf-16" else "\ufeff"  # Python's utf-16 writes its own
+    file.write_bytes(f"{mark}2026-11-20 17:30:00 +01:00\r\n".encode(encoding))
+    assert timestamp_file.read(file) == HALF_PAST_FOUR
+
+
 def test_a_file_that_is_too_long_or_no_text_has_no_time(file: Path) -> None:
-    for content in (b"2026-11-20 17:30:00" + b" " * 100 + b"EST", "2026-11-20 17:30".encode("utf-16")):
+    for content in (b"2026-11-20 17:30:00" + b" " * 100 + b"EST", "2026-11-20 17:30".encode("utf-16-le")):
         file.write_bytes(content)
         with pytest.raises(timestamp_file.NoTime, match=r"^timestamp\.txt says '.*', which is no time"):
             timestamp_file.read(file)

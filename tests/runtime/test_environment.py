@@ -227,10 +227,35 @@ def test_an_environment_in_use_is_not_removed(root: Path, tmp_path: Path, monkey
     (tmp_path / ".venv").mkdir()
     (tmp_path / ".venv" / "ready").touch()
     monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
+    clean = ["make", "-C", str(tmp_path), "clean"]
     with environment.in_use():
-        refused = processes.run(["make", "-C", str(tmp_path), "clean"], 60)
+        refused = processes.run(clean, 60)
     assert refused.status != 0
-    assert "A make execute of this course still runs: end it or wait for it" in refused.output
+    assert "A program of this course still runs, such as make lab or make execute" in refused.output
     assert (tmp_path / ".venv" / "ready").exists()
-    assert processes.run(["make", "-C", str(tmp_path), "clean"], 60).status == 0
+    assert processes.run(clean, 60).status == 0
     assert not (tmp_path / ".venv").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("flock"), reason="asks flock")
+def test_a_program_that_replaces_the_command_keeps_the_environment_in_use(tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    ready.touch()
+    code = f"""
+import os, sys
+from distlab.runtime import environment
+sys.prefix = {str(tmp_path)!r}
+with environment.in_use():
+    os.execvp("cat", ["cat"])
+"""
+    ask = ["flock", "--nonblock", str(ready), "true"]
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        assert program.stdin and program.stdout
+        program.stdin.write(b"replaced\n")
+        program.stdin.flush()
+        assert program.stdout.readline() == b"replaced\n"
+        assert subprocess.run(ask).returncode == 1
+        program.stdin.close()
+        program.wait(60)
+    assert subprocess.run(ask).returncode == 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from distlab import valid
 from distlab.course import user_folders
-from distlab.runtime import environment, processes, startup_notes
+from distlab.runtime import processes, startup_notes
 from distlab.runtime.errors import PlainError
 
 if TYPE_CHECKING:
@@ -106,11 +106,6 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
 
 
 def _execute(options: argparse.Namespace) -> int:
-    with environment.in_use():
-        return _execute_notebooks(options)
-
-
-def _execute_notebooks(options: argparse.Namespace) -> int:
     from distlab import devices
     from distlab.course import runner
     from distlab.site.chapters import copies

@@ -1,5 +1,6 @@
 """The time in a file next to a notebook, such as nbgrader's timestamp.txt: it is read with certainty, or not at all."""
 
+import codecs
 import re
 from datetime import datetime
 from pathlib import Path
@@ -26,7 +27,9 @@ def read(file: Path) -> datetime | None:
             content = stream.read(_MOST_BYTES + 1)
     except OSError as error:
         raise NoTime(f"{file.name} cannot be read ({error.strerror})") from None
-    text = content.decode("utf-8-sig", errors="replace").strip()
+    # PowerShell writes UTF-16, with a mark in front.
+    encoding = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    text = content.decode(encoding, errors="replace").strip()
     if not text:
         raise NoTime(f"{file.name} is empty")
     time = _time(text) if len(content) <= _MOST_BYTES else None

@@ -112,13 +112,17 @@ def install() -> None:
 
 @contextmanager
 def in_use() -> Iterator[None]:
-    """Meanwhile `make clean` refuses to remove this environment; nothing where set-up has not made it."""
+    """Meanwhile `make clean` refuses to remove this environment; nothing where set-up has not made it.
+
+    A program that replaces this one, as JupyterLab does, keeps it in use.
+    """
     with ExitStack() as stack:
         with suppress(ImportError, OSError):
             import fcntl
 
             file = stack.enter_context((Path(sys.prefix) / "ready").open())
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            os.set_inheritable(file.fileno(), True)
         yield
 
 
