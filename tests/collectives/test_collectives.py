@@ -41,6 +41,20 @@ def test_all_reduce_equals_numpy_for_every_size(algorithm: str, dtype: type) -> 
                 same(result, total_of(inputs))
 
 
+@pytest.mark.parametrize("inputs", [list(np.arange(5.0)), list(np.arange(5)), [0.0, 1.0, 2.0, 3.0, 4.0]])
+@pytest.mark.parametrize("algorithm", ALL_SIX)
+def test_numbers_are_summed_as_arrays_are(algorithm: str, inputs: list[float]) -> None:
+    for result in World(5).run(ALL_SIX[algorithm], inputs).results:
+        same(result, np.array(sum(inputs)))
+
+
+@pytest.mark.parametrize("algorithm", ALL_SIX)
+def test_an_array_in_the_order_of_fortran_is_summed_as_any(algorithm: str) -> None:
+    inputs = [np.asfortranarray(rank + np.arange(12.0).reshape(3, 4)) for rank in range(4)]
+    for result in World(4).run(ALL_SIX[algorithm], inputs).results:
+        same(result, sum(inputs))
+
+
 networks = st.builds(
     Network, *[st.floats(0, 1e-3)] * 3, st.just(2), st.builds(Link, st.floats(0, 1e-4), st.floats(0, 1e-6))
 ) | st.builds(Network, *[st.floats(0, 1e-3)] * 3)

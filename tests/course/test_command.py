@@ -27,7 +27,7 @@ def test_a_damaged_notebook_is_named_and_the_other_pages_are_written(
     assert capsys.readouterr().out.splitlines() == [
         "build/html/02_b.html",
         "notebooks/01_damaged.ipynb cannot be read as a notebook; `git checkout notebooks/01_damaged.ipynb` restores "
-        "it.",
+        "it, without your changes.",
     ]
 
 

@@ -1,5 +1,7 @@
 """`distlab map`: what is missing is said in one sentence."""
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -23,3 +25,26 @@ def test_a_damaged_report_is_said_to_be_damaged(tmp_path: Path, content: str) ->
     (tmp_path / "report.json").write_text(content)
     with pytest.raises(readme_tables.CannotWriteTables, match="is damaged; run `make execute`"):
         readme_tables.write(tmp_path / "README.md", tmp_path / "teaching.md", tmp_path / "report.json")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "status", "sentence"),
+    [
+        ({}, "failed", "has no complete run of 01_why_distribute; run `make execute` for all"),
+        ({"epochs": 1}, "ok", "is of a run with EPOCHS=1; run `make execute` without options"),
+    ],
+)
+def test_a_report_of_another_run_changes_no_table(
+    root: Path, tmp_path: Path, parameters: dict[str, int], status: str, sentence: str
+) -> None:
+    shutil.copytree(root / "notebooks", tmp_path / "notebooks", ignore=shutil.ignore_patterns("src"))
+    (tmp_path / "README.md").write_text("as it was")
+    rows = [
+        {"notebook": file.stem, "seconds": 3.0, "status": status if file.stem == "01_why_distribute" else "ok"}
+        for file in (tmp_path / "notebooks").glob("*.ipynb")
+    ]
+    report = tmp_path / "report.json"
+    report.write_text(json.dumps({"parameters": parameters, "notebooks": rows}))
+    with pytest.raises(readme_tables.CannotWriteTables, match=sentence):
+        readme_tables.write(tmp_path / "README.md", tmp_path / "teaching.md", report)
+    assert (tmp_path / "README.md").read_text() == "as it was"

@@ -218,6 +218,33 @@ def test_notebooks_that_cannot_be_read_fail_and_the_others_run(tmp_path: Path) -
 
 
 @pytest.mark.fault
+@pytest.mark.parametrize(
+    ("cell", "error"),
+    [
+        ("epochs = 1\nprint(epochs)", "no cell has the tag `parameters`"),
+        (("parameters", "dataset = 'digits'"), "the cell with the tag `parameters` does not set epochs"),
+    ],
+)
+def test_a_parameter_that_would_change_nothing_fails_the_notebook(
+    tmp_path: Path, cell: str | tuple[str, str], error: str
+) -> None:
+    write_notebook(tmp_path, "00_untagged", cell)
+    plan = runner.ExecutionPlan(runner.choose(tmp_path), tmp_path / "build", {"epochs": 2})
+    outcome = runner.execute(plan)["00_untagged"]
+    assert outcome.status == "failed"
+    assert (outcome.error or "").startswith(f"EPOCHS would change nothing, since {error}")
+
+
+@pytest.mark.fault
+def test_a_byte_order_mark_is_named(tmp_path: Path) -> None:
+    file = write_notebook(tmp_path, "00_mark", "1 + 1")
+    file.write_text(file.read_text(), encoding="utf-8-sig")
+    outcome = runner.execute(runner.ExecutionPlan([file], tmp_path / "build"))["00_mark"]
+    assert "it begins with a byte-order mark, as editors on Windows write it: save it as" in (outcome.error or "")
+    assert "git checkout" not in (outcome.error or "")
+
+
+@pytest.mark.fault
 def test_a_magic_that_is_missing_is_named(tmp_path: Path) -> None:
     write_notebook(tmp_path, "00_magic", "%nosuchmagic 3")
     outcome = runner.execute(runner.ExecutionPlan(runner.choose(tmp_path), tmp_path / "build"))["00_magic"]

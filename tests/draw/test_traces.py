@@ -91,6 +91,10 @@ def test_events_that_cannot_be_drawn_are_refused_with_the_reason() -> None:
     numbers = World(2).run(ring_all_reduce, [np.ones(2), np.ones(2)], keep_contents=True)
     with pytest.raises(ValueError, match="contributions"):
         draw.trace_of(numbers)
+    with pytest.raises(TypeError, match=r"list is no run: draw what World\.run gave, its events, or its error"):
+        draw.trace_of(numbers.results)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="World is no run"):
+        draw.timeline(World(2))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="the steps to 2"):
         draw.trace(ring_all_reduce, 2).strip([3])
 

@@ -6,7 +6,7 @@ with the same shape and dtype.
 
 import numpy as np
 
-from distlab.collectives.partition import GroupRank
+from distlab.collectives.partition import GroupRank, own_copy
 from distlab.collectives.ring import all_gather, reduce_scatter, ring_all_reduce
 from distlab.collectives.tree import broadcast, reduce
 from distlab.simulate.rank import Rank
@@ -17,7 +17,7 @@ async def naive_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
 
     Cost: 2(p−1)(α + nβ) + nγ, as long as adding an array takes no longer than receiving the next (nγ ≤ α + nβ).
     """
-    total = array.copy()
+    total = own_copy(array)
     others = range(1, rank.size)
     if rank.index == 0:
         for source in others:
@@ -46,7 +46,7 @@ async def recursive_doubling_all_reduce(rank: Rank, array: np.ndarray) -> np.nda
     Cost: ⌊lg p⌋(α + nβ + nγ), and 2α + 2nβ + nγ more if p is not a power of two.
     Source: Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005.
     """
-    total = array.copy()
+    total = own_copy(array)
     proxy, guest, members = _power_of_two(rank)
     if proxy is not None:
         return await _let_proxy_add(rank, total, proxy)
@@ -74,7 +74,7 @@ async def halving_doubling_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarr
     Source: Rabenseifner 2004; Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005. (They print p for q in the fractions,
     which is a little more: only q ranks take part.)
     """
-    total = array.copy()
+    total = own_copy(array)
     proxy, guest, members = _power_of_two(rank)
     if proxy is not None:
         return await _let_proxy_add(rank, total, proxy)
@@ -118,7 +118,7 @@ async def hierarchical_all_reduce(rank: Rank, array: np.ndarray, ranks_per_host:
         raise ValueError(f"ranks_per_host is {ranks_per_host}; a host has at least 1 rank")
     per_host = min(ranks_per_host, rank.size)
     in_full_hosts = rank.size - rank.size % per_host
-    total = array.copy()
+    total = own_copy(array)
     if rank.index >= in_full_hosts:
         return await _let_proxy_add(rank, total, rank.index - in_full_hosts)
     guest = rank.index + in_full_hosts if rank.index + in_full_hosts < rank.size else None
@@ -129,7 +129,7 @@ async def hierarchical_all_reduce(rank: Rank, array: np.ndarray, ranks_per_host:
     same_place = GroupRank(rank, range(place, in_full_hosts, per_host))
     chunk = await reduce_scatter(same_host, total.reshape(-1))
     chunk = await ring_all_reduce(same_place, chunk)
-    total = (await all_gather(same_host, chunk)).reshape(array.shape)
+    total = (await all_gather(same_host, chunk)).reshape(total.shape)
 
     await _answer_guest(rank, total, guest)
     return total

@@ -34,6 +34,11 @@ def chunk_rows(length: int, parts: int) -> tuple[slice, ...]:
     return tuple(slice(start, stop) for start, stop in pairwise(starts))
 
 
+def own_copy(array: np.ndarray) -> np.ndarray:
+    """A copy to add to, in C order, so that its `reshape(-1)` is a view; of a number an array without dimensions."""
+    return np.array(array, order="C")
+
+
 class GroupRank:
     """A rank as a member of a group: a collective that is given it runs among the members alone.
 

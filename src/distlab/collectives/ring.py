@@ -5,7 +5,7 @@ On a ring these are always its right and its left neighbour; in all-to-all and b
 
 import numpy as np
 
-from distlab.collectives.partition import chunk_rows, chunks_of
+from distlab.collectives.partition import chunk_rows, chunks_of, own_copy
 from distlab.simulate.rank import Rank
 
 
@@ -17,7 +17,7 @@ async def ring_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
     Cost, for equal chunks: 2(p−1)α + 2((p−1)/p)nβ + ((p−1)/p)nγ.
     Source: Patarasuk and Yuan, JPDC 69(2):117–124, 2009.
     """
-    total = array.copy()
+    total = own_copy(array)
     flat = total.reshape(-1)
     # Views are made when they are needed: p ranks with all their p chunks would fill more memory than the arrays.
     rows = chunk_rows(len(flat), rank.size)
@@ -49,7 +49,7 @@ async def reduce_scatter(rank: Rank, array: np.ndarray) -> np.ndarray:
     Cost, for equal chunks: (p−1)α + ((p−1)/p)nβ + ((p−1)/p)nγ.
     Source: the first half of the ring all-reduce of Patarasuk and Yuan 2009, begun one chunk earlier.
     """
-    chunks = chunks_of(array.copy(), rank.size)
+    chunks = chunks_of(own_copy(array), rank.size)
     right = (rank.index + 1) % rank.size
     left = (rank.index - 1) % rank.size
     for step in range(rank.size - 1):

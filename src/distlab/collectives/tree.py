@@ -4,7 +4,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from distlab.collectives.partition import first_row
+from distlab.collectives.partition import first_row, own_copy
 from distlab.simulate.rank import Rank
 
 
@@ -67,7 +67,7 @@ async def reduce(rank: Rank, array: np.ndarray, root: int = 0) -> np.ndarray | N
     Cost: ⌈lg p⌉(α + nβ + nγ); for p ≠ 2^k at most, since a rank can receive while it adds.
     Source: binomial tree; Thakur, Rabenseifner and Gropp 2005, section 4.
     """
-    total = array.copy()
+    total = own_copy(array)
     for stage in reversed(tree_stages(rank.size, root, rank.index)):
         if rank.index == stage.leader:
             await rank.send(stage.holder, total)

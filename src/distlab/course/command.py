@@ -292,6 +292,7 @@ def _pages(options: argparse.Namespace) -> int:
     from nbformat.reader import NotJSONError
 
     from distlab.course import html_pages, runner
+    from distlab.site.chapters import how_to_repair
 
     files = runner.choose(NOTEBOOKS)
     _require_notebooks(files)
@@ -303,7 +304,7 @@ def _pages(options: argparse.Namespace) -> int:
             html_pages.write_page(notebook, pages / f"{notebook.stem}.html", NOTEBOOKS)
             print(pages / f"{notebook.stem}.html")
         except NotJSONError:
-            damaged.append(f"{notebook} cannot be read as a notebook; `git checkout {notebook}` restores it.")
+            damaged.append(f"{notebook} cannot be read as a notebook; {how_to_repair(notebook)}.")
     print("\n".join(damaged), end="\n" if damaged else "")
     return 1 if damaged else 0
 

@@ -48,13 +48,17 @@ def write(readme: Path, teaching: Path, report: Path) -> str:
     if not report.is_file():
         raise CannotWriteTables(f"There is no {report}; run `make execute` for all notebooks first.")
     try:
-        seconds = {row["notebook"]: row["seconds"] for row in json.loads(report.read_text())["notebooks"]}
+        content = json.loads(report.read_text())
+        seconds = {row["notebook"]: row["seconds"] for row in content["notebooks"] if row["status"] == "ok"}
+        other_values = ", ".join(f"{name.upper()}={value}" for name, value in content["parameters"].items())
     except (ValueError, KeyError, TypeError):
         raise CannotWriteTables(f"{report} is damaged; run `make execute` for all notebooks again.") from None
+    if other_values:
+        raise CannotWriteTables(f"{report} is of a run with {other_values}; run `make execute` without options first.")
     for entry in course:
         if entry.file.stem not in seconds:
             raise CannotWriteTables(
-                f"{report} has no line for {entry.file.stem}; run `make execute` for all notebooks first."
+                f"{report} has no complete run of {entry.file.stem}; run `make execute` for all notebooks first."
             )
     texts = {
         (readme, BEGIN, END): notebooks_table(course, seconds),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -25,7 +26,7 @@ from distlab.course.runner_child import FAILED, OK, SKIPPED, NotebookJob, Notebo
 from distlab.launch import rank_process
 from distlab.runtime import processes
 from distlab.runtime.worker_pool import run_all
-from distlab.site.chapters import chapter_notebooks
+from distlab.site.chapters import chapter_notebooks, how_to_repair
 
 __all__ = ["FAILED", "OK", "SKIPPED"]
 
@@ -69,8 +70,28 @@ def choose(folder: Path, only: str | None = None) -> list[Path]:
 def missing_requirement(notebook: Path) -> str | None:
     """Why this notebook cannot run here, in one sentence; None when it can."""
     first = nbformat.read(notebook, as_version=4).cells[:1]
-    tags = [tag for cell in first for tag in cell.metadata.get("tags", [])]
+    tags = [tag for cell in first for tag in _tags(cell)]
     return next(filter(None, (REQUIREMENTS[tag]() for tag in tags if tag in REQUIREMENTS)), None)
+
+
+def parameters_without_effect(notebook: Path, parameters: Iterable[str]) -> str | None:
+    """Which of the parameters this notebook would not take, in one sentence; None when it takes them all.
+
+    papermill writes the values below the cell with the tag `parameters`, or without one above all cells.
+    """
+    cells = [cell for cell in nbformat.read(notebook, as_version=4).cells if "parameters" in _tags(cell)]
+    sources = [cell.source for cell in cells]
+    idle = [name for name in parameters if not any(re.search(rf"^{name}\s*[:=]", text, re.M) for text in sources)]
+    if not idle:
+        return None
+    names = " and ".join(name.upper() for name in idle)
+    if cells:
+        return f"{names} would change nothing, since the cell with the tag `parameters` does not set {', '.join(idle)}"
+    return f"{names} would change nothing, since no cell has the tag `parameters`: give it to the cell that sets them"
+
+
+def _tags(cell: nbformat.NotebookNode) -> list[str]:
+    return list(cell.metadata.get("tags", []))
 
 
 def default_at_once(cores: int) -> int:
@@ -133,13 +154,15 @@ def run_one(notebook: Path, plan: ExecutionPlan, outer_mark: str, progress: Prog
         file.parent.mkdir(parents=True, exist_ok=True)
     executed.unlink(missing_ok=True)
     try:
-        reason = missing_requirement(notebook)
+        reason, idle = missing_requirement(notebook), parameters_without_effect(notebook, plan.parameters)
     except Exception as fault:  # whatever lies where a notebook should be
         why = f"{type(fault).__name__}: {first_line(str(fault))[:120]}"
-        error = f"it cannot be read as a notebook ({why}); `git checkout {notebook}` restores it"
+        error = f"it cannot be read as a notebook ({why}); {how_to_repair(notebook)}"
         return NotebookOutcome(FAILED, 0, 0, error=error)
     if reason:
         return NotebookOutcome(SKIPPED, 0, 0, error=reason)
+    if idle:
+        return NotebookOutcome(FAILED, 0, 0, error=idle)
     mark = processes.new_mark()
     start = time.perf_counter()
     scratch_folder = tempfile.TemporaryDirectory(prefix=f"{notebook.stem[:2]}-", dir=folder)

@@ -237,8 +237,10 @@ def trace_of(source: Recorded, size: int | None = None, collective: str | None =
 def record_of(source: Source, size: int | None = None) -> Record:
     """What is known of a run, from any of its forms; `size` is for events and errors, if some rank did nothing.
 
-    Raises ValueError for an error that has no events, since it is not from a run.
+    Raises ValueError for an error that has no events, since it is not from a run; TypeError for anything else.
     """
+    if not isinstance(source, Trace | Run | Events | SimulationError):
+        raise TypeError(f"{type(source).__name__} is no run: draw what World.run gave, its events, or its error")
     if isinstance(source, Trace):
         return Record(source.events, source.size, source.results, error=source.error)
     if isinstance(source, Run):

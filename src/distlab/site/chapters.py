@@ -1,6 +1,8 @@
-"""Which notebooks are chapters of the course: JupyterLab and people leave copies next to them."""
+"""Which notebooks are chapters of the course, next to the copies of JupyterLab and people; how to repair one."""
 
+import codecs
 import re
+from contextlib import suppress
 from pathlib import Path
 
 _NAME = re.compile(r"\d\d_\w+")
@@ -19,3 +21,11 @@ def chapter_notebooks(folder: Path) -> list[Path]:
 def copies(folder: Path) -> list[Path]:
     """The notebooks of a folder whose names begin like a chapter's and that are none."""
     return sorted(file for file in folder.glob("[0-9][0-9]_*.ipynb") if not is_chapter(file))
+
+
+def how_to_repair(notebook: Path, course: Path | None = None) -> str:
+    """What to do about a file, relative to the course's folder, that is no notebook: half a sentence."""
+    with suppress(OSError), (course or Path.cwd()).joinpath(notebook).open("rb") as stream:
+        if stream.read(3) == codecs.BOM_UTF8:
+            return "it begins with a byte-order mark, as editors on Windows write it: save it as UTF-8 without one"
+    return f"`git checkout {notebook}` restores it, without your changes"

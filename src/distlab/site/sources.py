@@ -6,7 +6,7 @@ from pathlib import Path
 
 from distlab.runtime.errors import PlainError
 from distlab.site import films, index_page, lab_outputs, notebook_pages, reference
-from distlab.site.chapters import chapter_notebooks
+from distlab.site.chapters import chapter_notebooks, how_to_repair
 
 LABS, LAB, SOLUTION = "labs/[0-9][0-9]_*", "lab.ipynb", "solution.ipynb"
 PARTS = (f"{LABS}/{LAB}", f"{LABS}/*.py", "docs/*.md", "figures/*.svg")
@@ -37,9 +37,8 @@ def gather(course: Path, folder: Path, executed: Path | None, solutions: bool) -
         if name.suffix == ".ipynb" and not _replaces(replacement, file):
             replacement = file
             if not _is_notebook(file):
-                problems.append(
-                    f"{name} cannot be read as a notebook and is left out; `git checkout {name}` restores it."
-                )
+                repair = how_to_repair(name, course)
+                problems.append(f"{name} cannot be read as a notebook and is left out; {repair}.")
                 del files[name]
                 continue
         _write(folder / name, _lab(replacement) if name.name == LAB else replacement.read_bytes())

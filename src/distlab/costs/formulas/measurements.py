@@ -3,6 +3,7 @@
 The bandwidths are defined as in NVIDIA's nccl-tests (doc/PERFORMANCE.md).
 """
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -147,7 +148,7 @@ def _solution_without_negatives(design: Array, values: Array) -> Array:
 
 
 def fit_amdahl(ranks: ArrayLike, seconds: ArrayLike) -> Amdahl:
-    """Amdahl's law by relative least squares, neither part negative.
+    """Amdahl's law by relative least squares, neither part negative; a warning if the times do not fall.
 
     ranks, seconds: (n,), the measured time on each number of ranks. Raises ValueError when the shapes differ, a time
     is not positive and finite, or fewer than two different numbers of ranks were measured.
@@ -161,6 +162,11 @@ def fit_amdahl(ranks: ArrayLike, seconds: ArrayLike) -> Amdahl:
         raise ValueError("times on at least two numbers of ranks are needed")
     design = np.stack([np.ones_like(ranks), 1 / ranks], axis=1) / seconds[:, None]
     serial, parallel = _solution_without_negatives(design, np.ones_like(seconds))
+    if parallel == 0:
+        warnings.warn(
+            "These seconds do not fall with the ranks, so that all work counts as serial. (Were they speed-ups?)",
+            stacklevel=2,
+        )
     return Amdahl(float(serial), float(parallel))
 
 

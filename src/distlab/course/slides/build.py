@@ -16,7 +16,7 @@ from nbformat.reader import NotJSONError
 from distlab.course.html_pages import title_of
 from distlab.course.slides import deck, storyboard
 from distlab.runtime.errors import PlainError
-from distlab.site.chapters import is_chapter
+from distlab.site.chapters import how_to_repair, is_chapter
 from distlab.site.sources import ran_to_its_end
 
 # What a deck needs of reveal.js, which the package sphinx-revealjs brings.
@@ -87,7 +87,7 @@ def _read(file: Path, executed: Path | None) -> tuple[NotebookNode | None, str]:
             return notebook, problem
     except (OSError, ValueError, AttributeError, KeyError, NotJSONError, nbformat.ValidationError):
         pass
-    return None, f"{file} cannot be read as a chapter and has no deck; `git checkout {file}` restores it."
+    return None, f"{file} cannot be read as a chapter and has no deck; {how_to_repair(file)}."
 
 
 def _write_index(folder: Path) -> Path:
