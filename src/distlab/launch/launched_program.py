@@ -96,6 +96,10 @@ class LaunchedProgram:
             raise LaunchError(f"{what}; make that environment first, or leave `python=`, or --python, out.")
         if listed := [argument for argument in arguments if isinstance(argument, list | tuple | dict)]:
             raise LaunchError(f"{listed[0]!r} is one argument of the program; give its texts one by one.")
+        if None in arguments:
+            raise LaunchError(
+                "None is among the program's arguments, to which it would be the text 'None': leave it out."
+            )
         texts = [*map(str, arguments), *(["--result", RESULT] if settings.get("result") else [])]
         typed = [text.replace(RESULT, "result.json") for text in texts]
         self._wants_result = any(RESULT in text for text in texts)
