@@ -1,6 +1,11 @@
 """Which time is a student's: processors and waiting, not a busy machine's."""
 
+import signal
+import subprocess
+import sys
 import time
+
+import pytest
 
 from distlab.sandbox.meter import ENDED, Meter, Use
 from distlab.sandbox.student_time import Spent, StudentTime
@@ -40,3 +45,30 @@ def test_either_time_uses_up_an_allowance_and_the_wall_only_far_away() -> None:
         (none._replace(wall=none.wall + 100), False, True),
     ):
         assert (allowance.is_used_up(spent), allowance.is_starved(spent)) == (is_used_up, is_starved)
+
+
+WAITING = """
+import time
+from distlab.sandbox.meter import ENDED, Meter, Use
+from distlab.sandbox.student_time import StudentTime
+meter = Meter()
+counted = StudentTime(meter)
+meter.write(0, Use(0, 0.0, 0.0, ENDED))
+look = counted.waiting(lambda spent: None)
+print("waits", flush=True)
+for _ in range(10):
+    time.sleep(look())
+print(*counted.answered(), flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.fault
+def test_the_time_in_which_the_grader_is_stopped_is_nobody_s() -> None:
+    with subprocess.Popen([sys.executable, "-c", WAITING], stdout=subprocess.PIPE, text=True) as grader:
+        assert grader.stdout and grader.stdout.readline() == "waits\n"
+        grader.send_signal(signal.SIGSTOP)
+        time.sleep(4)
+        grader.send_signal(signal.SIGCONT)
+        _, passed, wall = map(float, grader.communicate(timeout=60)[0].split())
+    assert 0.5 < passed <= wall < 4

@@ -4,7 +4,6 @@ import os
 import resource
 import signal
 import sys
-import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from multiprocessing.connection import Connection, Pipe, wait
 from typing import Generic, NoReturn, TypeVar, cast
 
 from distlab.sandbox import system_calls
+from distlab.sandbox.student_time import WatchedClock
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -60,14 +60,14 @@ def run_apart(
     The processes are forked from this one, which should have no threads. `prepare(item, running)` is called in this
     process before an item starts. When the iterator is closed, or this process ends, so do the processes.
     """
-    waiting = list(items)
+    waiting, clock = list(items), WatchedClock()
     running: dict[Connection[object, object], _Process[Item]] = {}
     try:
         while waiting or running:
             while waiting and len(running) < max(1, at_once):
                 item = waiting.pop(0)
                 prepare(item, [process.item for process in running.values()])
-                reading, process = _started(item, work, limits(item))
+                reading, process = _started(item, work, limits(item), clock.now())
                 running[reading] = process
             ended = [
                 reading for reading in wait(list(running), _SECONDS_BETWEEN_LOOKS) if isinstance(reading, Connection)
@@ -75,7 +75,7 @@ def run_apart(
             overdue = [
                 reading
                 for reading, process in running.items()
-                if time.monotonic() > process.ends_by and reading not in ended
+                if clock.now() > process.ends_by and reading not in ended
             ]
             for reading in ended:
                 process = running.pop(reading)
@@ -92,7 +92,7 @@ def run_apart(
 
 
 def _started(
-    item: Item, work: Callable[[Item], Result], limits: ProcessLimits
+    item: Item, work: Callable[[Item], Result], limits: ProcessLimits, now: float
 ) -> tuple["Connection[object, object]", _Process[Item]]:
     reading, writing = Pipe(duplex=False)
     parent = os.getpid()
@@ -102,7 +102,7 @@ def _started(
     if number == 0:
         _do(item, work, limits, writing, parent)
     writing.close()
-    return reading, _Process(number, item, limits.wall, time.monotonic() + limits.wall)
+    return reading, _Process(number, item, limits.wall, now + limits.wall)
 
 
 def _do(

@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -20,7 +19,7 @@ from distlab.runtime import environment
 from distlab.sandbox import control_groups, wire
 from distlab.sandbox.confine import SandboxLimits
 from distlab.sandbox.meter import Meter
-from distlab.sandbox.student_time import Allowance, Spent, StudentTime
+from distlab.sandbox.student_time import SECONDS_BETWEEN_LOOKS, Allowance, Spent, StudentTime, WatchedClock
 
 _SECONDS_TO_START = 60.0
 _SECONDS_TO_END = 10.0
@@ -177,7 +176,14 @@ class Sandbox:
         self.gone: str | None = None
         self._time = student_time or StudentTime()
         self._data, self._control, _ = server.start(limits, self._time.meter)
-        deadline = time.monotonic() + _SECONDS_TO_START
+        clock = WatchedClock()
+        ends_by = clock.now() + _SECONDS_TO_START
+
+        def deadline() -> float:
+            if clock.now() > ends_by:
+                raise wire.OutOfTime
+            return SECONDS_BETWEEN_LOOKS
+
         try:
             wire.receive(self._data, deadline)
             if files:
