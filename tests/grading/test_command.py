@@ -1,6 +1,7 @@
 """`distlab check`, `release` and `grade` as they are typed, on the labs as they are."""
 
 import csv
+import json
 import os
 import signal
 import subprocess
@@ -94,6 +95,19 @@ def test_a_release_and_a_check_are_made_from_the_command_line(
     assert (course / "build" / "release" / "nbgrader" / "nbgrader_config.py").exists()
     assert cli.main(["check", NUMBER]) == 0
     assert capsys.readouterr().out.splitlines()[-1].endswith(f"of {registry.lab(NUMBER).points:g} points")
+
+
+def test_a_check_says_that_an_answer_has_become_markdown(
+    course: Path, source: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = course / "labs" / source.stem / "lab.ipynb"
+    content = json.loads(file.read_text())
+    answer = next(cell for cell in content["cells"] if cell["metadata"].get("nbgrader", {}).get("solution"))
+    answer["cell_type"] = "markdown"
+    file.write_text(json.dumps(content))
+    assert cli.main(["check", NUMBER]) == 0
+    name = answer["metadata"]["nbgrader"]["grade_id"]
+    assert f"{name}: … its cell is no code cell any more; select it, press Esc and then Y." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

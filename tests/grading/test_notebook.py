@@ -42,11 +42,11 @@ def test_the_student_s_own_cells_run_where_they_are_and_checks_do_not() -> None:
     answer = LabStep(StepKind.ANSWER, "mean", "solution")
     judge = LabStep(StepKind.JUDGE, "mean")
     cells = [
-        notebook.CodeCell("import  numpy"),
-        notebook.CodeCell("mine = 1"),
-        notebook.CodeCell("mean = mine", "mean", is_answer=True),
-        notebook.CodeCell("lab.check('mean')\n# again\ncheck(\"mean\")"),
-        notebook.CodeCell("print(lab.check('mean'))"),
+        notebook.Cell("import  numpy"),
+        notebook.Cell("mine = 1"),
+        notebook.Cell("mean = mine", "mean", is_answer=True),
+        notebook.Cell("lab.check('mean')\n# again\ncheck(\"mean\")"),
+        notebook.Cell("print(lab.check('mean'))"),
     ]
     fitted = notebook.fit(cells, [given, answer, judge], {"mean": "stub"})
     assert fitted.steps == [
@@ -61,10 +61,26 @@ def test_the_student_s_own_cells_run_where_they_are_and_checks_do_not() -> None:
 def test_a_file_whose_cells_have_lost_their_metadata_is_told_apart_from_one_without_answers() -> None:
     steps = [LabStep(StepKind.ANSWER, "mean", "solution"), LabStep(StepKind.ANSWER, "sum", "solution")]
     stubs = {"mean": "stub", "sum": "stub"}
-    stripped = notebook.fit([notebook.CodeCell("mean = 1"), notebook.CodeCell("sum = 2")], steps, stubs)
+    stripped = notebook.fit([notebook.Cell("mean = 1"), notebook.Cell("sum = 2")], steps, stubs)
     assert (stripped.has_answers, stripped.notes) == (False, [notebook.NO_ANSWERS])
-    partly = notebook.fit([notebook.CodeCell("mean = 1", "mean", is_answer=True)], steps, stubs)
+    partly = notebook.fit([notebook.Cell("mean = 1", "mean", is_answer=True)], steps, stubs)
     assert (partly.has_answers, partly.notes) == (True, ["the cell of sum is missing"])
+
+
+def test_an_answer_in_a_cell_that_is_no_code_is_to_be_looked_at(tmp_path: Path) -> None:
+    settings = {"nbgrader": {"grade_id": "mean", "solution": True}}
+    cells = [
+        {"cell_type": "code", "source": "sum = 2", "metadata": {"nbgrader": {"grade_id": "sum", "solution": True}}},
+        {"cell_type": "markdown", "source": "mean = 1", "metadata": settings},
+        {"cell_type": "markdown", "source": "# Why", "metadata": {}},
+        {"cell_type": "code", "source": "own = 3", "metadata": {}},
+    ]
+    (tmp_path / "lab.ipynb").write_text(json.dumps({"cells": cells}))
+    steps = [LabStep(StepKind.ANSWER, "mean", "solution"), LabStep(StepKind.ANSWER, "sum", "solution")]
+    fitted = notebook.fit(notebook.read(tmp_path / "lab.ipynb"), steps, {"mean": "stub", "sum": "stub"})
+    note = "the cell of mean is no code cell any more, so that it does not count"
+    assert (fitted.notes, fitted.look_at) == ([note, "the cell of mean is missing"], [note])
+    assert [step.text for step in fitted.steps] == ["stub", "sum = 2", "own = 3"]
 
 
 STUB = "def mean(values):\n    ..."
@@ -76,8 +92,8 @@ ELSEWHERE = "answers count in their own cells only"
 
 def fitted_with(*own: str, mean: str = STUB) -> notebook.Fitted:
     """The exercise "mean" with these added cells below it; "sum" is untouched."""
-    cells = [notebook.CodeCell(mean, "mean", True), *map(notebook.CodeCell, own)]
-    return notebook.fit([*cells, notebook.CodeCell("first = second = None", "sum", True)], ASKED, STUBS)
+    cells = [notebook.Cell(mean, "mean", True), *map(notebook.Cell, own)]
+    return notebook.fit([*cells, notebook.Cell("first = second = None", "sum", True)], ASKED, STUBS)
 
 
 @pytest.mark.parametrize(
@@ -125,6 +141,6 @@ def test_a_definition_next_to_an_answered_cell_is_not_noted() -> None:
 
 
 def test_an_answer_whose_cell_is_missing_is_found_in_an_added_cell() -> None:
-    fitted = notebook.fit([notebook.CodeCell(STUBS["sum"], "sum", True), notebook.CodeCell(RIGHT)], ASKED, STUBS)
+    fitted = notebook.fit([notebook.Cell(STUBS["sum"], "sum", True), notebook.Cell(RIGHT)], ASKED, STUBS)
     assert fitted.look_at == [f"the cell of mean is missing, but code cell 2 defines mean: {ELSEWHERE}"]
     assert fitted.notes == fitted.look_at

@@ -86,6 +86,27 @@ def test_answers_below_untouched_cells_are_noted_and_to_be_looked_at(
     assert result.faults == [f"alice {LAB}: {note}"]
 
 
+def test_work_beside_an_untouched_notebook_is_to_be_looked_at(
+    handed_in: Handin, sample: Material, tmp_path: Path
+) -> None:
+    put(tmp_path / "in", "alice", handed_in(**sample.stubs))
+    put(tmp_path / "in", "alice", handed_in(), f"{LAB}/lab-Copy1.ipynb")
+    put(tmp_path / "in", "bob", handed_in())
+    put(tmp_path / "in", "bob", handed_in(**sample.stubs), f"{LAB}/lab-Copy1.ipynb")
+    result = grade_all(tmp_path / "in", sample, tmp_path / "out")
+    note = "no answer in lab.ipynb, look into 'lab-Copy1.ipynb'"
+    several = "2 notebooks, lab.ipynb counts"
+    assert [(row.score, row.note) for row in result.grades] == [(0, f"{several}; {note}"), (6, several)]
+    assert result.faults == [f"alice {LAB}: {note}"]
+
+
+def test_a_forgotten_breakpoint_does_nothing(handed_in: Handin, sample: Material, tmp_path: Path) -> None:
+    put(
+        tmp_path / "in", "alice", handed_in(mean="def mean(values):\n    breakpoint()\n    return float(values.mean())")
+    )
+    assert [row.score for row in grade_all(tmp_path / "in", sample, tmp_path / "out").grades] == [6]
+
+
 def test_the_same_seed_gives_the_same_grades(handed_in: Handin, sample: Material, tmp_path: Path) -> None:
     folder = tmp_path / "in"
     put(folder, "alice", handed_in(mean="def mean(values):\n    return float(values.mean()) if values[0] > 0 else 0.0"))
@@ -101,7 +122,7 @@ def test_something_unforeseen_in_one_notebook_does_not_stop_the_others(
     put(folder, "bob", handed_in())
     read = notebook.read
 
-    def fails_for_alice(file: Path) -> list[notebook.CodeCell]:
+    def fails_for_alice(file: Path) -> list[notebook.Cell]:
         if "alice" in str(file):
             raise RuntimeError("unforeseen")
         return read(file)
@@ -176,7 +197,7 @@ def test_a_trouble_of_the_grader_is_repeated_alone_and_never_becomes_a_grade(
     mark = tmp_path / "has happened"
     read = notebook.read
 
-    def troubled(file: Path) -> list[notebook.CodeCell]:
+    def troubled(file: Path) -> list[notebook.Cell]:
         if "alice" in str(file) and (always or not mark.exists()):
             mark.touch()
             happens()

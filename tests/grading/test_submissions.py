@@ -112,6 +112,15 @@ def test_a_list_of_students_with_several_columns_is_refused(tmp_path: Path) -> N
         submissions.find(tmp_path, [LAB])
 
 
+def test_a_list_of_students_that_names_no_folder_is_refused(tmp_path: Path) -> None:
+    put(tmp_path, "alice", "{}")
+    (tmp_path / "students.txt").write_text("Name,Number\nalice,1234567\n")
+    with pytest.raises(
+        submissions.NoSubmissions, match="is that of a folder; it takes these names alone, such as 'alice'"
+    ):
+        submissions.find(tmp_path, [LAB])
+
+
 def test_a_notebook_whose_name_is_in_capitals_counts(tmp_path: Path) -> None:
     handed_in = put(tmp_path, "alice", "{}", f"{LAB}/LAB.IPYNB")
     (submission,) = submissions.find(tmp_path, [LAB])

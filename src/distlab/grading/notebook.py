@@ -23,12 +23,13 @@ class Unreadable(Exception):
 
 
 @dataclass(frozen=True)
-class CodeCell:
-    """A code cell: its text, its grade_id if it has one, and whether it is marked as a cell for an answer."""
+class Cell:
+    """A cell: its text, its grade_id if it has one, whether it is marked as a cell for an answer, and if it is code."""
 
     text: str
     grade_id: str = ""
     is_answer: bool = False
+    is_code: bool = True
 
 
 @dataclass
@@ -37,16 +38,23 @@ class Fitted:
 
     has_answers: False when no cell of an exercise is left, as in a file whose metadata was stripped.
     look_at: those of the notes for which the instructor should open the file.
+    not_code: the exercises whose cell has become another kind of cell, such as Markdown.
     """
 
     steps: list[LabStep]
     notes: list[str] = field(default_factory=list)
     look_at: list[str] = field(default_factory=list)
     has_answers: bool = True
+    not_code: set[str] = field(default_factory=set)
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether the student has changed no cell for an answer."""
+        return all(step.untouched for step in self.steps if step.kind == StepKind.ANSWER)
 
 
-def read(file: Path) -> list[CodeCell]:
-    """The code cells of a notebook file (format 4). Raises Unreadable."""
+def read(file: Path) -> list[Cell]:
+    """The code cells of a notebook file (format 4), and others that are marked for an answer. Raises Unreadable."""
     try:
         about = file.lstat()
         if not stat.S_ISREG(about.st_mode):
@@ -54,11 +62,12 @@ def read(file: Path) -> list[CodeCell]:
         if about.st_size > _MOST_BYTES:
             raise Unreadable(f"it is larger than {_MOST_BYTES // 2**20} MiB; its outputs can be cleared")
         content = json.loads(file.read_bytes())
-        cells = [_cell(cell) for cell in content["cells"] if cell.get("cell_type") == "code"]
+        cells = [_cell(cell) for cell in content["cells"]]
     except OSError as error:
         raise Unreadable(f"it cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, MemoryError):
         raise Unreadable("it is not a notebook of format 4") from None
+    cells = [cell for cell in cells if cell.is_code or cell.is_answer]
     if len(cells) > _MOST_CELLS:
         raise Unreadable(f"it has more than {_MOST_CELLS} code cells")
     if any(len(cell.text) > _MOST_TEXT for cell in cells):
@@ -66,7 +75,7 @@ def read(file: Path) -> list[CodeCell]:
     return cells
 
 
-def fit(cells: Sequence[CodeCell], steps: Sequence[LabStep], stubs: dict[str, str]) -> Fitted:
+def fit(cells: Sequence[Cell], steps: Sequence[LabStep], stubs: dict[str, str]) -> Fitted:
     """The lab's steps with the student's answers instead of the lab's, and the student's own cells where they are.
 
     `stubs` are the texts of the untouched answer cells. If an exercise is answered in several cells (a copied cell),
@@ -78,7 +87,7 @@ def fit(cells: Sequence[CodeCell], steps: Sequence[LabStep], stubs: dict[str, st
     places = {_squeezed(step.text): step.name for step in steps if step.kind == StepKind.GIVEN}
     added: dict[str | None, list[LabStep]] = {}
     place: str | None = None
-    for number, cell in enumerate(cells, start=1):
+    for number, cell in enumerate(_code(cells), start=1):
         if cell.is_answer and cell.grade_id in answers:
             answers[cell.grade_id].append(cell.text)
             place = cell.grade_id
@@ -89,9 +98,11 @@ def fit(cells: Sequence[CodeCell], steps: Sequence[LabStep], stubs: dict[str, st
         else:
             added.setdefault(place, []).append(LabStep(StepKind.OWN, f"code cell {number}", cell.text))
     own = [step for steps_there in added.values() for step in steps_there]
-    fitted = Fitted(list(added.get(None, [])))
+    fitted = Fitted(list(added.get(None, [])), not_code=_not_code(cells))
     for step in steps:
         if step.kind == StepKind.ANSWER:
+            if step.name in fitted.not_code and not answers[step.name]:
+                _note_to_look_at(fitted, f"the cell of {step.name} is no code cell any more, so that it does not count")
             step = _answered(step, answers[step.name], stubs[step.name], own, fitted)
         fitted.steps.append(step)
         if step.kind in (StepKind.ANSWER, StepKind.GIVEN):
@@ -101,25 +112,38 @@ def fit(cells: Sequence[CodeCell], steps: Sequence[LabStep], stubs: dict[str, st
     return fitted
 
 
-def as_written(cells: Sequence[CodeCell]) -> Fitted:
+def as_written(cells: Sequence[Cell]) -> Fitted:
     """The steps of a student's notebook as it is, each answer judged at its check."""
     steps = []
-    for number, cell in enumerate(cells, start=1):
+    for number, cell in enumerate(_code(cells), start=1):
         if cell.is_answer:
             steps.append(LabStep(StepKind.ANSWER, cell.grade_id, cell.text))
         elif cell.grade_id.startswith(CHECK):
             steps.append(LabStep(StepKind.JUDGE, cell.grade_id.removeprefix(CHECK)))
         else:
             steps.append(LabStep(StepKind.GIVEN, f"code cell {number}", cell.text))
-    return Fitted(steps, has_answers=any(cell.is_answer for cell in cells))
+    has_answers = any(cell.is_answer for cell in _code(cells))
+    return Fitted(steps, has_answers=has_answers, not_code=_not_code(cells))
+
+
+def _code(cells: Sequence[Cell]) -> list[Cell]:
+    return [cell for cell in cells if cell.is_code]
+
+
+def _not_code(cells: Sequence[Cell]) -> set[str]:
+    return {cell.grade_id for cell in cells if not cell.is_code}
+
+
+def _note_to_look_at(fitted: Fitted, note: str) -> None:
+    fitted.notes.append(note)
+    fitted.look_at.append(note)
 
 
 def _answered(step: LabStep, texts: list[str], stub: str, own: Sequence[LabStep], fitted: Fitted) -> LabStep:
     touched = [text for text in texts if _squeezed(text) != _squeezed(stub)]
     problem = f"{step.name} is untouched" if texts else f"the cell of {step.name} is missing"
     if not touched and (place := misplaced.where(own, step.name, stub)):
-        fitted.notes.append(f"{problem}, but {place}: answers count in their own cells only")
-        fitted.look_at.append(fitted.notes[-1])
+        _note_to_look_at(fitted, f"{problem}, but {place}: answers count in their own cells only")
     elif not texts:
         fitted.notes.append(problem)
     if len(touched) > 1:
@@ -127,12 +151,13 @@ def _answered(step: LabStep, texts: list[str], stub: str, own: Sequence[LabStep]
     return replace(step, text="\n\n".join(touched) or stub, untouched=not touched)
 
 
-def _cell(cell: dict[str, Any]) -> CodeCell:
+def _cell(cell: dict[str, Any]) -> Cell:
     source = cell["source"]
     text = source if isinstance(source, str) else "".join(source)
     settings = cell.get("metadata", {}).get("nbgrader", {})
     grade_id = settings.get("grade_id", "")
-    return CodeCell(text, grade_id if isinstance(grade_id, str) else "", settings.get("solution") is True)
+    name, is_answer = grade_id if isinstance(grade_id, str) else "", settings.get("solution") is True
+    return Cell(text, name, is_answer, cell["cell_type"] == "code")
 
 
 def _squeezed(text: str) -> str:

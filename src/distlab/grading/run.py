@@ -140,6 +140,8 @@ def check(number: str, folder: Path) -> Iterator[str]:
         line = registry.shown(graded.exercise.name, graded.verdict)
         if graded.verdict.state == NOT_DONE and graded.exercise.name not in cells:
             line = f"{graded.exercise.name}: … its cell is missing from the notebook; `{fresh}` gives the lab back."
+            if graded.exercise.name in fitted.not_code:
+                line = f"{graded.exercise.name}: … its cell is no code cell any more; select it, press Esc and then Y."
         yield line if not graded.error or graded.error in line else f"{line}\n  {graded.error}"
         if (copies := cells.count(graded.exercise.name)) > 1:
             yield f"  Its cell is there {copies} times, and the last one counts."
@@ -236,6 +238,9 @@ def _grade_submission(submission: Submission, plan: GradingPlan, servers: _Serve
             if not fitted.has_answers:
                 look_at.append(f"{name}: {notebook.NO_ANSWERS}")
             look_at += [f"{name}: {line}" for line in fitted.look_at]
+            if submission.others and fitted.is_untouched:
+                notes.append(f"no answer in {submission.file.name}, look into {', '.join(submission.others)}")
+                look_at.append(f"{name}: {notes[-1]}")
             with SandboxedWork(servers.only(submission.lab), material.limits, material.files) as work:
                 report = grade(material.lab, fitted, work, plan.seed)
     notes += report.remarks

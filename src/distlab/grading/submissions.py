@@ -37,6 +37,7 @@ class Submission:
 
     strays: where there is none, what else lies in the student's folder and belongs to no lab, such as a zip file.
     look_at: what the instructor has to decide.
+    others: the other notebooks next to `file`; a few of them.
     """
 
     student: str
@@ -46,6 +47,7 @@ class Submission:
     late: bool = False
     strays: list[str] = field(default_factory=list)
     look_at: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
 
 
 def printable(text: str) -> str:
@@ -68,9 +70,13 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
             entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith((".", "_"))
         }
         roster = folder / ROSTER
-        absent = _without_folder(_names(roster), students) if roster.is_file() else {}
+        listed = _names(roster) if roster.is_file() else set()
+        absent = _without_folder(listed, students)
     except OSError as error:
         raise NoSubmissions(f"{error.filename} cannot be read: {error.strerror}.") from None
+    if listed and students and len(absent) == len(listed) and not any(absent.values()):
+        example = f"{sorted(students)[0][:LONGEST_NAME]!a}"
+        raise NoSubmissions(f"No name in {roster} is that of a folder; it takes these names alone, such as {example}.")
     submissions = []
     for student in sorted(students | absent.keys()):
         for lab in sorted(labs):
@@ -174,6 +180,9 @@ def _find_notebook(submission: Submission, folder: Path, due: datetime | None) -
     submission.file = expected if expected in notebooks else max(notebooks, key=_last_change)
     if submission.file != expected:
         submission.notes.append(f"no {STUDENT}, another notebook counts")
+    submission.others = [ascii(entry.name[:LONGEST_NAME]) for entry in notebooks if entry != submission.file][
+        :MOST_STRAYS
+    ]
     if len(notebooks) > 1:
         chosen = STUDENT if submission.file == expected else "the newest"
         submission.notes.append(f"{len(notebooks)} notebooks, {chosen} counts")

@@ -130,7 +130,8 @@ class _WithoutJudges(Lab):
 def open_lab(number: str) -> OpenLab:
     """The lab of a chapter, such as "06", for the notebook that calls this. Raises NoSuchLab."""
     namespace = sys._getframe(1).f_globals
-    module = look_up(MODULES, str(number), "lab", NoSuchLab)
+    number = str(number).zfill(2)
+    module = look_up(MODULES, number, "lab", NoSuchLab)
     try:
         return OpenLab(lab(number), namespace)
     except ModuleNotFoundError as error:

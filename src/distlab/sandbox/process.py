@@ -32,6 +32,7 @@ _OWN_VARIABLES = {
     "HOME": "/tmp",
     "MPLBACKEND": "Agg",
     "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONBREAKPOINT": "0",  # a forgotten breakpoint() does nothing, since nobody can answer
     # One thread each: sandboxes run side by side, and a forked process has no other threads.
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
