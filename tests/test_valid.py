@@ -75,6 +75,15 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
             valid.folder(str(tmp_path / place))
 
 
+def test_a_tilde_that_the_shell_has_left_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert valid.folder("~/saved") == tmp_path / "saved"
+    assert valid.output("~/result.json") == tmp_path / "result.json"
+    for kind in (valid.folder, valid.output):
+        with pytest.raises(argparse.ArgumentTypeError, match="^~nobody-here/saved begins with ~, and there is no such"):
+            kind("~nobody-here/saved")
+
+
 def test_a_file_to_write_is_no_link_that_leads_nowhere(tmp_path: Path) -> None:
     (tmp_path / "result.json").symlink_to("gone/result.json")
     with pytest.raises(argparse.ArgumentTypeError, match=r"is a link to gone/result\.json, which does not exist"):

@@ -83,7 +83,7 @@ class ResultFile(PosixPath):
 
 def output(text: str) -> ResultFile:
     """The path of a file that can be written; its folder exists, and it is no program."""
-    file = ResultFile(text)
+    file = ResultFile(_from_home(text))
     if text in ("", "-") or file.suffix == ".py":
         what = "is a program, which would be overwritten" if file.suffix else "names no file"
         raise ArgumentTypeError(f"{text!r} {what}; give the name of a file, such as result.json")
@@ -102,9 +102,17 @@ def folder(text: str) -> Path:
     """The path of a folder, which may not exist yet."""
     if not text:
         raise ArgumentTypeError("'' names no folder; for the current one write .")
-    path = Path(text)
+    path = Path(_from_home(text))
     if link := dangling(path):
         raise ArgumentTypeError(f"{link}; remove the link, or make what it leads to")
     if path.exists() and not path.is_dir():
         raise ArgumentTypeError(f"{text} is a file, and a folder is needed")
+    return path
+
+
+def _from_home(text: str) -> str:
+    """The path with the home folder for a ~ in front: bash leaves that to programs in --folder=~/saved."""
+    path = os.path.expanduser(text)  # noqa: PTH111  # pathlib has only an error for an unknown user
+    if path.startswith("~"):
+        raise ArgumentTypeError(f"{text} begins with ~, and there is no such home folder; write the whole path")
     return path
