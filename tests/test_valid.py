@@ -80,7 +80,7 @@ def test_a_tilde_that_the_shell_has_left_is_the_home_folder(tmp_path: Path, monk
     assert valid.folder("~/saved") == tmp_path / "saved"
     assert valid.output("~/result.json") == tmp_path / "result.json"
     for kind in (valid.folder, valid.output):
-        with pytest.raises(argparse.ArgumentTypeError, match=r"^~nobody-here/saved begins with ~, and there is no such"):
+        with pytest.raises(argparse.ArgumentTypeError, match=r"^~nobody-here/saved begins with ~, and there is no"):
             kind("~nobody-here/saved")
 
 

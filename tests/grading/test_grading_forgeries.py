@@ -14,7 +14,7 @@ import pytest
 from distlab.grading import material, notebook
 from distlab.grading.grade import Graded, Report, grade
 from distlab.grading.material import Material
-from distlab.grading.notebook import Cell
+from distlab.grading.notebook import SubmittedCell
 from distlab.labs import OwnAnswer
 from distlab.labs.lab_06.hints import Lab06Hint
 from distlab.labs.verdict import RIGHT
@@ -67,7 +67,8 @@ def graded(server: Server, number: str, exercise: str = "", answer: str = "") ->
     """The lab with its solutions, graded; one of them replaced."""
     solved = {step.name: step.text for step in lab(number).steps if step.kind == "answer"}
     cells = [
-        Cell(text, name, is_answer=True) for name, text in (solved | ({exercise: answer} if exercise else {})).items()
+        SubmittedCell(text, name, is_answer=True)
+        for name, text in (solved | ({exercise: answer} if exercise else {})).items()
     ]
     fitted = notebook.fit(cells, lab(number).steps, lab(number).stubs)
     with SandboxedWork(server, lab(number).limits, lab(number).files) as work:

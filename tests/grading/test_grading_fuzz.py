@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from distlab.grading import notebook, run, submissions
 from distlab.grading.grade import grade
 from distlab.grading.material import Material, StepKind
-from distlab.grading.notebook import Cell
+from distlab.grading.notebook import SubmittedCell
 from distlab.sandbox import SandboxedWork, Server, wire
 from distlab.sandbox.protections import Protections
 from tests.grading import fuzzed
@@ -129,8 +129,8 @@ def test_no_value_gets_points_that_is_not_the_answer(
     server: Server, sample: Material, statements: list[str], steps: str, mean: str
 ) -> None:
     cells = [
-        Cell(f"{fuzzed.CLASSES}\ndef mean(values):\n    return {mean}", "mean", is_answer=True),
-        Cell("\n".join([*statements, fuzzed.CLASSES, f"steps = {steps}"]), "steps", is_answer=True),
+        SubmittedCell(f"{fuzzed.CLASSES}\ndef mean(values):\n    return {mean}", "mean", is_answer=True),
+        SubmittedCell("\n".join([*statements, fuzzed.CLASSES, f"steps = {steps}"]), "steps", is_answer=True),
     ]
     fitted = notebook.fit(cells, sample.steps, sample.stubs)
     with SandboxedWork(server, sample.limits, sample.files) as work:

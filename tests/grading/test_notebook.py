@@ -42,11 +42,11 @@ def test_the_student_s_own_cells_run_where_they_are_and_checks_do_not() -> None:
     answer = LabStep(StepKind.ANSWER, "mean", "solution")
     judge = LabStep(StepKind.JUDGE, "mean")
     cells = [
-        notebook.Cell("import  numpy"),
-        notebook.Cell("mine = 1"),
-        notebook.Cell("mean = mine", "mean", is_answer=True),
-        notebook.Cell("lab.check('mean')\n# again\ncheck(\"mean\")"),
-        notebook.Cell("print(lab.check('mean'))"),
+        notebook.SubmittedCell("import  numpy"),
+        notebook.SubmittedCell("mine = 1"),
+        notebook.SubmittedCell("mean = mine", "mean", is_answer=True),
+        notebook.SubmittedCell("lab.check('mean')\n# again\ncheck(\"mean\")"),
+        notebook.SubmittedCell("print(lab.check('mean'))"),
     ]
     fitted = notebook.fit(cells, [given, answer, judge], {"mean": "stub"})
     assert fitted.steps == [
@@ -61,9 +61,9 @@ def test_the_student_s_own_cells_run_where_they_are_and_checks_do_not() -> None:
 def test_a_file_whose_cells_have_lost_their_metadata_is_told_apart_from_one_without_answers() -> None:
     steps = [LabStep(StepKind.ANSWER, "mean", "solution"), LabStep(StepKind.ANSWER, "sum", "solution")]
     stubs = {"mean": "stub", "sum": "stub"}
-    stripped = notebook.fit([notebook.Cell("mean = 1"), notebook.Cell("sum = 2")], steps, stubs)
+    stripped = notebook.fit([notebook.SubmittedCell("mean = 1"), notebook.SubmittedCell("sum = 2")], steps, stubs)
     assert (stripped.has_answers, stripped.notes) == (False, [notebook.NO_ANSWERS])
-    partly = notebook.fit([notebook.Cell("mean = 1", "mean", is_answer=True)], steps, stubs)
+    partly = notebook.fit([notebook.SubmittedCell("mean = 1", "mean", is_answer=True)], steps, stubs)
     assert (partly.has_answers, partly.notes) == (True, ["the cell of sum is missing"])
 
 
@@ -92,8 +92,8 @@ ELSEWHERE = "answers count in their own cells only"
 
 def fitted_with(*own: str, mean: str = STUB) -> notebook.Fitted:
     """The exercise "mean" with these added cells below it; "sum" is untouched."""
-    cells = [notebook.Cell(mean, "mean", True), *map(notebook.Cell, own)]
-    return notebook.fit([*cells, notebook.Cell("first = second = None", "sum", True)], ASKED, STUBS)
+    cells = [notebook.SubmittedCell(mean, "mean", True), *map(notebook.SubmittedCell, own)]
+    return notebook.fit([*cells, notebook.SubmittedCell("first = second = None", "sum", True)], ASKED, STUBS)
 
 
 @pytest.mark.parametrize(
@@ -141,6 +141,8 @@ def test_a_definition_next_to_an_answered_cell_is_not_noted() -> None:
 
 
 def test_an_answer_whose_cell_is_missing_is_found_in_an_added_cell() -> None:
-    fitted = notebook.fit([notebook.Cell(STUBS["sum"], "sum", True), notebook.Cell(RIGHT)], ASKED, STUBS)
+    fitted = notebook.fit(
+        [notebook.SubmittedCell(STUBS["sum"], "sum", True), notebook.SubmittedCell(RIGHT)], ASKED, STUBS
+    )
     assert fitted.look_at == [f"the cell of mean is missing, but code cell 2 defines mean: {ELSEWHERE}"]
     assert fitted.notes == fitted.look_at

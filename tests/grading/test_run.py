@@ -122,7 +122,7 @@ def test_something_unforeseen_in_one_notebook_does_not_stop_the_others(
     put(folder, "bob", handed_in())
     read = notebook.read
 
-    def fails_for_alice(file: Path) -> list[notebook.Cell]:
+    def fails_for_alice(file: Path) -> list[notebook.SubmittedCell]:
         if "alice" in str(file):
             raise RuntimeError("unforeseen")
         return read(file)
@@ -197,7 +197,7 @@ def test_a_trouble_of_the_grader_is_repeated_alone_and_never_becomes_a_grade(
     mark = tmp_path / "has happened"
     read = notebook.read
 
-    def troubled(file: Path) -> list[notebook.Cell]:
+    def troubled(file: Path) -> list[notebook.SubmittedCell]:
         if "alice" in str(file) and (always or not mark.exists()):
             mark.touch()
             happens()

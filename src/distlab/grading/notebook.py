@@ -23,7 +23,7 @@ class Unreadable(Exception):
 
 
 @dataclass(frozen=True)
-class Cell:
+class SubmittedCell:
     """A cell: its text, its grade_id if it has one, whether it is marked as a cell for an answer, and if it is code."""
 
     text: str
@@ -53,7 +53,7 @@ class Fitted:
         return all(step.untouched for step in self.steps if step.kind == StepKind.ANSWER)
 
 
-def read(file: Path) -> list[Cell]:
+def read(file: Path) -> list[SubmittedCell]:
     """The code cells of a notebook file (format 4), and others that are marked for an answer. Raises Unreadable."""
     try:
         about = file.lstat()
@@ -75,7 +75,7 @@ def read(file: Path) -> list[Cell]:
     return cells
 
 
-def fit(cells: Sequence[Cell], steps: Sequence[LabStep], stubs: dict[str, str]) -> Fitted:
+def fit(cells: Sequence[SubmittedCell], steps: Sequence[LabStep], stubs: dict[str, str]) -> Fitted:
     """The lab's steps with the student's answers instead of the lab's, and the student's own cells where they are.
 
     `stubs` are the texts of the untouched answer cells. If an exercise is answered in several cells (a copied cell),
@@ -112,7 +112,7 @@ def fit(cells: Sequence[Cell], steps: Sequence[LabStep], stubs: dict[str, str]) 
     return fitted
 
 
-def as_written(cells: Sequence[Cell]) -> Fitted:
+def as_written(cells: Sequence[SubmittedCell]) -> Fitted:
     """The steps of a student's notebook as it is, each answer judged at its check."""
     steps = []
     for number, cell in enumerate(_code(cells), start=1):
@@ -126,11 +126,11 @@ def as_written(cells: Sequence[Cell]) -> Fitted:
     return Fitted(steps, has_answers=has_answers, not_code=_not_code(cells))
 
 
-def _code(cells: Sequence[Cell]) -> list[Cell]:
+def _code(cells: Sequence[SubmittedCell]) -> list[SubmittedCell]:
     return [cell for cell in cells if cell.is_code]
 
 
-def _not_code(cells: Sequence[Cell]) -> set[str]:
+def _not_code(cells: Sequence[SubmittedCell]) -> set[str]:
     return {cell.grade_id for cell in cells if not cell.is_code}
 
 
@@ -151,13 +151,13 @@ def _answered(step: LabStep, texts: list[str], stub: str, own: Sequence[LabStep]
     return replace(step, text="\n\n".join(touched) or stub, untouched=not touched)
 
 
-def _cell(cell: dict[str, Any]) -> Cell:
+def _cell(cell: dict[str, Any]) -> SubmittedCell:
     source = cell["source"]
     text = source if isinstance(source, str) else "".join(source)
     settings = cell.get("metadata", {}).get("nbgrader", {})
     grade_id = settings.get("grade_id", "")
     name, is_answer = grade_id if isinstance(grade_id, str) else "", settings.get("solution") is True
-    return Cell(text, name, is_answer, cell["cell_type"] == "code")
+    return SubmittedCell(text, name, is_answer, cell["cell_type"] == "code")
 
 
 def _squeezed(text: str) -> str:
