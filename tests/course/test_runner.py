@@ -256,6 +256,7 @@ def test_a_magic_that_is_missing_is_named(tmp_path: Path) -> None:
     ("cell", "error"),
     [
         ("assert 1 == 2", "AssertionError"),
+        ("name = input('Name: ')", "the cell asks for input, and nobody is there to answer"),
         ("raise ExceptionGroup('both', [ValueError('a'), TypeError('b')])", "TypeError: b"),
     ],
 )

@@ -143,6 +143,8 @@ def run(job: NotebookJob, events: TextIO) -> NotebookOutcome:
         except PapermillExecutionError as fault:
             error = f"{fault.ename}: {fault.evalue}" if fault.evalue else _last_error_line(ReportingEngine.cell)
             error = error or fault.ename + _line_of(fault.traceback)
+            if fault.ename == "StdinNotImplementedError":
+                error = "the cell asks for input, and nobody is there to answer"
             if ReportingEngine.printed_too_much:
                 error = f"the cell printed more than {MEGABYTES_PER_CELL} MB"
         except CellTimeoutError:
