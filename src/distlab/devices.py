@@ -1,7 +1,9 @@
 """The devices of a notebook, GPUs or logical CPU devices; the cores of a process; what the machine is made of."""
 
+import math
 import os
 import platform
+import resource
 import shutil
 import socket
 import subprocess
@@ -13,11 +15,17 @@ import psutil
 
 from distlab.runtime.errors import PlainError
 
+# Two at once of the notebooks: a server, kernels, eight ranks with the threads of TensorFlow on a few cores.
+PROCESSES_NEEDED = 512
 _THREADS = Path("/proc/self/task")
 
 
 class DevicesAlreadyUsed(PlainError, RuntimeError):
     """TensorFlow has fixed its devices; the message says to restart the kernel."""
+
+
+class TooFewProcesses(PlainError):
+    """The shell allows fewer processes than the course starts; the message says what to do."""
 
 
 class NoLoopback(PlainError):
@@ -104,6 +112,21 @@ def require_loopback() -> None:
         raise NoLoopback(
             "Programs on this machine cannot reach each other: 127.0.0.1 does not answer. Switch the interface on "
             "(`ip link set lo up` as root)."
+        )
+
+
+def allowed_processes() -> float:
+    """How many processes and threads the shell allows this user in all; infinite for root, to whom it is no limit."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NPROC)
+    return math.inf if allowed == resource.RLIM_INFINITY or os.geteuid() == 0 else allowed
+
+
+def require_processes() -> None:
+    """Raise TooFewProcesses where TensorFlow could not start its threads, and a kernel would die without a word."""
+    if (allowed := allowed_processes()) < PROCESSES_NEEDED:
+        raise TooFewProcesses(
+            f"This shell allows {allowed:.0f} processes and threads (ulimit -u), and the course needs "
+            f"{PROCESSES_NEEDED}: run `ulimit -u {PROCESSES_NEEDED}`, or ask who administers this machine."
         )
 
 

@@ -1,7 +1,6 @@
 """`distlab execute`, `notebooks`, `labs`, `release`, `site`, `slides`, `pages`, `map`, `bench`: making the course."""
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from distlab import valid
 from distlab.course import user_folders
-from distlab.runtime import processes, startup_notes
+from distlab.runtime import environment, processes, startup_notes
 from distlab.runtime.errors import PlainError
 
 if TYPE_CHECKING:
@@ -23,12 +22,6 @@ LABS = Path("labs")
 BUILD = Path("build")
 README = Path("README.md")
 SECONDS_TO_RECORD = 3600.0
-SETTINGS_OF_STUDENTS = Path(__file__).with_name("jupyterlab")
-"""JupyterLab's for `make lab`: no buttons of nbgrader or nbdime, no news, whole file names, described figures, and the
-times at which cells ran, for `progress`."""
-
-NOT_LISTED = ["docs", "figures", "__pycache__", "*.pyc", "*~"]
-"""What the file browser leaves out: chapters link to the documents and figures, and nobody works in those folders."""
 
 
 class WrongParameter(PlainError, ValueError):
@@ -115,6 +108,8 @@ def _execute(options: argparse.Namespace) -> int:
         _say(f"{copy} is left out: it is no chapter of the course.")
     user_folders.require_home()
     devices.require_loopback()
+    devices.require_processes()
+    environment.choose_legacy_keras()
     processes.end_on_signals()
     try:
         outcomes = runner.execute(plan)
@@ -332,9 +327,11 @@ def _bench(options: argparse.Namespace) -> int:
 
 def _lab(options: argparse.Namespace) -> int:
     from distlab import devices
-    from distlab.course import working_copy
+    from distlab.course import jupyterlab_server, working_copy
 
     devices.require_loopback()
+    devices.require_processes()
+    environment.choose_legacy_keras()
     course = Path.cwd()
     fresh = working_copy.chapter_files(course, options.fresh) if options.fresh else []
     copy = user_folders.announced(working_copy.NAME, "your working copy goes").absolute()
@@ -345,13 +342,7 @@ def _lab(options: argparse.Namespace) -> int:
     print(f"Your working copy is {copy}; what you run there leaves the course's files as they are.", flush=True)
     if options.copy_only:
         return 0
-    command = [str(Path(sys.prefix) / "bin" / "jupyter"), "lab", "--ServerApp.ip=127.0.0.1"]
-    command += [f"--ServerApp.root_dir={copy}", f"--LabApp.app_settings_dir={SETTINGS_OF_STUDENTS}"]
-    command += [f"--ContentsManager.hide_globs={NOT_LISTED!r}"]
-    command += [f"--LabApp.extra_labextensions_path={SETTINGS_OF_STUDENTS / 'extensions'}"]
-    command += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-    os.environ.update(user_folders.folders_of_jupyter())
-    return os.execv(command[0], [*command, str(copy / "notebooks" / "00_start_here.ipynb")])
+    return jupyterlab_server.replace_this_process(copy)
 
 
 def _progress(options: argparse.Namespace) -> int:

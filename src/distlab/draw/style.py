@@ -55,7 +55,8 @@ STYLE: "dict[RcKeyType, Any]" = {
 
 
 def apply_style() -> None:
-    """Make matplotlib draw in the course's style from here on."""
+    """Make matplotlib draw in the course's style from here on, whatever the user's matplotlibrc says."""
+    plt.rcdefaults()
     plt.rcParams.update(STYLE)
 
 

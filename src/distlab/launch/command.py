@@ -11,7 +11,7 @@ from distlab.launch.host_starters import srun
 from distlab.launch.job import LaunchError
 from distlab.launch.launched_program import SECONDS, START_SECONDS, Settings
 from distlab.launch.starters import PROCESSES, horovodrun, mpirun, mxnet, tensorflow, torchrun
-from distlab.runtime import processes
+from distlab.runtime import environment, processes
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
@@ -55,6 +55,8 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
 def run(options: argparse.Namespace) -> int:
     """Launch the program; exit status 0, 1 when the job failed or its output had no place, 128 + n after signal n."""
     processes.end_on_signals()
+    if not environment.has_legacy_keras():
+        print("TF_USE_LEGACY_KERAS is set in this shell, to Keras 3; the course's programs need 1.", file=sys.stderr)
     settings: Settings = {"seconds": options.seconds, "start_seconds": options.start_seconds}
     if options.python:
         settings["python"] = options.python

@@ -16,6 +16,7 @@ from pathlib import Path
 from distlab.launch import forked_program
 from distlab.launch.fork_server import early_variables
 from distlab.launch.job import Command, folder_for_sockets
+from distlab.runtime import environment as course_environment
 from distlab.runtime import processes
 
 _PROGRAMS_THAT_IMPORT = {"tensorflow", "tf_keras", "horovod"}
@@ -45,7 +46,7 @@ def imported_packages(program: Path) -> set[str]:
 
 def _keras(environment: Mapping[str, str]) -> str:
     """The Keras that `tf.keras` is under these variables."""
-    return "tf_keras" if environment.get("TF_USE_LEGACY_KERAS") in ("1", "True", "true") else "keras"
+    return "tf_keras" if course_environment.has_legacy_keras(environment) else "keras"
 
 
 class PreparedInterpreter:

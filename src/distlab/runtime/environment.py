@@ -10,11 +10,12 @@ import os
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 _GARBAGE_THRESHOLDS = (50_000, 20, 20)
+_KERAS = "TF_USE_LEGACY_KERAS"
 STARTUP_FILE = "distlab_environment.pth"
 SITE_MPI_LIBRARY = "libmpi.so"
 STARTUP_LINE = "import distlab.runtime.errors; distlab.runtime.errors.show_alone()\n"
@@ -29,7 +30,7 @@ def variables() -> dict[str, str]:
     """The variables of the course, each with its reason next to it; a value that the user has set wins."""
     variables = {
         # Model.fit of Keras 3 fails with several of the strategies and with Horovod's optimizer; tf-keras does not.
-        "TF_USE_LEGACY_KERAS": "1",
+        _KERAS: "1",
         # Keras 3 on TensorFlow, whatever ~/.keras/keras.json says for other projects.
         "KERAS_BACKEND": "tensorflow",
         # Hides those of TensorFlow's C++ notes that obey it; it prints some before it reads this variable.
@@ -108,6 +109,18 @@ def install() -> None:
         if not file.exists() or file.read_text() != content:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(content)
+
+
+def has_legacy_keras(variables: Mapping[str, str] = os.environ) -> bool:
+    """Whether `tf.keras` is tf-keras under these variables; without any it is Keras 3."""
+    return variables.get(_KERAS) in ("1", "True", "true")
+
+
+def choose_legacy_keras() -> None:
+    """Choose tf-keras, with which the notebooks are written, where the shell has chosen Keras 3 for other projects."""
+    if not has_legacy_keras():
+        print(f"{_KERAS}={os.environ.get(_KERAS)} is set for other projects: the notebooks run with 1.", flush=True)
+        os.environ[_KERAS] = "1"
 
 
 @contextmanager

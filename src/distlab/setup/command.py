@@ -42,8 +42,8 @@ def _setup(options: argparse.Namespace) -> int:
         horovod_wheel.install(retry=is_choice, build=build)
     except (SoftwareMissing, horovod_wheel.BuildFailed) as failure:
         print(failure)
-        # Without Horovod most of the course works; who asks for another Horovod must know that it is not there.
-        return 1 if options.gpu or options.mpi or options.cuda else 0
+        # Without Horovod most of the course works; who asks for Horovod itself must know that it is not there.
+        return 1 if is_choice else 0
     if build:
         print(build.sentence())
     return 0

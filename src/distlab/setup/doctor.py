@@ -110,8 +110,8 @@ def _package(item: str, package: str) -> Finding:
 
 def _tensorflow() -> list[Finding]:
     keras_fix = "unset TF_USE_LEGACY_KERAS, or set it to 1, and start Python again"
-    is_legacy = os.environ.get("TF_USE_LEGACY_KERAS") in ("1", "True", "true")
-    fix = "run `make setup`, which installs the versions of requirements.lock" if is_legacy else keras_fix
+    legacy_fix = "run `make setup`, which installs the versions of requirements.lock"
+    fix = legacy_fix if environment.has_legacy_keras() else keras_fix
     try:
         output = _output(VERSIONS, launch.alone)
     except launch.LaunchError as error:
@@ -135,10 +135,21 @@ def _machine() -> list[Finding]:
     gpus = devices.gpu_names()
     return [
         Finding("GPUs", True, ", ".join(gpus) or "none: the notebooks use logical CPU devices", "", False),
+        *_processes(),
         Finding("loopback", *_loopback(), "switch the interface on: `ip link set lo up` as root", True),
         Finding("cores", devices.cores() >= 2, str(devices.cores()), "two workers need at least two cores", False),
         _memory(),
     ]
+
+
+def _processes() -> list[Finding]:
+    """One line where the shell allows too few; where it allows enough, nobody wants to know."""
+    try:
+        devices.require_processes()
+    except devices.TooFewProcesses as problem:
+        state, _, fix = str(problem).removesuffix(".").partition(": ")
+        return [Finding("processes", False, state, fix, True)]
+    return []
 
 
 def _memory() -> Finding:

@@ -107,7 +107,10 @@ def install(retry: bool = False, build: HorovodBuild | None = None) -> None:
             site_mpi.prefer(build.mpi)
             record_installed(name, build.mpi.version if build.mpi else None)
     except OSError as error:
-        sentence = f"Horovod was not installed, since {error.filename or sys.prefix} cannot be written to {UNTIL_THEN}."
+        place = error.filename or sys.prefix
+        sentence = f"Horovod was not installed, since {place} cannot be written to {UNTIL_THEN}."
+        if horovod_problem() is None:
+            sentence = f"{place} cannot be written to by you, so that the Horovod that is there stays as it is."
         raise BuildFailed(sentence) from error
 
 

@@ -54,8 +54,10 @@ def install(part: str, any_torch: bool = False) -> None:
 
 
 def make_environment(folder: str, is_over_the_course: bool, newest: tuple[int, int] | None = None) -> None:
-    """Make the environment, again if it is of another Python or cannot start."""
+    """Make the environment, again if it is of another Python or cannot start; raises SetupFailed."""
     place, interpreter = frameworks.PROJECT / folder, frameworks.interpreter(folder)
+    if not os.access(place if place.exists() else place.parent, os.W_OK):
+        raise SetupFailed(f"{place} cannot be written to by you; who owns the course runs the same command in it once.")
     base = base_python(newest)
     if not version_of(base) or version_of(interpreter) != version_of(base):
         shutil.rmtree(place, ignore_errors=True)

@@ -36,6 +36,7 @@ from distlab.setup.virtual_environment import (
 )
 
 BYTES_NEEDED = 3_500_000_000
+PROXIES = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 # Folders and bytecode, which are no links to files of a cache; and TensorFlow's library.
 FILES_NEEDED, LARGEST_FILE = 20_000, 1_150_000_000
 SECONDS_BETWEEN_TRIES = 0.2
@@ -138,7 +139,10 @@ class Installer:
             )
         signs = ("dns error", "error sending request", "name resolution", "connect", "proxy")
         if any(sign in said for sign in signs):
-            return f"the package index was not reached; run `make setup` again with a network (the log is {log})."
+            # Not its address, in which there may be a password.
+            proxy = next((name for name in PROXIES if self._variables.get(name)), None)
+            what = f" through the proxy that {proxy} names: correct or unset {proxy}, or" if proxy else ";"
+            return f"the package index was not reached{what} run `make setup` again with a network (the log is {log})."
         if "no matching distribution found" in said:
             return f"the package index was not reached, or does not offer a package of requirements.lock, see {log}."
         lines = [line.strip() for line in text.splitlines() if line.strip()] or [f"exit status {status}"]

@@ -20,6 +20,8 @@ NOT_NEEDED = ("_static/**/*.map", "_static/*.html", "_static/scripts/fontawesome
 MADE_BY_SPHINX = {"genindex", "py-modindex", "search"}
 TITLE = "Distributed training"
 ESCAPE_CODE = re.compile(r"\x1b\[[0-9;]*m")
+# In Markdown, and in the first cell of a notebook's file, where the line is quoted.
+FIRST_HEADING = re.compile(r'^(?:\s*")?# (.*)', re.MULTILINE)
 
 CONFIGURATION: Mapping[str, object] = {
     "project": TITLE,
@@ -107,7 +109,7 @@ def build(course: Path, folder: Path, executed: Path | None = None, solutions: b
                 confoverrides={
                     **copy.deepcopy(CONFIGURATION),  # the theme changes some of it
                     "html_static_path": [str(path.resolve()) for path in static if path.is_dir()],
-                    "site_digest": _digest(),
+                    "site_digest": _digest(gathered),
                     "site_solutions": sorted(file.parent.name for file in gathered.glob(sources.SOLUTIONS)),
                 },
                 status=None,
@@ -145,7 +147,9 @@ def _remove_what_is_gone(output: Path, names: set[str]) -> None:
         file.unlink()
 
 
-def _digest() -> str:
-    """Changes whenever this package does, so that every page is then made again."""
+def _digest(gathered: Path) -> str:
+    """Changes whenever this package or a page's title does, so that every page is then made again."""
     files = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    pages = sorted(page for page in gathered.rglob("*") if page.suffix in (".md", ".ipynb"))
+    titles = [f"{page} {FIRST_HEADING.findall(page.read_text())[:1]}" for page in pages]
+    return hashlib.sha256(b"".join([*(file.read_bytes() for file in files), "".join(titles).encode()])).hexdigest()

@@ -1,0 +1,51 @@
+"""JupyterLab on a student's working copy, as `make lab` starts it: it ends when its terminal is closed."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+from distlab.course import user_folders
+
+SETTINGS_OF_STUDENTS = Path(__file__).with_name("jupyterlab")
+"""JupyterLab's for `make lab`: no buttons of nbgrader or nbdime, no news, whole file names, described figures, and the
+times at which cells ran, for `progress`."""
+
+NOT_LISTED = ["docs", "figures", "__pycache__", "*.pyc", "*~"]
+"""What the file browser leaves out: chapters link to the documents and figures, and nobody works in those folders."""
+
+# A terminal that is closed is readable at once, with nothing to read.
+_ENDS_WITH_TERMINAL = """
+import os, select, signal, sys
+server, terminal = int(sys.argv[1]), select.poll()
+terminal.register(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY), 0)
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+while os.getppid() == server:
+    if terminal.poll(1000):
+        os.kill(server, signal.SIGTERM)
+        break
+"""
+
+
+def replace_this_process(copy: Path) -> NoReturn:
+    """Become the JupyterLab of the working copy `copy`, an absolute path."""
+    command = [str(Path(sys.prefix) / "bin" / "jupyter"), "lab", "--ServerApp.ip=127.0.0.1"]
+    command += [f"--ServerApp.root_dir={copy}", f"--LabApp.app_settings_dir={SETTINGS_OF_STUDENTS}"]
+    command += [f"--ContentsManager.hide_globs={NOT_LISTED!r}", "--LabApp.default_url=/lab"]
+    command += [f"--LabApp.extra_labextensions_path={SETTINGS_OF_STUDENTS / 'extensions'}"]
+    command += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    os.environ.update(user_folders.folders_of_jupyter())
+    _end_with_terminal()
+    os.execv(command[0], [*command, str(copy / "notebooks" / "00_start_here.ipynb")])
+
+
+def _end_with_terminal() -> None:
+    """Let SIGTERM end this process when its terminal is closed, where it would not be told.
+
+    In `ssh -t host make lab` the system tells make alone, which leads the session and waits for its child.
+    """
+    if os.getsid(0) == os.getppid() and sys.stdin.isatty() and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        subprocess.Popen([sys.executable, "-I", "-S", "-c", _ENDS_WITH_TERMINAL, str(os.getpid())])
