@@ -86,8 +86,7 @@ def test_a_data_set_that_a_training_cannot_go_on_with_is_refused(tmp_path: Path)
     saved_states.of_dataset(folder, "mnist", resume=True)
     with pytest.raises(SystemExit, match=r"new was trained on mnist, not on digits: go on with --dataset mnist, or"):
         saved_states.of_dataset(folder, "digits", resume=True)
-    saved_states.of_dataset(folder, "digits", resume=False)
-    assert (folder / saved_states.NOTE).read_text() == "digits\n"
+    assert (folder / saved_states.NOTE).read_text() == "mnist\n"
 
 
 def test_options_that_a_training_cannot_go_on_with_are_refused(tmp_path: Path) -> None:
@@ -103,7 +102,34 @@ def test_options_that_a_training_cannot_go_on_with_are_refused(tmp_path: Path) -
         SystemExit, match=r"was trained with --batch 96, not 48: go on with --batch 96, or choose another"
     ):
         saved_states.of_dataset(tmp_path, "digits", resume=True, batch=48, learning_rate=0.05)
+
+
+@pytest.mark.parametrize(
+    ("files", "newest"),
+    [
+        (["checkpoint-9.index", "checkpoint-10.index", "checkpoint"], "checkpoint-10"),
+        (["checkpoints/ckpt-30.index", "checkpoints/ckpt-40.index", "fit/model.keras"], "ckpt-40"),
+        (["0001.weights.h5", "0002.weights.h5"], "0002.weights.h5"),
+    ],
+)
+def test_a_training_from_the_beginning_is_refused_where_states_are_saved(
+    files: list[str], newest: str, tmp_path: Path
+) -> None:
     saved_states.of_dataset(tmp_path, "digits", resume=False, batch=48)
+    for name in files:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    with pytest.raises(SystemExit, match=rf"holds checkpoints, the newest is {newest}: add --resume to go on, or cho"):
+        saved_states.of_dataset(tmp_path, "mnist", resume=False, batch=96)
+    assert (tmp_path / saved_states.NOTE).read_text() == "digits\n--batch 48\n"
+
+
+def test_files_that_are_no_states_are_no_reason_to_refuse(tmp_path: Path) -> None:
+    for name in ("result-1.json", "book.index", "weights.h5", "checkpoint", saved_states.NOTE):
+        (tmp_path / name).touch()
+    saved_states.check_unused(tmp_path)
+    saved_states.check_unused(tmp_path / "new")
+    saved_states.of_dataset(tmp_path, "digits", resume=True, batch=48)  # the empty note names nothing
 
 
 def test_a_folder_in_which_another_job_saves_is_refused_until_that_ends(tmp_path: Path) -> None:
@@ -208,8 +234,8 @@ def test_the_program_of_chapter_15_names_checkpoints_of_another_program(root: Pa
 
 @pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 def test_the_program_of_chapter_15_keeps_its_batch_and_rate(root: Path, tmp_path: Path) -> None:
-    saved(tmp_path, 1.0)
     saved_states.of_dataset(tmp_path, "digits", resume=False, batch=48, learning_rate=0.05)
+    saved(tmp_path, 1.0)
     saved_states.of_dataset(tmp_path / "elsewhere", "digits", resume=False)  # this process leaves the folder
     program = root / "labs/15_clusters/train_resumable.py"
     command = [sys.executable, str(program), "--checkpoints", str(tmp_path), "--steps", "2", "--learning-rate", "0.5"]

@@ -4,7 +4,8 @@
     file = saved_states.weights(newest, folder, model)    # NNNN.weights.h5 of Keras
 
 Both end the program with one sentence if there is none. Notebook 13 shows what makes checkpoints safe.
-`of_dataset` keeps a training that goes on from going on with other data.
+`of_dataset` keeps a training that goes on from going on with other data, and one that begins from replacing what is
+saved; `check_dataset` and `check_unused` are its parts that write nothing.
 """
 
 import fcntl
@@ -17,6 +18,9 @@ from typing import IO, Any
 NOTE = "trained_on.txt"
 """The file next to the saved states that names their data set, and options that must stay as they are."""
 
+STATES = ("*.index", "checkpoints/*.index", "*.weights.h5")
+"""Patterns of what is saved in a folder: checkpoints, those of chapter 07, and the weights of Keras."""
+
 _locked: list[IO[str]] = []
 
 
@@ -25,13 +29,28 @@ def of_dataset(folder: Path, name: str, *, resume: bool, **options: object) -> N
 
     options: others that must stay as they are, such as batch=48 for --batch 48.
 
-    To resume what was trained on another data set, or with other such options, ends the program with one sentence, and
-    so does a folder in which another process saves: until this one ends, unless it calls this function again.
+    What `check_dataset` refuses ends the program with one sentence, and so does a folder in which another process
+    saves: until this one ends, unless it calls this function again.
     """
+    check_dataset(folder, name, resume=resume, **options)
     note = folder / NOTE
-    kept = {f"--{option.replace('_', '-')}": str(value) for option, value in options.items()}
-    before, *lines = note.read_text().splitlines() if note.exists() else [name]
-    if resume and any(file.name != NOTE for file in (folder.iterdir() if folder.is_dir() else ())):
+    with suppress(OSError):  # the first save says what is wrong with the folder
+        folder.mkdir(parents=True, exist_ok=True)
+        note.write_text("".join(f"{line}\n" for line in [name, *map(" ".join, _kept(options).items())]))
+    _keep_others_out(note)
+
+
+def check_dataset(folder: Path, name: str, *, resume: bool, **options: object) -> None:
+    """End the program with one sentence if a training on this data set, with these options, may not save in the folder.
+
+    It may not go on from another data set or other options, nor begin where states are saved.
+    """
+    if not resume:
+        check_unused(folder)
+        return
+    note, kept = folder / NOTE, _kept(options)
+    before, *lines = (note.read_text().splitlines() if note.exists() else []) or [name]
+    if any(file.name != NOTE for file in (folder.iterdir() if folder.is_dir() else ())):
         if before != name:
             raise SystemExit(
                 f"What is saved in {folder} was trained on {before}, not on {name}: go on with --dataset {before}, or "
@@ -43,10 +62,26 @@ def of_dataset(folder: Path, name: str, *, resume: bool, **options: object) -> N
                     f"What is saved in {folder} was trained with {option} {value}, not {kept[option]}: go on with "
                     f"{option} {value}, or choose another folder."
                 )
-    with suppress(OSError):  # the first save says what is wrong with the folder
-        folder.mkdir(parents=True, exist_ok=True)
-        note.write_text("".join(f"{line}\n" for line in [name, *(f"{option} {kept[option]}" for option in kept)]))
-    _keep_others_out(note)
+
+
+def check_unused(folder: Path) -> None:
+    """End the program with one sentence if states are saved in the folder, which a new training would replace."""
+    if name := newest(folder):
+        raise SystemExit(
+            f"{folder} holds checkpoints, the newest is {name}: add --resume to go on, or choose another folder."
+        )
+
+
+def newest(folder: Path) -> str | None:
+    """The name of the saved state with the highest number, such as checkpoint-3; None without any."""
+    names = [file.name.removesuffix(".index") for pattern in STATES for file in folder.glob(pattern)]
+    numbered = [match for name in names if (match := re.fullmatch(r"(?:.+-)?(\d+)(?:\.weights\.h5)?", name))]
+    return max(numbered, key=lambda match: int(match[1]))[0] if numbered else None
+
+
+def _kept(options: dict[str, object]) -> dict[str, str]:
+    """The options as they are written on the command line, with their values."""
+    return {f"--{option.replace('_', '-')}": str(value) for option, value in options.items()}
 
 
 def _keep_others_out(note: Path) -> None:
