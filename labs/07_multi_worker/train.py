@@ -98,6 +98,7 @@ class Job:
         self.arrays = (np.arange(len(order)), images[order], labels[order])
         self.steps_per_epoch = len(order) // options.global_batch
         self.steps = options.epochs * self.steps_per_epoch
+        self.resumed: tf.train.Checkpoint | None = None  # what the loop goes on from
         if options.global_batch % self.workers or not self.steps:
             raise SystemExit("the global batch must be a multiple of the workers, and no larger than the images")
 
@@ -136,21 +137,38 @@ def fit(job: Job) -> dict:
     return {"history": run.history, "seen": job.gathered(own_numbers).tolist()}
 
 
-def loop(job: Job) -> dict:
-    """Train with a loop that divides the samples by hand and writes a checkpoint every ten steps."""
+def begin(job: Job) -> tf.train.Checkpoint:
+    """The loop's model and optimizer, and how many steps are done: none."""
     with job.strategy.scope():
         model = models.cnn()
         optimizer = tf.keras.optimizers.SGD(job.options.learning_rate)
         optimizer.build(model.trainable_variables)
-    done = tf.Variable(0, dtype=tf.int64)
-    checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer, done=done)
-    if job.options.resume:
-        saved = job.options.folder / "checkpoints"
-        newest = saved_states.checkpoint(tf.train.latest_checkpoint(saved), saved, checkpoint)
-        checkpoint.restore(newest).assert_existing_objects_matched()
+    return tf.train.Checkpoint(model=model, optimizer=optimizer, done=tf.Variable(0, dtype=tf.int64))
+
+
+def resume(job: Job) -> tf.train.Checkpoint:
+    """The same from the newest checkpoint; ends every worker with one sentence if no step is left to do."""
+    state, saved = begin(job), job.options.folder / "checkpoints"
+    newest = saved_states.checkpoint(tf.train.latest_checkpoint(saved), saved, state)
+    state.restore(newest).assert_existing_objects_matched()
+    done = int(state.done)
+    if done > job.steps:
+        raise SystemExit(
+            f"Checkpoint {done} in {saved} is beyond the {job.steps} steps of --epochs {job.options.epochs}: ask for "
+            "more, or choose another folder with --folder."
+        )
+    if done == job.steps:
+        print("All steps are done; --epochs can ask for more.", flush=True)
+        raise SystemExit(0)
+    print(f"the loop begins after step {done}", flush=True)
+    return state
+
+
+def loop(job: Job) -> dict:
+    """Train with a loop that divides the samples by hand and writes a checkpoint every ten steps."""
+    checkpoint = job.resumed or begin(job)
+    model, optimizer, done = checkpoint.model, checkpoint.optimizer, checkpoint.done
     first_step = int(done)
-    if first_step == job.steps:
-        raise SystemExit("all steps are done; --epochs can ask for more")
 
     def own_batches(context: tf.distribute.InputContext) -> tf.data.Dataset:
         samples = tf.data.Dataset.from_tensor_slices(job.arrays)
@@ -203,6 +221,9 @@ WAYS = {"fit": fit, "loop": loop}
 def main() -> None:
     """Train, and write the result."""
     options = parse()
+    kept = {"seed": options.seed, "images": options.images, "global_batch": options.global_batch}
+    if options.folder:  # every worker looks, before it waits for the others
+        saved_states.check_dataset(options.folder, options.dataset, resume=options.resume, **kept)
     try:
         job = Job(options)
     except cluster_spec.ClusterSpecError as error:
@@ -211,7 +232,9 @@ def main() -> None:
     print(f"worker {job.index} of {job.workers}{', the chief' if job.is_chief else ''}: {parts}, {job.steps} steps")
     result = {"workers": job.workers, "steps_per_epoch": job.steps_per_epoch}
     if options.folder and job.is_chief:
-        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume)
+        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume, **kept)
+    if options.resume and "loop" in options.ways:
+        job.resumed = resume(job)  # before `fit` trains and saves
     for name in options.ways:
         tf.keras.utils.set_random_seed(options.seed)
         result[name] = WAYS[name](job)

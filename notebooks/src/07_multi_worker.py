@@ -29,6 +29,7 @@ import distlab  # first: it selects tf-keras, which must happen before TensorFlo
 
 import json
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -311,6 +312,7 @@ print("file systems of this TensorFlow:", *sorted(scheme for scheme in tf.io.gfi
 
 # %% tags=["varies"]
 arguments = ["--dataset", dataset, "--folder"]
+shutil.rmtree(saved / str(team), ignore_errors=True)  # if this cell runs again
 run = launch.tensorflow(LABS / "train.py", *arguments, saved / str(team), workers=team, result=True, **quiet)
 for name, output in sorted(run.output.items()):
     print(f"{name}: {output}")
@@ -527,6 +529,7 @@ assert "Collective ops must be configured at program startup" in too_late
 # If a sample were lost, counted twice, or a gradient divided by the wrong number, the weights would show it.
 
 # %% tags=["varies"]
+shutil.rmtree(saved / str(team + 1), ignore_errors=True)
 more = launch.tensorflow(LABS / "train.py", *arguments, saved / str(team + 1), workers=team + 1, result=True, **quiet)
 results[team + 1] = more.result
 print(f"{team + 1} workers: {more.seconds:.0f} s")
