@@ -17,7 +17,7 @@ without an error.
 
 import os
 import zipfile
-from argparse import ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -66,9 +66,25 @@ def output_file(text: str) -> Path:
     return file
 
 
-def anything_in(folder: Path) -> bool:
-    """Whether the folder is there and has any file."""
-    return folder.is_dir() and any(folder.iterdir())
+def check_folder(parser: ArgumentParser, options: Namespace, pattern: str) -> None:
+    """End the program with one sentence if --resume is missing where --folder has such checkpoints, or the reverse.
+
+    A training from the beginning would replace them.
+    """
+    saved = list(options.folder.glob(pattern)) if options.folder else []
+    if options.resume and not saved:
+        parser.error("--resume needs the --folder in which a run has saved")
+    if saved and not options.resume:
+        newest = max(saved, key=lambda path: path.stat().st_mtime_ns).name.removesuffix(".index")
+        held = f"{options.folder} holds checkpoints, the newest is {newest}"
+        raise SystemExit(f"{held}: add --resume to go on, or choose another folder.")
+
+
+def outcome(losses: Sequence[float]) -> str:
+    """How a training with these losses went, in a few words; without any it had nothing left to do."""
+    if not losses:
+        return "no steps: all epochs are done; --epochs can ask for more"
+    return f"{len(losses)} steps, last loss {losses[-1]:.4f}"
 
 
 def start_file(text: str) -> Path:

@@ -36,11 +36,10 @@ def parser(description: str) -> argparse.ArgumentParser:
     return arguments
 
 
-def parse(arguments: argparse.ArgumentParser) -> argparse.Namespace:
-    """The command line, checked."""
+def parse(arguments: argparse.ArgumentParser, checkpoint: str) -> argparse.Namespace:
+    """The command line, checked; `checkpoint` is the name of what the program saves in --folder."""
     options = arguments.parse_args()
-    if options.resume and not (options.folder and layouts.anything_in(options.folder)):
-        arguments.error("--resume needs the --folder in which a run has saved")
+    layouts.check_folder(arguments, options, checkpoint)
     return options
 
 
@@ -83,10 +82,10 @@ def report(options: argparse.Namespace, result: dict) -> None:
     """Say how it went; rank 0 writes the summary and the weights."""
     found = summary(result)
     if dist.get_rank() == 0:
-        print(f"{found['ranks']} ranks, {found['steps']} steps, last loss {found['losses'][-1]:.4f}", flush=True)
+        print(f"{found['ranks']} ranks, {layouts.outcome(found['losses'])}", flush=True)
         if options.weights:
             write_weights(options.weights, result["state"])
-        if options.result:
+        if options.result and found["losses"]:
             options.result.write_text(json.dumps(found) + "\n")
 
 

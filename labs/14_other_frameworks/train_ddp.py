@@ -91,7 +91,7 @@ def main() -> None:
     """Train and report."""
     arguments = torch_network.parser("Train with PyTorch's DistributedDataParallel.")
     arguments.add_argument("--mixed-precision", action="store_true", help="compute in bfloat16 where that is safe")
-    options = torch_network.parse(arguments)
+    options = torch_network.parse(arguments, "checkpoint.pt")
     torch_network.report(options, train(options, initialize()))
     torch_network.leave()
 

@@ -24,6 +24,7 @@ import sys
 import warnings
 from pathlib import Path
 
+import layouts
 import torch
 import torch.distributed as dist
 import torch_network
@@ -111,7 +112,9 @@ def main() -> None:
     arguments = torch_network.parser("Train with DeepSpeed and ZeRO.")
     arguments.add_argument("--stages", type=int, nargs="+", choices=range(4), default=[1])
     arguments.add_argument("--default-clipping", action="store_true", help="leave gradient_clipping to DeepSpeed")
-    options = torch_network.parse(arguments)
+    options = arguments.parse_args()
+    for stage in options.stages:
+        layouts.check_folder(arguments, options, f"stage_{stage}")
     initialize()
     deepspeed.utils.logger.setLevel("ERROR")
     result = {}
@@ -119,12 +122,14 @@ def main() -> None:
         trained = train(options, stage)
         found = result[str(stage)] = torch_network.summary(trained)
         if dist.get_rank() == 0:
-            print(f"ZeRO {stage}: {found['ranks']} ranks, last loss {found['losses'][-1]:.4f}", flush=True)
+            losses = found["losses"]
+            outcome = f"last loss {losses[-1]:.4f}" if losses else layouts.outcome(losses)
+            print(f"ZeRO {stage}: {found['ranks']} ranks, {outcome}", flush=True)
             if options.weights:  # one file for each stage
                 torch_network.write_weights(
                     options.weights.with_stem(f"{options.weights.stem}_{stage}"), trained["state"]
                 )
-    if dist.get_rank() == 0 and options.result:
+    if dist.get_rank() == 0 and options.result and any(found["losses"] for found in result.values()):
         options.result.write_text(json.dumps(result) + "\n")
     torch_network.leave()
 

@@ -108,7 +108,7 @@ def load(options: object, model: torch.nn.Module, optimizer: torch.optim.Optimiz
 
 def main() -> None:
     """Train and report."""
-    options = torch_network.parse(torch_network.parser("Train with PyTorch's fully_shard."))
+    options = torch_network.parse(torch_network.parser("Train with PyTorch's fully_shard."), "checkpoint")
     torch_network.report(options, train(options, initialize()))
     torch_network.leave()
 

@@ -43,8 +43,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--weights", type=layouts.output_file, help=".npz file for the trained weights")
     parser.add_argument("--result", type=layouts.output_file, help="JSON file that rank 0 writes")
     options = parser.parse_args(arguments)
-    if options.resume and not (options.folder and layouts.anything_in(options.folder)):
-        parser.error("--resume needs the --folder in which a run has saved")
+    layouts.check_folder(parser, options, "checkpoint-*.index")
     return options
 
 
@@ -108,10 +107,10 @@ def report(options: argparse.Namespace, result: dict) -> None:
     of_ranks = hvd.allgather_object(own)
     if hvd.rank() == 0:
         losses = np.mean([rank["losses"] for rank in of_ranks], axis=0).tolist()
-        print(f"{hvd.size()} ranks, {len(losses)} steps, last loss {losses[-1]:.4f}", flush=True)
+        print(f"{hvd.size()} ranks, {layouts.outcome(losses)}", flush=True)
         if options.weights:
             layouts.write(options.weights, result["weights"])
-        if options.result:
+        if options.result and losses:
             summary = {"ranks": hvd.size(), "losses": losses, "held": [rank["held"] for rank in of_ranks]}
             peak = max(rank["peak_bytes"] for rank in of_ranks)
             options.result.write_text(json.dumps(summary | {"steps": len(losses), "peak_bytes": peak}) + "\n")
@@ -121,6 +120,8 @@ def main() -> None:
     """Train and report."""
     options = parse()
     pin_device()
+    if options.resume and hvd.rank() == 0:
+        print(f"going on from {tf.train.latest_checkpoint(options.folder)}", flush=True)
     report(options, train(options))
 
 

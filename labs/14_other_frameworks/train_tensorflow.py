@@ -42,8 +42,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--weights", type=layouts.output_file, help=".npz file for the trained weights")
     parser.add_argument("--result", type=layouts.output_file, help="JSON file that the chief writes")
     options = parser.parse_args(arguments)
-    if options.resume and not (options.folder and layouts.anything_in(options.folder)):
-        parser.error("--resume needs the --folder in which a run has saved")
+    layouts.check_folder(parser, options, "checkpoint-*.index")
     return options
 
 
@@ -113,17 +112,20 @@ def report(options: argparse.Namespace, result: dict) -> None:
     """Say how it went; the chief writes the losses and the weights."""
     if result.pop("is_chief"):
         weights, losses = result.pop("weights"), result["losses"]
-        print(f"{result['ranks']} workers, {len(losses)} steps, last loss {losses[-1]:.4f}", flush=True)
+        print(f"{result['ranks']} workers, {layouts.outcome(losses)}", flush=True)
         if options.weights:
             layouts.write(options.weights, weights)
-        if options.result:
+        if options.result and losses:
             options.result.write_text(json.dumps(result | {"steps": len(losses)}) + "\n")
 
 
 def main() -> None:
     """Train and report."""
     options = parse()
-    report(options, train(options, make_strategy()))
+    strategy = make_strategy()
+    if options.resume:
+        print(f"going on from {tf.train.latest_checkpoint(options.folder)}", flush=True)
+    report(options, train(options, strategy))
 
 
 if __name__ == "__main__":

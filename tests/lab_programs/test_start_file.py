@@ -103,10 +103,3 @@ def test_a_result_that_could_not_be_written_is_refused_before_the_training(
     with pytest.raises(argparse.ArgumentTypeError, match=sentence):
         layouts.output_file(str(tmp_path / name))
     assert layouts.output_file(str(tmp_path / "result.json")) == tmp_path / "result.json"
-
-
-def test_a_folder_without_anything_saved_is_told_from_others(layouts: ModuleType, tmp_path: Path) -> None:
-    assert not layouts.anything_in(tmp_path / "mistyped")
-    assert not layouts.anything_in(tmp_path)
-    (tmp_path / "checkpoint").touch()
-    assert layouts.anything_in(tmp_path)
