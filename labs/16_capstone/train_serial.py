@@ -33,6 +33,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.resume and not options.folder:
         parser.error("--resume needs --folder")
+    if options.folder and not options.resume:
+        saved_states.check_unused(options.folder)
     return options
 
 
@@ -86,8 +88,14 @@ def train(options: argparse.Namespace) -> tuple[tf.train.Checkpoint, list[dict]]
 
 def main() -> None:
     """Train, and say how it went."""
-    _, steps = train(parse())
-    print(f"{len(steps)} steps, last loss {steps[-1]['loss']:.4f}")
+    options = parse()
+    if options.resume and (newest := saved_states.newest(options.folder)):
+        print(f"The newest checkpoint in {options.folder} is {newest}.", flush=True)
+    _, steps = train(options)
+    if steps:
+        print(f"{len(steps)} steps, last loss {steps[-1]['loss']:.4f}")
+    else:
+        print("All epochs are done; --epochs can ask for more.")
 
 
 if __name__ == "__main__":
