@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from distlab import draw
 from distlab.draw import style
 
+SETTINGS_OF_A_USER = {"savefig.bbox": "tight", "font.family": "serif", "axes.grid": True, "lines.linewidth": 9}
 SVG = "{http://www.w3.org/2000/svg}"
 
 # Machado, Oliveira, Fernandes (2009), "A Physiologically-based Model for Simulation of Color Vision Deficiency": the
@@ -165,3 +166,16 @@ def test_a_widget_is_shown_with_a_description_for_where_it_cannot_run(monkeypatc
     assert raw
     assert data["text/plain"] == "A slider."
     assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == slider.model_id
+
+
+def test_what_a_user_has_set_for_other_pictures_does_not_change_those_of_the_course() -> None:
+    def drawn() -> str:
+        draw.apply_style()
+        figure, axes = plt.subplots()
+        axes.plot([1, 2])
+        return draw.svg(figure, "a line")
+
+    with plt.rc_context():
+        before = drawn()
+        plt.rcParams.update(SETTINGS_OF_A_USER)
+        assert drawn() == before

@@ -259,3 +259,17 @@ with environment.in_use():
         program.stdin.close()
         program.wait(60)
     assert subprocess.run(ask).returncode == 0
+
+
+def test_a_keras_that_is_chosen_for_other_projects_is_said_and_replaced(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for value in ("1", "True"):
+        monkeypatch.setenv("TF_USE_LEGACY_KERAS", value)
+        environment.choose_legacy_keras()
+        assert (os.environ["TF_USE_LEGACY_KERAS"], capsys.readouterr().out) == (value, "")
+    monkeypatch.setenv("TF_USE_LEGACY_KERAS", "0")
+    environment.choose_legacy_keras()
+    assert os.environ["TF_USE_LEGACY_KERAS"] == "1"
+    said = "TF_USE_LEGACY_KERAS=0 is set for other projects: the notebooks run with 1.\n"
+    assert capsys.readouterr().out == said

@@ -17,6 +17,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from distlab import launch
+
 pytestmark = [pytest.mark.slow, pytest.mark.fault]
 
 USER = 20_000
@@ -163,6 +165,24 @@ def test_a_teaching_assistant_grades_into_a_folder_of_their_own(root: Path, home
         assert done.stdout.count("The grades of the run before are kept in") == kept
         assert str(home / "distlab-build" / "grades" / "grades.csv") in done.stdout
         assert "alice,06_collectives" in (home / "distlab-build" / "grades" / "grades.csv").read_text()
+
+
+def test_what_only_the_owner_can_install_is_one_sentence(root: Path, home: Path) -> None:
+    done = run(root, home, sys.executable, "-m", "distlab.cli", "setup-frameworks", "mxnet")
+    place = root / ".venv-mxnet"
+    owner = "who owns the course runs the same command in it once."
+    assert (done.returncode, done.stdout) == (1, f"{place} cannot be written to by you; {owner}\n"), done.stderr
+    done = run(root, home, sys.executable, "-m", "distlab.cli", "setup", "--retry")
+    assert done.returncode == 1
+    stays = "cannot be written to by you, so that the Horovod that is there stays as it is.\n"
+    assert done.stdout.endswith(stays) or launch.horovod_problem(), done.stdout
+
+
+@pytest.mark.parametrize("command", ["execute --only 00 --no-site", "lab"])
+def test_a_shell_that_allows_few_processes_is_named(root: Path, home: Path, command: str) -> None:
+    done = run(root, home, "bash", "-c", f"ulimit -u 40 && exec {sys.executable} -m distlab.cli {command}")
+    assert done.returncode == 2
+    assert done.stderr.startswith("This shell allows 40 processes and threads (ulimit -u), and the course needs 512")
 
 
 def test_a_place_that_is_somebody_elses_is_one_sentence(root: Path, home: Path) -> None:

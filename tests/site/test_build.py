@@ -1,5 +1,6 @@
 """The site as files: no warning, links that lead somewhere, texts of pictures, small pages, nothing from outside."""
 
+import json
 import re
 import shutil
 from html.parser import HTMLParser
@@ -188,3 +189,20 @@ def test_a_damaged_notebook_is_one_sentence_and_the_others_have_pages(course: Pa
     site = build.build(course, tmp_path / "build")
     assert "notebooks/01_rings.ipynb cannot be read as a notebook" in site.warnings[0]
     assert (site.index.parent / "notebooks" / "02_more.html").is_file()
+
+
+def test_another_title_of_a_page_makes_every_page_again(tmp_path: Path) -> None:
+    (tmp_path / "labs").mkdir()
+    page, notebook = tmp_path / "page.md", tmp_path / "labs" / "lab.ipynb"
+
+    def digest(title: str, text: str) -> str:
+        page.write_text(f"(place)=\n# {title}\n\n{text}\n# no title\n")
+        notebook.write_text(json.dumps({"cells": [{"source": ["# A lab\n", text]}]}, indent=1))
+        return build._digest(tmp_path)
+
+    before = digest("First", "text")
+    assert digest("First", "other text") == before
+    assert digest("Second", "text") != before
+    assert digest("First", "text") == before
+    notebook.write_text(notebook.read_text().replace("# A lab", "# Another"))
+    assert build._digest(tmp_path) != before

@@ -1,0 +1,42 @@
+"""The server of `make lab` ends with its terminal, also where only make is told that it was closed."""
+
+import os
+import pty
+import sys
+
+import psutil
+import pytest
+
+# As make does: it leads the session, waits for its child, and does not end when the terminal is closed.
+LEADER = """
+import signal, subprocess, sys
+signal.signal(signal.SIGHUP, lambda *arguments: None)
+subprocess.run([sys.executable, "-c", sys.argv[1]])
+"""
+SERVER = """
+import os, signal
+from distlab.course import jupyterlab_server
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+jupyterlab_server._end_with_terminal()
+print("server", os.getpid(), flush=True)
+os.execvp("sleep", ["sleep", "600"])
+"""
+SECONDS = 60
+
+
+@pytest.mark.slow
+@pytest.mark.fault
+@pytest.mark.skipif(sys.platform != "linux", reason="a terminal that is closed is seen otherwise elsewhere")
+def test_the_server_ends_when_its_terminal_is_closed() -> None:
+    leader, terminal = pty.fork()
+    if leader == 0:
+        os.execv(sys.executable, [sys.executable, "-c", LEADER, SERVER])
+    said = b""
+    while b"\n" not in said.partition(b"server")[2]:
+        said += os.read(terminal, 1000)
+    server = psutil.Process(int(said.partition(b"server")[2].split()[0]))
+    watcher = server.children() + server.parent().children(recursive=True)  # type: ignore[union-attr]
+    os.close(terminal)
+    os.waitpid(leader, 0)
+    _, alive = psutil.wait_procs([server, *watcher], SECONDS)
+    assert alive == []
