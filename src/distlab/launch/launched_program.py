@@ -1,6 +1,5 @@
 """The program of a job and its settings, and how the job is run."""
 
-import ast
 import json
 import os
 import shutil
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from distlab import devices
-from distlab.launch import prepared_interpreter
+from distlab.launch import prepared_interpreter, program_source
 from distlab.launch.host_connections import HostConnections
 from distlab.launch.hosts import Host, travelling_environment
 from distlab.launch.job import (
@@ -111,14 +110,17 @@ class LaunchedProgram:
             raise LaunchError(f"environment= takes texts, and {wrong[0]} is {value!r}: write {str(value)!r}.")
 
     def begins_with(self, package: str) -> bool:
-        """Whether the program imports the package in any case: not in a function that may never be called."""
-        try:
-            statements = ast.parse(self._file.read_bytes()).body
-        except (SyntaxError, ValueError):  # Python will say it
-            return False
-        names = [alias.name for each in statements if isinstance(each, ast.Import) for alias in each.names]
-        names += [each.module for each in statements if isinstance(each, ast.ImportFrom) and each.module]
-        return package in (name.partition(".")[0] for name in names)
+        """Whether the program imports the package in any case."""
+        return program_source.begins_with(self._file, package)
+
+    def check_starter(self, starter: str, ranks: int) -> None:
+        """Raise LaunchError when each of the ranks that `starter` starts would train alone, for it has no TF_CONFIG."""
+        is_given = "TF_CONFIG" in self.environment
+        if ranks > 1 and not is_given and program_source.needs_tf_config(self._file, starter):
+            raise LaunchError(
+                f"{self.name} trains with MultiWorkerMirroredStrategy, which needs TF_CONFIG, and {starter} does not "
+                f"set it: each of {ranks} ranks would train alone; start it by launch.tensorflow, or without --with."
+            )
 
     def starter(self, name: str) -> str:
         """The path of a program such as mpirun, from the environment that runs this program if it is there."""
@@ -127,9 +129,10 @@ class LaunchedProgram:
             own_path = shutil.which(name, path=str(Path(self._settings["python"]).parent))
         path = own_path or shutil.which(name)
         if not path:
-            raise LaunchError(
-                f"There is no {name} in this environment; `make doctor` says what is missing and the fix."
-            )
+            fix = "; `make doctor` says what is missing and the fix."
+            if name == "torchrun":
+                fix = ": run `make setup-frameworks PART=torch`, then launch with --python .venv-frameworks/bin/python."
+            raise LaunchError(f"There is no {name} in this environment{fix}")
         return path
 
     def run(self, job: Job, remote: Remote | None = None) -> LaunchedRun:

@@ -1,0 +1,76 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from distlab import launch
+from distlab.launch.program_source import begins_with, needs_tf_config
+
+Start = Callable[..., launch.LaunchedRun]
+
+STRATEGY = "import tensorflow as tf\nstrategy = tf.distribute.MultiWorkerMirroredStrategy()\n"
+LABS = Path(__file__).parents[2] / "labs"
+
+
+def program(folder: Path, text: str) -> Path:
+    file = folder / "train.py"
+    file.write_text(text)
+    return file
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("start", [launch.mpirun, launch.horovodrun, launch.torchrun, launch.srun])
+def test_workers_that_would_get_no_tf_config_are_not_started(start: Start, tmp_path: Path) -> None:
+    with pytest.raises(launch.LaunchError, match=r"^train\.py trains with MultiW.* each of 3 ranks would train alone"):
+        start(program(tmp_path, STRATEGY), ranks=3, seconds=20)
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize(
+    "name", ["07_multi_worker/minimal.py", "07_multi_worker/train.py", "13_fault_tolerance/train.py"]
+)
+def test_the_chapters_programs_get_no_tf_config_from_mpirun(name: str) -> None:
+    assert needs_tf_config(LABS / name, "mpirun")
+
+
+def test_a_program_that_makes_its_tf_config_of_what_the_starter_says_needs_none(tmp_path: Path) -> None:
+    of_slurm = "from distlab import cluster_spec\nos.environ['TF_CONFIG'] = cluster_spec.from_slurm()\n"
+    by_hand = "rank = os.environ['{}']\n"
+    cases = {
+        of_slurm: {"srun"},
+        "resolver = tf.distribute.cluster_resolver.SlurmClusterResolver()\n": {"srun"},
+        by_hand.format("SLURM_PROCID"): {"srun"},
+        by_hand.format("OMPI_COMM_WORLD_RANK"): {"mpirun", "srun"},
+        by_hand.format("TF_CONFIG"): set(),
+        '"""Under Slurm: set TF_CONFIG of SLURM_PROCID."""\n': set(),
+    }
+    for lines, helped in cases.items():
+        file = program(tmp_path, lines + STRATEGY)
+        assert {starter for starter in ("mpirun", "srun") if not needs_tf_config(file, starter)} == helped, lines
+
+
+def test_a_program_that_gets_tf_config_from_who_launches_it_needs_none(tmp_path: Path) -> None:
+    file = program(tmp_path, "import os\nprint(os.environ['TF_CONFIG'])\nif 0:\n    MultiWorkerMirroredStrategy()\n")
+    run = launch.mpirun(file, environment={"TF_CONFIG": "{}"}, echo=False, seconds=60)
+    assert [run.output[f"rank {rank}"] for rank in range(2)] == ["{}", "{}"]
+
+
+def test_a_program_that_trains_another_way_needs_no_tf_config(tmp_path: Path) -> None:
+    for way in ("horovod.tensorflow", "mpi4py.MPI"):
+        assert not needs_tf_config(program(tmp_path, f"def main():\n    import {way}\n{STRATEGY}"), "mpirun")
+    assert not needs_tf_config(program(tmp_path, "import tensorflow as tf\n"), "mpirun")
+    assert not needs_tf_config(program(tmp_path, "def (:\n"), "mpirun")
+
+
+def test_the_programs_of_the_labs_that_read_slurms_variables_need_no_tf_config() -> None:
+    for name in (
+        "13_fault_tolerance/train.py",
+        "13_fault_tolerance/late_worker.py",
+        "15_clusters/train_multi_worker.py",
+    ):
+        assert not needs_tf_config(LABS / name, "srun")
+
+
+def test_only_an_import_that_always_happens_is_one_that_the_program_begins_with(tmp_path: Path) -> None:
+    assert begins_with(program(tmp_path, "from horovod import tensorflow\n"), "horovod")
+    assert not begins_with(program(tmp_path, "def train():\n    import horovod\n"), "horovod")
