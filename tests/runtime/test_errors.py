@@ -1,6 +1,9 @@
 """Errors of users end in one sentence: no traceback in Jupyter or from a program, whichever part raises them."""
 
+import json
+import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -101,6 +104,34 @@ def test_full_shared_memory_is_named() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("/dev/shm could not be written (No space left on device): make room on that disk")
+
+
+@pytest.mark.fault
+@pytest.mark.long
+def test_an_address_that_another_worker_has_is_one_sentence(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import tensorflow as tf\ntf.distribute.MultiWorkerMirroredStrategy()\n")
+    with socket.socket() as earlier_run:
+        earlier_run.bind(("", 0))
+        earlier_run.listen()
+        address = f"localhost:{earlier_run.getsockname()[1]}"
+        config = {"cluster": {"worker": ["localhost:1", address]}, "task": {"type": "worker", "index": 1}}
+        environment = os.environ | {"TF_CONFIG": json.dumps(config)}
+        command = [sys.executable, str(program)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith(
+        f"{address}, the address of worker 1, is taken (Could not start gRPC"
+    )
+
+
+def test_an_address_that_tf_config_does_not_name_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = RuntimeError(errors.NO_SERVER)
+    for text in ("{}", "[]", "no JSON", '{"cluster": {}, "task": {"type": "worker", "index": 0}}'):
+        monkeypatch.setenv("TF_CONFIG", text)
+        assert errors.taken_address(error) is None
+    monkeypatch.delenv("TF_CONFIG")
+    assert errors.taken_address(error) is None
 
 
 def test_another_package_that_is_missing_keeps_its_traceback() -> None:

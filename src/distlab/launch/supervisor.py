@@ -29,7 +29,7 @@ from distlab.launch.ports import is_open
 from distlab.launch.rank_process import SOCKET, SOCKET_NAME
 from distlab.launch.remote import SECONDS_IN_DOUBT, Loss, Remote
 from distlab.launch.reports import Connected, Ended, Event, Line, RankStarted, Reports
-from distlab.runtime import processes
+from distlab.runtime import errors, processes
 
 _SECONDS_BETWEEN_LOOKS = 0.3
 # Time for the others to say why they end too, and for mpirun and its like to end their ranks.
@@ -38,7 +38,7 @@ _SECONDS_AFTER_FAILURE, _SECONDS_TO_END_RANKS = 1.0, 3.0
 _SECONDS_FOR_CAUSE = 10.0
 # What TensorFlow says of the address that it cannot open.
 _PORT_OF_TENSORFLOW = re.compile(r"Failed to add port to server: .*:(\d+)'")
-_PORT_TAKEN = ("Could not start gRPC server", "Address already in use", "bind failed")  # TensorFlow, Gloo, MXNet
+_PORT_TAKEN = (errors.NO_SERVER, "Address already in use", "bind failed")  # TensorFlow, Gloo, MXNet
 
 
 class _Verdict(Enum):

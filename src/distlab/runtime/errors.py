@@ -1,5 +1,6 @@
 """Errors whose message is all that a user needs."""
 
+import json
 import os
 import re
 import shutil
@@ -19,6 +20,9 @@ REFUSED_WRITES = {
 }
 """What the system says when it refuses to write, and what to do."""
 
+NO_SERVER = "Could not start gRPC server"
+"""What TensorFlow says when it cannot listen at the address of a process."""
+
 _NEARLY_NOTHING = 2**16
 
 
@@ -36,7 +40,7 @@ def show_alone() -> None:
     An interrupt of the command `distlab` before it can catch one, while Python loads it, is one word too. A framework
     that is in an environment of its own is named with the command that makes it. A full or read-only disk is one
     sentence, whatever library met it: TensorFlow's traceback of it has 170 lines. So is a shared library that cannot be
-    loaded.
+    loaded, and an address of TF_CONFIG that is taken.
 
     Called by the start-up file of the environment, not on import: only whoever starts a program may change its hooks.
     """
@@ -49,7 +53,7 @@ def show_alone() -> None:
             print("\nInterrupted.", file=sys.stderr)
         elif isinstance(error, ModuleNotFoundError) and error.name in FRAMEWORKS:
             print(_of_another_environment(error.name), file=sys.stderr)
-        elif sentence := refused_write(error) or broken_library(error):
+        elif sentence := refused_write(error) or broken_library(error) or taken_address(error):
             print(sentence, file=sys.stderr)
         else:
             usual(kind, error, traceback)
@@ -96,3 +100,19 @@ def broken_library(error: BaseException | None) -> str | None:
             return f"The library {library[1]} cannot be loaded ({library[2]}); {fix}, then repeat the command."
         error = error.__cause__ or error.__context__
     return None
+
+
+def taken_address(error: BaseException) -> str | None:
+    """One sentence if TensorFlow could not listen at the address that TF_CONFIG gives this process, or None."""
+    if NO_SERVER not in str(error):
+        return None
+    try:
+        config = json.loads(os.environ["TF_CONFIG"])
+        kind, index = config["task"]["type"], int(config["task"]["index"])
+        address = config["cluster"][kind][index]
+    except (LookupError, ValueError, TypeError):  # the program has said otherwise where the process listens
+        return None
+    return (
+        f"{address}, the address of {kind} {index}, is taken ({NO_SERVER}): another terminal has index {index} too, or "
+        f"a {kind} of an earlier run lives. Give each terminal its own index, end that {kind}, or choose other ports."
+    )
