@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import distlab  # noqa: F401  selects tf-keras; it must come before TensorFlow
-from distlab import models, valid
+from distlab import cluster_spec, models, valid
 
 # isort: split
 import tensorflow as tf
@@ -88,7 +88,8 @@ def main() -> int:
     """Run the stages; the exit status."""
     options = parse()
     tf.get_logger().setLevel("ERROR")  # no advice about collectives outside of a tf.function
-    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    with cluster_spec.interruptible():
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
     is_chief = not strategy.cluster_resolver.task_id
     tf.keras.utils.set_random_seed(7)
     with strategy.scope():

@@ -78,7 +78,8 @@ class Job:
             if "ps" in json.loads(os.environ["TF_CONFIG"])["cluster"]:
                 raise SystemExit("this strategy has no parameter servers: start workers only")
         # Before any other operation, or "Collective ops must be configured at program startup".
-        self.strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        with cluster_spec.interruptible():
+            self.strategy = tf.distribute.MultiWorkerMirroredStrategy()
         self.workers = self.strategy.num_replicas_in_sync  # one replica in each worker
         self.index = self.strategy.cluster_resolver.task_id or 0
         self.is_chief = self.index == 0

@@ -30,7 +30,8 @@ from pathlib import Path
 
 import numpy as np
 
-import distlab.data  # isort: skip  it selects tf-keras, and so must come before TensorFlow
+import distlab.cluster_spec  # isort: skip  it selects tf-keras, and so must come before TensorFlow
+import distlab.data  # isort: skip
 import tensorflow as tf
 
 FEEDINGS = ("sharded", "drop_remainder", "repeat", "not_sharded", "padded")
@@ -61,7 +62,8 @@ class Job:
     """This process's part of the job: its strategy, the samples and the fixed model."""
 
     def __init__(self, name: str, samples: int) -> None:
-        self.strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        with distlab.cluster_spec.interruptible():
+            self.strategy = tf.distribute.MultiWorkerMirroredStrategy()
         self.index = self.strategy.cluster_resolver.task_id or 0
         self.workers = max(1, len(self.strategy.cluster_resolver.cluster_spec().as_dict().get("worker", [])))
         self.samples, self.arrays = samples, load(name, samples)

@@ -161,7 +161,8 @@ def main() -> None:
             os.environ["TF_CONFIG"] = cluster_spec.tf_config({"worker": options.workers}, "worker", options.index)
         except cluster_spec.ClusterSpecError as error:
             raise SystemExit(str(error)) from None
-    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    with cluster_spec.interruptible():
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
     tf.get_logger().setLevel("ERROR")  # no advice about collectives outside of a tf.function
     result: dict = {"workers": strategy.num_replicas_in_sync, "keras": keras.__version__, "losses": {}}
     weights: dict[str, np.ndarray] = {}

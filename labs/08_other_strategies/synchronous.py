@@ -129,7 +129,9 @@ def main() -> None:
     if options.addresses:
         os.environ["TF_CONFIG"] = cluster_spec.tf_config({"worker": options.addresses}, "worker", options.rank)
     cluster_spec.check(os.environ.get("TF_CONFIG"))
-    trainer = Trainer(tf.distribute.MultiWorkerMirroredStrategy(), options)
+    with cluster_spec.interruptible():
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    trainer = Trainer(strategy, options)
     result = {"workers": trainer.workers, "learning_rate": options.learning_rate, "runs": {}}
     for name in options.runs:
         run = result["runs"][name] = trainer.run(name)

@@ -172,7 +172,8 @@ def main() -> None:
     backup_folder.check_writable(options.backup)
     if options.slurm:
         os.environ["TF_CONFIG"] = cluster_spec.from_slurm()
-    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    with cluster_spec.interruptible():
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
     worker = strategy.cluster_resolver.task_id or 0
     cluster_spec.check_same_options(
         strategy,

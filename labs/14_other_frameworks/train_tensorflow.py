@@ -24,7 +24,7 @@ from pathlib import Path
 import layouts
 import numpy as np
 
-from distlab import models  # before TensorFlow: it selects tf-keras
+from distlab import cluster_spec, models  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -50,7 +50,10 @@ def make_strategy() -> tf.distribute.Strategy:
     """The strategy of all workers, or of this process alone."""
     # Step 1, initialise: the strategy reads TF_CONFIG and meets the other workers. It must be TensorFlow's first act.
     # Step 2, pin the device: the strategy drives all GPUs that this process sees; nothing is to be done.
-    return tf.distribute.MultiWorkerMirroredStrategy() if "TF_CONFIG" in os.environ else tf.distribute.get_strategy()
+    with cluster_spec.interruptible():
+        return (
+            tf.distribute.MultiWorkerMirroredStrategy() if "TF_CONFIG" in os.environ else tf.distribute.get_strategy()
+        )
 
 
 def train(options: argparse.Namespace, strategy: tf.distribute.Strategy) -> dict:

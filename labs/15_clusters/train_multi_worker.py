@@ -23,7 +23,8 @@ import tensorflow as tf
 
 def train(options: argparse.Namespace, name: str) -> tuple[float, list[np.ndarray]]:
     """Train as the worker that TF_CONFIG says, and report under that name; the last loss and the weights."""
-    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    with cluster_spec.interruptible():
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
     rank, ranks = strategy.cluster_resolver.task_id or 0, strategy.num_replicas_in_sync
     cluster_spec.check_same_options(
         strategy,

@@ -3,7 +3,8 @@
 TensorFlow reads it when a strategy is made and says little about mistakes: many show only as a job that waits forever.
 Here every mistake is one sentence that names the field and the fix. Begin with `tf_config`, which builds the text for
 one task, `from_slurm`, which does so for a task of Slurm, and `check`, which says what a text means. `gloo_from_slurm`
-does for Horovod what `from_slurm` does for TensorFlow. `check_same_options` compares what workers were started with.
+does for Horovod what `from_slurm` does for TensorFlow. `check_same_options` compares what workers were started with,
+and in a block of `interruptible` Ctrl-C ends a process that waits for the others.
 The package may import `runtime`; it needs TensorFlow for a strategy only.
 """
 
@@ -17,6 +18,7 @@ from distlab.cluster_spec.rules import check_same_cluster, checked
 from distlab.cluster_spec.same_options import check_same_options
 from distlab.cluster_spec.slurm import slurm_task
 from distlab.cluster_spec.spec import ClusterSpec, ClusterSpecError, fail, parsed, quoted
+from distlab.cluster_spec.waiting import interruptible
 
 __all__ = [
     "ClusterSpec",
@@ -26,6 +28,7 @@ __all__ = [
     "check_same_options",
     "from_slurm",
     "gloo_from_slurm",
+    "interruptible",
     "tf_config",
     "workers",
 ]
