@@ -1,9 +1,7 @@
 """`distlab cluster up`, `run`, `status`, `link` and `down`: the cluster on the command line."""
 
 import argparse
-import os
 import shlex
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +11,7 @@ from distlab import valid
 from distlab.cluster.cluster import NODES, Cluster, find, not_running, up
 from distlab.cluster.holder import end
 from distlab.cluster.record import DEFAULT_NAME, ClusterError, ClusterRecord, RunsAlready
+from distlab.cluster.running import carry_out
 from distlab.cluster.status import status
 from distlab.runtime import processes
 
@@ -87,9 +86,7 @@ def _run(options: argparse.Namespace) -> int:
         raise ClusterError(
             f"{line} is one word, and no command; a line for a shell: distlab cluster run -- sh -c {line}"
         )
-    command = _running(options).entering(options.program_arguments)
-    sys.stdout.flush()
-    os.execvp(command[0], command)  # so that signals and the exit status pass through
+    return carry_out(_running(options), options.program_arguments)
 
 
 def _status(options: argparse.Namespace) -> int:

@@ -40,7 +40,6 @@ SECONDS_OF_SILENCE = 15.0
 
 _SECONDS_BETWEEN_LOOKS, _SECONDS_TO_END, _SECONDS_FOR_REST = 0.5, 2.0, 2.0
 _LONGEST_LINE = 65_536
-_LONGEST_FOLDER = 60
 _SHARED = "; it must be where all hosts see it"
 # What an ssh server says about the connection is nothing of the program's.
 _OF_CONNECTION = ("SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY")
@@ -269,8 +268,7 @@ def has_connection(pid: int) -> bool:
 
 def main() -> int:
     """Let a process of its own do the work, and end what that has started if it is killed; its exit status."""
-    parent_place = None if len(tempfile.gettempdir()) <= _LONGEST_FOLDER else "/tmp"
-    folder = Path(tempfile.mkdtemp(prefix="distlab-", dir=parent_place))
+    folder = Path(tempfile.mkdtemp(prefix="distlab-", dir=rank_process.folder_for_sockets()))
     rank_process.adopt()
     own_pid = os.getpid()
     working = os.fork()

@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +17,6 @@ OUTPUT = {"PYTHONUNBUFFERED": "1", "PYTHON_COLORS": "0"}
 
 In a notebook Python would take FORCE_COLOR, which Jupyter sets, for a wish to have them.
 """
-# A path has at most 103 characters; the folder's own name and the socket's follow.
-_LONGEST_FOLDER = 60
 
 # What TensorFlow, Open MPI, MPICH and Slurm, Horovod, torchrun and MXNet tell a process about its place in a job; and
 # what Slurm, PBS and LSF tell mpirun and horovodrun about the machines of an allocation: these ranks are on this one.
@@ -160,11 +157,6 @@ class PortTaken(WorkerFailed):
 def free_addresses(count: int) -> list[str]:
     """`count` different addresses HOST:PORT of this machine where nobody listens now."""
     return [f"{HOST}:{port}" for port in free_ports(count)]
-
-
-def folder_for_sockets() -> str | None:
-    """Where a folder with Unix sockets is made: their paths must not be long; None for the usual temporary folder."""
-    return None if len(tempfile.gettempdir()) <= _LONGEST_FOLDER else "/tmp"
 
 
 def shell(arguments: Sequence[str], environment: Mapping[str, str]) -> str:

@@ -21,10 +21,9 @@ from distlab.launch.job import (
     LaunchError,
     Limits,
     PortTaken,
-    folder_for_sockets,
     short_path,
 )
-from distlab.launch.rank_process import RESULT, RESULT_NAME
+from distlab.launch.rank_process import RESULT, RESULT_NAME, folder_for_sockets
 from distlab.launch.remote import Remote
 from distlab.launch.supervisor import Supervisor
 from distlab.runtime.lookups import seen_from

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from distlab.launch import forked_program
 from distlab.launch.fork_server import early_variables
-from distlab.launch.job import Command, folder_for_sockets
+from distlab.launch.job import Command
+from distlab.launch.rank_process import folder_for_sockets
 from distlab.runtime import environment as course_environment
 from distlab.runtime import processes
 

@@ -15,6 +15,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from collections.abc import Callable
@@ -30,6 +31,10 @@ STATUS = "\x00distlab exit status "
 SOCKET, RESULT = "{socket}", "{result}"
 """Stand in a command's arguments for the paths of the socket on which ranks report, and of the file of the result."""
 SOCKET_NAME, RESULT_NAME = "ranks", "result.json"
+# A path has at most 103 characters; the folder's own name and the socket's follow.
+_LONGEST_FOLDER = 60
+# As in distlab.cluster.layout: it exists in a cluster that runs on this machine, on all its nodes.
+CONTROL_SOCKET = "/etc/slurm/control"
 # The variable that names the folder of both in a job of several hosts, each of which has its own.
 FOLDER = "DISTLAB_JOB_FOLDER"
 
@@ -85,6 +90,16 @@ def kill_children() -> None:
                 os.kill(pid, signal.SIGKILL)
             with suppress(OSError):
                 os.waitpid(pid, 0)
+
+
+def folder_for_sockets() -> str | None:
+    """Where a folder with Unix sockets is made: their paths must not be long; None for the usual temporary folder.
+
+    In a cluster on this machine, which ends its processes by SIGKILL, it is one that ends with the cluster.
+    """
+    if Path(CONTROL_SOCKET).is_socket():
+        return "/dev/shm"
+    return None if len(tempfile.gettempdir()) <= _LONGEST_FOLDER else "/tmp"
 
 
 def in_folder(folder: str | None, arguments: list[str]) -> list[str]:
