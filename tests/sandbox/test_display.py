@@ -1,6 +1,7 @@
 """Every notebook has `display`; in a sandbox it prints."""
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from distlab.sandbox.cells import Cells
 
@@ -33,7 +34,9 @@ class NoText:
         ("from IPython.display import display\ndisplay(1)", "1\n"),
     ],
 )
-def test_display_prints_and_never_fails(cell: str, printed: str) -> None:
+def test_display_prints_and_never_fails(cell: str, printed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As in a sandbox, whatever other tests have begun in this process.
+    monkeypatch.setattr(InteractiveShell, "initialized", lambda: False)
     assert Cells(most_printed=1000).run(cell, "one") == {"printed": printed, "error": None}
 
 
