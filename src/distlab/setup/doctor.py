@@ -49,10 +49,10 @@ class Finding(NamedTuple):
 def examine() -> list[Finding]:
     """Look at everything the course uses; runs a real all-reduce over two ranks (up to 90 s on a busy machine).
 
-    Where no program of this machine can reach another one, or the shell allows programs too little memory, nothing is
-    started, and only the machine is examined.
+    Where no program of this machine can reach another one, or the shell allows too little memory or too few processes,
+    nothing is started, and only the machine is examined.
     """
-    if not devices.has_loopback() or _allowed_gib() < GIB_NEEDED:
+    if not devices.has_loopback() or _allowed_gib() < GIB_NEEDED or _processes():
         return [_python(), *_machine()]
     mark = processes.new_mark()
     with processes.marked(mark), ThreadPoolExecutor() as pool:
