@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -88,3 +90,14 @@ def test_an_interrupt_that_is_ignored_or_handled_stays_so() -> None:
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
         signal.signal(signal.SIGINT, usual)
+
+
+def test_in_another_thread_no_signal_is_touched() -> None:
+    before = signal.getsignal(signal.SIGINT)
+
+    def wait() -> Callable[..., object] | int | None:
+        with cluster_spec.interruptible():
+            return signal.getsignal(signal.SIGINT)
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(wait).result(60) == before

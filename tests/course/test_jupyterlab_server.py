@@ -37,6 +37,8 @@ def test_the_server_ends_when_its_terminal_is_closed() -> None:
     server = psutil.Process(int(said.partition(b"server")[2].split()[0]))
     watcher = server.children() + server.parent().children(recursive=True)  # type: ignore[union-attr]
     os.close(terminal)
-    os.waitpid(leader, 0)
     _, alive = psutil.wait_procs([server, *watcher], SECONDS)
+    for process in (psutil.Process(leader), *alive):
+        process.kill()
+    os.waitpid(leader, 0)
     assert alive == []

@@ -49,11 +49,16 @@ def run_of_several(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, 
     build = tmp_path_factory.mktemp("build")
     write_notebook(folder, "00_good", PARAMETERS, "print(dataset, epochs, workers)")
     write_notebook(
-        folder, "01_error", "kept = 1", "# the fault\nraise ValueError('on purpose')", "print('not reached')"
+        folder,
+        "01_error",
+        "kept = 1",
+        "# the fault\nraise ValueError('on purpose')",
+        "print('not reached')",
+        PARAMETERS,
     )
-    write_notebook(folder, "02_endless", "while True:\n    pass")
-    write_notebook(folder, "03_dies", "import os\nos._exit(3)")
-    write_notebook(folder, "04_leaves", LEAVES_A_PROCESS.format(file=str(folder / "left")))
+    write_notebook(folder, "02_endless", "while True:\n    pass", PARAMETERS)
+    write_notebook(folder, "03_dies", "import os\nos._exit(3)", PARAMETERS)
+    write_notebook(folder, "04_leaves", LEAVES_A_PROCESS.format(file=str(folder / "left")), PARAMETERS)
     plan = runner.ExecutionPlan(
         runner.choose(folder), build, {"epochs": 7}, seconds_per_cell=8, seconds_per_notebook=120, at_once=2
     )
@@ -79,8 +84,8 @@ def test_the_summary_names_notebook_cell_and_error(run_of_several: tuple) -> Non
     outcomes, _, _ = run_of_several
     summary = runner.summary(outcomes)
     assert "3 of 5 notebooks failed" in summary
-    assert "FAILED 01_error, cell 4 (# the fault): ValueError: on purpose" in summary
-    assert "FAILED 02_endless, cell 3 (while True:): the cell ran longer than 8 s" in summary
+    assert "FAILED 01_error, cell 3 (# the fault): ValueError: on purpose" in summary
+    assert "FAILED 02_endless, cell 2 (while True:): the cell ran longer than 8 s" in summary
     assert "FAILED 03_dies" in summary and "kernel died" in summary
 
 
@@ -120,7 +125,7 @@ def test_the_report_has_seconds_memory_status_and_fault_of_each_notebook(run_of_
     assert list(rows) == ["00_good", "01_error", "02_endless", "03_dies", "04_leaves"]
     assert all(row["seconds"] > 0 for row in rows.values())
     assert rows["00_good"]["peak_memory_mib"] > 10
-    assert rows["01_error"]["failing_cell"] == 4
+    assert rows["01_error"]["failing_cell"] == 3
 
 
 def test_what_ipython_is_told_for_other_notebooks_changes_no_output(

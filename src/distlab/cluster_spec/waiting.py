@@ -1,6 +1,7 @@
 """How a process can be ended that waits for the others of its cluster."""
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,6 +14,9 @@ def interruptible() -> Iterator[None]:
     is different: TensorFlow takes it for the notice of a preemption, and goes on. After the block it does again what
     it did before; while TensorFlow waits, `kill -INT` ends the process, and `kill` does not.
     """
+    if threading.current_thread() is not threading.main_thread():  # as in Ray's workers, which end in another way
+        yield
+        return
     usual = signal.getsignal(signal.SIGINT)
     if usual is signal.default_int_handler:  # not where it is ignored, as in the background of a shell script
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -35,8 +35,11 @@ def chunk_rows(length: int, parts: int) -> tuple[slice, ...]:
 
 
 def own_copy(array: np.ndarray) -> np.ndarray:
-    """A copy to add to, in C order, so that its `reshape(-1)` is a view; of a number an array without dimensions."""
-    return np.array(array, order="C")
+    """A copy to add to, in C order, so that its `reshape(-1)` is a view; of NumPy's numbers, as `mean` gives them, too.
+
+    NumPy cannot add to its numbers in place: they become arrays without dimensions.
+    """
+    return np.array(array) if isinstance(array, np.generic) else array.copy()
 
 
 class GroupRank:

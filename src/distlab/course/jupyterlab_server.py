@@ -16,13 +16,13 @@ times at which cells ran, for `progress`."""
 NOT_LISTED = ["docs", "figures", "__pycache__", "*.pyc", "*~"]
 """What the file browser leaves out: chapters link to the documents and figures, and nobody works in those folders."""
 
-# A terminal that is closed is readable at once, with nothing to read.
+# Asked for no event, poll answers when the terminal, its standard input, was closed.
 _ENDS_WITH_TERMINAL = """
 import os, select, signal, sys
-server, terminal = int(sys.argv[1]), select.poll()
-terminal.register(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY), 0)
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
 signal.signal(signal.SIGINT, signal.SIG_IGN)
+server, terminal = int(sys.argv[1]), select.poll()
+terminal.register(0, 0)
 while os.getppid() == server:
     if terminal.poll(1000):
         os.kill(server, signal.SIGTERM)
