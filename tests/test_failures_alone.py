@@ -49,6 +49,7 @@ def run(root: Path, tmp_path: Path) -> Run:
     return tests
 
 
+@pytest.mark.long
 def test_what_passes_alone_passes_and_is_named(run: Run) -> None:
     finished = run(once=FAILS_ONCE, beside=NEEDS_A_NEIGHBOUR_TO_FAIL, passes=PASSES)
     assert finished.status == 0, finished.output
@@ -59,6 +60,7 @@ def test_what_passes_alone_passes_and_is_named(run: Run) -> None:
     assert "test_once.py::test_fails_the_first_time" in last and "test_fails_in_a_worker" in last
 
 
+@pytest.mark.long
 def test_what_fails_alone_too_fails(run: Run) -> None:
     finished = run(once=FAILS_ONCE, fails=FAILS.format(count=1))
     assert finished.status == pytest.ExitCode.TESTS_FAILED

@@ -193,7 +193,7 @@ def test_nothing_else_stands_at_the_top_level(root: Path) -> None:
     assert {"README.md", "Makefile", "LICENSE", "environment.yml", "notebooks", "figures", "tests"} <= top
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_figures_are_byte_equal_when_drawn_again(root: Path, tmp_path: Path) -> None:
     for script in sorted((root / "figures" / "src").glob("[0-9][0-9]_*.py")):
         subprocess.run([sys.executable, str(script), str(tmp_path)], check=True)

@@ -24,8 +24,9 @@ LAUNCHERS = {
     "ray": ("ray.sbatch", "train_ray.py", "ray"),
 }
 # Ray takes two minutes, on three nodes as on two.
+LONG = ("mpirun", "ssh", "torch", "ray")
 CASES = [
-    pytest.param(launcher, nodes, marks=[pytest.mark.long] if nodes == 3 or launcher == "ray" else [])
+    pytest.param(launcher, nodes, marks=[pytest.mark.long] if nodes == 3 or launcher in LONG else [])
     for launcher in LAUNCHERS
     for nodes in ([3] if launcher == "ray" else [2, 3])
 ]

@@ -27,6 +27,7 @@ def options(root: Path) -> dict:
         ).result
 
 
+@pytest.mark.long
 def test_without_fusion_each_gradient_is_all_reduced_alone(options: dict) -> None:
     fused, alone = options["fusion"]["fused"], options["fusion"]["not fused"]
     assert alone["all-reduces"] == 40 > 2 * fused["all-reduces"]

@@ -150,7 +150,7 @@ def test_mirrored_fit_is_as_in_the_table(
     assert cell["state"] == "works"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_workers_with_the_fit_of_keras_3_fail_as_in_the_table(
     measure_support: ModuleType, table: dict, serial: dict[str, list]
 ) -> None:

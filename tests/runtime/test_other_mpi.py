@@ -74,6 +74,7 @@ def test_a_program_that_fails_for_another_reason_is_not_told_so(folder: Path, tm
     assert "another MPI" not in str(failure.value)
 
 
+@pytest.mark.long
 def test_engines_name_another_mpi(folder: Path) -> None:
     with pytest.raises(launch.EnginesFailed) as failure:
         launch.start_engines(2, seconds=20)

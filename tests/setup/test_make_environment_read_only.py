@@ -106,6 +106,7 @@ def test_set_up_finds_the_environment_whole_and_says_nothing(root: Path, home: P
     assert (done.returncode, done.stdout) == (0, "")
 
 
+@pytest.mark.long
 def test_results_go_to_the_users_own_folder_which_is_named(root: Path, home: Path) -> None:
     done = run(root, home, sys.executable, "-m", "distlab.cli", "execute", "--only", "01", "--no-site")
     assert done.returncode == 0, done.stdout + done.stderr
