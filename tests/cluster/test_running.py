@@ -47,8 +47,9 @@ def test_the_end_of_the_cluster_is_said_where_a_command_runs(starter: list[str],
         assert command.wait(10) == ENDED_MEANWHILE
         assert command.stderr.read() == "The cluster 'ends' was ended while this command ran.\n"
     assert list(temporary.iterdir()) == []
-    ours = [folder for folder in set(Path("/tmp").glob("distlab-*")) - before if (folder / "ranks").exists()]
-    assert ours == []
+    # Those of jobs of other tests, beside this one, end with these jobs.
+    new = [folder for folder in set(Path("/tmp").glob("distlab-*")) - before if (folder / "ranks").exists()]
+    until(lambda: not any((folder / "ranks").exists() for folder in new), f"one of {new} stays", 300)
 
 
 @pytest.mark.fault
