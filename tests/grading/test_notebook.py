@@ -73,6 +73,8 @@ def test_an_answer_in_a_cell_that_is_no_code_is_to_be_looked_at(tmp_path: Path) 
         {"cell_type": "code", "source": "sum = 2", "metadata": {"nbgrader": {"grade_id": "sum", "solution": True}}},
         {"cell_type": "markdown", "source": "mean = 1", "metadata": settings},
         {"cell_type": "markdown", "source": "# Why", "metadata": {}},
+        {"cell_type": "markdown", "metadata": None},
+        {"metadata": {"nbgrader": 3}},
         {"cell_type": "code", "source": "own = 3", "metadata": {}},
     ]
     (tmp_path / "lab.ipynb").write_text(json.dumps({"cells": cells}))

@@ -238,6 +238,24 @@ def test_what_an_installer_said_is_quoted(tmp_path: Path) -> None:
     assert said.startswith("The packages could not be installed: error: Failed to parse: `uv.toml` (the log is ")
 
 
+@pytest.mark.parametrize("name", ["https_proxy", "ALL_PROXY", None])
+def test_a_proxy_that_is_set_is_named_where_the_index_is_not_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str | None
+) -> None:
+    for proxy in make_environment.PROXIES:
+        monkeypatch.delenv(proxy, raising=False)
+    if name:
+        monkeypatch.setenv(name, "http://user:secret@192.0.2.1:3128")
+    (tmp_path / ".venv").mkdir()
+    command = ["sh", "-c", "echo 'error: error sending request for url'; exit 2"]
+    with make_environment.guard() as guard, pytest.raises(EnvironmentNotMade) as failure:
+        make_environment.Installer(Environment(tmp_path), guard)._run(command)
+    said = str(failure.value)
+    assert ("through the proxy that" in said) == (name is not None)
+    assert f"correct or unset {name}, or run `make setup`" in said or name is None
+    assert "secret" not in said
+
+
 def test_a_program_ends_with_a_set_up_that_is_killed_while_it_starts_it(tmp_path: Path) -> None:
     command = [sys.executable, "-c", KILLED_WHEN_A_PROGRAM_HAS_STARTED, str(tmp_path)]
     finished = subprocess.run(command, capture_output=True, text=True, timeout=60)

@@ -62,12 +62,11 @@ def read(file: Path) -> list[SubmittedCell]:
         if about.st_size > _MOST_BYTES:
             raise Unreadable(f"it is larger than {_MOST_BYTES // 2**20} MiB; its outputs can be cleared")
         content = json.loads(file.read_bytes())
-        cells = [_cell(cell) for cell in content["cells"]]
+        cells = [_cell(cell) for cell in content["cells"] if _may_count(cell)]
     except OSError as error:
         raise Unreadable(f"it cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, MemoryError):
         raise Unreadable("it is not a notebook of format 4") from None
-    cells = [cell for cell in cells if cell.is_code or cell.is_answer]
     if len(cells) > _MOST_CELLS:
         raise Unreadable(f"it has more than {_MOST_CELLS} code cells")
     if any(len(cell.text) > _MOST_TEXT for cell in cells):
@@ -151,13 +150,22 @@ def _answered(step: LabStep, texts: list[str], stub: str, own: Sequence[LabStep]
     return replace(step, text="\n\n".join(touched) or stub, untouched=not touched)
 
 
+def _may_count(cell: dict[str, Any]) -> bool:
+    """Whether it is code, or was a cell for an answer: other cells are not looked at, whatever is in them."""
+    if cell.get("cell_type") == "code":
+        return True
+    metadata = cell.get("metadata")
+    settings = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+    return isinstance(settings, dict) and settings.get("solution") is True
+
+
 def _cell(cell: dict[str, Any]) -> SubmittedCell:
     source = cell["source"]
     text = source if isinstance(source, str) else "".join(source)
     settings = cell.get("metadata", {}).get("nbgrader", {})
     grade_id = settings.get("grade_id", "")
     name, is_answer = grade_id if isinstance(grade_id, str) else "", settings.get("solution") is True
-    return SubmittedCell(text, name, is_answer, cell["cell_type"] == "code")
+    return SubmittedCell(text, name, is_answer, cell.get("cell_type") == "code")
 
 
 def _squeezed(text: str) -> str:
