@@ -120,7 +120,7 @@ test: setup  ## run the tests that take at most six seconds, and every notebook,
 test-all: setup  ## run all tests, as before a release; takes twice as long
 	@$(BIN)/python -m pytest $(TEST_OPTIONS)
 
-test-fast: setup  ## run the tests that take seconds
+test-fast: setup  ## run the quick tests, in less than a minute
 	@$(BIN)/python -m pytest -m "not slow" $(TEST_WORKERS)
 
 test-faults: setup  ## inject every fault of the long list and print the results

@@ -43,6 +43,8 @@ ON_A_CLUSTER = (
 OUTPUTS = "tests/notebooks/test_outputs.py"
 # Every page in a browser, several times: ten minutes, which must not begin when the others are nearly done.
 LONGEST_FILE = "tests/site/test_build_browser.py"
+# Last by name, and its first test waits for Keras: no file for the end, when the other workers have nothing left.
+WAITS_FOR_KERAS = "tests/test_models.py"
 NOTEBOOKS_WITH_SEVERAL, PROGRAMS_WITH_SEVERAL = "notebooks with several processes", "programs with several processes"
 PROGRAMS_ON_CLUSTER = "programs on a cluster"
 WITHOUT_NETWORK = "05_save_and_load"
@@ -140,14 +142,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def order(item: pytest.Item) -> tuple[int, float]:
-    """First several processes, then the longest file and the notebooks by their length, slow tests, the others."""
+    """First several processes, then the longest file and the notebooks by their length, what is slow, the others."""
     if item.get_closest_marker("several_processes"):
         return 0, 0
     if item.nodeid.startswith(LONGEST_FILE):
         return 1, -math.inf
     if notebook := executed_notebook(item.nodeid):
         return 1, -needs()[notebook].seconds
-    return (2 if item.get_closest_marker("slow") else 3), 0
+    return (2 if item.get_closest_marker("slow") or item.nodeid.startswith(WAITS_FOR_KERAS) else 3), 0
 
 
 @pytest.fixture(scope="session")

@@ -62,6 +62,7 @@ def test_a_stopwatch_knows_nothing_before_it_has_stopped() -> None:
         assert math.isnan(stopwatch.cpu)
 
 
+@pytest.mark.slow
 def test_sleeping_takes_time_but_no_processor_time() -> None:
     with Stopwatch() as stopwatch:
         time.sleep(0.3)
@@ -76,6 +77,7 @@ def test_working_takes_processor_time_within_the_elapsed_time() -> None:
     assert stopwatch.elapsed >= 0.2
 
 
+@pytest.mark.slow
 def test_processor_time_counts_every_thread() -> None:
     threads = [threading.Thread(target=use_processor, args=(0.1,)) for _ in range(3)]
     with Stopwatch() as stopwatch:
@@ -172,12 +174,14 @@ def test_recording_ends_with_the_block_even_if_that_fails(no_gpu: None) -> None:
     assert recorded.cores.shape == (len(recorded.seconds), CORES)
 
 
+@pytest.mark.slow
 def test_work_shows_in_the_recording(no_gpu: None) -> None:
     with Utilisation(interval=0.05) as recorded:
         use_processor(0.3)
     assert recorded.cores.max() > 0
 
 
+@pytest.mark.slow
 def test_the_first_sample_is_of_the_block_like_every_other(no_gpu: None) -> None:
     with Utilisation(interval=0.3) as recorded:
         deadline = time.monotonic() + 60

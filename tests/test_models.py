@@ -79,6 +79,7 @@ def test_dropout_acts_in_training_alone_and_can_be_switched_off() -> None:
     assert np.array_equal(without(batch, training=True), without(batch, training=False))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", [models.mlp, models.cnn, models.unet])
 def test_equal_seeds_give_equal_weights_and_other_seeds_others(build: Callable) -> None:
     def weights(seed: int) -> list[np.ndarray]:

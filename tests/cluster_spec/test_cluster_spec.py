@@ -283,6 +283,7 @@ def tasks(draw: st.DrawFn) -> tuple[dict[str, list[str]], str, int]:
     return cluster, task_type, draw(st.integers(0, len(cluster[task_type]) - 1))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(tasks())
 def test_tensorflow_reads_the_same_from_what_is_built(task: tuple[dict[str, list[str]], str, int]) -> None:
@@ -304,6 +305,7 @@ def test_tensorflow_reads_the_same_from_what_is_built(task: tuple[dict[str, list
         assert spec.is_chief == multi_worker_util.is_chief(read, task_type, number)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(tasks(), st.randoms())
 def test_all_tasks_of_a_cluster_agree_in_any_order(task: tuple[dict[str, list[str]], str, int], random: Any) -> None:

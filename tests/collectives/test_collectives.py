@@ -31,6 +31,7 @@ from distlab.simulate import (
 from tests.collectives.collective_inputs import ALL_SIX, DTYPES, EXACTLY, NETWORK, SIZES, inputs_for, same, total_of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
 @pytest.mark.parametrize("algorithm", ALL_SIX)
 def test_all_reduce_equals_numpy_for_every_size(algorithm: str, dtype: type) -> None:
@@ -81,6 +82,7 @@ def test_every_rank_gets_the_same_bits(algorithm: str) -> None:
     np.testing.assert_allclose(results[0], np.sum(inputs, axis=0), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())

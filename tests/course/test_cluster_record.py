@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from distlab.course import cluster_record, notebooks
 from distlab.course.login_node import LoginNode
 
@@ -16,6 +18,7 @@ def test_the_added_cell_calls_what_the_notebook_defines(root: Path) -> None:
     assert callable(getattr(LoginNode, method.removesuffix("()")))
 
 
+@pytest.mark.slow
 def test_without_a_cluster_one_sentence_says_what_to_do(root: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "distlab.cli", "record-cluster", "--force"]
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}

@@ -57,6 +57,7 @@ def test_a_notebook_that_is_missing_is_named_and_none_is_written(
     assert not list((course / "notebooks").glob("*.ipynb"))
 
 
+@pytest.mark.slow
 def test_nothing_is_recorded_while_other_programs_use_the_processors(
     course: Path, busy_processors: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -159,6 +160,7 @@ def test_the_command_says_in_one_sentence_which_cell_fails(recorded: Path, capsy
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "# ---\n# jupyter: {}\n# ---\n", "# %%\n\n", "# %% [raw]\n# text\n"])
 def test_a_source_without_cells_replaces_nothing(recorded: Path, text: str, capsys: pytest.CaptureFixture[str]) -> None:
     before = notebooks.notebook_of(recorded).read_text()
@@ -168,6 +170,7 @@ def test_a_source_without_cells_replaces_nothing(recorded: Path, text: str, caps
     assert notebooks.notebook_of(recorded).read_text() == before
 
 
+@pytest.mark.slow
 def test_a_notebook_that_is_recorded_again_notes_its_cells(recorded: Path) -> None:
     recorded.write_text("# %%\n1 + 2\n")
     target = notebooks.regenerate(recorded)

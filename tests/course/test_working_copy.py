@@ -118,6 +118,7 @@ def test_what_the_course_no_longer_has_goes_unless_the_student_has_changed_it(co
     assert (copy / program).exists() and not (copy / batch).exists()
 
 
+@pytest.mark.slow
 def test_links_between_the_files_of_a_copy_lead_somewhere(root: Path, copy: Path) -> None:
     working_copy.update(root, copy)
     notebooks = list(copy.glob("*/*/*.ipynb"))

@@ -225,6 +225,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.fault
 @pytest.mark.parametrize("kind", PLANTED)
 def test_whatever_lies_in_the_place_of_a_set_gives_a_sentence(places: dict[str, Path], kind: str) -> None:
@@ -410,6 +411,7 @@ def test_a_flipped_bit_in_an_array_is_damage(file: Path, save: Callable[..., Non
     refusal(file, content[:middle] + bytes([content[middle] ^ 4]) + content[middle + 1 :], data.DamagedFile)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 def test_a_flipped_byte_anywhere_never_escapes_as_another_error(file: Path, save: Callable[..., None]) -> None:
     """Half of them fall into headers; some of these mean nothing (a date), so that the file may stay readable."""

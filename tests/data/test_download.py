@@ -95,6 +95,7 @@ def test_a_download_that_fails_leaves_no_file(
     assert not file.exists()
 
 
+@pytest.mark.slow
 def test_several_processes_that_ask_at_once_download_once(server: Any, file: Path) -> None:
     asked = json.dumps([str(file), server.archives, [server.mirror("delivers")]])
     command = [sys.executable, "-c", ASK, asked]
@@ -214,6 +215,7 @@ def test_a_good_mirror_is_the_only_one_asked(server: Any, tmp_path: Path, good: 
     assert len(server.requests) == 1
 
 
+@pytest.mark.slow
 def test_the_second_mirror_replaces_the_first(server: Any, tmp_path: Path, way: str) -> None:
     file = download.fetch(server.archives[0], (server.mirror(way), server.mirror("delivers")), tmp_path)
     np.testing.assert_array_equal(download.parse_archive(file.read_bytes()), server.arrays["x_train"])
@@ -227,6 +229,7 @@ def test_the_second_mirror_replaces_one_that_refuses_the_connection(
     assert len(server.requests) == 1
 
 
+@pytest.mark.slow
 def test_the_message_names_the_mirror_and_its_fault(server: Any, tmp_path: Path, way: str) -> None:
     mirror = server.mirror(way)
     with pytest.raises(download.DownloadFailed, match=f"{mirror}: .*({FAULTS[way]})"):

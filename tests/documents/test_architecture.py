@@ -45,6 +45,7 @@ def test_nobody_imports_whom_the_contracts_forbid(root: Path) -> None:
     assert finished.returncode == 0, finished.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "line"),
     [
@@ -83,6 +84,7 @@ def test_the_types_are_right(root: Path) -> None:
     assert finished.returncode == 0, finished.stdout
 
 
+@pytest.mark.slow
 def test_no_class_name_has_two_owners(root: Path) -> None:
     owners = defaultdict(list)
     for file, tree in trees(root):
@@ -92,6 +94,7 @@ def test_no_class_name_has_two_owners(root: Path) -> None:
     assert {name: files for name, files in owners.items() if len(files) > 1} == {}
 
 
+@pytest.mark.slow
 def test_variables_say_what_they_hold(root: Path) -> None:
     empty = []
     for file, tree in trees(root):
@@ -103,6 +106,7 @@ def test_variables_say_what_they_hold(root: Path) -> None:
     assert empty == []
 
 
+@pytest.mark.slow
 def test_each_package_says_in_few_lines_what_it_is_for(root: Path) -> None:
     for file, tree in trees(root):
         if file.name == "__init__.py":

@@ -37,6 +37,7 @@ def test_the_workflow_keeps_to_its_schema(root: Path) -> None:
     assert errors(root / WORKFLOW) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("right", "wrong"), [("runs-on:", "runs_on:"), ("timeout-minutes:", "timeout:")])
 def test_a_wrong_workflow_is_refused(root: Path, tmp_path: Path, right: str, wrong: str) -> None:
     text = (root / WORKFLOW).read_text()

@@ -61,6 +61,7 @@ def test_an_entry_is_one_sentence_or_two(entries: list[glossary.GlossaryEntry]) 
     assert [term for term, parts in sentences.items() if not all(part.endswith(".") for part in parts)] == []
 
 
+@pytest.mark.slow
 def test_the_chapter_of_an_entry_has_its_term(entries: list[glossary.GlossaryEntry], root: Path) -> None:
     texts = {
         source.stem: text_of(notebooks.convert_plainly(source)) for source in notebooks.sources(root / "notebooks")
@@ -70,6 +71,7 @@ def test_the_chapter_of_an_entry_has_its_term(entries: list[glossary.GlossaryEnt
     assert missing == []
 
 
+@pytest.mark.slow
 def test_links_lead_from_the_first_use_and_code_and_headings_stay(
     notebook: Path, entries: list[glossary.GlossaryEntry]
 ) -> None:

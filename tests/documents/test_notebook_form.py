@@ -32,6 +32,7 @@ def test_every_source_has_its_notebook_and_every_notebook_its_source(root: Path)
     assert sources
 
 
+@pytest.mark.slow
 def test_the_notebook_agrees_with_its_source(notebook: Path) -> None:
     expected = notebooks.convert(notebook.parent / "src" / f"{notebook.stem}.py")
     hand_edits.note_cells(expected)

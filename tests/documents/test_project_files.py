@@ -164,6 +164,7 @@ def test_environment_yml_says_on_every_line_what_needs_it(root: Path) -> None:
     assert [line for line in packages if not re.search(r"# .{5,}", line)] == []
 
 
+@pytest.mark.slow
 def test_files_are_small_and_name_no_machine_and_no_registry(root: Path) -> None:
     files = tracked_files(root)
     assert sum(file.stat().st_size for file in files) < LARGEST_REPOSITORY

@@ -63,6 +63,7 @@ def test_a_python_without_the_courses_packages_names_a_module(root: Path, progra
     assert sentence in done.stderr
 
 
+@pytest.mark.slow
 def test_what_a_child_writes_by_itself_does_not_reach_the_cell() -> None:
     source = f"import subprocess\nsubprocess.run([{sys.executable!r}, '-c', 'print(1)'])\nprint(2)"
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
@@ -85,6 +86,7 @@ def test_mpi_refuses_more_ranks_than_slots_unless_told() -> None:
     assert two.returncode == 0
 
 
+@pytest.mark.slow
 @needs_mpi
 @pytest.mark.skipif("OPAL_PREFIX" not in os.environ, reason="a system's own Open MPI knows its prefix")
 def test_open_mpi_without_its_prefix_does_not_start() -> None:

@@ -59,11 +59,13 @@ def test_what_shows_a_line_exists(root: Path) -> None:
         assert [link for link in linked if not (root / "docs" / link).is_file()] == [], symptom
 
 
+@pytest.mark.slow
 def test_what_a_line_quotes_is_said_somewhere(root: Path, said: str) -> None:
     quotes = [quote for symptom, *_ in lines(root) for quote in re.findall(r'"([^"]+)"', symptom)]
     assert len(quotes) >= 15
     assert [quote for quote in quotes if plain(quote) not in said] == []
 
 
+@pytest.mark.slow
 def test_a_message_that_nobody_gives_is_found(said: str) -> None:
     assert plain("The flux capacitor " + "is not charged") not in said

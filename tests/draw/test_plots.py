@@ -83,6 +83,7 @@ def test_utilisation_has_a_row_with_the_values_of_each_device(cores: int, gpus: 
     assert "seconds" in figure.axes[-1].get_xlabel()
 
 
+@pytest.mark.slow
 def test_a_recording_without_samples_can_be_drawn() -> None:
     figure = draw.utilisation(recording(0, 2, 1))
     assert [axes.get_ylabel() for axes in figure.axes] == ["core 0", "core 1", "GPU 0"]

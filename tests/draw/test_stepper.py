@@ -10,6 +10,7 @@ from distlab.collectives import ring_all_reduce
 from distlab.draw import style
 
 
+@pytest.mark.slow
 def test_the_stepper_changes_its_picture_with_the_step_and_the_ranks() -> None:
     stepper = draw.Stepper(ring_all_reduce, size=3)
     assert (stepper.step.max, stepper.play.max) == (4, 4)

@@ -106,6 +106,7 @@ def test_the_description_is_the_title_whatever_is_in_it(description: str, tmp_pa
     assert root[0].text == description
 
 
+@pytest.mark.slow
 def test_a_shown_picture_carries_its_description_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
     displayed = []
     monkeypatch.setattr(style, "display", lambda data, raw: displayed.append((data, raw)))
@@ -147,6 +148,7 @@ def test_lines_take_colour_marker_and_dash_by_number() -> None:
     assert len({(line.get_linestyle(), str(line._unscaled_dash_pattern)) for line in lines}) == 8
 
 
+@pytest.mark.slow
 def test_a_figure_is_written_the_same_again_without_the_style_too() -> None:
     program = (
         "from distlab.draw import style\nimport matplotlib.pyplot as plt\n"

@@ -72,6 +72,7 @@ def test_a_run_that_stops_at_once_and_one_without_messages_can_be_drawn() -> Non
     assert drawn(draw.trace(ring_all_reduce, 1).strip())["finished chunk"] == 1
 
 
+@pytest.mark.slow
 def test_an_error_its_events_and_a_run_are_drawn_like_a_trace() -> None:
     with pytest.raises(SimulationError) as caught:
         World(3).run(sends_and_leaves, [contributions(rank, 3) for rank in range(3)], keep_contents=True)

@@ -85,6 +85,7 @@ def texts_of(figure: Figure) -> list[Text]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stem", [stem for stem in SCRIPTS if stem >= "06"])
 def test_texts_are_large_enough_and_neither_clipped_nor_overlapping(
     stem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

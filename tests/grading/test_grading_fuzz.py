@@ -42,6 +42,7 @@ def cases(share: float) -> settings:
     )
 
 
+@pytest.mark.slow
 @cases(MESSAGES)
 @given(fuzzed.messages)
 def test_any_bytes_are_a_plain_message_or_refused(content: bytes) -> None:
@@ -57,6 +58,7 @@ def test_any_bytes_are_a_plain_message_or_refused(content: bytes) -> None:
     assert len(again) <= 8 * len(content) + 64
 
 
+@pytest.mark.slow
 @cases(NOTEBOOKS)
 @given(fuzzed.notebook_files())
 def test_any_file_is_read_as_a_notebook_or_refused_and_the_lab_stays_the_lab(sample: Material, content: bytes) -> None:

@@ -133,6 +133,7 @@ def test_the_guides_rows_are_rows_of_the_table(table: dict) -> None:
     assert set(PUBLISHED[0].says) <= set(table["strategies"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["default", "multi-worker-2"])
 def test_a_run_that_is_not_over_in_time_does_not_end(measure_support: ModuleType, strategy: str) -> None:
     row = measure_support.ROWS[strategy]

@@ -86,6 +86,7 @@ def test_images_that_are_not_there_are_refused(words: list[str], sentence: str, 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_programs_refuse_it_before_they_train(lab: Path, tmp_path: Path) -> None:
     (tmp_path / "start.npz").write_text("<html>")
     command = [sys.executable, lab / "train_tensorflow.py", "start.npz"]

@@ -140,6 +140,7 @@ def test_a_lambda_is_no_program() -> None:
         OwnAnswer({"program": lambda rank: 0}).run("program", World(1))
 
 
+@pytest.mark.slow
 def test_a_loop_without_end_is_stopped_although_it_catches_exceptions() -> None:
     def mean(values: np.ndarray) -> float:
         while True:

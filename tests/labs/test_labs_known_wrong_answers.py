@@ -71,18 +71,21 @@ def texts(number: str) -> dict[str, dict[str, str]]:
     return by_exercise
 
 
+@pytest.mark.slow
 @right
 def test_a_right_answer_gets_full_marks(number: str, exercise: str, namespace: Mapping[str, Any]) -> None:
     for seed in SEEDS:
         assert_right(verdict_on(LABS[number], exercise, namespace, seed))
 
 
+@pytest.mark.slow
 @wrong
 def test_a_known_wrong_answer_gets_its_hints(number: str, exercise: str, place: int) -> None:
     for seed in SEEDS:
         assert_wrong(verdict_on_wrong(number, exercise, place, seed), ANSWERS[number].wrong_answers[exercise][place])
 
 
+@pytest.mark.slow
 @every_exercise
 def test_no_two_of_at_least_five_wrong_answers_get_one_text(number: str, exercise: str) -> None:
     by_title = texts(number)[exercise]
@@ -109,6 +112,7 @@ def texts_file(number: str) -> type[JSONSnapshotExtension]:
     return HintTexts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", ANSWERS)
 def test_hints_are_worded_as_in_the_snapshot(number: str, snapshot: SnapshotAssertion) -> None:
     assert texts(number) == snapshot(extension_class=texts_file(number))

@@ -53,6 +53,7 @@ def functions_that_give(value: object) -> list:
     return [lambda *arguments: value, program]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning")  # a coroutine where a function belongs
 @pytest.mark.parametrize("value", STRANGE.values(), ids=STRANGE)
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ def is_right(estimator: Estimator) -> bool:
     return abs(squared / SQUARED_MEAN - 1) < 0.02 and abs(trace / TRACE - 1) < 0.02
 
 
+@pytest.mark.slow
 def test_the_estimate_is_the_known_mean_and_covariance() -> None:
     assert is_right(noise_scale.estimate)
 
@@ -50,6 +51,7 @@ def without_the_sizes(small: int, big: int, small_squares: np.ndarray, big_squar
     return noise_scale.estimate(1, big // small, small_squares, big_squares)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "biased",
     [big_gradient_for_the_true_one, small_gradient_for_noise_alone, sizes_swapped, without_the_sizes],
@@ -59,6 +61,7 @@ def test_a_biased_estimate_is_noticed(biased: Estimator) -> None:
     assert not is_right(biased)
 
 
+@pytest.mark.slow
 def test_the_scale_is_the_ratio_of_the_averages() -> None:
     small, big = squares_of_ranks(40_000, seed=2)
     whole = noise_scale.estimate(SMALL, SMALL * RANKS, small, big)

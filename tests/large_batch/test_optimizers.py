@@ -96,6 +96,7 @@ def test_lars_is_the_paper_s_algorithm(decay: float, as_function: bool) -> None:
     assert not differ(trained(LARS(0.3, **numbers), as_function), lars_in_numpy(*problem(), 0.3, **numbers))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_function", [False, True])
 @pytest.mark.parametrize("decay", [0.0, 0.05])
 def test_lamb_is_the_paper_s_algorithm(decay: float, as_function: bool) -> None:

@@ -13,6 +13,7 @@ def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "distlab.cli", "launch", *map(str, arguments)]
 
 
+@pytest.mark.slow
 def test_the_command_line_passes_arguments_on(launched: Launched) -> None:
     done = subprocess.run(
         command("--workers", 3, launched.program, "--", "2=say:--workers 9"), capture_output=True, text=True, timeout=60
@@ -22,6 +23,7 @@ def test_the_command_line_passes_arguments_on(launched: Launched) -> None:
     assert json.dumps({"type": "worker", "index": 2}) in done.stdout
 
 
+@pytest.mark.slow
 def test_the_command_line_says_what_failed_in_its_exit_status_and_last_lines(launched: Launched) -> None:
     done = subprocess.run(command(launched.program, "--", "1=raise"), capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
@@ -29,6 +31,7 @@ def test_the_command_line_says_what_failed_in_its_exit_status_and_last_lines(lau
     assert done.stderr.rstrip().endswith("ValueError: the shapes do not fit")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
@@ -54,6 +57,7 @@ def test_options_that_do_not_go_together_are_refused_in_a_sentence(
     assert (done.returncode, done.stderr.strip()) == (1, sentence)
 
 
+@pytest.mark.slow
 def test_an_interpreter_before_the_program_is_to_be_left_out(launched: Launched) -> None:
     for words in (["python", launched.program], ["/usr/bin/python3.12", launched.program, "--", "x"]):
         done = subprocess.run(command(*words), capture_output=True, text=True, timeout=60)
@@ -61,6 +65,7 @@ def test_an_interpreter_before_the_program_is_to_be_left_out(launched: Launched)
         assert f"; leave `{words[0]}` out;" in done.stderr
 
 
+@pytest.mark.slow
 def test_an_interpreter_of_this_folder_is_not_looked_for_on_the_path(launched: Launched) -> None:
     own = launched.folder / "mpirun"  # a name that PATH knows too
     own.write_text(f'#!/bin/sh\necho mine\nexec {sys.executable} "$@"\n')

@@ -109,6 +109,7 @@ def rank_1_arrives_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launched_program, "Supervisor", OutOfOrderSupervisor)
 
 
+@pytest.mark.slow
 @needs_mpi
 @pytest.mark.parametrize(("act", "code"), [("exit3", 3), ("raise", 1), ("kill", -9)])
 def test_a_rank_of_mpirun_whose_end_arrives_last_is_named(
@@ -119,6 +120,7 @@ def test_a_rank_of_mpirun_whose_end_arrives_last_is_named(
     assert (caught.value.rank, caught.value.exit_code) == ("rank 1", code)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("act", "code"), [("exit3", 3), ("raise", 1), ("kill", -9)])
 def test_a_worker_of_tensorflow_whose_end_arrives_last_is_named(
     launched: Launched, rank_1_arrives_last: None, act: str, code: int

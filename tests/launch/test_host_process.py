@@ -95,6 +95,7 @@ def kill_working(process: Process) -> None:
     psutil.Process(process.pid).children()[0].kill()
 
 
+@pytest.mark.slow
 @pytest.mark.fault
 @pytest.mark.parametrize(
     "end",

@@ -49,6 +49,7 @@ def test_a_program_that_makes_its_tf_config_of_what_the_starter_says_needs_none(
         assert {starter for starter in ("mpirun", "srun") if not needs_tf_config(file, starter)} == helped, lines
 
 
+@pytest.mark.slow
 def test_a_program_that_gets_tf_config_from_who_launches_it_needs_none(tmp_path: Path) -> None:
     file = program(tmp_path, "import os\nprint(os.environ['TF_CONFIG'])\nif 0:\n    MultiWorkerMirroredStrategy()\n")
     run = launch.mpirun(file, environment={"TF_CONFIG": "{}"}, echo=False, seconds=60)

@@ -8,6 +8,7 @@ from tests.launch.launched_program import Launched
 LIMITS = {"seconds": 20, "echo": False}
 
 
+@pytest.mark.slow
 def test_one_process_gives_its_output_and_its_result(launched: Launched, capsys: pytest.CaptureFixture[str]) -> None:
     settings = {"environment": {"COLOUR": "blue"}, "seconds": 20, "result": True}
     run = launch.alone(launched.program, "all=show:COLOUR,result", **settings)
@@ -24,6 +25,7 @@ def test_a_process_that_fails_is_named_and_what_it_started_is_ended(launched: La
     assert launched.left() == []
 
 
+@pytest.mark.slow
 def test_a_process_that_is_not_over_in_time_is_ended(launched: Launched) -> None:
     with pytest.raises(launch.DeadlinePassed, match="still running: program"):
         launch.alone(launched.program, "all=child,wait", **(LIMITS | {"seconds": 3}))
@@ -37,6 +39,7 @@ def test_the_result_may_have_any_place_in_the_arguments(launched: Launched, caps
     assert capsys.readouterr().out.splitlines()[0].endswith("writes.py out=result.json")
 
 
+@pytest.mark.slow
 def test_a_program_that_launches_itself_in_every_process_is_ended(launched: Launched) -> None:
     program = launched.folder / "again.py"
     program.write_text("from distlab import launch\nlaunch.alone(__file__, seconds=60)\n")
@@ -45,6 +48,7 @@ def test_a_program_that_launches_itself_in_every_process_is_ended(launched: Laun
     assert launched.left() == []
 
 
+@pytest.mark.slow
 def test_a_program_may_launch_itself_with_other_arguments(launched: Launched) -> None:
     program = launched.folder / "once.py"
     program.write_text(

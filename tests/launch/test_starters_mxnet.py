@@ -47,6 +47,7 @@ def places(program: Path) -> list[dict]:
     return [json.loads(file.read_text()) for file in (program.parent / "places").glob("*.json")]
 
 
+@pytest.mark.slow
 def test_every_process_has_its_role_and_all_the_same_address(program: Path) -> None:
     run = launch.mxnet(program, program.parent / "places", workers=3, servers=2, seconds=60, echo=False)
     assert {name: run.exit_codes[name] for name in run.exit_codes if name.startswith("worker")} == dict.fromkeys(
@@ -59,23 +60,27 @@ def test_every_process_has_its_role_and_all_the_same_address(program: Path) -> N
     assert (found[0]["DMLC_NUM_WORKER"], found[0]["DMLC_NUM_SERVER"]) == ("3", "2")
 
 
+@pytest.mark.slow
 def test_a_worker_that_fails_ends_the_job(program: Path) -> None:
     with pytest.raises(launch.WorkerFailed, match="the shapes do not fit") as failure:
         launch.mxnet(program, program.parent / "places", "fail", workers=1, seconds=60, echo=False)
     assert failure.value.rank == "worker 0"
 
 
+@pytest.mark.slow
 def test_a_job_that_hangs_ends_at_its_deadline(program: Path) -> None:
     with pytest.raises(launch.DeadlinePassed, match="scheduler, server 0, worker 0, worker 1"):
         launch.mxnet(program, program.parent / "places", "hang", seconds=1, echo=False)
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_does_not_listen_is_named(program: Path) -> None:
     with pytest.raises(launch.WorkerMissing) as missing:
         launch.mxnet(program, program.parent / "places", "late", "hang", start_seconds=1, echo=False)
     assert missing.value.ranks == ["scheduler"]
 
 
+@pytest.mark.slow
 def test_a_taken_port_is_replaced(program: Path) -> None:
     with pytest.raises(launch.WorkerFailed, match="bind failed"):
         launch.mxnet(program, program.parent / "places", "port taken", "hang", seconds=60, echo=False)
@@ -88,6 +93,7 @@ def test_counts_that_make_no_sense_are_refused(program: Path, counts: dict) -> N
         launch.mxnet(program, program.parent / "places", **counts, echo=False)
 
 
+@pytest.mark.slow
 def test_the_command_line_takes_servers_and_an_interpreter(program: Path) -> None:
     options = ["--with", "mxnet", "--workers", "1", "--servers", "2", "--python", sys.executable, "--seconds", "60"]
     command = [sys.executable, "-m", "distlab.cli", "launch", *options, str(program), "--"]

@@ -46,6 +46,7 @@ def starters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
 
 
+@pytest.mark.slow
 @needs_mpi
 def test_mpirun_gives_output_by_rank_and_the_result(launched: Launched, capsys: pytest.CaptureFixture[str]) -> None:
     run = launch.mpirun(
@@ -60,6 +61,7 @@ def test_mpirun_gives_output_by_rank_and_the_result(launched: Launched, capsys: 
     assert "[rank 2] line 29 of worker 2" in printed
 
 
+@pytest.mark.slow
 @needs_mpi
 @pytest.mark.parametrize(("act", "code"), [("exit3", 3), ("raise", 1), ("kill", -9)])
 def test_a_rank_that_fails_after_it_connected_ends_the_job(launched: Launched, act: str, code: int) -> None:
@@ -73,6 +75,7 @@ def test_a_rank_that_fails_after_it_connected_ends_the_job(launched: Launched, a
     assert launched.left() == []
 
 
+@pytest.mark.slow
 @needs_mpi
 def test_a_rank_that_never_initialises_mpi_is_named(launched: Launched) -> None:
     with pytest.raises(launch.WorkerMissing) as caught:
@@ -83,6 +86,7 @@ def test_a_rank_that_never_initialises_mpi_is_named(launched: Launched) -> None:
     assert launched.left() == []
 
 
+@pytest.mark.slow
 @needs_mpi
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "kill -9"])
 def test_a_launching_program_that_is_ended_leaves_no_rank(launched: Launched, number: signal.Signals) -> None:
@@ -94,6 +98,7 @@ def test_a_launching_program_that_is_ended_leaves_no_rank(launched: Launched, nu
         assert launched.gone_within(5)
 
 
+@pytest.mark.slow
 def test_torchrun_gives_ranks_their_numbers(
     launched: Launched, starters: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -104,12 +109,14 @@ def test_torchrun_gives_ranks_their_numbers(
     assert "torchrun --standalone --no-python --nproc-per-node 2 python " in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_rank_that_fails_under_torchrun_ends_the_others(launched: Launched, starters: None) -> None:
     with pytest.raises(launch.WorkerFailed, match="rank 1 was killed by signal 9"):
         launch.torchrun(launched.program, "0=wait", "1=kill", **LIMITS)
     assert launched.left() == []
 
 
+@pytest.mark.slow
 def test_another_environments_python_and_its_torchrun_are_used(launched: Launched, starters: None) -> None:
     other = launched.folder / "other environment"
     other.mkdir()
@@ -143,6 +150,7 @@ def test_horovodrun_gives_output_by_rank_and_names_the_rank_that_fails(launched:
     assert launched.left() == []
 
 
+@pytest.mark.slow
 def test_in_an_elastic_job_only_the_starters_exit_code_counts(
     launched: Launched, starters: None, tmp_path: Path
 ) -> None:

@@ -31,6 +31,7 @@ def test_each_worker_runs_the_program_with_a_task_of_one_valid_cluster(
     assert run.exit_codes == {"worker 0": 0, "worker 1": 0, "worker 2": 0}
 
 
+@pytest.mark.slow
 def test_addresses_differ_from_job_to_job(launched: Launched) -> None:
     first, second = (launch.tensorflow(launched.program, "all=show:TF_CONFIG", echo=False, **SHORT) for _ in range(2))
     addresses = [set(re.findall(r"127\.0\.0\.1:\d+", run.output["worker 0"])) for run in (first, second)]
@@ -48,6 +49,7 @@ def test_output_is_printed_with_the_rank_in_front_and_returned_by_rank(
     assert run.output["worker 1"] == "line 0 of worker 1\nline 1 of worker 1"
 
 
+@pytest.mark.slow
 def test_output_comes_while_the_job_runs(launched: Launched) -> None:
     """The program waits for ten minutes after its line: only a line that is shown at once ends this test."""
     code = f"from distlab import launch; launch.tensorflow({str(launched.program)!r}, 'all=say:early,listen,wait')"
@@ -75,6 +77,7 @@ def test_tensorflow_notes_are_left_out_and_errors_are_not(launched: Launched) ->
     assert run.output["worker 0"] == "to standard error"
 
 
+@pytest.mark.slow
 def test_the_printed_shell_commands_do_the_same(
     launched: Launched, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,6 +110,7 @@ def test_a_program_that_knows_no_result_is_told_where_the_option_comes_from(laun
         launch.tensorflow(program, workers=1, echo=False, result=True, **SHORT)
 
 
+@pytest.mark.slow
 def test_workers_share_the_cores(launched: Launched, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "cores", lambda: 7)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
@@ -122,6 +126,7 @@ def test_threads_that_the_user_has_set_stay(launched: Launched, monkeypatch: pyt
     assert set(run.output.values()) == {"OMP_NUM_THREADS is 5"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("gpus", "visible", "expected"),
     [
@@ -144,6 +149,7 @@ def test_each_worker_gets_a_gpu_of_its_own_or_none(
     assert list(run.output.values()) == [f"CUDA_VISIBLE_DEVICES is {name}" for name in expected]
 
 
+@pytest.mark.slow
 def test_with_parameter_servers_the_job_is_over_when_the_chief_ends(launched: Launched) -> None:
     run = launch.tensorflow(
         launched.program,
@@ -155,6 +161,7 @@ def test_with_parameter_servers_the_job_is_over_when_the_chief_ends(launched: La
     assert launched.left() == []
 
 
+@pytest.mark.slow
 def test_a_failing_worker_is_shown_with_rank_exit_code_and_last_20_lines(launched: Launched) -> None:
     begin = time.monotonic()
     with pytest.raises(launch.WorkerFailed) as caught:
@@ -168,6 +175,7 @@ def test_a_failing_worker_is_shown_with_rank_exit_code_and_last_20_lines(launche
     assert caught.value.run.exit_codes == {"worker 0": None, "worker 1": 3}
 
 
+@pytest.mark.slow
 def test_workers_that_do_not_react_to_sigterm_and_their_children_are_ended_too(launched: Launched) -> None:
     begin = time.monotonic()
     with pytest.raises(launch.WorkerFailed):
@@ -177,11 +185,13 @@ def test_workers_that_do_not_react_to_sigterm_and_their_children_are_ended_too(l
     assert time.monotonic() - begin < 10
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_is_told_apart_from_one_that_fails(launched: Launched) -> None:
     with pytest.raises(launch.WorkerFailed, match="worker 0 was killed by signal 9, exit code -9"):
         launch.tensorflow(launched.program, "0=kill", "1=listen,wait", echo=False, **SHORT)
 
 
+@pytest.mark.slow
 def test_a_worker_that_never_connects_is_named_with_its_address(launched: Launched) -> None:
     limits = {"seconds": 60, "start_seconds": 2}
     with pytest.raises(launch.WorkerMissing) as caught:
@@ -193,11 +203,13 @@ def test_a_worker_that_never_connects_is_named_with_its_address(launched: Launch
     assert launched.left() == []
 
 
+@pytest.mark.slow
 def test_a_worker_that_ends_well_without_connecting_is_missing_too(launched: Launched) -> None:
     with pytest.raises(launch.WorkerMissing, match=r"worker 1 .*it has ended with exit code 0"):
         launch.tensorflow(launched.program, "0=listen,wait", "1=lines1", echo=False, seconds=60, start_seconds=2)
 
 
+@pytest.mark.slow
 def test_a_job_that_is_not_over_in_time_is_ended(launched: Launched) -> None:
     with pytest.raises(launch.DeadlinePassed, match=r"not over after 2 s .*: worker 0, worker 1") as caught:
         launch.tensorflow(launched.program, "all=say:I wait,listen,wait", echo=False, seconds=2)
@@ -210,6 +222,7 @@ def test_an_orphan_that_holds_the_output_open_does_not_hold_the_job(launched: La
     assert run.exit_codes == {"worker 0": 0, "worker 1": 0}
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_meanwhile_is_replaced(
     launched: Launched, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -304,6 +317,7 @@ def test_tensorflow_at_a_taken_port_is_started_again(tmp_path: Path, monkeypatch
     assert run.output == {"worker 0": "sum 4", "worker 1": "sum 4"}
 
 
+@pytest.mark.slow
 def test_workers_that_horovod_would_not_connect_are_not_started(tmp_path: Path) -> None:
     program = tmp_path / "train.py"
     program.write_text("import horovod.tensorflow as hvd\n")

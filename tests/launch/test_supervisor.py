@@ -33,6 +33,7 @@ def parent(command: list[str]) -> Iterator[subprocess.Popen]:
             process.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "kill -9"])
 def test_a_python_program_that_is_ended_leaves_nothing(launched: Launched, number: signal.Signals) -> None:
     with parent([sys.executable, "-c", launching(launched)]) as process:
@@ -41,6 +42,7 @@ def test_a_python_program_that_is_ended_leaves_nothing(launched: Launched, numbe
         assert launched.gone_within(SECONDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_the_command_line_that_is_ended_leaves_nothing(launched: Launched, number: signal.Signals) -> None:
     command = [sys.executable, "-m", "distlab.cli", "launch", "--start-seconds", "300"]
@@ -55,6 +57,7 @@ def test_the_command_line_that_is_ended_leaves_nothing(launched: Launched, numbe
         assert "Interrupted; every process of the job is ended." in output
 
 
+@pytest.mark.slow
 def test_a_second_interrupt_while_the_first_is_dealt_with_leaves_nothing(launched: Launched) -> None:
     with parent([sys.executable, "-c", launching(launched)]) as process:
         launched.wait_for(PROCESSES)
@@ -81,6 +84,7 @@ def replied_error(client: BlockingKernelClient, request: str) -> str:
     return reply["content"]["ename"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["interrupt", "restart", "kill -9"])
 def test_a_kernel_that_is_ended_in_a_cell_leaves_nothing(launched: Launched, kernel: KernelManager, way: str) -> None:
     client = kernel.client()

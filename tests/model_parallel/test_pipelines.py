@@ -56,6 +56,7 @@ def every_case() -> list[tuple[str, int, int, int]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gpipe", "1f1b", "interleaved"])
 def test_every_schedule_is_legal_and_takes_the_time_of_its_formula(name: str) -> None:
     for schedule, p, m, v in every_case():

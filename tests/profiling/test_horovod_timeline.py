@@ -121,6 +121,7 @@ def test_what_horovod_calls_a_queue_is_queueing(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", range(0, len(STREAM), 7))
 def test_a_file_that_breaks_off_anywhere_gives_what_was_finished(tmp_path: Path, kept: int) -> None:
     timeline = read(tmp_path, STREAM[:kept])

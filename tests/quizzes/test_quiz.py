@@ -87,6 +87,7 @@ def test_in_a_notebook_a_quiz_is_html_and_elsewhere_text_without_answers() -> No
     assert not any(option.explanation in repr(quiz) for item in quiz.items for option in item.options)
 
 
+@pytest.mark.slow
 def test_quizzes_need_no_tensorflow() -> None:
     lines = ("import sys", "from distlab import quizzes", "quizzes.draw(quizzes.CHAPTERS, 1, 40)")
     program = "\n".join([*lines, "print('tensorflow' in sys.modules)"])

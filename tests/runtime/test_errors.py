@@ -37,6 +37,7 @@ def test_jupyter_shows_the_sentence_without_a_traceback(cell: str, capsys: pytes
     assert "\n" not in shown
 
 
+@pytest.mark.slow
 def test_another_error_keeps_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     InteractiveShell().run_cell("raise ValueError('no sentence')")
     assert "Traceback" in capsys.readouterr().out
@@ -76,6 +77,7 @@ def test_a_framework_of_another_environment_is_named_with_its_command(framework:
     assert f"`{part.command}`" in said and f"{part.folder}/bin/python" in said
 
 
+@pytest.mark.slow
 @small_disks.needs_mounts
 @pytest.mark.parametrize(
     ("options", "sentence"),

@@ -21,6 +21,7 @@ def test_marks_of_an_outer_run_reach_inner_processes() -> None:
     assert outer in marks and len(marks) >= 2 + len(os.environ.get(processes.MARK, "").split())
 
 
+@pytest.mark.slow
 def test_end_reaches_a_process_that_ignores_sigterm() -> None:
     mark = processes.new_mark()
     program = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('set', flush=True)"
@@ -46,6 +47,7 @@ def test_what_is_started_in_a_marked_block_carries_the_mark_too() -> None:
     assert processes.alive(outer) == []
 
 
+@pytest.mark.slow
 def test_the_guard_does_not_read_the_modules_of_the_working_folder(tmp_path: Path) -> None:
     """A student's socket.py would end it, and after a `kill -9` nobody would end the ranks."""
     (tmp_path / "socket.py").write_text("raise SystemExit('this is not the standard library')\n")

@@ -24,12 +24,14 @@ def waited(use: Use | None, seconds: float = 0.2) -> Spent:
     return spent
 
 
+@pytest.mark.slow
 def test_a_sleep_counts_and_a_busy_machine_does_not() -> None:
     now = time.monotonic() + 60
     assert waited(Use(0, 0.0, 0.0, now)).passed > 0.1
     assert waited(Use(0, 0.0, 10.0, now)).passed == 0
 
 
+@pytest.mark.slow
 def test_what_no_keeper_has_seen_does_not_count_yet() -> None:
     assert waited(Use(0, 0.0, 0.0, time.monotonic() - 60)).passed == 0
     assert waited(Use(0, 0.0, 0.0, ENDED)).passed > 0.1

@@ -126,6 +126,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", BROKEN.values(), ids=BROKEN)
 def test_what_is_no_message_is_refused(ends: tuple[socket.socket, socket.socket], sent: bytes) -> None:
     def send() -> None:

@@ -107,6 +107,7 @@ def test_a_machine_whose_name_has_no_address_is_told_what_to_do(monkeypatch: pyt
     assert {row.fix for row in doctor._horovod()} == {"add that line, as root"}
 
 
+@pytest.mark.slow
 def test_an_all_reduce_that_fails_is_told_by_its_last_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "ALL_REDUCE", "raise SystemExit('it crashed')")
     monkeypatch.setattr(launch, "horovod_problem", lambda: None)
@@ -127,6 +128,7 @@ def test_mpi_is_ok_only_when_two_ranks_added_up(
     assert doctor._mpi().ok is ok
 
 
+@pytest.mark.slow
 def test_variables_of_another_mpi_are_found_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert doctor._mpi().ok
     monkeypatch.setenv("OMPI_MCA_pml", "no_such_component")

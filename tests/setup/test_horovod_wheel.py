@@ -77,6 +77,7 @@ def test_an_archive_with_another_digest_is_not_unpacked(tmp_path: Path) -> None:
     assert not (tmp_path / "sources").exists()
 
 
+@pytest.mark.slow
 def test_the_edits_stand_exactly_once_in_the_release(tmp_path: Path) -> None:
     """The build keeps the release's source beside the wheel; without a build on this machine there is none."""
     file = f"horovod-{horovod_source.VERSION}.tar.gz"

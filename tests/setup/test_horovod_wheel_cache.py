@@ -132,6 +132,7 @@ def start_builder() -> subprocess.Popen:
     return builder
 
 
+@pytest.mark.slow
 def test_two_processes_that_ask_at_once_build_once(wheels: Path) -> None:
     first = start_builder()
     assert first.stdout.readline() == "building\n"

@@ -32,6 +32,7 @@ def traffic(draw: st.DrawFn) -> tuple[int, Network, list[list[tuple[int, int, in
     return size, network, plan
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(traffic())
 def test_any_traffic_respects_ports_order_and_costs(drawn: tuple[int, Network, list]) -> None:

@@ -145,6 +145,7 @@ def test_a_site_is_built_again_only_where_something_has_changed(course: Path, tm
     assert 'title="The mean for every rank."' in page.read_text()
 
 
+@pytest.mark.slow
 def test_solutions_are_left_out_on_demand(course: Path, tmp_path: Path) -> None:
     build.build(course, tmp_path / "build")
     site = build.build(course, tmp_path / "build", solutions=False)
@@ -156,6 +157,7 @@ def test_solutions_are_left_out_on_demand(course: Path, tmp_path: Path) -> None:
     assert not [text for text in notebooks if "answer = 42" in text or "solution.ipynb" in text]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("removed", ["nothing", "site"])
 def test_solutions_come_back_on_demand(course: Path, tmp_path: Path, removed: str) -> None:
     build.build(course, tmp_path / "build", solutions=False)
@@ -166,6 +168,7 @@ def test_solutions_come_back_on_demand(course: Path, tmp_path: Path, removed: st
     assert len(list(site.index.parent.rglob("solution.ipynb"))) == 1
 
 
+@pytest.mark.slow
 def test_a_solution_that_a_lab_gets_later_is_shown(course: Path, tmp_path: Path) -> None:
     solution = course / "labs" / "01_rings" / "solution.ipynb"
     solution.rename(tmp_path / "later.ipynb")
@@ -175,6 +178,7 @@ def test_a_solution_that_a_lab_gets_later_is_shown(course: Path, tmp_path: Path)
     assert "answer = 42" in Page(site.index.parent / "labs" / "01_rings" / "lab.html").text
 
 
+@pytest.mark.slow
 def test_a_broken_link_is_a_warning_and_the_page_is_there(course: Path, tmp_path: Path) -> None:
     page = course / "docs" / "glossary.md"
     page.write_text(page.read_text() + "\nSee [what](missing.md).\n")
@@ -183,6 +187,7 @@ def test_a_broken_link_is_a_warning_and_the_page_is_there(course: Path, tmp_path
     assert (site.index.parent / "docs" / "glossary.html").is_file()
 
 
+@pytest.mark.slow
 def test_a_damaged_notebook_is_one_sentence_and_the_others_have_pages(course: Path, tmp_path: Path) -> None:
     shutil.copy(course / "notebooks" / "01_rings.ipynb", course / "notebooks" / "02_more.ipynb")
     (course / "notebooks" / "01_rings.ipynb").write_text("<<<<<<< HEAD\n")

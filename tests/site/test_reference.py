@@ -28,6 +28,7 @@ def test_a_module_has_the_names_and_arguments_that_python_sees(name: str, root: 
         assert inspect.cleandoc(members[each].text) == inspect.getdoc(function)
 
 
+@pytest.mark.slow
 def test_every_module_that_a_notebook_imports_has_a_page(root: Path) -> None:
     pages = reference.pages(root)
     used = set()
@@ -37,6 +38,7 @@ def test_every_module_that_a_notebook_imports_has_a_page(root: Path) -> None:
     assert all(f"[{name}]({name}.md)" in pages["index"] for name in used)
 
 
+@pytest.mark.slow
 def test_a_module_that_a_notebook_reaches_through_its_package_is_on_the_package_s_page(root: Path) -> None:
     pages = reference.pages(root)
     messages = pages["distlab.profiling"].partition("py:currentmodule} distlab.profiling.messages\n")[2]

@@ -152,6 +152,7 @@ def test_of_one_host_no_more_ranks_than_it_has_cores_are_predicted(
     assert json.loads(capsys.readouterr().out)["ranks"] == [1, 2, 4]
 
 
+@pytest.mark.slow
 def test_the_picture_is_written(tmp_path: Path) -> None:
     write(measurement(2), tmp_path / "two.json")
     for name in ("picture.svg", "picture.png"):

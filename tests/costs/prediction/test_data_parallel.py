@@ -10,6 +10,7 @@ from distlab.costs.prediction.data_parallel import CHOICES, step, straggler_dela
 from distlab.costs.prediction.networks import Measurement
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("overlap", OVERLAPS)
 @pytest.mark.parametrize("algorithm", CHOICES)
 def test_arrays_equal_numbers(algorithm: str, overlap: str) -> None:
@@ -31,6 +32,7 @@ def test_a_hundred_thousand_ranks_at_once() -> None:
     assert np.all((prediction.efficiency > 0) & (prediction.efficiency <= 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("hardware", HARDWARE)
 def test_every_model_on_every_hardware(model: str, hardware: str) -> None:

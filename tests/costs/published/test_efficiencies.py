@@ -51,6 +51,7 @@ def test_scaling_in_view_is_predicted_within_five_points(result: PublishedResult
     assert abs(comparison.difference) <= WITHIN == 5.0
 
 
+@pytest.mark.slow
 def test_the_medians_are_what_came_out(comparisons: list[Comparison]) -> None:
     """The aim was 4 points for the blind rows and 2.5 for all; those of the first test miss it."""
     first, second = ([item for item in comparisons if item.published.blind_test == test] for test in (1, 2))
@@ -71,11 +72,13 @@ def test_the_summary_has_the_median_of_each_blind_test_of_both_and_of_all() -> N
     )
 
 
+@pytest.mark.slow
 def test_the_names_of_rows_tell_them_apart(comparisons: list[Comparison]) -> None:
     names = [item.name for item in comparisons if item.published.blind_test == 2]
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.slow
 def test_the_second_test_is_set_against_one_guess_for_all_its_rows(comparisons: list[Comparison]) -> None:
     published = np.array([item.published.efficiency for item in comparisons if item.published.blind_test == 2])
     guess = np.median(published)
@@ -90,6 +93,7 @@ def test_the_median_error_by_hand() -> None:
     assert median_error(misses) == pytest.approx((2 + 7) / 2)
 
 
+@pytest.mark.slow
 def test_every_row_that_is_far_off_has_a_reason(comparisons: list[Comparison]) -> None:
     far_off = [comparison for comparison in comparisons if not comparison.is_within]
     assert far_off
@@ -100,6 +104,7 @@ def test_every_row_that_is_far_off_has_a_reason(comparisons: list[Comparison]) -
         assert f"- {comparison.name}: {comparison.difference:+.1f}; {comparison.published.reason}." in text
 
 
+@pytest.mark.slow
 def test_the_summary_names_the_worst_row_and_its_reason(comparisons: list[Comparison]) -> None:
     worst = max(comparisons, key=lambda comparison: abs(comparison.predicted - comparison.published.efficiency))
     text = " ".join(summary(comparisons).split())

@@ -29,6 +29,7 @@ def test_measures_survive_json() -> None:
     assert all(isinstance(measure, Measure) for measure in from_rows(as_rows(measures)))
 
 
+@pytest.mark.slow
 def test_processor_seconds_are_those_of_the_program_and_its_children() -> None:
     busy = "import time\nwhile time.process_time() < 0.5: pass"
     nested = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}])"

@@ -16,6 +16,7 @@ PAGE = Path("build/slides/03_rings.html")
 FETCHED = re.compile(r'(?:src|<link[^>]*href)="(?!data:)([^"]*)"')
 
 
+@pytest.mark.slow
 def test_a_deck_needs_nothing_but_reveal_in_its_folder(course: Path) -> None:
     assert cli.main(["slides"]) == 0
     fetched = FETCHED.findall(PAGE.read_text())
@@ -27,6 +28,7 @@ def test_a_deck_needs_nothing_but_reveal_in_its_folder(course: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_index_lists_every_deck_with_its_slides(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = course / "notebooks" / "03_rings.ipynb"
     (course / "notebooks" / "04_more.ipynb").write_text(file.read_text().replace("03 Rings", "04 More & more"))
@@ -39,6 +41,7 @@ def test_the_index_lists_every_deck_with_its_slides(course: Path, capsys: pytest
     assert capsys.readouterr().out.splitlines()[-1] == str(PAGE.parent / "index.html")
 
 
+@pytest.mark.slow
 def test_a_copy_of_a_chapter_has_no_deck_and_an_older_one_is_not_listed(course: Path) -> None:
     file = course / "notebooks" / "03_rings.ipynb"
     (course / "notebooks" / "03_rings-Copy1.ipynb").write_text(file.read_text())
@@ -49,6 +52,7 @@ def test_a_copy_of_a_chapter_has_no_deck_and_an_older_one_is_not_listed(course: 
     assert "Copy1" not in (PAGE.parent / "index.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_changed_notebook_changes_its_slides(course: Path) -> None:
     file = course / "notebooks" / "03_rings.ipynb"
     cli.main(["slides"])
@@ -65,6 +69,7 @@ def test_a_changed_notebook_changes_its_slides(course: Path) -> None:
     assert after.count("<section class=") == before.count("<section class=") + 1
 
 
+@pytest.mark.slow
 def test_executed_outputs_are_shown_if_they_are_newer(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = course / "notebooks" / "03_rings.ipynb"
     assert cli.main(["slides", "--executed"]) == 0
@@ -92,6 +97,7 @@ def stops(notebook: nbformat.NotebookNode) -> None:
     cell.execution_count, cell.outputs = None, []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [fails, stops, "", "{}", '{"cells": ['])
 def test_a_run_that_failed_or_is_damaged_leaves_the_committed_outputs(
     damage: Callable[[nbformat.NotebookNode], None] | str, course: Path, capsys: pytest.CaptureFixture[str]

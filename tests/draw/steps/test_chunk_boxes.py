@@ -9,6 +9,7 @@ from distlab.draw.steps.chunk_boxes import Boxes
 from tests.draw.programs import ALL_REDUCE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", range(2, 9))
 @pytest.mark.parametrize("name", ALL_REDUCE)
 def test_in_the_end_of_an_all_reduce_every_chunk_is_finished(name: str, size: int) -> None:

@@ -17,6 +17,7 @@ from tests.labs.lab_05.answers_05 import first_that_differs, likeness, true_lack
 LAB = lab.LAB
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [broken_runs.EARLY, broken_runs.LATE, broken_runs.SMALL], ids=str)
 @pytest.mark.parametrize("part", given.PARTS)
 def test_the_first_step_shows_what_is_lacking(part: str, kind: broken_runs.TrainingKind) -> None:
@@ -80,6 +81,7 @@ RULES_FOR_MANY_RUNS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("title", RULES_FOR_MANY_RUNS)
 def test_a_rule_that_holds_for_many_runs_only_is_rejected_for_one_part_with_any_seed(title: str) -> None:
     for seed in (0, 1, 2):
@@ -88,6 +90,7 @@ def test_a_rule_that_holds_for_many_runs_only_is_rejected_for_one_part_with_any_
         assert set(verdict.hints) <= {Lab05Hint.NOT_AVERAGES, Lab05Hint.NOT_WEIGHTS}
 
 
+@pytest.mark.slow
 def test_other_tolerances_for_rounding_are_right() -> None:
     rule = lacks_by(lambda factors: np.ptp(factors) < 0.01 * abs(factors).max(), lambda loss: 0.01 * loss)
     assert LAB["lacks"].verdict(OwnAnswer({"lacks": rule})).is_right

@@ -84,6 +84,7 @@ def test_a_rank_that_fails_ends_those_that_wait() -> None:
     assert [outcome.error[0] for outcome in outcomes] == ["ZeroDivisionError", "Abandoned"]
 
 
+@pytest.mark.slow
 def test_a_rank_that_never_ends_is_left_after_its_time() -> None:
     done = threading.Event()
     (outcome,) = run_ranks(FakeJob(1, 1, seconds=0.1), lambda: done.wait(20))

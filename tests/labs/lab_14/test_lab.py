@@ -76,6 +76,7 @@ def moved(card: str) -> list[list[str]]:
     return [[*rest[:place], card, *rest[place:]] for place in range(len(rest) + 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("card", [name for name in SOLUTION if name in given.CARDS])
 def test_a_program_is_right_exactly_where_it_trains_as_one_process(card: str) -> None:
     verdicts = [verdict_on(LAB, "program", {"program": layout}).is_right for layout in moved(card)]
@@ -83,6 +84,7 @@ def test_a_program_is_right_exactly_where_it_trains_as_one_process(card: str) ->
     assert any(verdicts) and not all(verdicts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("card", [name for name in given.CARDS if name not in SOLUTION])
 def test_no_place_is_right_for_a_wrong_card(card: str) -> None:
     for layout in moved(card):
@@ -97,6 +99,7 @@ def test_no_card_can_be_left_out(card: str) -> None:
     assert not trains_as_one_process(layout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_every_layout_has_a_verdict_without_a_fault(seed: int) -> None:
     generator = np.random.default_rng(seed)
@@ -136,6 +139,7 @@ def test_every_fault_has_one_of_the_logs_and_shows_in_it(letter: str) -> None:
     assert len(given.log_in_words(given.LOGS[letter]).splitlines()) == 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", ALSO_WRONG)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_diagnosis_that_is_right_for_some_jobs_only_is_rejected(answer: object, seed: int) -> None:
@@ -231,6 +235,7 @@ print(json.dumps([of(*job) for job in json.loads(sys.argv[1])]))
 """
 
 
+@pytest.mark.slow
 @needs_pytorch
 def test_the_rule_is_that_of_pytorch() -> None:
     jobs = [

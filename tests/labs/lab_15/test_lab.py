@@ -15,6 +15,7 @@ def test_names_without_values_are_not_done_yet() -> None:
     assert_not_done(LAB, "read_table", {"read_table": lambda runs: nothing})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_every_planned_attempt_does_each_step_once(seed: int) -> None:
     for planned in requeued_job.planned_attempts(np.random.default_rng(seed)):
@@ -95,6 +96,7 @@ def test_the_targets_show_the_numbers() -> None:
     assert LAB.target("read_table").splitlines()[-1].split() == ["'pays'", "2"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exercise", ["batch", "array", "long", "read_table", "rent"])
 def test_the_solution_of_the_text_is_right(exercise: str) -> None:
     solution = written_solution("15", exercise)

@@ -62,6 +62,7 @@ EQUIVALENT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exercise", SCRIPTS)
 def test_a_script_with_one_line_or_number_changed_is_rejected(exercise: str) -> None:
     accepted = {
@@ -72,6 +73,7 @@ def test_a_script_with_one_line_or_number_changed_is_rejected(exercise: str) -> 
     assert accepted == EQUIVALENT[exercise]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("exercise", "before", "after"),
     [
@@ -147,6 +149,7 @@ def test_bash_runs_the_script_and_commands_are_recorded() -> None:
     assert (run["calls"], run["status"], run["printed"]) == (calls, 7, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body", ["while true; do :; done", "while true; do sleep 1; done", "(/bin/sleep 1000; :) & wait", "yes"]
 )
@@ -156,6 +159,7 @@ def test_a_script_that_does_not_end_is_stopped(body: str) -> None:
     assert all(len(run["printed"]) <= observe.MOST_PRINTED for run in runs)
 
 
+@pytest.mark.slow
 def test_nothing_that_a_script_starts_survives() -> None:
     mark = processes.new_mark()
     with processes.marked(mark):

@@ -71,6 +71,7 @@ def test_every_template_says_what_it_asks() -> None:
             assert (template.__doc__ or "").endswith("?"), template
 
 
+@pytest.mark.slow
 def test_every_item_of_200_seeds_is_well_formed(items: dict[tuple[str, str], list[Item]]) -> None:
     assert {
         (*key, fault): item.text
@@ -80,10 +81,12 @@ def test_every_item_of_200_seeds_is_well_formed(items: dict[tuple[str, str], lis
     } == {}
 
 
+@pytest.mark.slow
 def test_the_numbers_are_fresh(items: dict[tuple[str, str], list[Item]]) -> None:
     assert [key for key, of_template in items.items() if len({repr(item.values) for item in of_template}) < 4] == []
 
 
+@pytest.mark.slow
 def test_right_answers_are_at_every_position(items: dict[tuple[str, str], list[Item]]) -> None:
     for key, of_template in items.items():
         if of_template[0].kind is Kind.ONE:
