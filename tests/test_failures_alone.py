@@ -68,12 +68,14 @@ def test_what_fails_alone_too_fails(run: Run) -> None:
     assert "passed alone" not in finished.output
 
 
+@pytest.mark.long
 def test_many_failures_are_not_repeated(run: Run) -> None:
     finished = run(fails=FAILS.format(count=MOST), once=FAILS_ONCE)
     assert finished.status == pytest.ExitCode.TESTS_FAILED
     assert f"{MOST + 1} failed" in finished.output and "once more" not in finished.output
 
 
+@pytest.mark.long
 def test_a_run_that_broke_off_stays_broken(run: Run) -> None:
     """A file that cannot be read has tests that never ran."""
     finished = run(once=FAILS_ONCE, unreadable="def test_(")

@@ -77,7 +77,7 @@ def test_a_lab_that_is_handed_out_names_nothing_that_is_not_there(source: Path) 
     assert len(text) > 0.9 * length
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @every_lab
 def test_the_solution_gives_its_committed_outputs(source: Path, nb_regression: NBRegressionFixture) -> None:
     nb_regression.exec_cwd = str(lab_sources.folder_of(source))

@@ -44,6 +44,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("launcher", "nodes"), CASES)
 def test_every_launcher_trains_the_serial_runs_weights(
     jobs: Jobs, folder: Path, monkeypatch: pytest.MonkeyPatch, launcher: str, nodes: int

@@ -58,6 +58,7 @@ def test_one_process_counts_its_images(program: Path, way: str) -> None:
         (["--way", "ours", "--batch", "64", "--images", "63"], "--images is at least --batch"),
     ],
 )
+@pytest.mark.long
 def test_arguments_that_make_no_sense_end_with_the_reason(program: Path, arguments: list[str], message: str) -> None:
     finished = subprocess.run([sys.executable, program, *arguments], capture_output=True, text=True, check=False)
     assert finished.returncode == 2

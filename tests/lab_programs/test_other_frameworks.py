@@ -101,6 +101,7 @@ def test_a_resumed_run_is_the_uninterrupted_one_on_another_number_of_ranks_too(
     assert checks.largest_difference(resumed, uninterrupted) < 1e-5
 
 
+@pytest.mark.long
 def test_every_stage_of_zero_trains_the_serial_runs_weights(folder: Path, serial: list) -> None:
     if reason := frameworks.problem("deepspeed"):
         pytest.skip(reason)

@@ -90,6 +90,7 @@ def test_two_workers_equal_one_process_and_nothing_is_left(place: Place, way: st
     assert checks.largest_difference(weights_in(place.weights), doubled) > 100 * checks.TOLERANCE
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_program_that_is_ended_leaves_nothing(place: Place, number: signal.Signals) -> None:
     program = place.begin("--way", "RayExecutor")

@@ -78,6 +78,7 @@ def assert_rejected(number: str, exercise: str, accepted: dict[str, bool]) -> No
 @pytest.mark.parametrize(
     ("number", "exercise"), [(number, exercise) for number, names in NUMERIC.items() for exercise in names]
 )
+@pytest.mark.long
 def test_no_mutant_is_accepted_without_a_reason(number: str, exercise: str) -> None:
     accepted: dict[str, bool] = {}
     for mutant in all_mutants(number, exercise):

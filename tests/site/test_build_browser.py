@@ -16,7 +16,7 @@ from tests.site import accessibility
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium, chromium-browser or google-chrome on PATH"),
 ]
 RING = "notebooks/06_collectives_and_ring_all_reduce.html"
@@ -108,7 +108,6 @@ def names(built: build.Site) -> list[str]:
     return sorted(file.as_posix() for file in files if "_static" not in file.parts)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1920, "dark")])
 def test_every_page_fits_the_window_and_asks_for_nothing_outside(
     browser: Browser, built: build.Site, names: list[str], width: int, scheme: str
@@ -124,7 +123,6 @@ def test_every_page_fits_the_window_and_asks_for_nothing_outside(
     visitor.page.context.close()
 
 
-@pytest.mark.long
 def test_a_page_is_small_and_its_pictures_come_when_the_reader_does(
     browser: Browser, built: build.Site, names: list[str]
 ) -> None:
@@ -143,7 +141,6 @@ def test_a_page_is_small_and_its_pictures_come_when_the_reader_does(
     assert min(sizes.values()) > 500_000  # style sheets and scripts are counted
 
 
-@pytest.mark.long
 def test_the_smaller_figures_look_like_the_ones_they_are_made_of(
     browser: Browser, built: build.Site, root: Path
 ) -> None:
@@ -164,7 +161,6 @@ def test_the_smaller_figures_look_like_the_ones_they_are_made_of(
     page.close()
 
 
-@pytest.mark.long
 def test_everybody_can_use_every_page(browser: Browser, built: build.Site, names: list[str]) -> None:
     assert set(ONE_OF_EACH_KIND) <= set(names)
     # Colours that are on their way from light to dark would be neither.

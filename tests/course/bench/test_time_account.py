@@ -30,7 +30,7 @@ def test_a_sample_that_was_torn_is_left_out() -> None:
     assert time_account.classify([*torn, f"{STACKS[DRAWING]} 4"]) == {DRAWING: 4, PYTHON: 2}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_account_of_a_notebook_adds_up(tmp_path: Path) -> None:
     if not shutil.which("py-spy"):
         pytest.skip("py-spy is not installed")

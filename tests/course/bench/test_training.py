@@ -36,7 +36,7 @@ def test_all_ways_are_measured_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.ratios[0] == first[OURS] / first[LECTURE]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("way", [OURS, RANKS], ids=["one process", "Horovod"])
 def test_the_program_gives_images_per_second(root: Path, monkeypatch: pytest.MonkeyPatch, way: Way) -> None:
     monkeypatch.chdir(root)
