@@ -26,7 +26,16 @@ SEVERAL_PROCESSES = (
     "tests/notebooks/test_auto_shard.py",
     "tests/simulate/test_mpi_rank.py",
 )
-ONE_PROCESS = ("test_model_parallelism.py", "test_throughput.py", "test_whole_checkpoints.py")
+ONE_PROCESS = (
+    "test_faults_that_cannot_come.py",
+    "test_model_parallelism.py",
+    "test_resuming.py",
+    "test_scaling_table.py",
+    "test_start_file.py",
+    "test_throughput.py",
+    "test_used_folders.py",
+    "test_whole_checkpoints.py",
+)
 # Where tests mostly wait and share no fixture, so that those of a file can run side by side.
 WAITING = "tests/launch/"
 # Where tests go through all labs; the first of their parameters is the number of the lab.
