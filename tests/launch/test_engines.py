@@ -69,6 +69,20 @@ def test_engines_end_when_the_kernel_is_killed() -> None:
         processes.end(mark)
 
 
+@pytest.mark.long
+def test_a_cell_that_starts_engines_again_ends_those_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    first_mark, second_mark = processes.new_mark(), processes.new_mark()
+    monkeypatch.setenv(processes.MARK, first_mark)
+    launch.start_engines(1)
+    monkeypatch.setenv(processes.MARK, second_mark)
+    again = launch.start_engines(1)
+    try:
+        assert processes.alive(first_mark) == [] and again.view["1 + 1"] == [2]
+    finally:
+        again.stop()
+    assert processes.alive(second_mark) == []
+
+
 def test_engines_that_do_not_start_are_said_to_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     mark = processes.new_mark()
     monkeypatch.setenv(processes.MARK, mark)

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ipykernel.iostream import OutStream
 
@@ -46,26 +46,36 @@ class PythonOutput(OutStream):
 class Engines:
     """Running engines; `view` is ipyparallel's view of all of them, engine n is rank n of MPI."""
 
+    running: ClassVar[list["Engines"]] = []
+
     def __init__(self, client: "Client", stack: ExitStack) -> None:
         """`stack` ends the engines when it is closed."""
         self.view: DirectView = client[:]
         self._client, self._stack = client, stack
         atexit.register(self.stop)
+        self.running.append(self)
 
     def stop(self) -> None:
         """End the engines and remove their files; calling it again does nothing."""
         atexit.unregister(self.stop)
+        if self in self.running:
+            self.running.remove(self)
         self._client.close(linger=0)
         self._stack.close()
 
 
 def start_engines(ranks: int, seconds: float = START_SECONDS) -> Engines:
-    """Start that many engines as ranks of one MPI job; raises EnginesFailed when they are not there in time."""
+    """Start that many engines as ranks of one MPI job; raises EnginesFailed when they are not there in time.
+
+    Engines that this process started before are ended first: a cell that runs again would else pile them up.
+    """
     import ipyparallel
     from ipyparallel.client.magics import ParallelMagics
     from IPython import get_ipython
     from traitlets.config import Config
 
+    for former in [*Engines.running]:
+        former.stop()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="distlab-", ignore_cleanup_errors=True)))
         mark = processes.new_mark()
