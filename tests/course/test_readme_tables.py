@@ -48,3 +48,18 @@ def test_a_report_of_another_run_changes_no_table(
     with pytest.raises(readme_tables.CannotWriteTables, match=sentence):
         readme_tables.write(tmp_path / "README.md", tmp_path / "teaching.md", report)
     assert (tmp_path / "README.md").read_text() == "as it was"
+
+
+def test_with_one_mark_missing_no_table_is_written(root: Path, tmp_path: Path) -> None:
+    for folder in ("notebooks", "labs"):
+        (tmp_path / folder).symlink_to(root / folder)
+    readme, teaching = tmp_path / "README.md", tmp_path / "teaching.md"
+    text = (root / "README.md").read_text().replace(readme_tables.END_LABS, "").replace("| 01 |", "| 99 |")
+    readme.write_text(text)
+    shutil.copy(root / "docs" / "teaching.md", teaching)
+    rows = [{"notebook": file.stem, "seconds": 3.0, "status": "ok"} for file in (root / "notebooks").glob("*.ipynb")]
+    report = tmp_path / "report.json"
+    report.write_text(json.dumps({"parameters": {}, "notebooks": rows}))
+    with pytest.raises(readme_tables.CannotWriteTables, match="README.md lacks one of the marks .*labs"):
+        readme_tables.write(readme, teaching, report)
+    assert readme.read_text() == text

@@ -66,6 +66,8 @@ def write(readme: Path, teaching: Path, report: Path) -> str:
         (teaching, BEGIN_MINUTES, END_MINUTES): minutes_table(course, labs, seconds),
         (teaching, BEGIN_SCHEDULES, END_SCHEDULES): schedules.markdown(minutes_of(course), minutes_of(labs)),
     }
+    for marks in texts:
+        require_marks(*marks)
     for (file, begin, end), table in texts.items():
         replace_between(file, begin, end, table)
     return "\n\n".join(texts.values())
@@ -124,11 +126,17 @@ def minutes_table(course: list[Entry], labs: list[Entry], seconds: dict[str, flo
     return tables.markdown(["Chapter", "Read, minutes", "Run, seconds", "Lab, minutes"], rows, right=(1, 2, 3))
 
 
-def replace_between(file: Path, begin: str, end: str, table: str) -> None:
-    """Write the table between two marks of a text file. Raises CannotWriteTables when it lacks one of them."""
+def require_marks(file: Path, begin: str, end: str) -> None:
+    """Raises CannotWriteTables, with the marks between which a table stands, when the text file lacks one of them."""
     text = file.read_text()
     if begin not in text or end not in text:
-        raise CannotWriteTables(f"{file} lacks the marks {begin} and {end}.")
+        raise CannotWriteTables(f"{file} lacks one of the marks {begin} and {end}.")
+
+
+def replace_between(file: Path, begin: str, end: str, table: str) -> None:
+    """Write the table between two marks of a text file. Raises CannotWriteTables when it lacks one of them."""
+    require_marks(file, begin, end)
+    text = file.read_text()
     before, after = text[: text.index(begin)], text[text.index(end) :]
     file.write_text(f"{before}{begin}\n{table}\n{after}")
 
