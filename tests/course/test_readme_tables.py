@@ -60,6 +60,6 @@ def test_with_one_mark_missing_no_table_is_written(root: Path, tmp_path: Path) -
     rows = [{"notebook": file.stem, "seconds": 3.0, "status": "ok"} for file in (root / "notebooks").glob("*.ipynb")]
     report = tmp_path / "report.json"
     report.write_text(json.dumps({"parameters": {}, "notebooks": rows}))
-    with pytest.raises(readme_tables.CannotWriteTables, match="README.md lacks one of the marks .*labs"):
+    with pytest.raises(readme_tables.CannotWriteTables, match=r"README\.md lacks one of the marks .*labs"):
         readme_tables.write(readme, teaching, report)
     assert readme.read_text() == text
