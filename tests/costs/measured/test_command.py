@@ -90,7 +90,10 @@ def test_ranks_that_disagree_are_refused(tmp_path: Path) -> None:
         (["measure", "--output", "a.json", "--sizes", "6"], "6 is no multiple of 4"),
         (["measure", "--output", "a.json", "--model", "vgg"], "invalid choice: 'vgg'"),
         (["measure", "--output", "a.json", "--with", "mpi", "--gloo-from-slurm"], "is for --with horovod"),
-        (["predict", "--measured", "missing.json"], "There is no file missing.json; `distlab measure --output"),
+        (
+            ["predict", "--measured", "missing.json"],
+            "There is no file missing.json; `mpirun -np 2 distlab measure --output",
+        ),
         (
             ["predict", "--measured", "two.json", "--model", "cnn"],
             "--model is for formulas alone, not for measurements",

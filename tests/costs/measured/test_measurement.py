@@ -24,7 +24,9 @@ def test_the_spread_of_normal_times_is_their_deviation() -> None:
 
 def test_a_file_that_is_no_measurement_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "file.json"
-    with pytest.raises(WrongMeasurement, match=r"There is no file .*; `distlab measure --output .*` writes one"):
+    with pytest.raises(
+        WrongMeasurement, match=r"There is no file .*; `mpirun -np 2 distlab measure --output .*` writes one"
+    ):
         read(file)
     file.write_text("{")
     with pytest.raises(WrongMeasurement, match="is no JSON file"):

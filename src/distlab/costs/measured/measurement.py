@@ -111,7 +111,9 @@ def read(file: str | Path) -> ClusterMeasurement:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise WrongMeasurement(f"There is no file {file}; `distlab measure --output {file}` writes one.") from None
+        raise WrongMeasurement(
+            f"There is no file {file}; `mpirun -np 2 distlab measure --output {file}` writes one."
+        ) from None
     except OSError as error:
         raise WrongMeasurement(f"{file} cannot be read: {error.strerror}.") from None
     except ValueError:
