@@ -1,10 +1,12 @@
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from distlab import launch
-from distlab.launch.program_source import begins_with, needs_tf_config
+from distlab.launch.program_source import begins_with, hidden_package, modules_to_copy, needs_tf_config
 
 Start = Callable[..., launch.LaunchedRun]
 
@@ -75,3 +77,72 @@ def test_the_programs_of_the_labs_that_read_slurms_variables_need_no_tf_config()
 def test_only_an_import_that_always_happens_is_one_that_the_program_begins_with(tmp_path: Path) -> None:
     assert begins_with(program(tmp_path, "from horovod import tensorflow\n"), "horovod")
     assert not begins_with(program(tmp_path, "def train():\n    import horovod\n"), "horovod")
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize(
+    ("name", "package", "lines"),
+    [
+        ("horovod", "horovod", "def train():\n    import horovod.tensorflow\n"),
+        ("numpy", "numpy", "import tensorflow\n"),
+        ("mpi4py", "mpi4py", "from mpi4py import MPI\n"),
+        ("scipy", "scipy", "from scipy import signal\n"),
+        ("random", "random", "import random\n"),
+    ],
+)
+def test_a_program_with_the_name_of_a_package_that_it_needs_is_refused(
+    name: str, package: str, lines: str, tmp_path: Path
+) -> None:
+    file = program(tmp_path, lines).rename(tmp_path / f"{name}.py")
+    with pytest.raises(launch.LaunchError, match=f"^The file {file} hides the package {package}: give it another name"):
+        launch.horovodrun(file, seconds=20)
+
+
+@pytest.mark.fault
+def test_a_file_beside_the_program_with_the_name_of_a_package_is_named(tmp_path: Path) -> None:
+    (tmp_path / "tensorflow.py").touch()
+    with pytest.raises(launch.LaunchError, match=r"^The file .*tensorflow\.py hides the package tensorflow"):
+        launch.tensorflow(program(tmp_path, STRATEGY), seconds=20)
+
+
+def test_a_name_that_hides_nothing_is_free_to_use(tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text("import train\n")  # in a circle, which works
+    assert hidden_package(program(tmp_path, "import helper, yaml\n")) is None
+    (tmp_path / "yaml.py").touch()  # on purpose: the program imports this one
+    assert hidden_package(tmp_path / "train.py") is None
+    assert hidden_package(program(tmp_path, "print(1)\n").rename(tmp_path / "random.py")) is None
+
+
+@pytest.mark.fault
+def test_a_program_that_was_copied_without_its_modules_is_told_which_it_needs(tmp_path: Path) -> None:
+    folder = LABS / "13_fault_tolerance"
+    copy = Path(shutil.copy(folder / "train.py", tmp_path))
+    needs = "what is beside it in the course's folder labs/13_fault_tolerance: copy"
+    with pytest.raises(launch.LaunchError) as refused:
+        launch.tensorflow(copy, "--backup", tmp_path / "backup", seconds=20)
+    assert str(refused.value) == f"{copy} needs {needs} backup_folder.py, faults.py, whole_checkpoints.py too."
+    for name in ("backup_folder.py", "faults.py"):
+        shutil.copy(folder / name, tmp_path)
+    with pytest.raises(launch.LaunchError, match=re.escape(f"{needs} whole_checkpoints.py too.")):
+        launch.tensorflow(copy, "--backup", tmp_path / "backup", seconds=20)
+
+
+@pytest.mark.fault
+def test_a_copy_with_another_name_is_told_all_that_its_modules_need(tmp_path: Path) -> None:
+    copy = Path(shutil.copy(LABS / "15_clusters" / "train_ray.py", tmp_path / "my_own.py"))
+    assert modules_to_copy(copy) == ("labs/15_clusters", ["network.py", "train_multi_worker.py"])
+
+
+def test_a_program_that_finds_the_course_s_modules_is_left_alone(tmp_path: Path) -> None:
+    folder = LABS / "15_clusters"
+    file = program(tmp_path, "import network, torch_of_another_environment\n")
+    assert modules_to_copy(file) == ("labs/15_clusters", ["network.py"])
+    assert modules_to_copy(file, [str(folder)]) is None
+    assert modules_to_copy(program(tmp_path, f"import sys\nsys.path.append({str(folder)!r})\nimport network\n")) is None
+    assert modules_to_copy(program(tmp_path, "try:\n    import network\nexcept ImportError:\n    pass\n")) is None
+
+
+@pytest.mark.slow
+def test_every_program_of_the_course_is_whole_and_hides_nothing() -> None:
+    for file in LABS.glob("*/*.py"):
+        assert (hidden_package(file), modules_to_copy(file)) == (None, None), file

@@ -73,6 +73,12 @@ def is_own(end: Ended, lines: Mapping[str, LastLines]) -> bool:
     return cause(end, lines[end.name].last(_LINES_WITH_CAUSE) if end.name in lines else ()) is Cause.OWN
 
 
+def waited_in_vain(first: Ended, lines: Mapping[str, LastLines], ended_well: Sequence[str]) -> bool:
+    """Whether the process that failed first, having lost another, had waited for some that had ended with status 0."""
+    said = lines[first.name].last(_LINES_WITH_CAUSE) if first.name in lines else ()
+    return bool(ended_well) and cause(first, said) is Cause.LOST_PEER
+
+
 def left_without_finalize(output: str) -> str | None:
     """The name of the rank that, says mpirun, ended without MPI_Finalize."""
     match = _LEFT.search(output)

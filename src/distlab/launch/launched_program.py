@@ -107,6 +107,19 @@ class LaunchedProgram:
         if wrong := [name for name, value in self.environment.items() if not isinstance(value, str)]:
             value = self.environment[wrong[0]]
             raise LaunchError(f"environment= takes texts, and {wrong[0]} is {value!r}: write {str(value)!r}.")
+        self._check_modules()
+
+    def _check_modules(self) -> None:
+        """Raise LaunchError when every process would miss a module, and a traceback would not say why."""
+        if hidden := program_source.hidden_package(self._file):
+            file, package = hidden
+            raise LaunchError(f"The file {file} hides the package {package}: give it another name.")
+        more_places = list(filter(None, self.environment.get("PYTHONPATH", "").split(os.pathsep)))
+        if to_copy := program_source.modules_to_copy(self._file, more_places):
+            folder, files = to_copy
+            raise LaunchError(
+                f"{self._file} needs what is beside it in the course's folder {folder}: copy {', '.join(files)} too."
+            )
 
     def begins_with(self, package: str) -> bool:
         """Whether the program imports the package in any case."""

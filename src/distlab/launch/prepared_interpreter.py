@@ -1,6 +1,5 @@
 """The fork server of this process: started for the first job that profits from it, ended with this process."""
 
-import ast
 import atexit
 import os
 import shutil
@@ -16,6 +15,7 @@ from pathlib import Path
 from distlab.launch import forked_program
 from distlab.launch.fork_server import early_variables
 from distlab.launch.job import Command
+from distlab.launch.program_source import imported_packages
 from distlab.launch.rank_process import folder_for_sockets
 from distlab.runtime import environment as course_environment
 from distlab.runtime import processes
@@ -24,25 +24,6 @@ _PROGRAMS_THAT_IMPORT = {"tensorflow", "tf_keras", "horovod"}
 # A process that the server forks shows its own marks, which may be more than the server's, in the place of these.
 _ROOM_FOR_MARKS = 400
 _SECONDS_TO_END = 5.0
-
-
-def imported_packages(program: Path) -> set[str]:
-    """The packages that a Python file and the files beside it that it imports name; {} where it cannot be parsed."""
-    packages: set[str] = set()
-    waiting, seen = [program], {program}
-    while waiting:
-        try:
-            tree = ast.parse(waiting.pop().read_bytes())
-        except (OSError, SyntaxError, ValueError):
-            continue
-        names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-        names |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
-        named = {name.partition(".")[0] for name in names}
-        packages |= named
-        beside = {program.with_name(f"{name}.py") for name in named} - seen
-        waiting += [file for file in beside if file.exists()]
-        seen |= beside
-    return packages
 
 
 def _keras(environment: Mapping[str, str]) -> str:

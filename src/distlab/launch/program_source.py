@@ -1,10 +1,12 @@
-"""What the source of a program tells before it is started: which way of starting suits it.
+"""What the source of a program tells before it is started: which way of starting suits it, which modules it lacks.
 
 A source that Python itself cannot read tells nothing: Python will say why.
 """
 
 import ast
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from distlab.launch.job import is_of_another_job
@@ -15,6 +17,10 @@ _TF_CONFIG = "TF_CONFIG"
 _OTHER_WAYS = {"horovod", "mpi4py"}
 # Who makes a TF_CONFIG of the variables of a Slurm task, here and in TensorFlow.
 _OF_SLURM = {"from_slurm", "SlurmClusterResolver"}
+# Those for whose sake a program is launched; each of them imports NumPy.
+_NUMPY = "numpy"
+_PACKAGES = {"deepspeed", "distlab", "horovod", "keras", "mpi4py", "mxnet", "ray", "tensorflow", "tf_keras", "torch"}
+_LABS = Path(__file__).parents[3] / "labs"
 
 
 def begins_with(program: Path, package: str) -> bool:
@@ -39,15 +45,79 @@ def needs_tf_config(program: Path, starter: str) -> bool:
     return all(variable.startswith("SLURM_") and starter != "srun" for variable in variables)
 
 
+def imported_packages(program: Path) -> set[str]:
+    """The packages that a Python file and the files beside it that it imports name; {} where it cannot be parsed."""
+    return set().union(*(_imported(ast.walk(tree)) for tree in _trees(program)))
+
+
+def hidden_package(program: Path) -> tuple[Path, str] | None:
+    """The file, the program or one beside it, that Python would take for a package that the program needs; its name.
+
+    Python looks in the folder of a program first.
+    """
+    names = imported_packages(program)
+    packages = names & {*_PACKAGES, _NUMPY}
+    if packages:
+        packages.add(_NUMPY)
+    if program.stem in names and program.stem not in packages:
+        folder = program.resolve().parent
+        elsewhere = [place for place in sys.path if Path(place).resolve() != folder]
+        if program.stem in sys.stdlib_module_names or PathFinder.find_spec(program.stem, elsewhere):
+            packages.add(program.stem)
+    files = {program.with_name(f"{name}.py"): name for name in sorted(packages)}
+    return next(((file, name) for file, name in files.items() if file.exists()), None)
+
+
+def modules_to_copy(program: Path, more_places: Sequence[str] = ()) -> tuple[str, list[str]] | None:
+    """The folder of the course with modules that the program needs and would not find, and the names of those files.
+
+    A program of the course may have been copied without them. `more_places` are searched too. A program that changes
+    `sys.path` itself may find what it likes.
+    """
+    trees = _trees(program)
+    if any(
+        isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.path" for tree in trees for node in ast.walk(tree)
+    ):
+        return None
+    places = [str(program.resolve().parent), *more_places, *sys.path]
+
+    def missing_from(folder: Path, names: Iterable[str]) -> set[str]:
+        return {name for name in names if (folder / f"{name}.py").exists() and not PathFinder.find_spec(name, places)}
+
+    always = set().union(*(_imported(tree.body) for tree in trees))
+    by_folder = {folder: missing for folder in sorted(_LABS.glob("*")) if (missing := missing_from(folder, always))}
+    if not by_folder:
+        return None
+    folder = max(by_folder, key=lambda folder: ((folder / program.name).exists(), len(by_folder[folder])))
+    files = [program, *(folder / f"{name}.py" for name in by_folder[folder])]
+    every = missing_from(folder, set().union(*map(imported_packages, files)))
+    return f"{_LABS.name}/{folder.name}", sorted(f"{name}.py" for name in every)
+
+
+def _trees(program: Path) -> list[ast.Module]:
+    """Those of the program and of the files beside it that it imports."""
+    trees, waiting, seen = [], [program], {program}
+    while waiting:
+        trees.append(_tree(waiting.pop()))
+        beside = {program.with_name(f"{name}.py") for name in _imported(ast.walk(trees[-1]))} - seen
+        waiting += [file for file in beside if file.exists()]
+        seen |= beside
+    return trees
+
+
 def _imported(nodes: Iterable[ast.AST]) -> set[str]:
     """The packages that these statements import."""
-    names = [alias.name for each in nodes if isinstance(each, ast.Import) for alias in each.names]
-    names += [each.module for each in nodes if isinstance(each, ast.ImportFrom) and each.module]
+    names: list[str] = []
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.append(node.module)
     return {name.partition(".")[0] for name in names}
 
 
 def _tree(program: Path) -> ast.Module:
     try:
         return ast.parse(program.read_bytes())
-    except (SyntaxError, ValueError):
+    except (OSError, SyntaxError, ValueError):
         return ast.Module(body=[], type_ignores=[])
