@@ -132,10 +132,21 @@ def test_a_worker_of_tensorflow_whose_end_arrives_last_is_named(
     assert "After it ended: worker 0 (exit code 1)" in str(caught.value)
 
 
+@pytest.mark.fault
 def test_a_worker_that_left_the_others_is_named_though_it_ended_well(launched: Launched) -> None:
-    with pytest.raises(launch.WorkerFailed, match=r"Had ended before: worker 1 \(exit code 0\)\.") as caught:
+    with pytest.raises(launch.WorkerFailed) as caught:
         launch.tensorflow(launched.program, "1=listen,meet", "0=listen,lose1", **LIMITS)
-    assert caught.value.rank == "worker 0"
+    assert (caught.value.rank, caught.value.exit_code) == ("worker 0", 1)
+    assert str(caught.value).startswith(
+        "worker 1 had ended, with exit code 0, while worker 0 waited for it: probably it made fewer steps. Then "
+        "worker 0 failed, exit code 1; the job was ended."
+    )
+
+
+@pytest.mark.fault
+def test_workers_that_ended_well_are_no_reason_for_a_worker_that_fails_by_itself(launched: Launched) -> None:
+    with pytest.raises(launch.WorkerFailed, match=r"^worker 0 failed, exit code 1; the job was ended\.\nThe last"):
+        launch.tensorflow(launched.program, "all=listen", "1=exit0", "0=raise", **LIMITS)
 
 
 @needs_horovod
@@ -172,6 +183,27 @@ def test_a_rank_that_raises_is_named_before_the_rank_of_horovod_that_loses_it(
         launch.horovodrun(program, **LIMITS)
     assert caught.value.rank == "rank 1"
     assert "Horovod has been shut down" in caught.value.run.output["rank 0"]
+
+
+FEWER_STEPS = """
+import horovod.tensorflow as hvd
+import tensorflow as tf
+
+hvd.init()
+for step in range(2 - hvd.rank()):
+    hvd.allreduce(tf.zeros(1))
+"""
+
+
+@needs_horovod
+@pytest.mark.slow
+@pytest.mark.fault
+def test_a_rank_of_horovod_that_made_fewer_steps_is_named(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(FEWER_STEPS)
+    reason = "^rank 1 had ended, with exit code 0, while rank 0 waited for it: probably it made fewer steps"
+    with pytest.raises(launch.WorkerFailed, match=reason):
+        launch.horovodrun(program, **LIMITS)
 
 
 TENSORFLOW = """

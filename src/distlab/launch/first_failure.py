@@ -73,10 +73,22 @@ def is_own(end: Ended, lines: Mapping[str, LastLines]) -> bool:
     return cause(end, lines[end.name].last(_LINES_WITH_CAUSE) if end.name in lines else ()) is Cause.OWN
 
 
-def waited_in_vain(first: Ended, lines: Mapping[str, LastLines], ended_well: Sequence[str]) -> bool:
-    """Whether the process that failed first, having lost another, had waited for some that had ended with status 0."""
-    said = lines[first.name].last(_LINES_WITH_CAUSE) if first.name in lines else ()
-    return bool(ended_well) and cause(first, said) is Cause.LOST_PEER
+def after_good_ends(end: Ended, happened: str, lines: Mapping[str, LastLines], ended_well: Sequence[str]) -> str:
+    """What happened to the process that failed first, in a sentence that also names those that had ended well before.
+
+    If it failed because it lost another, these are the reason: it still waited for them, as in an all-reduce.
+    """
+    job_ended = f"{happened}; the job was ended."
+    if not ended_well or is_own(end, lines):
+        return job_ended
+    names = ", ".join(ended_well)
+    if end.name not in lines or cause(end, lines[end.name].last(_LINES_WITH_CAUSE)) is not Cause.LOST_PEER:
+        return f"{job_ended} Had ended before, with exit code 0: {names}."
+    them, they = ("it", "it") if len(ended_well) == 1 else ("them", "they")
+    return (
+        f"{names} had ended, with exit code 0, while {end.name} waited for {them}: probably {they} made fewer steps. "
+        f"Then {job_ended}"
+    )
 
 
 def left_without_finalize(output: str) -> str | None:

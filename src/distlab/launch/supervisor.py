@@ -250,9 +250,10 @@ class Supervisor:
             name, status, end = left, 0, "ended without MPI_Finalize"
         later = [self._with_code(failure) for failure in failures if failure.name != name]
         after = f" After it ended: {', '.join(later)}." if later else ""
-        early = [f"{rank} (exit code 0)" for rank in self._job.ranks if self._ended.get(rank) == 0 and rank != name]
-        if early and not first_failure.is_own(failures[0], self._lines):
-            after = f" Had ended before: {', '.join(early)}.{after}"
+        ranks = self._job.ranks if name in self._job.ranks and name != left else ()
+        early = [self._who(rank) for rank in ranks if self._ended.get(rank) == 0]
+        happened = f"{self._who(name)} {end}, exit code {status}"
+        headline = first_failure.after_good_ends(failures[0], happened, self._lines, early)
         said = "\n".join(run.output[failure.name] for failure in failures)
         own_ports = {address.rpartition(":")[2] for address in self._job.addresses.values()}
         other_ports = sorted({*_PORT_OF_TENSORFLOW.findall(said)} - own_ports) if own_ports else []
@@ -262,7 +263,6 @@ class Supervisor:
                 "the program sets TF_CONFIG itself; remove that."
             )
         after += known_causes.of_failure(run.output.get(name, ""))
-        message = f"{self._who(name)} {end}, exit code {status}; the job was ended.{after}{self._last_lines(name)}"
         # A program may find a port of its own taken, after it has trained: that does not start the job again.
         may_be_ours = not other_ports and any(sign in said for sign in _PORT_TAKEN)
         was_taken = may_be_ours and (
@@ -270,7 +270,7 @@ class Supervisor:
             or any(port in said for port in own_ports)
             or any(map(is_open, self._job.addresses.values()))  # the job's own processes have ended
         )
-        return (PortTaken if was_taken else WorkerFailed)(name, status, message, run)
+        return (PortTaken if was_taken else WorkerFailed)(name, status, headline + after + self._last_lines(name), run)
 
     def _missing(self, run: LaunchedRun) -> WorkerMissing:
         missing = [f"{name} ({self._place(name)})" for name in self._unconnected]
