@@ -15,7 +15,8 @@ dies. Under Slurm, in a batch script, `discover.sh` prints the nodes that still 
 The program simulates the faults itself, so that they come at known steps: `--kill-at-step 13` lets the last rank
 send itself SIGKILL after 13 steps, once; `--add-at-step 22` lets rank 0 write one more slot into `--hosts` after 22.
 The state is committed to memory every `--commit-every` steps. The global batch does not depend on the number of ranks,
-so neither do the weights. Rank 0 writes the result: the steps with their world size, the final loss, the weights.
+so neither do the weights; ranks that cannot share it equally are refused, also after a change. Rank 0 writes the
+result: the steps with their world size, the final loss, the weights.
 """
 
 import argparse
@@ -62,6 +63,12 @@ def parse() -> argparse.Namespace:
     if options.hosts and not options.hosts.is_file():
         parser.error(f"there is no file {options.hosts}, which --hosts names")
     return options
+
+
+def check_ranks() -> None:
+    """End the program with one sentence if the ranks that there are now cannot have equal shares of a global batch."""
+    if BATCH % hvd.size():
+        sys.exit(f"A batch of {BATCH} cannot be split into {hvd.size()} equal parts: let 1, 2, 4 or 8 ranks train.")
 
 
 def batches(options: argparse.Namespace, first_step: int) -> tf.data.Dataset:
@@ -123,6 +130,7 @@ def main() -> None:
     """Build, train elastically and report."""
     options = parse()
     hvd.init()
+    check_ranks()
     if options.kill_at_step and hvd.size() == 1:
         sys.exit("--kill-at-step lets the last of several ranks die, and this job has one: start more by horovodrun.")
     tf.keras.utils.set_random_seed(SEED)
@@ -132,6 +140,7 @@ def main() -> None:
     model.compile(optimizer, loss)
     model.optimizer.build(model.trainable_variables)  # else the first commit would hold no momentum
     state = hvd.elastic.KerasState(model, step=0)
+    state.register_reset_callbacks([check_ranks])
     train(state, options)
     if hvd.rank() == 0:
         images, labels = (array[: options.steps_per_epoch * BATCH] for array in data.load(options.dataset).train)

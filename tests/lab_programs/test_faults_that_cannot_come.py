@@ -73,3 +73,28 @@ def test_a_cluster_with_a_chief_is_refused(line: str, labs: Path, runs: Prepared
 
 def test_a_late_worker_needs_others(labs: Path, runs: PreparedRuns, tmp_path: Path) -> None:
     assert "TF_CONFIG names no other worker" in refusal(runs, labs / "late_worker.py", folder=tmp_path)
+
+
+# Horovod calls `on_reset` of the state when ranks have come or gone.
+THREE_RANKS = {
+    "from the start": "train_elastic.hvd.size = lambda: 3\n",
+    "after a change": (
+        "def train(state, options):\n    train_elastic.hvd.size = lambda: 3\n    state.on_reset()\n"
+        "train_elastic.train = train\n"
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.fault
+@pytest.mark.skipif(launch.horovod_problem() is not None, reason="needs Horovod")
+@pytest.mark.parametrize("moment", THREE_RANKS)
+def test_ranks_that_cannot_share_a_batch_equally_are_refused(
+    moment: str, labs: Path, runs: PreparedRuns, tmp_path: Path
+) -> None:
+    program, folder = tmp_path / "three.py", tmp_path / "empty"
+    folder.mkdir()
+    begin = f"import sys\nsys.path.insert(0, {str(labs)!r})\nimport train_elastic\n"
+    program.write_text(f"{begin}{THREE_RANKS[moment]}train_elastic.main()\n")
+    said = refusal(runs, program, "--result", "result.json", folder=folder)
+    assert said == "A batch of 64 cannot be split into 3 equal parts: let 1, 2, 4 or 8 ranks train."
