@@ -79,11 +79,19 @@ class Batches:
 
 
 def report(batches: Batches, launcher: str, loss: float, weights: Weights) -> None:
-    """On rank 0, print one line about the run, and write it and the weights where the options say."""
+    """On rank 0, print one line about the run, and write it and the weights where the options say.
+
+    Called by all ranks, with the loss of the last step, the same on all. If that or a weight is not finite, each ends
+    with one sentence, and nothing is written.
+    """
     options = batches.options
+    norm = float(np.sqrt(sum(np.square(array, dtype=np.float64).sum() for array in weights)))
+    if batches.step_seconds and not np.isfinite([loss, norm]).all():
+        raise SystemExit(
+            f"The loss is no longer finite after step {batches.steps_done}: take a smaller --learning-rate."
+        )
     if batches.rank != 0:
         return
-    norm = float(np.sqrt(sum(np.square(array, dtype=np.float64).sum() for array in weights)))
     # The first step also builds the graph and the connections.
     seconds = float(np.median(batches.step_seconds[1:] or batches.step_seconds or [np.nan]))
     result = {
@@ -103,7 +111,8 @@ def report(batches: Batches, launcher: str, loss: float, weights: Weights) -> No
     if options.weights:
         write(options.weights, weights)
     if options.result:
-        options.result.write_text(json.dumps(result) + "\n")
+        unknown = {} if batches.step_seconds else dict.fromkeys(("loss", "step_seconds", "images_per_second"))
+        options.result.write_text(json.dumps(result | unknown) + "\n")
 
 
 def write(file: Path, weights: Weights) -> None:
