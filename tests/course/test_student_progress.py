@@ -59,6 +59,39 @@ def test_an_exercise_whose_check_was_deleted_still_counts(copy: Path, monkeypatc
     assert student_progress.progress(copy)[0] == ChapterProgress("03 topic", 1, 2, 1, 4)
 
 
+@pytest.mark.fault
+def test_exercises_that_are_written_and_whose_checks_have_no_output_are_named(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(exercise: object, text: str) -> nbformat.NotebookNode:
+        return nbformat.v4.new_code_cell(text, metadata={"nbgrader": {"grade_id": exercise, "solution": True}})
+
+    monkeypatch.setattr(student_progress, "COURSE", copy.parent / "course")
+    names = ("first", "second", "third", "fourth")
+    save(
+        copy.parent / "course/labs/03_topic/lab.ipynb",
+        *(cell for name in names for cell in (answer(name, f"{name} = ..."), check(name))),
+    )
+    save(
+        copy / "labs/03_topic/lab.ipynb",
+        answer("first", "first = 1"),
+        check("first", "first: \u2714 right\n"),
+        answer("second", "second = 2"),
+        check("second"),
+        answer("third", "third  =  ...\n"),
+        check("third"),
+        answer("fourth", "fourth = 4"),
+        answer(5, "x"),
+        nbformat.v4.new_code_cell("own", metadata={"nbgrader": 3}),
+    )
+    chapters = student_progress.progress(copy)
+    assert chapters[0] == ChapterProgress("03 topic", 1, 2, 1, 4, unchecked=2)
+    assert student_progress.table(chapters).splitlines()[-1] == (
+        "Lab 03: 2 exercises are written, not checked: no output of the check is saved. `make check LAB=03` checks "
+        "them; to count here, run the notebook and save it."
+    )
+
+
 def test_elsewhere_a_cell_says_that_there_are_no_notebooks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from distlab import cli
-from distlab.course import lab_sources, notebooks
+from distlab.course import lab_cells, lab_sources, notebooks
 from distlab.grading import run
 from distlab.labs import registry
 from distlab.runtime import processes
@@ -45,7 +45,7 @@ def distlab(*arguments: str) -> subprocess.CompletedProcess:
 
 def hand_in(folder: Path, student: str, source: Path, **answers: str) -> None:
     made = lab_sources.solved(lab_sources.convert(source))
-    for name, cell in lab_sources.answer_cells(made):
+    for name, cell in lab_cells.answer_cells(made.cells):
         cell.source = answers.get(name, cell.source)
     place = folder / student / source.stem
     place.mkdir(parents=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from distlab.course import lab_sources
+from distlab.course import lab_cells, lab_sources
 from distlab.labs import registry
 
 pytestmark = pytest.mark.slow
@@ -30,7 +30,7 @@ def test_they_grade_a_course_folder_and_a_cell_that_raises_costs_its_points_alon
     lab_sources.release([source], tmp_path)
     course = tmp_path / lab_sources.NBGRADER
     mistaken = nbformat.read(handed_in / lab_sources.SOLUTION, as_version=4)
-    next(cell for name, cell in lab_sources.answer_cells(mistaken) if name == MISTAKE).source = "1 / 0"
+    next(cell for name, cell in lab_cells.answer_cells(mistaken.cells) if name == MISTAKE).source = "1 / 0"
     notebooks = {
         "solved": nbformat.read(handed_in / lab_sources.SOLUTION, as_version=4),
         "untouched": nbformat.read(handed_in / lab_sources.STUDENT, as_version=4),
@@ -62,7 +62,7 @@ def test_they_grade_a_course_folder_and_a_cell_that_raises_costs_its_points_alon
 def test_only_a_solved_lab_validates_as_success(root: Path, tmp_path: Path) -> None:
     folder = root / "labs" / "06_collectives_and_ring_all_reduce"
     wrong = nbformat.read(folder / lab_sources.SOLUTION, as_version=4)
-    next(cell for name, cell in lab_sources.answer_cells(wrong) if name == MISTAKE).source = f"{MISTAKE} = None"
+    next(cell for name, cell in lab_cells.answer_cells(wrong.cells) if name == MISTAKE).source = f"{MISTAKE} = None"
     nbformat.write(wrong, tmp_path / "wrong.ipynb")
     command = [str(Path(sys.executable).with_name("nbgrader")), "validate"]
     for file, success in (

@@ -13,7 +13,7 @@ import nbformat
 import psutil
 import pytest
 
-from distlab.course import lab_sources
+from distlab.course import lab_cells, lab_sources
 from distlab.grading import notebook, run, submissions
 from distlab.grading.material import Material, load
 from distlab.grading.processes_apart import ProcessLimits
@@ -250,7 +250,7 @@ def test_in_a_terminal_the_exercises_of_the_own_notebook_are_checked(
     sample_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = lab_sources.student(lab_sources.convert(sample_source, sample_lab.lab()))
-    for name, cell in lab_sources.answer_cells(made):
+    for name, cell in lab_cells.answer_cells(made.cells):
         cell.source = {"mean": "def mean(values):\n    return 1 / 0\n", "all_gather": cell.source}.get(
             name, "steps = 6"
         )

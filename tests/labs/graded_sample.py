@@ -6,7 +6,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from distlab.course import lab_sources
+from distlab.course import lab_cells, lab_sources
 from distlab.grading import material, notebook
 from distlab.grading.grade import Report, grade
 from distlab.grading.material import Material
@@ -47,7 +47,7 @@ def handed_in(sample_source: Path) -> Handin:
 
     def made(**answers: str) -> nbformat.NotebookNode:
         made = lab_sources.student(lab_sources.convert(sample_source, sample_lab.lab()))
-        for name, cell in lab_sources.answer_cells(made):
+        for name, cell in lab_cells.answer_cells(made.cells):
             cell.source = answers.get(name, sample_lab.ANSWERS[name])
         return made
 

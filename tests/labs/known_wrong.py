@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from distlab.course import lab_sources, notebooks
+from distlab.course import lab_cells, lab_sources, notebooks
 from distlab.labs import NOT_DONE, RIGHT, WRONG, Hint, Lab, OwnAnswer, Verdict
 
 LABS = Path(__file__).parents[2] / "labs"
@@ -86,7 +86,7 @@ class LabAnswers:
 def written_solution(number: str, exercise: str) -> Any:
     """The value under the exercise's name in the lab's own solution; the cell must need no other cell."""
     (source,) = [file for file in notebooks.sources(LABS) if file.stem.startswith(number)]
-    cells = dict(lab_sources.answer_cells(lab_sources.solved(lab_sources.convert(source))))
+    cells = dict(lab_cells.answer_cells(lab_sources.solved(lab_sources.convert(source)).cells))
     namespace: dict[str, Any] = {}
     exec(cells[exercise].source, namespace)
     return namespace[exercise]

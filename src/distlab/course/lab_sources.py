@@ -9,14 +9,14 @@ import errno
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import nbformat
 from nbformat import NotebookNode
 
-from distlab.course import hand_edits, notebooks, student_progress
+from distlab.course import hand_edits, lab_cells, notebooks
 from distlab.course.failed_cells import CellFailed
 from distlab.labs import registry
 from distlab.labs.lab import Exercise, Lab
@@ -113,14 +113,6 @@ def regenerate(source: Path) -> list[Path]:
     return [_written(student(whole), folder / STUDENT), _written(solution, folder / SOLUTION)]
 
 
-def answer_cells(notebook: NotebookNode) -> Iterator[tuple[str, NotebookNode]]:
-    """The cells for answers, in order, each with its exercise's name; of any notebook, a student's too."""
-    for cell in notebook.cells:
-        settings = cell.metadata.get("nbgrader", {})
-        if cell.cell_type == "code" and settings.get("solution") and isinstance(settings.get("grade_id"), str):
-            yield settings["grade_id"], cell
-
-
 def without_course(notebook: NotebookNode) -> NotebookNode:
     """A copy for a folder of its own: without sentences and links about what is only in the course's folder."""
     copied = copy.deepcopy(notebook)
@@ -174,7 +166,7 @@ def _require_right(solution: NotebookNode, lab: Lab, source: Path) -> None:
     """Raise BrokenSource unless each check of the executed solution has said that the answer is right."""
     checks = {cell.metadata.get("nbgrader", {}).get("grade_id"): cell for cell in solution.cells}
     for exercise in lab:
-        said = student_progress.printed(checks[CHECK + exercise.name])
+        said = lab_cells.printed(checks[CHECK + exercise.name])
         if not registry.says_right(exercise.name, said):
             lines = [line.strip() for line in said.splitlines() if line.strip()]
             verdict = next((line for line in lines if line.startswith(f"{exercise.name}:")), " ".join(lines))

@@ -1,7 +1,7 @@
 """How far a student is: which chapters' cells have run, and which exercises are solved, by the saved notebooks.
 
 JupyterLab notes in a cell when it ran (`make lab` sets it so); the course's own notebooks have no such notes. An
-exercise is solved if the last check that was saved says so.
+exercise is solved if the last check that was saved says so; one that is written and has no saved check is named.
 """
 
 import re
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import nbformat
 
+from distlab.course.lab_cells import answer_cells, printed
 from distlab.labs.registry import says_right
 from distlab.runtime import tables
 from distlab.site.chapters import chapter_notebooks
@@ -25,6 +26,7 @@ class ChapterProgress:
     """Of one chapter: its title, code cells that the student ran and all of them, exercises solved and all.
 
     damaged: what to say of files that cannot be read.
+    unchecked: exercises that are written, and whose check has no saved output.
     """
 
     title: str
@@ -33,6 +35,7 @@ class ChapterProgress:
     solved: int
     exercises: int
     damaged: tuple[str, ...] = ()
+    unchecked: int = 0
 
 
 def progress(copy: Path) -> list[ChapterProgress]:
@@ -53,7 +56,7 @@ def show_progress() -> None:
 
 
 def table(chapters: list[ChapterProgress]) -> str:
-    """The chapters as a table in text, the sums, and a line for each file that cannot be read."""
+    """The chapters as a table in text, the sums, and lines for unchecked exercises and files that cannot be read."""
     rows = [
         (chapter.title, _share(chapter.cells_run, chapter.cells), _share(chapter.solved, chapter.exercises))
         for chapter in chapters
@@ -62,21 +65,37 @@ def table(chapters: list[ChapterProgress]) -> str:
     solved = _share(sum(chapter.solved for chapter in chapters), sum(chapter.exercises for chapter in chapters))
     columns = ["Chapter", "Cells run", "Exercises solved"]
     text = tables.text(columns, [*rows, ("together", cells, solved)], right=(1, 2))
-    return "\n".join([text, *(line for chapter in chapters for line in chapter.damaged)])
+    unchecked = [_unchecked(chapter) for chapter in chapters if chapter.unchecked]
+    return "\n".join([text, *unchecked, *(line for chapter in chapters for line in chapter.damaged)])
+
+
+def _unchecked(chapter: ChapterProgress) -> str:
+    number, count = chapter.title[:2], chapter.unchecked
+    exercises = "1 exercise is" if count == 1 else f"{count} exercises are"
+    return (
+        f"Lab {number}: {exercises} written, not checked: no output of the check is saved. `make check LAB={number}` "
+        "checks them; to count here, run the notebook and save it."
+    )
 
 
 def _of_chapter(copy: Path, name: str) -> ChapterProgress:
     damaged: list[str] = []
     notebook, lab = copy / "notebooks" / f"{name}.ipynb", copy / "labs" / name / "lab.ipynb"
     code = [cell for cell in _code_cells(notebook, damaged) if cell.source.strip()]
-    checks = {check[1]: cell for cell in _code_cells(lab, damaged) if (check := _CHECK.search(cell.source))}
-    solved = sum(says_right(exercise, printed(cell)) for exercise, cell in checks.items())
-    own = COURSE / "labs" / name / "lab.ipynb"
-    exercises = set(checks) | {check[1] for cell in _code_cells(own, []) if (check := _CHECK.search(cell.source))}
+    cells, own_cells = _code_cells(lab, damaged), _code_cells(COURSE / "labs" / name / "lab.ipynb", [])
+    checks = {check[1]: printed(cell) for cell in cells if (check := _CHECK.search(cell.source))}
+    solved = sum(says_right(exercise, output) for exercise, output in checks.items())
+    exercises = set(checks) | {check[1] for cell in own_cells if (check := _CHECK.search(cell.source))}
+    stubs = {exercise: cell.source.split() for exercise, cell in answer_cells(own_cells)}
+    unchecked = {
+        exercise
+        for exercise, cell in answer_cells(cells)
+        if exercise in stubs and cell.source.split() != stubs[exercise] and not checks.get(exercise)
+    }
     run = sum("execution" in cell.metadata for cell in code)
     number, _, topic = name.partition("_")
     title = f"{number} {topic.replace('_', ' ')}"
-    return ChapterProgress(title, run, len(code), solved, len(exercises), tuple(damaged))
+    return ChapterProgress(title, run, len(code), solved, len(exercises), tuple(damaged), len(unchecked))
 
 
 def _code_cells(file: Path, damaged: list[str]) -> list[nbformat.NotebookNode]:
@@ -89,11 +108,6 @@ def _code_cells(file: Path, damaged: list[str]) -> list[nbformat.NotebookNode]:
         number = (file.stem if file.parent.name == "notebooks" else file.parent.name)[:2]
         damaged.append(f"{file} cannot be read as a notebook; `make lab FRESH={number}` gives it back.")
         return []
-
-
-def printed(cell: nbformat.NotebookNode) -> str:
-    """What a code cell has printed, by its saved outputs."""
-    return "".join(output.get("text", "") for output in cell.outputs if output.output_type == "stream")
 
 
 def _share(part: int, whole: int) -> str:

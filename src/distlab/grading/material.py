@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from distlab.course import lab_sources
+from distlab.course import lab_cells, lab_sources
 from distlab.labs import registry
 from distlab.labs.lab import Lab
 from distlab.sandbox import PLAIN, TENSORFLOW, SandboxLimits
@@ -76,7 +76,7 @@ def load(source: Path, lab: Lab | None = None) -> Material:
     """The material of `labs/src/NN_topic.py`. Raises lab_sources.BrokenSource."""
     lab = lab or registry.lab(source.stem)
     notebook = lab_sources.convert(source, lab)
-    stubs = {name: cell.source for name, cell in lab_sources.answer_cells(lab_sources.student(notebook))}
+    stubs = {name: cell.source for name, cell in lab_cells.answer_cells(lab_sources.student(notebook).cells)}
     steps = _steps(notebook.cells)
     named = set[str]().union(*(_named_in(step.text) for step in steps if step.kind == StepKind.GIVEN))
     files = files_in(lab_sources.folder_of(source))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from distlab import launch
-from distlab.course import lab_sources
+from distlab.course import lab_cells, lab_sources
 from distlab.labs.fake_horovod import FakeJob, hvd, run_ranks
 from distlab.labs.lab_09 import given, lab
 from tests.labs.judged_apart import assert_told_apart, judged_apart
@@ -153,7 +153,7 @@ def test_the_fake_computes_what_horovod_does(tmp_path: Path) -> None:
 def test_the_lab_s_functions_run_on_two_ranks_of_horovod(tmp_path: Path, broken: str | None, said: str) -> None:
     source = Path(__file__).parents[3] / "labs" / "src" / "09_horovod.py"
     solved = lab_sources.solved(lab_sources.convert(source))
-    cells = [cell.source for name, cell in lab_sources.answer_cells(solved) if name != "program"]
+    cells = [cell.source for name, cell in lab_cells.answer_cells(solved.cells) if name != "program"]
     text = "\n".join(cells)
     if broken:
         text = text.replace("    hvd.broadcast_variables(", "    list(")

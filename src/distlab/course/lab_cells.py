@@ -1,0 +1,20 @@
+"""The cells of a lab's notebook, a student's too: those for answers, and what a cell has printed."""
+
+from collections.abc import Iterable, Iterator
+
+from nbformat import NotebookNode
+
+
+def answer_cells(cells: Iterable[NotebookNode]) -> Iterator[tuple[str, NotebookNode]]:
+    """Those for answers, in order, each with its exercise's name."""
+    for cell in cells:
+        settings = cell.metadata.get("nbgrader")
+        if cell.cell_type != "code" or not isinstance(settings, dict) or not settings.get("solution"):
+            continue
+        if isinstance(settings.get("grade_id"), str):
+            yield settings["grade_id"], cell
+
+
+def printed(cell: NotebookNode) -> str:
+    """What a code cell has printed, by its saved outputs."""
+    return "".join(output.get("text", "") for output in cell.outputs if output.output_type == "stream")
