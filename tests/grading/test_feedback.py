@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from distlab.grading import feedback
+from distlab.grading.failures import Failure
 from distlab.grading.feedback import Grade
 from distlab.grading.grade import Graded, Report
 from distlab.labs import NOT_DONE, RIGHT, WRONG, Picture, State, Verdict
@@ -27,7 +28,7 @@ def page_of(graded: Graded, folder: Path, note: str = "") -> str:
 def test_a_page_shows_everything_of_a_student_s_as_text(tmp_path: Path) -> None:
     hostile = "<script>alert('x')</script> {{ 7 * 7 }}"
     picture = Picture("<svg><script/></svg>", "a <ring>")
-    graded = Graded(EXERCISE, Verdict(WRONG, hostile, 0.25), hostile, hostile, f"{hostile}!", picture)
+    graded = Graded(EXERCISE, Verdict(WRONG, hostile, 0.25), hostile, hostile, Failure(f"{hostile}!"), picture)
     page = page_of(graded, tmp_path, hostile)
     assert "<script" not in page and "<b>" not in page and "<ring>" not in page
     assert page.count("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt; {{ 7 * 7 }}") == 5

@@ -1,5 +1,6 @@
 """Grading one notebook: points and remarks."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -48,6 +49,44 @@ def test_a_mistake_in_a_cell_is_told_with_class_and_line(graded: Grading, handed
     assert "line 2 with ZeroDivisionError" in report.exercises[1].verdict.text
     assert "line 1 with SyntaxError" in report.exercises[0].verdict.text
     assert report.score == 3
+    notes = ["the cell of mean failed with SyntaxError", "the cell of steps failed with ZeroDivisionError"]
+    assert (report.remarks, report.look_at) == (notes, [])
+
+
+@slow
+def test_a_note_has_no_name_of_an_error_that_the_student_chose(graded: Grading, handed_in: Handin) -> None:
+    report = graded(handed_in(steps="raise type('full points', (Exception,), {})()"))
+    assert report.remarks == ["the cell of steps failed with an error"]
+
+
+@pytest.mark.fault
+@slow
+def test_what_a_newer_python_may_allow_is_to_be_looked_at(graded: Grading, handed_in: Handin) -> None:
+    made = handed_in(steps="steps = = 6")
+    made.metadata["language_info"] = {"name": "python", "version": "3.99.1"}
+    report = graded(made)
+    own = ".".join(map(str, sys.version_info[:2]))
+    why = f"it may be valid in Python 3.99, with which the notebook was written, but grading runs {own}"
+    assert report.look_at == report.remarks == [f"the cell of steps failed with SyntaxError: {why}"]
+    assert f"({why})" in report.exercises[1].verdict.text
+
+
+@pytest.mark.fault
+@slow
+def test_the_own_cell_that_failed_is_named_where_its_name_is_missed(
+    graded: Grading, handed_in: Handin, tmp_path: Path
+) -> None:
+    (tmp_path / "helpers.py").touch()
+    made = handed_in(mean="def mean(values):\n    return total(values) / len(values)")
+    made.cells.insert(2, nbformat.v4.new_code_cell("from helpers import total"))
+    report = graded(made)
+    reason = "helpers.py was handed in, but grading has no file of the student's except the notebook"
+    assert report.look_at == [f"the student's own code cell 2 failed with ModuleNotFoundError: {reason}"]
+    assert report.exercises[0].verdict.text == (
+        "It raised NameError in line 2 of its cell: name 'total' is not defined. Code cell 2, which has `total`, "
+        f"failed: The cell stopped in line 1 with ModuleNotFoundError: No module named 'helpers' ({reason})"
+    )
+    assert points(report) == {"mean": 0, "steps": 1, "all_gather": 3}
 
 
 @pytest.mark.long
@@ -115,3 +154,21 @@ def test_when_the_time_for_the_lab_is_used_up_earlier_points_stay(
     report = graded(handed_in(steps="import time\ntime.sleep(100)"), short)
     assert points(report) == {"mean": 2, "steps": 0, "all_gather": 0}
     assert "stopped after 1.4 s in all" in report.remarks
+
+
+@pytest.mark.fault
+@slow
+def test_own_cells_that_use_up_the_time_for_the_lab_are_named_and_no_answer_is_accused(
+    sample_source: Path, graded: Grading, handed_in: Handin
+) -> None:
+    short = load(sample_source, sample_lab.lab(seconds_per_cell=1.5, seconds=1.4))
+    made = handed_in()
+    [check] = [cell for cell in made.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == "check_mean"]
+    place = made.cells.index(check) + 1
+    made.cells[place:place] = [nbformat.v4.new_code_cell("import time\ntime.sleep(0.8)") for _ in range(3)]
+    report = graded(made, short)
+    assert points(report) == {"mean": 2, "steps": 0, "all_gather": 0}
+    [note] = report.remarks
+    assert note.startswith("stopped after 1.4 s in all: the student's own cells took ")
+    assert report.look_at == [note]
+    assert all("cells that were added used up the time" in graded.verdict.text for graded in report.exercises[1:])

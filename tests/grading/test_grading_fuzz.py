@@ -96,7 +96,7 @@ def test_whatever_lies_in_the_folder_every_student_has_a_line_and_no_points(
             assert str(problem).isprintable()
             return
         complete = Protections(True, True, True, True, True, "")
-        plan = run.GradingPlan(handed_in, {LAB: sample}, out, 1, complete, left_out=submissions.left_out(folder))
+        plan = run.GradingPlan(handed_in, {LAB: sample}, out, 1, complete, look_at=submissions.left_out(folder))
         lines: list[str] = []
         result = run.run(plan, lines.append)
         with (out / "grades.csv").open(newline="", encoding="utf-8") as stream:

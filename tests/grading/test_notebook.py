@@ -47,6 +47,8 @@ def test_the_student_s_own_cells_run_where_they_are_and_checks_do_not() -> None:
         notebook.SubmittedCell("mean = mine", "mean", is_answer=True),
         notebook.SubmittedCell("lab.check('mean')\n# again\ncheck(\"mean\")"),
         notebook.SubmittedCell("print(lab.check('mean'))"),
+        notebook.SubmittedCell("lab.check('mean')", "check_mean"),
+        notebook.SubmittedCell("mean = 3"),
     ]
     fitted = notebook.fit(cells, [given, answer, judge], {"mean": "stub"})
     assert fitted.steps == [
@@ -55,7 +57,16 @@ def test_the_student_s_own_cells_run_where_they_are_and_checks_do_not() -> None:
         LabStep(StepKind.ANSWER, "mean", "mean = mine"),
         LabStep(StepKind.OWN, "code cell 5", "print(lab.check('mean'))"),
         judge,
+        LabStep(StepKind.OWN, "code cell 7", "mean = 3"),
     ]
+
+
+def test_what_stands_between_two_answers_to_one_exercise_runs_before_it_is_judged() -> None:
+    steps = [LabStep(StepKind.ANSWER, "mean", "solution"), LabStep(StepKind.JUDGE, "mean")]
+    check, answer = notebook.SubmittedCell("", "check_mean"), notebook.SubmittedCell("mean = mine", "mean", True)
+    cells = [answer, check, notebook.SubmittedCell("mine = 1"), answer, check]
+    fitted = notebook.fit(cells, steps, {"mean": "stub"})
+    assert [step.kind for step in fitted.steps] == [StepKind.ANSWER, StepKind.OWN, StepKind.JUDGE]
 
 
 def test_a_file_whose_cells_have_lost_their_metadata_is_told_apart_from_one_without_answers() -> None:
@@ -63,8 +74,22 @@ def test_a_file_whose_cells_have_lost_their_metadata_is_told_apart_from_one_with
     stubs = {"mean": "stub", "sum": "stub"}
     stripped = notebook.fit([notebook.SubmittedCell("mean = 1"), notebook.SubmittedCell("sum = 2")], steps, stubs)
     assert (stripped.has_answers, stripped.notes) == (False, [notebook.NO_ANSWERS])
+    assert stripped.look_at == [notebook.NO_ANSWERS]
+    no_cell = notebook.fit([notebook.SubmittedCell("lab.check('mean')", "check_mean")], steps, stubs)
+    assert (no_cell.has_answers, no_cell.notes) == (False, ["no cell of an exercise is left"])
     partly = notebook.fit([notebook.SubmittedCell("mean = 1", "mean", is_answer=True)], steps, stubs)
     assert (partly.has_answers, partly.notes) == (True, ["the cell of sum is missing"])
+
+
+@pytest.mark.parametrize(
+    ("given", "named"), [('lab = labs.open("07")', "lab 07"), ("labs.open(7)", "lab 07"), ("x", "another lab")]
+)
+def test_the_notebook_of_another_lab_is_named_though_an_exercise_has_the_same_name(given: str, named: str) -> None:
+    foreign = [notebook.SubmittedCell("x = 1", name, is_answer=True) for name in ("mean", "plan", "check_plan", "save")]
+    fitted = notebook.fit([notebook.SubmittedCell(given), *foreign], ASKED, STUBS)
+    assert (fitted.has_answers, fitted.notes) == (False, [f"this is the notebook of {named}"])
+    assert fitted.look_at == fitted.notes
+    assert fitted.is_untouched and len(fitted.steps) == len(ASKED)
 
 
 def test_an_answer_in_a_cell_that_is_no_code_is_to_be_looked_at(tmp_path: Path) -> None:

@@ -148,9 +148,34 @@ def test_late_work_is_noted_and_counts_the_share_that_is_said(
     result = grade_all(folder, sample, tmp_path / "out", due, late_share=0.5)
     assert [(row.score, row.note) for row in result.grades] == [
         (6, ""),
-        (3, "late by 0 d 1 h 30 min"),
+        (3, "late by 0 d 1 h 30 min by the time of the file"),
         (3, "late by 0 d 1 h 0 min"),
     ]
+
+
+@pytest.mark.fault
+def test_a_file_of_the_student_s_that_is_missed_in_grading_is_to_be_looked_at(
+    handed_in: Handin, sample: Material, tmp_path: Path
+) -> None:
+    put(tmp_path / "in", "alice", handed_in(steps="from helpers import six\nsteps = six"))
+    put(tmp_path / "in", "alice", "six = 6", f"{LAB}/helpers.py")
+    result = grade_all(tmp_path / "in", sample, tmp_path / "out")
+    note = (
+        "the cell of steps failed with ModuleNotFoundError: helpers.py was handed in, but grading has no file of the "
+        "student's except the notebook"
+    )
+    assert [(row.score, row.note) for row in result.grades] == [(5, note)]
+    assert result.faults == [f"alice {LAB}: {note}"]
+
+
+@pytest.mark.fault
+def test_the_notebook_of_another_lab_is_named_and_to_be_looked_at(sample: Material, tmp_path: Path, root: Path) -> None:
+    [lab_12] = (root / "labs").glob("12_*")
+    put(tmp_path / "in", "alice", (lab_12 / "solution.ipynb").read_text())
+    result = grade_all(tmp_path / "in", sample, tmp_path / "out")
+    assert [(row.score, row.note) for row in result.grades] == [(0, "this is the notebook of lab 12")]
+    assert result.faults == [f"alice {LAB}: this is the notebook of lab 12"]
+    assert "this is the notebook of lab 12" in (tmp_path / "out" / "feedback" / "alice" / f"{LAB}.html").read_text()
 
 
 def test_an_interrupt_ends_what_runs_and_starts_nothing_more(
@@ -305,6 +330,17 @@ def test_in_a_terminal_a_copied_cell_is_named(
     assert [line for line in lines if "its cell" in line.lower()] == [
         "  Its cell is there 2 times, and the last one counts."
     ]
+
+
+@pytest.mark.fault
+def test_in_a_terminal_the_notebook_of_another_lab_is_named(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [lab_12] = (root / "labs").glob("12_*")
+    put(tmp_path, "90_sample", (lab_12 / "lab.ipynb").read_text(), "lab.ipynb")
+    monkeypatch.setattr(registry, "lab", lambda number: sample_lab.lab())
+    with pytest.raises(run.CannotCheck, match="cannot be checked: this is the notebook of lab 12; `make lab FRESH=90`"):
+        next(run.check("90", tmp_path))
 
 
 def test_a_lab_or_a_notebook_that_is_not_there_is_said_in_a_sentence(

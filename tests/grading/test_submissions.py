@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from distlab.grading import notebook, submissions
+from distlab.grading import deadline, notebook, submissions
 from tests.grading.submitted import LAB, put
 
 Handin = Callable[..., nbformat.NotebookNode]
@@ -29,10 +29,24 @@ def test_two_notebooks_by_one_student_are_noted_and_the_rule_is_fixed(tmp_path: 
         ["2 notebooks, lab.ipynb counts"],
     )
     assert by_student["bob"].file.name == "final.ipynb"
-    assert by_student["bob"].notes == ["no lab.ipynb, another notebook counts", "2 notebooks, the newest counts"]
+    assert by_student["bob"].notes == ["no lab.ipynb, 'final.ipynb' counts, the newest of 2 notebooks"]
     assert by_student["carol"].notes == ["the folder has another name than the lab's"]
     assert by_student["dora"].file.parent.name == LAB
     assert by_student["dora"].notes == [f"2 folders for this lab, {LAB} counts"]
+
+
+@pytest.mark.fault
+def test_the_course_s_solution_counts_after_every_other_notebook_and_is_to_be_looked_at(tmp_path: Path) -> None:
+    own = put(tmp_path, "alice", "{}", f"{LAB}/lab_alice.ipynb")
+    os.utime(own, (1, 1))
+    put(tmp_path, "alice", "{}", f"{LAB}/solution.ipynb")
+    put(tmp_path, "bob", "{}", f"{LAB}/Solution.ipynb")
+    put(tmp_path, "carol", "{}")
+    put(tmp_path, "carol", "{}", f"{LAB}/solution.ipynb")
+    alice, bob, carol = submissions.find(tmp_path, [LAB])
+    assert alice.file == own and alice.look_at == ["no lab.ipynb, 'lab_alice.ipynb' counts, not 'solution.ipynb'"]
+    assert bob.look_at == ["no lab.ipynb, 'Solution.ipynb' counts, as the course's solution is called"]
+    assert (carol.file.name, carol.notes, carol.look_at) == ("lab.ipynb", ["2 notebooks, lab.ipynb counts"], [])
 
 
 def test_a_file_that_a_mac_adds_to_a_notebook_is_no_notebook(tmp_path: Path) -> None:
@@ -42,7 +56,7 @@ def test_a_file_that_a_mac_adds_to_a_notebook_is_no_notebook(tmp_path: Path) -> 
     put(tmp_path, "bob", "{}")
     put(tmp_path, "bob", "\0\x05\x16\x07", f"{LAB}/._lab.ipynb")
     alice, bob = submissions.find(tmp_path, [LAB])
-    assert (alice.file, alice.notes) == (own, ["no lab.ipynb, another notebook counts"])
+    assert (alice.file, alice.notes) == (own, ["no lab.ipynb, 'lab_90.ipynb' counts"])
     assert bob.notes == []
 
 
@@ -57,13 +71,6 @@ def test_only_labs_that_somebody_handed_in_are_expected_unless_they_are_named(tm
         submissions.find(tmp_path, ["91_other"])
     with pytest.raises(submissions.NoSubmissions, match="SUBMISSIONS=folder"):
         submissions.find(tmp_path / "nowhere", [LAB])
-    with pytest.raises(submissions.NotATime, match="is not a time"):
-        submissions.due_time("tomorrow")
-
-
-def test_a_deadline_without_a_time_is_the_end_of_the_day() -> None:
-    due = submissions.due_time("2026-11-20")
-    assert submissions.due_time("2026-11-20 23:58") < due < submissions.due_time("2026-11-21 00:00")
 
 
 def test_links_into_other_folders_are_not_followed(tmp_path: Path, handed_in: Handin) -> None:
@@ -124,7 +131,7 @@ def test_a_list_of_students_that_names_no_folder_is_refused(tmp_path: Path) -> N
 def test_a_notebook_whose_name_is_in_capitals_counts(tmp_path: Path) -> None:
     handed_in = put(tmp_path, "alice", "{}", f"{LAB}/LAB.IPYNB")
     (submission,) = submissions.find(tmp_path, [LAB])
-    assert submission.file == handed_in and submission.notes == ["no lab.ipynb, another notebook counts"]
+    assert submission.file == handed_in and submission.notes == ["no lab.ipynb, 'LAB.IPYNB' counts"]
 
 
 def test_a_file_instead_of_the_folder_of_submissions_is_called_a_file(tmp_path: Path) -> None:
@@ -150,7 +157,7 @@ def test_a_time_that_is_not_understood_is_to_be_looked_at_and_the_last_change_co
     os.utime(put(tmp_path, "alice", "{}"), (1, 1))
     put(tmp_path, "alice", "yesterday evening", f"{LAB}/{submissions.TIMESTAMP}")
     late = put(tmp_path, "bob", "{}")
-    due = submissions.due_time("2026-11-20 18:00")
+    due = deadline.due_time("2026-11-20 18:00")
     os.utime(late, (due.timestamp() + 60, due.timestamp() + 60))
     (tmp_path / "bob" / LAB / submissions.TIMESTAMP).mkdir()
     alice, bob = submissions.find(tmp_path, [LAB], due)
@@ -160,7 +167,8 @@ def test_a_time_that_is_not_understood_is_to_be_looked_at_and_the_last_change_co
         False,
         [f"timestamp.txt says 'yesterday evening', which is no time that is understood ({example} is){counts}"],
     )
-    assert (bob.late, bob.notes) == (True, [f"timestamp.txt is a folder{counts}", "late by 0 d 0 h 1 min"])
+    late_by = "late by 0 d 0 h 1 min by the time of the file"
+    assert (bob.late, bob.notes) == (True, [f"timestamp.txt is a folder{counts}", late_by])
     assert (alice.look_at, bob.look_at) == (alice.notes, bob.notes[:1])
 
 
@@ -168,7 +176,7 @@ def test_a_time_that_is_not_understood_is_to_be_looked_at_and_the_last_change_co
 def test_the_first_and_last_times_are_compared_with_the_deadline(tmp_path: Path, text: str, late: bool) -> None:
     os.utime(put(tmp_path, "alice", "{}"), (1, 1))
     put(tmp_path, "alice", text, f"{LAB}/{submissions.TIMESTAMP}")
-    [submission] = submissions.find(tmp_path, [LAB], submissions.due_time("2026-11-20 18:00"))
+    [submission] = submissions.find(tmp_path, [LAB], deadline.due_time("2026-11-20 18:00"))
     assert (submission.late, submission.look_at) == (late, [])
 
 
@@ -178,13 +186,13 @@ def test_any_time_and_size_of_a_file_is_read(tmp_path: Path) -> None:
     put(tmp_path, "bob", "{}")
     with (tmp_path / "bob" / LAB / submissions.TIMESTAMP).open("wb") as file:
         file.truncate(6 * 2**30)
-    alice, bob = submissions.find(tmp_path, [LAB], submissions.due_time("2026-11-20 18:00"))
+    alice, bob = submissions.find(tmp_path, [LAB], deadline.due_time("2026-11-20 18:00"))
     assert alice.late and alice.notes[0].startswith("late by")
     assert len(bob.look_at) == 1 and "which is no time that is understood" in bob.look_at[0]
 
 
 def test_a_timestamp_of_a_student_s_own_does_not_settle_lateness(tmp_path: Path) -> None:
-    due = submissions.due_time("2026-11-20 18:00")
+    due = deadline.due_time("2026-11-20 18:00")
     late = put(tmp_path, "alice", "{}")
     os.utime(late, (due.timestamp() + 60, due.timestamp() + 60))
     put(tmp_path, "alice", "2026-11-01 12:00:00", f"{LAB}/{submissions.TIMESTAMP}")

@@ -7,7 +7,7 @@ import nbformat
 import pytest
 
 from distlab.course import lab_cells, lab_sources
-from distlab.grading import material, notebook
+from distlab.grading import material, notebook, origin
 from distlab.grading.grade import Report, grade
 from distlab.grading.material import Material
 from distlab.sandbox import SandboxedWork, SandboxLimits, Server
@@ -64,6 +64,7 @@ def graded(sample: Material, server: Server, tmp_path: Path) -> Callable[..., Re
         file = tmp_path / "lab.ipynb"
         nbformat.write(handed_in, file)
         fitted = notebook.fit(notebook.read(file), of.steps, of.stubs)
+        fitted.origin = origin.of(file)
         with SandboxedWork(server, limits or of.limits, of.files) as work:
             return grade(of.lab, fitted, work, seed)
 

@@ -82,20 +82,21 @@ def _grade(options: argparse.Namespace) -> int:
     os.environ.setdefault("MPLBACKEND", "Agg")  # pictures are drawn without a screen
     from distlab import devices
     from distlab.course import lab_sources
-    from distlab.grading import material, run, submissions
+    from distlab.grading import deadline, material, run, submissions
     from distlab.runtime import processes
     from distlab.sandbox import protections
 
     processes.end_on_signals()
-    due = None if options.due is None else submissions.due_time(options.due)
+    due = None if options.due is None else deadline.due_time(options.due)
     if options.late_share is not None and due is None:
-        raise submissions.NotATime("A share for late work needs the deadline: DUE='2026-11-20 18:00'.")
+        raise deadline.NotATime("A share for late work needs the deadline: DUE='2026-11-20 18:00'.")
     folder = _results_folder()
     sources = lab_sources.chosen(LABS, options.only)
     handed_in = submissions.find(options.submissions, [source.stem for source in sources], due, bool(options.only))
     protected, weak = protections.strongest(options.weak)
     print(protected)
     labs = {submission.lab for submission in handed_in}
+    late_files = [(each.late_file, each.student) for each in handed_in if each.late_file is not None]
     plan = run.GradingPlan(
         handed_in,
         {source.stem: material.load(source) for source in sources if source.stem in labs},
@@ -105,7 +106,7 @@ def _grade(options: argparse.Namespace) -> int:
         1.0 if options.late_share is None else options.late_share,
         options.at_once or max(1, devices.cores()),
         weak,
-        submissions.left_out(options.submissions),
+        submissions.left_out(options.submissions) + deadline.copied(late_files),
     )
     run.limit_own_memory()
     try:

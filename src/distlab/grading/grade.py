@@ -1,18 +1,22 @@
 """Grading one notebook: run, judge, count."""
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from distlab.grading import failures
+from distlab.grading.failures import Failure
 from distlab.grading.material import LabStep, StepKind
 from distlab.grading.notebook import Fitted
 from distlab.labs.answer import time_limit
-from distlab.labs.answer_errors import AnswerError, Changed, Raised
+from distlab.labs.answer_errors import AnswerError, Changed
 from distlab.labs.lab import Exercise, Lab
 from distlab.labs.verdict import NOT_DONE, RIGHT, WRONG, Picture, Verdict
 from distlab.sandbox import SandboxedWork
 
 _SECONDS_TO_DRAW = 20.0
 _LONGEST_TEXT = 4000  # of a verdict, which may quote an answer
+_MOST_NAMED = 3
 
 
 @dataclass
@@ -23,7 +27,7 @@ class Graded:
     verdict: Verdict
     text: str = ""
     printed: str = ""
-    error: str = ""
+    failure: Failure | None = None
     picture: Picture | None = None
 
     @property
@@ -31,16 +35,23 @@ class Graded:
         """To a hundredth of a point."""
         return round(self.exercise.points * self.verdict.share, 2)
 
+    @property
+    def error(self) -> str:
+        """How its cell failed, as a sentence; "" if it did not."""
+        return self.failure.sentence if self.failure else ""
+
 
 @dataclass
 class Report:
     """A notebook, graded; `remarks` are sentences for the instructor, in the grader's own words.
 
-    `troubles` say what went wrong with the grader or its machine: such a report is no grade.
+    `look_at` are those of them for which the instructor should open the notebook. `troubles` say what went wrong with
+    the grader or its machine: such a report is no grade.
     """
 
     exercises: list[Graded] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    look_at: list[str] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
 
     @property
@@ -53,100 +64,129 @@ class Report:
         """Where a judge failed on an answer: for the instructor to look at."""
         return [f"{graded.exercise.name}: {graded.verdict.fault}" for graded in self.exercises if graded.verdict.fault]
 
+    def remark(self, text: str, look_at: bool) -> None:
+        """Add a remark."""
+        self.remarks.append(text)
+        if look_at:
+            self.look_at.append(text)
+
 
 def grade(lab: Lab, fitted: Fitted, work: SandboxedWork, seed: int) -> Report:
     """Run the steps in the sandbox and judge each exercise as soon as its cell has run, with inputs from `seed`.
 
     Whatever a cell does, the points of the exercises before it stay, and those after it are judged in a fresh process.
     """
-    report = Report(remarks=list(fitted.notes))
-    work.allow_in_all(lab.seconds)
-    answers: dict[str, Graded] = {}
-    for step in fitted.steps:
-        before = len(work.changes)
-        if step.kind == StepKind.JUDGE:
-            answer = answers.setdefault(step.name, Graded(lab[step.name], Verdict(NOT_DONE)))
-            _judge(answer, work, lab.seconds_per_cell, seed)
-            report.exercises.append(answer)
-        else:
-            _run(step, lab, work, answers, report)
-        if len(work.changes) > before:
-            what = {StepKind.JUDGE: "the answer to", StepKind.ANSWER: "the cell of"}.get(step.kind, "the")
-            report.remarks.append(f"{what} {step.name} changes the checker's own functions")
-    report.troubles += work.troubles
-    if work.is_out_of_time:
-        report.remarks.append(f"stopped after {lab.seconds:g} s in all")
-    return report
+    return _Grading(lab, fitted, work, seed).report_of_all()
 
 
-def _run(step: LabStep, lab: Lab, work: SandboxedWork, answers: dict[str, Graded], report: Report) -> None:
-    is_answer = step.kind == StepKind.ANSWER
-    if is_answer:
-        state = NOT_DONE if step.untouched else WRONG
-        answers[step.name] = Graded(lab[step.name], Verdict(state), step.text)
-    failed, printed, ended = "", "", False
-    try:
-        run = work.run_cell(step.text, step.name, lab.seconds_per_cell)
-        printed = run.printed
-        if run.error is not None:
-            failed = _sentence(run.error, lab)
-            if run.error.kind == "PrintedTooMuch":
-                report.remarks.append(f"the cell of {step.name} printed without end")
-    except AnswerError as error:  # it hung, or its process has ended
-        failed, ended = f"The cell was abandoned: {error}.", not isinstance(error, Changed)
-    if is_answer:
-        answers[step.name].printed, answers[step.name].error = printed, failed
-        if ended:
-            report.remarks.append(f"the cell of {step.name} hung or ended its process")
-    elif failed and step.kind == StepKind.GIVEN:
-        report.remarks.append(f"the given {step.name} failed after the student's cells")
-    elif failed:
-        report.remarks.append(f"the student's own {step.name} failed")
+class _Grading:
+    """What is known while the steps run: the answers by exercise, the student's own cells that failed, their times."""
 
+    def __init__(self, lab: Lab, fitted: Fitted, work: SandboxedWork, seed: int) -> None:
+        self._lab, self._fitted, self._work, self._seed = lab, fitted, work, seed
+        self._report = Report(remarks=list(fitted.notes))
+        self._answers: dict[str, Graded] = {}
+        self._failed: list[tuple[LabStep, Failure]] = []
+        self._seconds: dict[str, float] = {}
 
-def _judge(graded: Graded, work: SandboxedWork, seconds: float, seed: int) -> None:
-    """Fill in the verdict."""
-    if graded.verdict.state == NOT_DONE or graded.verdict.text:
-        return
-    try:
-        verdict = graded.exercise.verdict(work.answer(seconds), seed)
-    except AnswerError as error:
-        verdict = Verdict(WRONG, f"It was not judged: {error}.")
-    if verdict.state == NOT_DONE and graded.error:
-        verdict = Verdict(WRONG, graded.error)  # not done because its cell failed
-    if len(verdict.text) > _LONGEST_TEXT:
-        verdict = replace(verdict, text=f"{verdict.text[:_LONGEST_TEXT]} …")
-    graded.verdict = verdict
-    if verdict.picture is not None and verdict.state != RIGHT:
-        with suppress(Exception), time_limit(_SECONDS_TO_DRAW, "the picture"):  # a page without it says the same
-            graded.picture = verdict.picture()
+    def report_of_all(self) -> Report:
+        """Run and judge everything."""
+        report, work = self._report, self._work
+        work.allow_in_all(self._lab.seconds)
+        for step in self._fitted.steps:
+            before = len(work.changes)
+            if step.kind == StepKind.JUDGE:
+                answer = self._answers.setdefault(step.name, Graded(self._lab[step.name], Verdict(NOT_DONE)))
+                self._judge(answer)
+                report.exercises.append(answer)
+            else:
+                self._run(step)
+            if len(work.changes) > before:
+                what = {StepKind.JUDGE: "the answer to", StepKind.ANSWER: "the cell of"}.get(step.kind, "the")
+                report.remarks.append(f"{what} {step.name} changes the checker's own functions")
+        report.troubles += work.troubles
+        if work.is_out_of_time:
+            report.remark(f"stopped after {self._lab.seconds:g} s in all{self._by_own_cells()}", self._is_by_own_cells)
+        return report
 
+    def _run(self, step: LabStep) -> None:
+        if step.kind == StepKind.ANSWER:
+            state = NOT_DONE if step.untouched else WRONG
+            self._answers[step.name] = Graded(self._lab[step.name], Verdict(state), step.text)
+        was_out_of_time, used = self._work.is_out_of_time, self._work.seconds_used
+        failed: Failure | None = None
+        printed, ended = "", False
+        try:
+            run = self._work.run_cell(step.text, step.name, self._lab.seconds_per_cell)
+            printed = run.printed
+            if run.error is not None:
+                failed = failures.failure(run.error, self._lab, self._fitted.origin)
+                if run.error.kind == failures.TOO_MUCH:
+                    self._report.remarks.append(f"the cell of {step.name} printed without end")
+        except AnswerError as error:  # it hung, or its process has ended
+            failed, ended = Failure(f"The cell was abandoned: {error}."), not isinstance(error, Changed)
+        if step.kind == StepKind.ANSWER:
+            self._answers[step.name].printed, self._answers[step.name].failure = printed, failed
+        if step.kind == StepKind.OWN:
+            self._seconds[step.name] = self._work.seconds_used - used
+        # What fails for want of time is no fault of its own.
+        if failed and not was_out_of_time and not self._is_by_own_cells:
+            self._note(step, failed, ended)
 
-def _sentence(error: Raised, lab: Lab) -> str:
-    if error.kind == "PrintedTooMuch":
-        return f"The cell was stopped: {error.message}."
-    place = "" if error.line is None else f" in line {error.line}"
-    message = f": {error.message}" if error.message else ""
-    return f"The cell stopped{place} with {error.kind}{message}{_what_it_means(error, lab)}"
+    def _note(self, step: LabStep, failed: Failure, ended: bool) -> None:
+        """Say which cell failed; of an answer only what its judge cannot see."""
+        if step.kind == StepKind.GIVEN:
+            self._report.remarks.append(f"the given {step.name} failed after the student's cells")
+        elif step.kind == StepKind.OWN:
+            self._failed.append((step, failed))
+            self._report.remark(f"the student's own {step.name} {failed.note or 'failed'}", failed.is_of_grading)
+        elif ended:
+            self._report.remarks.append(f"the cell of {step.name} hung or ended its process")
 
+    def _judge(self, graded: Graded) -> None:
+        """Fill in the verdict."""
+        if graded.verdict.state == NOT_DONE or graded.verdict.text:
+            return
+        try:
+            verdict = graded.exercise.verdict(self._work.answer(self._lab.seconds_per_cell), self._seed)
+        except AnswerError as error:
+            verdict = Verdict(WRONG, f"It was not judged: {error}.")
+        if not verdict.share and self._is_by_own_cells:
+            verdict = Verdict(WRONG, "It was not judged: cells that were added used up the time for the whole lab.")
+        elif verdict.state == NOT_DONE and graded.error:
+            verdict = Verdict(WRONG, graded.error)  # not done because its cell failed
+        if len(verdict.text) > _LONGEST_TEXT:
+            verdict = replace(verdict, text=f"{verdict.text[:_LONGEST_TEXT]} …")
+        if verdict.state != RIGHT:
+            verdict = replace(
+                verdict, text=f"{verdict.text}{self._cause_in_own_cell(f'{verdict.text} {graded.error}')}"
+            )
+            if graded.failure and graded.failure.note:
+                name = f"the cell of {graded.exercise.name}"
+                self._report.remark(f"{name} {graded.failure.note}", graded.failure.is_of_grading)
+        graded.verdict = verdict
+        if verdict.picture is not None and verdict.state != RIGHT:
+            with suppress(Exception), time_limit(_SECONDS_TO_DRAW, "the picture"):  # a page without it says the same
+                graded.picture = verdict.picture()
 
-def _what_it_means(error: Raised, lab: Lab) -> str:
-    """A few words on the limits that show as an error of the system."""
-    if error.kind in ("AttributeError", "ImportError", "ModuleNotFoundError"):
-        for module in lab.solved_in:
-            if module in error.message:
-                return f" ({module} has what this lab asks for; in grading it is not there)"
-    if error.kind == "ModuleNotFoundError":
-        return " (grading has the packages of the course and the notebook, no other file of the student's)"
-    known = {
-        "MemoryError": "it asked for more memory than grading allows",
-        "Network is unreachable": "there is no network in grading",
-        "File too large": "files may not be this large in grading",
-        "No space left on device": "this many or this large files are not allowed in grading",
-        "Resource temporarily unavailable": "this many processes are not allowed in grading",
-        "Operation not permitted": "grading does not allow it",
-    }
-    for sign, meaning in known.items():
-        if sign in (error.kind, error.message) or sign in error.message:
-            return f" ({meaning})"
-    return ""
+    def _cause_in_own_cell(self, text: str) -> str:
+        """A sentence on the own cell that failed, if `text` says that a name is not defined that is in it; else ""."""
+        names = re.findall(r"name '(\w+)' is not defined", text)[:_MOST_NAMED]
+        for step, failed in self._failed:
+            for name in names:
+                if re.search(rf"\b{name}\b", step.text):
+                    cell = step.name[:1].upper() + step.name[1:]
+                    return f" {cell}, which has `{name}`, failed: {failed.sentence}"
+        return ""
+
+    @property
+    def _is_by_own_cells(self) -> bool:
+        """Whether the time for the lab is used up, most of it by cells that the student added."""
+        return self._work.is_out_of_time and sum(self._seconds.values()) >= self._lab.seconds / 2
+
+    def _by_own_cells(self) -> str:
+        if not self._is_by_own_cells:
+            return ""
+        slowest = sorted(self._seconds, key=lambda name: -self._seconds[name])
+        named = ", ".join(slowest[:_MOST_NAMED]) + (", …" if len(slowest) > _MOST_NAMED else "")
+        return f": the student's own cells took {sum(self._seconds.values()):.0f} s ({named})"

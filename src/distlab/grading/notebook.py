@@ -3,7 +3,7 @@
 import json
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,11 @@ from typing import Any
 from distlab.course.lab_sources import CHECK
 from distlab.grading import misplaced
 from distlab.grading.material import LabStep, StepKind
+from distlab.grading.origin import Origin
 
-NO_ANSWERS = "no cell of an exercise is left, as when a program has removed the cells' metadata"
+_NO_CELL = "no cell of an exercise is left"
+NO_ANSWERS = f"{_NO_CELL}, as when a program has removed the cells' metadata"
+_OPENED = re.compile(r"""labs\.open\(\s*["']?(\d{1,2})\b""", re.ASCII)
 _MOST_BYTES = 50 * 2**20
 _MOST_CELLS = 500
 _MOST_TEXT = 200_000
@@ -36,9 +39,10 @@ class SubmittedCell:
 class Fitted:
     """The steps to run, and what the instructor should know about the file.
 
-    has_answers: False when no cell of an exercise is left, as in a file whose metadata was stripped.
+    has_answers: False when no cell of an exercise is left, as in a file whose metadata was stripped, or another lab's.
     look_at: those of the notes for which the instructor should open the file.
     not_code: the exercises whose cell has become another kind of cell, such as Markdown.
+    origin: where the notebook was written.
     """
 
     steps: list[LabStep]
@@ -46,6 +50,7 @@ class Fitted:
     look_at: list[str] = field(default_factory=list)
     has_answers: bool = True
     not_code: set[str] = field(default_factory=set)
+    origin: Origin = field(default_factory=Origin)
 
     @property
     def is_untouched(self) -> bool:
@@ -82,6 +87,8 @@ def fit(cells: Sequence[SubmittedCell], steps: Sequence[LabStep], stubs: dict[st
     where the exercise's own cell is untouched, but is noted. Given cells and checks are the lab's, whatever the
     student's file makes of them.
     """
+    if problem := _without_answers(cells, stubs):
+        return Fitted([_untouched(step, stubs) for step in steps], [problem], [problem], has_answers=False)
     answers: dict[str, list[str]] = {name: [] for name in stubs}
     places = {_squeezed(step.text): step.name for step in steps if step.kind == StepKind.GIVEN}
     added: dict[str | None, list[LabStep]] = {}
@@ -90,8 +97,10 @@ def fit(cells: Sequence[SubmittedCell], steps: Sequence[LabStep], stubs: dict[st
         if cell.is_answer and cell.grade_id in answers:
             answers[cell.grade_id].append(cell.text)
             place = cell.grade_id
+            added.setdefault(place, []).extend(added.pop(CHECK + place, []))
         elif cell.grade_id.startswith(CHECK) or _only_checks(cell.text):
-            continue
+            if cell.grade_id == f"{CHECK}{place}":  # what follows it must not change the answer
+                place = cell.grade_id
         elif (known := places.get(_squeezed(cell.text))) is not None:
             place = known
         else:
@@ -104,11 +113,30 @@ def fit(cells: Sequence[SubmittedCell], steps: Sequence[LabStep], stubs: dict[st
                 _note_to_look_at(fitted, f"the cell of {step.name} is no code cell any more, so that it does not count")
             step = _answered(step, answers[step.name], stubs[step.name], own, fitted)
         fitted.steps.append(step)
-        if step.kind in (StepKind.ANSWER, StepKind.GIVEN):
-            fitted.steps += added.get(step.name, [])
-    if not any(answers.values()):
-        fitted.notes, fitted.look_at, fitted.has_answers = [NO_ANSWERS], [], False
+        fitted.steps += added.get(CHECK + step.name if step.kind == StepKind.JUDGE else step.name, [])
     return fitted
+
+
+def another_lab(cells: Sequence[SubmittedCell], exercises: Collection[str]) -> str:
+    """A few words if most of the cells' grade_ids are not those of these exercises; else ""."""
+    names = {cell.grade_id.removeprefix(CHECK) for cell in cells if cell.grade_id}
+    if len(names.difference(exercises)) <= len(names.intersection(exercises)):
+        return ""
+    opened = next((match[1] for cell in cells if (match := _OPENED.search(cell.text))), "")
+    return f"this is the notebook of lab {opened.zfill(2)}" if opened else "this is the notebook of another lab"
+
+
+def _without_answers(cells: Sequence[SubmittedCell], stubs: dict[str, str]) -> str:
+    """Why no cell of the notebook can be an answer to an exercise; "" if one can."""
+    if problem := another_lab(cells, stubs):
+        return problem
+    if any(cell.is_answer and cell.grade_id in stubs for cell in cells):
+        return ""
+    return _NO_CELL if any(cell.grade_id for cell in cells) else NO_ANSWERS
+
+
+def _untouched(step: LabStep, stubs: dict[str, str]) -> LabStep:
+    return replace(step, text=stubs[step.name], untouched=True) if step.kind == StepKind.ANSWER else step
 
 
 def as_written(cells: Sequence[SubmittedCell]) -> Fitted:

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from distlab.course import lab_sources
-from distlab.grading import feedback, notebook, results_folder
+from distlab.grading import feedback, notebook, origin, results_folder
 from distlab.grading.feedback import Grade
 from distlab.grading.grade import Graded, Report, grade
 from distlab.grading.material import LabStep, Material, StepKind, files_in
@@ -34,7 +34,7 @@ class CannotCheck(PlainError):
 class GradingPlan:
     """What to grade, with what, where to; points of late work count `late_share`; `weak` uses no namespaces.
 
-    left_out: what lies among the submissions and is no student's, for the instructor to look at.
+    look_at: what the instructor has to look at in the folder as a whole, such as files that are no student's.
     """
 
     submissions: Sequence[Submission]
@@ -45,7 +45,7 @@ class GradingPlan:
     late_share: float = 1.0
     at_once: int = 2
     weak: bool = False
-    left_out: Sequence[str] = ()
+    look_at: Sequence[str] = ()
 
 
 @dataclass
@@ -71,7 +71,7 @@ def run(plan: GradingPlan, say: Callable[[str], None] = print) -> GradingResult:
 
 def _run(plan: GradingPlan, say: Callable[[str], None]) -> GradingResult:
     began = time.monotonic()
-    result = GradingResult(faults=list(plan.left_out))
+    result = GradingResult(faults=list(plan.look_at))
     _write_report(result, plan)  # the seed first: with it everything can be repeated
     outcomes: dict[int, _Outcome] = {}
     again: list[int] = []
@@ -123,9 +123,12 @@ def check(number: str, folder: Path) -> Iterator[str]:
     if not file.exists():
         raise CannotCheck(f"{file} is not there; `{fresh}` gives the lab back.")
     try:
-        fitted = notebook.as_written(notebook.read(file))
+        submitted = notebook.read(file)
     except notebook.Unreadable as error:
         raise CannotCheck(f"{file} cannot be checked: {error}; `{fresh}` gives the lab back.") from None
+    if another := notebook.another_lab(submitted, [exercise.name for exercise in lab]):
+        raise CannotCheck(f"{file} cannot be checked: {another}; `{fresh}` gives the lab back.")
+    fitted = notebook.as_written(submitted)
     if not fitted.has_answers:
         raise CannotCheck(
             f"{file} cannot be checked: {notebook.NO_ANSWERS}; copy your answers into a fresh lab, {fresh}."
@@ -235,8 +238,7 @@ def _grade_submission(submission: Submission, plan: GradingPlan, servers: _Serve
             notes.append(f"unreadable: {error}")
             look_at.append(f"{name}: {notes[-1]}")
         else:
-            if not fitted.has_answers:
-                look_at.append(f"{name}: {notebook.NO_ANSWERS}")
+            fitted.origin = origin.of(submission.file)
             look_at += [f"{name}: {line}" for line in fitted.look_at]
             if submission.others and fitted.is_untouched:
                 notes.append(f"no answer in {submission.file.name}, look into {', '.join(submission.others)}")
@@ -244,6 +246,7 @@ def _grade_submission(submission: Submission, plan: GradingPlan, servers: _Serve
             with SandboxedWork(servers.only(submission.lab), material.limits, material.files) as work:
                 report = grade(material.lab, fitted, work, plan.seed)
     notes += report.remarks
+    look_at += [f"{name}: {line}" for line in report.look_at]
     score = round(report.score * (plan.late_share if submission.late else 1), 2)
     row = Grade(submission.student, submission.lab, score, material.lab.points, "; ".join(notes))
     troubles = [*report.troubles, *report.faults]

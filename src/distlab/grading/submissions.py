@@ -4,18 +4,17 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
-from distlab.course.lab_sources import STUDENT
-from distlab.grading import timestamp_file
+from distlab.course.lab_sources import SOLUTION, STUDENT
+from distlab.grading import deadline, timestamp_file
 from distlab.runtime.errors import PlainError
 
 TIMESTAMP, ROSTER = "timestamp.txt", "students.txt"
 # Names that a student chose are shown without control characters, and not without end.
 MOST_STRAYS, LONGEST_NAME = 3, 60
 _LARGEST_ROSTER = 2**20
-_LATEST = datetime.max.replace(microsecond=0, tzinfo=UTC)
 # Folders that programs make; all others that begin with . or _ are named.
 _OF_PROGRAMS = {".git", ".ipynb_checkpoints", "__pycache__", "__MACOSX"}
 # With these letters begin the files that a Mac adds to others on foreign disks and in archives.
@@ -27,10 +26,6 @@ class NoSubmissions(PlainError):
     """The folder has not what grading needs; the message says what is missing."""
 
 
-class NotATime(PlainError):
-    """The deadline cannot be read; the message says how to write one."""
-
-
 @dataclass
 class Submission:
     """A student's notebook for a lab, `None` if there is none; `notes` are for the instructor, in our own words.
@@ -38,6 +33,7 @@ class Submission:
     strays: where there is none, what else lies in the student's folder and belongs to no lab, such as a zip file.
     look_at: what the instructor has to decide.
     others: the other notebooks next to `file`; a few of them.
+    late_file: the time of the file, if that is what makes it late.
     """
 
     student: str
@@ -48,6 +44,7 @@ class Submission:
     strays: list[str] = field(default_factory=list)
     look_at: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
+    late_file: datetime | None = None
 
 
 def printable(text: str) -> str:
@@ -176,29 +173,45 @@ def _find_notebook(submission: Submission, folder: Path, due: datetime | None) -
         else:
             submission.notes.append("missing: the folder is empty")
         return
-    expected = places[0] / STUDENT
-    submission.file = expected if expected in notebooks else max(notebooks, key=_last_change)
-    if submission.file != expected:
-        submission.notes.append(f"no {STUDENT}, another notebook counts")
-    submission.others = [ascii(entry.name[:LONGEST_NAME]) for entry in notebooks if entry != submission.file][
-        :MOST_STRAYS
-    ]
-    if len(notebooks) > 1:
-        chosen = STUDENT if submission.file == expected else "the newest"
-        submission.notes.append(f"{len(notebooks)} notebooks, {chosen} counts")
+    submission.file = _chosen(submission, notebooks)
+    submission.others = [_quoted(entry) for entry in notebooks if entry != submission.file][:MOST_STRAYS]
     if due is not None:
         _compare_with_deadline(submission, submission.file, due)
 
 
+def _chosen(submission: Submission, notebooks: Sequence[Path]) -> Path:
+    """The notebook that counts, with a note on the others; one with the name of the course's solution counts last."""
+    solutions = [entry for entry in notebooks if entry.name.lower() == SOLUTION]
+    file = max(notebooks, key=lambda entry: (entry.name == STUDENT, entry not in solutions, _last_change(entry)))
+    if file.name == STUDENT:
+        if len(notebooks) > 1:
+            submission.notes.append(f"{len(notebooks)} notebooks, {STUDENT} counts")
+    elif solutions:
+        why = "as the course's solution is called" if file in solutions else f"not {_quoted(solutions[0])}"
+        _note_to_look_at(submission, f"no {STUDENT}, {_quoted(file)} counts, {why}")
+    else:
+        newest = f", the newest of {len(notebooks)} notebooks" if len(notebooks) > 1 else ""
+        submission.notes.append(f"no {STUDENT}, {_quoted(file)} counts{newest}")
+    return file
+
+
+def _quoted(entry: Path) -> str:
+    return ascii(entry.name[:LONGEST_NAME])
+
+
 def _compare_with_deadline(submission: Submission, file: Path, due: datetime) -> None:
     """A time in timestamp.txt next to the notebook counts, as nbgrader writes it, else that of the last change."""
-    changed = _time_of_change(file)
-    handed_in = _written_time(submission, file.parent / TIMESTAMP) or changed
+    changed = deadline.time_of_change(file)
+    written = _written_time(submission, file.parent / TIMESTAMP)
+    handed_in = written or changed
     if handed_in > due:
         minutes = int((handed_in - due).total_seconds() // 60)
         days, hours = minutes // 1440, minutes % 1440 // 60
         submission.late = True
-        submission.notes.append(f"late by {days} d {hours} h {minutes % 60} min")
+        if written is None:
+            submission.late_file = changed
+        by_file = " by the time of the file" if written is None else ""
+        submission.notes.append(f"late by {days} d {hours} h {minutes % 60} min{by_file}")
     elif changed > due:  # as anybody can write who hands in a folder
         _note_to_look_at(submission, f"{TIMESTAMP} says in time, but the notebook was changed after the deadline")
 
@@ -239,14 +252,6 @@ def _visible(folder: Path, counts: Callable[[Path], object] = lambda entry: True
     return [ascii(name[:LONGEST_NAME]) for name in sorted(names)[:MOST_STRAYS]]
 
 
-def _time_of_change(file: Path) -> datetime:
-    """Within the years that a date can have: a file system takes any number."""
-    try:
-        return datetime.fromtimestamp(file.lstat().st_mtime, UTC)
-    except (ValueError, OverflowError, OSError):
-        return _LATEST
-
-
 def _written_time(submission: Submission, file: Path) -> datetime | None:
     """The time that a file says; None if there is no such file, or, with a note, no time that is understood."""
     try:
@@ -254,17 +259,3 @@ def _written_time(submission: Submission, file: Path) -> datetime | None:
     except timestamp_file.NoTime as refusal:
         _note_to_look_at(submission, f"{refusal}; the last change of the notebook counts")
         return None
-
-
-def due_time(text: str) -> datetime:
-    """The deadline that an instructor writes, in the machine's time zone unless it names one. Raises NotATime.
-
-    A date without a time is the end of that day.
-    """
-    try:
-        time = datetime.fromisoformat(text)
-        if len(text) <= len("2026-11-20"):
-            time += timedelta(days=1, seconds=-1)
-    except ValueError:
-        raise NotATime(f"{text!r} is not a time: write DUE='2026-11-20 18:00'.") from None
-    return time if time.tzinfo else time.astimezone()

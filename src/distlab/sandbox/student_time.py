@@ -37,10 +37,13 @@ class Allowance:
     seconds: float
     start: Spent
 
+    def used(self, spent: Spent) -> float:
+        """Seconds of processors, or that have passed, whichever are more."""
+        return max(spent.processor - self.start.processor, spent.passed - self.start.passed)
+
     def is_used_up(self, spent: Spent) -> bool:
         """By processor time, or because so much has passed."""
-        used = max(spent.processor - self.start.processor, spent.passed - self.start.passed)
-        return used >= self.seconds
+        return self.used(spent) >= self.seconds
 
     def is_starved(self, spent: Spent) -> bool:
         """Whether the far limit is reached."""

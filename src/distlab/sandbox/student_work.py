@@ -92,6 +92,11 @@ class SandboxedWork:
             raise TookTooLong("the time for the whole lab is used up")
         return self._time.allow(seconds)
 
+    @property
+    def seconds_used(self) -> float:
+        """Of those that are allowed in all."""
+        return self._for_all.used(self._time.spent())
+
     def ask(self, question: Question, allowance: Allowance, respond: Callable[[Plain], Plain] | None = None) -> Plain:
         """Ask the student's process, a new one if the last has ended."""
         return self._asked(self._alive(allowance), question, allowance, respond)

@@ -1,0 +1,80 @@
+"""How a cell failed, in words: for the student's page, and for the instructor's note."""
+
+import builtins
+import re
+from dataclasses import dataclass
+
+from distlab.grading.origin import GRADER, Origin
+from distlab.labs.answer_errors import Raised
+from distlab.labs.lab import Lab
+
+_LIMITS = {
+    "MemoryError": "it asked for more memory than grading allows",
+    "Network is unreachable": "there is no network in grading",
+    "File too large": "files may not be this large in grading",
+    "No space left on device": "this many or this large files are not allowed in grading",
+    "Resource temporarily unavailable": "this many processes are not allowed in grading",
+    "Operation not permitted": "grading does not allow it",
+}
+TOO_MUCH = "PrintedTooMuch"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """How a cell failed: a sentence for the student, and how a note goes on after the name of the cell, "" without one.
+
+    is_of_grading: the cell may work where it was written, so that the instructor should look at it.
+    """
+
+    sentence: str
+    note: str = ""
+    is_of_grading: bool = False
+
+
+def failure(error: Raised, lab: Lab, origin: Origin) -> Failure:
+    """What an error in a cell means. Nothing in the note is the student's own words, but the name of a file."""
+    if error.kind == TOO_MUCH:
+        return Failure(f"The cell was stopped: {error.message}.")
+    place = "" if error.line is None else f" in line {error.line}"
+    message = f": {error.message}" if error.message else ""
+    cause = _cause_in_grading(error, origin)
+    meaning = cause or _meaning(error, lab)
+    sentence = f"The cell stopped{place} with {error.kind}{message}{f' ({meaning})' if meaning else ''}"
+    return Failure(sentence, f"failed with {_known(error.kind)}{f': {cause}' if cause else ''}", bool(cause))
+
+
+def _cause_in_grading(error: Raised, origin: Origin) -> str:
+    """What was there where the notebook was written and is not in grading; "" if nothing is known to be."""
+    missing = re.match(r"No module named '(\w+)", error.message)
+    if error.kind == "ModuleNotFoundError" and missing and missing[1] in origin.modules:
+        return f"{missing[1]}.py was handed in, but grading has no file of the student's except the notebook"
+    if error.kind == "SyntaxError" and origin.python > GRADER:
+        newer = f"it may be valid in Python {_dotted(origin.python)}, with which the notebook was written"
+        return f"{newer}, but grading runs {_dotted(GRADER)}"
+    return ""
+
+
+def _meaning(error: Raised, lab: Lab) -> str:
+    """A few words on what is not there in grading, and on the limits that show as an error of the system."""
+    if error.kind in ("AttributeError", "ImportError", "ModuleNotFoundError"):
+        for module in lab.solved_in:
+            if module in error.message:
+                return f"{module} has what this lab asks for; in grading it is not there"
+    if error.kind == "ModuleNotFoundError":
+        return "grading has the packages of the course and the notebook, no other file of the student's"
+    if error.kind == "SyntaxError":
+        return f"grading runs Python {_dotted(GRADER)}"
+    for sign, meaning in _LIMITS.items():
+        if sign in (error.kind, error.message) or sign in error.message:
+            return meaning
+    return ""
+
+
+def _known(kind: str) -> str:
+    """The name of an exception of Python's; a student may call others anything."""
+    builtin = getattr(builtins, kind, None)
+    return kind if isinstance(builtin, type) and issubclass(builtin, BaseException) else "an error"
+
+
+def _dotted(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))
