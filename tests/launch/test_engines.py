@@ -15,6 +15,17 @@ environment.apply()  # puts this environment's mpirun on the path
 
 pytestmark = pytest.mark.slow
 
+# As in a shell of `salloc --nodes=2`, which mpirun would believe.
+ALLOCATION = {
+    "SLURM_JOB_ID": "4711",
+    "SLURM_JOBID": "4711",
+    "SLURM_NNODES": "2",
+    "SLURM_JOB_NUM_NODES": "2",
+    "SLURM_NODELIST": "node[1-2]",
+    "SLURM_JOB_NODELIST": "node[1-2]",
+    "SLURM_TASKS_PER_NODE": "1(x2)",
+}
+
 KILLED = """
 import os, signal
 from distlab import launch
@@ -41,6 +52,8 @@ def test_engines_are_the_ranks_of_one_job_and_leave_nothing(
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for variable, value in ALLOCATION.items():
+        monkeypatch.setenv(variable, value)
     started = launch.start_engines(2)
     try:
         assert started.view["mpi_rank"] == [0, 1]
@@ -55,6 +68,7 @@ def test_engines_are_the_ranks_of_one_job_and_leave_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
     assert list(home.iterdir()) == []
     assert capfd.readouterr().err == ""
+    assert os.environ["SLURM_JOB_ID"] == "4711"
 
 
 @pytest.mark.long

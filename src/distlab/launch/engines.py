@@ -22,6 +22,7 @@ from ipykernel.iostream import OutStream
 
 from distlab import devices
 from distlab.launch import known_causes
+from distlab.launch.job import is_of_another_job
 from distlab.runtime import processes
 from distlab.runtime.errors import PlainError
 
@@ -81,7 +82,8 @@ def start_engines(ranks: int, seconds: float = START_SECONDS) -> Engines:
         mark = processes.new_mark()
         stack.enter_context(processes.guarded(mark))
         threads = str(max(1, devices.cores() // ranks))
-        variables = {
+        variables: dict[str, str | None] = dict.fromkeys(filter(is_of_another_job, os.environ))
+        variables |= {
             processes.MARK: " ".join(filter(None, [os.environ.get(processes.MARK), mark])),
             "IPYTHONDIR": str(folder),  # else they write into the user's profile
             "OMP_NUM_THREADS": threads,
@@ -124,14 +126,19 @@ def _logged(folder: Path) -> str:
 
 
 @contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+def _environment(variables: Mapping[str, str | None]) -> Iterator[None]:
+    """With these variables, without those that are None."""
     before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
+    _set(variables)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name)
-            else:
-                os.environ[name] = value
+        _set(before)
+
+
+def _set(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
