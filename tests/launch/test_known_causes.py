@@ -1,5 +1,8 @@
 """A launcher's error ends with the cause where the job's output has a known sign of it."""
 
+import re
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,6 +10,12 @@ import pytest
 from distlab import launch
 from distlab.launch import known_causes
 from distlab.launch.horovod import horovod_problem
+from distlab.runtime import environment, processes
+
+needs_packaged_mpi = pytest.mark.skipif(
+    not shutil.which("mpirun") or "OPAL_PREFIX" not in environment.variables(), reason="needs the packaged Open MPI"
+)
+ADD_UP = "from mpi4py.MPI import COMM_WORLD as c\nprint(c.allreduce(1))\n"
 
 
 def test_srun_without_a_controller_is_told_where_slurm_is() -> None:
@@ -54,3 +63,65 @@ def test_an_elastic_job_without_enough_slots_is_told_to_look_at_its_script(tmp_p
     options = ["--gloo", "--min-np", "2", "--host-discovery-script", str(script), "--elastic-timeout", "3"]
     with pytest.raises(launch.WorkerFailed, match="The host-discovery script offered fewer slots than the job needs"):
         launch.horovodrun(program, options=options, echo=False, seconds=60)
+
+
+@pytest.mark.slow
+@pytest.mark.fault
+@needs_packaged_mpi
+@pytest.mark.parametrize("setting", ["pml=ucx", "btl=openib,self", "plm=slurm"])
+def test_settings_of_another_mpi_in_the_shell_are_named(
+    setting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, _, value = f"OMPI_MCA_{setting}".partition("=")
+    monkeypatch.setenv(name, value)
+    program = tmp_path / "program.py"
+    program.write_text(ADD_UP)
+    sentence = f" This shell has settings for another MPI, {name}={value}: run `unset {name}`, then repeat the command."
+    with pytest.raises(launch.WorkerFailed) as failure:
+        launch.mpirun(program, echo=False, seconds=60)
+    assert sentence in str(failure.value)
+    program.write_text("raise ValueError('on purpose')")
+    with pytest.raises(launch.WorkerFailed) as failure:
+        launch.alone(program, echo=False, seconds=60)
+    assert sentence not in str(failure.value)
+
+
+@pytest.mark.slow
+@pytest.mark.fault
+@needs_packaged_mpi
+def test_settings_of_another_mpi_at_home_do_not_reach_the_packaged_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".openmpi").mkdir()
+    (tmp_path / ".openmpi" / "mca-params.conf").write_text("btl = openib,self\npml = ob1\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    program = tmp_path / "program.py"
+    program.write_text(ADD_UP)
+    for started in (["-m", "distlab.cli", "launch", "--with", "mpirun", "--workers", "2"], []):
+        finished = processes.run([sys.executable, *started, str(program)], 60)
+        assert finished.status == 0, finished.output
+
+
+@pytest.mark.slow
+@pytest.mark.fault
+@pytest.mark.parametrize(("limits", "number"), [("(most, most)", 9), ("(most, -1)", 24)], ids=["hard", "soft"])
+def test_a_shell_s_limit_of_processor_time_is_named_and_not_memory(limits: str, number: int, tmp_path: Path) -> None:
+    program, launcher = tmp_path / "program.py", tmp_path / "launcher.py"
+    program.write_text("while True:\n    pass\n")
+    # A second more than the launcher itself has used.
+    launcher.write_text(
+        "import math, resource, time\nfrom distlab import launch\nmost = math.ceil(time.process_time()) + 1\n"
+        f"resource.setrlimit(resource.RLIMIT_CPU, {limits})\nlaunch.alone({str(program)!r}, echo=False)\n"
+    )
+    output = processes.run([sys.executable, str(launcher)], 60).output
+    assert f"program was killed by signal {number}, exit code -{number}" in output
+    assert re.search(r"program has used up the \d+ s of processor time that the shell allows .* \(ulimit -t\)", output)
+
+
+@pytest.mark.slow
+def test_who_is_killed_long_before_a_limit_is_not_told_of_it(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import os\nos.kill(os.getpid(), 9)\n")
+    launcher = f"from distlab import launch; launch.alone({str(program)!r}, echo=False)"
+    finished = processes.run(["bash", "-c", 'ulimit -t 5000; exec "$@"', "bash", sys.executable, "-c", launcher], 60)
+    assert "killed by signal 9" in finished.output and "ulimit" not in finished.output

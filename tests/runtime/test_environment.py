@@ -74,6 +74,7 @@ def test_open_mpi_may_run_as_root_only_for_root(monkeypatch: pytest.MonkeyPatch,
 def test_an_open_mpi_of_the_system_keeps_its_own_prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     assert "OPAL_PREFIX" not in environment.variables()
+    assert "OMPI_MCA_mca_base_param_files" not in environment.variables()  # that MPI reads the user's file
     (tmp_path / "share" / "openmpi").mkdir(parents=True)
     assert environment.variables()["OPAL_PREFIX"] == str(tmp_path)
 

@@ -134,7 +134,8 @@ def test_variables_of_another_mpi_are_found_and_named(monkeypatch: pytest.Monkey
     monkeypatch.setenv("OMPI_MCA_pml", "no_such_component")
     finding = doctor._mpi()
     assert not finding.ok
-    assert finding.fix == "unset OMPI_MCA_pml, which this shell has for another MPI"
+    settings = "OMPI_MCA_pml=no_such_component"
+    assert finding.fix == f"this shell has settings for another MPI, {settings}: run `unset OMPI_MCA_pml`"
 
 
 @pytest.mark.parametrize(("value", "fix"), [("0", "unset TF_USE_LEGACY_KERAS"), ("1", "run `make setup`")])
@@ -185,6 +186,18 @@ def test_a_shell_that_allows_too_little_memory_is_named_and_nothing_is_started()
     assert answer["can_run"] is False
     assert memory["state"] == "the shell allows a program 1.4 GiB (ulimit -v), and TensorFlow needs 4 GiB"
     assert memory["fix"].startswith("run `ulimit -v unlimited`")
+    assert not {"TensorFlow", "Horovod", "MPI"} & {row["item"] for row in answer["rows"]}
+
+
+@pytest.mark.slow
+def test_a_shell_that_allows_too_little_processor_time_is_named_and_nothing_is_started() -> None:
+    program = "from distlab.setup import doctor; print(doctor.as_json(doctor.examine()))"
+    command = ["bash", "-c", 'ulimit -t 60; exec "$@"', "bash", sys.executable, "-c", program]
+    answer = json.loads(subprocess.run(command, capture_output=True, text=True, timeout=60).stdout)
+    [row] = [row for row in answer["rows"] if not row["ok"] and row["item"] != "cores"]
+    assert answer["can_run"] is False
+    assert row["state"] == "the shell allows a program 60 s (ulimit -t), and a notebook needs 300 s"
+    assert row["fix"] == "run `ulimit -t unlimited`, or open a shell without this limit"
     assert not {"TensorFlow", "Horovod", "MPI"} & {row["item"] for row in answer["rows"]}
 
 

@@ -4,9 +4,12 @@ Each function gives one sentence with a blank before it, or "".
 """
 
 import re
+import signal
 from collections.abc import Sequence
 
-from distlab.runtime.other_mpi import other_mpi_fix
+from distlab import devices
+from distlab.launch.job import LaunchedRun
+from distlab.runtime.other_mpi import other_mpi_fix, other_settings_fix
 
 _NO_INPUT = re.compile(r"^EOFError: EOF when reading a line|^bdb\.BdbQuit", re.MULTILINE)
 # What argparse says where `result=True` has added an option to a program that does not know it.
@@ -14,6 +17,8 @@ _NO_RESULT = re.compile(r"error: unrecognized arguments: .*--result ")
 # What mpirun, Horovod and mpi4py say where the libraries that are loaded are not those that they were built with; and
 # what ipyparallel says when the loader has ended mpirun.
 _WRONG_LIBRARY = re.compile(r"undefined symbol|symbol lookup error|support has not been built|'exit_code': 127")
+# What Open MPI says where it does not start; often only the first of these lines arrives.
+_NO_MPI = re.compile(r"ORTE_ERROR_LOG|orte_init failed|in MPI_Init|cannot be selected|out-of-band communications")
 # What srun says where it finds no controller.
 _SLURM_IS_AWAY = re.compile("fetch config|ClusterName|SLURM_CONF|contact slurm controller|Connection refused")
 # What horovodrun says when an elastic job has waited for hosts; the braces are Horovod's.
@@ -31,14 +36,17 @@ def of_no_start(starter: str, reason: str) -> str:
 
 
 def of_other_mpi(output: str) -> str:
-    """Whether the process that printed `output` was led to the libraries of another MPI."""
+    """Whether the process that printed `output` was led to the libraries of another MPI, or got settings for one."""
     if _WRONG_LIBRARY.search(output) and (fix := other_mpi_fix()):
         return f" {fix}, then repeat the command."
+    if _NO_MPI.search(output) and (fix := other_settings_fix()):
+        return f" {fix[0].upper()}{fix[1:]}, then repeat the command."
     return ""
 
 
-def of_failure(output: str) -> str:
-    """Why the process that printed `output` failed."""
+def of_failure(run: LaunchedRun, name: str, starter: str) -> str:
+    """Why the process `name` failed; the command `starter` may say more of it where it has no traceback itself."""
+    output = run.output.get(name, "")
     if _NO_INPUT.search(output):
         return (
             " The processes of a job have no standard input: give the program its answers as arguments, and look for "
@@ -54,7 +62,20 @@ def of_failure(output: str) -> str:
             " The host-discovery script offered fewer slots than the job needs, for as long as --elastic-timeout says: "
             "see what the script prints."
         )
-    return of_other_mpi(output)
+    said = output if "Traceback (most" in output else f"{output}\n{run.output.get(starter, '')}"
+    return of_other_mpi(said) or ("" if name in run.hosts else _of_limit(run, name))
+
+
+def _of_limit(run: LaunchedRun, name: str) -> str:
+    """Whether the shell's limit of processor time can have ended the process `name` of this machine."""
+    status = run.exit_codes[name]
+    limit = devices.allowed_seconds(hard=status == -signal.SIGKILL)
+    if status not in (-signal.SIGKILL, -signal.SIGXCPU) or limit > run.seconds * devices.cores() + 1:
+        return ""
+    return (
+        f" {name} has used up the {limit:.0f} s of processor time that the shell allows a program (ulimit -t): run "
+        "`ulimit -t unlimited`, or open a shell without this limit."
+    )
 
 
 def of_waiting(starter: str, running: Sequence[str]) -> str:

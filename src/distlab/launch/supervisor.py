@@ -262,7 +262,7 @@ class Supervisor:
                 f" It could not open port {other_ports[0]}, which is not in the TF_CONFIG that the launcher gave it: "
                 "the program sets TF_CONFIG itself; remove that."
             )
-        after += known_causes.of_failure(run.output.get(name, ""))
+        after += known_causes.of_failure(run, name, self._job.decisive[0])
         # A program may find a port of its own taken, after it has trained: that does not start the job again.
         may_be_ours = not other_ports and any(sign in said for sign in _PORT_TAKEN)
         was_taken = may_be_ours and (

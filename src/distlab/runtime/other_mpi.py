@@ -1,10 +1,10 @@
-"""Another MPI than this environment's that a shell leads programs to, as modules of a cluster do."""
+"""Another MPI than this environment's that a shell leads programs to, or has settings for, as modules of a site do."""
 
 import os
 import sys
 from pathlib import Path
 
-from distlab.runtime.environment import site_mpi_folder
+from distlab.runtime.environment import site_mpi_folder, variables
 
 _LIBRARIES = ("libmpi.so.*", "libopen-pal.so.*", "libopen-rte.so.*")
 
@@ -33,3 +33,13 @@ def other_mpi_fix() -> str | None:
         f"LD_LIBRARY_PATH leads to another MPI, in {folder}: run `unset LD_LIBRARY_PATH`, or unload the module that "
         "sets it"
     )
+
+
+def other_settings_fix() -> str | None:
+    """The same for settings of Open MPI that are not the course's, in variables of this shell."""
+    prefix = "OMPI_MCA_"
+    names = sorted(name for name in os.environ if name.startswith(prefix) and name not in variables())
+    if not names:
+        return None
+    settings = ", ".join(f"{name}={os.environ[name]}" for name in names)
+    return f"this shell has settings for another MPI, {settings}: run `unset {' '.join(names)}`"

@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import platform
 import re
 import resource
@@ -17,11 +16,12 @@ from typing import NamedTuple
 
 from distlab import data, devices, launch
 from distlab.runtime import environment, processes
-from distlab.runtime.other_mpi import other_mpi_fix
+from distlab.runtime.other_mpi import other_mpi_fix, other_settings_fix
 from distlab.setup import frameworks, horovod_build, horovod_wheel
 
 SECONDS_FOR_ALL_REDUCE = 90
 GIB_NEEDED = 4
+NO_LIMIT = "run `ulimit {} unlimited`, or open a shell without this limit"
 VERSIONS = """
 import distlab, json, tensorflow as tf
 print("versions:", json.dumps([tf.__version__, tf.keras.Model.__module__, tf.keras.backend.floatx()]))
@@ -49,10 +49,10 @@ class Finding(NamedTuple):
 def examine() -> list[Finding]:
     """Look at everything the course uses; runs a real all-reduce over two ranks (up to 90 s on a busy machine).
 
-    Where no program of this machine can reach another one, or the shell allows too little memory or too few processes,
-    nothing is started, and only the machine is examined.
+    Where no program of this machine can reach another one, or the shell allows too little memory or processor time or
+    too few processes, nothing is started, and only the machine is examined.
     """
-    if not devices.has_loopback() or _allowed_gib() < GIB_NEEDED or _processes():
+    if not devices.has_loopback() or _allowed_gib() < GIB_NEEDED or _processes() or _processor_time():
         return [_python(), *_machine()]
     mark = processes.new_mark()
     with processes.marked(mark), ThreadPoolExecutor() as pool:
@@ -136,6 +136,7 @@ def _machine() -> list[Finding]:
     return [
         Finding("GPUs", True, ", ".join(gpus) or "none: the notebooks use logical CPU devices", "", False),
         *_processes(),
+        *_processor_time(),
         Finding("loopback", *_loopback(), "switch the interface on: `ip link set lo up` as root", True),
         Finding("cores", devices.cores() >= 2, str(devices.cores()), "two workers need at least two cores", False),
         _memory(),
@@ -152,11 +153,20 @@ def _processes() -> list[Finding]:
     return []
 
 
+def _processor_time() -> list[Finding]:
+    """The same for the seconds of a program."""
+    allowed, needed = devices.allowed_seconds(), devices.SECONDS_NEEDED
+    if allowed >= needed:
+        return []
+    state = f"the shell allows a program {allowed:.0f} s (ulimit -t), and a notebook needs {needed} s"
+    return [Finding("processor time", False, state, NO_LIMIT.format("-t"), True)]
+
+
 def _memory() -> Finding:
     memory, allowed = devices.memory_gib(), _allowed_gib()
     if allowed < GIB_NEEDED:
         state = f"the shell allows a program {allowed:.1f} GiB (ulimit -v), and TensorFlow needs {GIB_NEEDED} GiB"
-        return Finding("memory", False, state, "run `ulimit -v unlimited`, or open a shell without this limit", True)
+        return Finding("memory", False, state, NO_LIMIT.format("-v"), True)
     fix = f"the course needs at least {GIB_NEEDED} GiB: close other programs"
     return Finding("memory", memory >= GIB_NEEDED, f"{memory:.1f} GiB", fix, False)
 
@@ -174,9 +184,7 @@ def _loopback() -> tuple[bool, str]:
 
 def _mpi() -> Finding:
     fix = "run `make setup`; Open MPI comes from the package index"
-    if foreign := [name for name in os.environ if name.startswith("OMPI_MCA_") and name not in environment.variables()]:
-        fix = f"unset {', '.join(sorted(foreign))}, which this shell has for another MPI"
-    fix = other_mpi_fix() or fix
+    fix = other_mpi_fix() or other_settings_fix() or fix
     program = shutil.which("mpirun")
     if not program:
         return Finding("MPI", False, "no mpirun", fix, False)
