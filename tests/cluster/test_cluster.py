@@ -46,7 +46,9 @@ def test_no_process_of_it_is_in_the_network_of_this_machine(bench: Bench) -> Non
 
 
 @pytest.mark.fault
-@pytest.mark.parametrize("victim", ["slurmctld", "slurmd", "munged", "sshd", "unshare", "sleep", "python", "holder"])
+@pytest.mark.parametrize(
+    "victim", ["slurmctld", "slurmd", "munged", "sshd", "unshare", "sleep", "cluster-holder", "holder"]
+)
 def test_after_any_kill_down_leaves_nothing(victim: str, bench: Bench) -> None:
     before = bench.traces()
     own = cluster.up()

@@ -20,14 +20,15 @@ from distlab.cluster.record import ClusterError, ClusterRecord
 SECONDS_TO_END = 20
 SECONDS_BETWEEN_LOOKS = 0.02
 # The holder records itself as the outside sees it, before it mounts a /proc of its own; then it waits for the server,
-# and takes care of every process that loses its parent.
+# and takes care of every process that loses its parent. A signal from inside ends no first process of a namespace, but
+# a shell takes SIGINT.
 HOLDER = """\
 read -r line </proc/self/stat
 printf '%s\\n' "$line" >"$1" || exit 1
 shift
 hostname "$1" && mount -t proc proc /proc && mount -t tmpfs tmpfs /dev/shm || exit 1
 shift
-"$@" & wait $!
+"$@" & trap '' INT; wait $!
 """
 
 

@@ -6,6 +6,7 @@ line: that the cluster is ready, or why it is not. With it the cluster ends.
 
 import json
 import os
+import signal
 import socketserver
 import subprocess
 import sys
@@ -26,8 +27,13 @@ read -r pid rest </proc/self/stat
 mount -t proc proc /proc && mount -t tmpfs tmpfs /run && mkdir /run/sshd && mount -t tmpfs tmpfs /dev/shm || exit 1
 hostname "$1" && echo "$pid"
 exec >/dev/null
-sleep infinity & wait $!
+trap '' INT
+while :; do sleep infinity & wait $!; done
 """
+# On the login node `pkill python` is meant for a user's own programs; this process has another name.
+NAME = "cluster-holder"
+# These signals end it only if they come from outside of the cluster.
+ASKED_TO_END = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 @dataclass(frozen=True)
@@ -125,7 +131,7 @@ class ClusterServer:
         return {link.node: {"limits": asdict(link.limits), "is_up": link.is_up} for link in self.links.values()}
 
     def serve(self) -> None:
-        """Answer one request after the other, for ever."""
+        """Answer one request after the other, until a signal comes from outside."""
         server = self
 
         class Handler(socketserver.StreamRequestHandler):
@@ -136,8 +142,16 @@ class ClusterServer:
                     reply = {"error": str(error)}
                 self.wfile.write(json.dumps(reply).encode())
 
+        class Listener(socketserver.UnixStreamServer):
+            def service_actions(self) -> None:
+                received = signal.sigtimedwait(ASKED_TO_END, 0)
+                if received and received.si_pid == 0:  # the sender has no number here
+                    sys.exit(128 + received.si_signo)
+
         os.umask(0o077)
-        with socketserver.UnixStreamServer(layout.CONTROL_SOCKET, Handler) as listener:
+        # Not before: the daemons, and through them every job, would inherit it.
+        signal.pthread_sigmask(signal.SIG_BLOCK, ASKED_TO_END)
+        with Listener(layout.CONTROL_SOCKET, Handler) as listener:
             _say(layout.READY)
             listener.serve_forever()
 
@@ -180,6 +194,7 @@ def _say(line: str) -> None:
 def main() -> int:
     """Start, say how it went, serve."""
     settings = json.loads(sys.argv[1])
+    Path("/proc/self/comm").write_text(NAME)
     os.environ["PATH"] = layout.search_path()
     os.environ["SLURM_CONF"] = f"{layout.STATE}/slurm.conf"
     server = ClusterServer(ClusterSettings(tuple(settings["nodes"]), settings["user"], tuple(settings["as_user"])))
