@@ -1,6 +1,7 @@
 """The cluster on the command line, for root and for an ordinary user."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from distlab.cluster import Cluster
 from distlab.cluster.record import ClusterRecord
 from distlab.runtime import processes
 from distlab.runtime.processes import Finished
-from tests.cluster.cluster_bench import NEEDS_CLUSTER, Bench, lines_of_ranks, used_namespaces
+from tests.cluster.cluster_bench import NEEDS_CLUSTER, Bench, lines_of_ranks, until, used_namespaces
 
 pytestmark = [pytest.mark.slow, NEEDS_CLUSTER]
 SOURCE, PACKAGES = Path(distlab.__file__).parents[1], Path(pytest.__file__).parents[1]
@@ -43,6 +44,25 @@ def test_status_shows_nodes_links_and_jobs(running: Cluster) -> None:
     assert any(line[1:2] == ["rest"] for line in lines), lines
     assert distlab_cluster("link", "all").status == 0
     assert "Mbit" not in distlab_cluster("link", "node3", "--restore").output
+
+
+@pytest.mark.fault
+def test_status_says_why_a_job_without_output_has_failed(running: Cluster, tmp_path: Path) -> None:
+    words = ["sbatch", "--job-name=vanished", f"--chdir={tmp_path}", "--output=my logs/%j.out", "--wrap=hostname"]
+    running.run(words)
+    file = next(iter(re.findall(r"my logs/\d+.out", running.run(["scontrol", "show", "job"]).output)))
+    until(lambda: "vanished" in distlab_cluster("status").output, "the job has not failed", 20)
+    lines = [line.split(maxsplit=2)[1:] for line in distlab_cluster("status").output.splitlines()]
+    sentence = f"Could not open stdout file {tmp_path}/{file}: No such file or directory; run `mkdir -p "
+    assert ["vanished", f"{sentence}'{tmp_path}/my logs'`"] in lines, lines
+
+
+@pytest.mark.fault
+def test_a_cluster_whose_start_nobody_reads_runs(running: Cluster) -> None:
+    line = f"{sys.executable} -m distlab.cli cluster up | true; exit ${{PIPESTATUS[0]}}"
+    finished = processes.run(["bash", "-c", line], 60)
+    assert finished.status == 0
+    assert finished.output == "The cluster 'default' runs; nobody reads any more what else there is to say.\n"
 
 
 @pytest.mark.long

@@ -1,7 +1,9 @@
 """`distlab cluster up`, `run`, `status`, `link` and `down`: the cluster on the command line."""
 
 import argparse
+import os
 import shlex
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -59,22 +61,30 @@ def _up(options: argparse.Namespace) -> int:
     start = time.monotonic()
     try:
         cluster = up(options.name, NODES if options.nodes is None else options.nodes)
+        text, exit_status = _ready(cluster, time.monotonic() - start), 0
     except RunsAlready:
-        return _runs_already(_running(options), options.nodes)
-    print(f"The cluster is ready after {time.monotonic() - start:.1f} s.\n\n{status(cluster).text}\n")
-    name = "" if options.name == DEFAULT_NAME else f"--name {options.name} "
-    print(f"Try: distlab cluster run {name}-- srun --nodes {len(cluster.nodes())} hostname")
-    return 0
+        text, exit_status = _runs_already(_running(options), options.nodes)
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:  # `make cluster | head -1`
+        print(f"The cluster {options.name!r} runs; nobody reads any more what else there is to say.", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python writes what is left when it ends
+    return exit_status
 
 
-def _runs_already(cluster: Cluster, nodes_asked: int | None) -> int:
+def _ready(cluster: Cluster, seconds: float) -> str:
+    name = "" if cluster.name == DEFAULT_NAME else f"--name {cluster.name} "
+    command = f"distlab cluster run {name}-- srun --nodes {len(cluster.nodes())} hostname"
+    return f"The cluster is ready after {seconds:.1f} s.\n\n{status(cluster).text}\n\nTry: {command}"
+
+
+def _runs_already(cluster: Cluster, nodes_asked: int | None) -> tuple[str, int]:
     nodes = len(cluster.nodes())
     state = status(cluster)
-    print(f"The cluster {cluster.name!r} runs already.\n\n{state.text}")
+    text = f"The cluster {cluster.name!r} runs already.\n\n{state.text}"
     if nodes_asked in (None, nodes):
-        return 0 if state.takes_jobs else 1
-    print(f"\nIt has {nodes} nodes, not {nodes_asked}: end it first, or start another one with --name.")
-    return 1
+        return text, 0 if state.takes_jobs else 1
+    return f"{text}\n\nIt has {nodes} nodes, not {nodes_asked}: end it first, or start another one with --name.", 1
 
 
 def _run(options: argparse.Namespace) -> int:

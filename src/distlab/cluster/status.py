@@ -1,15 +1,21 @@
 """What a cluster does, as text: its nodes with their links, and the jobs."""
 
+import re
 import shlex
+from pathlib import Path
 from typing import NamedTuple
 
 from distlab.cluster.cluster import Cluster, LinkState
-from distlab.cluster.layout import address
+from distlab.cluster.layout import LOGS, address
 from distlab.cluster.record import DEFAULT_NAME
 from distlab.runtime import tables
 
 SECONDS_FOR_SLURM = 20.0
 NO_ANSWER = "no answer"
+MOST_FAILED = 5
+_FAILED = "FAILED,NODE_FAIL,OUT_OF_MEMORY,TIMEOUT"
+# What slurmd writes into its log, and nowhere else: such a job has no output that could say it.
+_NO_OUTPUT_FILE = re.compile(r"\[(\d+)\.batch\] error: (Could not open std\w+ file (.+): (.+))")
 
 
 class ClusterStatus(NamedTuple):
@@ -20,7 +26,7 @@ class ClusterStatus(NamedTuple):
 
 
 def status(cluster: Cluster) -> ClusterStatus:
-    """A table of the nodes and Slurm's list of the jobs."""
+    """A table of the nodes, Slurm's list of the jobs, and those that failed in the last hour."""
     states = _slurm_states(cluster)
     rows = [
         (node, address(node), states.get(node, NO_ANSWER), _rate(link), _latency(link))
@@ -52,7 +58,31 @@ def _jobs(cluster: Cluster) -> str:
     finished = cluster.run(["squeue", "--format=%.8i %.20j %.10T %.10M %.16R"], SECONDS_FOR_SLURM)
     if finished.status != 0:
         return _no_controller(cluster.name)
-    return finished.output.rstrip() if len(finished.output.splitlines()) > 1 else "No job waits or runs."
+    jobs = finished.output.rstrip() if len(finished.output.splitlines()) > 1 else "No job waits or runs."
+    return jobs + _failed_jobs(cluster)
+
+
+def _failed_jobs(cluster: Cluster) -> str:
+    """The last jobs that failed and why; Slurm forgets them after an hour."""
+    columns = "--format=%A|%i|%r|%j"  # of a job in an array %i is 5_1
+    words = ["squeue", f"--states={_FAILED}", "--sort=-e,-i", "--noheader", columns]
+    lines = cluster.run(words, SECONDS_FOR_SLURM).output.splitlines()
+    jobs = [line.split("|", 3) for line in lines if line.count("|") >= 3][:MOST_FAILED]
+    if not jobs:
+        return ""
+    reasons = _reasons(cluster)
+    rows = [(job, name, reasons.get(number, reason)) for number, job, reason, name in jobs]
+    return f"\n\nFailed in the last hour:\n{tables.text(('job', 'name', 'reason'), rows)}"
+
+
+def _reasons(cluster: Cluster) -> dict[str, str]:
+    """Why jobs could not begin, by their numbers."""
+    search = f"grep --no-filename 'error: Could not open' {LOGS}/slurmd.*.log"
+    reasons = {}
+    for number, sentence, file, error in _NO_OUTPUT_FILE.findall(cluster.run(["sh", "-c", search]).output):
+        folder = shlex.quote(str(Path(file).parent))
+        reasons[number] = f"{sentence}; run `mkdir -p {folder}`" if "No such file" in error else sentence
+    return reasons
 
 
 def _rate(link: LinkState) -> str:
