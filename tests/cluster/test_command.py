@@ -51,7 +51,7 @@ def test_status_says_why_a_job_without_output_has_failed(running: Cluster, tmp_p
     words = ["sbatch", "--job-name=vanished", f"--chdir={tmp_path}", "--output=my logs/%j.out", "--wrap=hostname"]
     running.run(words)
     file = next(iter(re.findall(r"my logs/\d+.out", running.run(["scontrol", "show", "job"]).output)))
-    until(lambda: "vanished" in distlab_cluster("status").output, "the job has not failed", 20)
+    until(lambda: "Could not open" in distlab_cluster("status").output, "the job has not failed", 20)
     lines = [line.split(maxsplit=2)[1:] for line in distlab_cluster("status").output.splitlines()]
     sentence = f"Could not open stdout file {tmp_path}/{file}: No such file or directory; run `mkdir -p "
     assert ["vanished", f"{sentence}'{tmp_path}/my logs'`"] in lines, lines
