@@ -10,21 +10,11 @@ import pytest
 
 from distlab import launch
 from distlab.runtime import environment, processes
+from tests.allocation import ALLOCATION
 
 environment.apply()  # puts this environment's mpirun on the path
 
 pytestmark = pytest.mark.slow
-
-# As in a shell of `salloc --nodes=2`, which mpirun would believe.
-ALLOCATION = {
-    "SLURM_JOB_ID": "4711",
-    "SLURM_JOBID": "4711",
-    "SLURM_NNODES": "2",
-    "SLURM_JOB_NUM_NODES": "2",
-    "SLURM_NODELIST": "node[1-2]",
-    "SLURM_JOB_NODELIST": "node[1-2]",
-    "SLURM_TASKS_PER_NODE": "1(x2)",
-}
 
 KILLED = """
 import os, signal

@@ -13,6 +13,7 @@ from distlab.setup import doctor, frameworks, horovod_build
 from distlab.setup.doctor import Finding
 from distlab.setup.horovod_build import HorovodBuild
 from distlab.setup.site_software import Software
+from tests.allocation import ALLOCATION
 
 GOOD = Finding("good", True, "here", "", True)
 NEEDED = Finding("needed", False, "nowhere", "get it", True)
@@ -43,6 +44,8 @@ def test_the_table_has_a_fix_below_each_missing_line_and_a_verdict() -> None:
     optional = doctor.table([GOOD, OPTIONAL])
     assert optional.splitlines()[1].split() == ["optional", "optional", "nowhere"] and "missing" not in optional
     assert optional.endswith("The course can run here.")
+    lacking = doctor.table([GOOD, OPTIONAL._replace(item="MPI"), OPTIONAL._replace(item="Horovod")])
+    assert lacking.endswith("The course can run here, but not the chapters with MPI and Horovod.")
 
 
 def test_the_answer_for_machines_holds_the_same() -> None:
@@ -129,11 +132,15 @@ def test_mpi_is_ok_only_when_two_ranks_added_up(
 
 
 @pytest.mark.slow
-def test_variables_of_another_mpi_are_found_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_of_another_mpi_are_named_and_those_of_an_allocation_do_no_harm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for variable, value in ALLOCATION.items():  # which mpirun would believe
+        monkeypatch.setenv(variable, value)
     assert doctor._mpi().ok
     monkeypatch.setenv("OMPI_MCA_pml", "no_such_component")
     finding = doctor._mpi()
-    assert not finding.ok
+    assert not finding.ok and finding.state.strip("-")
     settings = "OMPI_MCA_pml=no_such_component"
     assert finding.fix == f"this shell has settings for another MPI, {settings}: run `unset OMPI_MCA_pml`"
 

