@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -189,9 +190,34 @@ def test_nothing_else_stands_at_the_top_level(root: Path) -> None:
         "requirements.lock",
         "notebooks",
     }
-    expected |= {"labs", "figures", "src", "tests", "docs", ".ci", ".devcontainer", ".github", ".gitignore"}
+    expected |= {
+        "labs",
+        "figures",
+        "src",
+        "tests",
+        "docs",
+        ".ci",
+        ".devcontainer",
+        ".github",
+        ".gitattributes",
+        ".gitignore",
+    }
     assert top <= expected
     assert {"README.md", "Makefile", "LICENSE", "environment.yml", "notebooks", "figures", "tests"} <= top
+
+
+@pytest.mark.slow
+@pytest.mark.fault
+def test_a_clone_of_git_for_windows_has_scripts_with_the_line_ends_of_unix(root: Path, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    shutil.copy(root / ".gitattributes", tmp_path)
+    script = Path(shutil.copy(root / "labs/15_clusters/slurm/interactive.sh", tmp_path))
+    before = script.read_bytes()
+    git = ["git", "-C", str(tmp_path), "-c", "core.autocrlf=true"]
+    subprocess.run([*git, "add", "."], check=True)
+    script.unlink()
+    subprocess.run([*git, "checkout-index", script.name], check=True)
+    assert script.read_bytes() == before
 
 
 @pytest.mark.long
