@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import Generic, NoReturn, TypeVar, cast
 
+from distlab.runtime.own_time import WatchedClock
 from distlab.sandbox import system_calls
-from distlab.sandbox.student_time import WatchedClock
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

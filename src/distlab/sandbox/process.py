@@ -16,10 +16,11 @@ from distlab import simulate
 from distlab.labs.answer_errors import AnswerError, Changed, Gone, NotDone, NotPlain, Raised, TookTooLong
 from distlab.labs.plain_data import Plain, PlainKey
 from distlab.runtime import environment
+from distlab.runtime.own_time import WatchedClock
 from distlab.sandbox import control_groups, wire
 from distlab.sandbox.confine import SandboxLimits
 from distlab.sandbox.meter import Meter
-from distlab.sandbox.student_time import SECONDS_BETWEEN_LOOKS, Allowance, Spent, StudentTime, WatchedClock
+from distlab.sandbox.student_time import SECONDS_BETWEEN_LOOKS, Allowance, Spent, StudentTime
 
 _SECONDS_TO_START = 60.0
 _SECONDS_TO_END = 10.0

@@ -9,17 +9,15 @@ the grader was stopped, by Ctrl-Z or because the machine slept, is nobody's.
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 
+from distlab.runtime.own_time import WatchedClock, own_delay
 from distlab.sandbox.meter import ENDED, Meter
 
 _TIMES_ON_THE_WALL = 10
 _LEAST_ON_THE_WALL = 60.0
 SECONDS_BETWEEN_LOOKS = 0.1
-_MOST_SECONDS_BETWEEN_LOOKS = 2.0
 
 
 class Spent(NamedTuple):
@@ -50,27 +48,6 @@ class Allowance:
         return spent.wall - self.start.wall >= max(_TIMES_ON_THE_WALL * self.seconds, _LEAST_ON_THE_WALL)
 
 
-class WatchedClock:
-    """A clock that stands still while nobody looks at it for long: then its process was stopped."""
-
-    def __init__(self) -> None:
-        """It starts now."""
-        self._looked, self._delay = time.monotonic(), _own_delay()
-        self._missed = 0.0
-
-    def now(self) -> float:
-        """Seconds, as of `time.monotonic()` without the time in which this was not called for two seconds and more.
-
-        Time in which this thread waited for a processor is not taken for a stop.
-        """
-        now, delay = time.monotonic(), _own_delay()
-        gap = now - self._looked - (delay - self._delay)
-        if gap > _MOST_SECONDS_BETWEEN_LOOKS:
-            self._missed += gap
-        self._looked, self._delay = now, delay
-        return now - self._missed
-
-
 @dataclass
 class StudentTime:
     """Counts while the grader waits for one of the student's sandboxes."""
@@ -88,7 +65,7 @@ class StudentTime:
         now, uses = time.monotonic(), self.meter.read()
         wall, late = self._waited, self._late
         if self._since is not None:
-            wall, late = wall + self._clock.now() - self._since, late + _own_delay() - self._late_before
+            wall, late = wall + self._clock.now() - self._since, late + own_delay() - self._late_before
         # What the keepers have not seen yet may turn out to be stalled: it does not count before.
         unseen = max((0.0, *(now - use.seen for use in uses if use.seen != ENDED)))
         self._passed = max(self._passed, wall - unseen - late - sum(use.stalled for use in uses))
@@ -100,7 +77,7 @@ class StudentTime:
 
     def waiting(self, check: Callable[[Spent], None]) -> Callable[[], float]:
         """Begin to count; the function calls `check`, and says after how many seconds to call it again."""
-        self._since, self._late_before = self._clock.now(), _own_delay()
+        self._since, self._late_before = self._clock.now(), own_delay()
 
         def look() -> float:
             check(self.spent())
@@ -112,13 +89,6 @@ class StudentTime:
         """Stop counting."""
         if self._since is not None:
             self._waited += self._clock.now() - self._since
-            self._late += _own_delay() - self._late_before
+            self._late += own_delay() - self._late_before
             self._since = None
         return self.spent()
-
-
-def _own_delay() -> float:
-    """Seconds that this thread has waited for a processor; 0 where the system does not say."""
-    with suppress(OSError, ValueError, IndexError):
-        return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) / 1e9
-    return 0.0
