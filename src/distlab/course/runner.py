@@ -22,9 +22,18 @@ from distlab.course import schedule
 from distlab.course.notebooks import SECONDS_PER_CELL, chosen
 from distlab.course.progress import Progress
 from distlab.course.resource_use import MEMORY_MEASURE
-from distlab.course.runner_child import FAILED, OK, SKIPPED, NotebookJob, NotebookOutcome, first_line
+from distlab.course.runner_child import (
+    FAILED,
+    OK,
+    SECONDS_BETWEEN_LOOKS,
+    SKIPPED,
+    NotebookJob,
+    NotebookOutcome,
+    first_line,
+)
 from distlab.launch import rank_process
 from distlab.runtime import processes
+from distlab.runtime.own_time import WatchedClock
 from distlab.runtime.worker_pool import run_all
 from distlab.site.chapters import chapter_notebooks, how_to_repair
 
@@ -60,6 +69,31 @@ class ExecutionPlan:
     seconds_per_cell: int = SECONDS_PER_CELL
     seconds_per_notebook: int = 600
     at_once: int = 1
+
+
+class NotebookLimit(threading.Thread):
+    """Ends what carries a mark after so many seconds, without those in which this process stands still."""
+
+    def __init__(self, seconds: float, mark: str) -> None:
+        """It counts from `start` to `cancel`."""
+        super().__init__(daemon=True)
+        self.seconds, self.mark = seconds, mark
+        self.is_reached = False
+        self._cancelled = threading.Event()
+
+    def run(self) -> None:
+        """Look at the clock until the end."""
+        clock = WatchedClock()
+        ends_by = clock.now() + self.seconds
+        while not self._cancelled.wait(SECONDS_BETWEEN_LOOKS):
+            if clock.now() > ends_by:
+                self.is_reached = True
+                processes.end(self.mark)
+                return
+
+    def cancel(self) -> None:
+        """Stop counting."""
+        self._cancelled.set()
 
 
 def choose(folder: Path, only: str | None = None) -> list[Path]:
@@ -184,7 +218,7 @@ def run_one(notebook: Path, plan: ExecutionPlan, outer_mark: str, progress: Prog
             stderr=subprocess.PIPE,
             errors="replace",
         )
-        limit = threading.Timer(plan.seconds_per_notebook, processes.end, [mark])
+        limit = NotebookLimit(plan.seconds_per_notebook, mark)
         limit.start()
         logging = threading.Thread(target=_write_log, args=(process.stderr, log_file), daemon=True)
         logging.start()
@@ -196,7 +230,7 @@ def run_one(notebook: Path, plan: ExecutionPlan, outer_mark: str, progress: Prog
             processes.end(mark)
             logging.join(SECONDS_FOR_LOG)  # where a process can hide (see docs/reliability.md), it holds the pipe
     seconds = time.perf_counter() - start
-    if outcome is None and seconds >= plan.seconds_per_notebook:
+    if outcome is None and limit.is_reached:
         error = f"the notebook ran longer than {plan.seconds_per_notebook} s"
         return NotebookOutcome(FAILED, seconds, 0, error=error)
     return outcome or NotebookOutcome(FAILED, seconds, 0, error=f"it ended without an outcome, see {log}")

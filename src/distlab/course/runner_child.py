@@ -9,13 +9,15 @@ import os
 import re
 import sys
 import time
+from collections.abc import Awaitable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 import nbformat
 import papermill
-from jupyter_client.utils import ensure_async
+from jupyter_client.client import KernelClient
+from jupyter_client.utils import ensure_async, run_sync
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 from papermill.clientwrap import PapermillNotebookClient
@@ -24,11 +26,15 @@ from papermill.exceptions import PapermillExecutionError
 
 from distlab.course.resource_use import MIB, ResourceUse
 from distlab.runtime import processes
+from distlab.runtime.own_time import WatchedClock
 
 SECONDS_TO_START = 120
 MEGABYTES_PER_CELL = 10
+SECONDS_BETWEEN_LOOKS = 1.0
 
 OK, FAILED, SKIPPED = "ok", "failed", "skipped"
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,10 @@ class NotebookOutcome:
 
 
 class BoundedClient(PapermillNotebookClient):
-    """Papermill's client for cells that may print only so much: a cell that prints more is interrupted."""
+    """Papermill's client for cells that may print only so much: a cell that prints more is interrupted.
+
+    Time in which this process stands still, as after Ctrl-Z, counts against no limit: all of nbclient's own are off.
+    """
 
     cell_index: int | None = None
     printed = 0
@@ -79,9 +88,59 @@ class BoundedClient(PapermillNotebookClient):
             self.interruption = asyncio.ensure_future(ensure_async(self.km.interrupt_kernel()))
         return None
 
+    async def async_start_new_kernel_client(self) -> KernelClient:
+        """Wait until the kernel answers, at most SECONDS_TO_START."""
+        try:
+            return await _within(SECONDS_TO_START, super().async_start_new_kernel_client())
+        except TimeoutError:
+            raise NotebookStopped(f"the kernel did not start within {SECONDS_TO_START} s") from None
 
-class KernelLeft(Exception):
-    """A cell has asked the kernel to end, which it does after the cell: the next one would be blamed."""
+    start_new_kernel_client = run_sync(async_start_new_kernel_client)
+
+    async def _async_poll_for_reply(
+        self,
+        msg_id: str,
+        cell: NotebookNode,
+        timeout: int | None,
+        task_poll_output_msg: asyncio.Future[Any],
+        task_poll_kernel_alive: asyncio.Future[Any],
+    ) -> dict[str, Any]:
+        """Wait at most `timeout` for the cell's end, and as long again for what it shows.
+
+        That may take longer to come than the cell itself, as after thousands of `clear_output`.
+        """
+        assert timeout is not None
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        done.set_result(None)  # so that nbclient waits neither for the output nor with a limit
+        try:
+            reply = await _within(timeout, super()._async_poll_for_reply(msg_id, cell, None, done, done))
+            await _within(timeout, task_poll_output_msg)
+            return reply
+        except TimeoutError:
+            await self._async_check_alive()
+            raise CellTimeoutError.error_from_timeout_and_cell("The cell has not ended", timeout, cell) from None
+        finally:
+            task_poll_kernel_alive.cancel()
+
+
+async def _within(seconds: float, awaitable: Awaitable[Result]) -> Result:
+    """Its result; raises TimeoutError after so many seconds in which this process did not stand still."""
+    task, clock = asyncio.ensure_future(awaitable), WatchedClock()
+    ends_by = clock.now() + seconds
+    try:
+        while not (await asyncio.wait([task], timeout=SECONDS_BETWEEN_LOOKS))[0]:
+            if clock.now() > ends_by:
+                raise TimeoutError
+        return task.result()
+    finally:
+        task.cancel()
+
+
+class NotebookStopped(Exception):
+    """The notebook does not go on; the message says why.
+
+    So after a cell that has asked the kernel to end, which it does after the cell: the next one would be blamed.
+    """
 
 
 class ReportingEngine(Engine):
@@ -107,9 +166,7 @@ class ReportingEngine(Engine):
             nb_man,
             kernel_name=kernel_name,
             timeout=options["execution_timeout"],
-            # What a cell shows may take longer to come than the cell itself, as after thousands of `clear_output`.
-            iopub_timeout=options["execution_timeout"],
-            startup_timeout=options["start_timeout"],
+            startup_timeout=sys.maxsize,  # it is the client's own: SECONDS_TO_START
             on_cell_executed=_stay,
         )
         try:
@@ -137,7 +194,6 @@ def run(job: NotebookJob, events: TextIO) -> NotebookOutcome:
                 cwd=str(notebook.parent),
                 progress_bar=False,
                 execution_timeout=job.seconds_per_cell,
-                start_timeout=SECONDS_TO_START,
             )
             error = _left_early(Path(job.executed))
         except PapermillExecutionError as fault:
@@ -149,8 +205,8 @@ def run(job: NotebookJob, events: TextIO) -> NotebookOutcome:
                 error = f"the cell printed more than {MEGABYTES_PER_CELL} MB"
         except CellTimeoutError:
             error = f"the cell ran longer than {job.seconds_per_cell} s"
-        except KernelLeft as left:
-            error = str(left)
+        except NotebookStopped as stopped:
+            error = str(stopped)
         except DeadKernelError:
             error = "the kernel died"
         except Exception as fault:  # a file that is no notebook, a parameter that papermill cannot write, …
@@ -166,9 +222,9 @@ def run(job: NotebookJob, events: TextIO) -> NotebookOutcome:
 
 
 def _stay(cell: NotebookNode, cell_index: int, execute_reply: dict[str, Any]) -> None:
-    """Raise KernelLeft if the cell that has run called `exit` or `quit`."""
+    """Raise NotebookStopped if the cell that has run called `exit` or `quit`."""
     if any(payload.get("source") == "ask_exit" for payload in execute_reply["content"].get("payload", [])):
-        raise KernelLeft("exit() or quit() ends the notebook, and the cells below it did not run")
+        raise NotebookStopped("exit() or quit() ends the notebook, and the cells below it did not run")
 
 
 def _cell_seconds(executed: Path) -> list[float]:
@@ -214,9 +270,13 @@ def main() -> None:
     # The kernel inherits standard output: keep a copy for the events, and send everything else to standard error.
     events = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    job = NotebookJob(**json.loads(Path(sys.argv[1]).read_text()))
+    job_file = Path(sys.argv[1])
+    job = NotebookJob(**json.loads(job_file.read_text()))
     processes.end_on_signals()
-    _report(events, outcome=asdict(run(job, events)))
+    outcome = run(job, events)
+    if outcome.error and not job_file.exists():  # by a program that cleans the folder for temporary files
+        outcome.error += f"; the notebook's temporary files in {job_file.parent} were removed while it ran"
+    _report(events, outcome=asdict(outcome))
 
 
 if __name__ == "__main__":
