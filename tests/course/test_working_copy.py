@@ -19,6 +19,7 @@ from distlab import cli
 from distlab.course import working_copy
 from distlab.runtime import processes
 from distlab.runtime.lookups import NoSuchName
+from tests import small_disks
 
 NOTEBOOK, LAB = "notebooks/03_topic.ipynb", "labs/03_topic/lab.ipynb"
 
@@ -154,6 +155,61 @@ def test_a_copy_whose_record_is_lost_keeps_what_differs(course: Path, copy: Path
     (copy / ".copied.json").write_text("{")
     assert working_copy.update(course, copy) == [LAB]
     assert "my answer" in (copy / LAB).read_text()
+
+
+# The first argument is the course, the second the copy; the disk gets larger between the two runs.
+TWO_RUNS = """
+from pathlib import Path
+import subprocess, sys
+from distlab.course import working_copy
+course, copy = map(Path, sys.argv[1:])
+try:
+    working_copy.update(course, copy)
+except working_copy.CopyNotWritten as error:
+    print(error)
+print(*sorted(file.name for file in copy.rglob("*") if file.is_file()))
+print(*sorted(working_copy._read(copy)))
+subprocess.run(["mount", "-o", "remount,size=100m", copy], check=True)
+print(working_copy.update(course, copy))
+names = working_copy._files(course)
+print([name for name, file in names.items() if (copy / name).read_bytes() != working_copy._content(file, name)])
+print(*sorted(working_copy._read(copy).keys() ^ names.keys()))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.fault
+@small_disks.needs_mounts
+def test_a_disk_that_becomes_full_cuts_no_file_and_the_next_run_completes_the_copy(course: Path, copy: Path) -> None:
+    write_notebook(course / "notebooks/04_long.ipynb", "x" * 10**6)
+    copy.mkdir()
+    command = small_disks.with_disk(copy, "size=500k", [sys.executable, "-c", TWO_RUNS, str(course), str(copy)])
+    finished = subprocess.run(command, capture_output=True, text=True, check=True)
+    full = (
+        f"The working copy in {copy} could not be written: [Errno 28] No space left on device; make room on that disk"
+    )
+    assert finished.stdout.splitlines() == [
+        f"{full}, and start again.",
+        ".copied.json 03_topic.ipynb",
+        NOTEBOOK,
+        "[]",
+        "[]",
+        "",
+    ]
+
+
+@pytest.mark.parametrize("size", [0, 100])
+def test_a_file_that_was_cut_when_it_was_copied_is_completed(course: Path, copy: Path, size: int) -> None:
+    working_copy.update(course, copy)
+    whole = (copy / LAB).read_bytes()
+    (copy / ".copied.json").unlink()
+    (copy / LAB).write_bytes(whole[:size])
+    assert working_copy.update(course, copy) == []
+    assert (copy / LAB).read_bytes() == whole
+    (copy / LAB).write_bytes(whole[:size])  # by the student, since it had been recorded
+    write_notebook(course / LAB, "20")
+    assert working_copy.update(course, copy) == [LAB]
+    assert (copy / LAB).read_bytes() == whole[:size]
 
 
 def test_a_chapter_given_back_keeps_the_students_own(course: Path, copy: Path) -> None:

@@ -1,7 +1,8 @@
 """A student's own copy of notebooks and labs: what is run and changed in it leaves the course's own files as they are.
 
 A file that the student has not changed follows the course, for example after `git pull`; a changed one stays. For that
-the copy remembers the digest that each file had in the course when it was copied.
+the copy remembers the digest that each file had in the course when it was copied. A file takes its place when all of it
+is written, so that a disk that becomes full cuts none.
 
 The solutions are in a folder beside the labs, each with the programs that it uses, so that a lab's folder has none.
 
@@ -10,10 +11,12 @@ nothing to ask when it closes one.
 """
 
 import json
+import os
 import platform
 import re
 import sqlite3
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -22,7 +25,7 @@ from typing import Any
 import nbformat
 from nbformat.sign import NotebookNotary
 
-from distlab.runtime.errors import PlainError
+from distlab.runtime.errors import REFUSED_WRITES, PlainError
 from distlab.runtime.lookups import look_up
 
 NAME = "work"
@@ -52,17 +55,17 @@ def update(course: Path, copy: Path) -> list[str]:
     """Copy what is missing and what only the course has changed; returns the names of files that both have changed.
 
     What the course no longer has goes unless the student has changed it. Raises CopyNotWritten when the copy's folder
-    cannot be written to.
+    cannot be written to, or its disk is full; what was copied before is recorded then.
     """
-    try:
-        digests = _read(copy)
-        changed_in_both, copied = [], []
-        files = _files(course)
+    digests = _read(copy)
+    changed_in_both = []
+    files = _files(course)
+    with _copying(copy, digests) as copied:
         for name, source in files.items():
             target, before, content = copy / name, digests.get(name), _content(source, name)
             digest = _digest(content)
-            if not target.exists() or (digest != before and _digest_of(target) == before):
-                _write_file(target, content)
+            if not target.exists() or (digest != before and _follows(target, before, content)):
+                _new_file(target, content).replace(target)
                 copied.append(target)
             elif digest != before and _digest_of(target) != digest:
                 changed_in_both.append(name)
@@ -72,10 +75,6 @@ def update(course: Path, copy: Path) -> list[str]:
             target, before = copy / name, digests.pop(name)
             if target.is_file() and _digest_of(target) == before:
                 target.unlink()
-        _write(copy, digests)
-    except OSError as error:
-        raise CopyNotWritten(f"The working copy in {copy} could not be written: {error}.") from error
-    _trust(copied)
     return changed_in_both
 
 
@@ -89,18 +88,22 @@ def chapter_files(course: Path, number: str) -> list[str]:
 
 
 def give_back(course: Path, copy: Path, names: list[str]) -> list[Path]:
-    """Replace files of the copy by the course's; returns where those that differ are kept."""
+    """Replace files of the copy by the course's; returns where those that differ are kept.
+
+    Raises CopyNotWritten as `update` does.
+    """
     digests, files, kept = _read(copy), _files(course), []
-    for name in names:
-        target, content = copy / name, _content(files[name], name)
-        if target.exists() and _digest_of(target) != _digest(content):
-            saved = target.with_stem(f"{target.stem}.{datetime.now():%Y-%m-%d_%H%M%S}")
-            target.rename(saved)
-            kept.append(saved)
-        _write_file(target, content)
-        digests[name] = _digest(content)
-    _write(copy, digests)
-    _trust([copy / name for name in names])
+    with _copying(copy, digests) as copied:
+        for name in names:
+            target, content = copy / name, _content(files[name], name)
+            new = _new_file(target, content)
+            if target.exists() and _digest_of(target) != _digest(content):
+                saved = target.with_stem(f"{target.stem}.{datetime.now():%Y-%m-%d_%H%M%S}")
+                target.rename(saved)
+                kept.append(saved)
+            new.replace(target)
+            copied.append(target)
+            digests[name] = _digest(content)
     return kept
 
 
@@ -137,10 +140,25 @@ def _content(source: Path, name: str) -> bytes:
     return (json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 
 
-def _write_file(target: Path, content: bytes) -> None:
-    # Only the content: the course's own files may be read-only.
+def _follows(target: Path, before: str | None, content: bytes) -> bool:
+    """Whether the course's content may replace a file that differs from it: the student has changed nothing.
+
+    A file that was never recorded and is only the beginning of the content was cut while it was copied.
+    """
+    current = target.read_bytes()
+    return _digest(current) == before or (before is None and current != content and content.startswith(current))
+
+
+def _new_file(target: Path, content: bytes) -> Path:
+    """A file beside the target that can replace it; nothing is left of one that cannot be written whole."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(content)
+    new = target.with_name(f".{target.name}.{os.getpid()}.new")
+    try:
+        new.write_bytes(content)  # and no permissions: the course's own files may be read-only
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+    return new
 
 
 def _notebook(content: bytes) -> dict[str, Any] | None:
@@ -183,6 +201,20 @@ def _read(copy: Path) -> dict[str, str]:
     return digests if isinstance(digests, dict) else {}
 
 
-def _write(copy: Path, digests: dict[str, str]) -> None:
-    copy.mkdir(parents=True, exist_ok=True)
-    (copy / _RECORD).write_text(json.dumps(digests, indent=1, sort_keys=True) + "\n")
+@contextmanager
+def _copying(copy: Path, digests: dict[str, str]) -> Iterator[list[Path]]:
+    """For a block that copies files and notes them in the list and the digests: they are trusted and recorded after it.
+
+    So are those that were copied before one could not be written; raises CopyNotWritten then.
+    """
+    copied: list[Path] = []
+    try:
+        try:
+            yield copied
+        finally:
+            _trust(copied)
+            record = (json.dumps(digests, indent=1, sort_keys=True) + "\n").encode()
+            _new_file(copy / _RECORD, record).replace(copy / _RECORD)
+    except OSError as error:
+        fix = f"; {REFUSED_WRITES[error.strerror]}" if error.strerror in REFUSED_WRITES else ""
+        raise CopyNotWritten(f"The working copy in {copy} could not be written: {error}{fix}.") from error
