@@ -8,6 +8,8 @@ import pytest
 
 from distlab.course import user_folders
 
+USER = 54321  # has no name
+
 
 @pytest.fixture(autouse=True)
 def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -54,6 +56,47 @@ def test_jupyter_gets_folders_of_its_own_where_there_is_no_home(
     folders = user_folders.folders_of_jupyter()
     assert set(folders) == {"JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"}
     assert all(Path(folder).is_relative_to(tempfile.gettempdir()) for folder in folders.values())
+
+
+def folder_for(user: int) -> str:
+    """What another user is told of the folder `work`, in a process of that user's."""
+    reading, writing = os.pipe()
+    if os.fork() == 0:
+        try:
+            os.setresuid(user, user, user)
+            os.write(writing, str(user_folders.user_folder("work")).encode())
+        except user_folders.NotTheUsers as error:
+            os.write(writing, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    os.wait()
+    said = os.read(reading, 4096).decode()
+    os.close(reading)
+    return said
+
+
+@pytest.mark.fault
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
+@pytest.mark.parametrize("place", ["work", "work/notebooks/03_topic.ipynb"])
+def test_a_folder_of_root_in_a_course_of_the_user_is_named_and_no_other_is_taken(
+    course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.setenv("HOME", "/nowhere")
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.owner() == "root" and folder.is_relative_to("/tmp/") and folder != Path("/tmp"):
+            folder.chmod(0o755)
+    (course / "work/notebooks").mkdir(parents=True)
+    (course / "work/notebooks/03_topic.ipynb").touch()
+    for path in (course, *course.rglob("*")):
+        os.chown(path, USER, USER)
+    os.chown(course / place, 0, 0)
+    assert folder_for(USER) == f"{place} belongs to root, as after sudo: run `sudo chown -R {USER} work`."
+    os.chown(course / place, USER, USER)
+    assert folder_for(USER) == "work"
+    os.chown(course, 0, 0)
+    os.chown(course / "work", 0, 0)
+    assert folder_for(USER).endswith("/distlab-work")
 
 
 def test_a_folder_that_is_not_there_yet_is_the_courses(course: Path) -> None:

@@ -4,7 +4,9 @@ as in a classroom, into a folder of the user's.
 
 import errno
 import os
+import pwd
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from distlab.runtime.errors import PlainError
@@ -13,6 +15,10 @@ from distlab.runtime.links import dangling
 
 class NotAFolder(PlainError, ValueError):
     """A file has the name of a folder that is needed."""
+
+
+class NotTheUsers(PlainError):
+    """The course is the user's, but not all of a folder in it, as after sudo; the message says what gives it back."""
 
 
 class HomeFull(PlainError):
@@ -72,14 +78,36 @@ def user_folder(name: str) -> Path:
     """The folder `name` of the course, which is the working folder, or `distlab-NAME` in the user's home.
 
     Where the home does not exist or cannot be written to, the folder is in that for temporary files. It is not made
-    here. Raises NotAFolder when a file has its name.
+    here. Raises NotAFolder when a file has its name, and NotTheUsers.
     """
     folder = Path(name)
     require_folder(folder)
+    _require_own(folder)
     if os.access(folder if folder.exists() else Path.cwd(), os.W_OK):
         return folder
     home = Path.home()
     return (home if os.access(home, os.W_OK) else Path(tempfile.gettempdir())) / f"distlab-{name}"
+
+
+def _require_own(folder: Path) -> None:
+    """Raise NotTheUsers where something in the folder is another user's, and the course's folder is this user's."""
+    user, course = os.getuid(), Path()
+    if course.stat().st_uid != user or not os.access(course, os.W_OK):
+        return
+    for place in (folder, *folder.rglob("*")):
+        with suppress(OSError):  # what is gone meanwhile
+            owner = place.lstat().st_uid
+            if owner != user and not place.is_symlink() and not os.access(place, os.W_OK):
+                raise NotTheUsers(
+                    f"{place} belongs to {_name(owner)}, as after sudo: run `sudo chown -R {_name(user)} {folder}`."
+                )
+
+
+def _name(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return str(user)
 
 
 def announced(name: str, purpose: str) -> Path:
