@@ -1,11 +1,16 @@
 """The server of `make lab` ends with its terminal, also where only make is told that it was closed."""
 
+import json
 import os
 import pty
+import subprocess
 import sys
+from pathlib import Path
 
 import psutil
 import pytest
+
+from distlab.course import jupyterlab_server
 
 # As make does: it leads the session, waits for its child, and does not end when the terminal is closed.
 LEADER = """
@@ -42,3 +47,24 @@ def test_the_server_ends_when_its_terminal_is_closed() -> None:
         process.kill()
     os.waitpid(leader, 0)
     assert alive == []
+
+
+def test_a_server_that_runs_on_the_copy_is_found_and_one_that_has_ended_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
+    with (
+        subprocess.Popen(["jupyter-lab", "600"], executable="/bin/sleep") as server,
+        subprocess.Popen(["sleep", "600"]) as program,
+    ):
+        info = {"pid": server.pid, "root_dir": str(tmp_path), "url": "http://127.0.0.1:8889/", "token": "abc"}
+        file = tmp_path / "jpserver-1.json"
+        file.write_text(json.dumps(info | {"pid": program.pid}))
+        assert jupyterlab_server.running_on(tmp_path) is None
+        program.kill()
+        file.write_text(json.dumps(info))
+        (tmp_path / "jpserver-2.json").write_text("{")
+        assert jupyterlab_server.running_on(tmp_path) == "http://127.0.0.1:8889/lab?token=abc"
+        assert jupyterlab_server.running_on(tmp_path / "another") is None
+        server.kill()
+    assert jupyterlab_server.running_on(tmp_path) is None

@@ -1,11 +1,16 @@
 """JupyterLab on a student's working copy, as `make lab` starts it: it ends when its terminal is closed."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
+
+import psutil
+from jupyter_core import paths
 
 from distlab.course import user_folders
 
@@ -38,8 +43,26 @@ def replace_this_process(copy: Path) -> NoReturn:
     command += [f"--LabApp.extra_labextensions_path={SETTINGS_OF_STUDENTS / 'extensions'}"]
     command += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     os.environ.update(user_folders.folders_of_jupyter())
+    if address := running_on(copy):
+        print(f"Another JupyterLab already runs on this copy: {address}", flush=True)
     _end_with_terminal()
     os.execv(command[0], [*command, str(copy / "notebooks" / "00_start_here.ipynb")])
+
+
+def running_on(copy: Path) -> str | None:
+    """The address of a JupyterLab of this user that runs on the working copy; None if there is none.
+
+    From the files that `jupyter server list` reads too.
+    """
+    for file in Path(paths.jupyter_runtime_dir()).glob("jpserver-*.json"):
+        with suppress(OSError, ValueError, KeyError, TypeError, psutil.Error):  # an old file, or one half written
+            server = json.loads(file.read_text())
+            # Another program may have the number by now.
+            is_alive = any("jupyter" in word for word in psutil.Process(server["pid"]).cmdline())
+            if is_alive and Path(server["root_dir"]).resolve() == copy.resolve():
+                token = f"?token={server['token']}" if server["token"] else ""
+                return f"{server['url']}lab{token}"
+    return None
 
 
 def _end_with_terminal() -> None:
