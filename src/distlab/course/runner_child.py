@@ -93,6 +93,7 @@ class BoundedClient(PapermillNotebookClient):
         try:
             return await _within(SECONDS_TO_START, super().async_start_new_kernel_client())
         except TimeoutError:
+            await self._async_cleanup_kernel()
             raise NotebookStopped(f"the kernel did not start within {SECONDS_TO_START} s") from None
 
     start_new_kernel_client = run_sync(async_start_new_kernel_client)
