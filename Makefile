@@ -41,6 +41,11 @@ refuse = $(if $(strip $($1)),,$(error $1= names nothing; give it a value or leav
 $(foreach name,ONLY AT_ONCE WORKERS EPOCHS DATASET LAB FRESH,$(if $(filter 0,$(MAKELEVEL)),$(if \
 	$(filter command,$(firstword $(origin $(name)))),$(call refuse,$(name)))))
 
+# Several chapters may be written with commas, with blanks or with both.
+ifneq ($(strip $(ONLY)),)
+override ONLY := $(or $(subst $(space),$(comma),$(strip $(subst $(comma),$(space),$(ONLY)))),$(ONLY))
+endif
+
 # The same for a variable in small letters, and for a chapter that is taken for a target.
 $(foreach name,only at_once workers epochs dataset lab fresh submissions due seed site part,$(if \
 	$(filter command,$(firstword $(origin $(name)))),$(error Write $(name)= in capital letters)))
@@ -54,7 +59,7 @@ $(if $(filter 0% 1%,$(MAKECMDGOALS)),$(error $(filter 0% 1%,$(MAKECMDGOALS)) is 
 	lab by LAB=06, a chapter of your copy by FRESH=03))
 
 NOTEBOOK_OPTIONS = $(if $(DATASET),--dataset $(DATASET)) $(if $(EPOCHS),--epochs $(EPOCHS)) \
-	$(if $(WORKERS),--workers $(WORKERS)) $(if $(ONLY),--only $(ONLY)) $(if $(AT_ONCE),--at-once $(AT_ONCE)) \
+	$(if $(WORKERS),--workers $(WORKERS)) $(if $(ONLY),--only "$(ONLY)") $(if $(AT_ONCE),--at-once $(AT_ONCE)) \
 	$(call switch_off,SITE,--no-site)
 
 # Workers of pytest-xdist: as many as tests/conftest.py finds right, or make test AT_ONCE=2.
@@ -62,7 +67,7 @@ TEST_WORKERS = --numprocesses $(call count,AT_ONCE,auto) --dist loadscope --no-l
 TEST_OPTIONS = -p tests.failures_alone --durations 25 $(TEST_WORKERS)
 
 GRADE_OPTIONS = $(if $(DUE),--due "$(DUE)") $(if $(LATE_SHARE),--late-share $(LATE_SHARE)) $(if $(SEED),--seed $(SEED)) \
-	$(if $(ONLY),--only $(ONLY)) $(if $(AT_ONCE),--at-once $(AT_ONCE)) $(call switch,WEAK,--weak)
+	$(if $(ONLY),--only "$(ONLY)") $(if $(AT_ONCE),--at-once $(AT_ONCE)) $(call switch,WEAK,--weak)
 
 # A program started by a target is found in the environment first, as if it were activated, unless .venv leads nowhere.
 export PATH := $(if $(shell [ -L $(VENV) ] && ! [ -e $(VENV) ] && echo nowhere),,$(CURDIR)/$(BIN):)$(PATH)
@@ -127,16 +132,16 @@ test-faults: setup  ## inject every fault of the long list and print the results
 	@$(BIN)/python -m pytest -p tests.fault_report -m fault
 
 notebooks: setup  ## write the notebooks with fresh outputs from notebooks/src, on an idle machine: make notebooks ONLY=03
-	@$(BIN)/distlab notebooks $(if $(ONLY),--only $(ONLY)) $(call switch,FORCE,--force) $(call switch,TAGS,--tags)
+	@$(BIN)/distlab notebooks $(if $(ONLY),--only "$(ONLY)") $(call switch,FORCE,--force) $(call switch,TAGS,--tags)
 
 labs: setup  ## write the labs' notebooks from labs/src: make labs ONLY=06
-	@$(BIN)/distlab labs $(if $(ONLY),--only $(ONLY))
+	@$(BIN)/distlab labs $(if $(ONLY),--only "$(ONLY)")
 
 check: setup  ## check the exercises of a lab in the terminal: make check LAB=06
 	@$(if $(LAB),$(BIN)/distlab check $(LAB),echo "Name the lab: make check LAB=06"; exit 2)
 
 release: setup  ## write the labs to hand out to build/release, and the course folder for nbgrader
-	@$(BIN)/distlab release $(if $(ONLY),--only $(ONLY))
+	@$(BIN)/distlab release $(if $(ONLY),--only "$(ONLY)")
 
 cluster: setup  ## start a Slurm cluster of three nodes on this machine (Linux): make cluster NODES=2
 	@$(BIN)/distlab cluster up $(if $(NODES),--nodes $(NODES))
@@ -155,19 +160,19 @@ site: setup  ## write the course's site to build/site: make site EXECUTED=1 (you
 	@$(BIN)/distlab site $(call switch,EXECUTED,--executed) $(call switch_off,SOLUTIONS,--no-solutions)
 
 slides: setup  ## write a deck of slides for each chapter to build/slides: make slides ONLY=03 EXECUTED=1
-	@$(BIN)/distlab slides $(if $(ONLY),--only $(ONLY)) $(call switch,EXECUTED,--executed)
+	@$(BIN)/distlab slides $(if $(ONLY),--only "$(ONLY)") $(call switch,EXECUTED,--executed)
 
 html: setup  ## write HTML pages of the committed notebooks to build/html
 	@$(BIN)/distlab pages
 
 bench: setup  ## measure everything that has a goal; writes build/bench.json and a page: make bench ONLY=training
-	@$(BIN)/distlab bench $(if $(ONLY),--only $(ONLY))
+	@$(BIN)/distlab bench $(if $(ONLY),--only "$(ONLY)")
 
 support-table: setup  ## measure which strategy works with which training API; takes a quarter of an hour
 	@$(BIN)/python labs/08_other_strategies/measure_support.py
 
 record-frameworks: setup  ## run the programs of notebook 14 and record their results: make record-frameworks ONLY=ddp
-	@$(BIN)/python labs/14_other_frameworks/record.py $(ONLY)
+	@$(BIN)/python labs/14_other_frameworks/record.py $(subst $(comma), ,$(ONLY))
 
 record-measurements: setup  ## measure hosts with slow links, on an idle machine with Slurm, and record it for chapter 15
 	@$(BIN)/python labs/15_clusters/record_measurements.py
@@ -191,7 +196,7 @@ lock-frameworks: $(VENV)/ready  ## write the locks of the other frameworks; thos
 			--output-file $(LAB_14)/$$part.lock $(LAB_14)/$$part.in || exit 1; \
 	done
 
-MADE := build $(VENV) .venv-frameworks .venv-mxnet .pytest_cache .hypothesis .ruff_cache .mypy_cache .import_linter_cache \
+MADE := build $(VENV) $(VENV).before .venv-frameworks .venv-mxnet .pytest_cache .hypothesis .ruff_cache .mypy_cache .import_linter_cache \
 	src/*.egg-info
 
 clean:  ## remove what the targets made, including .venv and the other environments

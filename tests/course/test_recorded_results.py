@@ -50,7 +50,9 @@ def test_a_record_names_versions_machine_date_and_a_command_that_makes_it_again(
 ) -> None:
     found, run = recorded_results.read(name), record.RUNS[name]
     assert found.command == f"make record-frameworks ONLY={name}"
-    assert re.search(r"^record-frameworks:.*\n\t.*record\.py \$\(ONLY\)", (root / "Makefile").read_text(), re.MULTILINE)
+    assert re.search(
+        r"^record-frameworks:.*\n\t.*record\.py .*\$\(ONLY\)", (root / "Makefile").read_text(), re.MULTILINE
+    )
     assert (found.framework, found.program, found.arguments) == (run.framework, run.program, list(run.arguments))
     assert (frameworks.LAB / run.program).is_file()
     assert set(found.versions) == {"python", *run.packages}

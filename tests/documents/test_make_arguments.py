@@ -55,8 +55,8 @@ def test_what_make_itself_refuses_is_one_sentence(words: str, sentence: str, roo
 @pytest.mark.parametrize(
     ("words", "option"),
     [
-        ("execute WORKERS=4 ONLY=03 AT_ONCE=1", "--workers 4 --only 03 --at-once 1"),
-        ("setup execute ONLY=03", "--only 03"),
+        ("execute WORKERS=4 ONLY=03 AT_ONCE=1", '--workers 4 --only "03" --at-once 1'),
+        ("setup execute ONLY=03", '--only "03"'),
         ("test AT_ONCE=12", "--numprocesses 12 "),
         ("test", "--numprocesses auto "),
         ("execute SITE=0", "--no-site"),
@@ -67,6 +67,20 @@ def test_right_arguments_reach_the_command(words: str, option: str, root: Path) 
     planned = plan(root, *words.split())
     assert planned.returncode == 0, planned.stderr
     assert option in planned.stdout
+
+
+@pytest.mark.parametrize("only", ["02 03", "02, 03", "02,03", " 02,,03 "])
+@pytest.mark.parametrize("target", ["execute", "notebooks", "labs", "release", "grade", "slides", "bench"])
+def test_several_chapters_may_be_written_with_blanks_or_commas(target: str, only: str, root: Path) -> None:
+    variables = ["SUBMISSIONS=a"] if target == "grade" else []
+    planned = plan(root, target, f"ONLY={only}", *variables)
+    assert planned.returncode == 0, planned.stderr
+    assert '--only "02,03"' in planned.stdout
+
+
+@pytest.mark.parametrize("only", ["ddp ps", "ddp,ps"])
+def test_several_runs_to_record_may_be_written_with_blanks_or_commas(only: str, root: Path) -> None:
+    assert "record.py ddp ps" in plan(root, "record-frameworks", f"ONLY={only}").stdout
 
 
 @pytest.mark.parametrize(
