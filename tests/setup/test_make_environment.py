@@ -5,6 +5,7 @@ The course has the real sources of set-up and a lock of a few packages made here
 
 import hashlib
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -20,7 +21,7 @@ import psutil
 import pytest
 
 from distlab.runtime import processes
-from distlab.setup import make_environment
+from distlab.setup import failed_installation, make_environment
 from distlab.setup.virtual_environment import Environment, EnvironmentNotMade, requirement_of_uv
 from tests import small_disks
 
@@ -207,7 +208,7 @@ def test_a_set_up_ends_with_the_make_that_started_it(made: tuple[Course, float])
 KILLED_WHEN_A_PROGRAM_HAS_STARTED = """
 import os, signal, subprocess, sys
 from pathlib import Path
-from distlab.setup import make_environment
+from distlab.setup import failed_installation, make_environment
 from distlab.setup.virtual_environment import Environment
 
 class Killing(subprocess.Popen):
@@ -242,7 +243,7 @@ def test_what_an_installer_said_is_quoted(tmp_path: Path) -> None:
 def test_a_proxy_that_is_set_is_named_where_the_index_is_not_reached(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str | None
 ) -> None:
-    for proxy in make_environment.PROXIES:
+    for proxy in failed_installation.PROXIES:
         monkeypatch.delenv(proxy, raising=False)
     if name:
         monkeypatch.setenv(name, "http://user:secret@192.0.2.1:3128")
@@ -301,9 +302,54 @@ def test_a_changed_lock_is_installed_and_its_digests_are_checked(made: tuple[Cou
         assert status == 1
         assert "a file is not the one that requirements.lock names" in output
         assert len(output.strip().splitlines()) <= 3
+        course.lock.write_text(f"{text}# changed\n")
+        status, output = course.set_up()
+        assert status == 0 and output.startswith("Fetching the packages of requirements.lock\nInstalling"), output
+        assert not (course.environment.folder / "fetched").exists()
+        assert course.is_whole()
     finally:
         course.lock.write_text(text)
     assert course.set_up()[0] == 0
+    assert course.is_whole()
+
+
+def test_without_a_network_a_changed_lock_leaves_the_environment_as_it_was(
+    made: tuple[Course, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course, _ = made
+    if not course.is_whole():
+        assert course.set_up()[0] == 0
+    text = course.lock.read_text()
+    offline = {"UV_DEFAULT_INDEX": "http://127.0.0.1:9/simple", "UV_HTTP_RETRIES": "0"}
+    monkeypatch.setattr(course, "variables", course.variables | offline)
+    try:
+        course.lock.write_text(f"a_new_package==1.0 \\\n    --hash=sha256:{'0' * 64}\n{text}")
+        status, output = course.set_up()
+    finally:
+        course.lock.write_text(text)
+    assert status == 1
+    assert re.search(r"the package index was not reached for [\w-]+; run `make setup` again with a network", output)
+    assert course.set_up() == (0, "")
+    assert course.is_whole()
+
+
+@pytest.mark.long
+def test_without_a_network_files_that_are_lost_cost_no_others(
+    made: tuple[Course, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course, _ = made
+    if not course.is_whole():
+        assert course.set_up()[0] == 0
+    lost = next(course.environment.folder.glob("lib/python3.*/site-packages/z_last/part_1.py"))
+    content = lost.read_text()
+    lost.unlink()
+    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(course.home)}
+    monkeypatch.setattr(course, "variables", course.variables | offline)
+    status, output = course.set_up()
+    assert status == 1
+    assert "the package index was not reached, or does not offer uv of requirements.lock" in output
+    lost.write_text(content)
+    assert course.set_up() == (0, "")
     assert course.is_whole()
 
 

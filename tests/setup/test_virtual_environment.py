@@ -1,10 +1,8 @@
 """When the environment counts as whole, and what is said when something else has its place."""
 
-import json
 import os
 import shutil
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,6 @@ from distlab.runtime import processes
 from distlab.setup.virtual_environment import (
     Environment,
     EnvironmentNotMade,
-    EnvironmentRecord,
     check_may_read,
     check_may_write,
     check_place,
@@ -21,41 +18,9 @@ from distlab.setup.virtual_environment import (
     requirement_of_uv,
 )
 from tests import small_disks
+from tests.setup.small_environment import LOCK
 
 pytestmark = pytest.mark.fault
-
-LOCK = """\
-# of a small course
-numpy==2.0.0 \\
-    --hash=sha256:00 \\
-    --hash=sha256:11
-    # via
-    #   course
-uv==0.13.8 \\
-    --hash=sha256:22
-wheel==0.48.0 \\
-    --hash=sha256:33
-"""
-
-
-@pytest.fixture
-def environment(tmp_path: Path) -> Environment:
-    """A whole one, with one package of two files."""
-    (tmp_path / "requirements.lock").write_text(LOCK)
-    (tmp_path / "pyproject.toml").write_text("[project]\n")
-    environment = Environment(tmp_path)
-    libraries = environment.folder / "lib" / "python3.11" / "site-packages"
-    metadata = libraries / "numpy-2.0.0.dist-info"
-    metadata.mkdir(parents=True)
-    (libraries / "numpy.py").touch()
-    (metadata / "RECORD").write_text(
-        'numpy.py,sha256=1,2\n"numpy-2.0.0.dist-info/RECORD",,\n__pycache__/numpy.cpython-311.pyc,,\n'
-    )
-    environment.python.parent.mkdir()
-    environment.python.symlink_to(sys.executable)
-    record = EnvironmentRecord(str(tmp_path), *environment.sources(), (metadata.name,))
-    environment.ready.write_text(json.dumps(asdict(record)))
-    return environment
 
 
 def test_a_whole_environment_is_left_alone(environment: Environment) -> None:
@@ -93,6 +58,14 @@ def test_a_library_that_was_cut_and_a_program_without_its_right_to_run_count_as_
     library.write_bytes(bytes(8))
     program.chmod(0o644)
     assert "missing or damaged (1, such as ../../../bin/f2py)" in environment.reason_to_build()
+
+
+def test_a_package_in_another_version_is_named_with_both(environment: Environment) -> None:
+    """As after `%pip install "numpy<2"` in a notebook."""
+    metadata = environment.packages()["numpy-2.0.0.dist-info"]
+    metadata.rename(metadata.with_name("numpy-1.26.4.dist-info"))
+    sentence = "numpy 1.26.4 is installed, and the course has 2.0.0: making .venv again."
+    assert environment.reason_to_build() == sentence
 
 
 def test_unfinished_work_is_begun_again(environment: Environment) -> None:

@@ -5,7 +5,7 @@
     PYTHONPATH=src python3 -P -m distlab.setup.make_environment
 
 Whatever interrupts the work leaves `.venv/unfinished` behind, and the next run begins from nothing; packages come from
-uv's cache then.
+uv's cache then. Nothing of a finished environment is removed before what replaces it is there.
 """
 
 import contextlib
@@ -22,7 +22,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import NoReturn
 
+from distlab.setup.failed_installation import cache_of_uv, cause
+from distlab.setup.old_environment import give_back_permissions, put_aside, settle
 from distlab.setup.virtual_environment import (
+    BYTES_NEEDED,
     Environment,
     EnvironmentNotMade,
     EnvironmentRecord,
@@ -35,8 +38,6 @@ from distlab.setup.virtual_environment import (
     requirement_of_uv,
 )
 
-BYTES_NEEDED = 3_500_000_000
-PROXIES = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 # Folders and bytecode, which are no links to files of a cache; and TensorFlow's library.
 FILES_NEEDED, LARGEST_FILE = 20_000, 1_150_000_000
 SECONDS_BETWEEN_TRIES = 0.2
@@ -56,7 +57,7 @@ class Installer:
         for name in ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX", "UV_TARGET"):
             self._variables.pop(name, None)
         self._variables["PIP_USER"] = "0"  # also against pip's own file of settings
-        cache = _cache_of_uv()
+        cache = cache_of_uv()
         if not cache or not can_write(cache):
             print("The folder for caches cannot be written to: packages are downloaded without it.", flush=True)
             self._variables |= {"UV_NO_CACHE": "1", "PIP_NO_CACHE_DIR": "1"}
@@ -68,37 +69,53 @@ class Installer:
             raise EnvironmentNotMade(
                 f"{folder} is a link to {folder.resolve()}; remove the link, then run `make setup` again."
             )
-        folder.mkdir(exist_ok=True)
-        self._environment.unfinished.touch()
-        for entry in folder.iterdir():
-            if entry != self._environment.unfinished:
-                shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+        put_aside(self._environment)
         free = shutil.disk_usage(folder).free
         if free < BYTES_NEEDED:
+            first = "; remove the old .venv first if you do not need it" if self._environment.before.exists() else ""
             raise EnvironmentNotMade(
-                f".venv needs {BYTES_NEEDED / 1e9:.1f} GB, and the disk has {free / 1e9:.1f} GB left."
+                f".venv needs {BYTES_NEEDED / 1e9:.1f} GB, and the disk has {free / 1e9:.1f} GB left{first}."
             )
         check_limits(folder)
         python = system_python()
         sentence = f"{python} cannot make a virtual environment; on Debian and Ubuntu install python3-venv."
         self._run([python, "-m", "venv", str(folder)], sentence)
 
-    def install_packages(self, requirement_of_uv: str, again: bool) -> None:
-        """uv, with it the packages of the lock, then the course itself. Raises EnvironmentNotMade.
+    def install_uv(self, requirement: str) -> None:
+        """uv, by pip. Raises EnvironmentNotMade."""
+        file = self._environment.folder / "uv.txt"
+        file.write_text(requirement)
+        pip = [str(self._environment.python), "-m", "pip", "install", "--disable-pip-version-check", "--require-hashes"]
+        self._run([*pip, "--requirement", str(file)])
+
+    def fetch_packages(self) -> None:
+        """The packages of the lock into uv's cache; the environment stays as it is. Raises EnvironmentNotMade."""
+        print("Fetching the packages of requirements.lock", flush=True)
+        links = self._environment.folder / "fetched"
+        target = ["--target", str(links), "--link-mode", "symlink"]
+        try:
+            self._install_lock("--no-deps", *(["--dry-run"] if "UV_NO_CACHE" in self._variables else target))
+        finally:
+            shutil.rmtree(links, ignore_errors=True)
+
+    def install_packages(self, again: bool) -> None:
+        """The packages of the lock, then the course itself. Raises EnvironmentNotMade.
 
         `again` replaces what is installed, so that each digest of a changed lock is checked. Bytecode is compiled here:
         otherwise, where Python may not write it, each process would compile TensorFlow again.
         """
         print("Installing the packages of requirements.lock into .venv", flush=True)
-        folder, python, course = self._environment.folder, str(self._environment.python), self._environment.course
-        (folder / "uv.txt").write_text(requirement_of_uv)
-        pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "--require-hashes"]
-        self._run([*pip, "--requirement", str(folder / "uv.txt")])
-        uv = [str(folder / "bin" / "uv"), "pip", "install", "--python", python]
-        replace = ["--reinstall"] if again else []
-        lock = ["--require-hashes", "--requirement", str(course / "requirements.lock")]
-        self._run([*uv, "--compile-bytecode", *replace, *lock])
-        self._run([*uv, "--no-deps", "--no-build-isolation", "--editable", str(course)])
+        self._install_lock("--compile-bytecode", *(["--reinstall"] if again else []))
+        course = str(self._environment.course)
+        self._run([*self._uv_install(), "--no-deps", "--no-build-isolation", "--editable", course])
+
+    def _install_lock(self, *options: str) -> None:
+        lock = str(self._environment.course / "requirements.lock")
+        self._run([*self._uv_install(), *options, "--require-hashes", "--requirement", lock])
+
+    def _uv_install(self) -> list[str]:
+        uv = self._environment.folder / "bin" / "uv"
+        return [str(uv), "pip", "install", "--python", str(self._environment.python)]
 
     def _run(self, command: list[str], sentence: str | None = None) -> None:
         with self._environment.log.open("a", encoding="utf-8") as output:
@@ -120,34 +137,8 @@ class Installer:
                 raise
         if status:
             said = self._environment.log.read_bytes()[begin:].decode(errors="replace")
-            raise EnvironmentNotMade(sentence or f"The packages could not be installed: {self._cause(said, status)}")
-
-    def _cause(self, said: str, status: int) -> str:
-        log, text, said = self._environment.log, said, said.lower()
-        if "no space left" in said or "quota exceeded" in said:
-            place = f"the disk is full, that of .venv or that of uv's cache, {_cache_of_uv()}"
-            return f"{place}; free {BYTES_NEEDED / 1e9:.1f} GB and run `make setup` again."
-        if "hash mismatch" in said or "do not match the hashes" in said:
-            return f"a file is not the one that requirements.lock names, see {log}."
-        if self._variables.get("UV_OFFLINE") and "offline" in said:
-            return f"UV_OFFLINE is set, and a package is not in uv's cache; unset it (the log is {log})."
-        if "unknownissuer" in said or "certificate_verify_failed" in said or "certificate verify failed" in said:
-            return (
-                "the network, or a proxy in it, presents a certificate of an authority that is not known here; set "
-                "SSL_CERT_FILE and PIP_CERT to the file with that authority's certificate, then run `make setup` again "
-                f"(for uv, UV_SYSTEM_CERTS=1 is enough where this system knows the authority; the log is {log})."
-            )
-        signs = ("dns error", "error sending request", "name resolution", "connect", "proxy")
-        if any(sign in said for sign in signs):
-            # Not its address, in which there may be a password.
-            proxy = next((name for name in PROXIES if self._variables.get(name)), None)
-            what = f" through the proxy that {proxy} names: correct or unset {proxy}, or" if proxy else ";"
-            return f"the package index was not reached{what} run `make setup` again with a network (the log is {log})."
-        if "no matching distribution found" in said:
-            return f"the package index was not reached, or does not offer a package of requirements.lock, see {log}."
-        lines = [line.strip() for line in text.splitlines() if line.strip()] or [f"exit status {status}"]
-        reason = next((line for line in lines if "error" in line.lower()), lines[-1])
-        return f"{reason[:300]} (the log is {log}); `make setup` tries again."
+            reason = cause(said, status, self._environment.log, self._variables)
+            raise EnvironmentNotMade(sentence or f"The packages could not be installed: {reason}")
 
 
 def check_limits(folder: Path) -> None:
@@ -178,18 +169,26 @@ def set_up(environment: Environment) -> None:
         return
     check_may_write(environment)
     with one_at_a_time(environment), guard() as guarding:
+        settle(environment)  # after a set-up that was killed
+        give_back_permissions(environment)
         reason = environment.reason_to_build()  # another set-up may have ended meanwhile
         if reason is None and not environment.needs_update():
             return
         before = environment.record()
         again = reason is None and before is not None and before.lock != environment.sources()[0]
         installer = Installer(environment, guarding)
-        if reason:
-            print(reason, flush=True)
-            installer.make_environment()
-        environment.unfinished.touch()
-        installer.install_packages(uv, again)
-        finish(environment)
+        try:
+            if reason:
+                print(reason, flush=True)
+                installer.make_environment()
+                installer.install_uv(uv)
+            elif again:
+                installer.fetch_packages()
+            environment.unfinished.touch()
+            installer.install_packages(again)
+            finish(environment)
+        finally:
+            settle(environment)
 
 
 def finish(environment: Environment) -> None:
@@ -202,7 +201,7 @@ def finish(environment: Environment) -> None:
     if missing := environment.missing(names):
         raise EnvironmentNotMade(
             f"{missing[0]} is missing or damaged after the installation, so uv's cache may be damaged: remove "
-            f"{_cache_of_uv()}, then run `make setup` again."
+            f"{cache_of_uv()}, then run `make setup` again."
         )
     new = environment.ready.with_name("ready.new")
     new.write_text(
@@ -244,17 +243,6 @@ def system_python() -> str:
     """The interpreter outside of any virtual environment: the one inside `.venv` goes when that is made again."""
     python = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
     return str(python) if python.exists() else sys.executable
-
-
-def _cache_of_uv() -> Path | None:
-    if cache := os.environ.get("UV_CACHE_DIR"):
-        return Path(cache)
-    if caches := os.environ.get("XDG_CACHE_HOME"):
-        return Path(caches) / "uv"
-    try:
-        return Path.home() / ".cache" / "uv"
-    except RuntimeError:  # a user without a name and without HOME, as in a container
-        return None
 
 
 def _end_with_parent() -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 OLDEST, NEWEST = (3, 11), (3, 13)
+BYTES_NEEDED = 3_500_000_000
 
 
 class EnvironmentNotMade(Exception):
@@ -40,6 +41,7 @@ class Environment:
     def __init__(self, course: Path) -> None:
         """For the checkout in the folder `course`."""
         self.course, self.folder = course, course / ".venv"
+        self.before = course / ".venv.before"  # what set-up replaces, until the new one is whole
         self.ready, self.unfinished = self.folder / "ready", self.folder / "unfinished"
         self.python, self.log = self.folder / "bin" / "python", self.folder / "setup.log"
 
@@ -77,8 +79,21 @@ class Environment:
         if record.course != str(self.course):
             return f"The course was in {record.course} when .venv was made, and its programs say so: making it again."
         if missing := self.missing(record.packages):
+            if difference := self._other_version(missing):
+                return f"{difference}: making .venv again."
             return f"Files of .venv are missing or damaged ({len(missing)}, such as {missing[0]}): making it again."
         return None if self._starts() else "The Python of .venv does not start: making it again."
+
+    def _other_version(self, missing: list[str]) -> str | None:
+        """A missing package of which another version is installed, as by `pip install` in a notebook; or None."""
+        versions = dict(_name_and_version(folder) for folder in self.packages())
+        of_course = dict(_name_and_version(name) for name in missing if name.endswith(".dist-info"))
+        differing = [name for name in of_course if name in versions]
+        if not differing:
+            return None
+        name, more = differing[0], len(differing) - 1
+        others = f" (and {more} more packages differ)" if more else ""
+        return f"{name} {versions[name]} is installed, and the course has {of_course[name]}{others}"
 
     def needs_update(self) -> bool:
         """Whether requirements.lock or pyproject.toml is another than the environment was made of."""
@@ -102,15 +117,32 @@ def _digest(file: Path) -> str:
         ) from error
 
 
+def _name_and_version(metadata: str) -> tuple[str, str]:
+    name, _, version = metadata.removesuffix(".dist-info").partition("-")
+    return name, version
+
+
+def recorded_files(metadata: Path) -> list[Path]:
+    """The files that a package's RECORD lists, without bytecode; none if it cannot be read."""
+    return [Path(os.path.normpath(metadata.parent / name)) for name, *_ in _rows(metadata) or []]
+
+
+def _rows(metadata: Path) -> list[list[str]] | None:
+    """The rows of a package's RECORD, without those of bytecode; None if it cannot be read."""
+    try:
+        with (metadata / "RECORD").open(newline="", encoding="utf-8") as lines:
+            return [row for row in csv.reader(lines) if row and not row[0].endswith(".pyc")]
+    except (OSError, UnicodeDecodeError, csv.Error):
+        return None
+
+
 def missing_files(metadata: Path) -> list[str]:
     """The files that a package's RECORD lists and that are not there, or cannot work; bytecode does not count.
 
     A library that was cut would end Python itself, so its size must be the RECORD's; a program must be executable.
     """
-    try:
-        with (metadata / "RECORD").open(newline="", encoding="utf-8") as lines:
-            rows = [row for row in csv.reader(lines) if row and not row[0].endswith(".pyc")]
-    except (OSError, UnicodeDecodeError, csv.Error):
+    rows = _rows(metadata)
+    if rows is None:
         return [f"{metadata.name}/RECORD"]
     return [name for name, *rest in rows if not _is_whole(metadata.parent, name, rest[-1] if rest else "")]
 
