@@ -34,12 +34,28 @@ def test_a_working_folder_that_was_removed_is_named(tmp_path: Path) -> None:
 def test_a_broken_library_is_named_with_the_variable_that_leads_to_it(tmp_path: Path, variable: str | None) -> None:
     (tmp_path / "libstdc++.so.6").write_text("no library")
     (tmp_path / "numpy.py").write_text(f"raise ImportError('{tmp_path}/libstdc++.so.6: file too short')")
-    environment = os.environ | ({variable: str(tmp_path)} if variable else {"PYTHONPATH": str(tmp_path)})
-    finished = processes.run([*DISTLAB, "doctor"], 60, env=environment)
+    environment = os.environ | ({variable: str(tmp_path)} if variable else {})
+    finished = processes.run([*DISTLAB, "doctor"], 60, env=environment, cwd=tmp_path)
     assert finished.status == 1, finished.output
     [line] = finished.output.splitlines()
     assert line.startswith(f"The library {tmp_path}/libstdc++.so.6 cannot be loaded (file too short); ")
     assert (f"LD_LIBRARY_PATH in your shell leads there: `unset {variable}`" in line) == bool(variable)
+
+
+def test_packages_of_others_that_a_shell_has_set_are_named_and_not_used(tmp_path: Path) -> None:
+    """Neither by the command nor by what it launches, which finds the other places of PYTHONPATH."""
+    others, own = tmp_path / "others", tmp_path / "own"
+    (others / "numpy").mkdir(parents=True)
+    (others / "numpy" / "__init__.py").write_text("__version__ = '1.21.6'\n")
+    own.mkdir()
+    (own / "my_layers.py").touch()
+    (tmp_path / "program.py").write_text("import numpy.typing, my_layers\nprint('numpy', numpy.__version__ > '2')\n")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, [others, own]))}
+    finished = processes.run([*DISTLAB, "launch", str(tmp_path / "program.py")], 120, env=environment)
+    assert finished.status == 0, finished.output
+    sentence = f"PYTHONPATH names {others}, whose numpy is not the course's: that folder is not used."
+    assert finished.output.count(sentence) == 1
+    assert "numpy True" in finished.output
 
 
 def test_options_of_the_program_before_the_dashes_are_told_where_they_belong() -> None:

@@ -73,6 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal of ASCII shows the rest as \u2026
             stream.reconfigure(errors="backslashreplace")
+    environment.leave_out_packages_of_others()
     try:
         status = _run(sys.argv[1:] if arguments is None else list(arguments))
         if sys.stdout:  # None where the shell has closed it

@@ -73,6 +73,34 @@ def apply() -> None:
     os.environ["PATH"] = os.pathsep.join(path)
 
 
+def leave_out_packages_of_others() -> None:
+    """Ignore the places of PYTHONPATH that have packages of the course in other versions, here and in what starts next.
+
+    Other places are kept, as for the modules of a user's own program.
+    """
+    packages = Path(sysconfig.get_path("purelib"))
+    if not (packages / STARTUP_FILE).exists():  # another Python, which may find the course itself by PYTHONPATH
+        return
+    places, kept = list(filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))), []
+    for place in places:
+        hidden = _modules(Path(place)) & _modules(packages) if Path(place).resolve() != packages.resolve() else set()
+        if not hidden:
+            kept.append(place)
+            continue
+        example = next((name for name in ("tensorflow", "numpy") if name in hidden), min(hidden))
+        sentence = f"PYTHONPATH names {place}, whose {example} is not the course's: that folder is not used."
+        print(sentence, file=sys.stderr, flush=True)
+        sys.path[:] = [entry for entry in sys.path if Path(entry).absolute() != Path(place).absolute()]
+    if kept != places:
+        os.environ["PYTHONPATH"] = os.pathsep.join(kept)
+
+
+def _modules(folder: Path) -> set[str]:
+    """The modules and packages in a folder by name; a folder without `__init__.py` hides no package."""
+    packages = {file.parent.name for file in folder.glob("*/__init__.py")}
+    return (packages | {file.stem for file in folder.glob("*.py")}) - {"tests"}
+
+
 def site_mpi_folder() -> Path:
     """What set-up writes for `apply` where Horovod was built with the site's MPI; elsewhere it does not exist."""
     return Path(sys.prefix) / "site-mpi"
