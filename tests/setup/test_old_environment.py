@@ -48,7 +48,6 @@ def damaged(environment: Environment) -> list[str]:
     return kept(environment)
 
 
-@pytest.mark.slow
 def test_an_environment_that_cannot_be_made_again_stays_as_it_was(
     environment: Environment, damaged: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -62,7 +61,15 @@ def test_an_environment_that_cannot_be_made_again_stays_as_it_was(
         assert environment.log.exists() and not environment.before.exists()
 
 
-@pytest.mark.slow
+def test_a_disk_with_room_for_only_one_environment_keeps_the_old_one(
+    environment: Environment, damaged: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(make_environment, "BYTES_NEEDED", 10**18)
+    with pytest.raises(EnvironmentNotMade, match=r"GB left; remove the old \.venv first if you do not need it\.$"):
+        make_environment.set_up(environment)
+    assert kept(environment) == damaged
+
+
 def test_what_a_killed_set_up_has_put_aside_comes_back(
     environment: Environment, damaged: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,7 +111,6 @@ def test_an_unfinished_one_and_one_that_cannot_be_moved_are_emptied(
     assert kept(environment) == ["unfinished"] and not environment.before.exists()
 
 
-@pytest.mark.slow
 def test_programs_that_lost_only_their_permission_get_it_back(
     environment: Environment, capsys: pytest.CaptureFixture[str]
 ) -> None:

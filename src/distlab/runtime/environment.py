@@ -97,8 +97,7 @@ def leave_out_packages_of_others() -> None:
 
 def _modules(folder: Path) -> set[str]:
     """The modules and packages in a folder by name; a folder without `__init__.py` hides no package."""
-    packages = {file.parent.name for file in folder.glob("*/__init__.py")}
-    return (packages | {file.stem for file in folder.glob("*.py")}) - {"tests"}
+    return {file.stem for file in folder.glob("*.py")} | {file.parent.name for file in folder.glob("*/__init__.py")}
 
 
 def site_mpi_folder() -> Path:
