@@ -191,6 +191,7 @@ def job(name, *arguments):
 
 
 killed_at = min(13, total - 4)
+shutil.rmtree(folder / "killed", ignore_errors=True)  # if this cell runs again
 try:
     job("killed", "--kill-worker", 1, "--kill-at-step", killed_at)
 except launch.WorkerFailed as error:
@@ -222,7 +223,8 @@ resumed = job("killed")
 for worker in range(2):
     steps = steps_of("killed", worker)
     print(f"worker {worker}: {len(steps)} steps for a run of {total}; done twice: {saved + 1} to {killed_at}")
-    assert steps == [*range(1, killed_at + 1), *range(saved + 1, total + 1)]
+    expected = [*range(1, killed_at + 1), *range(saved + 1, total + 1)]
+    assert steps == expected, "not the steps of two runs: run the cell with the kill again, then this one"
 assert resumed.result["first_step"] == saved
 checks.assert_equal_weights([np.array(weights) for weights in resumed.result["weights"]], final_weights)
 
