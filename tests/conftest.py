@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
@@ -78,13 +77,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One worker per core, at most four, and more where some of them wait for the processes that their tests start.
-
-    Three groups start several processes. One more worker is right with 8 GB of memory, two from 12 GB on.
-    """
+    """One worker per core, at most four; one more where one of them waits for the processes that its tests start."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    more = 0 if "not slow" in config.option.markexpr else 1 + (psutil.virtual_memory().total > 12e9)
-    return min(cores, 4) + more
+    return min(cores, 4) + ("not slow" not in config.option.markexpr)
 
 
 @pytest.hookimpl(optionalhook=True)

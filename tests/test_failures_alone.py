@@ -41,7 +41,7 @@ def run(root: Path, tmp_path: Path) -> Run:
             (tmp_path / f"test_{name}.py").write_text(text)
         (tmp_path / "pytest.ini").touch()
         options = ["-p", "tests.failures_alone", "--numprocesses", "2", "--color=no", "--rootdir", str(tmp_path)]
-        outer = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+        outer = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "FORCE_COLOR"))}
         return processes.run(
             [sys.executable, "-m", "pytest", *options], 300, cwd=tmp_path, env={**outer, "PYTHONPATH": str(root)}
         )
