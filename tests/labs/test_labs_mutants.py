@@ -73,7 +73,6 @@ def assert_rejected(number: str, exercise: str, accepted: dict[str, bool]) -> No
     assert set(listed) <= set(accepted), f"there are no such mutants: {set(listed) - set(accepted)}"
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # mutants divide by zero and forget to await
 @pytest.mark.parametrize(
     ("number", "exercise"), [(number, exercise) for number, names in NUMERIC.items() for exercise in names]

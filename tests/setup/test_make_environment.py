@@ -313,44 +313,45 @@ def test_a_changed_lock_is_installed_and_its_digests_are_checked(made: tuple[Cou
     assert course.is_whole()
 
 
-def test_without_a_network_a_changed_lock_leaves_the_environment_as_it_was(
-    made: tuple[Course, float], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def whole(made: tuple[Course, float]) -> Course:
+    """The course with its environment whole, whatever the tests before have left."""
     course, _ = made
     if not course.is_whole():
         assert course.set_up()[0] == 0
-    text = course.lock.read_text()
+    return course
+
+
+def test_without_a_network_a_changed_lock_leaves_the_environment_as_it_was(
+    whole: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = whole.lock.read_text()
     offline = {"UV_DEFAULT_INDEX": "http://127.0.0.1:9/simple", "UV_HTTP_RETRIES": "0"}
-    monkeypatch.setattr(course, "variables", course.variables | offline)
+    monkeypatch.setattr(whole, "variables", whole.variables | offline)
     try:
-        course.lock.write_text(f"a_new_package==1.0 \\\n    --hash=sha256:{'0' * 64}\n{text}")
-        status, output = course.set_up()
+        whole.lock.write_text(f"a_new_package==1.0 \\\n    --hash=sha256:{'0' * 64}\n{text}")
+        status, output = whole.set_up()
     finally:
-        course.lock.write_text(text)
+        whole.lock.write_text(text)
     assert status == 1
     assert re.search(r"the package index was not reached for [\w-]+; run `make setup` again with a network", output)
-    assert course.set_up() == (0, "")
-    assert course.is_whole()
+    assert whole.set_up() == (0, "")
+    assert whole.is_whole()
 
 
 @pytest.mark.long
-def test_without_a_network_files_that_are_lost_cost_no_others(
-    made: tuple[Course, float], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    course, _ = made
-    if not course.is_whole():
-        assert course.set_up()[0] == 0
-    lost = next(course.environment.folder.glob("lib/python3.*/site-packages/z_last/part_1.py"))
+def test_without_a_network_files_that_are_lost_cost_no_others(whole: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = next(whole.environment.folder.glob("lib/python3.*/site-packages/z_last/part_1.py"))
     content = lost.read_text()
     lost.unlink()
-    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(course.home)}
-    monkeypatch.setattr(course, "variables", course.variables | offline)
-    status, output = course.set_up()
+    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(whole.home)}
+    monkeypatch.setattr(whole, "variables", whole.variables | offline)
+    status, output = whole.set_up()
     assert status == 1
     assert "the package index was not reached, or does not offer uv of requirements.lock" in output
     lost.write_text(content)
-    assert course.set_up() == (0, "")
-    assert course.is_whole()
+    assert whole.set_up() == (0, "")
+    assert whole.is_whole()
 
 
 @pytest.mark.long
