@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
+from tests.long_fixtures import waits_for_one
+
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 
@@ -145,7 +147,9 @@ def needs() -> dict:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """What is long is slow."""
+    """What waits for a long fixture is long, and what is long is slow."""
+    if waits_for_one(item):
+        item.add_marker(pytest.mark.long)
     if item.get_closest_marker("long"):
         item.add_marker(pytest.mark.slow)
 

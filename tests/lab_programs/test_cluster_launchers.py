@@ -10,6 +10,7 @@ from distlab import checks, launch
 from distlab.setup import frameworks
 from tests.cluster.cluster_bench import NEEDS_CLUSTER
 from tests.lab_programs.job_bench import LAB, Jobs, network, running_jobs, serial_weights
+from tests.long_fixtures import long
 
 pytestmark = [pytest.mark.slow, NEEDS_CLUSTER]
 
@@ -33,6 +34,7 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
+@long
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
     with running_jobs(tmp_path_factory.mktemp("cache")) as jobs:
         yield jobs
@@ -44,7 +46,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("launcher", "nodes"), CASES)
 def test_every_launcher_trains_the_serial_runs_weights(
     jobs: Jobs, folder: Path, monkeypatch: pytest.MonkeyPatch, launcher: str, nodes: int
@@ -70,7 +71,6 @@ def test_every_launcher_trains_the_serial_runs_weights(
     assert checks.largest_difference(weights, serial_weights(rate=0.05 * nodes)) > 100 * checks.TOLERANCE
 
 
-@pytest.mark.long
 def test_the_serial_program_trains_what_the_derivatives_say(jobs: Jobs, folder: Path) -> None:
     finished = jobs.cluster.run(["srun", "python", str(LAB / "train_serial.py"), "--weights", "weights.npz"], 200)
     assert finished.status == 0, finished.output
@@ -78,7 +78,6 @@ def test_the_serial_program_trains_what_the_derivatives_say(jobs: Jobs, folder: 
     assert checks.largest_difference(network.read(folder / "weights.npz"), serial_weights()) < checks.TOLERANCE
 
 
-@pytest.mark.long
 def test_a_batch_that_cannot_be_split_is_one_sentence(jobs: Jobs) -> None:
     job = jobs.submit("batch.sbatch", LAB / "train_multi_worker.py", "--batch", "47")
     output = jobs.wait(job, "FAILED")

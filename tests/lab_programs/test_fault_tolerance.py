@@ -17,6 +17,7 @@ import tensorflow as tf
 
 from distlab import checks, launch, models, programs
 from distlab.runtime import environment
+from tests.long_fixtures import long
 
 environment.apply()  # puts this environment's mpirun on the path
 
@@ -74,6 +75,7 @@ class Killed:
 
 
 @pytest.fixture(scope="module")
+@long
 def killed(labs: Path, train: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Killed:
     folder = tmp_path_factory.mktemp("killed")
     arguments = ["--epochs", EPOCHS, "--steps-per-epoch", STEPS_PER_EPOCH, "--save-every", SAVE_EVERY]
@@ -85,7 +87,6 @@ def killed(labs: Path, train: ModuleType, tmp_path_factory: pytest.TempPathFacto
     return Killed(raised.value, saved, resumed, folder)
 
 
-@pytest.mark.long
 def test_the_fault_names_the_worker_that_was_killed(killed: Killed) -> None:
     assert (killed.fault.rank, killed.fault.exit_code) == ("worker 0", -9)
 
@@ -123,6 +124,7 @@ def test_an_epoch_has_every_image_once(train: ModuleType) -> None:
 
 
 @pytest.fixture(scope="module")
+@long
 def elastic(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
     if problem := launch.horovod_problem():
         pytest.skip(problem)
@@ -138,7 +140,6 @@ def elastic(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
     return launch.horovodrun(labs / "train_elastic.py", *arguments, options=options, result=True, **PATIENT).result
 
 
-@pytest.mark.long
 def test_the_elastic_job_goes_on_from_the_commit_and_grows_again(elastic: dict) -> None:
     assert elastic["starts"] == [[0, 2], [10, 1], [17, 2]]
     two_ranks, one_rank = range(1, 14), range(11, 18)

@@ -12,6 +12,7 @@ import pytest
 from distlab import checks, launch
 from distlab.runtime import environment, processes
 from tests.lab_programs.chapter_programs import Chapter
+from tests.long_fixtures import long
 
 environment.apply()  # puts this environment's mpirun on the path
 
@@ -46,6 +47,7 @@ def arrays(weights: list) -> list[np.ndarray]:
 
 
 @pytest.fixture(scope="module", params=JOBS, ids=[f"{start.__name__}-{ranks}" for start, ranks in JOBS])
+@long
 def equality(request: pytest.FixtureRequest, labs: Path) -> dict:
     """What equal_to_one_process.py says: over Gloo with two ranks, over MPI with three and four."""
     start, ranks = request.param
@@ -54,7 +56,6 @@ def equality(request: pytest.FixtureRequest, labs: Path) -> dict:
     return result["programs"]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_ranks_together_equal_one_process(equality: dict, name: str) -> None:
     assert equality[name]["steps"] == 20
@@ -103,6 +104,7 @@ def test_horovod_waits_for_names_that_one_rank_alone_has(tmp_path: Path) -> None
 
 
 @pytest.fixture(scope="module")
+@long
 def resumed(labs: Path, root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
     folder = tmp_path_factory.mktemp("resumed")
     return launch.mpirun(root / "tests" / "lab_programs" / "horovod_resumed.py", labs, folder, **HOW).result
@@ -116,7 +118,6 @@ def uninterrupted(chapter_09: Chapter, resumed: dict) -> dict[str, list[np.ndarr
     return {name: serial.train(options, arrays(resumed[name]["first weights"]))["weights"] for name in PROGRAMS}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_resumed_run_is_the_uninterrupted_one(resumed: dict, uninterrupted: dict, name: str) -> None:
     for rank in resumed[name]["of ranks"]:
@@ -194,11 +195,11 @@ def test_images_that_are_too_few_or_not_there_are_refused_in_a_sentence(
 
 
 @pytest.fixture(scope="module")
+@long
 def answers(labs: Path) -> dict:
     return launch.mpirun(labs / "forgotten_steps.py", **HOW).result
 
 
-@pytest.mark.long
 def test_a_complete_program_is_found_complete(answers: dict, chapter_09: Chapter) -> None:
     assert chapter_09("forgotten_steps").forgotten(answers["nothing"]) == []
 

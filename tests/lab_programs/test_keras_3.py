@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from distlab import checks, launch, programs
+from tests.long_fixtures import long
 
 pytestmark = pytest.mark.slow
 
@@ -31,6 +32,7 @@ def keras_3(lab: Path) -> ModuleType:
 
 
 @pytest.fixture(scope="module")
+@long
 def two_workers(lab: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, dict[str, np.ndarray]]:
     """The result and the weights of one launch."""
     file = tmp_path_factory.mktemp("keras_3") / "weights.npz"
@@ -48,6 +50,7 @@ def serial(keras_3: ModuleType) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 @pytest.fixture(scope="module")
+@long
 def here(lab: Path) -> dict:
     """What `keras_distribution.py` measures on TensorFlow."""
     return launch.tensorflow(lab / "keras_distribution.py", workers=1, **HOW).result
@@ -63,7 +66,6 @@ def difference(one: np.ndarray, other: np.ndarray) -> float:
     return checks.largest_difference([one], [other])
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
 @pytest.mark.parametrize("way", ["as they are", "averaged before"])
 def test_a_custom_loop_of_keras_3_on_two_workers_equals_one_process(
@@ -80,7 +82,6 @@ def test_a_custom_loop_of_keras_3_on_two_workers_equals_one_process(
     assert difference(weights[f"{optimizer}, {way}"], last) < checks.TOLERANCE
 
 
-@pytest.mark.long
 def test_an_all_reduce_too_many_is_twice_the_learning_rate_under_sgd(
     two_workers: tuple, serial: dict, keras_3: ModuleType
 ) -> None:
@@ -90,7 +91,6 @@ def test_an_all_reduce_too_many_is_twice_the_learning_rate_under_sgd(
     assert difference(doubled, twice_the_rate) < checks.TOLERANCE
 
 
-@pytest.mark.long
 def test_an_all_reduce_too_many_is_hidden_by_adam_from_the_loss(two_workers: tuple) -> None:
     losses, weights = two_workers[0]["losses"], two_workers[1]
     right, doubled = (np.array(losses[f"Adam, {way}"]) for way in ("as they are", "added before"))
@@ -126,7 +126,6 @@ def test_a_step_of_adam_is_the_same_for_a_gradient_of_any_scale_unless_it_is_nea
     assert abs(steps[1][2]) > 1.5 * abs(steps[0][2])
 
 
-@pytest.mark.long
 def test_fit_of_keras_3_on_two_workers_ends_with_the_error_that_is_quoted(two_workers: tuple) -> None:
     assert two_workers[0]["fit"].startswith("ValueError: Attempt to convert a value (PerReplica:")
 
@@ -162,7 +161,6 @@ def test_a_mistake_in_the_cluster_ends_the_program_with_a_sentence(
     assert sentence in f"{error.value.code} {capsys.readouterr().err}"
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", OF_KERAS)
 def test_keras_distribution_is_accepted_on_tensorflow_and_does_nothing(here: dict, name: str) -> None:
     run, nothing = here["runs"][name], here["runs"]["nothing"]
@@ -172,7 +170,6 @@ def test_keras_distribution_is_accepted_on_tensorflow_and_does_nothing(here: dic
     assert run["differs"] == 0.0
 
 
-@pytest.mark.long
 def test_the_probe_sees_devices_that_share_the_work(here: dict) -> None:
     run = here["runs"]["MirroredStrategy"]
     assert sorted(shape for _, shape in run["kernel"]) == [[784, 16]] * 4
@@ -181,7 +178,6 @@ def test_the_probe_sees_devices_that_share_the_work(here: dict) -> None:
     assert run["differs"] < checks.TOLERANCE
 
 
-@pytest.mark.long
 def test_what_asks_for_more_than_layouts_of_variables_fails_on_tensorflow(here: dict) -> None:
     assert len(here["errors"]) == 3
     for said in here["errors"].values():

@@ -11,6 +11,7 @@ import tensorflow as tf
 from distlab import checks, data, launch, models, programs
 from distlab.large_batch import global_batches, noise_scale, schedules
 from distlab.runtime import environment, processes
+from tests.long_fixtures import long
 
 environment.apply()  # puts this environment's mpirun on the path
 
@@ -32,6 +33,7 @@ def one_process(labs: Path) -> ModuleType:
 
 
 @pytest.fixture(scope="module")
+@long
 def ranks(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
     """One launch for all: a run of two epochs, the same again to three, noise scale, batch normalisation, callback."""
     if problem := launch.horovod_problem():
@@ -49,7 +51,6 @@ def arrays(weights: list) -> list[np.ndarray]:
     return [np.array(one) for one in weights]
 
 
-@pytest.mark.long
 def test_ranks_have_the_weights_of_one_process(ranks: dict, one_process: ModuleType) -> None:
     alone = one_process.OneProcess("digits", lambda: models.cnn(8), tf.keras.optimizers.SGD())
     alone.begin(seed=0)

@@ -9,6 +9,7 @@ import pytest
 
 from distlab import checks, launch
 from distlab.runtime import environment
+from tests.long_fixtures import long
 
 environment.apply()  # puts this environment's mpirun on the path
 
@@ -19,6 +20,7 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
+@long
 def options(root: Path) -> dict:
     with mock.patch.dict(os.environ):
         os.environ.pop("HOROVOD_TIMELINE", None)
@@ -27,7 +29,6 @@ def options(root: Path) -> dict:
         ).result
 
 
-@pytest.mark.long
 def test_without_fusion_each_gradient_is_all_reduced_alone(options: dict) -> None:
     fused, alone = options["fusion"]["fused"], options["fusion"]["not fused"]
     assert alone["all-reduces"] == 40 > 2 * fused["all-reduces"]

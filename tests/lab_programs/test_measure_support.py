@@ -10,6 +10,7 @@ from packaging.utils import canonicalize_name
 
 from distlab import launch, programs, strategy_support
 from distlab.strategy_support.table import NOTEBOOK, PUBLISHED, SECTION
+from tests.long_fixtures import long
 
 FOLDER = Path(__file__).parents[2] / "labs" / "08_other_strategies"
 TABLE = FOLDER / "support_table.json"
@@ -67,6 +68,7 @@ def table() -> dict:
 
 
 @pytest.fixture(scope="module")
+@long
 def serial(measure_support: ModuleType) -> dict[str, list]:
     """The weights after `Model.fit` under the default strategy, by Keras."""
     return {keras: measure_support.run("default", "fit", keras).result["weights"] for keras in measure_support.KERASES}
@@ -141,7 +143,6 @@ def test_a_run_that_is_not_over_in_time_does_not_end(measure_support: ModuleType
     assert strategy_support.judge(outcome, row.replicas, row.updates, None).state == "does not end"
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("keras", ["legacy", "keras-3"])
 def test_mirrored_fit_is_as_in_the_table(
     measure_support: ModuleType, table: dict, serial: dict[str, list], keras: str
@@ -151,7 +152,6 @@ def test_mirrored_fit_is_as_in_the_table(
     assert cell["state"] == "works"
 
 
-@pytest.mark.long
 def test_two_workers_with_the_fit_of_keras_3_fail_as_in_the_table(
     measure_support: ModuleType, table: dict, serial: dict[str, list]
 ) -> None:

@@ -15,6 +15,7 @@ from distlab import launch, programs
 from distlab.model_parallel.pipelines import activations_held
 from distlab.model_parallel.sharded_optimizers import BytesPerParameter, bytes_sent, model_state_bytes
 from distlab.simulate import RankFailedError, World
+from tests.long_fixtures import long
 
 pytestmark = pytest.mark.slow
 
@@ -41,11 +42,11 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict]:
 
 
 @pytest.fixture(scope="module")
+@long
 def split(alone: Callable[..., dict]) -> dict:
     return alone("tensor_split.py", "--devices", 8, "--steps", 20)
 
 
-@pytest.mark.long
 def test_every_layout_trains_to_the_weights_of_one_device(split: dict) -> None:
     assert split["moved"] > 1000 * TOLERANCE
     for run in split["runs"]:
@@ -85,6 +86,7 @@ def test_dtensor_comes_too_late_after_the_first_operation() -> None:
 
 
 @pytest.fixture(scope="module")
+@long
 def staged(alone: Callable[..., dict]) -> dict:
     return alone("pipeline_stages.py", "--stages", 2, 3, 4, "--micro-batches", 6, "--steps", 10, "--batch", 50)
 

@@ -15,6 +15,8 @@ from distlab.runtime import processes
 # isort: split
 import tensorflow as tf
 
+from tests.long_fixtures import long
+
 pytestmark = pytest.mark.slow
 
 WORKERS, IMAGES, GLOBAL_BATCH, SEED = 2, 480, 48, 7
@@ -35,6 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+@long
 def by_hand(labs: Path, folder: Path) -> dict:
     """The result of two processes, each started alone with its --index; TF_CONFIG is not set."""
     addresses = free_addresses(WORKERS)
@@ -86,7 +89,6 @@ def is_disjoint_and_complete(seen: list) -> bool:
     return np.array_equal(np.sort(np.ravel(seen)), np.arange(IMAGES))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("way", ["fit", "loop"])
 def test_every_sample_goes_to_one_worker_once(by_hand: dict, way: str) -> None:
     assert np.shape(by_hand[way]["seen"]) == (WORKERS, STEPS, GLOBAL_BATCH // WORKERS)
@@ -154,6 +156,7 @@ def test_a_cluster_with_parameter_servers_is_refused(labs: Path, monkeypatch: py
 
 
 @pytest.fixture(scope="module")
+@long
 def wrong(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, launch.WorkerFailed, Path]:
     """What the wrong ways to save gave, how the job ended, and where they saved."""
     folder = tmp_path_factory.mktemp("wrong")
@@ -164,7 +167,6 @@ def wrong(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, l
     return json.loads(file.read_text()), failure.value, folder
 
 
-@pytest.mark.long
 def test_saves_by_all_to_one_path_fail_sooner_or_later(wrong: tuple) -> None:
     assert 1 <= wrong[0]["everybody"]["failures"] <= WORKERS
 
@@ -203,6 +205,7 @@ def test_the_minimal_program_lowers_the_loss_on_every_worker(labs: Path) -> None
 
 
 @pytest.fixture(scope="module")
+@long
 def fed(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, list[int]]]:
     """What each of two workers is given of 32 numbers in 8 files."""
     folder = tmp_path_factory.mktemp("files")
@@ -215,7 +218,6 @@ def fed(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, 
     return [json.loads(run.output[f"worker {index}"].splitlines()[-1]) for index in range(WORKERS)]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("way", ["DATA", "FILE", "AUTO", "from function"])
 def test_a_sharded_feed_gives_every_number_to_one_worker_once(fed: list[dict], way: str) -> None:
     first, second = (worker[way] for worker in fed)

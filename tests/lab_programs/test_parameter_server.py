@@ -12,6 +12,7 @@ import pytest
 
 from distlab import checks, collectives, launch
 from distlab.simulate import Network, World
+from tests.long_fixtures import long
 
 GRADIENTS, SECONDS, SLOW_SECONDS = 60, 0.1, 0.5
 WORKERS, SERVERS = 2, 2
@@ -28,6 +29,7 @@ def weights_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+@long
 def asynchronous(root: Path, weights_file: Path) -> dict:
     """One launch of a chief, two workers and two parameter servers, for all tests."""
     arguments = ["--runs", "in_order", "equal", "slow", "--gradients", GRADIENTS, "--weights", weights_file]
@@ -44,7 +46,6 @@ def by_worker(run: dict) -> list[np.ndarray]:
 
 @pytest.mark.slow
 class TestParameterServer:
-    @pytest.mark.long
     @pytest.mark.parametrize(("name", "gradients"), [("in_order", 20), ("equal", GRADIENTS), ("slow", GRADIENTS)])
     def test_every_gradient_is_applied_once(self, asynchronous: dict, name: str, gradients: int) -> None:
         run = asynchronous["runs"][name]

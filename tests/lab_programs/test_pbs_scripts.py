@@ -16,6 +16,7 @@ from distlab.runtime import processes
 from distlab.setup import frameworks
 from tests.cluster.cluster_bench import NEEDS_CLUSTER, lines_of_ranks
 from tests.lab_programs.job_bench import LAB, SECONDS, Jobs, network, running_jobs, serial_weights
+from tests.long_fixtures import long
 
 pytestmark = pytest.mark.slow
 
@@ -94,6 +95,7 @@ class Queue:
 
 
 @pytest.fixture(scope="module")
+@long
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
     with running_jobs(tmp_path_factory.mktemp("cache")) as jobs:
         yield jobs
@@ -111,7 +113,6 @@ def needs_framework(part: str) -> pytest.MarkDecorator:
 NEEDS_HOROVOD = pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 
 
-@pytest.mark.long
 @NEEDS_CLUSTER
 @pytest.mark.parametrize(
     ("script", "program"),
@@ -152,7 +153,6 @@ def test_torchrun_runs_on_every_node(queue: Queue, monkeypatch: pytest.MonkeyPat
     )
 
 
-@pytest.mark.long
 @NEEDS_CLUSTER
 @needs_framework("ray")
 def test_a_ray_runs_on_every_node_for_the_program(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +175,6 @@ def test_every_rank_has_a_log_of_its_own(queue: Queue) -> None:
     assert [log.read_text() for log in logs] == [f"rank {rank} on node{1 + rank // 2}\n" for rank in range(4)]
 
 
-@pytest.mark.long
 @NEEDS_CLUSTER
 def test_each_subjob_of_an_array_has_its_number_of_ranks_and_one_may_fail(queue: Queue) -> None:
     nodes = ("node1", "node2", "node3")
@@ -199,7 +198,6 @@ def test_staged_data_is_on_every_nodes_own_disk_and_goes_with_the_job(queue: Que
         assert f"job-{JOB}" not in queue.jobs.cluster.run(["ssh", node, "ls", "/dev/shm"]).output
 
 
-@pytest.mark.long
 @NEEDS_CLUSTER
 def test_a_job_whose_clock_runs_out_saves_and_submits_itself_again(queue: Queue) -> None:
     commands = queue.folder / "bin"

@@ -12,6 +12,7 @@ import pytest
 from distlab import costs, devices, launch
 from distlab.profiling import horovod_timeline, mpi_profile
 from distlab.runtime import environment, processes
+from tests.long_fixtures import long
 
 environment.apply()  # puts this environment's mpirun on the path
 
@@ -49,6 +50,7 @@ def recorded(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict
 
 
 @pytest.fixture(scope="module")
+@long
 def result(recorded: tuple[dict, Path]) -> dict:
     return recorded[0]
 
@@ -62,7 +64,6 @@ def reduced(timeline: horovod_timeline.Timeline) -> list[horovod_timeline.Operat
     return [operation for operation in timeline.operations if operation.kind == "ALLREDUCE"]
 
 
-@pytest.mark.long
 def test_the_images_are_those_of_the_batches_that_were_trained_on(result: dict) -> None:
     part = [BATCH] * 3 + [IMAGES // RANKS - 3 * BATCH]  # a rank's batches, again and again
     assert STEPS == 3

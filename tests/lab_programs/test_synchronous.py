@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from distlab import launch
+from tests.long_fixtures import long
 
 GRADIENTS, SECONDS, SLOW_SECONDS, WORKERS = 20, 0.05, 0.3, 2
 LEARNING_RATE = 0.03
@@ -14,6 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
+@long
 def result(root: Path) -> dict:
     """One launch for all tests."""
     arguments = ["--gradients", GRADIENTS, "--seconds", SECONDS, "--slow-seconds", SLOW_SECONDS]
@@ -51,7 +53,6 @@ def serial() -> list[tuple[int, float]]:
     return curve
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", ["equal", "slow"])
 def test_the_loss_is_that_of_one_device_however_slow_a_worker_is(result: dict, serial: list, name: str) -> None:
     curve = result["runs"][name]["curve"]

@@ -10,6 +10,7 @@ import pytest
 
 from distlab import launch, programs
 from distlab.runtime import processes
+from tests.long_fixtures import long
 
 pytestmark = pytest.mark.slow
 
@@ -32,6 +33,7 @@ def program(path: Path) -> ModuleType:
 
 
 @pytest.fixture(scope="module")
+@long
 def result(path: Path) -> dict:
     """What three workers found."""
     return launch.tensorflow(
@@ -63,7 +65,6 @@ def counts(found: dict) -> np.ndarray:
     return np.bincount(np.concatenate(found["samples"]), minlength=SAMPLES)
 
 
-@pytest.mark.long
 def test_every_feeding_was_tried_with_every_size(result: dict, program: ModuleType) -> None:
     assert result["workers"] == WORKERS
     assert [(one["global_batch"], one["feeding"]) for one in result["feedings"]] == [

@@ -11,6 +11,7 @@ import pytest
 from distlab import launch, programs
 from distlab.runtime import processes
 from distlab.setup import frameworks
+from tests.long_fixtures import long
 
 pytestmark = [pytest.mark.slow, pytest.mark.fault]
 
@@ -74,6 +75,7 @@ def in_07(root: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
+@long
 def saved_in_07(in_07: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which two workers have trained two epochs, both ways."""
     folder = tmp_path_factory.mktemp("saved")
@@ -91,7 +93,6 @@ OTHER_OPTIONS = [
 ]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("options", "sentence"), OTHER_OPTIONS)
 def test_every_worker_says_why_it_cannot_go_on_before_anything_is_trained(
     in_07: Path, saved_in_07: Path, options: list[str], sentence: str
@@ -115,7 +116,6 @@ def test_one_process_says_so_too(in_07: Path, saved_in_07: Path, options: list[s
     assert finished.output.splitlines()[-1].startswith(sentence.format(folder=saved_in_07))
 
 
-@pytest.mark.long
 def test_a_finished_job_of_two_workers_ends_well_and_one_that_is_not_says_where_it_begins(
     in_07: Path, saved_in_07: Path
 ) -> None:

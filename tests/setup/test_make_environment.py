@@ -24,6 +24,7 @@ from distlab.runtime import processes
 from distlab.setup import failed_installation, make_environment
 from distlab.setup.virtual_environment import Environment, EnvironmentNotMade, requirement_of_uv
 from tests import small_disks
+from tests.long_fixtures import long
 
 pytestmark = [pytest.mark.slow, pytest.mark.fault]
 
@@ -135,6 +136,7 @@ def build_editable(folder, settings=None, metadata=None):
 
 
 @pytest.fixture(scope="module")
+@long
 def made(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Iterator[tuple[Course, float]]:
     """A course that was set up, and the seconds that this took with uv in the cache."""
     course = Course(tmp_path_factory.mktemp("made"), root)
@@ -148,7 +150,6 @@ def made(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Iterator[tuple
     yield course, time.monotonic() - begin
 
 
-@pytest.mark.long
 def test_a_set_up_that_is_repeated_does_nothing(made: tuple[Course, float]) -> None:
     course, _ = made
     before = course.environment.ready.stat().st_mtime_ns
@@ -157,7 +158,6 @@ def test_a_set_up_that_is_repeated_does_nothing(made: tuple[Course, float]) -> N
     assert course.environment.ready.stat().st_mtime_ns == before
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("number", "moment"), INTERRUPTIONS, ids=[f"{number.name} at {moment:g}" for number, moment in INTERRUPTIONS]
 )
@@ -185,7 +185,6 @@ def test_a_set_up_that_was_interrupted_is_completed_by_the_next(
     assert course.is_whole()
 
 
-@pytest.mark.long
 def test_a_set_up_ends_with_the_make_that_started_it(made: tuple[Course, float]) -> None:
     course, _ = made
     shutil.rmtree(course.environment.folder, ignore_errors=True)
@@ -268,7 +267,6 @@ def test_a_program_ends_with_a_set_up_that_is_killed_while_it_starts_it(tmp_path
     assert not psutil.pid_exists(started) or psutil.Process(started).status() == psutil.STATUS_ZOMBIE
 
 
-@pytest.mark.long
 def test_two_at_once_wait_for_each_other(made: tuple[Course, float]) -> None:
     course, _ = made
     shutil.rmtree(course.environment.folder, ignore_errors=True)
@@ -280,7 +278,6 @@ def test_two_at_once_wait_for_each_other(made: tuple[Course, float]) -> None:
     assert course.is_whole()
 
 
-@pytest.mark.long
 def test_files_that_are_lost_come_back(made: tuple[Course, float]) -> None:
     course, _ = made
     libraries = course.environment.folder / "lib"
@@ -292,7 +289,6 @@ def test_files_that_are_lost_come_back(made: tuple[Course, float]) -> None:
     assert course.is_whole()
 
 
-@pytest.mark.long
 def test_a_changed_lock_is_installed_and_its_digests_are_checked(made: tuple[Course, float]) -> None:
     course, _ = made
     text = course.lock.read_text()
@@ -339,7 +335,6 @@ def test_without_a_network_a_changed_lock_leaves_the_environment_as_it_was(
     assert whole.is_whole()
 
 
-@pytest.mark.long
 def test_without_a_network_files_that_are_lost_cost_no_others(whole: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     lost = next(whole.environment.folder.glob("lib/python3.*/site-packages/z_last/part_1.py"))
     content = lost.read_text()
@@ -354,7 +349,6 @@ def test_without_a_network_files_that_are_lost_cost_no_others(whole: Course, mon
     assert whole.is_whole()
 
 
-@pytest.mark.long
 def test_the_environments_own_python_can_make_it_again(made: tuple[Course, float]) -> None:
     """make finds it first on PATH."""
     course, _ = made
@@ -365,7 +359,6 @@ def test_the_environments_own_python_can_make_it_again(made: tuple[Course, float
     assert course.is_whole()
 
 
-@pytest.mark.long
 def test_a_course_that_was_moved_is_made_again_also_at_a_long_path_with_spaces(made: tuple[Course, float]) -> None:
     course, _ = made
     name = "moved to a folder with a long name and many spaces in it " * 4
@@ -388,7 +381,6 @@ def test_a_course_that_was_moved_is_made_again_also_at_a_long_path_with_spaces(m
     assert course.set_up()[0] == 0
 
 
-@pytest.mark.long
 def test_a_cache_that_is_a_file_is_done_without(made: tuple[Course, float]) -> None:
     course, _ = made
     shutil.rmtree(course.environment.folder, ignore_errors=True)
@@ -405,7 +397,6 @@ def test_a_cache_that_is_a_file_is_done_without(made: tuple[Course, float]) -> N
     assert course.is_whole()
 
 
-@pytest.mark.long
 def test_what_pip_is_told_for_other_projects_does_not_matter(made: tuple[Course, float]) -> None:
     course, _ = made
     shutil.rmtree(course.environment.folder, ignore_errors=True)

@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from distlab.course import runner
 from distlab.course.slides import build
+from tests.long_fixtures import long
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = [
@@ -58,6 +59,7 @@ MEASURE = """() => Array.from({length: Reveal.getTotalSlides()}, (_, number) => 
 
 
 @pytest.fixture(scope="module")
+@long
 def decks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("slides")
     build.build(runner.choose(ROOT / "notebooks"), folder)
