@@ -327,6 +327,33 @@ def test_a_program_that_waits_for_input_is_told_that_there_is_none(tmp_path: Pat
         launch.tensorflow(program, workers=1, echo=False)
 
 
+LAUNCHES_AND_TELLS_THE_TIMES = """
+import sys, time
+from distlab import launch
+begin = time.monotonic()
+run = launch.tensorflow(sys.argv[1], sys.argv[2], workers=1)
+print("times", begin, time.monotonic(), run.seconds)
+"""
+
+
+def test_the_time_in_which_the_launcher_is_stopped_counts_for_no_limit(tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    waits = "while not pathlib.Path(sys.argv[1]).exists():\n    time.sleep(0.01)\n"
+    program = write(tmp_path, f"import pathlib, sys, time\nprint('runs', flush=True)\n{waits}")
+    command = [sys.executable, "-u", "-c", LAUNCHES_AND_TELLS_THE_TIMES, str(program), str(go)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as launcher:
+        assert launcher.stdout and any("runs" in line for line in launcher.stdout)
+        stopped = time.monotonic()
+        launcher.send_signal(signal.SIGSTOP)
+        time.sleep(4)
+        launcher.send_signal(signal.SIGCONT)
+        went_on = time.monotonic()
+        go.touch()
+        output = launcher.communicate(timeout=60)[0]
+    begin, end, counted = map(float, output.partition("times")[2].split())
+    assert counted < (stopped - begin) + (end - went_on) + 2
+
+
 @pytest.mark.skipif(not shutil.which("srun"), reason="Slurm is not installed here")
 def test_slurm_that_does_not_run_is_named_with_what_starts_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SLURM_CONF", raising=False)

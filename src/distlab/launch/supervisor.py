@@ -4,7 +4,6 @@ import queue
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from enum import Enum, auto
@@ -30,6 +29,7 @@ from distlab.launch.rank_process import SOCKET, SOCKET_NAME
 from distlab.launch.remote import SECONDS_IN_DOUBT, Loss, Remote
 from distlab.launch.reports import Connected, Ended, Event, Line, RankStarted, Reports
 from distlab.runtime import errors, processes
+from distlab.runtime.own_time import WatchedClock
 
 _SECONDS_BETWEEN_LOOKS = 0.3
 # Time for the others to say why they end too, and for mpirun and its like to end their ranks.
@@ -75,20 +75,21 @@ class Supervisor:
     def run(self) -> LaunchedRun:
         """Run the job to its end; raises WorkerFailed, WorkerMissing or DeadlinePassed with the run so far."""
         mark = processes.new_mark()
-        begin = time.monotonic()
+        clock = WatchedClock()  # while this process is stopped, as by Ctrl-Z, no limit passes
+        begin = clock.now()
         with ExitStack() as stack:
             stack.callback(self._take_rest)
             stack.enter_context(processes.guarded(mark, self._folder))
             if self._remote:
                 stack.callback(self._remote.end)
             self._start(mark)
-            verdict = self._follow(begin)
+            verdict = self._follow(clock, begin)
             # Asked before the job is ended, which changes it.
             self._explanation = self._remote.explanation() if self._remote and verdict is _Verdict.MISSING else ""
         run = LaunchedRun(
             {name: self._ended.get(name) for name in self._names()},
             {name: "\n".join(self._lines.get(name, ())) for name in self._names()},
-            seconds=time.monotonic() - begin,
+            seconds=clock.now() - begin,
             hosts={name: host for name, host in self._hosts.items() if name in self._job.ranks},
         )
         if verdict is not _Verdict.DONE:
@@ -128,11 +129,11 @@ class Supervisor:
             )
             self._reports.follow(command.name, process)
 
-    def _follow(self, begin: float) -> _Verdict:
+    def _follow(self, clock: WatchedClock, begin: float) -> _Verdict:
         """Take events until the job is over, one way or another."""
         next_look, failed_at, done_at = begin, None, None
         while True:
-            now = time.monotonic()
+            now = clock.now()
             self._loss = self._remote.loss() if self._remote and self._reports.events.empty() else None
             if self._loss:
                 return _Verdict.LOST
