@@ -196,10 +196,13 @@ lock-frameworks: $(VENV)/ready  ## write the locks of the other frameworks; thos
 			--output-file $(LAB_14)/$$part.lock $(LAB_14)/$$part.in || exit 1; \
 	done
 
-MADE := build $(VENV) $(VENV).before .venv-frameworks .venv-mxnet .pytest_cache .hypothesis .ruff_cache .mypy_cache .import_linter_cache \
-	src/*.egg-info
+GRADES := $(wildcard build/grades*)
+MADE := $(if $(GRADES),,build) $(VENV) $(VENV).before .venv-frameworks .venv-mxnet .pytest_cache .hypothesis .ruff_cache .mypy_cache \
+	.import_linter_cache src/*.egg-info
 
-clean:  ## remove what the targets made, including .venv and the other environments
+clean:  ## remove what the targets made, including .venv and the other environments, but no grades
 	@[ ! -e $(VENV)/ready ] || ! command -v flock > /dev/null || flock --nonblock $(VENV)/ready true || \
 		{ echo "A program of this course still runs, such as make lab or make execute: end it, then run make clean again."; exit 1; }
 	@rm -rf $(MADE) 2> /dev/null || { echo "Not removed, since you may not write there:" $$(ls -d $(MADE) 2> /dev/null); exit 1; }
+	@$(if $(GRADES),find build -mindepth 1 -maxdepth 1 ! -name 'grades*' -exec rm -rf {} + && \
+		echo "The grades stay; remove them yourself when nobody needs them: rm -r build/grades*")

@@ -86,7 +86,7 @@ def test_exercises_that_are_written_and_whose_checks_have_no_output_are_named(
     )
     chapters = student_progress.progress(copy)
     assert chapters[0] == ChapterProgress("03 topic", 1, 2, 1, 4, unchecked=2)
-    assert student_progress.table(chapters).splitlines()[-1] == (
+    assert student_progress.table(chapters).splitlines()[-2] == (
         "Lab 03: 2 exercises are written, not checked: no output of the check is saved. `make check LAB=03` checks "
         "them; to count here, run the notebook and save it."
     )
@@ -129,7 +129,15 @@ def test_what_was_replaced_by_the_course_s_own_does_not_count(copy: Path) -> Non
 
 def test_the_table_adds_up(copy: Path) -> None:
     table = student_progress.table(student_progress.progress(copy)).splitlines()
-    assert table[-1].split() == ["together", "1", "of", "3", "1", "of", "3"]
+    assert table[-2].split() == ["together", "1", "of", "3", "1", "of", "3"]
+
+
+@pytest.mark.fault
+def test_solved_is_said_to_be_what_the_check_found_when_it_last_ran(copy: Path) -> None:
+    table = student_progress.table(student_progress.progress(copy))
+    assert table.splitlines()[-1].startswith("Solved is what the check said when it last ran in the notebook.")
+    nothing_solved = [chapter for chapter in student_progress.progress(copy) if not chapter.solved]
+    assert "Solved is" not in student_progress.table(nothing_solved)
 
 
 def test_the_command_shows_the_copy_and_says_where_there_is_none(

@@ -99,7 +99,7 @@ def test_cells_that_the_student_added_run_where_they_stand(graded: Grading, hand
     made.cells.append(nbformat.v4.new_code_cell("check('mean')\n# and\ncheck('steps')"))
     report = graded(made)
     assert report.score == 6
-    assert report.remarks == ["the student's own code cell 9 failed"]
+    assert report.remarks == ["the student's own code cell 9 was abandoned: it did not end within 6 s and was stopped"]
 
 
 @slow

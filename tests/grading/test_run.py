@@ -48,7 +48,7 @@ def test_a_folder_of_submissions_becomes_a_table_and_pages(handed_in: Handin, sa
     put(folder, "=carol", "this is no notebook")
     put(folder, "fay", "", f"{LAB}.zip")
     (folder / "dora").mkdir(parents=True)
-    (folder / "students.txt").write_text("alice\nerik\n")
+    (folder / "students.txt").write_text("alice\nbob\n=carol\ndora\nerik\nfay\n")
     result = grade_all(folder, sample, out)
     with (out / "grades.csv").open() as stream:
         rows = list(csv.reader(stream))
@@ -289,6 +289,31 @@ def test_in_a_terminal_the_exercises_of_the_own_notebook_are_checked(
         "all_gather: … not done yet. `all_gather` is still empty.",
         "1 of 6 points",
     ]
+
+
+@pytest.mark.fault
+def test_in_a_terminal_a_cell_of_the_student_s_that_failed_is_named(
+    sample_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = lab_sources.student(lab_sources.convert(sample_source, sample_lab.lab()))
+    [mean] = [cell for cell in made.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == "mean"]
+    mean.source = "def mean(values):\n    return total(values) / len(values)"
+    made.cells.insert(made.cells.index(mean), nbformat.v4.new_code_cell("1 / 0\ntotal = sum"))
+    (tmp_path / "90_sample").mkdir()
+    nbformat.write(made, tmp_path / "90_sample" / "lab.ipynb")
+    monkeypatch.setattr(registry, "lab", lambda number: sample_lab.lab())
+    lines = list(run.check("90", tmp_path))
+    [number] = [
+        place
+        for place, cell in enumerate((c for c in made.cells if c.cell_type == "code"), 1)
+        if "1 / 0" in cell.source
+    ]
+    failed = "The cell stopped in line 1 with ZeroDivisionError: division by zero"
+    assert lines[1] == (
+        "mean: ✘ not right yet. It raised NameError in line 2 of its cell: name 'total' is not defined. "
+        f"Code cell {number}, which has `total`, failed: {failed}"
+    )
+    assert lines[-2] == f"Code cell {number}: {failed}"
 
 
 def test_in_a_terminal_an_exercise_without_a_cell_is_said_to_have_none(

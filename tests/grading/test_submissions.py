@@ -105,6 +105,20 @@ def test_a_comment_behind_a_name_in_the_list_does_not_belong_to_the_name(tmp_pat
     assert [submission.student for submission in submissions.find(tmp_path, [LAB])] == ["alice", "bob", "c#"]
 
 
+@pytest.mark.fault
+def test_a_folder_that_the_list_of_students_does_not_have_is_to_be_looked_at(tmp_path: Path) -> None:
+    for name in ("alice_bob", "carol"):
+        put(tmp_path, name, "{}")
+    (tmp_path / "students.txt").write_text("alice\nbob\ncarol\n")
+    found = submissions.find(tmp_path, [LAB])
+    assert {each.student: each.look_at for each in found} == {
+        "alice": [],
+        "bob": [],
+        "alice_bob": ["the folder is not in students.txt"],
+        "carol": [],
+    }
+
+
 def test_a_name_in_the_list_and_that_of_the_folder_may_write_an_umlaut_in_two_ways(tmp_path: Path) -> None:
     put(tmp_path, unicodedata.normalize("NFD", "Jörg Groß"), "{}")
     (tmp_path / "students.txt").write_text(unicodedata.normalize("NFC", "Jörg Groß"), encoding="utf-8")

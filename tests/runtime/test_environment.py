@@ -238,6 +238,21 @@ def test_an_environment_in_use_is_not_removed(root: Path, tmp_path: Path, monkey
     assert not (tmp_path / ".venv").exists()
 
 
+@pytest.mark.fault
+def test_grades_are_not_removed_with_what_can_be_made_again(root: Path, tmp_path: Path) -> None:
+    shutil.copy(root / "Makefile", tmp_path)
+    for folder in ("src/distlab", "build/grades", "build/grades-2026-11-26-030327", "build/site"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "build" / "report.json").touch()
+    clean = ["make", "-C", str(tmp_path), "clean"]
+    assert "The grades stay" in processes.run(clean, 60).output
+    assert {file.name for file in (tmp_path / "build").iterdir()} == {"grades", "grades-2026-11-26-030327"}
+    for folder in (tmp_path / "build").iterdir():
+        folder.rmdir()
+    assert "The grades stay" not in processes.run(clean, 60).output
+    assert not (tmp_path / "build").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("flock"), reason="asks flock")
 def test_a_program_that_replaces_the_command_keeps_the_environment_in_use(tmp_path: Path) -> None:

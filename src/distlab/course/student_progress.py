@@ -18,6 +18,10 @@ from distlab.site.chapters import chapter_notebooks
 COURSE = Path(__file__).parents[3]
 """The course's folder, whose labs say which exercises there are, also those whose check a student has deleted."""
 
+_AS_SAVED = (
+    "Solved is what the check said when it last ran in the notebook. After a change run it again, or `make check LAB=` "
+    "with the number of the lab."
+)
 _CHECK = re.compile(r'^lab\.check\("(\w+)"', re.MULTILINE)
 
 
@@ -56,7 +60,7 @@ def show_progress() -> None:
 
 
 def table(chapters: list[ChapterProgress]) -> str:
-    """The chapters as a table in text, the sums, and lines for unchecked exercises and files that cannot be read."""
+    """The chapters as a table in text, the sums, what counts as solved, and lines for what is unchecked or damaged."""
     rows = [
         (chapter.title, _share(chapter.cells_run, chapter.cells), _share(chapter.solved, chapter.exercises))
         for chapter in chapters
@@ -65,8 +69,10 @@ def table(chapters: list[ChapterProgress]) -> str:
     solved = _share(sum(chapter.solved for chapter in chapters), sum(chapter.exercises for chapter in chapters))
     columns = ["Chapter", "Cells run", "Exercises solved"]
     text = tables.text(columns, [*rows, ("together", cells, solved)], right=(1, 2))
-    unchecked = [_unchecked(chapter) for chapter in chapters if chapter.unchecked]
-    return "\n".join([text, *unchecked, *(line for chapter in chapters for line in chapter.damaged)])
+    lines = [_unchecked(chapter) for chapter in chapters if chapter.unchecked]
+    if any(chapter.solved for chapter in chapters):
+        lines.append(_AS_SAVED)
+    return "\n".join([text, *lines, *(line for chapter in chapters for line in chapter.damaged)])
 
 
 def _unchecked(chapter: ChapterProgress) -> str:

@@ -9,7 +9,7 @@ from distlab.grading.failures import Failure
 from distlab.grading.material import LabStep, StepKind
 from distlab.grading.notebook import Fitted
 from distlab.labs.answer import time_limit
-from distlab.labs.answer_errors import AnswerError, Changed
+from distlab.labs.answer_errors import AnswerError, Changed, TookTooLong
 from distlab.labs.lab import Exercise, Lab
 from distlab.labs.verdict import NOT_DONE, RIGHT, WRONG, Picture, Verdict
 from distlab.sandbox import SandboxedWork
@@ -45,13 +45,14 @@ class Graded:
 class Report:
     """A notebook, graded; `remarks` are sentences for the instructor, in the grader's own words.
 
-    `look_at` are those of them for which the instructor should open the notebook. `troubles` say what went wrong with
-    the grader or its machine: such a report is no grade.
+    `look_at` are those of them for which the instructor should open the notebook. `failed` are the student's own cells
+    that failed. `troubles` say what went wrong with the grader or its machine: such a report is no grade.
     """
 
     exercises: list[Graded] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     look_at: list[str] = field(default_factory=list)
+    failed: list[tuple[LabStep, Failure]] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
 
     @property
@@ -80,13 +81,12 @@ def grade(lab: Lab, fitted: Fitted, work: SandboxedWork, seed: int) -> Report:
 
 
 class _Grading:
-    """What is known while the steps run: the answers by exercise, the student's own cells that failed, their times."""
+    """What is known while the steps run: the report so far, the answers by exercise, the times of the own cells."""
 
     def __init__(self, lab: Lab, fitted: Fitted, work: SandboxedWork, seed: int) -> None:
         self._lab, self._fitted, self._work, self._seed = lab, fitted, work, seed
         self._report = Report(remarks=list(fitted.notes))
         self._answers: dict[str, Graded] = {}
-        self._failed: list[tuple[LabStep, Failure]] = []
         self._seconds: dict[str, float] = {}
 
     def report_of_all(self) -> Report:
@@ -124,7 +124,9 @@ class _Grading:
                 if run.error.kind == failures.TOO_MUCH:
                     self._report.remarks.append(f"the cell of {step.name} printed without end")
         except AnswerError as error:  # it hung, or its process has ended
-            failed, ended = Failure(f"The cell was abandoned: {error}."), not isinstance(error, Changed)
+            is_own = step.kind == StepKind.OWN and isinstance(error, TookTooLong)
+            note = f"was abandoned: {error}" if is_own else ""
+            failed, ended = Failure(f"The cell was abandoned: {error}.", note), not isinstance(error, Changed)
         if step.kind == StepKind.ANSWER:
             self._answers[step.name].printed, self._answers[step.name].failure = printed, failed
         if step.kind == StepKind.OWN:
@@ -138,7 +140,7 @@ class _Grading:
         if step.kind == StepKind.GIVEN:
             self._report.remarks.append(f"the given {step.name} failed after the student's cells")
         elif step.kind == StepKind.OWN:
-            self._failed.append((step, failed))
+            self._report.failed.append((step, failed))
             self._report.remark(f"the student's own {step.name} {failed.note or 'failed'}", failed.is_of_grading)
         elif ended:
             self._report.remarks.append(f"the cell of {step.name} hung or ended its process")
@@ -172,11 +174,10 @@ class _Grading:
     def _cause_in_own_cell(self, text: str) -> str:
         """A sentence on the own cell that failed, if `text` says that a name is not defined that is in it; else ""."""
         names = re.findall(r"name '(\w+)' is not defined", text)[:_MOST_NAMED]
-        for step, failed in self._failed:
+        for step, failed in self._report.failed:
             for name in names:
                 if re.search(rf"\b{name}\b", step.text):
-                    cell = step.name[:1].upper() + step.name[1:]
-                    return f" {cell}, which has `{name}`, failed: {failed.sentence}"
+                    return f" {step.title}, which has `{name}`, failed: {failed.sentence}"
         return ""
 
     @property

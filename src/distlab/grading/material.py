@@ -38,6 +38,11 @@ class LabStep:
     text: str = ""
     untouched: bool = False
 
+    @property
+    def title(self) -> str:
+        """The name at the beginning of a sentence."""
+        return self.name[:1].upper() + self.name[1:]
+
 
 @dataclass(frozen=True)
 class Material:

@@ -148,7 +148,7 @@ def as_written(cells: Sequence[SubmittedCell]) -> Fitted:
         elif cell.grade_id.startswith(CHECK):
             steps.append(LabStep(StepKind.JUDGE, cell.grade_id.removeprefix(CHECK)))
         else:
-            steps.append(LabStep(StepKind.GIVEN, f"code cell {number}", cell.text))
+            steps.append(LabStep(StepKind.OWN, f"code cell {number}", cell.text))
     has_answers = any(cell.is_answer for cell in _code(cells))
     return Fitted(steps, has_answers=has_answers, not_code=_not_code(cells))
 

@@ -111,7 +111,8 @@ def _run(plan: GradingPlan, say: Callable[[str], None]) -> GradingResult:
 
 
 def check(number: str, folder: Path) -> Iterator[str]:
-    """The name of `folder`/NN_topic/lab.ipynb, a line for each exercise, as its check prints it, the sum of points.
+    """The name of `folder`/NN_topic/lab.ipynb, a line for each exercise, as its check prints it, one for each other
+    cell that failed, the sum of points.
 
     The cells run from the top in a sandbox, as they are; the inputs are those of the checks. An exercise whose cell is
     missing is said to have none. Raises registry.NoSuchLab and CannotCheck.
@@ -148,6 +149,8 @@ def check(number: str, folder: Path) -> Iterator[str]:
         yield line if not graded.error or graded.error in line else f"{line}\n  {graded.error}"
         if (copies := cells.count(graded.exercise.name)) > 1:
             yield f"  Its cell is there {copies} times, and the last one counts."
+    for step, failed in report.failed:
+        yield f"{step.title}: {failed.sentence}"
     yield f"{report.score:g} of {lab.points:g} points"
 
 

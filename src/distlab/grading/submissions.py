@@ -68,7 +68,7 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
         }
         roster = folder / ROSTER
         listed = _names(roster) if roster.is_file() else set()
-        absent = _without_folder(listed, students)
+        absent, unlisted = _without_folder(listed, students), _unlisted(students, listed) if listed else set()
     except OSError as error:
         raise NoSubmissions(f"{error.filename} cannot be read: {error.strerror}.") from None
     if listed and students and len(absent) == len(listed) and not any(absent.values()):
@@ -81,6 +81,8 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
             if alike := absent.get(student):
                 note = f"{ROSTER} writes the name of the folder {alike[:LONGEST_NAME]!a} in another way"
                 _note_to_look_at(submissions[-1], note)
+            if student in unlisted:
+                _note_to_look_at(submissions[-1], f"the folder is not in {ROSTER}")
     expected = labs if only else {submission.lab for submission in submissions if submission.file is not None}
     if not expected:
         raise NoSubmissions(f"No folder in {folder} holds a lab: expected is {folder}/STUDENT/NN_topic/{STUDENT}.")
@@ -122,9 +124,19 @@ def _without_folder(names: set[str], folders: set[str]) -> dict[str, str]:
     A folder's name may be another spelling of the same characters: macOS takes an umlaut apart, editors do not.
     """
     composed = {unicodedata.normalize("NFC", folder) for folder in folders}
-    alike = {unicodedata.normalize("NFC", folder).casefold(): folder for folder in sorted(folders)}
+    alike = {_spelling(folder): folder for folder in sorted(folders)}
     missing = {name: unicodedata.normalize("NFC", name) for name in names - folders}
     return {name: alike.get(spelling.casefold(), "") for name, spelling in missing.items() if spelling not in composed}
+
+
+def _unlisted(folders: set[str], names: set[str]) -> set[str]:
+    """The folders whose name is in the list in no spelling: a group's, perhaps, or a misspelt one."""
+    spellings = {_spelling(name) for name in names}
+    return {folder for folder in folders if _spelling(folder) not in spellings}
+
+
+def _spelling(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def _submission(folder: Path, student: str, lab: str, due: datetime | None) -> Submission:
