@@ -89,6 +89,21 @@ def test_the_own_cell_that_failed_is_named_where_its_name_is_missed(
     assert points(report) == {"mean": 0, "steps": 1, "all_gather": 3}
 
 
+@pytest.mark.fault
+@slow
+def test_an_own_cell_that_comes_after_its_use_is_named_and_to_be_looked_at(graded: Grading, handed_in: Handin) -> None:
+    made = handed_in(mean="def mean(values):\n    return total(values) / len(values)")
+    made.cells.append(nbformat.v4.new_code_cell("def total(values):\n    return sum(values)"))
+    number = sum(cell.cell_type == "code" for cell in made.cells)
+    report = graded(made)
+    assert report.exercises[0].verdict.text == (
+        "It raised NameError in line 2 of its cell: name 'total' is not defined. "
+        f"Code cell {number}, which defines `total`, comes later: cells run from the top."
+    )
+    assert report.look_at == [f"an answer needs the student's own code cell {number}, which comes later"]
+    assert points(report) == {"mean": 0, "steps": 1, "all_gather": 3}
+
+
 @pytest.mark.long
 @slow
 def test_cells_that_the_student_added_run_where_they_stand(graded: Grading, handed_in: Handin) -> None:

@@ -1,6 +1,7 @@
 """Grading one notebook: run, judge, count."""
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -88,12 +89,14 @@ class _Grading:
         self._report = Report(remarks=list(fitted.notes))
         self._answers: dict[str, Graded] = {}
         self._seconds: dict[str, float] = {}
+        self._later: Sequence[LabStep] = []
 
     def report_of_all(self) -> Report:
         """Run and judge everything."""
         report, work = self._report, self._work
         work.allow_in_all(self._lab.seconds)
-        for step in self._fitted.steps:
+        for place, step in enumerate(self._fitted.steps):
+            self._later = self._fitted.steps[place + 1 :]
             before = len(work.changes)
             if step.kind == StepKind.JUDGE:
                 answer = self._answers.setdefault(step.name, Graded(self._lab[step.name], Verdict(NOT_DONE)))
@@ -172,12 +175,21 @@ class _Grading:
                 graded.picture = verdict.picture()
 
     def _cause_in_own_cell(self, text: str) -> str:
-        """A sentence on the own cell that failed, if `text` says that a name is not defined that is in it; else ""."""
+        """A sentence on an own cell that failed or comes later, if `text` misses a name that is in it; else ""."""
         names = re.findall(r"name '(\w+)' is not defined", text)[:_MOST_NAMED]
         for step, failed in self._report.failed:
             for name in names:
                 if re.search(rf"\b{name}\b", step.text):
                     return f" {step.title}, which has `{name}`, failed: {failed.sentence}"
+        for step in self._later:
+            for name in names:
+                if step.kind == StepKind.OWN and re.search(
+                    rf"^((async )?def {name}\b|{name} *=)", step.text, re.MULTILINE
+                ):
+                    self._report.remark(
+                        f"an answer needs the student's own {step.name}, which comes later", look_at=True
+                    )
+                    return f" {step.title}, which defines `{name}`, comes later: cells run from the top."
         return ""
 
     @property
