@@ -113,6 +113,23 @@ def test_what_is_no_list_of_arrays_is_named_with_what_to_give(wrong: object) -> 
             checks.assert_equal_weights(*pair)  # type: ignore[arg-type]
 
 
+class Variable(np.ndarray):
+    """An array that can be assigned to, as a variable of TensorFlow."""
+
+    def assign(self, value: np.ndarray) -> None:
+        """As TensorFlow does."""
+        self[...] = value
+
+
+@pytest.mark.fault
+def test_a_variable_is_not_compared_with_itself() -> None:
+    variables = [array.view(Variable) for array in WEIGHTS]
+    before = variables
+    with pytest.raises(checks.NotWeights, match="the same variable, which would be compared with itself"):
+        checks.assert_equal_weights(variables, before)  # type: ignore[arg-type]
+    checks.assert_equal_weights(variables, WEIGHTS)  # type: ignore[arg-type]
+
+
 def test_generators_of_arrays_are_compared() -> None:
     with pytest.raises(AssertionError, match="differ by up to 1,"):
         checks.assert_equal_weights((array for array in WEIGHTS), (array + 1 for array in WEIGHTS))  # type: ignore[arg-type]

@@ -534,7 +534,6 @@ for name, batches in {"without prefetch": plain, "with prefetch(2)": plain.prefe
     print(f"{name:16} {int(calls)} images decoded, {int(calls) // 32 - 1} batches ahead")
     del iterator
 assert int(calls) == 3 * 32
-folder.cleanup()  # nothing below reads the file
 
 # %% [markdown] tags=["slide-takeaway"]
 # With $c = p$ the formula promises $2p / p$, a factor of 2, as long as a core is free for the preparation. Prefetch

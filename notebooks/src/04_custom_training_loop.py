@@ -837,7 +837,6 @@ difference = checks.largest_difference(wrong, right)
 if workers > 1:
     assert difference > 10 * checks.TOLERANCE
     print("The same check finds the wrong divisor.")
-folder.cleanup()
 
 # %% [markdown]
 # A proof is worth something only if it can fail, so the cell applies the same check to the wrongly divided run of

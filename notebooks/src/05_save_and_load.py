@@ -732,7 +732,6 @@ for name in (*FOR_KERAS, "export", "BackupAndRestore"):
         load_as_model(half_way / name)
     assert order(pipeline()) != third_order and tf.random.uniform(()) != expected_draw
 print("No format brings back the data order or the global random state by itself.")
-scratch.cleanup()
 
 # %% [markdown] tags=["slide-quiz"]
 # With several workers, each a process, one more question arises: who writes?

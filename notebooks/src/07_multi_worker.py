@@ -545,7 +545,6 @@ for count, result in results.items():
         checks.assert_equal_weights(model.get_weights(), alone.get_weights())
         seen = np.array(result[way]["seen"])[:, :20]
         assert np.array_equal(np.sort(seen.ravel()), np.arange(960))  # each sample once, in one worker or another
-scratch.cleanup()
 
 # %% [markdown] tags=["slide-takeaway"]
 # Apart from rounding, the weights depend neither on the number of workers nor on how the batches are divided. `fit`

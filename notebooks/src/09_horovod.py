@@ -655,7 +655,6 @@ for count, of_programs in sorted(proofs.items()):
     for name, proof in of_programs.items():
         assert proof["steps"] == 20 and proof["from one process"] < 1e-5 and proof["between ranks"] < 1e-5
         print(f"{count} ranks, {name}: equal to one process and to each other within 1e-5; moved {proof['moved']:.2f}")
-scratch.cleanup()
 
 # %% [markdown]
 # ## Quiz

@@ -686,9 +686,6 @@ print(f"The convolution takes longer than the dense layers, with {share:.1%} of 
 #
 # </details>
 
-# %%
-scratch.cleanup()
-
 # %% [markdown]
 # ## Quiz
 #

@@ -714,7 +714,6 @@ for worker in range(2):
     assert steps_of("notice", worker) == [*range(1, total + 1)]
 assert finished.result["first_step"] == notice_at + 1
 checks.assert_equal_weights([np.array(weights) for weights in finished.result["weights"]], final_weights)
-scratch.cleanup()
 
 # %% [markdown] tags=["slide-takeaway"]
 # All workers saved at the step after the notice, and no step was done twice.

@@ -642,7 +642,6 @@ assert times["fused"] < 0.5 * times["each alone"]
 
 # %%
 login.close()
-scratch.cleanup()
 
 # %% [markdown]
 # ## Quiz

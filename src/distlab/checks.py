@@ -21,6 +21,11 @@ def largest_difference(first: Sequence[ArrayLike], second: Sequence[ArrayLike]) 
     Raises ValueError when lengths or shapes differ, and when there are no values or values that are not finite: such
     runs are not equal whatever the numbers say. Raises NotWeights for anything but lists of arrays of numbers.
     """
+    if any(a is b and hasattr(a, "assign") for a, b in zip(_listed(first), _listed(second), strict=False)):
+        raise NotWeights(
+            "Both lists hold the same variable, which would be compared with itself: keep copies of the values, by "
+            "model.get_weights()."
+        )
     ours, theirs = _weights(first), _weights(second)
     if len(ours) != len(theirs):
         raise ValueError(f"{len(ours)} arrays cannot be compared with {len(theirs)}")
@@ -57,3 +62,8 @@ def _weights(arrays: Sequence[ArrayLike]) -> list[np.ndarray]:
         raise NotWeights(
             f"{type(arrays).__name__} is no list of arrays of numbers; give a model's weights as model.get_weights()."
         ) from error
+
+
+def _listed(arrays: Sequence[ArrayLike]) -> list[ArrayLike]:
+    """The objects, where looking at them does not use them up, as it does for a generator."""
+    return arrays if isinstance(arrays, list) else []

@@ -443,6 +443,7 @@ def test_the_command_line_ends_with_status_1_and_writes_the_pages_all_the_same(t
         (["--only", "77"], "There is no notebook '77'; there are 00_good."),
         (["--dataset", "cifar"], "There is no data set 'cifar'; there are digits, mnist, fashion_mnist."),
         (["--epochs", "0"], "EPOCHS=0 makes no sense: it must be 1 or more."),
+        (["--workers", "64"], "WORKERS=64 is too many: the chapters take 1 to 8."),
         (["--at-once", "0"], "AT_ONCE=0 makes no sense: it must be 1 or more."),
         (["--at-once", "-1"], "AT_ONCE=-1 makes no sense: it must be 1 or more."),
         (["--only", ","], "There is no notebook ','; there are 00_good."),

@@ -87,6 +87,33 @@ def test_a_cell_that_starts_engines_again_ends_those_before(monkeypatch: pytest.
     assert processes.alive(second_mark) == []
 
 
+INTERRUPTED = """
+import signal, threading
+from IPython.core.interactiveshell import InteractiveShell
+from distlab import launch
+
+shell = InteractiveShell.instance()
+ranks = launch.start_engines(2)
+shell.run_cell_magic("px", "", "from mpi4py import MPI")
+threading.Timer(1, signal.pthread_kill, [threading.get_ident(), signal.SIGINT]).start()
+for cell in ("if MPI.COMM_WORLD.rank == 0: MPI.COMM_WORLD.Barrier()", "print(MPI.COMM_WORLD.rank)"):
+    try:
+        shell.run_cell_magic("px", "", cell)
+    except launch.EnginesFailed as error:
+        print("said:", error)
+ranks.stop()
+"""
+
+
+@pytest.mark.long
+@pytest.mark.fault
+def test_the_rank_that_goes_on_with_an_interrupted_cell_is_named_and_no_cell_waits_for_it() -> None:
+    finished = processes.run([sys.executable, "-c", INTERRUPTED], seconds=200)
+    said = [line for line in finished.output.splitlines() if line.startswith("said:")]
+    sentence = "said: Rank 0 still runs the interrupted cell, perhaps in a collective that another rank did not call"
+    assert len(said) == 2 and all(line.startswith(sentence) for line in said), finished.output
+
+
 def test_engines_that_do_not_start_are_said_to_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     mark = processes.new_mark()
     monkeypatch.setenv(processes.MARK, mark)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 NOTEBOOKS = Path("notebooks")
 README = Path("README.md")
+_MOST_WORKERS = 8
 
 
 class WrongParameter(PlainError, ValueError):
@@ -126,6 +127,8 @@ def _plan(options: argparse.Namespace) -> "ExecutionPlan":
     for name in ("epochs", "workers", "at_once", "seconds_per_cell", "seconds_per_notebook"):
         if (value := getattr(options, name)) is not None and value < 1:
             raise WrongParameter(f"{name.upper()}={value} makes no sense: it must be 1 or more.")
+    if (options.workers or 1) > _MOST_WORKERS:
+        raise WrongParameter(f"WORKERS={options.workers} is too many: the chapters take 1 to {_MOST_WORKERS}.")
     require_notebooks(notebooks)
     plan = runner.ExecutionPlan(notebooks, user_folders.announced("build", "results go"), parameters)
     plan.at_once = options.at_once or runner.default_at_once(devices.cores())

@@ -28,6 +28,7 @@ from distlab.runtime.errors import PlainError
 
 if TYPE_CHECKING:
     from ipyparallel import Client, DirectView
+    from IPython.core.interactiveshell import InteractiveShell
 
 START_SECONDS = 150.0
 OUTPUT = "--IPEngine.out_stream_factory=distlab.launch.engines.PythonOutput"
@@ -106,11 +107,38 @@ def start_engines(ranks: int, seconds: float = START_SECONDS) -> Engines:
             except Exception as error:
                 said = f"{error}.{known_causes.of_other_mpi(f'{error}{_logged(folder)}')}{_logged(folder)}"
                 raise EnginesFailed(f"{ranks} engines did not start: {said}") from error
-        if get_ipython():
+        if shell := get_ipython():
             client.activate()
             ParallelMagics.progress_after_seconds = -1  # no bars: they would go into the outputs
             ParallelMagics.stream_output = False  # rank by rank when the cell is done, not while it runs
+            _name_ranks_that_wait(shell, client)
         return Engines(client, stack.pop_all())
+
+
+def _name_ranks_that_wait(shell: "InteractiveShell", client: "Client") -> None:
+    """Let %%px say which ranks go on with an interrupted cell; a later cell would wait for them without a word."""
+    run = shell.find_cell_magic("px")  # type: ignore[no-untyped-call]  # IPython declares no types here
+    interrupted: set[str] = set()
+
+    def require_free_ranks() -> None:
+        if waiting := interrupted & client.outstanding:
+            ranks = sorted({client.metadata[message]["engine_id"] for message in waiting})
+            raise EnginesFailed(
+                f"{'Rank' if len(ranks) == 1 else 'Ranks'} {', '.join(map(str, ranks))} still "
+                f"{'runs' if len(ranks) == 1 else 'run'} the interrupted cell, perhaps in a collective that another "
+                "rank did not call: run the cell with launch.start_engines again, and those after it."
+            )
+
+    def px(line: str, cell: str) -> object:
+        require_free_ranks()
+        try:
+            return run(line, cell)
+        except (KeyboardInterrupt, TimeoutError):
+            interrupted.update(client.outstanding)
+            require_free_ranks()
+            raise
+
+    shell.register_magic_function(px, "cell", "px")  # type: ignore[arg-type]
 
 
 def _silent() -> logging.Logger:
