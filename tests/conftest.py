@@ -3,6 +3,7 @@
 import math
 import os
 import signal
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
 from tests.long_fixtures import waits_for_one
+from tests.prepared_runs import PreparedRuns, prepared_runs
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
@@ -169,3 +171,10 @@ def order(item: pytest.Item) -> tuple[int, float]:
 def root() -> Path:
     """The project's folder."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def runs() -> Iterator[PreparedRuns]:
+    """Runs of programs that share one import of TensorFlow and Horovod."""
+    with prepared_runs() as runs:
+        yield runs

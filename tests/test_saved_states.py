@@ -13,6 +13,7 @@ import pytest
 from distlab import launch
 from distlab.runtime import processes
 from tests import small_disks
+from tests.prepared_runs import PreparedRuns
 
 # isort: split
 import tensorflow as tf
@@ -160,71 +161,73 @@ GOING_ON = {
 @pytest.mark.long
 @pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 @pytest.mark.parametrize("program", GOING_ON)
-def test_no_program_goes_on_with_another_data_set(root: Path, tmp_path: Path, program: str) -> None:
+def test_no_program_goes_on_with_another_data_set(runs: PreparedRuns, root: Path, tmp_path: Path, program: str) -> None:
     first, more = GOING_ON[program]
-    command = [sys.executable, str(root / "labs" / program), *first.split(), str(tmp_path)]
-    assert processes.run(command, 300).status == 0
+    command = [root / "labs" / program, *first.split(), tmp_path]
+    assert runs.run(*command).status == 0
     note = (tmp_path / saved_states.NOTE).read_text()
     assert note.splitlines()[0] == "digits"
     (tmp_path / saved_states.NOTE).write_text(
         note.replace("digits", "mnist")
     )  # as if all had been trained on it, which may not be here
     (tmp_path / "checkpoint-of-a-job-that-was-stopped").touch()  # train_resumable saves at a signal alone
-    finished = processes.run([*command, *more.split()], 300)
+    finished = runs.run(*command, *more.split())
     assert finished.status == 1 and "Traceback" not in finished.output
     assert f"What is saved in {tmp_path} was trained on mnist, not on digits: " in finished.output.splitlines()[-1]
 
 
 @pytest.mark.long
-def test_the_program_of_chapter_07_goes_on_from_an_older_step(root: Path, tmp_path: Path) -> None:
-    command = [sys.executable, str(root / "labs/07_multi_worker/train.py"), "--ways", "loop", "--images", "480"]
-    command += ["--folder", str(tmp_path)]
-    nothing = processes.run([*command, "--resume"], 300)
+def test_the_program_of_chapter_07_goes_on_from_an_older_step(runs: PreparedRuns, root: Path, tmp_path: Path) -> None:
+    command = [root / "labs/07_multi_worker/train.py", "--ways", "loop", "--images", "480", "--folder", tmp_path]
+    nothing = runs.run(*command, "--resume")
     assert nothing.status == 1 and "Traceback" not in nothing.output
     assert nothing.output.splitlines()[-1] == f"There is nothing saved in {tmp_path}/checkpoints to go on from."
-    assert processes.run([*command, "--epochs", "2"], 300).status == 0
+    assert runs.run(*command, "--epochs", "2").status == 0
     cut(tmp_path / "checkpoints/ckpt-20.data-00000-of-00001", 1000)
-    finished = processes.run([*command, "--epochs", "3", "--resume"], 300)
+    finished = runs.run(*command, "--epochs", "3", "--resume")
     assert finished.status == 0 and ": going on from ckpt-10." in finished.output
 
 
-def resumed(program: Path, folder: Path) -> processes.Finished:
+def resumed(runs: PreparedRuns, program: Path, folder: Path) -> processes.Finished:
     """Train for two epochs, cut what was saved last, and resume."""
-    few = ["--folder", str(folder), "--images", "320"]
-    first = processes.run([sys.executable, str(program), *few, "--epochs", "2"], 300)
+    few = ["--folder", folder, "--images", "320"]
+    first = runs.run(program, *few, "--epochs", "2")
     assert first.status == 0, first.output
     for file in [*folder.glob("checkpoint-2.data*"), *folder.glob("0002.weights.h5")]:
         cut(file, 1000)
-    return processes.run([sys.executable, str(program), *few, "--resume", "--epochs", "3"], 300)
+    return runs.run(program, *few, "--resume", "--epochs", "3")
 
 
 @pytest.mark.long
 @pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 @pytest.mark.parametrize(("name", "older"), [("train_tape", "checkpoint-1"), ("train_keras", "0001.weights.h5")])
 def test_the_programs_of_chapter_09_go_on_from_an_older_epoch(
-    root: Path, tmp_path: Path, name: str, older: str
+    runs: PreparedRuns, root: Path, tmp_path: Path, name: str, older: str
 ) -> None:
-    finished = resumed(root / "labs" / "09_horovod" / f"{name}.py", tmp_path)
+    finished = resumed(runs, root / "labs" / "09_horovod" / f"{name}.py", tmp_path)
     assert finished.status == 0 and "Traceback" not in finished.output
     assert f": going on from {older}." in finished.output
 
 
 @pytest.mark.long
-def test_the_program_of_the_capstone_goes_on_from_an_older_epoch(root: Path, tmp_path: Path) -> None:
-    command = [sys.executable, str(root / "labs/16_capstone/train_serial.py"), "--folder", str(tmp_path)]
-    command += ["--texts", "500", "--resume"]
-    assert "There is nothing saved in" in processes.run(command, 300).output
-    assert processes.run([*command[:-1], "--epochs", "2"], 300).status == 0
+def test_the_program_of_the_capstone_goes_on_from_an_older_epoch(
+    runs: PreparedRuns, root: Path, tmp_path: Path
+) -> None:
+    command = [root / "labs/16_capstone/train_serial.py", "--folder", tmp_path, "--texts", "500"]
+    assert "There is nothing saved in" in runs.run(*command, "--resume").output
+    assert runs.run(*command, "--epochs", "2").status == 0
     cut(tmp_path / "checkpoint-2.data-00000-of-00001", 1000)
-    finished = processes.run([*command, "--epochs", "3"], 300)
+    finished = runs.run(*command, "--resume", "--epochs", "3")
     assert finished.status == 0 and ": going on from checkpoint-1." in finished.output
 
 
 @pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
-def test_the_program_of_chapter_15_names_checkpoints_of_another_program(root: Path, tmp_path: Path) -> None:
+def test_the_program_of_chapter_15_names_checkpoints_of_another_program(
+    runs: PreparedRuns, root: Path, tmp_path: Path
+) -> None:
     saved(tmp_path, 1.0)
     program = root / "labs/15_clusters/train_resumable.py"
-    finished = processes.run([sys.executable, str(program), "--checkpoints", str(tmp_path), "--steps", "2"], 300)
+    finished = runs.run(program, "--checkpoints", tmp_path, "--steps", "2")
     assert finished.status == 1 and "Traceback" not in finished.output
     assert finished.output.splitlines()[-1] == (
         f"Nothing in {tmp_path} can be used: checkpoint-1 was saved by another program, or with other options. Choose "
@@ -233,13 +236,12 @@ def test_the_program_of_chapter_15_names_checkpoints_of_another_program(root: Pa
 
 
 @pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
-def test_the_program_of_chapter_15_keeps_its_batch_and_rate(root: Path, tmp_path: Path) -> None:
+def test_the_program_of_chapter_15_keeps_its_batch_and_rate(runs: PreparedRuns, root: Path, tmp_path: Path) -> None:
     saved_states.of_dataset(tmp_path, "digits", resume=False, batch=48, learning_rate=0.05)
     saved(tmp_path, 1.0)
     saved_states.of_dataset(tmp_path / "elsewhere", "digits", resume=False)  # this process leaves the folder
     program = root / "labs/15_clusters/train_resumable.py"
-    command = [sys.executable, str(program), "--checkpoints", str(tmp_path), "--steps", "2", "--learning-rate", "0.5"]
-    finished = processes.run(command, 300)
+    finished = runs.run(program, "--checkpoints", tmp_path, "--steps", "2", "--learning-rate", "0.5")
     assert finished.status == 1 and "Traceback" not in finished.output
     assert "was trained with --learning-rate 0.05, not 0.5: go on with" in finished.output.splitlines()[-1]
 
@@ -256,18 +258,19 @@ def test_a_full_disk_is_one_sentence(root: Path, tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
-def test_the_program_of_chapter_10_names_a_file_that_it_cannot_use(root: Path, tmp_path: Path) -> None:
+def test_the_program_of_chapter_10_names_a_file_that_it_cannot_use(
+    runs: PreparedRuns, root: Path, tmp_path: Path
+) -> None:
     program = root / "labs" / "10_large_batch_and_warmup" / "train.py"
-    options = ["--checkpoints", str(tmp_path), "--images", "240", "--schedules", "none"]
-    command = [sys.executable, str(program), *options]
-    assert processes.run([*command, "--epochs", "1"], 300).status == 0
-    other = processes.run([*command, "--epochs", "2", "--filters", "4"], 300)
+    command = [program, "--checkpoints", tmp_path, "--images", "240", "--schedules", "none"]
+    assert runs.run(*command, "--epochs", "1").status == 0
+    other = runs.run(*command, "--epochs", "2", "--filters", "4")
     assert other.status == 1 and "Traceback" not in other.output
     assert other.output.splitlines()[-1].startswith(f"{tmp_path / 'none.npz'} was saved with --filters 8;")
-    faster = processes.run([*command, "--epochs", "2", "--learning-rate", "0.02"], 300)
+    faster = runs.run(*command, "--epochs", "2", "--learning-rate", "0.02")
     assert faster.status == 1 and "Traceback" not in faster.output
     assert faster.output.splitlines()[-1].startswith(f"{tmp_path / 'none.npz'} was saved with --learning-rate 0.01;")
     cut(tmp_path / "none.npz", 3000)
-    damaged = processes.run([*command, "--epochs", "2"], 300)
+    damaged = runs.run(*command, "--epochs", "2")
     assert damaged.status == 1 and "Traceback" not in damaged.output
     assert damaged.output.splitlines()[-1].startswith(f"{tmp_path / 'none.npz'} is damaged (BadZipFile); remove it")

@@ -2,13 +2,12 @@
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from distlab import launch
-from tests.lab_programs.prepared_runs import PreparedRuns, prepared_runs
+from tests.prepared_runs import PreparedRuns
 
 pytestmark = pytest.mark.slow
 WORKER = json.dumps(
@@ -33,13 +32,6 @@ REFUSED = {
 @pytest.fixture
 def labs(root: Path) -> Path:
     return root / "labs" / "13_fault_tolerance"
-
-
-@pytest.fixture(scope="module")
-def runs() -> Iterator[PreparedRuns]:
-    """All programs are refused before they train: hardly more than the import of TensorFlow, which they share."""
-    with prepared_runs("horovod.tensorflow.keras") as runs:
-        yield runs
 
 
 def refusal(runs: PreparedRuns, program: Path, *arguments: str, folder: Path, **variables: str) -> str:

@@ -2,23 +2,16 @@
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from distlab import launch, programs
-from tests.lab_programs.prepared_runs import PreparedRuns, prepared_runs
+from tests.prepared_runs import PreparedRuns
 
 LAB = Path(__file__).parents[2] / "labs" / "15_clusters"
 network = programs.module(LAB / "network.py")
-
-
-@pytest.fixture(scope="module")
-def runs() -> Iterator[PreparedRuns]:
-    with prepared_runs() as runs:
-        yield runs
 
 
 @pytest.mark.slow

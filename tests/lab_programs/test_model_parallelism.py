@@ -16,6 +16,7 @@ from distlab.model_parallel.pipelines import activations_held
 from distlab.model_parallel.sharded_optimizers import BytesPerParameter, bytes_sent, model_state_bytes
 from distlab.simulate import RankFailedError, World
 from tests.long_fixtures import long
+from tests.prepared_runs import PreparedRuns
 
 pytestmark = pytest.mark.slow
 
@@ -25,14 +26,13 @@ RANKS = 4
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict]:
+def alone(runs: PreparedRuns, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict]:
     """Run a program as one process; its result."""
 
     def run(program: str, *arguments: object) -> dict:
         file = tmp_path_factory.mktemp("result") / "result.json"
-        command = [sys.executable, LAB / program, *map(str, arguments), "--result", file]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stderr[-2000:]
+        done = runs.run(LAB / program, *arguments, "--result", file)
+        assert done.status == 0, done.output[-2000:]
         return json.loads(file.read_text())
 
     return run
@@ -67,12 +67,10 @@ def test_each_device_has_its_part_of_every_tensor(split: dict) -> None:
 
 
 @pytest.mark.parametrize("wrong", [["--devices", "6"], ["--devices", "8", "--units", "12"]])
-def test_what_cannot_be_divided_is_said_in_one_sentence(wrong: list[str]) -> None:
-    done = subprocess.run(
-        [sys.executable, LAB / "tensor_split.py", *wrong], capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 2
-    assert "--devices is 4, 8 or 16" in done.stderr and "Traceback" not in done.stderr
+def test_what_cannot_be_divided_is_said_in_one_sentence(runs: PreparedRuns, wrong: list[str]) -> None:
+    done = runs.run(LAB / "tensor_split.py", *wrong)
+    assert done.status == 2
+    assert "--devices is 4, 8 or 16" in done.output and "Traceback" not in done.output
 
 
 def test_dtensor_comes_too_late_after_the_first_operation() -> None:

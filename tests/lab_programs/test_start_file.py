@@ -3,8 +3,6 @@
 import argparse
 import io
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -13,8 +11,7 @@ import numpy as np
 import pytest
 
 from distlab import programs
-
-SECONDS = 120
+from tests.prepared_runs import PreparedRuns
 
 
 @pytest.fixture
@@ -79,19 +76,19 @@ def test_what_is_missing_or_a_folder_is_named(layouts: ModuleType, tmp_path: Pat
         (["nowhere/start.npz"], "there is no folder nowhere"),
     ],
 )
-def test_images_that_are_not_there_are_refused(words: list[str], sentence: str, lab: Path, tmp_path: Path) -> None:
-    command = [sys.executable, lab / "start.py", *words]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False)
-    assert done.returncode == 2 and sentence in done.stderr.splitlines()[-1]
+def test_images_that_are_not_there_are_refused(
+    words: list[str], sentence: str, lab: Path, tmp_path: Path, runs: PreparedRuns
+) -> None:
+    done = runs.run(lab / "start.py", *words, folder=tmp_path)
+    assert done.status == 2 and sentence in done.output.splitlines()[-1]
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow
-def test_the_programs_refuse_it_before_they_train(lab: Path, tmp_path: Path) -> None:
+def test_the_programs_refuse_it_before_they_train(lab: Path, tmp_path: Path, runs: PreparedRuns) -> None:
     (tmp_path / "start.npz").write_text("<html>")
-    command = [sys.executable, lab / "train_tensorflow.py", "start.npz"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False)
-    assert done.returncode == 2 and "start.npz is not what start.py writes" in done.stderr.splitlines()[-1]
+    done = runs.run(lab / "train_tensorflow.py", "start.npz", folder=tmp_path)
+    assert done.status == 2 and "start.npz is not what start.py writes" in done.output.splitlines()[-1]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import argparse
 import os
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -12,10 +12,12 @@ from distlab import launch, programs
 from distlab.runtime import processes
 from distlab.setup import frameworks
 from tests.long_fixtures import long
+from tests.prepared_runs import PreparedRuns
 
 pytestmark = [pytest.mark.slow, pytest.mark.fault]
 
 SECONDS = 300
+Started = Callable[..., processes.Finished]
 NEEDS_HOROVOD = pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 NEEDS_TORCH = pytest.mark.skipif(frameworks.problem("torch") is not None, reason=str(frameworks.problem("torch")))
 
@@ -42,9 +44,16 @@ def files_of(folder: Path) -> dict[str, tuple[int, int]]:
     return {str(file.relative_to(folder)): (file.stat().st_size, file.stat().st_mtime_ns) for file in files}
 
 
-def started(program: Path, *arguments: object, python: Path | str = sys.executable) -> processes.Finished:
-    """One process of the program, to its end."""
-    return processes.run([str(python), str(program), *map(str, arguments)], SECONDS)
+@pytest.fixture
+def started(runs: PreparedRuns) -> Started:
+    """Run one process of a program to its end; with PyTorch in an interpreter of its own."""
+
+    def run(program: Path, *arguments: object) -> processes.Finished:
+        if program.name not in ("train_ddp.py", "train_fsdp.py"):
+            return runs.run(program, *arguments)
+        return processes.run([str(frameworks.python("torch")), str(program), *map(str, arguments)], SECONDS)
+
+    return run
 
 
 def assert_refused(finished: processes.Finished, folder: Path) -> None:
@@ -57,7 +66,9 @@ def assert_refused(finished: processes.Finished, folder: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", TRIED)
-def test_a_program_begins_in_no_folder_that_has_checkpoints(root: Path, tmp_path: Path, name: str) -> None:
+def test_a_program_begins_in_no_folder_that_has_checkpoints(
+    started: Started, root: Path, tmp_path: Path, name: str
+) -> None:
     command = [root / "labs" / name, "--folder", tmp_path, *PROGRAMS[name]]
     first = started(*command)
     assert first.status == 0, first.output
@@ -110,7 +121,9 @@ def test_every_worker_says_why_it_cannot_go_on_before_anything_is_trained(
 
 
 @pytest.mark.parametrize(("options", "sentence"), OTHER_OPTIONS)
-def test_one_process_says_so_too(in_07: Path, saved_in_07: Path, options: list[str], sentence: str) -> None:
+def test_one_process_says_so_too(
+    started: Started, in_07: Path, saved_in_07: Path, options: list[str], sentence: str
+) -> None:
     finished = started(in_07, *IN_07, "--folder", saved_in_07, *options)
     assert finished.status == 1 and "Traceback" not in finished.output
     assert finished.output.splitlines()[-1].startswith(sentence.format(folder=saved_in_07))
@@ -137,25 +150,24 @@ def in_14(root: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def start(in_14: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def start(runs: PreparedRuns, in_14: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("start") / "start.npz"
-    assert started(in_14 / "start.py", file, "--images", 96).status == 0
+    assert runs.run(in_14 / "start.py", file, "--images", 96).status == 0
     return file
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", WITH_START.values())
 def test_a_finished_training_has_nothing_left_to_do_and_keeps_its_result(
-    in_14: Path, start: Path, tmp_path: Path, name: str
+    started: Started, in_14: Path, start: Path, tmp_path: Path, name: str
 ) -> None:
     folder, result, weights = tmp_path / "saved", tmp_path / "result.json", tmp_path / "weights.npz"
-    python = frameworks.python("torch") if name in ("train_ddp.py", "train_fsdp.py") else sys.executable
     command = [in_14 / name, start, "--folder", folder, "--result", result]
-    first = started(*command, python=python)
+    first = started(*command)
     assert first.status == 0, first.output
     before, text = files_of(folder), result.read_text()
-    assert_refused(started(*command, python=python), folder)
-    again = started(*command, "--resume", "--weights", weights, python=python)
+    assert_refused(started(*command), folder)
+    again = started(*command, "--resume", "--weights", weights)
     assert again.status == 0 and "Traceback" not in again.output, again.output
     assert again.output.splitlines()[-1].endswith("no steps: all epochs are done; --epochs can ask for more")
     assert (files_of(folder), result.read_text()) == (before, text) and weights.exists()
@@ -164,7 +176,7 @@ def test_a_finished_training_has_nothing_left_to_do_and_keeps_its_result(
 @pytest.mark.long
 @NEEDS_HOROVOD
 def test_the_program_of_chapter_14_says_from_which_checkpoint_it_goes_on(
-    in_14: Path, start: Path, tmp_path: Path
+    started: Started, in_14: Path, start: Path, tmp_path: Path
 ) -> None:
     command = [in_14 / "train_horovod.py", start, "--folder", tmp_path]
     assert started(*command).status == 0
@@ -203,7 +215,7 @@ def test_checkpoints_are_told_from_other_files_of_a_folder(
 
 
 @pytest.mark.long
-def test_the_capstone_s_program_goes_on_or_has_nothing_left_to_do(root: Path, tmp_path: Path) -> None:
+def test_the_capstone_s_program_goes_on_or_has_nothing_left_to_do(started: Started, root: Path, tmp_path: Path) -> None:
     command = [root / "labs/16_capstone/train_serial.py", "--texts", 500, "--folder", tmp_path, "--epochs"]
     assert started(*command, 2).status == 0
     before = files_of(tmp_path)

@@ -23,22 +23,30 @@ class PreparedRuns:
     interpreter: PreparedInterpreter | None
 
     def run(
-        self, program: Path, *arguments: str | Path, seconds: float = 300, folder: Path, variables: Mapping[str, str]
+        self,
+        program: Path,
+        *arguments: object,
+        seconds: float = 300,
+        folder: Path | None = None,
+        variables: Mapping[str, str] | None = None,
     ) -> processes.Finished:
-        """What `python program.py …` prints, in this folder and with exactly these variables, and its exit status."""
+        """What `python program.py …` prints, and its exit status, in this folder and with exactly these variables.
+
+        By default in the working folder, with this process's variables.
+        """
         command = [sys.executable, str(program), *map(str, arguments)]
         if self.interpreter:
             command = self.interpreter.command(command)
-        return processes.run(command, seconds, cwd=folder, env=dict(variables))
+        return processes.run(command, seconds, cwd=folder, env=dict(os.environ if variables is None else variables))
 
 
 @contextmanager
-def prepared_runs(*packages: str) -> Iterator[PreparedRuns]:
-    """Runs in forks of an interpreter with this process's variables, TensorFlow, and these packages too."""
+def prepared_runs() -> Iterator[PreparedRuns]:
+    """Runs in forks of an interpreter with this process's variables, TensorFlow and Horovod."""
     interpreter = PreparedInterpreter(os.environ) if sys.platform == "linux" else None
     try:
-        for package in packages if interpreter else ():
-            interpreter.import_too(package)
+        if interpreter:
+            interpreter.import_too("horovod.tensorflow.keras")
         yield PreparedRuns(interpreter)
     finally:
         if interpreter:
