@@ -1,6 +1,5 @@
 """The programs of notebook 10: ranks equal one process, runs resume, and warm-up decides whether training works."""
 
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -10,8 +9,9 @@ import tensorflow as tf
 
 from distlab import checks, data, launch, models, programs
 from distlab.large_batch import global_batches, noise_scale, schedules
-from distlab.runtime import environment, processes
+from distlab.runtime import environment
 from tests.long_fixtures import long
+from tests.prepared_runs import PreparedRuns
 
 environment.apply()  # puts this environment's mpirun on the path
 
@@ -164,8 +164,10 @@ def test_most_seeds_diverge_without_warm_up_and_none_with_it(
     ("arguments", "answer"),
     [(["dance"], "name one or more of train, noise_scale, batch_norm"), ([], "with --then between them")],
 )
-def test_together_says_which_programs_there_are(labs: Path, arguments: list[str], answer: str) -> None:
+def test_together_says_which_programs_there_are(
+    runs: PreparedRuns, labs: Path, arguments: list[str], answer: str
+) -> None:
     if problem := launch.horovod_problem():
         pytest.skip(problem)
-    finished = processes.run([sys.executable, str(labs / "together.py"), *arguments], seconds=200)
+    finished = runs.run(labs / "together.py", *arguments)
     assert finished.status == 2 and answer in finished.output

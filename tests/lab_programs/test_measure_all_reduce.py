@@ -11,6 +11,7 @@ import pytest
 
 from distlab import launch
 from distlab.runtime import environment, processes
+from tests.prepared_runs import PreparedRuns
 
 environment.apply()  # puts this environment's mpirun on the path
 
@@ -97,15 +98,17 @@ def test_a_wrong_sum_is_reported_and_fails_the_run(root: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("size", ["0", "6", "-4", "many"])
-def test_an_impossible_size_is_refused(root: Path, size: str) -> None:
-    finished = processes.run([sys.executable, str(program(root)), f"--sizes={size}"], DEADLINE)
+def test_an_impossible_size_is_refused(runs: PreparedRuns, root: Path, size: str) -> None:
+    finished = runs.run(program(root), f"--sizes={size}")
     assert finished.status == 2
     assert "--sizes" in finished.output
 
 
-def test_without_mpirun_the_modes_over_mpi_are_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_mpirun_the_modes_over_mpi_are_refused(
+    runs: PreparedRuns, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOROVOD_GLOO_RENDEZVOUS_ADDR", "127.0.0.1")
-    finished = processes.run([sys.executable, str(program(root)), "--modes", "ring"], DEADLINE)
+    finished = runs.run(program(root), "--modes", "ring")
     assert finished.status == 2
     assert "need mpirun" in finished.output
 

@@ -1,12 +1,11 @@
 """The program that measures images per second counts those of all processes, together and apart."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from distlab import launch
+from tests.prepared_runs import PreparedRuns
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +58,9 @@ def test_one_process_counts_its_images(program: Path, way: str) -> None:
     ],
 )
 @pytest.mark.long
-def test_arguments_that_make_no_sense_end_with_the_reason(program: Path, arguments: list[str], message: str) -> None:
-    finished = subprocess.run([sys.executable, program, *arguments], capture_output=True, text=True, check=False)
-    assert finished.returncode == 2
-    assert message in finished.stderr
+def test_arguments_that_make_no_sense_end_with_the_reason(
+    runs: PreparedRuns, program: Path, arguments: list[str], message: str
+) -> None:
+    finished = runs.run(program, *arguments)
+    assert finished.status == 2
+    assert message in finished.output

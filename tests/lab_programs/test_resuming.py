@@ -22,6 +22,7 @@ import pytest
 from distlab import checks, models, programs
 from distlab.runtime import processes
 from tests import small_disks
+from tests.prepared_runs import PreparedRuns
 
 # isort: split
 import tensorflow as tf
@@ -63,12 +64,11 @@ def undisturbed(train: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="module")
-def stopped(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stopped(runs: PreparedRuns, labs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run that was killed after step 18: checkpoints 10 and 15."""
     folder = tmp_path_factory.mktemp("stopped")
-    command = [sys.executable, str(labs / "train.py"), "--backup", str(folder)]
-    killed = subprocess.run([*command, "--kill-worker", "0", "--kill-at-step", str(STOPPED_AT)], check=False)
-    assert killed.returncode == -9
+    fault = ["--kill-worker", "0", "--kill-at-step", STOPPED_AT]
+    assert runs.run(labs / "train.py", "--backup", folder, *fault).status == -9
     assert saved_steps(folder) == [10, 15]
     return folder
 
@@ -263,15 +263,15 @@ def test_a_folder_that_cannot_be_written_to_is_one_sentence(
     assert ended.value.code == f"Cannot save in {folder} ({reason}): choose another folder with --backup."
 
 
-def program(labs: Path, backup: Path, *arguments: str) -> list[str]:
-    return [sys.executable, str(labs / "train.py"), "--backup", str(backup), *arguments]
+def command(labs: Path, backup: Path) -> str:
+    """For a shell."""
+    return shlex.join([sys.executable, str(labs / "train.py"), "--backup", str(backup)])
 
 
 @small_disks.needs_mounts
 def test_a_full_disk_ends_in_a_sentence_and_the_checkpoint_before_stays_whole(labs: Path, tmp_path: Path) -> None:
     """The disk has room for one checkpoint and most of another."""
-    command = shlex.join(program(labs, tmp_path))
-    script = ["sh", "-c", f"{command}; echo status $?; ls {shlex.quote(str(tmp_path))}"]
+    script = ["sh", "-c", f"{command(labs, tmp_path)}; echo status $?; ls {shlex.quote(str(tmp_path))}"]
     said = processes.run(small_disks.with_disk(tmp_path, "size=1200k", script), 200).output
     assert "Traceback" not in said
     end = said[said.index(f"Cannot save in {tmp_path}") :].splitlines()
@@ -286,18 +286,18 @@ def test_a_checkpoint_in_the_way_that_may_not_be_touched_is_named(labs: Path, ba
     for file in backup.glob("ckpt-15.*"):
         file.chmod(0)
     drop = "--drop=cap_dac_override,cap_dac_read_search"
-    finished = processes.run(["capsh", drop, "--", "-c", shlex.join(program(labs, backup))], 200)
+    finished = processes.run(["capsh", drop, "--", "-c", command(labs, backup)], 200)
     assert finished.status == 1 and "Traceback" not in finished.output
     assert f"Checkpoint 15 cannot be used (it cannot be read: Permission denied): {FROM_10}" in finished.output
     assert "ckpt-15.index: Permission denied); checkpoint 10 is whole: remove that file" in finished.output
 
 
 def test_checkpoints_of_another_program_are_refused_and_stay_listed(
-    labs: Path, tmp_path: Path, train: ModuleType, backup: Path
+    runs: PreparedRuns, labs: Path, tmp_path: Path, train: ModuleType, backup: Path
 ) -> None:
     state = tf.train.Checkpoint(value=tf.Variable(1.0))
     state.save(str(tmp_path / "checkpoint"))
-    finished = processes.run(program(labs, tmp_path), 200)
+    finished = runs.run(labs / "train.py", "--backup", tmp_path)
     assert finished.status == 1 and "Traceback" not in finished.output
     assert finished.output.splitlines()[-1].startswith(
         f"{tmp_path} has checkpoints of another program (checkpoint-1): choose another folder"
@@ -316,25 +316,29 @@ def test_checkpoints_of_another_data_set_are_refused(train: ModuleType, backup: 
     assert (backup / "dataset.txt").read_text() == "mnist\n"
 
 
-def test_a_checkpoint_beyond_the_steps_that_are_asked_for_is_named(labs: Path, backup: Path) -> None:
-    finished = processes.run(program(labs, backup, "--epochs", "1"), 100)
+def test_a_checkpoint_beyond_the_steps_that_are_asked_for_is_named(
+    runs: PreparedRuns, labs: Path, backup: Path
+) -> None:
+    finished = runs.run(labs / "train.py", "--backup", backup, "--epochs", 1)
     assert finished.status == 1 and "Traceback" not in finished.output
     sentence = f"Checkpoint 15 in {backup} is beyond the 12 steps of --epochs and --steps-per-epoch: ask"
     assert finished.output.splitlines()[-1].startswith(sentence)
 
 
-def test_a_second_job_in_the_same_folder_is_refused(labs: Path, backup: Path) -> None:
+def test_a_second_job_in_the_same_folder_is_refused(runs: PreparedRuns, labs: Path, backup: Path) -> None:
     before = sorted(path.name for path in backup.iterdir())
     with (backup / "dataset.txt").open() as note:
         fcntl.flock(note, fcntl.LOCK_EX)
-        finished = processes.run(program(labs, backup), 100)
+        finished = runs.run(labs / "train.py", "--backup", backup)
     assert finished.status == 1
     sentence = f"Another job saves in {backup}: end it, or choose another folder with --backup."
     assert finished.output.splitlines()[-1] == sentence
     assert sorted(path.name for path in backup.iterdir()) == before
 
 
-def test_an_epoch_longer_than_the_data_set_is_refused_before_anything_is_made(labs: Path, tmp_path: Path) -> None:
-    finished = processes.run(program(labs, tmp_path / "backup", "--steps-per-epoch", "50"), 100)
+def test_an_epoch_longer_than_the_data_set_is_refused_before_anything_is_made(
+    runs: PreparedRuns, labs: Path, tmp_path: Path
+) -> None:
+    finished = runs.run(labs / "train.py", "--backup", tmp_path / "backup", "--steps-per-epoch", 50)
     assert finished.status == 2 and "--steps-per-epoch is 22 at most" in finished.output
     assert not (tmp_path / "backup").exists()

@@ -1,12 +1,12 @@
 """Programs that take two ranks, or a file, say so when they are started without: one sentence and exit status 2."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
 from distlab import launch
-from distlab.runtime import environment, processes
+from distlab.runtime import environment
+from tests.prepared_runs import PreparedRuns
 
 environment.apply()  # Open MPI finds its files
 
@@ -26,8 +26,8 @@ pytestmark = [
         (["two_ranks.py", "."], "there is no Python program ."),
     ],
 )
-def test_what_is_missing_is_named(root: Path, words: list[str], sentence: str) -> None:
+def test_what_is_missing_is_named(runs: PreparedRuns, root: Path, words: list[str], sentence: str) -> None:
     program, *more = words
-    finished = processes.run([sys.executable, str(root / "labs" / "09_horovod" / program), *more], 120)
+    finished = runs.run(root / "labs" / "09_horovod" / program, *more)
     assert finished.status == 2, finished.output
     assert finished.output.splitlines()[-1] == f"{program}: error: {sentence}"

@@ -1,7 +1,6 @@
 """1,000 samples on three workers: who sees which, and the weighted metric is the one of a single process."""
 
 import json
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -9,8 +8,8 @@ import numpy as np
 import pytest
 
 from distlab import launch, programs
-from distlab.runtime import processes
 from tests.long_fixtures import long
+from tests.prepared_runs import PreparedRuns
 
 pytestmark = pytest.mark.slow
 
@@ -48,10 +47,10 @@ def result(path: Path) -> dict:
 
 
 @pytest.fixture(scope="module")
-def alone(path: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
+def alone(runs: PreparedRuns, path: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
     """What one process without TF_CONFIG found."""
     file = tmp_path_factory.mktemp("alone") / "result.json"
-    finished = processes.run([sys.executable, str(path), "--global-batch", str(EVEN), "--result", str(file)], DEADLINE)
+    finished = runs.run(path, "--global-batch", EVEN, "--result", file)
     assert finished.status == 0, finished.output
     return json.loads(file.read_text())
 

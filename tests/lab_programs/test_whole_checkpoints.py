@@ -2,8 +2,6 @@
 
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 from distlab import programs
+from tests.prepared_runs import PreparedRuns
 
 pytestmark = pytest.mark.slow
 
@@ -157,11 +156,12 @@ def test_without_a_whole_checkpoint_there_is_none(folder: Path, program: ModuleT
 
 
 @pytest.mark.long
-def test_the_program_prints_a_line_for_each_and_its_status_says_what_to_do(folder: Path, program: ModuleType) -> None:
+def test_the_program_prints_a_line_for_each_and_its_status_says_what_to_do(
+    runs: PreparedRuns, folder: Path, program: ModuleType
+) -> None:
     def verdict() -> tuple[int, str]:
-        command = [sys.executable, program.__file__, str(folder)]
-        finished = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-        return finished.returncode, finished.stdout
+        finished = runs.run(Path(str(program.__file__)), folder)
+        return finished.status, finished.output
 
     cut(folder / DATA, 100)
     status, printed = verdict()
