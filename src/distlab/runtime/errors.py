@@ -114,5 +114,6 @@ def taken_address(error: BaseException) -> str | None:
         return None
     return (
         f"{address}, the address of {kind} {index}, is taken ({NO_SERVER}): another terminal has index {index} too, or "
-        f"a {kind} of an earlier run lives. Give each terminal its own index, end that {kind}, or choose other ports."
+        f"the addresses in another order, or a {kind} of an earlier run lives. Give each terminal its own index and all "
+        f"the same list of addresses, end that {kind}, or choose other ports."
     )
