@@ -45,10 +45,8 @@ from keras.distribution import DataParallel, DeviceMesh, LayoutMap, ModelParalle
 BACKEND = keras.backend.backend()
 if BACKEND == "jax":
     import jax
-elif BACKEND == "tensorflow":
-    import tensorflow as tf
 else:
-    raise SystemExit(f"This program can look into TensorFlow and JAX, not into {BACKEND}: set KERAS_BACKEND to one.")
+    import tensorflow as tf
 
 BATCH, STEPS, UNITS, SEED = 64, 5, 16, 8
 Parts = list[tuple[str, tuple[int, ...]]]  # devices, and the shape of what each has

@@ -122,6 +122,15 @@ def test_a_plain_child_keeps_what_the_user_has_set() -> None:
     assert child_variables(PRINT, TF_USE_LEGACY_KERAS="0")["TF_USE_LEGACY_KERAS"] == "0"
 
 
+@pytest.mark.fault
+@pytest.mark.parametrize(
+    ("backend", "expected"), [("torch", "tensorflow"), ("", "tensorflow"), ("jax", "jax")], ids=["torch", "none", "jax"]
+)
+def test_a_backend_that_is_chosen_for_other_projects_reaches_no_program(backend: str, expected: str) -> None:
+    """One program of the course runs on JAX too."""
+    assert child_variables(PRINT, KERAS_BACKEND=backend)["KERAS_BACKEND"] == expected
+
+
 def test_a_childs_child_finds_the_programs_once_too() -> None:
     nested = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {PRINT!r}])"
     found = child_variables(nested, PATH="/usr/bin:/bin")

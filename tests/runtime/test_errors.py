@@ -1,5 +1,6 @@
 """Errors of users end in one sentence: no traceback in Jupyter or from a program, whichever part raises them."""
 
+import importlib.util
 import json
 import os
 import signal
@@ -126,6 +127,15 @@ def test_an_address_that_another_worker_has_is_one_sentence(tmp_path: Path) -> N
     assert sentence.startswith(f"{address}, the address of worker 1, is taken (Could not start gRPC")
     for cause in ("has index 1 too", "the addresses in another order", "a worker of an earlier run lives"):
         assert cause in sentence
+
+
+@pytest.mark.fault
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("jax") is not None, reason="JAX is installed here")
+def test_a_backend_of_keras_that_is_not_here_is_named_with_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    assert ended("import keras").startswith("KERAS_BACKEND=jax in your shell lets Keras 3 run on jax, which is not in")
+    assert "Traceback" in ended("import another_module")
 
 
 def test_an_address_that_tf_config_does_not_name_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

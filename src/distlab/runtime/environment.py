@@ -16,6 +16,9 @@ from pathlib import Path
 
 _GARBAGE_THRESHOLDS = (50_000, 20, 20)
 _KERAS = "TF_USE_LEGACY_KERAS"
+_BACKEND = "KERAS_BACKEND"
+# The backends of Keras 3 that programs of the course run on; one of them runs on the second.
+_BACKENDS = ("tensorflow", "jax")
 STARTUP_FILE = "distlab_environment.pth"
 SITE_MPI_LIBRARY = "libmpi.so"
 STARTUP_LINE = "import distlab.runtime.errors; distlab.runtime.errors.show_alone()\n"
@@ -32,7 +35,7 @@ def variables() -> dict[str, str]:
         # Model.fit of Keras 3 fails with several of the strategies and with Horovod's optimizer; tf-keras does not.
         _KERAS: "1",
         # Keras 3 on TensorFlow, whatever ~/.keras/keras.json says for other projects.
-        "KERAS_BACKEND": "tensorflow",
+        _BACKEND: "tensorflow",
         # Hides those of TensorFlow's C++ notes that obey it; it prints some before it reads this variable.
         "TF_CPP_MIN_LOG_LEVEL": "2",
         # More ranks than cores: let waiting ranks give up the processor instead of spinning on it.
@@ -60,6 +63,8 @@ def apply() -> None:
     # Importing TensorFlow makes hundreds of thousands of objects that stay; looking for garbage after every 700 takes
     # about a tenth of that time.
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
+    if os.environ.get(_BACKEND) not in _BACKENDS:  # for other projects: no program of the course runs on another one
+        os.environ.pop(_BACKEND, None)
     for name, value in variables().items():
         os.environ.setdefault(name, value)
     _have_home()

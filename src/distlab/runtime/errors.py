@@ -40,7 +40,7 @@ def show_alone() -> None:
     An interrupt of the command `distlab` before it can catch one, while Python loads it, is one word too. A framework
     that is in an environment of its own is named with the command that makes it. A full or read-only disk is one
     sentence, whatever library met it: TensorFlow's traceback of it has 170 lines. So is a shared library that cannot be
-    loaded, and an address of TF_CONFIG that is taken.
+    loaded, an address of TF_CONFIG that is taken, and a backend of Keras 3 that is not there.
 
     Called by the start-up file of the environment, not on import: only whoever starts a program may change its hooks.
     """
@@ -53,7 +53,9 @@ def show_alone() -> None:
             print("\nInterrupted.", file=sys.stderr)
         elif isinstance(error, ModuleNotFoundError) and error.name in FRAMEWORKS:
             print(_of_another_environment(error.name), file=sys.stderr)
-        elif sentence := refused_write(error) or broken_library(error) or taken_address(error):
+        elif sentence := (
+            refused_write(error) or broken_library(error) or taken_address(error) or missing_backend(error)
+        ):
             print(sentence, file=sys.stderr)
         else:
             usual(kind, error, traceback)
@@ -114,6 +116,17 @@ def taken_address(error: BaseException) -> str | None:
         return None
     return (
         f"{address}, the address of {kind} {index}, is taken ({NO_SERVER}): another terminal has index {index} too, or "
-        f"the addresses in another order, or a {kind} of an earlier run lives. Give each terminal its own index and all "
+        f"the addresses in another order, or a {kind} of an earlier run lives. Give each terminal its own index and "
         f"the same list of addresses, end that {kind}, or choose other ports."
+    )
+
+
+def missing_backend(error: BaseException) -> str | None:
+    """One sentence if KERAS_BACKEND in the shell names a package that is not there, such as jax, or None."""
+    backend = os.environ.get("KERAS_BACKEND")
+    if not isinstance(error, ModuleNotFoundError) or error.name != backend:
+        return None
+    return (
+        f"KERAS_BACKEND={backend} in your shell lets Keras 3 run on {backend}, which is not in this environment: "
+        "`unset KERAS_BACKEND`, then repeat the command; Keras runs on TensorFlow then."
     )
