@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distlab import valid
-from distlab.launch import starter_options
+from distlab.launch import outer_launcher, starter_options
 from distlab.launch.host_starters import srun
 from distlab.launch.job import LaunchError
 from distlab.launch.launched_program import SECONDS, START_SECONDS, Settings
@@ -61,6 +61,7 @@ def run(options: argparse.Namespace) -> int:
     if options.python:
         settings["python"] = options.python
     try:
+        outer_launcher.refuse()
         _check(options)
         _start(options, settings)
     except LaunchError as error:

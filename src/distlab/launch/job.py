@@ -22,6 +22,7 @@ In a notebook Python would take FORCE_COLOR, which Jupyter sets, for a wish to h
 # what Slurm, PBS and LSF tell mpirun and horovodrun about the machines of an allocation: these ranks are on this one.
 _OF_ANOTHER_JOB = re.compile(
     "TF_CONFIG|OMPI_(COMM|APP|UNIVERSE|FIRST|NUM|FILE|ARGV|COMMAND)_.*|PMI_.*|PMIX_.*|MPI_LOCALRANKID|MPI_LOCALNRANKS"
+    "|OMPI_MCA_(ess(_base_(jobid|vpid))?|orte_(ess_.*|.*_uri|.*_session_dir))"
     "|HOROVOD_((LOCAL_|CROSS_)?(RANK|SIZE)|HOSTNAME|GLOO_(IFACE|RENDEZVOUS_.*)|ELASTIC)"
     "|(GROUP_|LOCAL_|ROLE_)?RANK|((GROUP|LOCAL|ROLE)_)?WORLD_SIZE|MASTER_(ADDR|PORT)|TORCHELASTIC_.*|DMLC_.*"
     "|(SLURM|PBS|LSB)_.*|CSM_ALLOCATION_ID|DISTLAB_JOB_FOLDER"
