@@ -76,7 +76,7 @@ def test_settings_of_another_mpi_in_the_shell_are_named(
     monkeypatch.setenv(name, value)
     program = tmp_path / "program.py"
     program.write_text(ADD_UP)
-    sentence = f" This shell has settings for another MPI, {name}={value}: run `unset {name}`, then repeat the command."
+    sentence = f" This shell has settings for another MPI: run `unset {name}`, then repeat the command."
     with pytest.raises(launch.WorkerFailed) as failure:
         launch.mpirun(program, echo=False, seconds=60)
     assert sentence in str(failure.value)
@@ -84,6 +84,15 @@ def test_settings_of_another_mpi_in_the_shell_are_named(
     with pytest.raises(launch.WorkerFailed) as failure:
         launch.alone(program, echo=False, seconds=60)
     assert sentence not in str(failure.value)
+
+
+def test_many_settings_of_another_mpi_are_counted_and_a_handful_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"OMPI_MCA_test_{number}" for number in range(7)]
+    for name in names:
+        monkeypatch.setenv(name, "1")
+    sentence = known_causes.of_other_mpi("orte_init failed")
+    assert [sentence.count(name) for name in names] == [1] * 4 + [0] * 3
+    assert " and 3 more: run `unset ${!OMPI_MCA_*}` in bash, then repeat" in sentence
 
 
 @pytest.mark.slow

@@ -141,8 +141,7 @@ def test_variables_of_another_mpi_are_named_and_those_of_an_allocation_do_no_har
     monkeypatch.setenv("OMPI_MCA_pml", "no_such_component")
     finding = doctor._mpi()
     assert not finding.ok and finding.state.strip("-")
-    settings = "OMPI_MCA_pml=no_such_component"
-    assert finding.fix == f"this shell has settings for another MPI, {settings}: run `unset OMPI_MCA_pml`"
+    assert finding.fix == "this shell has settings for another MPI: run `unset OMPI_MCA_pml`"
 
 
 @pytest.mark.parametrize(("value", "fix"), [("0", "unset TF_USE_LEGACY_KERAS"), ("1", "run `make setup`")])

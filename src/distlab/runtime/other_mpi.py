@@ -7,6 +7,8 @@ from pathlib import Path
 from distlab.runtime.environment import site_mpi_folder, variables
 
 _LIBRARIES = ("libmpi.so.*", "libopen-pal.so.*", "libopen-rte.so.*")
+_SETTING = "OMPI_MCA_"
+_MOST_NAMES = 5
 
 
 def other_mpi() -> Path | None:
@@ -37,9 +39,13 @@ def other_mpi_fix() -> str | None:
 
 def other_settings_fix() -> str | None:
     """The same for settings of Open MPI that are not the course's, in variables of this shell."""
-    prefix = "OMPI_MCA_"
-    names = sorted(name for name in os.environ if name.startswith(prefix) and name not in variables())
+    names = sorted(name for name in os.environ if name.startswith(_SETTING) and name not in variables())
     if not names:
         return None
-    settings = ", ".join(f"{name}={os.environ[name]}" for name in names)
-    return f"this shell has settings for another MPI, {settings}: run `unset {' '.join(names)}`"
+    if len(names) <= _MOST_NAMES:
+        return f"this shell has settings for another MPI: run `unset {' '.join(names)}`"
+    some = ", ".join(names[: _MOST_NAMES - 1])
+    return (
+        f"this shell has settings for another MPI, {some} and {len(names) - _MOST_NAMES + 1} more: run "
+        f"`unset ${{!{_SETTING}*}}` in bash"
+    )
