@@ -45,7 +45,8 @@ def to_channels_last(weights: Sequence[np.ndarray], features: tuple[int, int, in
 
 def write(file: Path, weights: Iterable[np.ndarray], **others: np.ndarray) -> None:
     """Write weights in Keras's layout as the arrays weight_0, weight_1 ... of an .npz file, with other arrays."""
-    np.savez(file, **{f"weight_{index}": weight for index, weight in enumerate(weights)}, **others)
+    with file.open("wb") as opened:  # under exactly this name
+        np.savez(opened, **{f"weight_{index}": weight for index, weight in enumerate(weights)}, **others)
 
 
 def read(file: Path) -> list[np.ndarray]:
@@ -64,6 +65,13 @@ def output_file(text: str) -> Path:
     if not os.access(file if file.exists() else file.parent, os.W_OK):
         raise ArgumentTypeError(f"{file} cannot be written")
     return file
+
+
+def check_outputs(parser: ArgumentParser, start: Path, *files: Path | None) -> None:
+    """End the program with one sentence if it would write one of the files over the one that it starts from."""
+    for file in files:
+        if file and file.exists() and file.samefile(start):
+            parser.error(f"{file} is the file that the program starts from; choose another name for what it writes")
 
 
 def check_folder(parser: ArgumentParser, options: Namespace, pattern: str) -> None:

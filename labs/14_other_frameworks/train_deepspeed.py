@@ -107,6 +107,12 @@ def train(options: object, stage: int) -> dict:
     return {"losses": losses, "state": state, "held": held}
 
 
+def weights_file(options: object, stage: int) -> Path | None:
+    """Where the weights that this stage has trained are written: one file for each stage."""
+    file = options.weights
+    return file.with_stem(f"{file.stem}_{stage}") if file else None
+
+
 def main() -> None:
     """Train with each stage, and report; rank 0 writes the results and the weights."""
     arguments = torch_network.parser("Train with DeepSpeed and ZeRO.")
@@ -114,6 +120,7 @@ def main() -> None:
     arguments.add_argument("--default-clipping", action="store_true", help="leave gradient_clipping to DeepSpeed")
     options = arguments.parse_args()
     for stage in options.stages:
+        layouts.check_outputs(arguments, options.start, weights_file(options, stage), options.result)
         layouts.check_folder(arguments, options, f"stage_{stage}")
     initialize()
     deepspeed.utils.logger.setLevel("ERROR")
@@ -125,10 +132,8 @@ def main() -> None:
             losses = found["losses"]
             outcome = f"last loss {losses[-1]:.4f}" if losses else layouts.outcome(losses)
             print(f"ZeRO {stage}: {found['ranks']} ranks, {outcome}", flush=True)
-            if options.weights:  # one file for each stage
-                torch_network.write_weights(
-                    options.weights.with_stem(f"{options.weights.stem}_{stage}"), trained["state"]
-                )
+            if file := weights_file(options, stage):
+                torch_network.write_weights(file, trained["state"])
     if dist.get_rank() == 0 and options.result and any(found["losses"] for found in result.values()):
         options.result.write_text(json.dumps(result) + "\n")
     torch_network.leave()

@@ -51,7 +51,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--optimizer-on", choices=["server", "worker"], default="server")
     parser.add_argument("--weights", type=layouts.output_file, help=".npz file for the trained weights")
     parser.add_argument("--result", type=layouts.output_file, help="JSON file that worker 0 writes")
-    return parser.parse_args()
+    options = parser.parse_args()
+    layouts.check_outputs(parser, options.start, options.weights, options.result)
+    return options
 
 
 def network(weights: list[np.ndarray]) -> tuple[mx.gluon.nn.Sequential, list[mx.gluon.Parameter]]:

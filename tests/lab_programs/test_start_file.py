@@ -91,6 +91,38 @@ def test_the_programs_refuse_it_before_they_train(lab: Path, tmp_path: Path, run
     assert done.status == 2 and "start.npz is not what start.py writes" in done.output.splitlines()[-1]
 
 
+@pytest.mark.slow
+@pytest.mark.fault
+def test_the_programs_do_not_write_over_it(lab: Path, tmp_path: Path) -> None:
+    (tmp_path / "start.npz").write_bytes(arrays())
+    command = [sys.executable, lab / "train_tensorflow.py", "start.npz", "--weights", tmp_path / "start.npz"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False)
+    sentence = f"{tmp_path / 'start.npz'} is the file that the program starts from; choose another name"
+    assert done.returncode == 2 and sentence in done.stderr.splitlines()[-1]
+    assert (tmp_path / "start.npz").read_bytes() == arrays()
+
+
+@pytest.mark.parametrize("name", ["start.npz", "link.npz", "second_name.npz"])
+def test_no_output_may_be_the_start_under_whatever_name(
+    layouts: ModuleType, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start = tmp_path / "start.npz"
+    start.write_bytes(arrays())
+    (tmp_path / "link.npz").symlink_to(start)
+    (tmp_path / "second_name.npz").hardlink_to(start)
+    parser = argparse.ArgumentParser()
+    layouts.check_outputs(parser, start, None, tmp_path / "result.json")
+    with pytest.raises(SystemExit):
+        layouts.check_outputs(parser, start, None, tmp_path / name)
+    assert f"{name} is the file that the program starts from" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_weights_are_written_under_exactly_the_name_that_is_given(layouts: ModuleType, tmp_path: Path) -> None:
+    layouts.write(tmp_path / "start", [np.zeros(2)])
+    assert [file.name for file in tmp_path.iterdir()] == ["start"]
+    assert [array.tolist() for array in layouts.read(tmp_path / "start")] == [[0, 0]]
+
+
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [("none/result.json", "there is no folder"), (".", "is a folder, and a file will be written")],
