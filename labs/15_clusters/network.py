@@ -96,6 +96,9 @@ def report(batches: Batches, launcher: str, loss: float, weights: Weights) -> No
     seconds = float(np.median(batches.step_seconds[1:] or batches.step_seconds or [np.nan]))
     result = {
         "launcher": launcher,
+        "dataset": options.dataset,
+        "batch": options.batch,
+        "units": options.units,
         "ranks": batches.ranks,
         "steps": batches.steps_done,
         "loss": loss,

@@ -1,4 +1,4 @@
-"""The table of a scaling study in chapter 15, from results that are whole, damaged, foreign or there twice."""
+"""The table of a scaling study in chapter 15, from results that are whole, damaged, foreign, twice there or mixed."""
 
 import importlib.util
 import json
@@ -6,7 +6,10 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
+
+from distlab import programs
 
 
 @pytest.fixture
@@ -18,8 +21,8 @@ def table(root: Path) -> ModuleType:
     return module
 
 
-def result(folder: Path, ranks: int, rate: float, name: str = "") -> None:
-    measured = {"ranks": ranks, "step_seconds": 64 / rate, "images_per_second": rate}
+def result(folder: Path, ranks: int, rate: float, name: str = "", **options: object) -> None:
+    measured = {"ranks": ranks, "step_seconds": 64 / rate, "images_per_second": rate} | options
     (folder / f"{name or ranks}.json").write_text(json.dumps(measured))
 
 
@@ -50,3 +53,35 @@ def test_two_results_for_one_size_end_it(table: ModuleType, tmp_path: Path, monk
     monkeypatch.setattr(sys, "argv", ["scaling_table.py", str(tmp_path)])
     with pytest.raises(SystemExit, match=r"two results for 2 ranks; .*second.json is the second: remove one"):
         table.main()
+
+
+@pytest.mark.parametrize(
+    ("former", "sentence"),
+    [
+        ({"batch": 48, "units": 512}, "batch is 480 in {}/1.json and 48 in {}/3.json"),
+        ({"batch": 480, "units": 64}, "units is 512 in {}/1.json and 64 in {}/3.json"),
+        ({}, "batch is 480 in {}/1.json and missing in {}/3.json"),
+    ],
+)
+def test_results_of_an_earlier_study_are_named(
+    former: dict[str, object], sentence: str, table: ModuleType, tmp_path: Path
+) -> None:
+    """A new cluster counts its jobs from 1 again, so that its first study has the folder of the former cluster's."""
+    for ranks, options in ((1, {"batch": 480, "units": 512}), (2, {"batch": 480, "units": 512}), (3, former)):
+        result(tmp_path, ranks, 1000.0, **options)
+    with pytest.raises(SystemExit) as stopped:
+        table.read(tmp_path)
+    assert sentence.format(tmp_path, tmp_path) in str(stopped.value)
+
+
+def test_the_trainings_of_the_chapter_write_what_their_table_compares(
+    root: Path, table: ModuleType, tmp_path: Path
+) -> None:
+    network = programs.module(root / "labs" / "15_clusters" / "network.py")
+    for ranks, batch in ((1, "4"), (2, "2")):
+        words = ["--batch", batch, "--steps", "2", "--result", str(tmp_path / f"{ranks}.json")]
+        batches = network.Batches(network.parser("").parse_args(words), 0, ranks)
+        assert len(list(batches)) == 2
+        network.report(batches, "Horovod", 0.5, [np.ones(1, np.float32)])
+    with pytest.raises(SystemExit, match=r"different studies: batch is 4 in .*1\.json and 2 in .*2\.json"):
+        table.read(tmp_path)
