@@ -45,8 +45,9 @@ def test_it_measures_under_every_launcher(
     start: Callable[..., LaunchedRun], ranks: str, communication: str, model: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "measured.json"
-    start("measure", "--with", ranks, "--model", model, "--output", file, *SHORT)
+    run = start("measure", "--with", ranks, "--model", model, "--output", file, *SHORT)
     result = read(file)
+    assert ("Other programs took" in "".join(run.output.values())) == (result.remark() is not None)
     assert (result.communication, result.ranks_per_host, result.machines) == (communication, (2,), 1)
     assert (result.batch, result.repeats, result.threads) == (4, 5, 1)
     assert result.gradient_bytes == tuple(4 * each.shape.num_elements() for each in MODELS[model]().trainable_variables)

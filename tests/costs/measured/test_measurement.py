@@ -59,6 +59,7 @@ def test_a_file_that_is_no_measurement_is_refused(tmp_path: Path) -> None:
         ("step_alone", {"median": -0.1, "lower_quartile": -0.1, "upper_quartile": -0.1}),
         ("all_reduces", []),
         ("model", None),
+        ("cores_taken", 1.5),
     ],
 )
 def test_a_wrong_field_is_named(field: str, wrong: object, tmp_path: Path) -> None:
@@ -77,6 +78,15 @@ def test_a_missing_field_is_named(tmp_path: Path) -> None:
     file.write_text(json.dumps(content))
     with pytest.raises(WrongMeasurement, match="cores is missing"):
         read(file)
+
+
+def test_a_measurement_that_does_not_say_what_other_programs_took_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "file.json"
+    write(measurement(), file)
+    content = json.loads(file.read_text())
+    del content["cores_taken"]
+    file.write_text(json.dumps(content))
+    assert read(file) == measurement()
 
 
 def test_measurements_of_other_hosts_and_times_belong_together() -> None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from distlab import devices
 from distlab.costs.measured.measurement import ClusterMeasurement, Spread, WrongMeasurement
+from distlab.costs.measured.other_programs import CoreWatch, share_taken
 
 if TYPE_CHECKING:
     from distlab.costs.measured.ranks import Communicator
@@ -69,11 +70,13 @@ def measure(communicator: "Communicator", options: MeasureOptions, threads: int,
     require_agreement(communicator.gather(facts))
     places = communicator.gather((_machine(), socket.gethostname(), devices.allowed_cores(), gpus))
 
+    watch = CoreWatch()
     steps = TrainingSteps(options.model, options.batch, communicator)
     sizes = options.sizes or default_sizes(sum(steps.gradient_bytes))
     options = replace(options, sizes=sizes)
     all_reduces = [_sweep(communicator, size, options) for size in sizes]
     alone, gradients_alone, together = _step_times(communicator, steps, options)
+    core_uses = communicator.gather(watch.use(_machine(), needed=1 if gpus else threads))
     return ClusterMeasurement(
         date=datetime.now(UTC).date().isoformat(),
         versions=versions,
@@ -94,6 +97,7 @@ def measure(communicator: "Communicator", options: MeasureOptions, threads: int,
         step_alone=Spread.of(alone.max(axis=0)),
         gradients_alone=Spread.of(gradients_alone.max(axis=0)),
         step=Spread.of(together.mean(axis=0)),
+        cores_taken=share_taken(core_uses),
     )
 
 

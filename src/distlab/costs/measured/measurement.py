@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from distlab.runtime.errors import PlainError
 
 FORMAT = "distlab measurement 1"
+_MOST_CORES_TAKEN = 0.1  # an idle system's own programs take less
 _QUARTILES_TO_DEVIATION = 2 * 0.6745  # the quartiles of a normal distribution are 0.6745 deviations from its mean
 
 
@@ -53,6 +54,7 @@ class ClusterMeasurement:
     sizes: bytes of the arrays of the sweep. all_reduces: the slowest rank's times for each, after a barrier.
     step_alone: a training step without communication while all ranks compute, the slowest rank's, after a barrier.
     gradients_alone: the all-reduce of all gradients while nothing is computed. step: a whole step, both together.
+    cores_taken: what other programs had of the cores that the ranks of a machine needed, from 0 to 1.
     """
 
     date: str
@@ -74,6 +76,7 @@ class ClusterMeasurement:
     step_alone: Spread
     gradients_alone: Spread
     step: Spread
+    cores_taken: float = 0.0
 
     @property
     def ranks(self) -> int:
@@ -98,6 +101,15 @@ class ClusterMeasurement:
         """Where the numbers come from, in one line."""
         versions = ", ".join(f"{package} {version}" for package, version in self.versions.items())
         return f"measured on {self.date} with {self.place()} ({self.communication}; {self.processor}; {versions})"
+
+    def remark(self) -> str | None:
+        """Why the times say little, in one sentence; None if nothing is known against them."""
+        if self.cores_taken <= _MOST_CORES_TAKEN:
+            return None
+        return (
+            f"Other programs took {self.cores_taken:.0%} of the cores that the ranks needed: do not rely on these "
+            "times, and measure again on an idle machine."
+        )
 
 
 def write(measurement: ClusterMeasurement, file: Path) -> None:
@@ -153,6 +165,8 @@ def _checked(content: dict[str, Any]) -> ClusterMeasurement:
     converted: dict[str, Any] = {}
     for field in fields(ClusterMeasurement):
         if field.name not in content:
+            if field.default is not MISSING:  # earlier measurements do not have it
+                continue
             raise KeyError(field.name)
         try:
             converted[field.name] = _CONVERT[field.name](content[field.name])
@@ -173,6 +187,12 @@ def _spread(content: dict[str, Any]) -> Spread:
 
 def _seconds(value: float) -> float:
     if isinstance(value, bool) or not 0 < float(value) < float("inf"):
+        raise ValueError
+    return float(value)
+
+
+def _share(value: float) -> float:
+    if isinstance(value, bool) or not 0 <= float(value) <= 1:
         raise ValueError
     return float(value)
 
@@ -215,6 +235,7 @@ _CONVERT: dict[str, Callable[[Any], object]] = {
     "step_alone": _spread,
     "gradients_alone": _spread,
     "step": _spread,
+    "cores_taken": _share,
 }
 
 
