@@ -93,12 +93,11 @@ def test_the_programs_refuse_it_before_they_train(lab: Path, tmp_path: Path, run
 
 @pytest.mark.slow
 @pytest.mark.fault
-def test_the_programs_do_not_write_over_it(lab: Path, tmp_path: Path) -> None:
+def test_the_programs_do_not_write_over_it(lab: Path, tmp_path: Path, runs: PreparedRuns) -> None:
     (tmp_path / "start.npz").write_bytes(arrays())
-    command = [sys.executable, lab / "train_tensorflow.py", "start.npz", "--weights", tmp_path / "start.npz"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False)
-    sentence = f"{tmp_path / 'start.npz'} is the file that the program starts from; choose another name"
-    assert done.returncode == 2 and sentence in done.stderr.splitlines()[-1]
+    done = runs.run(lab / "train_tensorflow.py", "start.npz", "--weights", "start.npz", folder=tmp_path)
+    sentence = "start.npz is the file that the program starts from; choose another name for what it writes"
+    assert done.status == 2 and done.output.splitlines()[-1].endswith(sentence)
     assert (tmp_path / "start.npz").read_bytes() == arrays()
 
 
