@@ -1,12 +1,20 @@
+import importlib
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from distlab import launch
-from distlab.launch.program_source import begins_with, hidden_package, modules_to_copy, needs_tf_config
+from distlab.launch.program_source import (
+    begins_with,
+    differs_from_import,
+    hidden_package,
+    modules_to_copy,
+    needs_tf_config,
+)
 
 Start = Callable[..., launch.LaunchedRun]
 
@@ -146,3 +154,21 @@ def test_a_program_that_finds_the_course_s_modules_is_left_alone(tmp_path: Path)
 def test_every_program_of_the_course_is_whole_and_hides_nothing() -> None:
     for file in LABS.glob("*/*.py"):
         assert (hidden_package(file), modules_to_copy(file)) == (None, None), file
+
+
+@pytest.mark.fault
+def test_a_program_that_was_edited_after_its_import_is_told_from_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edited, other = tmp_path / "edited_program.py", tmp_path / "other_program.py"
+    edited.write_text("SEED = 13\n")
+    other.write_text("SEED = 13\n")
+    assert not differs_from_import(edited)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.import_module("edited_program")
+    monkeypatch.setitem(sys.modules, "edited_program", sys.modules["edited_program"])
+    for file in (edited, other):
+        assert not differs_from_import(file)
+        file.write_text("SEED = 14\n")
+    assert differs_from_import(edited)
+    assert not differs_from_import(other)

@@ -156,6 +156,11 @@ class LaunchedProgram:
         devices.require_loopback()
         if self._echoes:
             print(job.by_hand, flush=True)
+        if program_source.differs_from_import(self._file):
+            note = (
+                f"{self.name} has changed since this kernel imported it: restart the kernel, so that both are the same."
+            )
+            print(note, file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory(prefix="distlab-", dir=folder_for_sockets()) as folder:
             file = Path(folder) / RESULT_NAME
             if remote is None:

@@ -21,6 +21,8 @@ _OF_SLURM = {"from_slurm", "SlurmClusterResolver"}
 _NUMPY = "numpy"
 _PACKAGES = {"deepspeed", "distlab", "horovod", "keras", "mpi4py", "mxnet", "ray", "tensorflow", "tf_keras", "torch"}
 _LABS = Path(__file__).parents[3] / "labs"
+# By file, for `differs_from_import`.
+_first_sources: dict[Path, bytes] = {}
 
 
 def begins_with(program: Path, package: str) -> bool:
@@ -92,6 +94,20 @@ def modules_to_copy(program: Path, more_places: Sequence[str] = ()) -> tuple[str
     files = [program, *(folder / f"{name}.py" for name in by_folder[folder])]
     every = missing_from(folder, set().union(*map(imported_packages, files)))
     return f"{_LABS.name}/{folder.name}", sorted(f"{name}.py" for name in every)
+
+
+def differs_from_import(program: Path) -> bool:
+    """Whether a program that this process has imported as a module has changed since it was first asked for here."""
+    file = program.resolve()
+    named_alike = [path for module in [*sys.modules.values()] if (path := _file(module)).endswith(file.name)]
+    if file not in map(Path.resolve, map(Path, named_alike)):
+        return False
+    source = file.read_bytes()
+    return _first_sources.setdefault(file, source) != source
+
+
+def _file(module: object) -> str:
+    return getattr(module, "__file__", None) or ""
 
 
 def _trees(program: Path) -> list[ast.Module]:
