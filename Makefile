@@ -93,95 +93,95 @@ environment:
 	exit 1
 
 setup: environment  ## make .venv with everything the course needs, or add what is missing
-	@$(BIN)/distlab setup
+	@exec $(BIN)/distlab setup
 
 horovod: environment  ## build and install Horovod again; for NVIDIA GPUs: make horovod GPU=nccl MPI=system CUDA=packages
-	@$(BIN)/distlab setup --retry $(HOROVOD_OPTIONS)
+	@exec $(BIN)/distlab setup --retry $(HOROVOD_OPTIONS)
 
 $(VENV)/ready:
 	@$(MAKE) --no-print-directory setup
 
 setup-frameworks: setup  ## add PyTorch, DeepSpeed and Ray in .venv-frameworks: make setup-frameworks PART=torch
-	@$(BIN)/distlab setup-frameworks $(or $(PART),torch deepspeed ray) $(call switch,TORCH,--any-torch)
+	@exec $(BIN)/distlab setup-frameworks $(or $(PART),torch deepspeed ray) $(call switch,TORCH,--any-torch)
 
 setup-mxnet: setup  ## add Apache MXNet in .venv-mxnet
-	@$(BIN)/distlab setup-frameworks mxnet
+	@exec $(BIN)/distlab setup-frameworks mxnet
 
 doctor: setup  ## check this machine for the course and say how to fix what is missing
-	@$(BIN)/distlab doctor
+	@exec $(BIN)/distlab doctor
 
 lab: setup  ## open JupyterLab on your own copy, in work/; a chapter as it was: make lab FRESH=03
-	@$(BIN)/distlab lab $(if $(FRESH),--fresh $(FRESH))
+	@exec $(BIN)/distlab lab $(if $(FRESH),--fresh $(FRESH))
 
 progress: setup  ## show which chapters of your copy ran and which exercises are solved
-	@$(BIN)/distlab progress
+	@exec $(BIN)/distlab progress
 
 execute: setup  ## run every notebook: make execute DATASET=mnist EPOCHS=5 WORKERS=4 ONLY=03
-	@$(BIN)/distlab execute $(NOTEBOOK_OPTIONS)
+	@exec $(BIN)/distlab execute $(NOTEBOOK_OPTIONS)
 
 test: setup  ## run the tests that take at most six seconds, and every notebook, in parallel: make test AT_ONCE=2
-	@$(BIN)/python -m pytest -m "not long" $(TEST_OPTIONS)
+	@exec $(BIN)/python -m pytest -m "not long" $(TEST_OPTIONS)
 
 test-all: setup  ## run all tests, as before a release; takes twice as long
-	@$(BIN)/python -m pytest $(TEST_OPTIONS)
+	@exec $(BIN)/python -m pytest $(TEST_OPTIONS)
 
 test-fast: setup  ## run the quick tests, in less than a minute
-	@$(BIN)/python -m pytest -m "not slow" $(TEST_WORKERS)
+	@exec $(BIN)/python -m pytest -m "not slow" $(TEST_WORKERS)
 
 test-faults: setup  ## inject every fault of the long list and print the results
-	@$(BIN)/python -m pytest -p tests.fault_report -m fault
+	@exec $(BIN)/python -m pytest -p tests.fault_report -m fault
 
 notebooks: setup  ## write the notebooks with fresh outputs from notebooks/src, on an idle machine: make notebooks ONLY=03
-	@$(BIN)/distlab notebooks $(if $(ONLY),--only "$(ONLY)") $(call switch,FORCE,--force) $(call switch,TAGS,--tags)
+	@exec $(BIN)/distlab notebooks $(if $(ONLY),--only "$(ONLY)") $(call switch,FORCE,--force) $(call switch,TAGS,--tags)
 
 labs: setup  ## write the labs' notebooks from labs/src: make labs ONLY=06
-	@$(BIN)/distlab labs $(if $(ONLY),--only "$(ONLY)")
+	@exec $(BIN)/distlab labs $(if $(ONLY),--only "$(ONLY)")
 
 check: setup  ## check the exercises of a lab in the terminal: make check LAB=06
-	@$(if $(LAB),$(BIN)/distlab check $(LAB),echo "Name the lab: make check LAB=06"; exit 2)
+	@$(if $(LAB),exec $(BIN)/distlab check $(LAB),echo "Name the lab: make check LAB=06"; exit 2)
 
 release: setup  ## write the labs to hand out to build/release, and the course folder for nbgrader
-	@$(BIN)/distlab release $(if $(ONLY),--only "$(ONLY)")
+	@exec $(BIN)/distlab release $(if $(ONLY),--only "$(ONLY)")
 
 cluster: setup  ## start a Slurm cluster of three nodes on this machine (Linux): make cluster NODES=2
-	@$(BIN)/distlab cluster up $(if $(NODES),--nodes $(NODES))
+	@exec $(BIN)/distlab cluster up $(if $(NODES),--nodes $(NODES))
 
 cluster-down: setup  ## end the cluster; nothing of it stays
-	@$(BIN)/distlab cluster down
+	@exec $(BIN)/distlab cluster down
 
 grade: setup  ## grade SUBMISSIONS/STUDENT/NN_topic/lab.ipynb: make grade SUBMISSIONS=folder DUE='2026-11-20 18:00'
-	@$(if $(SUBMISSIONS),$(BIN)/distlab grade "$(SUBMISSIONS)" $(GRADE_OPTIONS),echo "Name the folder: make grade SUBMISSIONS=folder"; exit 2)
+	@$(if $(SUBMISSIONS),exec $(BIN)/distlab grade "$(SUBMISSIONS)" $(GRADE_OPTIONS),echo "Name the folder: make grade SUBMISSIONS=folder"; exit 2)
 
 figures: setup  ## draw every picture in figures/ again
 	@[ -w figures ] || { echo "You may not write into the folder figures, where the pictures are."; exit 1; }
 	@for script in figures/src/[0-9][0-9]_*.py; do $(BIN)/python "$$script" || exit 1; done
 
 site: setup  ## write the course's site to build/site: make site EXECUTED=1 (your own outputs) SOLUTIONS=0 (none in the labs)
-	@$(BIN)/distlab site $(call switch,EXECUTED,--executed) $(call switch_off,SOLUTIONS,--no-solutions)
+	@exec $(BIN)/distlab site $(call switch,EXECUTED,--executed) $(call switch_off,SOLUTIONS,--no-solutions)
 
 slides: setup  ## write a deck of slides for each chapter to build/slides: make slides ONLY=03 EXECUTED=1
-	@$(BIN)/distlab slides $(if $(ONLY),--only "$(ONLY)") $(call switch,EXECUTED,--executed)
+	@exec $(BIN)/distlab slides $(if $(ONLY),--only "$(ONLY)") $(call switch,EXECUTED,--executed)
 
 html: setup  ## write HTML pages of the committed notebooks to build/html
-	@$(BIN)/distlab pages
+	@exec $(BIN)/distlab pages
 
 bench: setup  ## measure everything that has a goal; writes build/bench.json and a page: make bench ONLY=training
-	@$(BIN)/distlab bench $(if $(ONLY),--only "$(ONLY)")
+	@exec $(BIN)/distlab bench $(if $(ONLY),--only "$(ONLY)")
 
 support-table: setup  ## measure which strategy works with which training API; takes a quarter of an hour
-	@$(BIN)/python labs/08_other_strategies/measure_support.py
+	@exec $(BIN)/python labs/08_other_strategies/measure_support.py
 
 record-frameworks: setup  ## run the programs of notebook 14 and record their results: make record-frameworks ONLY=ddp
-	@$(BIN)/python labs/14_other_frameworks/record.py $(subst $(comma), ,$(ONLY))
+	@exec $(BIN)/python labs/14_other_frameworks/record.py $(subst $(comma), ,$(ONLY))
 
 record-measurements: setup  ## measure hosts with slow links, on an idle machine with Slurm, and record it for chapter 15
-	@$(BIN)/python labs/15_clusters/record_measurements.py
+	@exec $(BIN)/python labs/15_clusters/record_measurements.py
 
 record-cluster: setup  ## run notebook 15 on the cluster that runs (make cluster) and record what it gives
-	@$(BIN)/distlab record-cluster $(call switch,FORCE,--force)
+	@exec $(BIN)/distlab record-cluster $(call switch,FORCE,--force)
 
 map: $(VENV)/ready  ## write the tables of the README, docs/teaching.md and docs/sources.md from build/report.json
-	@$(BIN)/distlab map
+	@exec $(BIN)/distlab map
 
 lock: $(VENV)/ready  ## choose the newest versions that pyproject.toml allows and write requirements.lock
 	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --generate-hashes \

@@ -68,3 +68,30 @@ def test_a_server_that_runs_on_the_copy_is_found_and_one_that_has_ended_is_not(
         assert jupyterlab_server.running_on(tmp_path / "another") is None
         server.kill()
     assert jupyterlab_server.running_on(tmp_path) is None
+
+
+START = """
+import sys
+from pathlib import Path
+from distlab.course import jupyterlab_server
+jupyterlab_server.replace_this_process(Path(sys.argv[1]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.fault
+def test_a_socks_proxy_of_the_shell_does_not_matter(tmp_path: Path) -> None:
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks" / "00_start_here.ipynb").write_text("{}")
+    proxies = dict.fromkeys(("ALL_PROXY", "all_proxy"), "socks5://127.0.0.1:1080")
+    variables = os.environ | proxies | {"BROWSER": "true", "JUPYTER_RUNTIME_DIR": str(tmp_path), "HOME": str(tmp_path)}
+    command = [sys.executable, "-c", START, str(tmp_path)]
+    with subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr
+        said = ""
+        for line in server.stderr:
+            said += line
+            if "http://127.0.0.1:" in line:
+                break
+        server.terminate()
+    assert "http://127.0.0.1:" in said, said

@@ -3,9 +3,11 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
+import psutil
 import pytest
 
 WITH_ARGUMENTS = re.compile(r"make ([a-z-]+)((?: [A-Z_]+=(?:'[^']*'|[\w.,/]+))+)")
@@ -106,3 +108,23 @@ def test_the_documents_name_only_arguments_that_make_takes(root: Path) -> None:
         words = [word.rstrip(".,") for word in shlex.split(arguments)]
         planned = plan(root, target, *words)
         assert planned.returncode == 0, planned.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.fault
+@pytest.mark.parametrize("words", ["execute ONLY=06", "grade SUBMISSIONS=folder", "check LAB=06", "lab"])
+def test_what_ends_make_ends_the_program_that_it_runs(root: Path, tmp_path: Path, words: str) -> None:
+    shutil.copy(root / "Makefile", tmp_path)
+    (tmp_path / "src" / "distlab").mkdir(parents=True)
+    program, started = tmp_path / ".venv" / "bin" / "distlab", tmp_path / "started"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\necho $$ > started.new\nmv started.new started\nexec sleep 60\n")
+    program.chmod(0o755)
+    command = ["make", "--old-file", "setup", "--old-file", "environment", *words.split()]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL) as make:
+        while not started.exists():
+            assert make.poll() is None
+        running = psutil.Process(int(started.read_text()))
+        make.terminate()
+        running.wait(10)
+    assert not running.is_running()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 NOTEBOOKS = Path("notebooks")
 README = Path("README.md")
+PACKAGE = Path(__file__).parents[1]
 _MOST_WORKERS = 8
 
 
@@ -30,8 +31,9 @@ def add_command(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None:
     execute = commands.add_parser(
         "execute",
         help="run the notebooks without a browser; write pages and a report",
-        epilog="Exit status: 0 when every notebook ran or was skipped for a reason that is given, 1 when one failed or "
-        "the results could not be written, 2 for a wrong option, 130 when the run was interrupted, 143 after SIGTERM.",
+        epilog="Exit status: 0 when every notebook ran or was skipped for a reason that is given, 1 when one failed, "
+        "the results could not be written, or files of the course changed meanwhile, 2 for a wrong option, 130 when "
+        "the run was interrupted, 143 after SIGTERM.",
     )
     execute.add_argument("--dataset", help="digits, mnist or fashion_mnist")
     execute.add_argument("--epochs", type=valid.whole)
@@ -50,6 +52,7 @@ def _execute(options: argparse.Namespace) -> int:
     from distlab.site.chapters import copies
 
     plan = _plan(options)
+    before = _states_of_course()
     for copy in copies(NOTEBOOKS):
         _say(f"{copy} is left out: it is no chapter of the course.")
     user_folders.require_home()
@@ -64,11 +67,32 @@ def _execute(options: argparse.Namespace) -> int:
         _say(f"\nInterrupted; everything that the notebooks had started is ended. Finished: {finished}.")
         _say(f"Not finished: {', '.join(interrupt.unfinished)}.")
         return interrupt.status
-    problems = _write_results(outcomes, plan)
+    problems = [*_changed_since(before), *_write_results(outcomes, plan)]
     if README.is_file() and not options.no_site:
         problems += _write_site(plan)
     _say("\n".join([runner.summary(outcomes), *problems]))
     return 1 if problems or any(outcome.status == runner.FAILED for outcome in outcomes.values()) else 0
+
+
+def _states_of_course() -> dict[Path, tuple[int, int]]:
+    """When each file that a notebook may run was written, and its size."""
+    states = {}
+    for file in [*NOTEBOOKS.glob("*.ipynb"), *Path("labs").rglob("*.py"), *PACKAGE.rglob("*.py")]:
+        with suppress(OSError):  # it has just been removed
+            states[file] = file.stat().st_mtime_ns, file.stat().st_size
+    return states
+
+
+def _changed_since(before: dict[Path, tuple[int, int]]) -> list[str]:
+    """A sentence if files of the course are others than before: earlier notebooks ran with the former ones."""
+    now = _states_of_course()
+    changed = sorted(file for file in before.keys() | now.keys() if before.get(file) != now.get(file))
+    if not changed:
+        return []
+    more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+    return [
+        f"Files of the course changed during the run, {changed[0]}{more}: the results may mix two editions; run again."
+    ]
 
 
 def _write_results(outcomes: "Outcomes", plan: "ExecutionPlan") -> list[str]:

@@ -43,10 +43,19 @@ def replace_this_process(copy: Path) -> NoReturn:
     command += [f"--LabApp.extra_labextensions_path={SETTINGS_OF_STUDENTS / 'extensions'}"]
     command += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     os.environ.update(user_folders.folders_of_jupyter())
+    _leave_out_socks_proxies()
     if address := running_on(copy):
         print(f"Another JupyterLab already runs on this copy: {address}", flush=True)
     _end_with_terminal()
     os.execv(command[0], [*command, str(copy / "notebooks" / "00_start_here.ipynb")])
+
+
+def _leave_out_socks_proxies() -> None:
+    """JupyterLab does not start with one, although it asks nobody outside; nor could Python's urllib use one."""
+    for name in ("all_proxy", "http_proxy", "https_proxy"):
+        for variable in (name, name.upper()):
+            if os.environ.get(variable, "").startswith("socks"):
+                del os.environ[variable]
 
 
 def running_on(copy: Path) -> str | None:
