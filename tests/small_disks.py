@@ -1,4 +1,4 @@
-"""Commands that find a small file system of their own in a folder: full disks for real, seen by nobody else."""
+"""Commands that find a small file system, or another file, of their own: full disks for real, seen by nobody else."""
 
 import os
 import subprocess
@@ -13,6 +13,21 @@ SCRIPT = 'mount -t tmpfs -o "$2" none "$1" && shift 2 && exec "$@"'
 def with_disk(folder: Path, options: str, command: Sequence[str]) -> list[str]:
     """The command in a namespace where `folder` is a tmpfs with these mount options, such as "size=1200k"."""
     return ["unshare", "--mount", "sh", "-c", SCRIPT, "sh", str(folder), options, *command]
+
+
+def with_file(path: Path, file: Path, command: Sequence[str]) -> list[str]:
+    """The command in a namespace where `file` is what there is at `path`."""
+    return [
+        "unshare",
+        "--mount",
+        "sh",
+        "-c",
+        'mount --bind "$2" "$1" && shift 2 && exec "$@"',
+        "sh",
+        str(path),
+        str(file),
+        *command,
+    ]
 
 
 def _may_mount() -> bool:

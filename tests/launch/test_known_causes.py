@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import socket
 import sys
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from distlab import launch
 from distlab.launch import known_causes
 from distlab.launch.horovod import horovod_problem
 from distlab.runtime import environment, processes
+from distlab.setup import doctor
+from tests import small_disks
 
 needs_packaged_mpi = pytest.mark.skipif(
     not shutil.which("mpirun") or "OPAL_PREFIX" not in environment.variables(), reason="needs the packaged Open MPI"
@@ -84,6 +87,43 @@ def test_settings_of_another_mpi_in_the_shell_are_named(
     with pytest.raises(launch.WorkerFailed) as failure:
         launch.alone(program, echo=False, seconds=60)
     assert sentence not in str(failure.value)
+
+
+@pytest.mark.slow
+@pytest.mark.fault
+@small_disks.needs_mounts
+@pytest.mark.skipif(horovod_problem() is not None, reason="needs Horovod")
+def test_an_address_of_the_machine_s_name_that_it_does_not_have_is_named(tmp_path: Path) -> None:
+    name = socket.gethostname()
+    hosts, program = tmp_path / "hosts", tmp_path / "program.py"
+    hosts.write_text(f"127.0.0.1 localhost\n192.0.2.7 {name}\n")
+    program.write_text("import horovod.tensorflow as hvd\nhvd.init()\n")
+    command = [sys.executable, "-m", "distlab.cli", "launch", "--with", "horovodrun", "--workers", "2", str(program)]
+    finished = processes.run(small_disks.with_file(Path("/etc/hosts"), hosts, command), 60)
+    state = f"The name {name} leads to 192.0.2.7, an address that the machine {name} does not have"
+    fix = "correct that line of its /etc/hosts, or the network's name service"
+    assert finished.status == 1 and f"{state}: {fix}.\n" in finished.output, finished.output
+    # The doctor shows both, and not that Horovod is to be installed again.
+    assert known_causes.in_a_line(finished.output, "run `make horovod`") == (state, fix)
+
+
+@pytest.mark.slow
+@pytest.mark.fault
+@needs_packaged_mpi
+def test_a_folder_for_temporary_files_that_mpi_cannot_make_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(ADD_UP)
+    (tmp_path / "file").touch()
+    folder = tmp_path / "file" / "job"
+    monkeypatch.setenv("TMPDIR", str(folder))
+    with pytest.raises(launch.WorkerFailed) as failure:
+        launch.mpirun(program, echo=False, seconds=60)
+    finding = doctor._mpi()
+    assert finding.state == f"Open MPI cannot make {folder} for its temporary files (Not a directory)"
+    assert finding.fix == "set TMPDIR to a folder that can be written to"
+    assert f" {finding.state}: {finding.fix}.\n" in str(failure.value)
 
 
 def test_many_settings_of_another_mpi_are_counted_and_a_handful_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,7 +105,7 @@ def start_engines(ranks: int, seconds: float = START_SECONDS) -> Engines:
                 client = cluster.connect_client_sync()
                 client.wait_for_engines(ranks, timeout=seconds, interactive=False)
             except Exception as error:
-                said = f"{error}.{known_causes.of_other_mpi(f'{error}{_logged(folder)}')}{_logged(folder)}"
+                said = f"{error}.{known_causes.of_no_start('mpirun', f'{error}{_logged(folder)}')}{_logged(folder)}"
                 raise EnginesFailed(f"{ranks} engines did not start: {said}") from error
         if shell := get_ipython():
             client.activate()

@@ -23,6 +23,10 @@ _NO_MPI = re.compile(r"ORTE_ERROR_LOG|orte_init failed|in MPI_Init|cannot be sel
 _SLURM_IS_AWAY = re.compile("fetch config|ClusterName|SLURM_CONF|contact slurm controller|Connection refused")
 # What horovodrun says when an elastic job has waited for hosts; the braces are Horovod's.
 _NO_SLOTS = re.compile(r"TimeoutException: Timed out waiting for \{activity\}")
+# What Gloo says where the machine's own name leads to an address of no interface of it, with its last attempt.
+_NO_OWN_ADDRESS = re.compile(r"Unable to find address for (\S+); bind\(2\) for \[(\S+)\] failed")
+# What Open MPI says where it has no folder for its temporary files.
+_NO_FOLDER = re.compile(r"  Directory: +(.+)\n +Error: +(.+)\n\s*Please check to ensure you have adequate permissions")
 
 
 def of_no_start(starter: str, reason: str) -> str:
@@ -32,7 +36,35 @@ def of_no_start(starter: str, reason: str) -> str:
             " No Slurm answers here: use a login node of a cluster, or start one here with 'distlab cluster up'; "
             "'distlab cluster status' says more of one that was started here."
         )
-    return of_other_mpi(reason)
+    return of_machine(reason) or of_other_mpi(reason)
+
+
+def of_machine(output: str) -> str:
+    """Whether the machine where `output` was printed lacks what Gloo or Open MPI needs there."""
+    if match := _NO_OWN_ADDRESS.search(output):
+        name, address = match.groups()
+        return (
+            f" The name {name} leads to {address}, an address that the machine {name} does not have: correct that line "
+            "of its /etc/hosts, or the network's name service."
+        )
+    if match := _NO_FOLDER.search(output):
+        folder, reason = match.groups()
+        return (
+            f" Open MPI cannot make {folder} for its temporary files ({reason}): set TMPDIR to a folder that can be "
+            "written to."
+        )
+    return ""
+
+
+def in_a_line(output: str, fix: str) -> tuple[str, str]:
+    """Why the process that printed `output` failed, by a cause of `of_machine` or by its last line, and the fix.
+
+    `fix` is what to do where only the last line is known.
+    """
+    state, _, known_fix = of_machine(output).strip(" .").partition(": ")
+    # Of the lines with words: mpirun frames what it says by lines of dashes.
+    last = next((line.strip() for line in reversed(output.splitlines()) if re.search(r"\w", line)), "")
+    return (state, known_fix) if state else (last, fix)
 
 
 def of_other_mpi(output: str) -> str:
@@ -57,6 +89,9 @@ def of_failure(run: LaunchedRun, name: str, starter: str) -> str:
             " result=True adds --result FILE to the program's arguments: let the program take that option and write "
             "JSON to the file, or leave result= out."
         )
+    # Of any process: an elastic job goes on without the ranks that could not start.
+    if cause := of_machine("\n".join(run.output.values())):
+        return cause
     if _NO_SLOTS.search(output):
         return (
             " The host-discovery script offered fewer slots than the job needs, for as long as --elastic-timeout says: "

