@@ -328,7 +328,7 @@ print(f"2 ranks: efficiency {weak[1]:.0%} in weak scaling, {strong[1]:.0%} in st
 for size, efficiency in zip(sizes[2:], weak[2:], strict=True):
     allowed = min(1, cores / size)
     print(f"{size} ranks on {cores} cores: efficiency {efficiency:.0%} in weak scaling; sharing allows {allowed:.0%}")
-law = costs.fit_amdahl(sizes, medians["strong"] / serial)
+law = costs.fit_amdahl(sizes, medians["strong"])
 by_size = [costs.serial_share(serial / medians["strong"][i], sizes[i]) for i in range(1, len(sizes))]
 print(f"serial share by Amdahl's law: fit {law.serial_share:.0%}; by each size", ", ".join(f"{s:.0%}" for s in by_size))
 

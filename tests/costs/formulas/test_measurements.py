@@ -149,11 +149,15 @@ def test_the_tutorial_s_times_have_a_serial_share_of_about_a_half() -> None:
     assert np.max(np.abs(law.seconds(RANKS) / [30.43, 24.19, 19.81, 17.90] - 1)) < 0.03
 
 
-def test_times_that_grow_with_the_ranks_are_all_serial() -> None:
-    with pytest.warns(
-        UserWarning, match=r"do not fall with the ranks, so that all work counts as serial\. \(Were they"
-    ):
-        assert costs.fit_amdahl(RANKS, [1.0, 1.1, 1.2, 1.4]).serial_share == 1
+def test_times_that_grow_with_the_ranks_are_all_serial(recwarn: pytest.WarningsRecorder) -> None:
+    assert costs.fit_amdahl(RANKS, [2.0, 2.2, 2.4, 2.8]).serial_share == 1
+    assert list(recwarn) == []
+
+
+@pytest.mark.fault
+def test_speed_ups_are_not_taken_for_seconds_without_a_warning() -> None:
+    with pytest.warns(UserWarning, match="begin at 1 and do not fall, as speed-ups; seconds are needed"):
+        assert costs.fit_amdahl(RANKS, [1.0, 1.8, 3.2, 5.1]).serial_share == 1
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 1.0])

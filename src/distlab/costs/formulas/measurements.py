@@ -148,7 +148,7 @@ def _solution_without_negatives(design: Array, values: Array) -> Array:
 
 
 def fit_amdahl(ranks: ArrayLike, seconds: ArrayLike) -> Amdahl:
-    """Amdahl's law by relative least squares, neither part negative; a warning if the times do not fall.
+    """Amdahl's law by relative least squares, neither part negative; a warning if speed-ups seem to be given.
 
     ranks, seconds: (n,), the measured time on each number of ranks. Raises ValueError when the shapes differ, a time
     is not positive and finite, or fewer than two different numbers of ranks were measured.
@@ -162,9 +162,9 @@ def fit_amdahl(ranks: ArrayLike, seconds: ArrayLike) -> Amdahl:
         raise ValueError("times on at least two numbers of ranks are needed")
     design = np.stack([np.ones_like(ranks), 1 / ranks], axis=1) / seconds[:, None]
     serial, parallel = _solution_without_negatives(design, np.ones_like(seconds))
-    if parallel == 0:
+    if parallel == 0 and np.isclose(seconds[np.argmin(ranks)], 1):
         warnings.warn(
-            "These seconds do not fall with the ranks, so that all work counts as serial. (Were they speed-ups?)",
+            "These numbers begin at 1 and do not fall, as speed-ups; seconds are needed. All work counts as serial.",
             stacklevel=2,
         )
     return Amdahl(float(serial), float(parallel))
