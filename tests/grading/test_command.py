@@ -171,6 +171,7 @@ def test_a_place_that_cannot_take_the_grades_is_refused_before_grading(
         grades.unlink()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("linked", [False, True])
 def test_where_the_course_cannot_be_written_to_grades_go_to_the_user_or_where_a_link_leads(
     course: Path,

@@ -183,6 +183,7 @@ def test_a_worker_that_never_comes_is_named_with_its_address(labs: Path) -> None
     assert "worker 1 (nobody listens at 127.0.0.1:" in str(raised.value)
 
 
+@pytest.mark.long
 def test_a_worker_that_comes_late_is_waited_for(labs: Path) -> None:
     arguments = ["--late-worker", 1, "--late-seconds", 5]
     run = launch.tensorflow(labs / "late_worker.py", *arguments, **PATIENT)

@@ -165,6 +165,7 @@ def test_a_tpu_is_missing_as_in_the_table(measure_support: ModuleType, table: di
     assert cell == table["cells"]["tpu"]["custom"]["legacy"]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_asynchronous_updates_all_reach_the_weights_though_keras_3_counts_fewer(tmp_path: Path) -> None:
     program = tmp_path / "count_updates.py"

@@ -201,6 +201,7 @@ def test_a_rank_beyond_the_addresses_is_refused(
     assert "--rank is from 0 to 1" in capsys.readouterr().err
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_minimal_program_lowers_the_loss(root: Path) -> None:
     settings = {name: value for name, value in DEADLINES.items() if name != "result"}

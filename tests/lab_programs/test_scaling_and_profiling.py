@@ -34,6 +34,7 @@ def labs(root: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
+@long
 def recorded(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, Path]:
     """The result of a training under every instrument, and the folder with what they wrote."""
     folder = tmp_path_factory.mktemp("recorded")
@@ -160,6 +161,7 @@ def test_two_ranks_that_resume_lose_the_same_as_those_that_were_never_interrupte
     assert resumed["losses"] == pytest.approx(whole["losses"][2:], abs=1e-6)
 
 
+@pytest.mark.long
 def test_scaling_measures_every_world_size_in_one_launch(labs: Path) -> None:
     arguments = ["--batch", 32, "--blocks", 2, "--steps", 2]
     result = launch.mpirun(labs / "scaling.py", *arguments, ranks=RANKS, **PATIENT).result
@@ -197,6 +199,7 @@ def test_the_courses_ring_sends_what_the_formula_says(labs: Path, tmp_path: Path
         assert 0 <= headers <= sent.calls * 200
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("first", "is_clean"), [("tensorflow", True), ("mpi4py.MPI", False)])
 def test_mpi_that_starts_before_tensorflow_crashes_at_the_end(first: str, is_clean: bool) -> None:
     if not shutil.which("mpirun"):

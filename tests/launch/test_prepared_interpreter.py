@@ -135,6 +135,7 @@ def test_early_variables_leave_out_what_single_ranks_are_told() -> None:
     assert early_variables({"LD_LIBRARY_PATH": f"{own}:/opt/mpi"}) == {"LD_LIBRARY_PATH": "/opt/mpi"}
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("mpirun"), reason="no mpirun on this machine")
 def test_ranks_of_mpirun_are_forked_and_one_bound_to_a_processor_is_not(program: Path) -> None:
     launch.mpirun(program, "describe", **LIMITS)

@@ -7,11 +7,13 @@ import pytest
 from filelock import FileLock
 
 from distlab.site import build
+from tests.long_fixtures import long
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="session")
+@long
 def built(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> build.Site:
     """The site of the committed notebooks, with solutions, and what Sphinx warned of."""
     shared = tmp_path_factory.getbasetemp() if worker_id == "master" else tmp_path_factory.getbasetemp().parent
