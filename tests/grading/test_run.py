@@ -271,6 +271,13 @@ def test_the_seed_is_written_before_the_first_notebook_is_graded(
     assert seeds == [5]
 
 
+def save_as_lab(made: nbformat.NotebookNode, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let lab 90 be the sample, and this the student's notebook of it."""
+    (folder / "90_sample").mkdir()
+    nbformat.write(made, folder / "90_sample" / "lab.ipynb")
+    monkeypatch.setattr(registry, "lab", lambda number: sample_lab.lab())
+
+
 def test_in_a_terminal_the_exercises_of_the_own_notebook_are_checked(
     sample_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -279,9 +286,7 @@ def test_in_a_terminal_the_exercises_of_the_own_notebook_are_checked(
         cell.source = {"mean": "def mean(values):\n    return 1 / 0\n", "all_gather": cell.source}.get(
             name, "steps = 6"
         )
-    (tmp_path / "90_sample").mkdir()
-    nbformat.write(made, tmp_path / "90_sample" / "lab.ipynb")
-    monkeypatch.setattr(registry, "lab", lambda number: sample_lab.lab())
+    save_as_lab(made, tmp_path, monkeypatch)
     assert list(run.check("90", tmp_path)) == [
         f"{tmp_path / '90_sample' / 'lab.ipynb'}:",
         "mean: ✘ not right yet. It raised ZeroDivisionError in line 2 of its cell: division by zero.",
@@ -299,9 +304,7 @@ def test_in_a_terminal_a_cell_of_the_student_s_that_failed_is_named(
     [mean] = [cell for cell in made.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == "mean"]
     mean.source = "def mean(values):\n    return total(values) / len(values)"
     made.cells.insert(made.cells.index(mean), nbformat.v4.new_code_cell("1 / 0\ntotal = sum"))
-    (tmp_path / "90_sample").mkdir()
-    nbformat.write(made, tmp_path / "90_sample" / "lab.ipynb")
-    monkeypatch.setattr(registry, "lab", lambda number: sample_lab.lab())
+    save_as_lab(made, tmp_path, monkeypatch)
     lines = list(run.check("90", tmp_path))
     [number] = [
         place
@@ -321,9 +324,7 @@ def test_in_a_terminal_an_exercise_without_a_cell_is_said_to_have_none(
 ) -> None:
     made = lab_sources.student(lab_sources.convert(sample_source, sample_lab.lab()))
     made.cells = [cell for cell in made.cells if cell.metadata.get("nbgrader", {}).get("grade_id") != "mean"]
-    (tmp_path / "90_sample").mkdir()
-    nbformat.write(made, tmp_path / "90_sample" / "lab.ipynb")
-    monkeypatch.setattr(registry, "lab", lambda number: sample_lab.lab())
+    save_as_lab(made, tmp_path, monkeypatch)
     lines = list(run.check("90", tmp_path))
     assert "mean: … its cell is missing from the notebook; `make lab FRESH=90` gives the lab back." in lines
     assert "all_gather: … not done yet. `all_gather` is still empty." in lines
@@ -336,9 +337,7 @@ def test_in_a_terminal_an_exercise_is_checked_though_its_check_was_deleted(
     [mean] = [cell for cell in made.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == "mean"]
     mean.source = "def mean(values):\n    return sum(values) / len(values)"
     made.cells = [cell for cell in made.cells if cell.metadata.get("nbgrader", {}).get("grade_id") != "check_mean"]
-    (tmp_path / "90_sample").mkdir()
-    nbformat.write(made, tmp_path / "90_sample" / "lab.ipynb")
-    monkeypatch.setattr(registry, "lab", lambda number: sample_lab.lab())
+    save_as_lab(made, tmp_path, monkeypatch)
     assert any(line.startswith("mean: ✔ right") for line in run.check("90", tmp_path))
 
 
@@ -348,9 +347,7 @@ def test_in_a_terminal_a_copied_cell_is_named(
     made = lab_sources.student(lab_sources.convert(sample_source, sample_lab.lab()))
     [mean] = [cell for cell in made.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == "mean"]
     made.cells.insert(made.cells.index(mean), nbformat.v4.new_code_cell(mean.source, metadata=mean.metadata))
-    (tmp_path / "90_sample").mkdir()
-    nbformat.write(made, tmp_path / "90_sample" / "lab.ipynb")
-    monkeypatch.setattr(registry, "lab", lambda number: sample_lab.lab())
+    save_as_lab(made, tmp_path, monkeypatch)
     lines = list(run.check("90", tmp_path))
     assert [line for line in lines if "its cell" in line.lower()] == [
         "  Its cell is there 2 times, and the last one counts."

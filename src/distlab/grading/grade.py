@@ -175,7 +175,10 @@ class _Grading:
                 graded.picture = verdict.picture()
 
     def _cause_in_own_cell(self, text: str) -> str:
-        """A sentence on an own cell that failed or comes later, if `text` misses a name that is in it; else ""."""
+        """A sentence on an own cell that failed or comes later, if `text` misses a name that is in it; else "".
+
+        One that comes later is also a remark: it ran before on the student's machine.
+        """
         names = re.findall(r"name '(\w+)' is not defined", text)[:_MOST_NAMED]
         for step, failed in self._report.failed:
             for name in names:

@@ -70,22 +70,23 @@ def test_a_wrong_field_is_named(field: str, wrong: object, tmp_path: Path) -> No
         read(file)
 
 
-def test_a_missing_field_is_named(tmp_path: Path) -> None:
-    file = tmp_path / "file.json"
+def written_without(field: str, folder: Path) -> Path:
+    file = folder / "file.json"
     write(measurement(), file)
     content = json.loads(file.read_text())
-    del content["cores"]
+    del content[field]
     file.write_text(json.dumps(content))
+    return file
+
+
+def test_a_missing_field_is_named(tmp_path: Path) -> None:
+    file = written_without("cores", tmp_path)
     with pytest.raises(WrongMeasurement, match="cores is missing"):
         read(file)
 
 
 def test_a_measurement_that_does_not_say_what_other_programs_took_is_read(tmp_path: Path) -> None:
-    file = tmp_path / "file.json"
-    write(measurement(), file)
-    content = json.loads(file.read_text())
-    del content["cores_taken"]
-    file.write_text(json.dumps(content))
+    file = written_without("cores_taken", tmp_path)
     assert read(file) == measurement()
 
 
