@@ -1,5 +1,6 @@
 """Options of mpirun and its like that cannot be split, or that contradict the launcher, are refused in a sentence."""
 
+import math
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 from pathlib import Path
@@ -41,3 +42,11 @@ def test_a_text_is_split_as_a_shell_does() -> None:
     assert starter_options.split("--mca btl 'self, tcp'") == ["--mca", "btl", "self, tcp"]
     with pytest.raises(ArgumentTypeError, match="has a quotation mark that is not closed"):
         starter_options.split("--mca 'btl")
+
+
+def test_ranks_of_horovod_wait_for_each_other_as_long_as_the_job_may_take() -> None:
+    assert starter_options.waiting("horovodrun", ["--gloo"], 599.5) == ["--gloo-timeout-seconds", "600"]
+    assert starter_options.waiting("horovodrun", ["--gloo"], math.inf) == ["--gloo-timeout-seconds", "604800"]
+    for own in (["--gloo-timeout-seconds", "5"], ["--gloo-timeout-seconds=5"]):
+        assert starter_options.waiting("horovodrun", own, 600) == []
+    assert starter_options.waiting("mpirun", [], 600) == []

@@ -20,7 +20,7 @@ _TRACEBACK = "Traceback (most recent call last):"
 _LOST_PEER = re.compile(
     "HorovodInternalError|Horovod has been shut down|Connection (reset|closed) by peer|ConnectionResetError|Broken pipe"
     "|(Unavailable|Aborted|Cancelled)Error|UNAVAILABLE: |Socket closed|failed to connect to all addresses"
-    "|Collective ops is aborted by|tasks are unhealthy|coordination service.* error"
+    "|gloo::IoException|Collective ops is aborted by|tasks are unhealthy|coordination service.* error"
 )
 # TensorFlow's C++ also notes what happens while a process that has failed takes itself apart.
 _NOTE_OF_CPP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:|[IWEF]\d{4} \d\d:")

@@ -88,10 +88,11 @@ def with_starter(starter: Sequence[str], launched: LaunchedProgram, hosts: Seque
     """Ranks that mpirun or horovodrun starts, from this machine, over the launcher's connections."""
     name, *options = starter
     path = launched.starter(name)
+    waiting = starter_options.waiting(name, options, launched.limits().seconds)
 
     def job(connections: HostConnections) -> Job:
         variables = _threads(connections, hosts) | launched.environment
-        words = [path, *options, *reporting(launched)]
+        words = [path, *options, *waiting, *reporting(launched)]
         environment = _own_variables(_OF_A_SESSION) | variables
         if name == "horovodrun":  # it passes on all variables that it has
             words = without_mark(words)

@@ -152,7 +152,7 @@ class LaunchedProgram:
 
         Raises devices.NoLoopback.
         """
-        limits = self._limits()
+        limits = self.limits()
         devices.require_loopback()
         if self._echoes:
             print(job.by_hand, flush=True)
@@ -179,7 +179,7 @@ class LaunchedProgram:
             raise LaunchError(
                 "There is no ssh on this machine, which connects to other hosts; install OpenSSH's client."
             )
-        with HostConnections(hosts, self.for_other_hosts(), self._limits().start_seconds) as connections:
+        with HostConnections(hosts, self.for_other_hosts(), self.limits().start_seconds) as connections:
             return self.run(make_job(connections), connections)
 
     def for_other_hosts(self) -> dict[str, Any]:
@@ -188,7 +188,8 @@ class LaunchedProgram:
         variables = travelling_environment() | OUTPUT | self.environment
         return {"folder": str(Path.cwd()), "files": files, "environment": variables}
 
-    def _limits(self) -> Limits:
+    def limits(self) -> Limits:
+        """How long the job may take, and its start; raises LaunchError if that is not above 0."""
         limits = Limits(self._settings.get("seconds", SECONDS), self._settings.get("start_seconds", START_SECONDS))
         for name, seconds in (("seconds", limits.seconds), ("start_seconds", limits.start_seconds)):
             if isinstance(seconds, str) or not seconds > 0:  # nan is not

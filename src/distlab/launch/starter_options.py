@@ -4,6 +4,7 @@ How many processes there are is the launcher's to say: it waits for each of them
 """
 
 import argparse
+import math
 import shlex
 from collections.abc import Sequence
 
@@ -15,6 +16,8 @@ _COUNTS = {
     "torchrun": ("--nproc-per-node", "--nproc_per_node"),
     "srun": ("-n", "--ntasks"),
 }
+_GLOO_WAITS = "--gloo-timeout-seconds"
+_LONGEST_WAIT = 7 * 86_400.0
 
 
 def split(text: str) -> list[str]:
@@ -36,3 +39,14 @@ def check(starter: str, options: Sequence[str]) -> None:
                 f"Leave {name} out of the options of {starter}: `ranks=`, or --workers on the command line, says how "
                 "many processes there are."
             )
+
+
+def waiting(starter: str, options: Sequence[str], seconds: float) -> list[str]:
+    """Options, which are not printed, that let Horovod's ranks wait for each other for `seconds`, the job's own limit.
+
+    Gloo waits for 30 s by default. A loaded machine takes longer to import TensorFlow in every rank, and so does a job
+    that Ctrl-Z has stopped. A rank that ends is noticed at once all the same.
+    """
+    if starter != "horovodrun" or any(str(option).startswith(_GLOO_WAITS) for option in options):
+        return []
+    return [_GLOO_WAITS, str(math.ceil(min(seconds, _LONGEST_WAIT)))]

@@ -209,7 +209,8 @@ def _run_ranks(
     name, *options = starter
     variables = _threads(ranks) | launched.environment
     reporting = [sys.executable, "-I", "-S", rank_process.__file__, SOCKET]
-    command = Command(name, [launched.starter(name), *options, *reporting, *launched.command], variables)
+    waiting = [] if ranks_may_fail else starter_options.waiting(name, options, launched.limits().seconds)
+    command = Command(name, [launched.starter(name), *options, *waiting, *reporting, *launched.command], variables)
     by_hand = shell([*starter, *launched.as_typed], variables)
     return launched.run(Job([command], _names("rank", ranks), [name], by_hand, ranks_may_fail=ranks_may_fail))
 
