@@ -130,6 +130,11 @@ def test_the_median_leaves_warm_ups_and_outliers_out(monkeypatch: pytest.MonkeyP
     assert next(durations, None) is None
 
 
+def test_work_that_was_called_already_is_refused() -> None:
+    with pytest.raises(TypeError, match="NoneType was given: write it without parentheses"):
+        metrics.median_seconds(None)  # type: ignore[arg-type]
+
+
 def test_each_sample_has_a_time_and_a_figure_for_each_core(no_gpu: None) -> None:
     recorded = record(samples=4)
     samples = len(recorded.seconds)

@@ -89,3 +89,10 @@ def test_a_missing_file_is_named_with_the_folder_it_was_looked_for_from(
     with pytest.raises(programs.NoSuchProgram) as failure:
         use("../labs/07/minimal.py")
     assert str(failure.value) == f"There is no file ../labs/07/minimal.py, seen from the working folder {tmp_path}."
+
+
+def test_a_program_that_is_no_python_is_named_with_the_line(program: Path) -> None:
+    program.write_text("first = 1\nprint('x'\n")
+    with pytest.raises(programs.NotPython, match=rf"{program}, line 2, is not valid Python: .*never closed"):
+        programs.show(program, "train")
+    assert "never" not in programs.source(program)

@@ -223,8 +223,8 @@ results(collectives.all_to_all, numbers)
 # - **What goes where.** Messages of 0 bytes. Nobody leaves before everybody has entered.
 # - **When to use.** Before a measurement, or when one rank prepares a file for all.
 # - **Cost.** $\lceil \lg p \rceil \alpha$.
-# - **Pitfall.** It waits for the slowest rank. And a barrier, like every collective, that *one* rank skips (inside
-#   `if rank == 0:`) leaves all others waiting.
+# - **Pitfall.** It waits for the slowest rank. And a barrier, like every collective, that *one* rank skips (by
+#   `if rank.index != 0:`) leaves all others waiting.
 #
 # The picture shows ranks that compute for different times and then meet.
 

@@ -45,7 +45,12 @@ def efficiency(serial_seconds: float, parallel_seconds: float, devices: int) -> 
 
 
 def median_seconds(work: Callable[[], object], repeats: int = 5, warm_ups: int = 1) -> float:
-    """The median elapsed time of `work()` in seconds over `repeats` calls, after `warm_ups` calls that do not count."""
+    """The median elapsed time of `work()` in seconds over `repeats` calls, after `warm_ups` calls that do not count.
+
+    Raises TypeError if `work` is not a function, as when it was called already.
+    """
+    if not callable(work):
+        raise TypeError(f"a function is needed, and {type(work).__name__} was given: write it without parentheses")
     for _ in range(warm_ups):
         work()
     seconds = []

@@ -19,17 +19,24 @@ class NoSuchProgram(PlainError, FileNotFoundError):
     """There is no such file; the message says from which folder it was looked for."""
 
 
+class NotPython(PlainError, ValueError):
+    """The file is not valid Python; the message says in which line."""
+
+
 def source(program: str | Path, *names: str) -> str:
     """The source of the named functions, methods or classes in the order asked for, with decorators, not indented.
 
     A method may be named CLASS.METHOD. Without names, the whole file. Raises NoSuchName for a name that is missing,
-    NoSuchProgram for a file that is.
+    NoSuchProgram for a file that is, NotPython for one that is no Python and of which names are asked for.
     """
     _require_file(program)
     text = Path(program).read_text()
     if not names:
         return text
-    definitions, lines = _definitions(text), text.splitlines()
+    try:
+        definitions, lines = _definitions(text), text.splitlines()
+    except SyntaxError as error:
+        raise NotPython(f"{program}, line {error.lineno}, is not valid Python: {error.msg}.") from None
     parts = []
     for name in names:
         node = look_up(definitions, name, f"definition in {Path(program).name} called")

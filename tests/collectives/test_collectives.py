@@ -1,5 +1,6 @@
 """Every collective against NumPy."""
 
+from collections.abc import Callable
 from functools import partial
 from math import ceil, log2
 
@@ -19,12 +20,14 @@ from distlab.collectives import (
     hierarchical_all_reduce,
     reduce,
     reduce_scatter,
+    ring_all_reduce,
     scatter,
 )
 from distlab.simulate import (
     Link,
     Network,
     NoSuchRankError,
+    ProgramError,
     Rank,
     World,
 )
@@ -188,3 +191,10 @@ class TestGroups:
 
         with pytest.raises(NoSuchRankError, match="rank 0 sends to rank -1, but the ranks are 0 to 1"):
             World(2).run(program)
+
+
+@pytest.mark.parametrize("collective", [ring_all_reduce, hierarchical_all_reduce, broadcast, all_to_all])
+def test_a_collective_that_is_called_with_arrays_alone_says_who_runs_it(collective: Callable) -> None:
+    array, name = np.ones(4), collective.__name__
+    with pytest.raises(ProgramError, match=rf"{name} is a program that every rank runs: write World\(4\).run\({name},"):
+        collective([array] * 4, array)

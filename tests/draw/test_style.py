@@ -117,6 +117,15 @@ def test_a_shown_picture_carries_its_description_as_text(monkeypatch: pytest.Mon
     assert data["image/svg+xml"] == style.svg(picture(), "what it shows")
 
 
+def test_axes_are_shown_as_their_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[dict] = []
+    monkeypatch.setattr(style, "display", lambda bundle, **_: shown.append(bundle))
+    for part in (picture(), picture().axes[0]):
+        draw.show(part, "A rising line")
+    assert shown[0] == shown[1]
+    assert plt.get_fignums() == []
+
+
 def test_showing_and_saving_close_the_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(style, "display", lambda data, raw: None)
     draw.show(picture(), "shown")

@@ -117,3 +117,12 @@ def test_a_run_with_more_ranks_than_can_be_drawn_is_refused() -> None:
     run = World(17).run(ring_all_reduce, [contributions(rank, 17) for rank in range(17)], keep_contents=True)
     with pytest.raises(ValueError, match="17 ranks are too many to draw, at most 16"):
         draw.trace_of(run)
+
+
+def test_a_mean_is_drawn_as_the_sum_that_it_is_made_of() -> None:
+    async def mean(rank: Rank, array: np.ndarray) -> np.ndarray:
+        return np.float64(0.5) * (await ring_all_reduce(rank, array) / rank.size)
+
+    traced = draw.trace(mean, 4)
+    assert traced.error is None
+    assert traced.describe() == draw.trace(ring_all_reduce, 4).describe()

@@ -206,3 +206,24 @@ def test_what_is_no_array_is_named_with_what_to_give(values: list[object], kind:
 def test_a_program_that_was_called_is_not_told_to_be_written() -> None:
     with pytest.raises(ProgramError, match=r"^ring_all_reduce\(…\) is called already: give the program itself, run\("):
         World(2).run(ring_all_reduce(mock.Mock(), np.zeros(2)))
+
+
+@pytest.mark.parametrize(
+    "compared", [lambda rank: rank == 0, lambda rank: rank != np.int64(0), lambda rank: rank in (0, 1)]
+)
+def test_a_rank_that_is_compared_with_a_number_is_told_of_its_index(compared: Callable[[Rank], bool]) -> None:
+    async def program(rank: Rank) -> None:
+        compared(rank)
+        await rank.compute(1)
+
+    with pytest.raises(ProgramError, match=r"write `rank.index == 0`"):
+        World(2).run(program)
+
+
+def test_a_rank_is_equal_to_itself_alone() -> None:
+    async def program(rank: Rank) -> Rank:
+        return rank
+
+    first, second = World(2).run(program).results
+    assert first == first and first != second and first not in (None, "0")
+    assert len({first, second}) == 2

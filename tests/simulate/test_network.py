@@ -98,3 +98,9 @@ def test_1024_ranks_with_events_kept_fit_into_300_megabytes() -> None:
 def test_seconds_in_words_are_refused() -> None:
     with pytest.raises(ValueError, match="latency is '5us'; it must be a number of seconds"):
         Network(latency="5us")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("ends", [(7, 8), (-1, 0), (7, 7), (7, "6")])
+def test_a_slow_link_to_a_rank_that_there_is_not_is_refused(ends: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match=r"link of its own between ranks .* but the ranks of this world are 0 to 7"):
+        World(8, Network().with_slow_link(*ends, factor=10))

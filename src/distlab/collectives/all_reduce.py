@@ -6,12 +6,14 @@ with the same shape and dtype.
 
 import numpy as np
 
+from distlab.collectives.every_rank import run_by_every_rank
 from distlab.collectives.partition import GroupRank, own_copy
 from distlab.collectives.ring import all_gather, reduce_scatter, ring_all_reduce
 from distlab.collectives.tree import broadcast, reduce
 from distlab.simulate.rank import Rank
 
 
+@run_by_every_rank
 async def naive_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
     """Rank 0 gathers every array, adds them up, and sends the sum to each rank: naive, since all goes through rank 0.
 
@@ -31,6 +33,7 @@ async def naive_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
     return total
 
 
+@run_by_every_rank
 async def tree_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
     """Reduce to rank 0 on a binomial tree, then broadcast on the same tree.
 
@@ -40,6 +43,7 @@ async def tree_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
     return await broadcast(rank, total)
 
 
+@run_by_every_rank
 async def recursive_doubling_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
     """In each step two ranks exchange all they have and add it: few steps, but the whole array each time.
 
@@ -64,6 +68,7 @@ async def recursive_doubling_all_reduce(rank: Rank, array: np.ndarray) -> np.nda
     return total
 
 
+@run_by_every_rank
 async def halving_doubling_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
     """Rabenseifner's algorithm: as few steps as a tree needs, and as few bytes as a ring.
 
@@ -103,6 +108,7 @@ async def halving_doubling_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarr
     return total
 
 
+@run_by_every_rank
 async def hierarchical_all_reduce(rank: Rank, array: np.ndarray, ranks_per_host: int) -> np.ndarray:
     """A ring inside each host and rings between the hosts, so that slow links carry only 1/k of the array per rank.
 

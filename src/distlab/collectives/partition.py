@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from distlab.simulate.errors import check_peer
-from distlab.simulate.rank import Rank
+from distlab.simulate.rank import NumberedRank, Rank
 
 
 def first_row(length: int, parts: int, part: int) -> int:
@@ -42,7 +42,7 @@ def own_copy(array: np.ndarray) -> np.ndarray:
     return np.array(array) if isinstance(array, np.generic) else array.copy()
 
 
-class GroupRank:
+class GroupRank(NumberedRank):
     """A rank as a member of a group: a collective that is given it runs among the members alone.
 
     `index` and `size` count within the group, and so do the rank numbers in every operation.

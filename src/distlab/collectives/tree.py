@@ -4,6 +4,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
+from distlab.collectives.every_rank import run_by_every_rank
 from distlab.collectives.partition import first_row, own_copy
 from distlab.simulate.rank import Rank
 
@@ -43,6 +44,7 @@ def tree_stages(size: int, root: int, index: int) -> list[Stage]:
     return stages
 
 
+@run_by_every_rank
 async def broadcast(rank: Rank, array: np.ndarray | None, root: int = 0) -> np.ndarray:
     """Every rank gets the root's array.
 
@@ -59,6 +61,7 @@ async def broadcast(rank: Rank, array: np.ndarray | None, root: int = 0) -> np.n
     return block
 
 
+@run_by_every_rank
 async def reduce(rank: Rank, array: np.ndarray, root: int = 0) -> np.ndarray | None:
     """The root gets the sum of all ranks' arrays: the broadcast's tree, walked from the leaves to the root.
 
@@ -77,6 +80,7 @@ async def reduce(rank: Rank, array: np.ndarray, root: int = 0) -> np.ndarray | N
     return total if rank.index == root else None
 
 
+@run_by_every_rank
 async def scatter(rank: Rank, array: np.ndarray | None, root: int = 0) -> np.ndarray:
     """Every rank gets its chunk of the root's rows: at each stage the holder hands over the other half's rows.
 
@@ -97,6 +101,7 @@ async def scatter(rank: Rank, array: np.ndarray | None, root: int = 0) -> np.nda
     return block
 
 
+@run_by_every_rank
 async def gather(rank: Rank, array: np.ndarray, root: int = 0) -> np.ndarray | None:
     """The root gets every rank's rows, in order of rank: the scatter's tree, walked from the leaves to the root.
 

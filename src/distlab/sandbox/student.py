@@ -24,6 +24,7 @@ from distlab.sandbox.cells import Cells
 from distlab.sandbox.confine import SandboxLimits
 from distlab.simulate import ProgramError, SimulationError
 from distlab.simulate.errors import check_addable, copy_message, no_operation, not_awaited
+from distlab.simulate.rank import NumberedRank
 
 NO_LIMIT = 10.0**6
 
@@ -152,7 +153,7 @@ def _asked(operation: Operation) -> Generator[Operation, Plain, Any]:
     return (yield operation)
 
 
-class RemoteRank:
+class RemoteRank(NumberedRank):
     """The rank of a program in the sandbox, a `distlab.simulate.Rank` that asks the grader for every operation."""
 
     def __init__(self, index: int, size: int) -> None:

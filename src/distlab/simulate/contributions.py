@@ -1,6 +1,7 @@
 """Arrays that remember what was added: give them to a program instead of numbers, and see who is in each sum."""
 
 from collections import Counter
+from numbers import Real
 
 import numpy as np
 
@@ -9,7 +10,7 @@ class Contributions:
     """A sum of inputs, as the multiset of what has been added: (rank, position) pairs with how often.
 
     It adds like a number, also to 0, so that NumPy arrays of dtype object that hold it run through any program that
-    moves and adds arrays.
+    moves and adds arrays. Multiplied or divided by a number it stays what it is: who is in the sum does not change.
     """
 
     __slots__ = ("counts",)
@@ -34,6 +35,13 @@ class Contributions:
         return self if addend == 0 else NotImplemented
 
     __radd__ = __add__
+
+    def __mul__(self, factor: float) -> "Contributions":
+        if not isinstance(factor, Real):
+            return NotImplemented
+        return self
+
+    __rmul__ = __truediv__ = __mul__
 
     def __eq__(self, value: object) -> bool:
         return isinstance(value, Contributions) and self.counts == value.counts

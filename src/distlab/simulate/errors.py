@@ -190,3 +190,8 @@ def no_operation(index: int) -> str:
         f"rank {index} awaits something that is not an operation of its own rank; virtual time goes by in "
         "`await rank.compute(seconds)`"
     )
+
+
+def not_a_number(number: int) -> str:
+    """The message for a rank that is compared with a number."""
+    return f"`rank` itself is never equal to {number}; its number is `rank.index`: write `rank.index == {number}`"

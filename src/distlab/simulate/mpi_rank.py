@@ -30,6 +30,7 @@ from distlab.simulate.errors import (
     copy_message,
     no_operation,
 )
+from distlab.simulate.rank import NumberedRank
 from distlab.simulate.world import Program
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class MpiRun:
     messages: int
 
 
-class MpiRank:
+class MpiRank(NumberedRank):
     """This process as a rank: `index`, `size`, `now` in seconds, and the operations of `distlab.simulate.Rank`.
 
     As on the virtual cluster sending never waits for the receiver, so that no order of sends can deadlock. A message

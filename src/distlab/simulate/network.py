@@ -72,8 +72,20 @@ class Network:
         is_inside = source // self.ranks_per_host == to // self.ranks_per_host
         return self.inside_host if is_inside else self.default_link
 
+    def check_ranks(self, size: int) -> None:
+        """Raise ValueError for an exception that is not between two of the ranks 0 to size − 1."""
+        for ends in self.links:
+            if not all(end in range(size) for end in ends) or ends[0] == ends[1]:
+                raise ValueError(
+                    f"the network has a link of its own between ranks {ends[0]!r} and {ends[1]!r}, but the ranks of "
+                    f"this world are 0 to {size - 1}"
+                )
+
     def with_slow_link(self, first: int, second: int, factor: float) -> Self:
-        """The same network, but α and β between these two ranks are `factor` times as large, in both directions."""
+        """The same network, but α and β between these two ranks are `factor` times as large, in both directions.
+
+        A world of fewer ranks refuses it.
+        """
         slow = {}
         for ends in ((first, second), (second, first)):
             link = self.link(*ends)

@@ -1,18 +1,19 @@
 """A rank: what a program may ask of it, on the virtual cluster and over MPI alike; and the virtual cluster's own."""
 
-from collections.abc import Awaitable, Generator, Iterator
-from heapq import heappop, heappush
+from collections.abc import Awaitable, Generator
 from types import coroutine
 from typing import Any, Protocol
 
 import numpy as np
 
+from distlab.simulate.agenda import Agenda
 from distlab.simulate.errors import (
     ProgramError,
     check_addable,
     check_peer,
     check_seconds,
     copy_message,
+    not_a_number,
     not_awaited,
 )
 from distlab.simulate.events import COMPUTES, RECORD, REDUCES, Log
@@ -60,32 +61,6 @@ class Rank(Protocol):
         """Do other work for `seconds`."""
 
 
-class Agenda(dict[float, list[int]]):
-    """Which rank continues at which time; in order of time, and at the same time in order of rank.
-
-    `agenda[time].append(index)` lets rank `index` go on at `time`. In a collective many ranks continue at the same
-    time, so that there is one entry per time, not per rank: the list of its ranks. A heap has the times in order.
-    """
-
-    def __init__(self) -> None:
-        """An empty agenda."""
-        super().__init__()
-        self._times: list[float] = []
-
-    def __missing__(self, time: float) -> list[int]:
-        heappush(self._times, time)
-        ranks = self[time] = []
-        return ranks
-
-    def in_order(self) -> Iterator[tuple[float, list[int]]]:
-        """The next time and its ranks, until nothing is left; ranks may be added while this runs."""
-        while self._times:
-            time = heappop(self._times)
-            ranks = self.pop(time)
-            ranks.sort()
-            yield time, ranks
-
-
 @coroutine
 def _suspended(rank: "VirtualRank") -> Generator[None, None, Any]:
     """Give control to the cluster until the operation of `rank` has ended; gives the result of that."""
@@ -102,7 +77,20 @@ def _ended(rank: "VirtualRank", result: object) -> Generator[None, None, Any]:
     yield  # never reached; it makes this a generator, which `await` needs
 
 
-class VirtualRank:
+class NumberedRank:
+    """What is the same for all ranks: one is no number, and `rank == 0` is an error, since it would never be true."""
+
+    __slots__ = ()
+
+    def __eq__(self, value: object) -> bool:
+        if isinstance(value, int | np.integer):
+            raise ProgramError(not_a_number(int(value)))
+        return self is value
+
+    __hash__ = object.__hash__
+
+
+class VirtualRank(NumberedRank):
     """One rank of a virtual cluster; see `distlab.simulate.world` for what its operations cost.
 
     index: its number, from 0.  size: the number of ranks.  now: its virtual time in seconds.

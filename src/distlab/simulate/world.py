@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from distlab.simulate.agenda import Agenda
 from distlab.simulate.errors import (
     DeadlockError,
     InputsError,
@@ -41,7 +42,7 @@ from distlab.simulate.errors import (
 )
 from distlab.simulate.events import Events, Log
 from distlab.simulate.network import Network
-from distlab.simulate.rank import ANY, Agenda, VirtualRank
+from distlab.simulate.rank import ANY, VirtualRank
 
 Program = Callable[..., Coroutine[Any, Any, object]]
 
@@ -100,7 +101,8 @@ class World:
     ) -> None:
         """`compute_speeds` gives ranks another speed than 1 for `compute` and `reduce`: by rank, or one for each.
 
-        Raises ValueError for a size below 1, or a speed that is not positive or not a rank's; TypeError for a size that
+        Raises ValueError for a size below 1, a speed that is not positive or not a rank's, and a link of the network to
+        a rank that there is not; TypeError for a size that
         is no whole number, or a network of another class.
         """
         if not hasattr(size, "__index__"):
@@ -111,6 +113,7 @@ class World:
             raise ValueError(f"a world of {size} ranks: at least 1 is needed")
         self.size = size
         self.network = Network() if network is None else network
+        self.network.check_ranks(size)
         self.compute_speeds = _speeds(size, compute_speeds)
 
     def run(
