@@ -261,3 +261,41 @@ def test_a_source_that_does_not_fit_its_module_is_refused(tmp_path: Path, before
     file.write_text(text.replace(before, after, 1))
     with pytest.raises(lab_sources.BrokenSource, match=said):
         lab_sources.convert(file, sample_lab.lab())
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize(
+    ("cell", "added", "said"),
+    [
+        ("steps", "### Begin solution\nsecret = 6\n### End solution", "'### Begin solution' is no mark"),
+        ("steps", "#BEGIN  SOLUTION\nsecret = 6\n### END SOLUTION", "'#BEGIN  SOLUTION' is no mark"),
+        ("steps", "secret = 6  # end_solution", "'secret = 6  # end_solution' is no mark"),
+        ("steps", "### BEGIN SOLUTOIN\nsecret = 6", "'### BEGIN SOLUTOIN' is no mark"),
+        ("steps", "### begin hidden tests\nsecret = 6", "'### begin hidden tests' is no mark"),
+        ("steps", "secret = 6\n### END SOLUTION", "### END SOLUTION is out of place"),
+        ("steps", "### BEGIN SOLUTION\n### BEGIN SOLUTION\n### END SOLUTION", "### BEGIN SOLUTION is out of place"),
+        ("steps", "### BEGIN SOLUTION\nsecret = 6", "### BEGIN SOLUTION has no ### END SOLUTION"),
+        ("given", "### BEGIN SOLUTION\nsecret = 6\n### END SOLUTION", "### BEGIN SOLUTION is out of place"),
+        ("text", "### Begin Solution\nThe secret is 6.", "'### Begin Solution' is no mark"),
+    ],
+)
+def test_a_solution_whose_marks_are_misspelt_or_misplaced_is_not_handed_out(
+    made_lab: Path, tmp_path: Path, cell: str, added: str, said: str
+) -> None:
+    end = {
+        "steps": "steps = 6\n### END SOLUTION\n",
+        "given": "PROGRAM = 'given.py'\n",
+        "text": "# # Lab 90: a sample\n",
+    }[cell]
+    text = made_lab.read_text()
+    assert end in text
+    if cell == "text":
+        added = "".join(f"# {line}\n" for line in added.splitlines())
+    made_lab.write_text(text.replace(end, f"{end}{added}\n", 1))
+    for hand_out in (lab_sources.regenerate, lambda source: lab_sources.release([source], tmp_path / "release")):
+        with pytest.raises(lab_sources.BrokenSource) as raised:
+            hand_out(made_lab)
+        assert str(raised.value).startswith("90_sample.py, the cell that begins with ") and said in str(raised.value)
+        assert "\n" not in str(raised.value)
+    assert (lab_sources.folder_of(made_lab) / lab_sources.STUDENT).read_text() == "as it was"
+    assert not (tmp_path / "release").exists()

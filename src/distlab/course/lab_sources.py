@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 STUB = "# Write your answer here.\n..."
 _MARK = r"### (BEGIN|END) SOLUTION"
 _SOLUTION = r"### BEGIN SOLUTION.*### END SOLUTION"
+_LIKE_A_MARK = re.compile(r"(^|#)[\W_]*(begin|end)[\W_]*(solution|hidden[\W_]*test)", re.IGNORECASE)
 _ONLY_IN_THE_COURSE = ("solution.ipynb", "make check")
 _SENTENCES = re.compile(r"(?<=[.?!])\s+(?=[A-Z`\[])")
 _LINK_TO_COURSE = re.compile(r"\[([^\]]*)\]\(\.\./[^)]*\)")
@@ -64,7 +65,8 @@ def chosen(labs: Path, only: str | None = None) -> list[Path]:
 def convert(source: Path, lab: Lab | None = None) -> NotebookNode:
     """The whole notebook of a source, solutions and hidden tests included; the same for the same text.
 
-    Raises BrokenSource unless it has, for each exercise of the lab, the cell for the answer and that of the check.
+    Raises BrokenSource unless it has, for each exercise of the lab, the cell for the answer and that of the check, and
+    if a solution would be in the student's notebook because its marks are misspelt or misplaced.
     """
     lab = lab or registry.lab(source.stem)
     notebook = notebooks.convert_plainly(source)
@@ -200,6 +202,11 @@ def _check(notebook: NotebookNode, lab: Lab, name: str) -> None:
     for exercise, answer, check in zip(lab, cells[::2], cells[1::2], strict=True):
         if problem := _problem(exercise, answer, check):
             raise BrokenSource(f"{name}, exercise {exercise.name}: {problem}.")
+    checks = cells[1::2]  # whose marks are right
+    for cell in notebook.cells:
+        if cell not in checks and (problem := _problem_with_marks(cell)):
+            line = next((line for line in cell.source.split("\n") if line.strip()), "")
+            raise BrokenSource(f"{name}, the cell that begins with {line!r}: {problem}.")
 
 
 def _problem(exercise: Exercise, answer: NotebookNode, check: NotebookNode) -> str | None:
@@ -218,3 +225,17 @@ def _problem(exercise: Exercise, answer: NotebookNode, check: NotebookNode) -> s
     if check.source.split() != f"{call} ### BEGIN HIDDEN TESTS {points} ### END HIDDEN TESTS".split():
         return f"the check's cell must contain {call}, and {points} between ### BEGIN and END HIDDEN TESTS"
     return None
+
+
+def _problem_with_marks(cell: NotebookNode) -> str | None:
+    """Why lines between marks may stay in the student's notebook, such as a mark in small letters."""
+    is_answer, is_open = cell.metadata.get("nbgrader", {}).get("solution"), False
+    for line in cell.source.split("\n"):
+        mark = re.search(_MARK, line)
+        if mark and is_answer and (mark[1] == "BEGIN") != is_open:
+            is_open = not is_open
+        elif mark:
+            return f"{mark[0]} is out of place: in an answer's cell ### BEGIN SOLUTION and ### END SOLUTION take turns"
+        elif _LIKE_A_MARK.search(line) or (cell.cell_type == "code" and line.lstrip().startswith("###")):
+            return f"{line.strip()!r} is no mark: write ### BEGIN SOLUTION or ### END SOLUTION, in these capitals"
+    return "### BEGIN SOLUTION has no ### END SOLUTION" if is_open else None
