@@ -73,6 +73,20 @@ def test_what_a_newer_python_may_allow_is_to_be_looked_at(graded: Grading, hande
 
 @pytest.mark.fault
 @slow
+def test_a_package_that_grading_does_not_have_is_named_and_to_be_looked_at(graded: Grading, handed_in: Handin) -> None:
+    imported = "def mean(values):\n    import pandas_of_home\n    return float(values.mean())"
+    report = graded(
+        handed_in(mean=imported, steps="import pandas_of_home.io\nsteps = 6", all_gather="import numpy.no_part")
+    )
+    failed = "failed with ModuleNotFoundError"
+    why = "pandas_of_home is no package of the course, and grading has no others"
+    look_at = [f"the answer to mean {failed}: {why}", f"the cell of steps {failed}: {why}"]
+    assert (report.look_at, report.remarks) == (look_at, [*look_at, f"the cell of all_gather {failed}"])
+    assert f"({why})" in report.exercises[1].verdict.text
+
+
+@pytest.mark.fault
+@slow
 def test_the_own_cell_that_failed_is_named_where_its_name_is_missed(
     graded: Grading, handed_in: Handin, tmp_path: Path
 ) -> None:

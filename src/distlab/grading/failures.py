@@ -16,7 +16,8 @@ _LIMITS = {
     "Resource temporarily unavailable": "this many processes are not allowed in grading",
     "Operation not permitted": "grading does not allow it",
 }
-TOO_MUCH = "PrintedTooMuch"
+TOO_MUCH, MISSING_MODULE = "PrintedTooMuch", "ModuleNotFoundError"
+_LONGEST_NAME = 60
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Failure:
 
 
 def failure(error: Raised, lab: Lab, origin: Origin) -> Failure:
-    """What an error in a cell means. Nothing in the note is the student's own words, but the name of a file."""
+    """What an error in a cell means. Of the student's own words a note has none but the name of a file or module."""
     if error.kind == TOO_MUCH:
         return Failure(f"The cell was stopped: {error.message}.")
     place = "" if error.line is None else f" in line {error.line}"
@@ -45,22 +46,31 @@ def failure(error: Raised, lab: Lab, origin: Origin) -> Failure:
 
 def _cause_in_grading(error: Raised, origin: Origin) -> str:
     """What was there where the notebook was written and is not in grading; "" if nothing is known to be."""
-    missing = re.match(r"No module named '(\w+)", error.message)
-    if error.kind == "ModuleNotFoundError" and missing and missing[1] in origin.modules:
-        return f"{missing[1]}.py was handed in, but grading has no file of the student's except the notebook"
+    if error.kind == MISSING_MODULE and (cause := missing_module(error.message, origin)):
+        return cause
     if error.kind == "SyntaxError" and origin.python > GRADER:
         newer = f"it may be valid in Python {_dotted(origin.python)}, with which the notebook was written"
         return f"{newer}, but grading runs {_dotted(GRADER)}"
     return ""
 
 
+def missing_module(text: str, origin: Origin) -> str:
+    """Why a module is not there in grading whose import a text says to have failed; "" for a part of a package."""
+    missing = re.search(rf"No module named '(\w{{1,{_LONGEST_NAME}}})(\.\w+)*'", text, re.ASCII)
+    if missing and missing[1] in origin.modules:
+        return f"{missing[1]}.py was handed in, but grading has no file of the student's except the notebook"
+    if missing and not missing[2]:
+        return f"{missing[1]} is no package of the course, and grading has no others"
+    return ""
+
+
 def _meaning(error: Raised, lab: Lab) -> str:
     """A few words on what is not there in grading, and on the limits that show as an error of the system."""
-    if error.kind in ("AttributeError", "ImportError", "ModuleNotFoundError"):
+    if error.kind in ("AttributeError", "ImportError", MISSING_MODULE):
         for module in lab.solved_in:
             if module in error.message:
                 return f"{module} has what this lab asks for; in grading it is not there"
-    if error.kind == "ModuleNotFoundError":
+    if error.kind == MISSING_MODULE:
         return "grading has the packages of the course and the notebook, no other file of the student's"
     if error.kind == "SyntaxError":
         return f"grading runs Python {_dotted(GRADER)}"

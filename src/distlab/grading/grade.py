@@ -163,12 +163,18 @@ class _Grading:
         if len(verdict.text) > _LONGEST_TEXT:
             verdict = replace(verdict, text=f"{verdict.text[:_LONGEST_TEXT]} …")
         if verdict.state != RIGHT:
+            said = verdict.text
             verdict = replace(
                 verdict, text=f"{verdict.text}{self._cause_in_own_cell(f'{verdict.text} {graded.error}')}"
             )
             if graded.failure and graded.failure.note:
                 name = f"the cell of {graded.exercise.name}"
                 self._report.remark(f"{name} {graded.failure.note}", graded.failure.is_of_grading)
+            elif failures.MISSING_MODULE in said and (
+                cause := failures.missing_module(said, self._fitted.origin)
+            ):  # it is imported in a function
+                answer = f"the answer to {graded.exercise.name}"
+                self._report.remark(f"{answer} failed with {failures.MISSING_MODULE}: {cause}", look_at=True)
         graded.verdict = verdict
         if verdict.picture is not None and verdict.state != RIGHT:
             with suppress(Exception), time_limit(_SECONDS_TO_DRAW, "the picture"):  # a page without it says the same
