@@ -3,6 +3,7 @@
 import os
 import unicodedata
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import nbformat
@@ -168,7 +169,7 @@ def test_work_in_the_wrong_place_is_named(tmp_path: Path) -> None:
 
 
 def test_a_time_that_is_not_understood_is_to_be_looked_at_and_the_last_change_counts(tmp_path: Path) -> None:
-    os.utime(put(tmp_path, "alice", "{}"), (1, 1))
+    os.utime(put(tmp_path, "alice", "{}"), (10**9, 10**9))
     put(tmp_path, "alice", "yesterday evening", f"{LAB}/{submissions.TIMESTAMP}")
     late = put(tmp_path, "bob", "{}")
     due = deadline.due_time("2026-11-20 18:00")
@@ -188,10 +189,12 @@ def test_a_time_that_is_not_understood_is_to_be_looked_at_and_the_last_change_co
 
 @pytest.mark.parametrize(("text", "late"), [("0001-01-01 00:00 +14:00", False), ("9999-12-31 23:59 -12:00", True)])
 def test_the_first_and_last_times_are_compared_with_the_deadline(tmp_path: Path, text: str, late: bool) -> None:
-    os.utime(put(tmp_path, "alice", "{}"), (1, 1))
+    os.utime(put(tmp_path, "alice", "{}"), (10**9, 10**9))
     put(tmp_path, "alice", text, f"{LAB}/{submissions.TIMESTAMP}")
     [submission] = submissions.find(tmp_path, [LAB], deadline.due_time("2026-11-20 18:00"))
-    assert (submission.late, submission.look_at) == (late, [])
+    assert submission.late == late
+    [note] = submission.look_at
+    assert note.startswith(f"timestamp.txt, {text[:10]}, cannot be that of the work")
 
 
 def test_any_time_and_size_of_a_file_is_read(tmp_path: Path) -> None:
@@ -201,8 +204,27 @@ def test_any_time_and_size_of_a_file_is_read(tmp_path: Path) -> None:
     with (tmp_path / "bob" / LAB / submissions.TIMESTAMP).open("wb") as file:
         file.truncate(6 * 2**30)
     alice, bob = submissions.find(tmp_path, [LAB], deadline.due_time("2026-11-20 18:00"))
-    assert alice.late and alice.notes[0].startswith("late by")
+    assert alice.late and alice.notes[1].startswith("late by")
     assert len(bob.look_at) == 1 and "which is no time that is understood" in bob.look_at[0]
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("date", ["1970-01-01", "1980-01-01", "1999-12-30", "2400-01-01"])
+def test_a_file_whose_time_cannot_be_that_of_the_work_is_to_be_looked_at(tmp_path: Path, date: str) -> None:
+    for student, day in (("alice", date), ("bob", "2020-02-02")):
+        time = datetime.fromisoformat(f"{day} 12:00+00:00").timestamp()
+        os.utime(put(tmp_path, student, "{}"), (time, time))
+    for due in ("2026-11-20 18:00", "2999-12-31"):
+        alice, bob = submissions.find(tmp_path, [LAB], deadline.due_time(due))
+        assert alice.look_at == alice.notes[:1]
+        assert alice.look_at == [
+            f"the time of the file, {date}, cannot be that of the work, which may be late or not: copy with `cp -a`, "
+            "or give the time in timestamp.txt"
+        ]
+        assert bob.notes == []
+    put(tmp_path, "alice", "2026-11-19 12:00:00", f"{LAB}/{submissions.TIMESTAMP}")
+    alice, _ = submissions.find(tmp_path, [LAB], deadline.due_time("2999-12-31"))
+    assert alice.notes == []
 
 
 def test_a_timestamp_of_a_student_s_own_does_not_settle_lateness(tmp_path: Path) -> None:

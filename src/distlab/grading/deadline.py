@@ -8,6 +8,9 @@ from pathlib import Path
 from distlab.runtime.errors import PlainError
 
 _LATEST = datetime.max.replace(microsecond=0, tzinfo=UTC)
+# Before the course: what a copy or an archive without times gives to files, such as 1980-01-01.
+_EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
+_FASTEST_CLOCK = timedelta(days=1)
 # So far apart are at most the times of two files of one copy.
 _LONGEST_BETWEEN_COPIES = timedelta(seconds=1)
 _MOST_NAMED, _LONGEST_NAME = 3, 60
@@ -37,6 +40,11 @@ def time_of_change(file: Path) -> datetime:
         return datetime.fromtimestamp(file.lstat().st_mtime, UTC)
     except (ValueError, OverflowError, OSError):
         return _LATEST
+
+
+def can_be_of_work(time: datetime) -> bool:
+    """Whether a student can have saved work at that time: not before there was the course, nor in the future."""
+    return _EARLIEST <= time <= datetime.now(UTC) + _FASTEST_CLOCK
 
 
 def copied(late_files: Iterable[tuple[datetime, str]]) -> list[str]:

@@ -216,6 +216,12 @@ def _compare_with_deadline(submission: Submission, file: Path, due: datetime) ->
     changed = deadline.time_of_change(file)
     written = _written_time(submission, file.parent / TIMESTAMP)
     handed_in = written or changed
+    if not deadline.can_be_of_work(handed_in):
+        _note_to_look_at(
+            submission,
+            f"{'the time of the file' if written is None else TIMESTAMP}, {handed_in.date()}, cannot be that of the "
+            f"work, which may be late or not: copy with `cp -a`, or give the time in {TIMESTAMP}",
+        )
     if handed_in > due:
         minutes = int((handed_in - due).total_seconds() // 60)
         days, hours = minutes // 1440, minutes % 1440 // 60
