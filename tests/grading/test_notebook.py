@@ -27,6 +27,15 @@ def test_a_pipe_instead_of_a_notebook_does_not_hang_the_grader(tmp_path: Path) -
         notebook.read(tmp_path / "lab.ipynb")
 
 
+@pytest.mark.fault
+def test_a_notebook_that_is_removed_after_it_was_found_is_said_to_have_vanished(tmp_path: Path) -> None:
+    with pytest.raises(notebook.Unreadable, match=r"^it has vanished since it was found$"):
+        notebook.read(tmp_path / "lab.ipynb")
+    (tmp_path / "folder").touch()
+    with pytest.raises(notebook.Unreadable, match=r"^Not a directory$"):
+        notebook.read(tmp_path / "folder" / "lab.ipynb")
+
+
 def test_too_many_or_too_long_cells_are_unreadable(tmp_path: Path) -> None:
     file = tmp_path / "lab.ipynb"
     file.write_text(json.dumps({"cells": [{"cell_type": "code", "source": "x"}] * 501}))

@@ -68,8 +68,10 @@ def read(file: Path) -> list[SubmittedCell]:
             raise Unreadable(f"it is larger than {_MOST_BYTES // 2**20} MiB; its outputs can be cleared")
         content = json.loads(file.read_bytes())
         cells = [_cell(cell) for cell in content["cells"] if _may_count(cell)]
+    except FileNotFoundError:
+        raise Unreadable("it has vanished since it was found") from None
     except OSError as error:
-        raise Unreadable(f"it cannot be read: {error.strerror}") from None
+        raise Unreadable(str(error.strerror)) from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, MemoryError):
         raise Unreadable("it is not a notebook of format 4") from None
     if len(cells) > _MOST_CELLS:
