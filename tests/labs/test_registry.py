@@ -1,6 +1,11 @@
 """Opening a lab, and its check in a notebook."""
 
+import os
+import signal
+import threading
+
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from distlab import labs
 from distlab.labs import OpenLab, Picture, right, wrong
@@ -40,6 +45,25 @@ def test_a_picture_that_cannot_be_drawn_leaves_the_verdict(capsys: pytest.Captur
     assert capsys.readouterr().out.splitlines() == [
         "mean: ✘ not right yet: no",
         "(The run could not be drawn: ValueError: too wide)",
+    ]
+
+
+@pytest.mark.fault
+def test_a_check_that_is_interrupted_ends_in_a_sentence_and_the_next_one_works(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    namespace = {}
+    exec("def mean(values):\n    while True:\n        pass", namespace)
+    shell = InteractiveShell()
+    shell.user_ns["lab"] = OpenLab(sample_lab.lab(), namespace)
+    threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    result = shell.run_cell('lab.check("mean")')
+    assert isinstance(result.error_in_exec, KeyboardInterrupt)
+    namespace["steps"] = 6
+    assert shell.run_cell('lab.check("steps")').success
+    assert capsys.readouterr().out.splitlines() == [
+        "mean: interrupted; run the cell again to check it.",
+        "steps: ✔ right",
     ]
 
 

@@ -54,6 +54,13 @@ def lab(number: str | int) -> Lab:
     return cast(Lab, importlib.import_module(look_up(MODULES, digits, "lab", NoSuchLab)).LAB)
 
 
+class CheckInterrupted(KeyboardInterrupt):
+    """A check was interrupted; Jupyter shows a sentence instead of the traceback, and starts no queued cell."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
+
+
 _SIGNS = {RIGHT: "✔ right", NOT_DONE: "… not done yet"}
 
 
@@ -77,6 +84,12 @@ class OpenLab:
 
         Raises NotRightYet instead while nbgrader validates the notebook, unless the answer is right.
         """
+        try:
+            self._check(name)
+        except KeyboardInterrupt:
+            raise CheckInterrupted(f"{name}: interrupted; run the cell again to check it.") from None
+
+    def _check(self, name: str) -> None:
         verdict = self.verdict(name)
         if os.environ.get("NBGRADER_EXECUTION") == "validate" and not verdict.is_right:
             raise NotRightYet(shown(name, verdict))
