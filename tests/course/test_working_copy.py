@@ -7,6 +7,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from datetime import datetime, tzinfo
 from pathlib import Path
 
 import nbformat
@@ -16,7 +17,7 @@ from ipykernel.ipkernel import IPythonKernel
 from nbformat.sign import NotebookNotary
 
 from distlab import cli
-from distlab.course import working_copy
+from distlab.course import hand_edits, working_copy
 from distlab.runtime import processes
 from distlab.runtime.lookups import NoSuchName
 from tests import small_disks
@@ -149,6 +150,46 @@ def test_what_the_student_has_changed_stays_and_is_named_once_the_course_changes
     assert "my answer" in (copy / LAB).read_text()
 
 
+def write_chapter(file: Path, text: str, count: int | None = None) -> None:
+    """As `make notebooks` does; with a count it was run."""
+    cell = nbformat.v4.new_code_cell(text, id="cell", execution_count=count)
+    notebook = nbformat.v4.new_notebook(cells=[cell])
+    hand_edits.note_cells(notebook)
+    nbformat.write(notebook, file)
+
+
+@pytest.mark.fault
+def test_a_chapter_that_was_only_run_follows_the_course_and_the_run_one_is_kept(course: Path, copy: Path) -> None:
+    write_chapter(course / NOTEBOOK, "1")
+    working_copy.update(course, copy)
+    write_chapter(copy / NOTEBOOK, "1", count=7)
+    kept: list[Path] = []
+    assert working_copy.update(course, copy, kept.append) == kept == []
+    write_chapter(course / NOTEBOOK, "10")
+    assert working_copy.update(course, copy, kept.append) == []
+    assert code_of(copy / NOTEBOOK) == ["10"]
+    [run] = kept
+    assert nbformat.read(run, as_version=4).cells[0].execution_count == 7
+    edited = (copy / NOTEBOOK).read_text().replace('"10"', '"my answer"')
+    (copy / NOTEBOOK).write_text(edited)
+    write_chapter(course / NOTEBOOK, "100")
+    assert working_copy.update(course, copy, kept.append) == [NOTEBOOK]
+    assert (copy / NOTEBOOK).read_text() == edited and kept == [run]
+
+
+def test_a_chapter_that_both_have_changed_is_said_to_stay_unless_it_is_given_back_now(
+    course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(course)
+    working_copy.update(course, course / "work")
+    write_notebook(course / "work" / LAB, "my answer")
+    write_notebook(course / LAB, "20")
+    for arguments, said in ((["--copy-only"], True), (["--copy-only", "--fresh", "03"], False)):
+        assert cli.main(["lab", *arguments]) == 0
+        assert ("you have changed it, and the course has too; yours stays." in capsys.readouterr().out) == said
+    assert code_of(course / "work" / LAB) == ["20"]
+
+
 def test_a_copy_whose_record_is_lost_keeps_what_differs(course: Path, copy: Path) -> None:
     working_copy.update(course, copy)
     write_notebook(copy / LAB, "my answer")
@@ -161,7 +202,7 @@ def test_a_copy_whose_record_is_lost_keeps_what_differs(course: Path, copy: Path
 TWO_RUNS = """
 from pathlib import Path
 import subprocess, sys
-from distlab.course import working_copy
+from distlab.course import hand_edits, working_copy
 course, copy = map(Path, sys.argv[1:])
 try:
     working_copy.update(course, copy)
@@ -223,6 +264,23 @@ def test_a_chapter_given_back_keeps_the_students_own(course: Path, copy: Path) -
     write_notebook(course / LAB, "30")  # the lab counts as unchanged from now on
     assert working_copy.update(course, copy) == []
     assert working_copy.give_back(course, copy, names) == []
+
+
+@pytest.mark.fault
+def test_versions_of_one_second_are_all_kept(course: Path, copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stopped(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:
+            return datetime(2026, 11, 20, 18)
+
+    monkeypatch.setattr(working_copy, "datetime", Stopped)
+    working_copy.update(course, copy)
+    kept = []
+    for text in ("first", "second", "third"):
+        write_notebook(copy / LAB, text)
+        kept += working_copy.give_back(course, copy, [LAB])
+    assert [code_of(file) for file in kept] == [["first"], ["second"], ["third"]]
+    assert [file.name for file in kept[:2]] == ["lab.2026-11-20_180000.ipynb", "lab.2026-11-20_180000-2.ipynb"]
 
 
 def test_a_chapter_that_is_missing_is_named(course: Path) -> None:

@@ -214,8 +214,15 @@ def _lab(options: argparse.Namespace) -> int:
     course = Path.cwd()
     fresh = working_copy.chapter_files(course, options.fresh) if options.fresh else []
     copy = user_folders.announced(working_copy.NAME, "your working copy goes").absolute()
-    for name in working_copy.update(course, copy):
-        print(f"{copy / name}: you have changed it, and the course has too; make lab FRESH={Path(name).parts[1][:2]}")
+    changed_in_both = working_copy.update(
+        course, copy, lambda kept: print(f"The course has changed a chapter that you have run; yours is kept: {kept}")
+    )
+    for name in sorted(set(changed_in_both) - set(fresh)):
+        number = Path(name).parts[1][:2]
+        print(
+            f"{copy / name}: you have changed it, and the course has too; yours stays. `make lab FRESH={number}` gives "
+            "you the course's, and keeps yours under another name."
+        )
     if fresh:
         return _give_back(course, copy, fresh)
     print(f"Your working copy is {copy}; what you run there leaves the course's files as they are.", flush=True)
@@ -242,7 +249,8 @@ def _give_back(course: Path, copy: Path, names: list[str]) -> int:
         working_copy.give_back(course, copy, names)
         print(f"{' and '.join(names)}: as in the course.")
         return 0
-    print("The course's own " + " and ".join(names) + " replace yours; what you changed is kept under another name.")
+    replace = "replace" if len(names) > 1 else "replaces"
+    print(f"The course's own {' and '.join(names)} {replace} yours; what you changed is kept under another name.")
     if sys.stdin.isatty() and input("Go on? [y/N] ").strip().lower() not in ("y", "yes"):
         print("Nothing was changed.")
         return 1

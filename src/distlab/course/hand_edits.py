@@ -27,16 +27,21 @@ def require_none(file: Path, source: Path) -> None:
 
     A file that is missing, that cannot be read, or that notes nothing can be made again.
     """
-    try:
-        notebook = nbformat.read(file, as_version=4)
-    except Exception:  # whatever is wrong with it, there is nothing to keep for people who edit notebooks
-        return
-    made = notebook.metadata.get("distlab", {}).get("cells")
-    if made is not None and made != _digest(notebook):
+    if is_as_made(file) is False:
         raise EditedByHand(
             f"{file} was edited itself, and making it again would drop these edits: make them in {source}, then remove "
             f"{file.name} and repeat the command."
         )
+
+
+def is_as_made(file: Path) -> bool | None:
+    """Whether a notebook has the cells that it was made with; None if it cannot be read or notes nothing."""
+    try:
+        notebook = nbformat.read(file, as_version=4)
+    except Exception:  # whatever is wrong with it, there is nothing to keep for people who edit notebooks
+        return None
+    made = notebook.metadata.get("distlab", {}).get("cells")
+    return None if made is None else made == _digest(notebook)
 
 
 def _digest(notebook: NotebookNode) -> str:

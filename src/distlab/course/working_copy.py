@@ -1,6 +1,7 @@
 """A student's own copy of notebooks and labs: what is run and changed in it leaves the course's own files as they are.
 
-A file that the student has not changed follows the course, for example after `git pull`; a changed one stays. For that
+A file that the student has not changed follows the course, for example after `git pull`; a changed one stays, and a
+chapter that was only run follows and is kept under another name. For that
 the copy remembers the digest that each file had in the course when it was copied. A file takes its place when all of it
 is written, so that a disk that becomes full cuts none.
 
@@ -15,7 +16,7 @@ import os
 import platform
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from hashlib import sha256
@@ -25,8 +26,10 @@ from typing import Any
 import nbformat
 from nbformat.sign import NotebookNotary
 
+from distlab.course import hand_edits
 from distlab.runtime.errors import REFUSED_WRITES, PlainError
 from distlab.runtime.lookups import look_up
+from distlab.runtime.unused_names import unused
 
 NAME = "work"
 _PARTS = ("notebooks/*.ipynb", "labs/[0-9][0-9]_*/**/*", "figures/*.svg", "docs/*.md")
@@ -51,10 +54,11 @@ class CopyNotWritten(PlainError, OSError):
     """The working copy could not be written; the message says where and why."""
 
 
-def update(course: Path, copy: Path) -> list[str]:
+def update(course: Path, copy: Path, on_kept: Callable[[Path], object] = lambda file: None) -> list[str]:
     """Copy what is missing and what only the course has changed; returns the names of files that both have changed.
 
-    What the course no longer has goes unless the student has changed it. Raises CopyNotWritten when the copy's folder
+    A chapter that was run, but not edited, follows the course too; `on_kept` gets the name under which it is kept. What
+    the course no longer has goes unless the student has changed it. Raises CopyNotWritten when the copy's folder
     cannot be written to, or its disk is full; what was copied before is recorded then.
     """
     digests = _read(copy)
@@ -68,8 +72,13 @@ def update(course: Path, copy: Path) -> list[str]:
                 _new_file(target, content).replace(target)
                 copied.append(target)
             elif digest != before and _digest_of(target) != digest:
-                changed_in_both.append(name)
-                continue
+                if before is None or not hand_edits.is_as_made(target):
+                    changed_in_both.append(name)
+                    continue
+                new = _new_file(target, content)
+                on_kept(_kept(target))
+                new.replace(target)
+                copied.append(target)
             digests[name] = digest
         for name in digests.keys() - files.keys():
             target, before = copy / name, digests.pop(name)
@@ -98,9 +107,7 @@ def give_back(course: Path, copy: Path, names: list[str]) -> list[Path]:
             target, content = copy / name, _content(files[name], name)
             new = _new_file(target, content)
             if target.exists() and _digest_of(target) != _digest(content):
-                saved = target.with_stem(f"{target.stem}.{datetime.now():%Y-%m-%d_%H%M%S}")
-                target.rename(saved)
-                kept.append(saved)
+                kept.append(_kept(target))
             new.replace(target)
             copied.append(target)
             digests[name] = _digest(content)
@@ -159,6 +166,11 @@ def _new_file(target: Path, content: bytes) -> Path:
         new.unlink(missing_ok=True)
         raise
     return new
+
+
+def _kept(target: Path) -> Path:
+    """The file under a name of its own, with the time in it."""
+    return target.rename(unused(target.with_stem(f"{target.stem}.{datetime.now():%Y-%m-%d_%H%M%S}")))
 
 
 def _notebook(content: bytes) -> dict[str, Any] | None:

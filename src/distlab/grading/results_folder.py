@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from distlab.runtime.unused_names import unused
+
 TABLE, FEEDBACK, REPORT = "grades.csv", "feedback", "report.json"
 
 
@@ -79,11 +81,7 @@ def _one_at_a_time(folder: Path) -> Iterator[None]:
 def _unused(name: Path, results: Path) -> Path:
     """That name with the time at which the results last changed, and with a number if it exists."""
     changed = time.strftime("%Y-%m-%d-%H%M%S", time.localtime(results.stat().st_mtime))
-    unused, number = name.with_name(f"{name.name}-{changed}"), 1
-    while unused.exists():
-        number += 1
-        unused = name.with_name(f"{name.name}-{changed}-{number}")
-    return unused
+    return unused(name.with_name(f"{name.name}-{changed}"))
 
 
 def _where_kept(kept: Path) -> str:
