@@ -13,11 +13,14 @@ from itertools import islice
 from types import CodeType, TracebackType
 from typing import Any, Protocol, cast
 
+import numpy as np
+
 from distlab.labs.answer_errors import NotDone, Raised, TookTooLong
 from distlab.labs.plain_data import MOST_ITEMS, Plain, plain
 from distlab.simulate import ProgramError, Rank, RankFailedError, Run, World
 
 SECONDS = 10.0
+_LONGEST_ARGUMENT = 24
 
 
 class Answer(Protocol):
@@ -69,7 +72,13 @@ class OwnAnswer:
         copies = [plain(argument) for argument in arguments]
         named = {keyword: plain(argument) for keyword, argument in keywords.items()}
         with time_limit(self._seconds, f"`{name}`"):
-            value = self._student(with_lists(function), *copies, **named)
+            try:
+                value = self._student(with_lists(function), *copies, **named)
+            except Raised as error:
+                if error.line is not None or error.kind != "TypeError" or "argument" not in error.message:
+                    raise
+                called = f"the check calls `{_written(name, copies, named)}`, as the header that the cell came with"
+                raise Raised(error.kind, f"{error.message}; {called}") from error.__cause__
         if value is ... or (value is None and not none_is_an_answer):
             raise NotDone(f"`{name}` gives None: is a `return` missing?")
         return plain(value, f"what `{name}` gives")
@@ -201,6 +210,18 @@ def _let_go(error: BaseException | None) -> None:
                 traceback.tb_frame.clear()
             traceback = traceback.tb_next
         error = error.__cause__
+
+
+def _written(name: str, arguments: Iterable[Plain], keywords: Mapping[str, Plain]) -> str:
+    """A call as it is written, in which a short name of its type replaces what is long."""
+
+    def short(value: Plain) -> str:
+        text = "array" if isinstance(value, np.ndarray) else repr(value)
+        return text if len(text) <= _LONGEST_ARGUMENT else type(value).__name__
+
+    return (
+        f"{name}({', '.join([*map(short, arguments), *(f'{key}={short(value)}' for key, value in keywords.items())])})"
+    )
 
 
 def with_lists(function: Callable[..., object]) -> Callable[..., object]:
