@@ -1,5 +1,6 @@
 """Only plain data reaches a judge: copies made of Python's and NumPy's own types."""
 
+import re
 from collections import OrderedDict
 from dataclasses import asdict, dataclass
 from decimal import Decimal
@@ -58,6 +59,20 @@ def test_what_reads_like_a_list_becomes_one() -> None:
 )
 def test_what_is_not_plain_is_refused_by_name(value: object) -> None:
     with pytest.raises(NotPlain, match=r"the answer (is an?|holds) "):
+        plain(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"keep": [3], "delete": {1, 2}}, "holds a set in its entry ['delete'], not a number, an array, "),
+        ([{"a": (1, np.array([object()]))}], "holds an array of dtype object in its entry [0]['a'][1], not of numbers"),
+        ({"a" * 100: {1}}, "the answer holds a set, not a number"),
+        ({1}, "the answer is a set, not a number"),
+    ],
+)
+def test_the_entry_that_is_not_plain_is_named(value: object, said: str) -> None:
+    with pytest.raises(NotPlain, match=re.escape(said)):
         plain(value)
 
 
