@@ -319,6 +319,23 @@ def test_in_a_terminal_a_cell_of_the_student_s_that_failed_is_named(
     assert lines[-2] == f"Code cell {number}: {failed}"
 
 
+@pytest.mark.fault
+def test_in_a_terminal_the_cell_that_has_overwritten_a_name_of_the_lab_is_named_once(
+    sample_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = lab_sources.student(lab_sources.convert(sample_source, sample_lab.lab()))
+    [steps] = [cell for name, cell in lab_cells.answer_cells(made.cells) if name == "steps"]
+    steps.source = "steps = 6"
+    made.cells += [nbformat.v4.new_code_cell(text) for text in ("lab = 11", "lab.given", "lab.given.numbers")]
+    save_as_lab(made, tmp_path, monkeypatch)
+    number = sum(cell.cell_type == "code" for cell in made.cells) - 2
+    assert list(run.check("90", tmp_path))[-2:] == [
+        f"Code cell {number} has overwritten `lab`, so that code cell {number + 1}, code cell {number + 2} failed; "
+        "choose another name.",
+        "1 of 6 points",
+    ]
+
+
 def test_in_a_terminal_an_exercise_without_a_cell_is_said_to_have_none(
     sample_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

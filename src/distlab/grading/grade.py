@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from distlab.grading import failures
+from distlab.grading import failures, overwritten
 from distlab.grading.failures import Failure
 from distlab.grading.material import LabStep, StepKind
 from distlab.grading.notebook import Fitted
@@ -47,14 +47,21 @@ class Report:
     """A notebook, graded; `remarks` are sentences for the instructor, in the grader's own words.
 
     `look_at` are those of them for which the instructor should open the notebook. `failed` are the student's own cells
-    that failed. `troubles` say what went wrong with the grader or its machine: such a report is no grade.
+    that failed. `overwritten` has the cells that failed because another has overwritten a name of the lab, which the
+    key says. `troubles` say what went wrong with the grader or its machine: such a report is no grade.
     """
 
     exercises: list[Graded] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     look_at: list[str] = field(default_factory=list)
     failed: list[tuple[LabStep, Failure]] = field(default_factory=list)
+    overwritten: dict[str, dict[str, None]] = field(default_factory=dict)
     troubles: list[str] = field(default_factory=list)
+
+    @property
+    def sentences_on_overwritten(self) -> list[str]:
+        """What `overwritten` says, in words."""
+        return [f"{cause}, so that {', '.join(cells)} failed" for cause, cells in self.overwritten.items()]
 
     @property
     def score(self) -> float:
@@ -107,6 +114,7 @@ class _Grading:
             if len(work.changes) > before:
                 what = {StepKind.JUDGE: "the answer to", StepKind.ANSWER: "the cell of"}.get(step.kind, "the")
                 report.remarks.append(f"{what} {step.name} changes the checker's own functions")
+        report.remarks += report.sentences_on_overwritten
         report.troubles += work.troubles
         if work.is_out_of_time:
             report.remark(f"stopped after {self._lab.seconds:g} s in all{self._by_own_cells()}", self._is_by_own_cells)
@@ -118,24 +126,31 @@ class _Grading:
             self._answers[step.name] = Graded(self._lab[step.name], Verdict(state), step.text)
         was_out_of_time, used = self._work.is_out_of_time, self._work.seconds_used
         failed: Failure | None = None
-        printed, ended = "", False
+        printed, ended, overwriting = "", False, ""
         try:
             run = self._work.run_cell(step.text, step.name, self._lab.seconds_per_cell)
             printed = run.printed
             if run.error is not None:
                 failed = failures.failure(run.error, self._lab, self._fitted.origin)
+                if run.error.kind in overwritten.ERRORS:
+                    overwriting = overwritten.where(self._fitted.steps, step)
                 if run.error.kind == failures.TOO_MUCH:
                     self._report.remarks.append(f"the cell of {step.name} printed without end")
         except AnswerError as error:  # it hung, or its process has ended
             is_own = step.kind == StepKind.OWN and isinstance(error, TookTooLong)
             note = f"was abandoned: {error}" if is_own else ""
             failed, ended = Failure(f"The cell was abandoned: {error}.", note), not isinstance(error, Changed)
+        if failed and overwriting:
+            failed = replace(failed, sentence=f"{failed.sentence} ({overwriting})")
         if step.kind == StepKind.ANSWER:
             self._answers[step.name].printed, self._answers[step.name].failure = printed, failed
         if step.kind == StepKind.OWN:
             self._seconds[step.name] = self._work.seconds_used - used
         # What fails for want of time is no fault of its own.
-        if failed and not was_out_of_time and not self._is_by_own_cells:
+        if failed and overwriting and step.kind != StepKind.ANSWER:
+            cells = self._report.overwritten.setdefault(overwriting, {})
+            cells["given cells" if step.kind == StepKind.GIVEN else step.name] = None
+        elif failed and not was_out_of_time and not self._is_by_own_cells:
             self._note(step, failed, ended)
 
     def _note(self, step: LabStep, failed: Failure, ended: bool) -> None:

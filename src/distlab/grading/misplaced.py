@@ -14,7 +14,7 @@ def where(steps: Sequence[LabStep], name: str, stub: str) -> str | None:
     What it asks for is its own name, or what `stub`, the untouched cell, defines. A copy of that cell does not count,
     nor a cell that is not Python, nor what is defined inside of functions, classes, conditions and loops.
     """
-    asked, untouched = {name, *_defined(stub)}, "".join(stub.split())
+    asked, untouched = {name, *defined(stub)}, "".join(stub.split())
     definitions = {step.name: asked & _defined_if_named(step.text, asked) for step in steps}
     cells = [step.name for step in steps if definitions[step.name] and "".join(step.text.split()) != untouched]
     if not cells:
@@ -25,18 +25,22 @@ def where(steps: Sequence[LabStep], name: str, stub: str) -> str | None:
 
 def _defined_if_named(text: str, names: set[str]) -> set[str]:
     """What a cell defines; only a cell that has one of the names in it is parsed."""
-    return set(_defined(text)) if names & set(re.findall(r"\w+", text)) else set()
+    return set(defined(text)) if names & set(re.findall(r"\w+", text)) else set()
 
 
-def _defined(text: str) -> Iterator[str]:
-    """The names that a cell defines or assigns at its top level."""
+def statements(text: str) -> list[ast.stmt]:
+    """The statements at the top level of a cell; none if it is not Python."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the student's code, such as an unknown escape in a text
-            statements = ast.parse(text).body
+            return ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    for statement in statements:
+        return []
+
+
+def defined(text: str) -> Iterator[str]:
+    """The names that a cell defines or assigns at its top level."""
+    for statement in statements(text):
         match statement:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 yield name

@@ -151,6 +151,8 @@ def check(number: str, folder: Path) -> Iterator[str]:
             yield f"  Its cell is there {copies} times, and the last one counts."
     for step, failed in report.failed:
         yield f"{step.title}: {failed.sentence}"
+    for said in report.sentences_on_overwritten:
+        yield f"{said[:1].upper()}{said[1:]}; choose another name."
     yield f"{report.score:g} of {lab.points:g} points"
 
 
