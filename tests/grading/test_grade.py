@@ -80,9 +80,28 @@ def test_a_package_that_grading_does_not_have_is_named_and_to_be_looked_at(grade
     )
     failed = "failed with ModuleNotFoundError"
     why = "pandas_of_home is no package of the course, and grading has no others"
-    look_at = [f"the answer to mean {failed}: {why}", f"the cell of steps {failed}: {why}"]
+    look_at = [f"the answer to mean failed: {why}", f"the cell of steps {failed}: {why}"]
     assert (report.look_at, report.remarks) == (look_at, [*look_at, f"the cell of all_gather {failed}"])
     assert f"({why})" in report.exercises[1].verdict.text
+
+
+@pytest.mark.fault
+@slow
+def test_data_that_was_handed_in_and_is_missed_in_grading_is_to_be_looked_at(
+    graded: Grading, handed_in: Handin, tmp_path: Path
+) -> None:
+    (tmp_path / "six.txt").write_text("6")
+    report = graded(
+        handed_in(
+            mean="def mean(values):\n    return float(open('./six.txt').read())",
+            steps="steps = int(open('six.txt').read())",
+            all_gather="open('seven.txt')",
+        )
+    )
+    why = "six.txt was handed in, but grading has no file of the student's except the notebook"
+    look_at = [f"the answer to mean failed: {why}", f"the cell of steps failed with FileNotFoundError: {why}"]
+    assert report.look_at == look_at
+    assert report.remarks == [*look_at, "the cell of all_gather failed with FileNotFoundError"]
 
 
 @pytest.mark.fault

@@ -26,7 +26,9 @@ def test_the_version_of_python_is_read_without_trust(tmp_path: Path, metadata: o
     assert origin.of(file).python == python
 
 
-def test_modules_next_to_the_notebook_are_those_that_can_be_imported(tmp_path: Path) -> None:
+def test_files_next_to_the_notebook_are_those_with_usual_names(tmp_path: Path) -> None:
     for name in ("lab.ipynb", "helpers.py", "no module.py", "notes.txt", f"{'x' * 100}.py"):
         (tmp_path / name).write_text("{}")
-    assert origin.of(tmp_path / "lab.ipynb") == origin.Origin((0, 0), frozenset({"helpers"}))
+    assert origin.of(tmp_path / "lab.ipynb") == origin.Origin(
+        (0, 0), frozenset({"lab.ipynb", "helpers.py", "notes.txt"})
+    )

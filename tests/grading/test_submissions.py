@@ -197,6 +197,14 @@ def test_the_first_and_last_times_are_compared_with_the_deadline(tmp_path: Path,
     assert note.startswith(f"timestamp.txt, {text[:10]}, cannot be that of the work")
 
 
+def test_of_notebooks_with_the_same_time_none_is_called_the_newest(tmp_path: Path) -> None:
+    for name in ("draft", "final"):
+        os.utime(put(tmp_path, "alice", "{}", f"{LAB}/{name}.ipynb"), (10**9, 10**9))
+    [alice] = submissions.find(tmp_path, [LAB])
+    note = "no lab.ipynb, 'final.ipynb' counts, though another of 2 notebooks has the same time"
+    assert alice.notes == alice.look_at == [note]
+
+
 def test_any_time_and_size_of_a_file_is_read(tmp_path: Path) -> None:
     far = put(tmp_path, "alice", "{}")
     os.utime(far, (10**12, 10**12))  # in the year 33658

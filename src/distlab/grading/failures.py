@@ -16,7 +16,8 @@ _LIMITS = {
     "Resource temporarily unavailable": "this many processes are not allowed in grading",
     "Operation not permitted": "grading does not allow it",
 }
-TOO_MUCH, MISSING_MODULE = "PrintedTooMuch", "ModuleNotFoundError"
+TOO_MUCH = "PrintedTooMuch"
+MISSING = ("ModuleNotFoundError", "FileNotFoundError")
 _LONGEST_NAME = 60
 
 
@@ -46,7 +47,7 @@ def failure(error: Raised, lab: Lab, origin: Origin) -> Failure:
 
 def _cause_in_grading(error: Raised, origin: Origin) -> str:
     """What was there where the notebook was written and is not in grading; "" if nothing is known to be."""
-    if error.kind == MISSING_MODULE and (cause := missing_module(error.message, origin)):
+    if error.kind in MISSING and (cause := missing(error.message, origin)):
         return cause
     if error.kind == "SyntaxError" and origin.python > GRADER:
         newer = f"it may be valid in Python {_dotted(origin.python)}, with which the notebook was written"
@@ -54,23 +55,25 @@ def _cause_in_grading(error: Raised, origin: Origin) -> str:
     return ""
 
 
-def missing_module(text: str, origin: Origin) -> str:
-    """Why a module is not there in grading whose import a text says to have failed; "" for a part of a package."""
-    missing = re.search(rf"No module named '(\w{{1,{_LONGEST_NAME}}})(\.\w+)*'", text, re.ASCII)
-    if missing and missing[1] in origin.modules:
-        return f"{missing[1]}.py was handed in, but grading has no file of the student's except the notebook"
-    if missing and not missing[2]:
-        return f"{missing[1]} is no package of the course, and grading has no others"
+def missing(text: str, origin: Origin) -> str:
+    """Why a module or file is not there in grading that an error's text misses; "" if that says nothing of it."""
+    module = re.search(rf"No module named '(\w{{1,{_LONGEST_NAME}}})(\.\w+)*'", text, re.ASCII)
+    file = re.search(rf"No such file or directory: '(?:\./)?([\w.-]{{1,{_LONGEST_NAME}}})'", text, re.ASCII)
+    name = f"{module[1]}.py" if module else file[1] if file else ""
+    if name in origin.files:
+        return f"{name} was handed in, but grading has no file of the student's except the notebook"
+    if module and not module[2]:
+        return f"{module[1]} is no package of the course, and grading has no others"
     return ""
 
 
 def _meaning(error: Raised, lab: Lab) -> str:
     """A few words on what is not there in grading, and on the limits that show as an error of the system."""
-    if error.kind in ("AttributeError", "ImportError", MISSING_MODULE):
+    if error.kind in ("AttributeError", "ImportError", "ModuleNotFoundError"):
         for module in lab.solved_in:
             if module in error.message:
                 return f"{module} has what this lab asks for; in grading it is not there"
-    if error.kind == MISSING_MODULE:
+    if error.kind == "ModuleNotFoundError":
         return "grading has the packages of the course and the notebook, no other file of the student's"
     if error.kind == "SyntaxError":
         return f"grading runs Python {_dotted(GRADER)}"

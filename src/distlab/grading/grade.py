@@ -185,11 +185,10 @@ class _Grading:
             if graded.failure and graded.failure.note:
                 name = f"the cell of {graded.exercise.name}"
                 self._report.remark(f"{name} {graded.failure.note}", graded.failure.is_of_grading)
-            elif failures.MISSING_MODULE in said and (
-                cause := failures.missing_module(said, self._fitted.origin)
-            ):  # it is imported in a function
-                answer = f"the answer to {graded.exercise.name}"
-                self._report.remark(f"{answer} failed with {failures.MISSING_MODULE}: {cause}", look_at=True)
+            elif any(kind in said for kind in failures.MISSING) and (
+                cause := failures.missing(said, self._fitted.origin)
+            ):  # its function misses it
+                self._report.remark(f"the answer to {graded.exercise.name} failed: {cause}", look_at=True)
         graded.verdict = verdict
         if verdict.picture is not None and verdict.state != RIGHT:
             with suppress(Exception), time_limit(_SECONDS_TO_DRAW, "the picture"):  # a page without it says the same

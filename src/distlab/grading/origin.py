@@ -1,4 +1,4 @@
-"""Where a notebook was written, as far as grading differs from that: a newer Python, modules next to the file."""
+"""Where a notebook was written, as far as grading differs from that: a newer Python, files next to it."""
 
 import json
 import re
@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 GRADER = sys.version_info[:2]
-_LONGEST_NAME = 60
+_NAME = r"[\w.-]{1,60}"
 
 
 class Origin(NamedTuple):
-    """The version of the Python that saved the notebook, (0, 0) if it is not known, and the modules next to it."""
+    """The version of the Python that saved the notebook, (0, 0) if it is not known, and the files next to it."""
 
     python: tuple[int, int] = (0, 0)
-    modules: frozenset[str] = frozenset()
+    files: frozenset[str] = frozenset()
 
 
 def of(file: Path) -> Origin:
     """The origin of a notebook that can be read; nothing in it is trusted."""
-    names = {entry.stem for entry in file.parent.glob("*.py") if entry.stem.isidentifier()}
-    return Origin(_python(file), frozenset(name for name in names if len(name) <= _LONGEST_NAME))
+    names = {entry.name for entry in file.parent.glob("*")}
+    return Origin(_python(file), frozenset(name for name in names if re.fullmatch(_NAME, name, re.ASCII)))
 
 
 def _python(file: Path) -> tuple[int, int]:

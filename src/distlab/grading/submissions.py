@@ -201,6 +201,9 @@ def _chosen(submission: Submission, notebooks: Sequence[Path]) -> Path:
     elif solutions:
         why = "as the course's solution is called" if file in solutions else f"not {_quoted(solutions[0])}"
         _note_to_look_at(submission, f"no {STUDENT}, {_quoted(file)} counts, {why}")
+    elif sum(_last_change(entry)[0] == _last_change(file)[0] for entry in notebooks) > 1:
+        note = f"no {STUDENT}, {_quoted(file)} counts, though another of {len(notebooks)} notebooks has the same time"
+        _note_to_look_at(submission, note)
     else:
         newest = f", the newest of {len(notebooks)} notebooks" if len(notebooks) > 1 else ""
         submission.notes.append(f"no {STUDENT}, {_quoted(file)} counts{newest}")
