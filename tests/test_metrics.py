@@ -4,7 +4,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ import pytest
 
 from distlab import metrics
 from distlab.metrics import Stopwatch, Utilisation
+from distlab.runtime.arguments import WrongArgument
 
 CORES = len(psutil.cpu_percent(percpu=True))
 
@@ -131,7 +132,7 @@ def test_the_median_leaves_warm_ups_and_outliers_out(monkeypatch: pytest.MonkeyP
 
 
 def test_work_that_was_called_already_is_refused() -> None:
-    with pytest.raises(TypeError, match="NoneType was given: write it without parentheses"):
+    with pytest.raises(TypeError, match="work is None, .*; give a function, without parentheses"):
         metrics.median_seconds(None)  # type: ignore[arg-type]
 
 
@@ -193,3 +194,27 @@ def test_the_first_sample_is_of_the_block_like_every_other(no_gpu: None) -> None
         while not recorded._samples and time.monotonic() < deadline:
             use_processor(0.02)
     assert recorded.cores[0].max() > 0
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: metrics.throughput(100, 0), "seconds is 0; give a number above 0"),
+        (lambda: metrics.throughput(100, metrics.Stopwatch()), "seconds is of the type Stopwatch.*`elapsed` is one"),
+        (lambda: metrics.speedup("4", 2), "serial_seconds is the text '4'"),
+        (lambda: metrics.efficiency(4, 2, 0), "devices is 0"),
+        (lambda: metrics.median_seconds(len, repeats=10 / 2), "repeats is 5.0; .* divide by //"),
+        (lambda: metrics.median_seconds(len, repeats=0), "repeats is 0"),
+        (lambda: metrics.Utilisation(interval=0), "interval is 0"),
+    ],
+)
+def test_what_cannot_be_measured_is_one_sentence(call: Callable[[], object], sentence: str) -> None:
+    with pytest.raises(WrongArgument, match=sentence):
+        call()
+
+
+def test_a_coroutine_cannot_be_timed() -> None:
+    async def program() -> None: ...
+
+    with pytest.raises(WrongArgument, match=r"the coroutine program\(…\), which was never awaited"):
+        metrics.median_seconds(program)

@@ -6,11 +6,13 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from inspect import iscoroutine
 
 import numpy as np
 import psutil
 
 from distlab.devices import gpu_names
+from distlab.runtime.arguments import require_number, require_whole, wrong
 
 
 @dataclass
@@ -30,29 +32,41 @@ class Stopwatch:
 
 
 def throughput(images: int, seconds: float) -> float:
-    """Images per second; `images` counts those truly processed, not those in the data set."""
+    """Images per second; `images` counts those truly processed, not those in the data set.
+
+    Like the functions below, it raises WrongArgument for what is no number, and for seconds that are not above 0.
+    """
+    require_number("images", images, least=0)
+    require_number("seconds", seconds, above=0)
     return images / seconds
 
 
 def speedup(serial_seconds: float, parallel_seconds: float) -> float:
     """How many times shorter the parallel run was."""
+    require_number("serial_seconds", serial_seconds, above=0)
+    require_number("parallel_seconds", parallel_seconds, above=0)
     return serial_seconds / parallel_seconds
 
 
 def efficiency(serial_seconds: float, parallel_seconds: float, devices: int) -> float:
     """The speed-up divided by the number of devices; 1 when nothing is lost."""
+    require_number("devices", devices, least=1)
     return speedup(serial_seconds, parallel_seconds) / devices
 
 
 def median_seconds(work: Callable[[], object], repeats: int = 5, warm_ups: int = 1) -> float:
     """The median elapsed time of `work()` in seconds over `repeats` calls, after `warm_ups` calls that do not count.
 
-    Raises TypeError if `work` is not a function, as when it was called already.
+    Raises WrongArgument if `work` is not a function, as when it was called already, or gives a coroutine, which does
+    nothing; and for no repeats.
     """
     if not callable(work):
-        raise TypeError(f"a function is needed, and {type(work).__name__} was given: write it without parentheses")
+        raise wrong("work", work, "a function, without parentheses")
+    require_whole("repeats", repeats, least=1)
+    require_whole("warm_ups", warm_ups)
     for _ in range(warm_ups):
-        work()
+        if iscoroutine(result := work()):
+            raise wrong("what work() gives", result, "a function that does its work when it is called")
     seconds = []
     for _ in range(repeats):
         with Stopwatch() as stopwatch:
@@ -70,7 +84,8 @@ class Utilisation:
     """
 
     def __init__(self, interval: float = 0.1) -> None:
-        """Sample every `interval` seconds."""
+        """Sample every `interval` seconds; raises WrongArgument for an interval that is not above 0."""
+        require_number("interval", interval, above=0)
         self.interval = interval
         self._gpu_count = len(gpu_names())
         self._samples: list[tuple[float, list[float], list[float]]] = []
