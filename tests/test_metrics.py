@@ -132,7 +132,7 @@ def test_the_median_leaves_warm_ups_and_outliers_out(monkeypatch: pytest.MonkeyP
 
 
 def test_work_that_was_called_already_is_refused() -> None:
-    with pytest.raises(TypeError, match="work is None, .*; give a function, without parentheses"):
+    with pytest.raises(TypeError, match=r"work is None, .*; give a function, without parentheses"):
         metrics.median_seconds(None)  # type: ignore[arg-type]
 
 
@@ -200,10 +200,10 @@ def test_the_first_sample_is_of_the_block_like_every_other(no_gpu: None) -> None
     ("call", "sentence"),
     [
         (lambda: metrics.throughput(100, 0), "seconds is 0; give a number above 0"),
-        (lambda: metrics.throughput(100, metrics.Stopwatch()), "seconds is of the type Stopwatch.*`elapsed` is one"),
+        (lambda: metrics.throughput(100, metrics.Stopwatch()), r"seconds is of the type Stopwatch.*`elapsed` is one"),
         (lambda: metrics.speedup("4", 2), "serial_seconds is the text '4'"),
         (lambda: metrics.efficiency(4, 2, 0), "devices is 0"),
-        (lambda: metrics.median_seconds(len, repeats=10 / 2), "repeats is 5.0; .* divide by //"),
+        (lambda: metrics.median_seconds(len, repeats=10 / 2), r"repeats is 5.0; .* divide by //"),
         (lambda: metrics.median_seconds(len, repeats=0), "repeats is 0"),
         (lambda: metrics.Utilisation(interval=0), "interval is 0"),
     ],

@@ -13,7 +13,7 @@ class WrongArgument(PlainError, TypeError, ValueError):
 
 
 def require_number(name: str, value: object, above: float = -math.inf, least: float = -math.inf) -> None:
-    """Raise WrongArgument unless `value`, or each number of an array, is finite, above `above` and not below `least`."""
+    """Raise WrongArgument unless `value`, or each number of an array, is finite, above `above` and at least `least`."""
     for number in getattr(value, "flat", [value]):
         try:
             real = math.nan if isinstance(number, str) else float(number)
