@@ -1,6 +1,7 @@
 """Checks of what a cell hands to a function: an ordinary slip is answered by one sentence that says what to write."""
 
 import math
+import operator
 from collections.abc import Sized
 from inspect import iscoroutine
 from typing import Any
@@ -26,7 +27,11 @@ def require_number(name: str, value: object, above: float = -math.inf, least: fl
 
 def require_whole(name: str, value: object, least: int = 0) -> None:
     """Raise WrongArgument unless `value` is a whole number, `least` or more: 8 / 2 is 4.0, which is none."""
-    if not hasattr(value, "__index__") or int(value) < least:  # type: ignore[call-overload]
+    try:
+        is_enough = operator.index(value) >= least  # type: ignore[arg-type]
+    except TypeError:
+        is_enough = False
+    if not is_enough:
         raise wrong(name, value, f"a whole number of {least} or more")
 
 
