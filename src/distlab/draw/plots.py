@@ -65,12 +65,12 @@ def grid(
     """
     require_some("answers", answers, "a row for each name")
     require_some("columns", columns, "the name of each column")
-    for name, answer in answers.items():
-        for column in columns:
-            if column not in answer:
-                raise WrongArgument(f"The row {name!r} has no answer for the column {column!r}.")
-            if answer[column] not in looks:
-                raise WrongArgument(f"looks has no entry for {answer[column]!r}, an answer of the row {name!r}.")
+    for title, answer in answers.items():
+        for heading in columns:
+            if heading not in answer:
+                raise WrongArgument(f"The row {title!r} has no answer for the column {heading!r}.")
+            if answer[heading] not in looks:
+                raise WrongArgument(f"looks has no entry for {answer[heading]!r}, an answer of the row {title!r}.")
     figure, axes = plt.subplots(figsize=(7.2, 0.9 + 0.33 * len(answers)))
     for row, answer in enumerate(answers.values()):
         for column, name in enumerate(columns):
