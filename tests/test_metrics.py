@@ -13,7 +13,6 @@ import pytest
 
 from distlab import metrics
 from distlab.metrics import Stopwatch, Utilisation
-from distlab.runtime.arguments import WrongArgument
 
 CORES = len(psutil.cpu_percent(percpu=True))
 
@@ -132,7 +131,7 @@ def test_the_median_leaves_warm_ups_and_outliers_out(monkeypatch: pytest.MonkeyP
 
 
 def test_work_that_was_called_already_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"work is None, .*; give a function, without parentheses"):
+    with pytest.raises(TypeError, match="NoneType was given: write it without parentheses"):
         metrics.median_seconds(None)  # type: ignore[arg-type]
 
 
@@ -200,21 +199,21 @@ def test_the_first_sample_is_of_the_block_like_every_other(no_gpu: None) -> None
     ("call", "sentence"),
     [
         (lambda: metrics.throughput(100, 0), "seconds is 0; give a number above 0"),
-        (lambda: metrics.throughput(100, metrics.Stopwatch()), r"seconds is of the type Stopwatch.*`elapsed` is one"),
-        (lambda: metrics.speedup("4", 2), "serial_seconds is the text '4'"),
+        (lambda: metrics.throughput(100, metrics.Stopwatch()), r"seconds is Stopwatch\(elapsed=nan.*give a number"),
+        (lambda: metrics.speedup("4", 2), "serial_seconds is '4'; give a number"),
         (lambda: metrics.efficiency(4, 2, 0), "devices is 0"),
-        (lambda: metrics.median_seconds(len, repeats=10 / 2), r"repeats is 5.0; .* divide by //"),
+        (lambda: metrics.median_seconds(len, repeats=10 / 2), r"repeats is 5\.0; give a whole number"),
         (lambda: metrics.median_seconds(len, repeats=0), "repeats is 0"),
         (lambda: metrics.Utilisation(interval=0), "interval is 0"),
     ],
 )
 def test_what_cannot_be_measured_is_one_sentence(call: Callable[[], object], sentence: str) -> None:
-    with pytest.raises(WrongArgument, match=sentence):
+    with pytest.raises((TypeError, ValueError), match=sentence):
         call()
 
 
 def test_a_coroutine_cannot_be_timed() -> None:
     async def program() -> None: ...
 
-    with pytest.raises(WrongArgument, match=r"the coroutine program\(…\), which was never awaited"):
+    with pytest.raises(TypeError, match="a coroutine, which has done nothing"):
         metrics.median_seconds(program)

@@ -12,7 +12,6 @@ import numpy as np
 import psutil
 
 from distlab.devices import gpu_names
-from distlab.runtime.arguments import require_number, require_whole, wrong
 
 
 @dataclass
@@ -34,45 +33,58 @@ class Stopwatch:
 def throughput(images: int, seconds: float) -> float:
     """Images per second; `images` counts those truly processed, not those in the data set.
 
-    Like the functions below, it raises WrongArgument for what is no number, and for seconds that are not above 0.
+    Like the functions below, it raises TypeError for what is no number, ValueError for seconds not above 0.
     """
-    require_number("images", images, least=0)
-    require_number("seconds", seconds, above=0)
+    _require_numbers(images=images)
+    _require_above_0(seconds=seconds)
     return images / seconds
 
 
 def speedup(serial_seconds: float, parallel_seconds: float) -> float:
     """How many times shorter the parallel run was."""
-    require_number("serial_seconds", serial_seconds, above=0)
-    require_number("parallel_seconds", parallel_seconds, above=0)
+    _require_above_0(serial_seconds=serial_seconds, parallel_seconds=parallel_seconds)
     return serial_seconds / parallel_seconds
 
 
 def efficiency(serial_seconds: float, parallel_seconds: float, devices: int) -> float:
     """The speed-up divided by the number of devices; 1 when nothing is lost."""
-    require_number("devices", devices, least=1)
+    _require_above_0(devices=devices)
     return speedup(serial_seconds, parallel_seconds) / devices
 
 
 def median_seconds(work: Callable[[], object], repeats: int = 5, warm_ups: int = 1) -> float:
     """The median elapsed time of `work()` in seconds over `repeats` calls, after `warm_ups` calls that do not count.
 
-    Raises WrongArgument if `work` is not a function, as when it was called already, or gives a coroutine, which does
-    nothing; and for no repeats.
+    Raises TypeError if `work` is not a function, as when it was called already, or gives a coroutine, which does
+    nothing; ValueError for no repeats.
     """
     if not callable(work):
-        raise wrong("work", work, "a function, without parentheses")
-    require_whole("repeats", repeats, least=1)
-    require_whole("warm_ups", warm_ups)
+        raise TypeError(f"a function is needed, and {type(work).__name__} was given: write it without parentheses")
+    if not hasattr(repeats, "__index__") or repeats < 1:
+        raise ValueError(f"repeats is {repeats!r}; give a whole number of 1 or more (// divides into one)")
     for _ in range(warm_ups):
         if iscoroutine(result := work()):
-            raise wrong("what work() gives", result, "a function that does its work when it is called")
+            result.close()
+            raise TypeError("work() gives a coroutine, which has done nothing: give a function that does its work")
     seconds = []
     for _ in range(repeats):
         with Stopwatch() as stopwatch:
             work()
         seconds.append(stopwatch.elapsed)
     return statistics.median(seconds)
+
+
+def _require_numbers(**values: object) -> None:
+    for name, value in values.items():
+        if not hasattr(value, "__float__"):
+            raise TypeError(f"{name} is {value!r}; give a number")
+
+
+def _require_above_0(**values: float) -> None:
+    _require_numbers(**values)
+    for name, value in values.items():
+        if not np.all(np.asarray(value) > 0):
+            raise ValueError(f"{name} is {value}; give a number above 0")
 
 
 class Utilisation:
@@ -84,8 +96,8 @@ class Utilisation:
     """
 
     def __init__(self, interval: float = 0.1) -> None:
-        """Sample every `interval` seconds; raises WrongArgument for an interval that is not above 0."""
-        require_number("interval", interval, above=0)
+        """Sample every `interval` seconds; raises ValueError for an interval that is not above 0."""
+        _require_above_0(interval=interval)
         self.interval = interval
         self._gpu_count = len(gpu_names())
         self._samples: list[tuple[float, list[float], list[float]]] = []

@@ -153,7 +153,7 @@ def _require_intervals(title: str, row: object) -> None:
     for interval in row:
         require_kind(f"an entry of {title!r}", interval, Interval, "a draw.Interval(start, end, kind)")
         require_number(f"the start of an interval of {title!r}", interval.start)
-        require_number(f"the end of an interval of {title!r}", interval.end, least=interval.start)
+        require_number(f"the end of an interval of {title!r}", interval.end)
 
 
 def _rows(axes: Axes, names: Sequence[str]) -> None:

@@ -8,9 +8,6 @@ import re
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
-from distlab.runtime.arguments import WrongArgument, require_kind
-from distlab.runtime.lookups import look_up, seen_from
-
 STATES = ("works", "fails", "wrong result", "does not end", "no such device", "skipped")
 COMMAND = "make support-table"
 # What to do where Keras 3 does not work by itself: a section of this notebook, seen from the table's folder.
@@ -117,11 +114,11 @@ def read(file: Path | str) -> SupportTable:
     """The table of a file that `make support-table` wrote; ValueError, naming what is missing, if it is not whole."""
     path = Path(file)
     if not path.is_file():
-        raise WrongArgument(f"There is no table {path}{seen_from(path)}; write it by `{COMMAND}`.")
+        raise ValueError(f"There is no table {path.absolute()}; write it by `{COMMAND}`.")
     try:
         table = json.loads(path.read_text())
     except ValueError:
-        raise WrongArgument(f"{path.name} is no table in JSON; write it again by `{COMMAND}`.") from None
+        raise ValueError(f"{path.name} is no table in JSON; write it again by `{COMMAND}`.") from None
     problems = [f"no {key}" for key in ("measured", "versions", "machine", "cells") if not table.get(key)]
     for strategy in table.get("strategies", {}):
         for api in table["apis"]:
@@ -144,11 +141,17 @@ def write(table: SupportTable, file: Path) -> None:
 def state(table: SupportTable, strategy: str, api: str, keras: str) -> str:
     """What was measured for one cell, such as `state(table, "multi-worker-2", "fit", "keras-3")`: one of STATES.
 
-    Raises NoSuchName for a strategy, API or Keras that the table does not have.
+    Raises ValueError for a strategy, API or Keras that the table does not have.
     """
     _require_table(table)
-    of_strategy = look_up(table["cells"], strategy, "strategy")
-    return look_up(look_up(of_strategy, api, "training API"), keras, "Keras")["state"]
+    for kind, name, known in (
+        ("strategy", strategy, table["strategies"]),
+        ("training API", api, table["apis"]),
+        ("Keras", keras, table["kerases"]),
+    ):
+        if name not in known:
+            raise ValueError(f"There is no {kind} {name!r}; there are {', '.join(known)}.")
+    return table["cells"][strategy][api][keras]["state"]
 
 
 def markdown(table: SupportTable, section: str = SECTION) -> str:
@@ -213,7 +216,8 @@ def code(text: str) -> str:
 
 
 def _require_table(table: object) -> None:
-    require_kind("table", table, dict, "what strategy_support.read(file) gives")
+    if not isinstance(table, dict):
+        raise ValueError(f"{table!r} is no table: give what strategy_support.read(file) gives")
 
 
 class _Footnotes:
