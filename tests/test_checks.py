@@ -135,7 +135,7 @@ def test_generators_of_arrays_are_compared() -> None:
         checks.assert_equal_weights((array for array in WEIGHTS), (array + 1 for array in WEIGHTS))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("tolerance", [float("nan"), float("inf"), -1e-5, "1e-5"])
+@pytest.mark.parametrize("tolerance", [float("nan"), float("inf"), -1e-5, "1e-5", None, [1e-5]])
 def test_a_tolerance_that_proves_nothing_is_refused(tolerance: float) -> None:
     with pytest.raises(ValueError, match="it must be a number of 0 or more"):
         checks.assert_equal_weights(WEIGHTS, with_one_value(1.0), tolerance)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from distlab import devices
+from distlab.runtime.arguments import WrongArgument
 
 TOPOLOGY = "\tGPU0\tGPU1\nGPU0\t X \tNV2\nGPU1\tNV2\t X \n"
 
@@ -220,3 +221,9 @@ def test_the_doctor_examines_only_the_machine_whose_programs_cannot_reach_each_o
     [line] = [line for line in finished.stdout.splitlines() if line.startswith("loopback")]
     assert "missing" in line and "127.0.0.1 does not answer" in line
     assert finished.stdout.splitlines()[-1].startswith("The course cannot run here yet")
+
+
+@pytest.mark.parametrize("count", [0, "2", 4 / 2])
+def test_devices_are_counted_in_whole_numbers(count: int) -> None:
+    with pytest.raises(WrongArgument, match="give a whole number of 1 or more"):
+        devices.at_least(count)

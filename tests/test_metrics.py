@@ -4,7 +4,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -193,3 +193,27 @@ def test_the_first_sample_is_of_the_block_like_every_other(no_gpu: None) -> None
         while not recorded._samples and time.monotonic() < deadline:
             use_processor(0.02)
     assert recorded.cores[0].max() > 0
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: metrics.throughput(100, 0), "seconds is 0; give a number above 0"),
+        (lambda: metrics.throughput(100, metrics.Stopwatch()), r"seconds is Stopwatch\(elapsed=nan.*give a number"),
+        (lambda: metrics.speedup("4", 2), "serial_seconds is '4'; give a number"),
+        (lambda: metrics.efficiency(4, 2, 0), "devices is 0"),
+        (lambda: metrics.median_seconds(len, repeats=10 / 2), r"repeats is 5\.0; give a whole number"),
+        (lambda: metrics.median_seconds(len, repeats=0), "repeats is 0"),
+        (lambda: metrics.Utilisation(interval=0), "interval is 0"),
+    ],
+)
+def test_what_cannot_be_measured_is_one_sentence(call: Callable[[], object], sentence: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        call()
+
+
+def test_a_coroutine_cannot_be_timed() -> None:
+    async def program() -> None: ...
+
+    with pytest.raises(TypeError, match="a coroutine, which has done nothing"):
+        metrics.median_seconds(program)

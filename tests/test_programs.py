@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from distlab import programs
+from distlab.runtime.arguments import WrongArgument
 from distlab.runtime.lookups import NoSuchName
 
 PROGRAM = '''"""A program."""
@@ -96,3 +98,9 @@ def test_a_program_that_is_no_python_is_named_with_the_line(program: Path) -> No
     with pytest.raises(programs.NotPython, match=rf"{program}, line 2, is not valid Python: .*never closed"):
         programs.show(program, "train")
     assert "never" not in programs.source(program)
+
+
+@pytest.mark.parametrize("show", [programs.show, programs.module, lambda slip: programs.changes("", slip)])
+def test_what_is_no_path_or_source_is_one_sentence(show: Callable[[Any], object]) -> None:
+    with pytest.raises(WrongArgument, match="is None, which a function without `return` gives"):
+        show(None)

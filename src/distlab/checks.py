@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,7 +47,7 @@ def assert_equal_weights(first: Sequence[ArrayLike], second: Sequence[ArrayLike]
 
     Raises ValueError for a tolerance that is not a number of 0 or more, and what `largest_difference` raises.
     """
-    if isinstance(tolerance, str) or not 0 <= tolerance < math.inf:
+    if not isinstance(tolerance, Real) or not 0 <= tolerance < math.inf:
         raise ValueError(f"the tolerance is {tolerance!r}; it must be a number of 0 or more")
     difference = largest_difference(first, second)
     if difference > tolerance:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 
+from distlab.runtime.arguments import require_whole
 from distlab.runtime.errors import PlainError
 
 # Two at once of the notebooks: a server, kernels, eight ranks with the threads of TensorFlow on a few cores.
@@ -39,6 +40,7 @@ def at_least(count: int) -> list[str]:
 
     Says in one line which it is. Must run before TensorFlow's first operation; raises DevicesAlreadyUsed after it.
     """
+    require_whole("count", count, least=1)
     import tensorflow as tf  # here, because it takes seconds and the rest of this module does not need it
 
     gpus = tf.config.list_physical_devices("GPU")
@@ -53,6 +55,7 @@ def at_least(count: int) -> list[str]:
 
 def divide_processor(count: int) -> None:
     """Make TensorFlow see the processor as `count` logical devices; raises DevicesAlreadyUsed when it is too late."""
+    require_whole("count", count, least=1)
     import tensorflow as tf
 
     processor = tf.config.list_physical_devices("CPU")[0]

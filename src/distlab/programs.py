@@ -9,6 +9,7 @@ from types import ModuleType
 
 from IPython.display import Markdown
 
+from distlab.runtime.arguments import require_kind
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import look_up, seen_from
 
@@ -47,12 +48,18 @@ def source(program: str | Path, *names: str) -> str:
 
 def show(program: str | Path, *names: str) -> Markdown:
     """The same as a block of code in colours, or of a job script, which has no such names."""
+    _require_file(program)
     language = "python" if Path(program).suffix == ".py" else "bash"
     return Markdown(f"```{language}\n{source(program, *names).strip()}\n```")
 
 
 def changes(before: str, after: str, context: int = 1) -> Markdown:
-    """The lines that differ between two sources, - for those of `before` and + for `after`, as a block in colours."""
+    """The lines that differ between two sources, - for those of `before` and + for `after`, as a block in colours.
+
+    Raises WrongArgument for what is no text.
+    """
+    for name, text in (("before", before), ("after", after)):
+        require_kind(name, text, str, "a source, such as programs.source(program)")
     lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=context))[2:]
     kept = ["…" if line.startswith("@@") else line for line in lines]
     return Markdown("```diff\n" + "\n".join(kept[1:] if kept[:1] == ["…"] else kept) + "\n```")
@@ -60,6 +67,7 @@ def changes(before: str, after: str, context: int = 1) -> Markdown:
 
 def module(program: str | Path) -> ModuleType:
     """The program as a module, so that its functions can be called; its `main` does not run. Raises NoSuchProgram."""
+    require_kind("program", program, (str, Path), "the path of a file")
     specification = importlib.util.spec_from_file_location(Path(program).stem, program)
     if specification is None or specification.loader is None:
         raise ImportError(f"{program} is not a Python program: its name does not end in .py")
@@ -70,6 +78,7 @@ def module(program: str | Path) -> ModuleType:
 
 
 def _require_file(program: str | Path) -> None:
+    require_kind("program", program, (str, Path), "the path of a file")
     if not Path(program).is_file():
         raise NoSuchProgram(f"There is no file {program}{seen_from(program)}.")
 

@@ -1,6 +1,7 @@
 """Pipeline schedules: legal, as long and as full as their formulas say, and with the gradients of one device."""
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from distlab.model_parallel.pipelines import (
     seconds,
     simulate,
 )
+from distlab.runtime.arguments import WrongArgument
 from distlab.simulate import DeadlockError, Network, World
 
 STAGES, MICRO_BATCHES = range(1, 9), range(1, 33)
@@ -228,3 +230,18 @@ def test_a_network_in_a_pipeline_has_the_gradients_of_one_device(
     if chunks == 1:
         formula = [activations_held(schedule, stages, micro_batches, stage) for stage in range(stages)]
         assert [part.most_activations_held for part in parts] == formula
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: orders("1f1b", 8 / 2, 8), "stages is 4.0; give a whole number"),
+        (lambda: orders("1f1b", 4, "8"), "micro_batches is the text '8'; .* write 8 without quotes"),
+        (lambda: simulate("1f1b", 4, 8, forward_seconds="1"), "forward_seconds is the text '1'"),
+        (lambda: simulate("1f1b", 4, 8, message_bytes=1e6), "message_bytes is 1000000.0; .* write 1000000, or"),
+        (lambda: simulate("1f1b", 4, 8).activations_held(4), "stage is 4, but the stages are 0 to 3"),
+    ],
+)
+def test_a_number_that_cannot_be_meant_is_one_sentence(call: Callable[[], object], sentence: str) -> None:
+    with pytest.raises(WrongArgument, match=sentence):
+        call()

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from distlab.quizzes import CHAPTERS, Item, Kind, TooFewQuestions, draw
 from distlab.quizzes.item import Wrong, number
 from distlab.quizzes.numbers import Numbers
 from distlab.quizzes.quiz import draw_item, templates
+from distlab.runtime.arguments import WrongArgument
 from distlab.runtime.lookups import NoSuchName
 
 
@@ -93,3 +95,14 @@ def test_quizzes_need_no_tensorflow() -> None:
     program = "\n".join([*lines, "print('tensorflow' in sys.modules)"])
     finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert finished.stdout == "False\n"
+
+
+@pytest.mark.parametrize("chapter", [6, "6", "06"])
+def test_a_chapter_is_a_number_or_its_text(chapter: str | int) -> None:
+    assert quizzes.ask(chapter).chapters == ("06",)
+
+
+@pytest.mark.parametrize("slip", [{"seed": 3.0}, {"seed": -1}, {"count": "3"}])
+def test_a_seed_or_count_that_is_no_whole_number_is_one_sentence(slip: dict[str, Any]) -> None:
+    with pytest.raises(WrongArgument, match="give a whole number of 0 or more"):
+        quizzes.ask("06", **slip)

@@ -3,13 +3,16 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from distlab import simulate
 from distlab.simulate import (
     Network,
     Rank,
@@ -104,3 +107,38 @@ def test_seconds_in_words_are_refused() -> None:
 def test_a_slow_link_to_a_rank_that_there_is_not_is_refused(ends: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match=r"link of its own between ranks .* but the ranks of this world are 0 to 7"):
         World(8, Network().with_slow_link(*ends, factor=10))
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (
+            lambda sim: sim.Network(5e-6, 1e9),
+            r"seconds_per_byte is 1e\+09, which is no time: .* give 1e-9",
+        ),
+        (lambda sim: sim.Network(None), "latency is None; it must be a number of seconds"),
+        (
+            lambda sim: sim.Network(ranks_per_host=8 / 2, inside_host=sim.Link(0, 0)),
+            r"ranks_per_host is 4.0; .* by //",
+        ),
+        (
+            lambda sim: sim.Network(ranks_per_host=4, inside_host=(0, 0)),
+            "inside_host is of the type tuple; give a",
+        ),
+        (lambda sim: sim.Network(links={(0, 1): 1e-3}), r"links\[\(0, 1\)\] is 0.001; give a simulate.Link"),
+        (
+            lambda sim: sim.Network().with_slow_link(0, 1, "10"),
+            r"factor is the text .10.; .* write 10 without quotes",
+        ),
+        (lambda sim: sim.Network().with_slow_link(0, 1, 0), "factor is 0; give a number above 0"),
+        (
+            lambda sim: sim.World(4, compute_speeds=0.5),
+            "compute_speeds is 0.5; give one speed for each",
+        ),
+        (lambda sim: sim.World(4, compute_speeds={2: "0.5"}), "the compute speed of rank 2 is '0.5'"),
+        (lambda sim: sim.World(4).run([1] * 4, Network), "inputs is the class Network; give a list"),
+    ],
+)
+def test_a_network_that_cannot_be_meant_is_one_sentence(make: Callable[[Any], object], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        make(simulate)

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import nbconvert.filters
@@ -155,3 +156,32 @@ def test_the_published_tables_have_the_same_cells() -> None:
     for published in support_table.PUBLISHED:
         assert list(published.says) == list(support_table.PUBLISHED[0].says)
         assert {tuple(says) for says in published.says.values()} == {("fit", "custom", "estimator")}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "api", "keras", "sentence"),
+    [
+        ("mirrorred", "fit", "legacy", "There is no strategy 'mirrorred'; there are mirrored, "),
+        ("mirrored", "train", "legacy", "There is no training API 'train'; there are fit, custom"),
+        ("mirrored", "fit", "keras3", "There is no Keras 'keras3'; there are legacy, keras-3"),
+    ],
+)
+def test_a_cell_that_there_is_not_is_answered_with_those_that_there_are(
+    strategy: str, api: str, keras: str, sentence: str
+) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        support_table.state(whole_table(), strategy, api, keras)
+
+
+def test_a_file_that_is_no_table_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"There is no table .*/table\.json; write it by `make support-table`"):
+        support_table.read(tmp_path / "table.json")
+    (tmp_path / "table.json").write_text("# a title")
+    with pytest.raises(ValueError, match=r"table\.json is no table in JSON"):
+        support_table.read(tmp_path / "table.json")
+
+
+@pytest.mark.parametrize("show", [support_table.markdown, support_table.then_and_now])
+def test_the_path_of_a_table_is_not_the_table(show: Callable[[object], str]) -> None:
+    with pytest.raises(ValueError, match=r"give what strategy_support\.read\(file\) gives"):
+        show("table.json")

@@ -4,10 +4,14 @@ A text is a row of word numbers; `sentence` gives the words. Each word is of the
 topics have, or, rarely, of any topic, so that no single word decides.
 """
 
+from collections.abc import Iterable
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from distlab.runtime.arguments import require_whole, wrong
 
 COMMON = (
     *("and", "but", "the", "this", "that", "a", "an", "it", "we", "they", "was", "is"),
@@ -62,6 +66,8 @@ class Texts(NamedTuple):
 
 def texts(count: int, seed: int) -> Texts:
     """`count` texts on topics in random order; the same for the same count and seed."""
+    require_whole("count", count)
+    require_whole("seed", seed)
     generator = np.random.default_rng([seed, count])
     labels = generator.integers(0, len(NAMES), count)
     of_each = len(TOPICS[NAMES[0]])
@@ -75,4 +81,6 @@ def texts(count: int, seed: int) -> Texts:
 
 def sentence(words: NDArray[np.int32]) -> str:
     """The words of one text, with spaces between them."""
+    if not isinstance(words, Iterable) or not all(isinstance(number, Integral) for number in words):
+        raise wrong("words", words, "the numbers of one text, such as texts(1, seed=0).words[0]")
     return " ".join(VOCABULARY[number] for number in words)

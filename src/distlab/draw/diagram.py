@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from distlab.draw.style import INK, QUIET, Colour, Dash, colour_of, hatch_of
+from distlab.runtime.arguments import WrongArgument, require_kind, require_number, require_whole
 
 Point = tuple[float, float]
 
@@ -36,6 +37,8 @@ class TextStyle(TypedDict, total=False):
 
 def canvas(width: float, height: float) -> tuple[Figure, Axes]:
     """An empty figure of that size in inches, and axes that fill it; one unit of the axes is one inch."""
+    require_number("width", width, above=0)
+    require_number("height", height, above=0)
     figure = plt.figure(figsize=(width, height), layout="none")
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_xlim(0, width)
@@ -46,6 +49,8 @@ def canvas(width: float, height: float) -> tuple[Figure, Axes]:
 
 def tint(colour: str, share: float = 0.25) -> tuple[float, float, float]:
     """`colour` mixed with white, so that dark text on it stays readable; `share` is the part of the colour."""
+    if not 0 <= share <= 1:
+        raise WrongArgument(f"share is {share}; give a number from 0 to 1, such as 0.25 for 25 %.")
     red, green, blue = (1 - share * (1 - part) for part in to_rgb(colour))
     return red, green, blue
 
@@ -74,6 +79,9 @@ def box(
 
     `number` is the rank, device or chunk that the box belongs to; None draws it white. `style` is for the text.
     """
+    _require_axes(axes)
+    if number is not None:
+        require_whole("number", number)
     colour = QUIET if number is None else colour_of(number)
     face: Colour = "white" if number is None else tint(colour)
     hatch = "" if number is None else hatch_of(number)
@@ -91,6 +99,7 @@ def box(
 
 def arrow(axes: Axes, start: Point, end: Point, colour: str = INK, dash: Dash = "-", bend: float = 0.0) -> None:
     """An arrow from `start` to `end`; `bend` curves it (its height as a share of its length)."""
+    _require_axes(axes)
     axes.add_patch(
         FancyArrowPatch(
             start,
@@ -109,11 +118,17 @@ def arrow(axes: Axes, start: Point, end: Point, colour: str = INK, dash: Dash = 
 
 def label(axes: Axes, place: Point, text: str, **style: Unpack[TextStyle]) -> None:
     """Text whose middle is at `place`."""
+    _require_axes(axes)
     defaults: TextStyle = {"ha": "center", "va": "center", "fontsize": 9, "color": INK}
     axes.text(*place, text, **defaults | style)
 
 
 def row(count: int, left: float, right: float, gap: float) -> tuple[list[float], float]:
     """`count` boxes side by side from `left` to `right`: the left edge of each, and their common width."""
+    require_whole("count", count, least=1)
     width = (right - left - gap * (count - 1)) / count
     return [left + index * (width + gap) for index in range(count)], width
+
+
+def _require_axes(axes: object) -> None:
+    require_kind("axes", axes, Axes, "the axes of a figure, the second of `figure, axes = draw.canvas(…)`")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from distlab.draw.diagram import TextStyle, label, tint
 from distlab.draw.style import DASHES, INK, MARKERS, QUIET, RANK_COLOURS, colour_of, hatch_of
 from distlab.draw.traces import Source, record_of
+from distlab.runtime.arguments import WrongArgument, require_kind, require_number, require_some, wrong
 from distlab.simulate import KINDS
 
 if TYPE_CHECKING:
@@ -23,7 +24,20 @@ _UNITS = (("bytes", 1), ("kB", 10**3), ("MB", 10**6), ("GB", 10**9), ("TB", 10**
 
 
 def bars(values: Mapping[str, float], label: str, number_format: str = "{:,.0f}") -> Figure:
-    """Horizontal bars, one per name in `values`, top down, each with its number; `label` names the axis."""
+    """Horizontal bars, one per name in `values`, top down, each with its number; `label` names the axis.
+
+    Raises WrongArgument for what is no dictionary of numbers, and for an empty one.
+    """
+    example = 'a dictionary with a number for each name, such as {"one device": 1200}'
+    require_kind("values", values, Mapping, example)
+    require_some("values", values, example)
+    for name, value in values.items():
+        require_number(f"the value of {name!r}", value)
+        if np.ndim(value):
+            raise wrong(f"the value of {name!r}", value, "a single number")
+    require_kind("number_format", number_format, str, 'a text, such as "{:,.0f}"')
+    if "{" not in number_format:
+        raise wrong("number_format", number_format, 'a format in braces, such as "{:,.0f}"')
     figure, axes = plt.subplots(figsize=(7.2, 0.6 + 0.42 * len(values)))
     positions = np.arange(len(values))
     for position, (name, value) in enumerate(values.items()):
@@ -46,7 +60,17 @@ def grid(
     """Circles in rows, named as in `answers`, and `columns`: what each row answers for each column.
 
     `looks` gives for every answer the circle's filling ("full", "left" or "none") and its meaning, written below.
+
+    Raises WrongArgument where `answers` or `columns` are empty, or an answer or a look is missing.
     """
+    require_some("answers", answers, "a row for each name")
+    require_some("columns", columns, "the name of each column")
+    for title, answer in answers.items():
+        for heading in columns:
+            if heading not in answer:
+                raise WrongArgument(f"The row {title!r} has no answer for the column {heading!r}.")
+            if answer[heading] not in looks:
+                raise WrongArgument(f"looks has no entry for {answer[heading]!r}, an answer of the row {title!r}.")
     figure, axes = plt.subplots(figsize=(7.2, 0.9 + 0.33 * len(answers)))
     for row, answer in enumerate(answers.values()):
         for column, name in enumerate(columns):
@@ -75,7 +99,14 @@ def grid(
 
 
 def utilisation(recorded: "Utilisation") -> Figure:
-    """How busy each core, and below that each GPU, was over time: one row per device, filled up to its percentage."""
+    """How busy each core, and below that each GPU, was over time: one row per device, filled up to its percentage.
+
+    Raises WrongArgument for anything else than what was recorded.
+    """
+    if not hasattr(recorded, "cores"):
+        raise wrong(
+            "recorded", recorded, "what `with metrics.Utilisation() as recorded:` has recorded, after its block"
+        )
     columns = [(f"core {i}", busy) for i, busy in enumerate(recorded.cores.T)]
     columns += [(f"GPU {i}", busy) for i, busy in enumerate(recorded.gpus.T)]
     figure, rows = plt.subplots(len(columns), 1, sharex=True, squeeze=False, figsize=(7.2, 0.8 + 0.62 * len(columns)))

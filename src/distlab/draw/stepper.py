@@ -1,12 +1,13 @@
 """A widget to walk through the steps of a program, on any number of ranks."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import ipywidgets
 import matplotlib.pyplot as plt
 
 from distlab.draw.style import svg
-from distlab.draw.traces import Trace, trace
+from distlab.draw.traces import Trace, require_drawable, trace
+from distlab.runtime.arguments import require_kind, require_whole
 from distlab.simulate.world import Program
 
 
@@ -30,8 +31,12 @@ class Stepper(ipywidgets.VBox):
 
         collective, root: what the program has to do, see `draw.trace`.
 
-        Raises ValueError if `size` is not one of `sizes`.
+        Raises ValueError if `size` is not one of `sizes`, or one of them cannot be drawn.
         """
+        require_kind("sizes", sizes, Collection, "a list of the numbers of ranks to choose from, such as range(2, 9)")
+        for number in sizes:
+            require_whole("a number in sizes", number, least=1)
+            require_drawable(number)
         if size not in sizes:
             raise ValueError(f"size is {size}, but the sizes to choose from are {', '.join(map(str, sizes))}")
         self._program, self._collective, self._root = program, collective, root

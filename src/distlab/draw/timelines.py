@@ -12,6 +12,7 @@ from distlab.draw.diagram import Ground, label, line_of, tint
 from distlab.draw.style import INK, QUIET, colour_of
 from distlab.draw.traces import Source, record_of
 from distlab.model_parallel.pipelines import FORWARD, Timing, Work
+from distlab.runtime.arguments import require_kind, require_some
 from distlab.simulate import DeadlockError
 
 Span = tuple[float, float]
@@ -68,7 +69,14 @@ def pipeline_schedules(timings: Mapping[str, Timing], unit: str = "units of time
 
     Forward passes are filled, backward ones hatched; later chunks of an interleaved schedule are darker, and a legend
     then says which shade is which chunk. Where a box is wide enough it has the micro-batch's number.
+
+    Raises WrongArgument for anything but timings by name.
     """
+    example = 'timings by name, such as {"1F1B": model_parallel.pipelines.simulate("1f1b", 4, 8)}'
+    require_kind("timings", timings, Mapping, example)
+    require_some("timings", timings, example)
+    for name, timing in timings.items():
+        require_kind(f"the timing {name!r}", timing, Timing, "what model_parallel.pipelines.simulate(…) gives")
     rows = [len(timing.works) for timing in timings.values()]
     figure, strips = plt.subplots(
         len(timings), 1, sharex=True, squeeze=False, figsize=(_WIDEST, 0.7 + sum(0.42 + 0.3 * count for count in rows))

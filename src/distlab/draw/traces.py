@@ -1,6 +1,6 @@
 """A run of a program with arrays that remember what was added: its steps and their pictures, even if it is wrong."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from distlab.draw.collective_tasks import Element, Holding, Task, task
 from distlab.draw.steps import animation, strip
 from distlab.draw.steps.history import StepMessage, Steps, content_of, elements, holdings, steps_of
+from distlab.runtime.arguments import WrongArgument, require_kind, require_whole, wrong
 from distlab.simulate import Contributions, DeadlockError, Events, Network, Run, SimulationError, World
 from distlab.simulate.world import Program
 
@@ -49,9 +50,12 @@ class Trace:
 
         steps: the columns to draw; 0 is the start. Default: all of them, in as many lines as needed.
 
-        Raises ValueError for steps that the run does not have.
+        Raises ValueError for steps that the run does not have, WrongArgument for what is no list of whole numbers.
         """
+        require_kind("steps", steps, (Iterable, type(None)), "a list, such as [0, 1]")
         columns = list(range(self.last + 1) if steps is None else steps)
+        for step in columns:
+            require_whole("a step", step)
         if not columns or not set(columns) <= set(range(self.last + 1)):
             raise ValueError(f"steps are {columns}, but the run has the start, 0, and the steps to {self.last}")
         return strip.draw_strip(self, columns)
@@ -205,10 +209,14 @@ def trace(
         broadcast and a scatter only the root has an array, and the other ranks get None; in a gather and an all-gather
         each rank has its chunk of the array. None: whole arrays, and nothing is known about the end.
 
-    Raises ValueError for fewer than 1 or more than MOST_RANKS ranks, TypeError for a number that is not whole.
+    Raises ValueError for fewer than 1 or more than MOST_RANKS ranks, TypeError for other wrong arguments.
     """
+    if not callable(program):
+        raise wrong("program", program, "the program itself, such as collectives.ring_all_reduce")
     world = World(size, Network(latency=1.0, seconds_per_byte=0.0))
-    _require_drawable(size)
+    require_drawable(size)
+    if length is not None:
+        require_whole("length", length, least=1)
     collective_task = task(collective, size, size if length is None else length, root)
     try:
         run = world.run(program, collective_task.inputs(), keep_contents=True)
@@ -229,7 +237,7 @@ def trace_of(source: Recorded, size: int | None = None, collective: str | None =
     ranks.
     """
     record = record_of(source, size)
-    _require_drawable(record.size)
+    require_drawable(record.size)
     collective_task = task(collective, record.size, _length_of(record.events), root)
     return Trace(collective_task, record.events, record.results, record.error)
 
@@ -244,23 +252,30 @@ def record_of(source: Source, size: int | None = None) -> Record:
     if isinstance(source, Trace):
         return Record(source.events, source.size, source.results, error=source.error)
     if isinstance(source, Run):
+        if source.messages and not len(source.events):
+            raise WrongArgument("This run has kept no events to draw; run the program without keep_events=False.")
         return Record(source.events, len(source.results), source.results, source.finished)
     if isinstance(source, Events):
-        return Record(source, size or _ranks_in(source))
+        return Record(source, _size(source, size))
     if source.events is None:
         raise ValueError(f"nothing ran before this error, so that there is nothing to draw: {source}")
-    return Record(source.events, size or _ranks_in(source.events), error=source)
+    return Record(source.events, _size(source.events, size), error=source)
 
 
-def _require_drawable(size: int) -> None:
+def require_drawable(size: int) -> None:
+    """Raise ValueError for more ranks than a drawing of steps can have."""
     if size > MOST_RANKS:
         raise ValueError(f"{size} ranks are too many to draw, at most {MOST_RANKS}; simulate.World runs thousands")
 
 
-def _ranks_in(events: Events) -> int:
-    """The number of ranks that did anything: one more than the highest number that occurs."""
+def _size(events: Events, size: int | None) -> int:
+    """`size`, or the number of ranks that did anything: one more than the highest number that occurs."""
     columns = events.columns
-    return 1 + int(max(columns["rank"].max(initial=0), columns["partner"].max(initial=0)))
+    active = 1 + int(max(columns["rank"].max(initial=0), columns["partner"].max(initial=0)))
+    if size is None:
+        return active
+    require_whole("size", size, least=active)
+    return size
 
 
 def _length_of(events: Events) -> int:

@@ -31,6 +31,8 @@ class Host:
 
 def parse(text: str | Sequence[str]) -> list[Host]:
     """The hosts of "node1:2,node2:2", or of a list of such names; without a number a host has one place."""
+    if not isinstance(text, str | Sequence) or not all(isinstance(part, str) for part in text):
+        raise LaunchError(f"hosts={text!r} makes no sense: write {EXAMPLE}.")
     parts = text.split(",") if isinstance(text, str) else list(text)
     hosts = []
     for part in parts:

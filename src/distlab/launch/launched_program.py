@@ -1,5 +1,6 @@
 """The program of a job and its settings, and how the job is run."""
 
+import difflib
 import json
 import os
 import shutil
@@ -36,6 +37,15 @@ _ATTEMPTS = 3
 # a program whose every process launches it again would fill the machine.
 _LAUNCHED = "DISTLAB_LAUNCHED"
 _MOST_OF_ITSELF = 2
+# What other launchers call the number of processes, and what others call the settings.
+_COUNTS = {"n", "np", "nproc", "nproc_per_node", "num_workers", "procs", "processes", "size"}
+_COUNTS |= {"rank", "ranks", "worker", "workers"}
+_MEANT = {
+    "timeout": "seconds",
+    "env": "environment",
+    "ps": "parameter_servers",
+    "parameter_server": "parameter_servers",
+}
 
 
 class Settings(TypedDict, total=False):
@@ -60,6 +70,14 @@ class Settings(TypedDict, total=False):
     python: str | Path
 
 
+def _instead_of(unknown: str) -> str:
+    """What a setting of that name may be meant to be: how many processes, a name of another library, a misspelt one."""
+    if unknown in _COUNTS:
+        return " (mpirun, horovodrun, torchrun and srun take ranks=, tensorflow and mxnet take workers=)"
+    close = difflib.get_close_matches(unknown, [*_MEANT, *Settings.__annotations__, "options", "hosts"], n=1)
+    return f" (do you mean {_MEANT.get(close[0], close[0])}=?)" if close else ""
+
+
 class LaunchedProgram:
     """What the processes of a job run: `command`, with RESULT in it, and `as_typed`, the same as a person types it."""
 
@@ -70,12 +88,15 @@ class LaunchedProgram:
         settings: Settings,
         python_options: Sequence[str] = (),
     ) -> None:
+        if not isinstance(program, str | os.PathLike):
+            kind = program.__name__ if hasattr(program, "__name__") else repr(program)
+            raise LaunchError(f"{kind} is no program: give the path of a Python file, then its arguments one by one.")
         self._file, self._settings = Path(program), settings
         self.name = self._file.name
         if unknown := sorted(set(settings) - set(Settings.__annotations__)):
             raise LaunchError(
-                f"{unknown[0]}= is not known: besides its own arguments, which help() shows, each launcher takes "
-                f"{', '.join(Settings.__annotations__)}."
+                f"{unknown[0]}= is not known{_instead_of(unknown[0])}: besides its own arguments, which help() shows, "
+                f"each launcher takes {', '.join(Settings.__annotations__)}."
             )
         python = str(settings.get("python", sys.executable))
         if not self._file.is_file() or self._file.suffix == ".ipynb":  # the text of a notebook is a Python expression
@@ -103,7 +124,12 @@ class LaunchedProgram:
         self._wants_result = any(RESULT in text for text in texts)
         self.command = [python, *python_options, path, *texts]
         self.as_typed = ["python", *python_options, short_path(self._file), *typed]
-        self.environment = dict(settings.get("environment", {}))
+        variables = settings.get("environment", {})
+        if not isinstance(variables, Mapping) or not all(isinstance(name, str) for name in variables):
+            raise LaunchError(
+                f'environment={variables!r} makes no sense: give a dictionary such as {{"NAME": "text"}}.'
+            )
+        self.environment = dict(variables)
         if wrong := [name for name, value in self.environment.items() if not isinstance(value, str)]:
             value = self.environment[wrong[0]]
             raise LaunchError(f"environment= takes texts, and {wrong[0]} is {value!r}: write {str(value)!r}.")
@@ -192,7 +218,7 @@ class LaunchedProgram:
         """How long the job may take, and its start; raises LaunchError if that is not above 0."""
         limits = Limits(self._settings.get("seconds", SECONDS), self._settings.get("start_seconds", START_SECONDS))
         for name, seconds in (("seconds", limits.seconds), ("start_seconds", limits.start_seconds)):
-            if isinstance(seconds, str) or not seconds > 0:  # nan is not
+            if not isinstance(seconds, int | float) or not seconds > 0:  # nan is not
                 raise LaunchError(f"{name}={seconds!r} makes no sense: it must be more than 0.")
         return limits
 

@@ -32,6 +32,8 @@ def check(starter: str, options: Sequence[str]) -> None:
     """Raise LaunchError if the options of this starter are one text, or say how many processes to start."""
     if isinstance(options, str):
         raise LaunchError(f"options={options!r} makes no sense: give a list, such as {shlex.split(options)}.")
+    if not isinstance(options, Sequence) or not all(isinstance(option, str) for option in options):
+        raise LaunchError(f'options={options!r} makes no sense: give a list of texts, such as ["--tag-output"].')
     for option in options:
         name, _, _ = str(option).partition("=")
         if name in _COUNTS[starter]:

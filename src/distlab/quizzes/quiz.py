@@ -10,6 +10,7 @@ import numpy as np
 from distlab.quizzes import page, paper
 from distlab.quizzes.item import Item, Template
 from distlab.quizzes.numbers import Numbers
+from distlab.runtime.arguments import require_whole
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import require_name
 
@@ -39,12 +40,15 @@ class Quiz:
         return page.fragment(self.items, f"quiz-{'-'.join(self.chapters)}-{self.seed}")
 
 
-def ask(chapter: str, seed: int = 1, count: int = 10) -> Quiz:
+def ask(chapter: str | int, seed: int = 1, count: int = 10) -> Quiz:
     """Questions about a chapter ("00" to "15"), which mark themselves in a notebook; another seed, other numbers.
 
+    A number, such as 6, names the chapter too.
     Raises NoSuchName for another chapter, and TooFewQuestions if `count` is more than the chapter has.
     """
-    return draw([chapter], seed, count)
+    require_whole("seed", seed)
+    require_whole("count", count)
+    return draw([str(chapter).zfill(2)], seed, count)
 
 
 def draw(chapters: Sequence[str], seed: int, count: int) -> Quiz:

@@ -6,6 +6,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
 
+from distlab.runtime.arguments import WrongArgument, require_kind, require_number, require_whole
+
+SLOWEST = 1e3
+"""Seconds per byte, or per message, above which a bandwidth is meant; the abstract units of an example stay below."""
+
 
 @dataclass(frozen=True)
 class Link:
@@ -32,7 +37,8 @@ class Network:
         then `inside_host`, and those between hosts have the network's own α and β.
     links: exceptions by (source, to); each holds in that direction only.
 
-    Raises ValueError for a time that is negative or not finite, and for only one of ranks_per_host and inside_host.
+    Raises ValueError for a time that is negative, not finite or a bandwidth, and for only one of ranks_per_host and
+    inside_host.
     """
 
     latency: float = 5e-6
@@ -50,8 +56,13 @@ class Network:
         )
         if (self.ranks_per_host is None) != (self.inside_host is None):
             raise ValueError("a network of two levels needs both ranks_per_host and inside_host")
-        if self.ranks_per_host is not None and self.ranks_per_host < 1:
-            raise ValueError(f"ranks_per_host is {self.ranks_per_host}; a host has at least 1 rank")
+        if self.ranks_per_host is not None:
+            require_whole("ranks_per_host", self.ranks_per_host, least=1)
+            require_kind("inside_host", self.inside_host, Link, "a simulate.Link(latency, seconds_per_byte)")
+        require_kind("links", self.links, Mapping, "a dictionary of simulate.Link by (source, to)")
+        for ends, link in self.links.items():
+            require_kind("a key of links", ends, tuple, "two ranks, such as (0, 1)")
+            require_kind(f"links[{ends}]", link, Link, "a simulate.Link(latency, seconds_per_byte)")
 
     @cached_property
     def default_link(self) -> Link:
@@ -84,8 +95,9 @@ class Network:
     def with_slow_link(self, first: int, second: int, factor: float) -> Self:
         """The same network, but α and β between these two ranks are `factor` times as large, in both directions.
 
-        A world of fewer ranks refuses it.
+        A world of fewer ranks refuses it. Raises WrongArgument for a factor that is not above 0.
         """
+        require_number("factor", factor, above=0)
         slow = {}
         for ends in ((first, second), (second, first)):
             link = self.link(*ends)
@@ -95,7 +107,9 @@ class Network:
 
 def _check_seconds(**times: float) -> None:
     for name, seconds in times.items():
-        if isinstance(seconds, str):
+        if not hasattr(seconds, "__float__"):
             raise ValueError(f"{name} is {seconds!r}; it must be a number of seconds, such as 5e-6")
         if not (math.isfinite(seconds) and seconds >= 0):
             raise ValueError(f"{name} is {seconds}; it must be a number of seconds, 0 or more")
+        if seconds > SLOWEST:
+            raise WrongArgument(f"{name} is {seconds:g}, which is no time: for 1e9 bytes per second give 1e-9.")

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from distlab.runtime.arguments import require_kind, wrong
 from distlab.simulate.agenda import Agenda
 from distlab.simulate.errors import (
     DeadlockError,
@@ -138,6 +139,7 @@ class World:
         if keep_contents and not keep_events:
             raise ValueError("the events hold the contents: keep_contents needs keep_events")
         if inputs is not None:
+            require_kind("inputs", inputs, Iterable, "a list with one array for each rank")
             inputs = list(inputs)
             if len(inputs) != self.size:
                 raise InputsError(f"{len(inputs)} inputs for {self.size} ranks: there must be one per rank")
@@ -260,12 +262,16 @@ def _own_copy(value: object) -> object:
 def _speeds(size: int, speeds: Mapping[int, float] | Sequence[float] | None) -> list[float]:
     if speeds is None:
         return [1.0] * size
+    if not isinstance(speeds, Iterable):
+        raise wrong(
+            "compute_speeds", speeds, f"one speed for each of {size} ranks, or some by rank, such as {{2: 0.5}}"
+        )
     by_rank = dict(speeds) if isinstance(speeds, Mapping) else dict(enumerate(speeds))
     if not isinstance(speeds, Mapping) and len(by_rank) != size:
         raise ValueError(f"{len(by_rank)} compute speeds for {size} ranks")
     for index, speed in by_rank.items():
         if index not in range(size):
-            raise ValueError(f"a compute speed for rank {index}, but the ranks are 0 to {size - 1}")
-        if not (np.isfinite(speed) and speed > 0):
-            raise ValueError(f"the compute speed of rank {index} is {speed}; it must be a number above 0")
+            raise ValueError(f"a compute speed for rank {index!r}, but the ranks are 0 to {size - 1}")
+        if isinstance(speed, str) or not (np.isfinite(speed) and speed > 0):
+            raise ValueError(f"the compute speed of rank {index} is {speed!r}; it must be a number above 0")
     return [float(by_rank.get(index, 1.0)) for index in range(size)]

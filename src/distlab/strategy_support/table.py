@@ -112,7 +112,13 @@ PUBLISHED = (
 
 def read(file: Path | str) -> SupportTable:
     """The table of a file that `make support-table` wrote; ValueError, naming what is missing, if it is not whole."""
-    table = json.loads(Path(file).read_text())
+    path = Path(file)
+    if not path.is_file():
+        raise ValueError(f"There is no table {path.absolute()}; write it by `{COMMAND}`.")
+    try:
+        table = json.loads(path.read_text())
+    except ValueError:
+        raise ValueError(f"{path.name} is no table in JSON; write it again by `{COMMAND}`.") from None
     problems = [f"no {key}" for key in ("measured", "versions", "machine", "cells") if not table.get(key)]
     for strategy in table.get("strategies", {}):
         for api in table["apis"]:
@@ -121,7 +127,7 @@ def read(file: Path | str) -> SupportTable:
                 if cell.get("state") not in STATES:
                     problems.append(f"no state for {strategy}, {api}, {keras}")
     if problems:
-        raise ValueError(f"{Path(file).name} is not whole ({problems[0]}); write it again by `{COMMAND}`.")
+        raise ValueError(f"{path.name} is not whole ({problems[0]}); write it again by `{COMMAND}`.")
     return table
 
 
@@ -133,7 +139,18 @@ def write(table: SupportTable, file: Path) -> None:
 
 
 def state(table: SupportTable, strategy: str, api: str, keras: str) -> str:
-    """What was measured for one cell, such as `state(table, "multi-worker-2", "fit", "keras-3")`: one of STATES."""
+    """What was measured for one cell, such as `state(table, "multi-worker-2", "fit", "keras-3")`: one of STATES.
+
+    Raises ValueError for a strategy, API or Keras that the table does not have.
+    """
+    _require_table(table)
+    for kind, name, known in (
+        ("strategy", strategy, table["strategies"]),
+        ("training API", api, table["apis"]),
+        ("Keras", keras, table["kerases"]),
+    ):
+        if name not in known:
+            raise ValueError(f"There is no {kind} {name!r}; there are {', '.join(known)}.")
     return table["cells"][strategy][api][keras]["state"]
 
 
@@ -142,6 +159,7 @@ def markdown(table: SupportTable, section: str = SECTION) -> str:
 
     A cell that does not work with Keras 3 is a link to `section`, by default the section of the notebook that shows it.
     """
+    _require_table(table)
     footnotes = _Footnotes()
     columns = [(api, keras) for keras in table["kerases"] for api in table["apis"]]
     headings = [f"{escape(table['apis'][api])}, {escape(table['kerases'][keras])}" for api, keras in columns]
@@ -154,6 +172,7 @@ def markdown(table: SupportTable, section: str = SECTION) -> str:
 
 def then_and_now(table: SupportTable) -> str:
     """What TensorFlow's guide said and what was measured, one line for each strategy and API of the guide."""
+    _require_table(table)
     footnotes = _Footnotes()
     headings = [escape(guide.heading) for guide in PUBLISHED] + [escape(keras) for keras in table["kerases"].values()]
     rows = [["Strategy", "API", *headings]]
@@ -194,6 +213,11 @@ def code(text: str) -> str:
     fence = "`" * (1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
     pad = " " * (text[:1] == "`" or text[-1:] == "`")
     return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def _require_table(table: object) -> None:
+    if not isinstance(table, dict):
+        raise ValueError(f"{table!r} is no table: give what strategy_support.read(file) gives")
 
 
 class _Footnotes:

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from distlab.runtime.arguments import WrongArgument, wrong
+from distlab.simulate.network import SLOWEST
+
 Array = NDArray[np.float64]
 Numbers = Array | np.float64
 """One number, or an array of the shape that ranks and bytes have together."""
@@ -33,12 +36,16 @@ class Cost:
     def seconds(self, latency: float, seconds_per_byte: float, seconds_per_byte_reduced: float = 0.0) -> Numbers:
         """The time on a network where every message has the latency α (s), β (s/byte) and every addition γ (s/byte).
 
-        Raises ValueError for one that is negative or not finite.
+        Raises ValueError for one that is negative, not finite or a bandwidth.
         """
         names = ("latency", "time of a byte", "time to add a byte")
         for name, value in zip(names, (latency, seconds_per_byte, seconds_per_byte_reduced), strict=True):
+            if np.asarray(value).dtype.kind not in "uif":
+                raise wrong(f"the {name}", value, "a number of seconds")
             if not np.all(np.isfinite(value) & (np.asarray(value) >= 0)):
                 raise ValueError(f"the {name} is finite and at least 0, not {value}")
+            if np.any(np.asarray(value) > SLOWEST):
+                raise WrongArgument(f"the {name} is {value:g}, which is no time: for 1e9 bytes per second give 1e-9.")
         return (
             self.steps * latency + self.bytes_on_path * seconds_per_byte + self.bytes_reduced * seconds_per_byte_reduced
         )
@@ -63,20 +70,27 @@ def checked(ranks: ArrayLike, array_bytes: ArrayLike = 0) -> tuple[Numbers, Numb
     Raises ValueError unless every number of ranks is whole and at least 1, every number of bytes finite and at least 0,
     and the two shapes fit together, and for texts.
     """
-    ranks, array_bytes = _numbers(ranks, "ranks"), _numbers(array_bytes, "bytes")
+    ranks, array_bytes = numbers(ranks, "ranks"), numbers(array_bytes, "bytes")
     if not np.all(np.isfinite(ranks) & (ranks >= 1) & (ranks == np.floor(ranks))):
         raise ValueError(f"a number of ranks is a whole number of at least 1, not {_first_wrong(ranks):g}")
     if not np.all(np.isfinite(array_bytes) & (array_bytes >= 0)):
         raise ValueError(f"a number of bytes is finite and at least 0, not {_first_wrong(array_bytes, at_least=0):g}")
-    try:
-        ranks, array_bytes = np.broadcast_arrays(ranks, array_bytes)
-    except ValueError:
-        message = f"ranks of shape {ranks.shape} and bytes of shape {array_bytes.shape} do not fit together"
-        raise ValueError(message) from None
+    ranks, array_bytes = together(ranks, "ranks", array_bytes, "bytes")
     return ranks[()], array_bytes[()]
 
 
-def _numbers(values: ArrayLike, what: str) -> Array:
+def together(first: Numbers, first_name: str, second: Numbers, second_name: str) -> tuple[Array, Array]:
+    """Both as arrays of one shape; ValueError if theirs do not fit together, as with lists of different lengths."""
+    try:
+        first_array, second_array = np.broadcast_arrays(first, second)
+    except ValueError:
+        shapes = f"{first_name} of shape {np.shape(first)} and {second_name} of shape {np.shape(second)}"
+        raise ValueError(f"{shapes} do not fit together") from None
+    return first_array, second_array
+
+
+def numbers(values: ArrayLike, what: str) -> Array:
+    """The values as float64; ValueError for what is no number or list of numbers."""
     try:
         return np.asarray(values, np.float64)
     except (TypeError, ValueError):

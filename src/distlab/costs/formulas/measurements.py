@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from distlab.costs.formulas.collectives import message
-from distlab.costs.formulas.cost import Array, Cost, Numbers, checked
+from distlab.costs.formulas.cost import Array, Cost, Numbers, checked, numbers, together
+from distlab.runtime.arguments import require_kind
 from distlab.runtime.lookups import look_up
 
 
@@ -47,7 +48,8 @@ class Fit:
         return 1 / self.seconds_per_byte if self.seconds_per_byte else float("inf")
 
     def seconds(self, cost: Cost) -> Numbers:
-        """The time of another collective, or another size, by this fit."""
+        """The time of another collective, or another size, by this fit; raises WrongArgument for what is no Cost."""
+        require_kind("cost", cost, Cost, 'a cost, such as costs.all_reduce("ring", 4, 1e6)')
         return self.overhead + cost.seconds(self.latency, self.seconds_per_byte, self.seconds_per_byte_reduced)
 
 
@@ -85,6 +87,8 @@ def fit(
         raise ValueError(f"a measured time is above 0 seconds, not {measured[measured <= 0][0]:g}")
 
     price = cost(sizes) if callable(cost) else cost
+    example = 'a Cost, or a function from sizes to one, such as `lambda n: costs.all_reduce("ring", 4, n)`'
+    require_kind("what was measured", price, Cost, example)
     unknowns = {"α": price.steps, "β": price.bytes_on_path}
     if with_reduction:
         unknowns["γ"] = price.bytes_reduced
@@ -153,7 +157,7 @@ def fit_amdahl(ranks: ArrayLike, seconds: ArrayLike) -> Amdahl:
     ranks, seconds: (n,), the measured time on each number of ranks. Raises ValueError when the shapes differ, a time
     is not positive and finite, or fewer than two different numbers of ranks were measured.
     """
-    ranks, seconds = np.atleast_1d(checked(ranks)[0]), np.asarray(seconds, np.float64)
+    ranks, seconds = np.atleast_1d(checked(ranks)[0]), numbers(seconds, "seconds")
     if ranks.shape != seconds.shape or ranks.ndim != 1:
         raise ValueError(f"there must be one time for each number of ranks, not {seconds.shape} for {ranks.shape}")
     if not np.all(np.isfinite(seconds) & (seconds > 0)):
@@ -176,10 +180,11 @@ def serial_share(speedup: ArrayLike, ranks: ArrayLike) -> Numbers:
     The metric of Karp and Flatt, CACM 33(5):539–543, 1990. The same for every p: a fixed part; growing with p: a cost
     that grows with the ranks. Raises ValueError for fewer than 2 ranks or a speed-up that is not positive.
     """
-    p, speedup = checked(ranks)[0], np.asarray(speedup, np.float64)
+    p, speedup = together(checked(ranks)[0], "ranks", numbers(speedup, "speed-up"), "speed-ups")
     if np.any(p < 2) or not np.all(speedup > 0):
         raise ValueError("it takes at least 2 ranks and a speed-up above 0")
-    return (1 / speedup - 1 / p) / (1 - 1 / p)
+    share: Numbers = ((1 / speedup - 1 / p) / (1 - 1 / p))[()]
+    return share
 
 
 BUS_FACTOR: dict[str, Callable[[Numbers], Numbers]] = {
@@ -205,7 +210,7 @@ def algorithm_bandwidth(array_bytes: ArrayLike, seconds: ArrayLike) -> Numbers:
     ValueError for negative bytes or seconds that are not positive.
     """
     _, n = checked(1, array_bytes)
-    seconds = np.asarray(seconds, np.float64)
+    n, seconds = together(n, "bytes", numbers(seconds, "seconds"), "seconds")
     if not np.all(np.isfinite(seconds) & (seconds > 0)):
         raise ValueError("every number of seconds is finite and above 0")
     bandwidth: Numbers = (n / seconds)[()]

@@ -12,6 +12,7 @@ from distlab.costs.prediction.hardware import HARDWARE, Hardware
 from distlab.costs.prediction.transformers import BYTES_PER_ACTIVATION, PASSES, TRANSFORMERS, Transformer
 from distlab.model_parallel.pipelines import activations_held, bubble_fraction
 from distlab.model_parallel.sharded_optimizers import check_stage, model_state_bytes
+from distlab.runtime.arguments import require_kind
 from distlab.runtime.lookups import look_up
 from distlab.simulate import Link
 
@@ -138,6 +139,7 @@ def predict_split(
     model = look_up(TRANSFORMERS, transformer, "transformer") if isinstance(transformer, str) else transformer
     machine = look_up(HARDWARE, hardware, "hardware") if isinstance(hardware, str) else hardware
     split, assumptions = split or Split(), assumptions or Assumptions()
+    require_kind("split", split, Split, "a costs.Split, such as costs.Split(8, 8)")
     if not machine.matrix_flops:
         suitable = [name for name, hardware in HARDWARE.items() if hardware.matrix_flops]
         raise ValueError(f"{machine.name} has no matrix units for half precision; there are {', '.join(suitable)}")

@@ -12,6 +12,7 @@ from distlab.draw.steps.legend import Legend
 from distlab.draw.steps.stamps import Drawing, Stamp, rectangle, words
 from distlab.draw.steps.strip import draw_strip
 from distlab.draw.style import INK, show
+from distlab.runtime.arguments import require_kind, require_number
 
 if TYPE_CHECKING:
     from distlab.draw.traces import Trace
@@ -26,6 +27,8 @@ _LEAVE, _ARRIVE = 0.15, 0.7
 
 def animated_svg(trace: "Trace", description: str, seconds_per_step: float) -> str:
     """The animation as SVG text; see `Trace.animation`."""
+    require_number("seconds_per_step", seconds_per_step, above=0)
+    require_kind("description", description, str, "a text that says what the picture shows")
     stage = _Stage(trace)
     # Names in a page are global: those of this animation begin with a number made from its content.
     content = repr((trace.task, trace.holdings, [message[:3] for message in trace.messages], str(trace.error)))

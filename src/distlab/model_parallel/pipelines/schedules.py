@@ -5,8 +5,10 @@ one unless the schedule is interleaved. Chunk c of stage s is piece c·p + s of 
 """
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import NamedTuple
 
+from distlab.runtime.arguments import require_kind
 from distlab.runtime.lookups import look_up
 
 FORWARD, BACKWARD = "forward", "backward"
@@ -76,6 +78,8 @@ SCHEDULES: dict[str, Order] = {"gpipe": gpipe, "1f1b": one_forward_one_backward,
 def orders(schedule: str, stages: int, micro_batches: int, chunks: int = 1) -> list[list[Pass]]:
     """The passes of every stage, in order; raises NoSuchName for the schedule, ValueError for impossible numbers."""
     order = look_up(SCHEDULES, schedule, "schedule")
+    for name, number in (("stages", stages), ("micro_batches", micro_batches), ("chunks", chunks)):
+        require_kind(name, number, Integral, f"a whole number, as in orders({schedule!r}, 4, 8)")
     if stages < 1:
         raise ValueError(f"a pipeline of {stages} stages: at least 1 is needed")
     return [order(stages, micro_batches, stage, chunks) for stage in range(stages)]

@@ -1,0 +1,80 @@
+"""Checks of what a cell hands to a function: an ordinary slip is answered by one sentence that says what to write."""
+
+import math
+import operator
+from collections.abc import Sized
+from inspect import iscoroutine
+from typing import Any
+
+from distlab.runtime.errors import PlainError
+
+
+class WrongArgument(PlainError, TypeError, ValueError):
+    """What was handed to a function of the course cannot be meant; the message says what it is and what is needed."""
+
+
+def require_number(name: str, value: object, above: float = -math.inf, least: float = -math.inf) -> None:
+    """Raise WrongArgument unless `value`, or each number of an array, is finite, above `above` and at least `least`."""
+    for number in getattr(value, "flat", [value]):
+        try:
+            real = math.nan if isinstance(number, str) else float(number)
+        except (TypeError, ValueError):
+            real = math.nan
+        if not (above < real < math.inf and real >= least):
+            bound = f" above {above:g}" if above > -math.inf else f" of {least:g} or more" if least > -math.inf else ""
+            raise wrong(name, number, f"a number{bound}")
+
+
+def require_whole(name: str, value: object, least: int = 0) -> None:
+    """Raise WrongArgument unless `value` is a whole number, `least` or more: 8 / 2 is 4.0, which is none."""
+    try:
+        is_enough = operator.index(value) >= least  # type: ignore[arg-type]
+    except TypeError:
+        is_enough = False
+    if not is_enough:
+        raise wrong(name, value, f"a whole number of {least} or more")
+
+
+def require_kind(name: str, value: object, kind: type | tuple[type, ...], needed: str) -> None:
+    """Raise WrongArgument unless `value` is of that class, or one of them; `needed` says in words what that is."""
+    if not isinstance(value, kind):
+        raise wrong(name, value, needed)
+
+
+def require_some(name: str, values: Sized, needed: str) -> None:
+    """Raise WrongArgument for an empty list or dictionary, of which a picture would be empty."""
+    if not len(values):
+        raise WrongArgument(f"{name} is empty; give {needed}.")
+
+
+def wrong(name: str, value: object, needed: str) -> WrongArgument:
+    """The error for an argument that is not what is needed."""
+    return WrongArgument(f"{name} is {_described(value)}; give {needed}{_instead(value, needed)}.")
+
+
+def _described(value: Any) -> str:
+    if iscoroutine(value):
+        value.close()  # so that Python does not warn of it later
+        return f"the coroutine {value.__name__}(…), which was never awaited"
+    if value is None:
+        return "None, which a function without `return` gives"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if callable(value):
+        return f"the function {getattr(value, '__name__', '…')}, which was not called"
+    if isinstance(value, str):
+        return f"the text {value if len(value) < 60 else value[:57] + '…'!r}"
+    return str(value) if isinstance(value, int | float) else f"of the type {type(value).__name__}"
+
+
+def _instead(value: object, needed: str) -> str:
+    """What the slip was, where the value tells."""
+    if "number" not in needed:
+        return ""
+    if hasattr(value, "elapsed") and not isinstance(value, type):
+        return ": its `elapsed` is one"
+    if isinstance(value, str) and value.strip().replace(".", "", 1).isdigit():
+        return f": write {value.strip()} without quotes"
+    if "whole" in needed and isinstance(value, float) and value.is_integer():
+        return f": write {value:.0f}, or divide by //"
+    return ""
