@@ -74,7 +74,8 @@ class LaunchedProgram:
         self.name = self._file.name
         if unknown := sorted(set(settings) - set(Settings.__annotations__)):
             raise LaunchError(
-                f"{unknown[0]}= is not known: besides its own arguments, which help() shows, each launcher takes "
+                f"{unknown[0]}= is not known: mpirun, horovodrun, torchrun and srun take ranks=, tensorflow and mxnet "
+                f"workers=; besides its own arguments, which help() shows, each launcher takes "
                 f"{', '.join(Settings.__annotations__)}."
             )
         python = str(settings.get("python", sys.executable))
