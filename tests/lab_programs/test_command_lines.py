@@ -1,10 +1,12 @@
 """What does not fit on the command line of a program in labs is refused in one sentence, before anything trains."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from distlab import launch
+from distlab.runtime import processes
 from tests.prepared_runs import PreparedRuns
 
 pytestmark = [pytest.mark.slow, pytest.mark.fault]
@@ -65,6 +67,18 @@ def test_a_batch_of_all_ranks_is_no_larger_than_the_images(
     program = root / "labs" / "14_other_frameworks" / "train_horovod.py"
     finished = runs.run(program, "start.npz", "--batch", 48, folder=folder)
     assert finished.status == 2 and "takes 192 images, and start.npz has 96" in finished.output.splitlines()[-1]
+
+
+@pytest.mark.parametrize("script", ["slurm/torch.sbatch", "slurm/ray.sbatch", "pbs/torch.pbs", "pbs/ray.pbs"])
+def test_a_job_script_names_the_environment_that_it_needs(script: str, root: Path) -> None:
+    variables = {"PATH": "/usr/bin:/bin", "PBS_O_WORKDIR": "/", "PROGRAM": "program.py"}
+    finished = processes.run(["bash", root / "labs" / "15_clusters" / script, "program.py"], 60, env=variables)
+    assert finished.status == 1
+    assert re.fullmatch(
+        r"There is no (torchrun|ray) here: make setup-frameworks PART=(torch|ray), "
+        r"source \.venv-frameworks/bin/activate, (sbatch|qsub) again\.\n",
+        finished.output,
+    )
 
 
 @pytest.mark.parametrize("save_every", [2, 3])
