@@ -65,6 +65,14 @@ def test_options_of_the_program_before_the_dashes_are_told_where_they_belong() -
     assert len(finished.output.splitlines()) == 1
 
 
+@pytest.mark.parametrize("count", ["-np 2", "--ntasks=2"])
+def test_another_launcher_s_number_of_processes_is_called_workers(count: str) -> None:
+    finished = processes.run([*DISTLAB, "launch", "--with", "mpirun", *count.split(), "train.py"], 60)
+    assert (finished.status, len(finished.output.splitlines())) == (2, 1)
+    assert finished.output.startswith(f"{count.split()[0]} is --workers here, with each launcher; the program's own")
+    assert "unrecognized" not in finished.output
+
+
 def test_arguments_after_the_dashes_belong_to_launch_only() -> None:
     finished = processes.run([*DISTLAB, "doctor", "--", "--json"], 60)
     assert (finished.status, len(finished.output.splitlines())) == (2, 1)

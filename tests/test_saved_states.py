@@ -3,9 +3,11 @@
 The programs of chapter 09 and 10 save, files are damaged, and the programs resume.
 """
 
+import logging
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,28 @@ def test_the_newest_whole_checkpoint_is_taken_and_newer_ones_are_named(
     assert re.fullmatch(
         r"checkpoint-11 is damaged \(\w+\), checkpoint-10 is damaged \(\w+\): going on from checkpoint-9\.\n", said
     )
+
+
+@pytest.fixture(autouse=True)
+def log_level() -> Iterator[None]:
+    """TensorFlow's, as it was before a program would have ended."""
+    logger = logging.getLogger("tensorflow")
+    level = logger.level
+    yield
+    logger.setLevel(level)
+
+
+def test_nothing_comes_after_the_sentence_on_another_program_s_states(tmp_path: Path, runs: PreparedRuns) -> None:
+    (tmp_path / "program.py").write_text(
+        "import tensorflow as tf\nfrom pathlib import Path\nfrom distlab import saved_states\n"
+        "values = [tf.Variable(tf.zeros(size)) for size in (3, 3, 7)]\n"
+        "saved = tf.train.Checkpoint(first=values[0], second=values[1])\n"
+        "other = tf.train.Checkpoint(first=values[2])\n"
+        "saved_states.checkpoint(saved.save('saved/checkpoint'), Path('saved'), other)\n"
+    )
+    done = runs.run(tmp_path / "program.py", folder=tmp_path)
+    assert done.status == 1
+    assert done.output.splitlines()[-1].startswith("Nothing in saved can be used: checkpoint-1 was saved by another")
 
 
 def test_states_of_another_program_are_told_from_damaged_ones(tmp_path: Path) -> None:

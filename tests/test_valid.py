@@ -21,6 +21,7 @@ from tests import small_disks
         (valid.seed, "0", 0),
         (valid.seed, "4294967295", 2**32 - 1),
         (valid.rate, "1e-3", 1e-3),
+        (valid.amount, "0", 0.0),
     ],
 )
 def test_what_can_work_is_taken(kind: Callable[[str], object], text: str, value: float) -> None:
@@ -34,6 +35,8 @@ def test_what_can_work_is_taken(kind: Callable[[str], object], text: str, value:
         *[(valid.index, text) for text in ("-1", "0.5", "first")],
         *[(valid.seed, text) for text in ("-1", "4294967296", "x", "1e3")],
         *[(valid.rate, text) for text in ("0", "-0.1", "nan", "inf", "1e999", "fast")],
+        *[(valid.amount, text) for text in ("-0.1", "nan", "inf", "long")],
+        *[(valid.existing, text) for text in ("none.txt", "none-*.txt", "..")],
     ],
 )
 def test_what_cannot_work_ends_in_a_sentence_that_names_the_option(
@@ -73,6 +76,32 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
     for place in ("link", "link/folder"):
         with pytest.raises(argparse.ArgumentTypeError, match="link is a link to nowhere, which does not exist"):
             valid.folder(str(tmp_path / place))
+
+
+@small_disks.needs_mounts
+def test_a_folder_on_a_disk_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    code = f"from distlab import valid; valid.folder({str(tmp_path / 'new' / 'saved')!r})"
+    finished = processes.run(small_disks.with_disk(tmp_path, "ro", [sys.executable, "-c", code]), 60)
+    assert finished.output.endswith(f"/new/saved cannot be written: {tmp_path} does not allow it\n")
+
+
+def test_a_folder_is_in_no_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(argparse.ArgumentTypeError, match=r"saved cannot be written: .*file is a file$"):
+        valid.folder(str(tmp_path / "file" / "saved"))
+
+
+def test_a_file_to_read_is_there(tmp_path: Path) -> None:
+    (tmp_path / "numbers-[1].txt").touch()
+    assert valid.existing(str(tmp_path / "numbers-[1].txt")) == tmp_path / "numbers-[1].txt"
+    for wrong, sentence in (
+        (tmp_path / "numbers-*.txt", r"\*\.txt is a pattern that the shell has replaced by no file; give the path"),
+        (tmp_path / "none.txt", r"none\.txt does not exist; give the path of a file, from "),
+        (tmp_path, "is a folder, and a file is needed"),
+        ("", "'' names no file"),
+    ):
+        with pytest.raises(argparse.ArgumentTypeError, match=sentence):
+            valid.existing(str(wrong))
 
 
 def test_a_tilde_that_the_shell_has_left_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

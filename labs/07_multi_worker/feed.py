@@ -14,14 +14,16 @@ The last line that each worker prints is JSON: for each way to feed, the numbers
 import argparse
 import json
 
-import distlab  # noqa: F401  selects tf-keras; it must come before TensorFlow
+from distlab import valid  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
 
 parser = argparse.ArgumentParser(description="Show which samples each worker gets.")
-parser.add_argument("--files", nargs="+", required=True, help="TFRecord files; each record is a number as text")
-files = parser.parse_args().files
+parser.add_argument(
+    "--files", nargs="+", type=valid.existing, required=True, help="TFRecord files; each record is a number as text"
+)
+files = [str(file) for file in parser.parse_args().files]
 
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
 tf.get_logger().setLevel("ERROR")  # AUTO explains its choice at length

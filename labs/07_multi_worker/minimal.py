@@ -13,7 +13,7 @@ import argparse
 import json
 import os
 
-from distlab import data  # before TensorFlow: it selects tf-keras
+from distlab import cluster_spec, data  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -25,6 +25,7 @@ options = parser.parse_args()
 if options.workers:
     task = {"type": "worker", "index": options.index}
     os.environ["TF_CONFIG"] = json.dumps({"cluster": {"worker": options.workers}, "task": task})
+    cluster_spec.check(os.environ["TF_CONFIG"])  # a mistake in it would end in a long error of TensorFlow
 
 strategy = tf.distribute.MultiWorkerMirroredStrategy()  # before any other TensorFlow operation
 global_batch_size = 24 * strategy.num_replicas_in_sync

@@ -79,7 +79,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Save wrongly, and fail safely.")
     parser.add_argument("--folder", type=valid.folder, required=True, help="a folder that all workers see")
     parser.add_argument("--tries", type=valid.count, default=200, help="the largest number of saves by everybody")
-    parser.add_argument("--patience", type=float, default=5, help="seconds that the chief waits for a save")
+    parser.add_argument("--patience", type=valid.rate, default=5, help="seconds that the chief waits for a save")
     parser.add_argument("--result", type=valid.output, help="JSON file that the chief writes")
     return parser.parse_args()
 

@@ -54,6 +54,8 @@ def parse() -> argparse.Namespace:
     options = parser.parse_args()
     if (options.index is None) != (options.workers is None) or (options.resume and not options.folder):
         parser.error("--index and --workers belong together, and --resume needs --folder")
+    if options.images > (most := len(data.load(options.dataset).train.labels)):
+        parser.error(f"--images is {most} at most: {options.dataset} has no more for training")
     return options
 
 

@@ -53,8 +53,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--steps", type=valid.count, default=20, help="updates of the weights in each way (default: 20)"
     )
-    parser.add_argument("--sgd", type=float, default=0.1, help="SGD's learning rate (default: 0.1)")
-    parser.add_argument("--adam", type=float, default=0.01, help="Adam's learning rate (default: 0.01)")
+    parser.add_argument("--sgd", type=valid.rate, default=0.1, help="SGD's learning rate (default: 0.1)")
+    parser.add_argument("--adam", type=valid.rate, default=0.01, help="Adam's learning rate (default: 0.01)")
     parser.add_argument("--seed", type=valid.seed, default=8)
     parser.add_argument("--result", type=valid.output, help="JSON file that worker 0 writes")
     parser.add_argument("--weights", type=valid.output, help=".npz file that worker 0 writes")

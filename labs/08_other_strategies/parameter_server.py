@@ -152,8 +152,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--gradients", type=valid.count, default=100, help="of all workers together, in a run (default: 100)"
     )
-    parser.add_argument("--seconds", type=float, default=0.05, help="sleep in each gradient (default: 0.05)")
-    parser.add_argument("--slow-seconds", type=float, default=0.2, help="the last worker's in run slow (default: 0.2)")
+    parser.add_argument("--seconds", type=valid.amount, default=0.05, help="sleep in each gradient (default: 0.05)")
+    parser.add_argument(
+        "--slow-seconds", type=valid.amount, default=0.2, help="the last worker's in run slow (default: 0.2)"
+    )
     parser.add_argument("--learning-rate", type=valid.rate, default=0.03)
     parser.add_argument("--batch", type=valid.count, default=32, help="images in a gradient (default: 32)")
     parser.add_argument(

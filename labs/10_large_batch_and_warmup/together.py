@@ -17,6 +17,9 @@ import json
 from itertools import groupby
 from pathlib import Path
 
+from distlab import valid  # before TensorFlow: it selects tf-keras
+
+# isort: split
 import horovod.tensorflow as hvd
 
 PROGRAMS = ("train", "noise_scale", "batch_norm", "warm_up_callback")
@@ -25,7 +28,7 @@ PROGRAMS = ("train", "noise_scale", "batch_norm", "warm_up_callback")
 def parse() -> tuple[list[list[str]], Path | None]:
     """The programs, each a list of its name and its arguments, and the file for the result."""
     parser = argparse.ArgumentParser(description="Run programs one after the other in the same ranks.")
-    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
+    parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
     options, rest = parser.parse_known_args()
     calls = [list(words) for is_separator, words in groupby(rest, lambda word: word == "--then") if not is_separator]
     if not calls or any(call[0] not in PROGRAMS for call in calls):

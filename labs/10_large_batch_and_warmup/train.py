@@ -50,7 +50,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         "--per-replica-batch", type=valid.count, default=12, help="images a rank takes in a step (default: 12)"
     )
     parser.add_argument("--learning-rate", type=valid.rate, default=0.01, help="for one rank (default: 0.01)")
-    parser.add_argument("--warm-up-epochs", type=float, default=3)
+    parser.add_argument("--warm-up-epochs", type=valid.amount, default=3)
     parser.add_argument("--epochs", type=valid.count, default=6)
     parser.add_argument("--filters", type=valid.count, default=8, help="of the CNN's convolution (default: 8)")
     parser.add_argument(

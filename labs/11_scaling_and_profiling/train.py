@@ -51,7 +51,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seed", type=valid.seed, default=11)
     parser.add_argument("--free", action="store_true", help="do not hold each rank to one core")
     parser.add_argument("--folder", type=valid.folder, help="where rank 0 saves; without it nothing is saved")
-    parser.add_argument("--trace", type=Path, help="after training rank 0 traces some steps with TensorFlow's profiler")
+    parser.add_argument(
+        "--trace", type=valid.folder, help="after training rank 0 traces some steps with TensorFlow's profiler"
+    )
     parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
     return parser.parse_args()
 

@@ -36,6 +36,8 @@ class StepsDone(tf.keras.callbacks.Callback):
     def __init__(self, options: argparse.Namespace, worker: int) -> None:
         super().__init__()
         self.options, self.worker = options, worker
+        if options.steps_done:
+            options.steps_done.mkdir(parents=True, exist_ok=True)
 
     def on_train_batch_end(self, batch: int, logs: dict | None = None) -> None:
         """After each step of this worker."""

@@ -193,6 +193,8 @@ def main() -> None:
         sys.exit(START_AGAIN)
     if worker == 0 and options.result:
         options.result.write_text(json.dumps(result) + "\n")
+    if is_chief and not whole_checkpoints.in_order(options.backup):
+        print(f"Nothing was saved in {options.backup}: all steps were done before --save-every {options.save_every}.")
     print("done", flush=True)
 
 

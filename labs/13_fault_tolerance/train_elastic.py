@@ -58,6 +58,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--hosts", type=Path, help="the file that the host-discovery script prints")
     parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
     options = parser.parse_args()
+    most = len(data.load(options.dataset).train.labels) // BATCH
+    if options.steps_per_epoch > most:
+        parser.error(
+            f"--steps-per-epoch is {most} at most: an epoch of {options.dataset} has no more batches of {BATCH}"
+        )
     if options.add_at_step and not (options.hosts and "HOROVOD_HOSTNAME" in os.environ):
         parser.error("--add-at-step needs --hosts, and horovodrun with --host-discovery-script")
     if options.hosts and not options.hosts.is_file():

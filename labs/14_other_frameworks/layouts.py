@@ -15,6 +15,7 @@ channel by channel; in PyTorch channel by channel first. A transposition alone w
 without an error.
 """
 
+import math
 import os
 import zipfile
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -55,6 +56,36 @@ def read(file: Path) -> list[np.ndarray]:
         return [arrays[f"weight_{index}"] for index in range(sum(name.startswith("weight_") for name in arrays.files))]
 
 
+def count(text: str) -> int:
+    """For argparse: a whole number from 1 on."""
+    number = int(text) if text.strip().lstrip("+").isdecimal() else 0
+    if number < 1:
+        raise ArgumentTypeError(f"{text} is no whole number from 1 on")
+    return number
+
+
+def rate(text: str) -> float:
+    """For argparse: a finite number above 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise ArgumentTypeError(f"{text} is no number above 0")
+    return number
+
+
+def folder(text: str) -> Path:
+    """For argparse: the path of a folder for checkpoints, which may not exist yet."""
+    path = Path(text)
+    nearest = next(place for place in (path, *path.absolute().parents) if place.exists())
+    if not nearest.is_dir() or not text:
+        raise ArgumentTypeError(f"{nearest} is a file, and a folder is needed" if text else "'' names no folder")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise ArgumentTypeError(f"{text} cannot be written: {nearest} does not allow it")
+    return path
+
+
 def output_file(text: str) -> Path:
     """For argparse: the path of a file that can be written once the training is over."""
     file = Path(text)
@@ -72,6 +103,20 @@ def check_outputs(parser: ArgumentParser, start: Path, *files: Path | None) -> N
     for file in files:
         if file and file.exists() and file.samefile(start):
             parser.error(f"{file} is the file that the program starts from; choose another name for what it writes")
+
+
+def ranks() -> int:
+    """How many ranks mpirun, horovodrun or torchrun has told this process that there are."""
+    sizes = (os.environ.get(name, "") for name in ("OMPI_COMM_WORLD_SIZE", "HOROVOD_SIZE", "WORLD_SIZE"))
+    return max([1, *(int(size) for size in sizes if size.isdecimal())])
+
+
+def check_batch(parser: ArgumentParser, start: Path, option: str, images: int) -> None:
+    """End the program with one sentence if a step of all ranks takes more images than there are: none would be done."""
+    with np.load(start) as arrays:
+        most = len(arrays["labels"])
+    if images > most:
+        parser.error(f"with this {option} a step of all ranks takes {images} images, and {start} has {most}")
 
 
 def check_folder(parser: ArgumentParser, options: Namespace, pattern: str) -> None:

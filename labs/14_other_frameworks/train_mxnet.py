@@ -47,7 +47,7 @@ def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Train with MXNet's key-value store.")
     parser.add_argument("start", type=layouts.start_file, help="the file that start.py wrote")
-    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--steps", type=layouts.count, default=20)
     parser.add_argument("--optimizer-on", choices=["server", "worker"], default="server")
     parser.add_argument("--weights", type=layouts.output_file, help=".npz file for the trained weights")
     parser.add_argument("--result", type=layouts.output_file, help="JSON file that worker 0 writes")

@@ -40,9 +40,11 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Train with Horovod or with TensorFlow, on Ray.")
     parser.add_argument("start", type=layouts.start_file, help="the file that start.py wrote")
     parser.add_argument("--way", choices=WAYS, required=True)
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--workers", type=layouts.count, default=2)
     parser.add_argument("--address", help="HOST:PORT of a Ray cluster; without it Ray is started on this machine")
-    parser.add_argument("--folder", type=Path, help="that all machines see, for TensorflowTrainer's checkpoint")
+    parser.add_argument(
+        "--folder", type=layouts.folder, help="that all machines see, for the checkpoint of TensorflowTrainer"
+    )
     parser.add_argument("--gpus", action="store_true", help="a GPU for each worker")
     parser.add_argument("--log", action="store_true", help="show what the workers print")
     parser.add_argument("--weights", type=layouts.output_file, help=".npz file for the trained weights")

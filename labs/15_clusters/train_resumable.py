@@ -93,6 +93,8 @@ def main() -> None:
             for notice in NOTICES:
                 signal.signal(notice, signal.SIG_IGN)  # a second one, while Python ends, would change the status
             sys.exit(START_AGAIN)
+    if hvd.rank() == 0 and not manager.checkpoints:
+        print(f"Nothing was saved in {options.checkpoints}: all steps were done before a signal came.", flush=True)
     network.report(batches, "Horovod", float(hvd.allreduce(loss, name="loss")), model.get_weights())
 
 

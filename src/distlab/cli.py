@@ -39,6 +39,11 @@ class _Parser(argparse.ArgumentParser):
             interpreter = str(getattr(options, "program", ""))
             if re.fullmatch(r"(.*/)?python[\d.]*", interpreter):
                 hint = f"; leave `{interpreter}` out"
+            from distlab.launch import starter_options
+
+            if takes_program and (count := starter_options.count_among(unknown)):
+                # The number after it was taken for the program, and the program for an argument too many.
+                self.error(f"{count} is --workers here, with each launcher{hint}")
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return options, unknown
 

@@ -9,6 +9,7 @@ saved; `check_dataset` and `check_unused` are its parts that write nothing.
 """
 
 import fcntl
+import logging
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -134,5 +135,7 @@ def _first_of(saved: Iterable, load: Callable[[Any], object], folder: Path) -> A
                 print(f"{', '.join(reasons)}: going on from {Path(each).name}.", flush=True)
             return each
     if reasons:
+        # TensorFlow would name every value that it has not restored when Python ends, after the sentence.
+        logging.getLogger("tensorflow").setLevel(logging.ERROR)
         raise SystemExit(f"Nothing in {folder} can be used: {', '.join(reasons)}. Choose another folder.")
     raise SystemExit(f"There is nothing saved in {folder} to go on from.")

@@ -59,6 +59,31 @@ def rate(text: str) -> float:
     return number
 
 
+def amount(text: str) -> float:
+    """A finite number from 0 on, such as seconds to sleep."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise ArgumentTypeError(f"{text} is no finite number from 0 on")
+    return number
+
+
+def existing(text: str) -> Path:
+    """The path of a file that is there and can be read."""
+    file = Path(_from_home(text))
+    if file.is_dir() or not text:
+        raise ArgumentTypeError(f"{text} is a folder, and a file is needed" if text else "'' names no file")
+    if not file.exists():
+        # The shell leaves a pattern as it is if no file fits, or if it is quoted.
+        what = "is a pattern that the shell has replaced by no file" if set(text) & set("*?[") else "does not exist"
+        raise ArgumentTypeError(f"{text} {what}; give the path of a file, from {Path.cwd()}")
+    if not os.access(file, os.R_OK):
+        raise ArgumentTypeError(f"{text} may not be read by this user")
+    return file
+
+
 class ResultFile(PosixPath):
     """A file whose text is written as a whole or not at all: a full disk does not cost the text of an earlier run."""
 
@@ -107,6 +132,10 @@ def folder(text: str) -> Path:
         raise ArgumentTypeError(f"{link}; remove the link, or make what it leads to")
     if path.exists() and not path.is_dir():
         raise ArgumentTypeError(f"{text} is a file, and a folder is needed")
+    nearest = next(place for place in (path, *path.absolute().parents) if place.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        why = "does not allow it" if nearest.is_dir() else "is a file"
+        raise ArgumentTypeError(f"{text} cannot be written: {nearest} {why}")
     return path
 
 

@@ -103,6 +103,18 @@ def test_a_mistake_is_one_sentence(words: list[str], sentence: str, running: Clu
     assert len(finished.output.splitlines()) == 1
 
 
+@pytest.mark.fault
+@pytest.mark.parametrize("action", ["down", "status", "up"])
+def test_on_a_node_a_command_about_the_cluster_is_refused(action: str, running: Cluster) -> None:
+    own = [sys.executable, "-m", "distlab.cli", "cluster", action]
+    finished = distlab_cluster("run", "--", "ssh", "node2", *own)
+    assert (
+        finished.output == "You are on node2, inside a cluster: leave it first, and repeat the command from outside.\n"
+    )
+    assert finished.status == 2
+    assert ClusterRecord("default").folder.exists()
+
+
 @pytest.mark.long
 def test_a_second_start_with_another_number_of_nodes_says_that_it_changed_nothing(running: Cluster) -> None:
     assert distlab_cluster("up").status == 0

@@ -134,6 +134,8 @@ LEAKED = {
     "HOROVOD_RANK": "5",
     "HOROVOD_SIZE": "9",
     "HOROVOD_LOCAL_RANK": "5",
+    "HOROVOD_CONTROLLER": "gloo",
+    "HOROVOD_CPU_OPERATIONS": "gloo",
     "OMPI_COMM_WORLD_RANK": "3",
     "OMPI_COMM_WORLD_SIZE": "9",
     "RANK": "7",
@@ -152,14 +154,15 @@ def test_ranks_of_mpirun_are_told_apart_whatever_another_launcher_has_left_in_th
     assert [run.output[f"rank {rank}"] for rank in range(2)] == ["0 2 False", "1 2 False"]
 
 
-def test_ranks_of_horovodrun_are_told_apart_whatever_another_launcher_has_left_in_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("starter", ["horovodrun", "mpirun"])
+def test_ranks_of_horovod_are_told_apart_whatever_another_launcher_has_left_in_the_environment(
+    starter: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     launch.horovod_problem() and pytest.skip("Horovod is not installed here")
     for name, value in LEAKED.items():
         monkeypatch.setenv(name, value)
     text = "import horovod.tensorflow as hvd; hvd.init(); print(hvd.rank(), hvd.size())"
-    run = launch.horovodrun(write(tmp_path, text), ranks=2, echo=False)
+    run = getattr(launch, starter)(write(tmp_path, text), ranks=2, echo=False)
     assert [run.output[f"rank {rank}"].splitlines()[-1] for rank in range(2)] == ["0 2", "1 2"]
 
 

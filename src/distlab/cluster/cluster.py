@@ -119,6 +119,7 @@ def up(name: str = DEFAULT_NAME, nodes: int = NODES) -> Cluster:
     """Start a cluster and wait until Slurm has work for it; RunsAlready if it runs, ClusterError if it cannot."""
     if not 1 <= nodes <= layout.MOST_NODES:
         raise ClusterError(f"A cluster has 1 to {layout.MOST_NODES} nodes, not {nodes}.")
+    check_place()
     if sentence := requirements.missing():
         raise ClusterError(sentence)
     record = ClusterRecord(name)
@@ -127,6 +128,13 @@ def up(name: str = DEFAULT_NAME, nodes: int = NODES) -> Cluster:
             raise RunsAlready(f"The cluster {name!r} runs already; end it with 'distlab cluster down'.")
         holder.start(record, layout.node_names(nodes))
     return Cluster(record, name)
+
+
+def check_place() -> None:
+    """Raise ClusterError on a node of a cluster: the process that holds the cluster cannot be seen from there."""
+    host = socket.gethostname()
+    if host in layout.node_names(layout.MOST_NODES) and Path(layout.CONTROL_SOCKET).exists():
+        raise ClusterError(f"You are on {host}, inside a cluster: leave it first, and repeat the command from outside.")
 
 
 def find(name: str = DEFAULT_NAME) -> Cluster | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distlab import valid
-from distlab.cluster.cluster import NODES, Cluster, find, not_running, up
+from distlab.cluster.cluster import NODES, Cluster, check_place, find, not_running, up
 from distlab.cluster.holder import end
 from distlab.cluster.record import DEFAULT_NAME, ClusterError, ClusterRecord, RunsAlready
 from distlab.cluster.running import carry_out
@@ -50,6 +50,7 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
 
 
 def _running(options: argparse.Namespace) -> Cluster:
+    check_place()
     cluster = find(options.name)
     if cluster is None:
         raise ClusterError(not_running(options.name))
@@ -120,6 +121,7 @@ def _link(options: argparse.Namespace) -> int:
 
 
 def _down(options: argparse.Namespace) -> int:
+    check_place()
     record = ClusterRecord(options.name)
     ran = record.holder() is not None
     if ran or record.folder.exists():

@@ -102,7 +102,10 @@ def _check_own_place(environment: Mapping[str, str], hosts: Sequence[str], nodes
 def _variable(environment: Mapping[str, str], name: str) -> str:
     value = environment.get(name)
     if not value:
-        fail(f"{name} is not set: start the program with srun, in a batch script or after salloc")
+        fail(
+            f"{name} is not set: start the program with srun, in a batch script or after salloc, or leave out "
+            "the option that asks Slurm, such as --slurm"
+        )
     return value
 
 

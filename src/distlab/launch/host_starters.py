@@ -20,7 +20,8 @@ from distlab.runtime.processes import MARK
 
 # What mpirun's and horovodrun's own processes need besides what goes to the hosts.
 _OF_A_SESSION = re.compile("HOME|USER|LOGNAME|SHELL|TMPDIR|SSH_AUTH_SOCK|XDG_.*")
-_OF_SLURM = re.compile("(SLURM|SRUN|SBATCH)_.*")
+# srun does not say by what Horovod connects; mpirun and horovodrun do.
+_OF_SLURM = re.compile("(SLURM|SRUN|SBATCH)_.*|HOROVOD_(CONTROLLER|CPU_OPERATIONS)")
 _NO_GPU = "-1"
 _SSH = "ssh"
 NO_PROXY = "no_grpc_proxy"

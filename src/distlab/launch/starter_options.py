@@ -43,6 +43,12 @@ def check(starter: str, options: Sequence[str]) -> None:
             )
 
 
+def count_among(words: Sequence[str]) -> str | None:
+    """The first of these words that is an option by which a starter is told how many processes there are, or None."""
+    names = {name for options in _COUNTS.values() for name in options}
+    return next((word for word in words if word.partition("=")[0] in names), None)
+
+
 def waiting(starter: str, options: Sequence[str], seconds: float) -> list[str]:
     """Options, which are not printed, that let Horovod's ranks wait for each other for `seconds`, the job's own limit.
 
