@@ -95,8 +95,8 @@ def of_failure(run: LaunchedRun, name: str, starter: str) -> str:
     if match := _NOT_MERGED.search(output):
         file = match[1]
         return (
-            f" {file} has the marks of a merge that git could not finish: edit it, or get the course's version back, by "
-            f"`git checkout HEAD {file}` or, in your copy, by `make lab FRESH=` with the chapter's number."
+            f" {file} has the marks of a merge that git could not finish: edit it, or get the course's version back, "
+            f"by `git checkout HEAD {file}` or, in your copy, by `make lab FRESH=` with the chapter's number."
         )
     # Of any process: an elastic job goes on without the ranks that could not start.
     if cause := of_machine("\n".join(run.output.values())):
