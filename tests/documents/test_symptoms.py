@@ -45,7 +45,9 @@ def test_a_python_that_does_not_start_does_not_hide_one_further_down_on_path(roo
     assert done.returncode == 2
     assert "(there, but not starting: python3 python3.13 python3.12 python3.11 python); run" in done.stdout
     program(good / "python3.12", "#!/bin/sh\necho started $0\n")
-    done = subprocess.run(command, env=variables | {"PATH": f"{shims}:{good}"}, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        command, env=variables | {"PATH": f"{shims}:{good}"}, capture_output=True, text=True, timeout=60
+    )
     assert f"started {good / 'python3.12'}" in done.stdout
 
 
