@@ -119,7 +119,7 @@ setup-mxnet: setup  ## add Apache MXNet in .venv-mxnet
 doctor: setup  ## check this machine for the course and say how to fix what is missing
 	@exec $(BIN)/distlab doctor
 
-lab: setup  ## open JupyterLab on your own copy, in work/; a chapter as it was: make lab FRESH=03
+lab: setup  ## open JupyterLab on your own copy, in work/; make lab FRESH=03 only gives a chapter back as it was
 	@exec $(BIN)/distlab lab $(if $(FRESH),--fresh $(FRESH))
 
 progress: setup  ## show which chapters of your copy ran and which exercises are solved
