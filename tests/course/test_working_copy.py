@@ -298,7 +298,7 @@ def test_a_chapter_given_back_says_what_is_kept_only_where_something_is(
     (course / "work" / PROGRAM).write_text("mine\n")
     assert cli.main(["lab", "--fresh", "03"]) == 0
     first, second, third = capsys.readouterr().out.splitlines(keepends=True)
-    assert first == f"The course's own replace these files of yours, kept under other names: {PROGRAM}.\n"
+    assert first == f"The course's files replace these of yours, kept under other names: {PROGRAM}.\n"
     assert second.startswith("Kept: ") and third == end
 
 

@@ -246,7 +246,7 @@ def _give_back(course: Path, copy: Path, names: list[str]) -> int:
     from distlab.course import working_copy
 
     if differing := working_copy.differing(course, copy, names):
-        print(f"The course's own replace these files of yours, kept under other names: {', '.join(differing)}.")
+        print(f"The course's files replace these of yours, kept under other names: {', '.join(differing)}.")
         if sys.stdin.isatty() and input("Go on? [y/N] ").strip().lower() not in ("y", "yes"):
             print("Nothing was changed.")
             return 1
