@@ -6,9 +6,13 @@ comma := ,
 space := $() $()
 BIN := $(VENV)/bin
 
-# What makes the environment: $(PYTHON) if given, else the first one found that fits.
-CANDIDATES := $(if $(PYTHON),$(PYTHON),python3 python3.13 python3.12 python3.11 python)
-FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+# What makes the environment: $(PYTHON) if given, else the first one found that fits. The first of a name on PATH may not
+# start, as with pyenv, so the others on PATH come after it.
+PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python)
+CANDIDATES = $(PYTHONS) $(if $(PYTHON),,$(foreach name,$(PYTHONS),$(foreach file,$(wildcard \
+	$(addsuffix /$(name),$(subst :, ,$(PATH)))),'$(subst ','\'',$(file))')))
+DOES_NOT_FIT := 3
+FITS := import sys; sys.exit(0 if (3, 11) <= sys.version_info[:2] <= (3, 13) else $(DOES_NOT_FIT))
 
 # Elsewhere (make -f) nothing would be found.
 $(if $(wildcard src/distlab),,$(error Run make in the course's folder: make -C FOLDER))
@@ -20,6 +24,10 @@ switch_off = $(if $(filter 0,$($1)),$2,$(if $(filter-out 1,$($1)),$(error $1=$($
 # A number from 1 on, or the default $2 where none is given.
 count = $(if $($1),$(if $(filter-out 0%,$(shell echo '$(subst ','\'',$($1))' | grep -xE '[0-9]+')),$($1),$(error \
 	$1=$($1) makes no sense: it must be 1 or more)),$2)
+
+TARGETS := help environment setup horovod setup-frameworks setup-mxnet record-frameworks record-measurements record-cluster \
+	doctor lab progress execute test test-all test-fast notebooks labs check release cluster cluster-down grade figures site slides html map \
+	bench test-faults support-table lock lock-frameworks clean
 
 # Only what is typed after `make` counts: a variable that the shell has for something else must choose no seed and no chapter.
 NAMES := ONLY AT_ONCE WORKERS EPOCHS DATASET LAB FRESH SUBMISSIONS DUE LATE_SHARE SEED WEAK SITE SOLUTIONS EXECUTED PART TORCH \
@@ -55,8 +63,9 @@ UNKNOWN := $(foreach name,$(filter-out $(NAMES) PYTHON HOME PATH TMPDIR SHELL CC
 $(if $(strip $(UNKNOWN)),$(error There is no variable $(strip $(UNKNOWN)); there are $(NAMES) PYTHON))
 TIMES := $(strip $(foreach goal,$(MAKECMDGOALS),$(if $(findstring :,$(goal)),$(goal))))
 $(if $(TIMES),$(error $(TIMES) is no target: put day and time into quotes: DUE='2026-11-20 18:00'))
-$(if $(filter 0% 1%,$(MAKECMDGOALS)),$(error $(filter 0% 1%,$(MAKECMDGOALS)) is no target: name chapters by ONLY=01$(comma)03, a \
-	lab by LAB=06, a chapter of your copy by FRESH=03))
+NO_TARGET := $(filter-out $(TARGETS) $(VENV)/ready,$(MAKECMDGOALS))
+$(if $(NO_TARGET),$(error $(NO_TARGET) is no target (make help lists them): name chapters by ONLY=01$(comma)03, a lab by \
+	LAB=06, a chapter of your copy by FRESH=03))
 
 NOTEBOOK_OPTIONS = $(if $(DATASET),--dataset $(DATASET)) $(if $(EPOCHS),--epochs $(EPOCHS)) \
 	$(if $(WORKERS),--workers $(WORKERS)) $(if $(ONLY),--only "$(ONLY)") $(if $(AT_ONCE),--at-once $(AT_ONCE)) \
@@ -77,9 +86,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 HOROVOD_OPTIONS = $(if $(GPU),--gpu $(GPU)) $(if $(MPI),--mpi $(MPI)) $(if $(CUDA),--cuda $(CUDA))
 
 .DEFAULT_GOAL := help
-.PHONY: help environment setup horovod setup-frameworks setup-mxnet record-frameworks record-measurements record-cluster \
-	doctor lab progress execute test test-all test-fast notebooks labs check release cluster cluster-down grade figures site slides html map \
-	bench test-faults support-table lock lock-frameworks clean
+.PHONY: $(TARGETS)
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  %-19s  %s\n", $$1, $$2}'
@@ -88,8 +95,10 @@ help:  ## list the targets
 environment:
 	@for python in $(CANDIDATES); do \
 		"$$python" -c '$(FITS)' 2>/dev/null && PYTHONPATH=src exec "$$python" -P -m distlab.setup.make_environment; \
+		[ $$? = $(DOES_NOT_FIT) ] || ! command -v "$$python" > /dev/null || \
+			case ' $(PYTHONS) ' in *" $$python "*) failing="$$failing $$python";; esac; \
 	done; \
-	echo "The course needs Python 3.11, 3.12 or 3.13 and found none among: $(CANDIDATES); run 'make setup PYTHON=/path/to/python3.12'$(if $(PYTHON),$(comma) or unset PYTHON in your shell)."; \
+	echo "The course needs Python 3.11, 3.12 or 3.13 and found none among: $(PYTHONS)$${failing:+ (there, but not starting:$$failing)}; run 'make setup PYTHON=/path/to/python3.12'$(if $(PYTHON),$(comma) or unset PYTHON in your shell)."; \
 	exit 1
 
 setup: environment  ## make .venv with everything the course needs, or add what is missing
@@ -110,7 +119,7 @@ setup-mxnet: setup  ## add Apache MXNet in .venv-mxnet
 doctor: setup  ## check this machine for the course and say how to fix what is missing
 	@exec $(BIN)/distlab doctor
 
-lab: setup  ## open JupyterLab on your own copy, in work/; a chapter as it was: make lab FRESH=03
+lab: setup  ## open JupyterLab on your own copy, in work/; make lab FRESH=03 only gives a chapter back as it was
 	@exec $(BIN)/distlab lab $(if $(FRESH),--fresh $(FRESH))
 
 progress: setup  ## show which chapters of your copy ran and which exercises are solved

@@ -174,7 +174,7 @@ def test_a_machine_without_a_folder_for_temporary_files_is_named(tmp_path: Path)
 
 def test_make_takes_no_packages_that_the_shell_has_set_for_others(root: Path) -> None:
     variables = {**os.environ, "PYTHONPATH": "/another", "PYTHONHOME": "/nowhere"}
-    command = ["make", "--eval", "show: ; @env", "show"]
+    command = ["make", "--eval", "help: show", "--eval", "show: ; @env", "help"]
     shown = subprocess.run(command, cwd=root, env=variables, capture_output=True, text=True, timeout=60, check=True)
     assert "/.venv/bin:" in shown.stdout
     assert "PYTHONPATH" not in shown.stdout and "PYTHONHOME" not in shown.stdout

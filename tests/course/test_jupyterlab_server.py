@@ -78,14 +78,12 @@ jupyterlab_server.replace_this_process(Path(sys.argv[1]))
 """
 
 
-@pytest.mark.slow
-@pytest.mark.fault
-def test_a_socks_proxy_of_the_shell_does_not_matter(tmp_path: Path) -> None:
-    (tmp_path / "notebooks").mkdir()
-    (tmp_path / "notebooks" / "00_start_here.ipynb").write_text("{}")
-    proxies = dict.fromkeys(("ALL_PROXY", "all_proxy"), "socks5://127.0.0.1:1080")
-    variables = os.environ | proxies | {"BROWSER": "true", "JUPYTER_RUNTIME_DIR": str(tmp_path), "HOME": str(tmp_path)}
-    command = [sys.executable, "-c", START, str(tmp_path)]
+def start(copy: Path, **variables: str) -> tuple[str, dict[str, str]]:
+    """What JupyterLab says up to its first address, and the variables that it runs with."""
+    (copy / "notebooks").mkdir()
+    (copy / "notebooks" / "00_start_here.ipynb").write_text("{}")
+    variables = os.environ | {"BROWSER": "true", "JUPYTER_RUNTIME_DIR": str(copy), "HOME": str(copy)} | variables
+    command = [sys.executable, "-c", START, str(copy)]
     with subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr
         said = ""
@@ -93,5 +91,28 @@ def test_a_socks_proxy_of_the_shell_does_not_matter(tmp_path: Path) -> None:
             said += line
             if "http://127.0.0.1:" in line:
                 break
+        of_server = psutil.Process(server.pid).environ() if server.poll() is None else {}
         server.terminate()
+    return said, of_server
+
+
+@pytest.mark.slow
+@pytest.mark.fault
+def test_a_socks_proxy_of_the_shell_does_not_matter(tmp_path: Path) -> None:
+    said, _ = start(tmp_path, **dict.fromkeys(("ALL_PROXY", "all_proxy"), "socks5://127.0.0.1:1080"))
     assert "http://127.0.0.1:" in said, said
+
+
+@pytest.mark.slow
+@pytest.mark.fault
+def test_settings_for_another_course_do_not_matter_and_a_theme_does(tmp_path: Path) -> None:
+    settings, copy = tmp_path / "home" / ".jupyter", tmp_path / "work"
+    (settings / "lab" / "user-settings").mkdir(parents=True)
+    (settings / "jupyter_server_config.json").write_text('{"IdentityProvider": {"hashed_password": "argon2:another"}}')
+    (settings / "jupyter_lab_config.py").write_text(
+        "c.ServerApp.contents_manager_class = 'package_that_is_missing.Manager'\nc.ServerApp.base_url = '/elsewhere'\n"
+    )
+    copy.mkdir()
+    said, variables = start(copy, HOME=str(settings.parent), JUPYTER_CONFIG_PATH=str(settings))
+    assert "/lab?token=" in said and "elsewhere" not in said, said
+    assert variables["JUPYTERLAB_SETTINGS_DIR"] == str(settings / "lab" / "user-settings")

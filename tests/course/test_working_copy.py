@@ -22,7 +22,7 @@ from distlab.runtime import processes
 from distlab.runtime.lookups import NoSuchName
 from tests import small_disks
 
-NOTEBOOK, LAB = "notebooks/03_topic.ipynb", "labs/03_topic/lab.ipynb"
+NOTEBOOK, LAB, PROGRAM = "notebooks/03_topic.ipynb", "labs/03_topic/lab.ipynb", "labs/03_topic/train.py"
 
 
 def write_notebook(file: Path, text: str) -> None:
@@ -256,11 +256,15 @@ def test_a_file_that_was_cut_when_it_was_copied_is_completed(course: Path, copy:
 def test_a_chapter_given_back_keeps_the_students_own(course: Path, copy: Path) -> None:
     working_copy.update(course, copy)
     write_notebook(copy / LAB, "my answer")
-    names = working_copy.chapter_files(course, "03")
-    assert names == [NOTEBOOK, LAB]
-    [kept] = working_copy.give_back(course, copy, names)
+    (copy / PROGRAM).write_text("raise SystemExit('mine')\n")
+    names = working_copy.chapter_files(course, "3")
+    assert names == [NOTEBOOK, LAB, "labs/03_topic/slurm/batch.sbatch", PROGRAM]
+    assert working_copy.differing(course, copy, names) == [LAB, PROGRAM]
+    kept, program = working_copy.give_back(course, copy, names)
     assert "my answer" in kept.read_text() and kept.parent == (copy / LAB).parent
     assert code_of(copy / LAB) == ["2"]
+    assert program.suffix == ".py" and "mine" in program.read_text()
+    assert (copy / PROGRAM).read_text() == (course / PROGRAM).read_text()
     write_notebook(course / LAB, "30")  # the lab counts as unchanged from now on
     assert working_copy.update(course, copy) == []
     assert working_copy.give_back(course, copy, names) == []
@@ -281,6 +285,86 @@ def test_versions_of_one_second_are_all_kept(course: Path, copy: Path, monkeypat
         kept += working_copy.give_back(course, copy, [LAB])
     assert [code_of(file) for file in kept] == [["first"], ["second"], ["third"]]
     assert [file.name for file in kept[:2]] == ["lab.2026-11-20_180000.ipynb", "lab.2026-11-20_180000-2.ipynb"]
+
+
+@pytest.mark.slow
+def test_a_chapter_given_back_says_what_is_kept_only_where_something_is(
+    course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(course)
+    end = "All files of chapter 03 are as in the course; `make lab` without FRESH opens JupyterLab.\n"
+    assert cli.main(["lab", "--fresh", "03"]) == 0
+    assert capsys.readouterr().out == end
+    (course / "work" / PROGRAM).write_text("mine\n")
+    assert cli.main(["lab", "--fresh", "03"]) == 0
+    first, second, third = capsys.readouterr().out.splitlines(keepends=True)
+    assert first == f"The course's files replace these of yours, kept under other names: {PROGRAM}.\n"
+    assert second.startswith("Kept: ") and third == end
+
+
+def test_a_document_that_both_have_changed_belongs_to_no_chapter(
+    course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = Path("docs/glossary.md")
+    (course / "docs").mkdir()
+    for text, folder in (("one", course), ("mine", course / "work"), ("two", course)):
+        (folder / document).write_text(text)
+        working_copy.update(course, course / "work") if text == "one" else None
+    monkeypatch.chdir(course)
+    assert cli.main(["lab", "--copy-only"]) == 0
+    said = capsys.readouterr().out
+    assert "yours stays. Rename or remove yours, and the next `make lab` gives" in said and "FRESH" not in said
+
+
+def git(course: Path, *words: str) -> None:
+    command = ["git", "-C", str(course), "-c", "user.name=a", "-c", "user.email=a@b.c", *words]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+@pytest.fixture
+def course_in_git(course: Path) -> Path:
+    git(course, "init")
+    git(course, "add", ".")
+    git(course, "commit", "-m", "The course")
+    return course
+
+
+@pytest.mark.fault
+def test_what_was_edited_in_the_course_is_kept_when_the_course_goes_back(course_in_git: Path, copy: Path) -> None:
+    course = course_in_git
+    own = "labs/03_topic/mine.py"
+    working_copy.update(course, copy)
+    write_notebook(course / NOTEBOOK, "mine")
+    (course / PROGRAM).write_text("print('mine')\n")
+    (course / own).write_text("print('my own')\n")
+    kept: list[Path] = []
+    for _ in range(2):
+        assert working_copy.update(course, copy, kept.append) == kept == []
+    write_notebook(course / NOTEBOOK, "mine, edited further")
+    assert working_copy.update(course, copy, kept.append) == kept == []
+    assert code_of(copy / NOTEBOOK) == ["mine, edited further"]
+    git(course, "checkout", ".")
+    git(course, "clean", "-f")
+    for _ in range(2):
+        assert working_copy.update(course, copy, kept.append) == []
+    notebook, program = kept
+    assert code_of(notebook) == ["mine, edited further"] and code_of(copy / NOTEBOOK) == ["1"]
+    assert program.read_text() == "print('mine')\n" and (copy / PROGRAM).read_text() == "print('training')\n"
+    assert (copy / own).read_text() == "print('my own')\n"
+
+
+@pytest.mark.fault
+def test_what_was_edited_in_the_course_and_committed_follows_the_course(course_in_git: Path, copy: Path) -> None:
+    course, kept = course_in_git, list[Path]()
+    for text in ("1", "2"):
+        (course / PROGRAM).write_text(text)
+        working_copy.update(course, copy, kept.append)
+        git(course, "commit", "-a", "-m", text)
+        working_copy.update(course, copy, kept.append)
+    (course / PROGRAM).write_text("3")
+    git(course, "commit", "-a", "-m", "3")
+    assert working_copy.update(course, copy, kept.append) == kept == []
+    assert (copy / PROGRAM).read_text() == "3"
 
 
 def test_a_chapter_that_is_missing_is_named(course: Path) -> None:

@@ -30,6 +30,27 @@ def test_make_says_which_python_it_needs(root: Path, tmp_path: Path) -> None:
     assert "or unset PYTHON in your shell." in done.stdout
 
 
+@pytest.mark.fault
+def test_a_python_that_does_not_start_does_not_hide_one_further_down_on_path(root: Path, tmp_path: Path) -> None:
+    shutil.copy(root / "Makefile", tmp_path)
+    (tmp_path / "src" / "distlab").mkdir(parents=True)
+    shims, good = tmp_path / "shims", tmp_path / "it's_good"
+    for folder in (shims, good):
+        folder.mkdir()
+    for name in ("python3", "python3.13", "python3.12", "python3.11", "python"):
+        program(shims / name, "#!/bin/sh\nexit 127\n")
+    command = [str(shutil.which("make")), "-C", str(tmp_path), "environment"]
+    variables = {**os.environ, "PATH": str(shims)}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "(there, but not starting: python3 python3.13 python3.12 python3.11 python); run" in done.stdout
+    program(good / "python3.12", "#!/bin/sh\necho started $0\n")
+    done = subprocess.run(
+        command, env=variables | {"PATH": f"{shims}:{good}"}, capture_output=True, text=True, timeout=60
+    )
+    assert f"started {good / 'python3.12'}" in done.stdout
+
+
 def test_make_in_another_folder_says_where_it_belongs(root: Path, tmp_path: Path) -> None:
     command = ["make", "-f", str(root / "Makefile"), "help"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)

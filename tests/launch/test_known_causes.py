@@ -37,6 +37,15 @@ def test_a_program_that_wants_to_be_typed_to_is_told_that_nobody_can(statement: 
         launch.alone(program, echo=False)
 
 
+@pytest.mark.fault
+@pytest.mark.parametrize("start", ["", "import sys\n"])
+def test_a_program_that_git_could_not_merge_is_told_so(start: str, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(f"{start}<<<<<<< Updated upstream\na = 1\n=======\na = 2\n>>>>>>> Stashed changes\n")
+    with pytest.raises(launch.WorkerFailed, match=r"program\.py has the marks of a merge .* `git checkout HEAD /"):
+        launch.alone(program, echo=False)
+
+
 def test_a_notebook_s_wish_for_colours_does_not_hide_the_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")  # Jupyter sets it, and Python 3.13 then colours tracebacks
     program = tmp_path / "program.py"

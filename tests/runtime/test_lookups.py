@@ -28,6 +28,12 @@ def test_without_any_name_the_sentence_says_so() -> None:
         require_name((), "02", "lab")
 
 
+@pytest.mark.parametrize("name", ["00-01", "00..01"])
+def test_a_range_of_numbers_is_told_how_to_write_several(name: str) -> None:
+    with pytest.raises(NoSuchName, match=r"there are 00, 01\. Write each of several, with commas between them\.$"):
+        require_name(["00", "01"], name, "notebook")
+
+
 def test_names_may_be_any_iterable_and_a_known_name_is_accepted() -> None:
     require_name(iter(["a", "b"]), "b", "letter")
 

@@ -446,7 +446,7 @@ def test_what_is_behind_a_link_is_not_touched(tmp_path: Path) -> None:
     (others / "bin").mkdir(parents=True)
     (others / "ready").write_text("whole")
     (tmp_path / ".venv").symlink_to(others)
-    sentence = rf"\.venv is a link to {others}; remove the link, then run `make setup` again\."
+    sentence = rf"\.venv is a link to {others}; remove the link, then run `make setup` again, or clone the whole course"
     with make_environment.guard() as guard, pytest.raises(EnvironmentNotMade, match=sentence):
         make_environment.Installer(Environment(tmp_path), guard).make_environment()
     assert sorted(path.name for path in others.iterdir()) == ["bin", "ready"]

@@ -64,7 +64,7 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
     )
     bench.set_defaults(run=_bench)
     lab = commands.add_parser("lab", help="open JupyterLab on your own copy of the notebooks and labs")
-    lab.add_argument("--fresh", help='give the notebook and lab of a chapter back as they were: "03"')
+    lab.add_argument("--fresh", help='give all files of a chapter back as they were, and end: "03"')
     lab.add_argument("--copy-only", action="store_true", help="bring the copy up to date, for another server to open")
     lab.set_defaults(run=_lab)
     progress = commands.add_parser(
@@ -215,14 +215,14 @@ def _lab(options: argparse.Namespace) -> int:
     fresh = working_copy.chapter_files(course, options.fresh) if options.fresh else []
     copy = user_folders.announced(working_copy.NAME, "your working copy goes").absolute()
     changed_in_both = working_copy.update(
-        course, copy, lambda kept: print(f"The course has changed a chapter that you have run; yours is kept: {kept}")
+        course, copy, lambda kept: print(f"The course has changed what you have run or edited; yours is kept: {kept}")
     )
     for name in sorted(set(changed_in_both) - set(fresh)):
         number = Path(name).parts[1][:2]
-        print(
-            f"{copy / name}: you have changed it, and the course has too; yours stays. `make lab FRESH={number}` gives "
-            "you the course's, and keeps yours under another name."
-        )
+        fix = f"`make lab FRESH={number}` gives you the course's, and keeps yours under another name"
+        if not working_copy.is_of_chapter(name):
+            fix = "Rename or remove yours, and the next `make lab` gives you the course's"
+        print(f"{copy / name}: you have changed it, and the course has too; yours stays. {fix}.")
     if fresh:
         return _give_back(course, copy, fresh)
     print(f"Your working copy is {copy}; what you run there leaves the course's files as they are.", flush=True)
@@ -245,15 +245,13 @@ def _progress(options: argparse.Namespace) -> int:
 def _give_back(course: Path, copy: Path, names: list[str]) -> int:
     from distlab.course import working_copy
 
-    if not any((copy / name).exists() for name in names):
-        working_copy.give_back(course, copy, names)
-        print(f"{' and '.join(names)}: as in the course.")
-        return 0
-    replace = "replace" if len(names) > 1 else "replaces"
-    print(f"The course's own {' and '.join(names)} {replace} yours; what you changed is kept under another name.")
-    if sys.stdin.isatty() and input("Go on? [y/N] ").strip().lower() not in ("y", "yes"):
-        print("Nothing was changed.")
-        return 1
+    if differing := working_copy.differing(course, copy, names):
+        print(f"The course's files replace these of yours, kept under other names: {', '.join(differing)}.")
+        if sys.stdin.isatty() and input("Go on? [y/N] ").strip().lower() not in ("y", "yes"):
+            print("Nothing was changed.")
+            return 1
     for kept in working_copy.give_back(course, copy, names):
         print(f"Kept: {kept}")
+    number = Path(names[0]).parts[1][:2]
+    print(f"All files of chapter {number} are as in the course; `make lab` without FRESH opens JupyterLab.")
     return 0

@@ -43,11 +43,28 @@ def replace_this_process(copy: Path) -> NoReturn:
     command += [f"--LabApp.extra_labextensions_path={SETTINGS_OF_STUDENTS / 'extensions'}"]
     command += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     os.environ.update(user_folders.folders_of_jupyter())
+    _leave_out_settings_of_others(copy)
     _leave_out_socks_proxies()
     if address := running_on(copy):
         print(f"Another JupyterLab already runs on this copy: {address}", flush=True)
     _end_with_terminal()
     os.execv(command[0], [*command, str(copy / "notebooks" / "00_start_here.ipynb")])
+
+
+def _leave_out_settings_of_others(copy: Path) -> None:
+    """Let Jupyter read no settings that the user has for another course, such as a password or a port.
+
+    What JupyterLab itself keeps there, such as keyboard shortcuts and the theme, still counts.
+    """
+    of_user = Path(paths.jupyter_config_dir()) / "lab"
+    os.environ.setdefault("JUPYTERLAB_SETTINGS_DIR", str(of_user / "user-settings"))
+    os.environ.setdefault("JUPYTERLAB_WORKSPACES_DIR", str(of_user / "workspaces"))
+    settings = copy / ".jupyter"
+    settings.mkdir(exist_ok=True)
+    (settings / "migrated").touch()  # else Jupyter would fill it from a folder of IPython 3
+    os.environ["JUPYTER_CONFIG_DIR"] = str(settings)
+    os.environ.pop("JUPYTER_CONFIG_PATH", None)
+    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # a kernel of the same name in the home is for other packages
 
 
 def _leave_out_socks_proxies() -> None:

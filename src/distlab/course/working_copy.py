@@ -1,9 +1,9 @@
 """A student's own copy of notebooks and labs: what is run and changed in it leaves the course's own files as they are.
 
 A file that the student has not changed follows the course, for example after `git pull`; a changed one stays, and a
-chapter that was only run follows and is kept under another name. For that
-the copy remembers the digest that each file had in the course when it was copied. A file takes its place when all of it
-is written, so that a disk that becomes full cuts none.
+chapter that was only run follows and is kept under another name. For that the copy remembers the digest that each file
+had in the course when it was copied, with a mark where the student had edited it there: such a file is kept when the
+course's goes back. A file takes its place when all of it is written, so that a disk that becomes full cuts none.
 
 The solutions are in a folder beside the labs, each with the programs that it uses, so that a lab's folder has none.
 
@@ -16,6 +16,7 @@ import os
 import platform
 import re
 import sqlite3
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -48,6 +49,7 @@ _LANGUAGE = {
     "version": platform.python_version(),
 }
 _RECORD = ".copied.json"
+_EDITED = "edited in the course: "
 
 
 class CopyNotWritten(PlainError, OSError):
@@ -57,29 +59,32 @@ class CopyNotWritten(PlainError, OSError):
 def update(course: Path, copy: Path, on_kept: Callable[[Path], object] = lambda file: None) -> list[str]:
     """Copy what is missing and what only the course has changed; returns the names of files that both have changed.
 
-    A chapter that was run, but not edited, follows the course too; `on_kept` gets the name under which it is kept. What
-    the course no longer has goes unless the student has changed it. Raises CopyNotWritten when the copy's folder
-    cannot be written to, or its disk is full; what was copied before is recorded then.
+    A chapter that was run, but not edited, follows the course too, and so does a copy of what the student had edited in
+    the course itself; `on_kept` gets the name under which either is kept. What the course no longer has goes unless the
+    student has changed it. Raises CopyNotWritten when the copy's folder cannot be written to, or its disk is full; what
+    was copied before is recorded then.
     """
     digests = _read(copy)
     changed_in_both = []
-    files = _files(course)
+    files, edited = _files(course), _edited(course)
     with _copying(copy, digests) as copied:
         for name, source in files.items():
             target, before, content = copy / name, digests.get(name), _content(source, name)
-            digest = _digest(content)
-            if not target.exists() or (digest != before and _follows(target, before, content)):
+            digest, mark = _digest(content), _EDITED if source in edited else ""
+            is_new = before not in (digest, _EDITED + digest)
+            # What the student goes on editing in the course is followed.
+            if not target.exists() or (is_new and _follows(target, before and before.removeprefix(mark), content)):
                 _new_file(target, content).replace(target)
                 copied.append(target)
-            elif digest != before and _digest_of(target) != digest:
-                if before is None or not hand_edits.is_as_made(target):
+            elif is_new and (current := _digest_of(target)) != digest:
+                if before != _EDITED + current and (before is None or not hand_edits.is_as_made(target)):
                     changed_in_both.append(name)
                     continue
                 new = _new_file(target, content)
                 on_kept(_kept(target))
                 new.replace(target)
                 copied.append(target)
-            digests[name] = digest
+            digests[name] = mark + digest
         for name in digests.keys() - files.keys():
             target, before = copy / name, digests.pop(name)
             if target.is_file() and _digest_of(target) == before:
@@ -88,12 +93,27 @@ def update(course: Path, copy: Path, on_kept: Callable[[Path], object] = lambda 
 
 
 def chapter_files(course: Path, number: str) -> list[str]:
-    """The names of the notebook and lab of a chapter, such as "06"; raises NoSuchName for a chapter that is missing."""
+    """The names of all files of a chapter, such as "06", also of its programs and of the lab's solution.
+
+    Raises NoSuchName for a chapter that is missing.
+    """
     chapters: dict[str, list[str]] = {}
     for name in _files(course):
-        if name.endswith(".ipynb") and not name.endswith(_SOLUTION):
+        if is_of_chapter(name):
             chapters.setdefault(Path(name).parts[1][:2], []).append(name)
-    return look_up(chapters, number, "chapter")
+    return look_up(chapters, number.zfill(2), "chapter")
+
+
+def is_of_chapter(name: str) -> bool:
+    """Whether a file of the copy belongs to one chapter, whose number its second part begins with."""
+    return Path(name).parts[0] in ("notebooks", "labs", "solutions")
+
+
+def differing(course: Path, copy: Path, names: list[str]) -> list[str]:
+    """Those of these files that the copy has otherwise than the course, so that `give_back` would keep them."""
+    files = _files(course)
+    pairs = {name: (copy / name, _content(files[name], name)) for name in names}
+    return [name for name, (file, content) in pairs.items() if file.exists() and _digest_of(file) != _digest(content)]
 
 
 def give_back(course: Path, copy: Path, names: list[str]) -> list[Path]:
@@ -102,15 +122,16 @@ def give_back(course: Path, copy: Path, names: list[str]) -> list[Path]:
     Raises CopyNotWritten as `update` does.
     """
     digests, files, kept = _read(copy), _files(course), []
+    edited, differ = _edited(course), differing(course, copy, names)
     with _copying(copy, digests) as copied:
         for name in names:
             target, content = copy / name, _content(files[name], name)
             new = _new_file(target, content)
-            if target.exists() and _digest_of(target) != _digest(content):
+            if name in differ:
                 kept.append(_kept(target))
             new.replace(target)
             copied.append(target)
-            digests[name] = _digest(content)
+            digests[name] = (_EDITED if files[name] in edited else "") + _digest(content)
     return kept
 
 
@@ -128,6 +149,20 @@ def _files(course: Path) -> dict[str, Path]:
             if name.parts[0] == "labs" and file.name != _LAB and (course / Path(*name.parts[:2]) / _SOLUTION).exists():
                 files[Path("solutions", *name.parts[1:]).as_posix()] = file
     return files
+
+
+def _edited(course: Path) -> set[Path]:
+    """The course's files that differ from those in git, or that git does not have; none where it cannot be asked."""
+    if not (course / ".git").exists():  # git would answer for a folder above
+        return set()
+    command = ["git", "-C", str(course), "-c", "core.fileMode=false", "--no-optional-locks", "status", "--porcelain"]
+    command += ["-z", "--no-renames", "--untracked-files=all", "--", *sorted({part.split("/")[0] for part in _PARTS})]
+    try:
+        listed = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True).stdout
+    except OSError:  # there is no git
+        return set()
+    # Of each file two letters and a blank come before its name.
+    return {course / os.fsdecode(entry[3:]) for entry in listed.split(b"\0") if entry}
 
 
 def _content(source: Path, name: str) -> bytes:

@@ -28,6 +28,9 @@ _NO_OWN_ADDRESS = re.compile(r"Unable to find address for (\S+); bind\(2\) for \
 # What Open MPI says where it has no folder for its temporary files.
 _NO_FOLDER = re.compile(r"  Directory: +(.+)\n +Error: +(.+)\n\s*Please check to ensure you have adequate permissions")
 
+# What Python says of a program at a line that git has left in a file that it could not merge.
+_NOT_MERGED = re.compile(r'File "([^"\n]+)", line \d+\n\s*(?:<{7}|={7}|>{7})(?: .*)?\n(?:[ ^]+\n)?SyntaxError')
+
 
 def of_no_start(starter: str, reason: str) -> str:
     """Why the command `starter` could not start the ranks, by the `reason` that it gave."""
@@ -88,6 +91,12 @@ def of_failure(run: LaunchedRun, name: str, starter: str) -> str:
         return (
             " result=True adds --result FILE to the program's arguments: let the program take that option and write "
             "JSON to the file, or leave result= out."
+        )
+    if match := _NOT_MERGED.search(output):
+        file = match[1]
+        return (
+            f" {file} has the marks of a merge that git could not finish: edit it, or get the course's version back, "
+            f"by `git checkout HEAD {file}` or, in your copy, by `make lab FRESH=` with the chapter's number."
         )
     # Of any process: an elastic job goes on without the ranks that could not start.
     if cause := of_machine("\n".join(run.output.values())):

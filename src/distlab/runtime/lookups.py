@@ -1,5 +1,6 @@
 """Looking a name up in what there is; a name that is missing ends in a sentence that lists the others."""
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -7,6 +8,7 @@ from typing import TypeVar
 from distlab.runtime.errors import PlainError
 
 Value = TypeVar("Value")
+_RANGE = re.compile(r"\d+ ?(?:-|–|\.\.) ?\d+")
 
 
 class NoSuchName(PlainError, ValueError, LookupError):
@@ -27,7 +29,8 @@ def require_name(names: Iterable[str], name: str, kind: str, error: type[NoSuchN
     known = list(names)
     if name not in known:
         choice = f"there are {', '.join(known)}" if known else "there are none"
-        raise error(f"There is no {kind} {name!r}; {choice}.")
+        hint = ". Write each of several, with commas between them" if _RANGE.fullmatch(name) else ""
+        raise error(f"There is no {kind} {name!r}; {choice}{hint}.")
 
 
 def seen_from(file: str | Path) -> str:

@@ -67,7 +67,8 @@ class Installer:
         folder = self._environment.folder
         if folder.is_symlink():  # perhaps to the environment of another checkout; venv makes none behind a link
             raise EnvironmentNotMade(
-                f"{folder} is a link to {folder.resolve()}; remove the link, then run `make setup` again."
+                f"{folder} is a link to {folder.resolve()}; remove the link, then run `make setup` again, or clone the "
+                "whole course on the other disk."
             )
         put_aside(self._environment)
         free = shutil.disk_usage(folder).free
