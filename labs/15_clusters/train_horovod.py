@@ -29,6 +29,8 @@ def main() -> None:
     options = arguments.parse_args()
     if options.gloo_from_slurm:
         cluster_spec.gloo_from_slurm()
+    else:
+        cluster_spec.check_mpi_of_srun()
     hvd.init()
     if gpus := tf.config.list_physical_devices("GPU"):
         tf.config.set_visible_devices(gpus[hvd.local_rank() % len(gpus)], "GPU")

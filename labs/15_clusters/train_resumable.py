@@ -46,6 +46,8 @@ def main() -> None:
     options = arguments.parse_args()
     if options.gloo_from_slurm:
         cluster_spec.gloo_from_slurm()
+    else:
+        cluster_spec.check_mpi_of_srun()
     hvd.init()
     model = tf.keras.Sequential(
         [

@@ -87,6 +87,7 @@ def test_status_says_so_when_slurmctld_is_dead(bench: Bench) -> None:
         (["run"], "Say which command to run: distlab cluster run -- srun --nodes 3 hostname"),
         (["run", "hostname"], "unrecognized arguments: hostname; the program's own arguments follow after --"),
         (["run", "--", "srun hostname | sort"], "for a shell: distlab cluster run -- sh -c 'srun hostname | sort'"),
+        (["run", "--", "cd", "labs"], "cd is a word of the shell, and no program: distlab cluster run -- sh -c 'cd …"),
         (["run", "--", sys.executable, "-m", "distlab.cli", "cluster", "down"], "You are inside the cluster: leave it"),
         (["status", "--name", "none"], "The cluster 'none' does not run"),
         (["up", "--name", "../x"], "'../x' is no name for a cluster"),

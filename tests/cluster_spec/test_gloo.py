@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from distlab import launch
-from distlab.cluster_spec import ClusterSpecError, gloo_from_slurm
+from distlab.cluster_spec import ClusterSpecError, check_mpi_of_srun, gloo_from_slurm
 from distlab.cluster_spec.gloo import rank_slots
 from distlab.cluster_spec.slurm import slurm_task
 from tests.cluster_spec.test_slurm import variables
@@ -54,3 +54,24 @@ def test_a_port_that_is_taken_is_a_sentence() -> None:
 def test_outside_of_srun_it_is_a_sentence() -> None:
     with pytest.raises(ClusterSpecError, match="start the program with srun"):
         gloo_from_slurm({})
+
+
+def test_tasks_of_srun_that_mpi_does_not_know_of_are_told_the_option_that_is_missing() -> None:
+    task = variables("node[1-2]", "1(x2)", rank=1) | {"SLURM_STEP_NUM_TASKS": "2"}
+    with pytest.raises(ClusterSpecError, match="add --mpi=pmix to srun, or --gloo-from-slurm to the program"):
+        check_mpi_of_srun(task)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"PMIX_RANK": "1"},
+        {"PMI_RANK": "1"},
+        {"OMPI_COMM_WORLD_RANK": "1"},
+        {"HOROVOD_RANK": "1"},
+        {"SLURM_STEP_NUM_TASKS": "1"},
+    ],
+)
+def test_tasks_that_mpi_or_horovodrun_has_started_may_go_on(told: dict[str, str]) -> None:
+    check_mpi_of_srun(variables("node[1-2]", "1(x2)", rank=1) | {"SLURM_STEP_NUM_TASKS": "2"} | told)
+    check_mpi_of_srun({})

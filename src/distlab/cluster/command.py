@@ -3,6 +3,7 @@
 import argparse
 import os
 import shlex
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from argparse import _SubParsersAction
 
 ALL = "all"
+# What a shell does itself; a student types these in front of sbatch as at home.
+_WORDS_OF_SHELLS = {"cd", "export", "source", ".", "set", "unset", "alias", "ulimit", "umask", "module", "exit"}
 
 
 def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -96,6 +99,12 @@ def _run(options: argparse.Namespace) -> int:
         line = shlex.quote(first)
         raise ClusterError(
             f"{line} is one word, and no command; a line for a shell: distlab cluster run -- sh -c {line}"
+        )
+    if first in _WORDS_OF_SHELLS and not shutil.which(first):
+        line = shlex.quote(f"{first} … && sbatch …")
+        raise ClusterError(
+            f"{first} is a word of the shell, and no program: distlab cluster run -- sh -c {line}. A command keeps the "
+            "folder and the variables that you have here."
         )
     return carry_out(_running(options), options.program_arguments)
 

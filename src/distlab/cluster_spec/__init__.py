@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
-from distlab.cluster_spec.gloo import gloo_from_slurm
+from distlab.cluster_spec.gloo import check_mpi_of_srun, gloo_from_slurm
 from distlab.cluster_spec.rules import check_same_cluster, checked
 from distlab.cluster_spec.same_options import check_same_options
 from distlab.cluster_spec.slurm import slurm_task
@@ -25,6 +25,7 @@ __all__ = [
     "ClusterSpecError",
     "check",
     "check_all",
+    "check_mpi_of_srun",
     "check_same_options",
     "from_slurm",
     "gloo_from_slurm",

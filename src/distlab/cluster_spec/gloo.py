@@ -4,11 +4,13 @@ import os
 import socket
 import threading
 import time
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 
 from distlab.cluster_spec.slurm import slurm_task
 from distlab.cluster_spec.spec import fail
 
+# Variables by which MPI knows its ranks, from srun (PMIx, PMI) or from mpirun.
+_TOLD_BY_MPI = ("PMIX_", "PMI_", "OMPI_COMM_WORLD_")
 SECONDS_TO_MEET = 120.0
 SECONDS_BETWEEN_CALLS = 0.2
 
@@ -36,6 +38,20 @@ def gloo_from_slurm(environment: MutableMapping[str, str] = os.environ, seconds:
         _keep_store(hosts, port)
     else:
         _wait_for_store(hosts[0], port, seconds)
+
+
+def check_mpi_of_srun(environment: Mapping[str, str] = os.environ) -> None:
+    """ClusterSpecError in one of several tasks that srun has started without MPI.
+
+    In these `hvd.init()` would end in MPI's words, that Slurm must be built again; only an option of srun is missing.
+    """
+    tasks = environment.get("SLURM_STEP_NUM_TASKS", "1")
+    knows_others = any(name.startswith(_TOLD_BY_MPI) for name in environment) or "HOROVOD_RANK" in environment
+    if "SLURM_PROCID" in environment and tasks != "1" and not knows_others:
+        fail(
+            f"SLURM_STEP_NUM_TASKS is {tasks}, and these tasks do not know of each other: add --mpi=pmix to srun, or "
+            "--gloo-from-slurm to the program"
+        )
 
 
 def rank_slots(hosts: list[str]) -> list[dict[str, str]]:
