@@ -25,11 +25,12 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def gone_within(seconds: float, mark: str) -> bool:
+def gone_within(seconds: float, mark: str, folder: Path) -> bool:
+    """Whether no process carries the mark any more and the folder is empty, at the latest after these seconds."""
     end = time.monotonic() + seconds
-    while processes.alive(mark) and time.monotonic() < end:
+    while (left := [*processes.alive(mark), *folder.iterdir()]) and time.monotonic() < end:
         time.sleep(0.1)
-    return not processes.alive(mark)
+    return not left
 
 
 @pytest.mark.long
@@ -62,13 +63,14 @@ def test_engines_are_the_ranks_of_one_job_and_leave_nothing(
 
 
 @pytest.mark.long
-def test_engines_end_when_the_kernel_is_killed() -> None:
+def test_engines_and_their_files_end_when_the_kernel_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mark = processes.new_mark()
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     process = processes.start([sys.executable, "-c", KILLED], mark, stdout=subprocess.PIPE)
     try:
         output, _ = process.communicate(timeout=200)
         assert len(output.split(",")) == 2
-        assert gone_within(10, mark)
+        assert gone_within(10, mark, tmp_path)
     finally:
         processes.end(mark)
 
@@ -102,6 +104,10 @@ for cell in ("if MPI.COMM_WORLD.rank == 0: MPI.COMM_WORLD.Barrier()", "print(MPI
     except launch.EnginesFailed as error:
         print("said:", error)
 ranks.stop()
+try:
+    shell.run_cell_magic("px", "", "print(1)")
+except launch.EnginesFailed as error:
+    print("afterwards:", error)
 """
 
 
@@ -112,6 +118,7 @@ def test_the_rank_that_goes_on_with_an_interrupted_cell_is_named_and_no_cell_wai
     said = [line for line in finished.output.splitlines() if line.startswith("said:")]
     sentence = "said: Rank 0 still runs the interrupted cell, perhaps in a collective that another rank did not call"
     assert len(said) == 2 and all(line.startswith(sentence) for line in said), finished.output
+    assert "afterwards: The ranks were stopped: run the cell with launch.start_engines again" in finished.output
 
 
 def test_engines_that_do_not_start_are_said_to_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,21 +21,16 @@ from typing import TYPE_CHECKING, ClassVar
 from ipykernel.iostream import OutStream
 
 from distlab import devices
-from distlab.launch import known_causes
+from distlab.launch import known_causes, parallel_cells
 from distlab.launch.job import is_of_another_job
+from distlab.launch.parallel_cells import EnginesFailed
 from distlab.runtime import processes
-from distlab.runtime.errors import PlainError
 
 if TYPE_CHECKING:
     from ipyparallel import Client, DirectView
-    from IPython.core.interactiveshell import InteractiveShell
 
 START_SECONDS = 150.0
 OUTPUT = "--IPEngine.out_stream_factory=distlab.launch.engines.PythonOutput"
-
-
-class EnginesFailed(PlainError, RuntimeError):
-    """The engines did not start; the message says what they wrote."""
 
 
 class PythonOutput(OutStream):
@@ -81,7 +76,7 @@ def start_engines(ranks: int, seconds: float = START_SECONDS) -> Engines:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="distlab-", ignore_cleanup_errors=True)))
         mark = processes.new_mark()
-        stack.enter_context(processes.guarded(mark))
+        stack.enter_context(processes.guarded(mark, folder))
         threads = str(max(1, devices.cores() // ranks))
         variables: dict[str, str | None] = dict.fromkeys(filter(is_of_another_job, os.environ))
         variables |= {
@@ -111,34 +106,8 @@ def start_engines(ranks: int, seconds: float = START_SECONDS) -> Engines:
             client.activate()
             ParallelMagics.progress_after_seconds = -1  # no bars: they would go into the outputs
             ParallelMagics.stream_output = False  # rank by rank when the cell is done, not while it runs
-            _name_ranks_that_wait(shell, client)
+            parallel_cells.watch(shell, client, lambda: bool(Engines.running))
         return Engines(client, stack.pop_all())
-
-
-def _name_ranks_that_wait(shell: "InteractiveShell", client: "Client") -> None:
-    """Let %%px say which ranks go on with an interrupted cell; a later cell would wait for them without a word."""
-    run = shell.find_cell_magic("px")  # type: ignore[no-untyped-call]  # IPython declares no types here
-    interrupted: set[str] = set()
-
-    def require_free_ranks() -> None:
-        if waiting := interrupted & client.outstanding:
-            ranks = sorted({client.metadata[message]["engine_id"] for message in waiting})
-            raise EnginesFailed(
-                f"{'Rank' if len(ranks) == 1 else 'Ranks'} {', '.join(map(str, ranks))} still "
-                f"{'runs' if len(ranks) == 1 else 'run'} the interrupted cell, perhaps in a collective that another "
-                "rank did not call: run the cell with launch.start_engines again, and those after it."
-            )
-
-    def px(line: str, cell: str) -> object:
-        require_free_ranks()
-        try:
-            return run(line, cell)
-        except (KeyboardInterrupt, TimeoutError):
-            interrupted.update(client.outstanding)
-            require_free_ranks()
-            raise
-
-    shell.register_magic_function(px, "cell", "px")  # type: ignore[arg-type]
 
 
 def _silent() -> logging.Logger:
