@@ -126,3 +126,10 @@ def test_a_mean_is_drawn_as_the_sum_that_it_is_made_of() -> None:
     traced = draw.trace(mean, 4)
     assert traced.error is None
     assert traced.describe() == draw.trace(ring_all_reduce, 4).describe()
+
+
+def test_a_strip_that_would_be_metres_high_is_refused_with_steps_to_choose() -> None:
+    traced = draw.trace(ring_all_reduce, 16)
+    with pytest.raises(ValueError, match=r"31 steps of 16 ranks .* strip\(\[0, 1, 30\]\)"):
+        traced.strip()
+    assert traced.strip([0, 1, 30]).get_figheight() < 100

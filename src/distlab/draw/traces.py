@@ -17,6 +17,8 @@ from distlab.simulate import Contributions, DeadlockError, Events, Network, Run,
 from distlab.simulate.world import Program
 
 MOST_RANKS = 16
+# All steps of a ring of 10 ranks; a strip of them is a metre and a half high.
+MOST_BOXES = 20_000
 """In a drawing: with more, a chunk's segments are thinner than a line, and a strip takes half a minute."""
 
 
@@ -50,7 +52,8 @@ class Trace:
 
         steps: the columns to draw; 0 is the start. Default: all of them, in as many lines as needed.
 
-        Raises ValueError for steps that the run does not have, WrongArgument for what is no list of whole numbers.
+        Raises ValueError for steps that the run does not have, WrongArgument for what is no list of whole numbers, and
+        for more steps of so many ranks than anybody can look at.
         """
         require_kind("steps", steps, (Iterable, type(None)), "a list, such as [0, 1]")
         columns = list(range(self.last + 1) if steps is None else steps)
@@ -58,6 +61,11 @@ class Trace:
             require_whole("a step", step)
         if not columns or not set(columns) <= set(range(self.last + 1)):
             raise ValueError(f"steps are {columns}, but the run has the start, 0, and the steps to {self.last}")
+        if len(columns) * self.size**3 > MOST_BOXES:
+            raise WrongArgument(
+                f"{len(columns)} steps of {self.size} ranks would make a picture of many metres; choose steps, such as "
+                f"strip([0, 1, {self.last}]), or take the animation."
+            )
         return strip.draw_strip(self, columns)
 
     def describe(self) -> str:
