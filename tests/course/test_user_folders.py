@@ -52,10 +52,14 @@ def test_jupyter_gets_folders_of_its_own_where_there_is_no_home(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     assert user_folders.folders_of_jupyter() == {}
-    monkeypatch.setenv("HOME", "/proc")  # where not even root can make a file
-    folders = user_folders.folders_of_jupyter()
-    assert set(folders) == {"JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"}
-    assert all(Path(folder).is_relative_to(tempfile.gettempdir()) for folder in folders.values())
+    home = tmp_path / "after sudo"
+    home.mkdir()
+    (home / ".local").touch()  # as little use to Jupyter as a folder of root's
+    for place in (home, Path("/proc")):  # where not even root can make a file
+        monkeypatch.setenv("HOME", str(place))
+        folders = user_folders.folders_of_jupyter()
+        assert set(folders) == {"JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"}
+        assert all(Path(folder).is_relative_to(tempfile.gettempdir()) for folder in folders.values())
 
 
 def folder_for(user: int) -> str:

@@ -116,8 +116,10 @@ def test_what_the_course_no_longer_has_goes_unless_the_student_has_changed_it(co
     (copy / program).write_text("print('mine')\n")
     for name in (program, batch):
         (course / name).unlink()
-    assert working_copy.update(course, copy) == []
-    assert (copy / program).exists() and not (copy / batch).exists()
+    left: list[Path] = []
+    assert working_copy.update(course, copy, on_left=left.append) == []
+    assert (copy / program).exists() and not (copy / batch).parent.exists()
+    assert left == [copy / program]
 
 
 @pytest.mark.slow

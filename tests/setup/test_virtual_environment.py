@@ -205,6 +205,19 @@ def test_somebody_elses_course_is_not_set_up(environment: Environment, monkeypat
         check_may_write(environment)
 
 
+def test_a_python_that_only_its_owner_may_start_is_named(
+    environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of pyenv in root's home: its owner's set-up is complete, and repeating it would not help."""
+    python = environment.folder / "bin" / "python"
+    python.parent.mkdir(parents=True, exist_ok=True)
+    python.unlink(missing_ok=True)
+    python.symlink_to(tmp_path / "closed" / "python3.11")
+    monkeypatch.setattr(os, "geteuid", lambda: 20_000)
+    with pytest.raises(EnvironmentNotMade, match=rf"leads to {tmp_path}/closed/python3.11, which you may not start; "):
+        check_may_read(environment)
+
+
 def test_an_environment_that_its_owner_keeps_closed_is_named(
     environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -215,7 +215,10 @@ def _lab(options: argparse.Namespace) -> int:
     fresh = working_copy.chapter_files(course, options.fresh) if options.fresh else []
     copy = user_folders.announced(working_copy.NAME, "your working copy goes").absolute()
     changed_in_both = working_copy.update(
-        course, copy, lambda kept: print(f"The course has changed what you have run or edited; yours is kept: {kept}")
+        course,
+        copy,
+        lambda kept: print(f"The course has changed what you have run or edited; yours is kept: {kept}"),
+        lambda left: print(f"{left}: the course no longer has this file under this name; yours stays as it is."),
     )
     for name in sorted(set(changed_in_both) - set(fresh)):
         number = Path(name).parts[1][:2]

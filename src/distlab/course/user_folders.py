@@ -44,13 +44,20 @@ def require_home() -> None:
 
 
 def folders_of_jupyter() -> dict[str, str]:
-    """Variables with which JupyterLab runs for a user whose home does not exist or cannot be written to; else none.
+    """Variables with which JupyterLab runs where the user's home, or its own folder there, cannot be written to.
+
+    They are none where it can. The latter happens after sudo.
 
     Their folders, under the one for temporary files, are not made here; where the user has set such a variable, it is
     left out.
     """
+    from jupyter_core import paths
+
     try:
         with tempfile.TemporaryFile(dir=Path.home()):
+            pass
+        Path(paths.jupyter_runtime_dir()).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=paths.jupyter_runtime_dir()):
             return {}
     except OSError:
         place = Path(tempfile.gettempdir()) / f"distlab-jupyter-{os.getuid()}"

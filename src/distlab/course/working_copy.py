@@ -56,13 +56,18 @@ class CopyNotWritten(PlainError, OSError):
     """The working copy could not be written; the message says where and why."""
 
 
-def update(course: Path, copy: Path, on_kept: Callable[[Path], object] = lambda file: None) -> list[str]:
+def update(
+    course: Path,
+    copy: Path,
+    on_kept: Callable[[Path], object] = lambda file: None,
+    on_left: Callable[[Path], object] = lambda file: None,
+) -> list[str]:
     """Copy what is missing and what only the course has changed; returns the names of files that both have changed.
 
     A chapter that was run, but not edited, follows the course too, and so does a copy of what the student had edited in
     the course itself; `on_kept` gets the name under which either is kept. What the course no longer has goes unless the
-    student has changed it. Raises CopyNotWritten when the copy's folder cannot be written to, or its disk is full; what
-    was copied before is recorded then.
+    student has changed it: that `on_left` gets. Raises CopyNotWritten when the copy's folder cannot be written to, or
+    its disk is full; what was copied before is recorded then.
     """
     digests = _read(copy)
     changed_in_both = []
@@ -89,6 +94,10 @@ def update(course: Path, copy: Path, on_kept: Callable[[Path], object] = lambda 
             target, before = copy / name, digests.pop(name)
             if target.is_file() and _digest_of(target) == before:
                 target.unlink()
+                with suppress(OSError):  # it holds more
+                    target.parent.rmdir()
+            elif target.is_file():
+                on_left(target)
     return changed_in_both
 
 

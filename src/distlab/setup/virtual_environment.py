@@ -16,6 +16,8 @@ from pathlib import Path
 OLDEST, NEWEST = (3, 11), (3, 13)
 BYTES_NEEDED = 3_500_000_000
 
+_LONGEST_CHAIN = 10
+
 
 class EnvironmentNotMade(Exception):
     """The environment could not be made; the message is one sentence that says why and what to do."""
@@ -222,6 +224,13 @@ def check_may_read(environment: Environment) -> None:
         raise EnvironmentNotMade(
             f"{folder} belongs to {who} and is closed to others; {who} opens it by `chmod -R a+rX {folder}`."
         )
+    python = folder / "bin" / "python"
+    if python.is_symlink() and _is_of_others(folder) and not os.access(python, os.X_OK):
+        who = _owner(folder)
+        raise EnvironmentNotMade(
+            f"{python} leads to {_end_of(python)}, which you may not start; {who} runs `make clean`, then `make setup "
+            "PYTHON=` with a Python that everybody may start, such as /usr/bin/python3."
+        )
 
 
 def check_may_write(environment: Environment) -> None:
@@ -237,6 +246,16 @@ def check_may_write(environment: Environment) -> None:
             raise EnvironmentNotMade(
                 f"{place} belongs to {who} and needs setting up; {who} runs `make setup` in it once."
             )
+
+
+def _end_of(link: Path) -> Path:
+    """Where a chain of links leads, as far as this user may look."""
+    for _ in range(_LONGEST_CHAIN):
+        try:
+            link = link.parent / link.readlink()
+        except OSError:
+            break
+    return link
 
 
 def _is_of_others(place: Path) -> bool:
