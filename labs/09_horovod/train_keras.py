@@ -48,6 +48,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true", help="go on from the newest epoch in --folder")
     parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
     options = parser.parse_args(arguments)
+    valid.check_paths(parser, options)
     if options.resume and not options.folder:
         parser.error("--resume needs --folder")
     most = len(data.load(options.dataset).train.labels)

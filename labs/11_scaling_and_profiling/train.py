@@ -55,7 +55,9 @@ def parse() -> argparse.Namespace:
         "--trace", type=valid.folder, help="after training rank 0 traces some steps with TensorFlow's profiler"
     )
     parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
-    return parser.parse_args()
+    options = parser.parse_args()
+    valid.check_paths(parser, options)
+    return options
 
 
 def take_device(is_free: bool) -> None:

@@ -77,6 +77,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--slurm", action="store_true", help="find the other workers by Slurm's variables")
     parser.add_argument("--result", type=valid.output, help="JSON file that the chief writes")
     options = parser.parse_args()
+    valid.check_paths(parser, options)
     most = len(data.load(options.dataset).train.labels) // BATCH
     if options.steps_per_epoch > most:
         parser.error(

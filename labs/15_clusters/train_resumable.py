@@ -43,7 +43,7 @@ def main() -> None:
     arguments = network.parser("Train with Horovod so that the job can begin again.")
     arguments.add_argument("--checkpoints", type=valid.folder, required=True, help="that rank 0 sees in every attempt")
     arguments.add_argument("--gloo-from-slurm", action="store_true", help="srun has started the ranks, without MPI")
-    options = arguments.parse_args()
+    options = network.parse(arguments)
     if options.gloo_from_slurm:
         cluster_spec.gloo_from_slurm()
     else:
