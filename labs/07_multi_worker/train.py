@@ -225,7 +225,7 @@ WAYS = {"fit": fit, "loop": loop}
 def main() -> None:
     """Train, and write the result."""
     options = parse()
-    kept = {"seed": options.seed, "images": options.images, "global_batch": options.global_batch}
+    kept = saved_states.kept(options)
     if options.folder:  # every worker looks, before it waits for the others
         saved_states.check_dataset(options.folder, options.dataset, resume=options.resume, **kept)
     try:

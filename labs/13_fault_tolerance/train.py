@@ -186,7 +186,7 @@ def main() -> None:
     is_chief = worker == 0
     if is_chief:
         backup_folder.check_own(options.backup)
-        backup_folder.check_dataset(options.backup, options.dataset)
+        backup_folder.check_same(options.backup, options)
         backup_folder.check_steps(options.backup, options.epochs * options.steps_per_epoch)
     with backup_folder.alone(options.backup, is_chief), backup_folder.in_one_sentence(options.backup, is_chief):
         is_done, result = train(options, strategy, worker)
