@@ -71,7 +71,9 @@ def check_dataset(folder: Path, name: str, *, resume: bool, may_change: Sequence
 
 def write_note(note: Path, name: str, **options: object) -> None:
     """Write a data set and options into the file of a folder that `check_note` reads."""
-    note.write_text("".join(f"{line}\n" for line in [name, *map(" ".join, _as_typed(options).items())]))
+    text = "".join(f"{line}\n" for line in [name, *map(" ".join, _as_typed(options).items())])
+    if not note.exists() or note.read_text() != text:
+        note.write_text(text)
 
 
 def check_note(note: Path, name: str, may_change: Sequence[str] = (), **options: object) -> None:
