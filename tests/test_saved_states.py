@@ -3,6 +3,7 @@
 The programs of chapter 09 and 10 save, files are damaged, and the programs resume.
 """
 
+import argparse
 import logging
 import re
 import subprocess
@@ -129,6 +130,21 @@ def test_options_that_a_training_cannot_go_on_with_are_refused(tmp_path: Path) -
         saved_states.of_dataset(tmp_path, "digits", resume=True, batch=48, learning_rate=0.05)
 
 
+def test_options_of_a_rank_may_change_and_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = argparse.Namespace(batch=32, seed=9, epochs=1, folder=tmp_path, resume=True)
+    assert saved_states.kept(options) == {"batch": 32, "seed": 9}
+    saved_states.of_dataset(tmp_path, "digits", resume=True, **saved_states.kept(options))
+    saved(tmp_path, 1.0)
+    kept = {"may_change": saved_states.OF_A_RANK, **saved_states.kept(argparse.Namespace(batch=16, seed=9))}
+    saved_states.of_dataset(tmp_path, "digits", resume=True, **kept)
+    assert capsys.readouterr().out == (
+        f"What is saved in {tmp_path} was trained with --batch 32; the training goes on with --batch 16.\n"
+    )
+    assert (tmp_path / saved_states.NOTE).read_text() == "digits\n--batch 16\n--seed 9\n"
+    with pytest.raises(SystemExit, match=r"was trained with --seed 9, not 8: go on with --seed 9, or choose another"):
+        saved_states.of_dataset(tmp_path, "digits", resume=True, **{**kept, "seed": 8})
+
+
 @pytest.mark.parametrize(
     ("files", "newest"),
     [
@@ -177,6 +193,7 @@ GOING_ON = {
     "09_horovod/train_serial.py": ("--epochs 1 --images 64 --folder", "--resume --epochs 2"),
     "09_horovod/train_tape.py": ("--epochs 1 --images 64 --folder", "--resume --epochs 2"),
     "09_horovod/train_keras3.py": ("--epochs 1 --images 64 --folder", "--resume --epochs 2"),
+    "11_scaling_and_profiling/train.py": ("--epochs 1 --images 64 --batch 32 --free --folder", "--epochs 2"),
     "10_large_batch_and_warmup/train.py": ("--epochs 1 --images 240 --schedules none --checkpoints", "--epochs 2"),
     "15_clusters/train_resumable.py": ("--steps 2 --checkpoints", ""),
 }
@@ -241,6 +258,8 @@ def test_the_program_of_the_capstone_goes_on_from_an_older_epoch(
     assert "There is nothing saved in" in runs.run(*command, "--resume").output
     assert runs.run(*command, "--epochs", "2").status == 0
     cut(tmp_path / "checkpoint-2.data-00000-of-00001", 1000)
+    other = runs.run(*command, "--resume", "--epochs", "3", "--batch", "64")
+    assert other.status == 1 and "was trained with --batch 256, not 64: go on" in other.output.splitlines()[-1]
     finished = runs.run(*command, "--resume", "--epochs", "3")
     assert finished.status == 0 and ": going on from checkpoint-1." in finished.output
 
@@ -260,14 +279,15 @@ def test_the_program_of_chapter_15_names_checkpoints_of_another_program(
 
 
 @pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
-def test_the_program_of_chapter_15_keeps_its_batch_and_rate(runs: PreparedRuns, root: Path, tmp_path: Path) -> None:
-    saved_states.of_dataset(tmp_path, "digits", resume=False, batch=48, learning_rate=0.05)
+def test_the_program_of_chapter_15_keeps_its_options(runs: PreparedRuns, root: Path, tmp_path: Path) -> None:
+    saved_states.of_dataset(tmp_path, "digits", resume=False, batch=48, learning_rate=0.05, units=64)
     saved(tmp_path, 1.0)
     saved_states.of_dataset(tmp_path / "elsewhere", "digits", resume=False)  # this process leaves the folder
     program = root / "labs/15_clusters/train_resumable.py"
-    finished = runs.run(program, "--checkpoints", tmp_path, "--steps", "2", "--learning-rate", "0.5")
-    assert finished.status == 1 and "Traceback" not in finished.output
-    assert "was trained with --learning-rate 0.05, not 0.5: go on with" in finished.output.splitlines()[-1]
+    for option, before, changed in (("--learning-rate", 0.05, 0.5), ("--units", 64, 128)):
+        finished = runs.run(program, "--checkpoints", tmp_path, "--steps", "2", option, changed)
+        assert finished.status == 1 and "Traceback" not in finished.output
+        assert f"was trained with {option} {before}, not {changed}: go on with" in finished.output.splitlines()[-1]
 
 
 @small_disks.needs_mounts

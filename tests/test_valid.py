@@ -150,3 +150,53 @@ def test_a_result_keeps_the_rights_and_the_link_of_the_file_that_it_replaces(tmp
     assert len(list(tmp_path.iterdir())) == 2
     valid.output("/dev/null").write_text("nowhere")
     assert not Path("/dev/null").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ["--result", "a", "--saved-in", "a"],
+            "error: --result and --saved-in are the same path, a; choose another one",
+        ),
+        (
+            ["--result", "a", "--saved-in", "link/../a/b"],
+            "error: --saved-in link/../a/b lies in --result a, which will",
+        ),
+        (
+            ["--result", "a", "--weights", "./a"],
+            "error: --result and --weights are the same path, a; choose another one",
+        ),
+        (
+            ["--result", "read", "--given", "read"],
+            "error: --result and --given are the same path, read; choose another",
+        ),
+        (["--result", "a.json", "--weights", "a.npz", "--saved-in", "a", "--given", "read"], ""),
+        (["--result", "there/a", "--saved-in", "there"], ""),
+        (["--result", "/dev/null", "--weights", "/dev/null"], ""),
+        ([], ""),
+    ],
+)
+def test_paths_that_are_in_each_other_s_way_are_refused(
+    arguments: list[str],
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there")
+    (tmp_path / "read").touch()
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--result", type=valid.output)
+    parser.add_argument("--weights", type=valid.output)
+    parser.add_argument("--saved-in", type=valid.folder)
+    parser.add_argument("--given", type=valid.existing)
+    options = parser.parse_args(arguments)
+    if not sentence:
+        valid.check_paths(parser, options)
+        return
+    with pytest.raises(SystemExit):
+        valid.check_paths(parser, options)
+    assert sentence in capsys.readouterr().err.splitlines()[-1]

@@ -81,7 +81,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--tries", type=valid.count, default=200, help="the largest number of saves by everybody")
     parser.add_argument("--patience", type=valid.rate, default=5, help="seconds that the chief waits for a save")
     parser.add_argument("--result", type=valid.output, help="JSON file that the chief writes")
-    return parser.parse_args()
+    options = parser.parse_args()
+    valid.check_paths(parser, options)
+    return options
 
 
 def main() -> int:

@@ -52,6 +52,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true", help="the loop resumes from the newest checkpoint in --folder")
     parser.add_argument("--result", type=valid.output, help="JSON file that the chief writes")
     options = parser.parse_args()
+    valid.check_paths(parser, options)
     if (options.index is None) != (options.workers is None) or (options.resume and not options.folder):
         parser.error("--index and --workers belong together, and --resume needs --folder")
     if options.images > (most := len(data.load(options.dataset).train.labels)):
@@ -224,7 +225,7 @@ WAYS = {"fit": fit, "loop": loop}
 def main() -> None:
     """Train, and write the result."""
     options = parse()
-    kept = {"seed": options.seed, "images": options.images, "global_batch": options.global_batch}
+    kept = saved_states.kept(options)
     if options.folder:  # every worker looks, before it waits for the others
         saved_states.check_dataset(options.folder, options.dataset, resume=options.resume, **kept)
     try:

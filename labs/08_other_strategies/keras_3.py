@@ -59,6 +59,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--result", type=valid.output, help="JSON file that worker 0 writes")
     parser.add_argument("--weights", type=valid.output, help=".npz file that worker 0 writes")
     options = parser.parse_args(arguments)
+    valid.check_paths(parser, options)
     if (options.index is None) != (options.workers is None):
         parser.error("--index and --workers belong together")
     return options

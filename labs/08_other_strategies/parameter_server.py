@@ -170,6 +170,7 @@ def parse() -> argparse.Namespace:
         "--servers", type=valid.count, default=1, help="how many of --addresses are servers' (default: 1)"
     )
     options = parser.parse_args()
+    valid.check_paths(parser, options)
     if options.addresses and options.rank not in range(len(options.addresses)):
         parser.error(f"--rank is from 0 to {len(options.addresses) - 1}, the place of this process in --addresses")
     return options

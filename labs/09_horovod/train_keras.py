@@ -48,6 +48,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true", help="go on from the newest epoch in --folder")
     parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
     options = parser.parse_args(arguments)
+    valid.check_paths(parser, options)
     if options.resume and not options.folder:
         parser.error("--resume needs --folder")
     most = len(data.load(options.dataset).train.labels)
@@ -117,7 +118,8 @@ def train(options: argparse.Namespace) -> dict:
     if not steps_per_epoch(options):
         raise SystemExit(f"{options.images} images are too few for {hvd.size()} ranks with {options.batch} in a step.")
     if options.folder and hvd.rank() == 0:
-        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume)
+        kept = {"may_change": saved_states.OF_A_RANK, **saved_states.kept(options)}
+        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume, **kept)
     # As without any seed, each rank draws first weights of its own.
     keras.utils.set_random_seed(options.seed + hvd.rank())
     model = make_model()

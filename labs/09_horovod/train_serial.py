@@ -35,13 +35,15 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint in --folder")
     parser.add_argument("--result", type=valid.output, help="JSON file to write")
     options = parser.parse_args(arguments)
+    valid.check_paths(parser, options)
     if options.resume and not options.folder:
         parser.error("--resume needs --folder")
     most = len(data.load(options.dataset).train.labels)
     if not 1 <= options.batch <= options.images <= most:
         parser.error(f"--images is from --batch, {options.batch}, to {most}, the training images of {options.dataset}")
     if options.folder:
-        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume)
+        kept = {"may_change": saved_states.OF_A_RANK, **saved_states.kept(options)}
+        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume, **kept)
     return options
 
 

@@ -58,7 +58,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--checkpoints", type=valid.folder, help="a folder that all ranks see; rank 0 saves there")
     parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    valid.check_paths(parser, options)
+    return options
 
 
 class Training:

@@ -35,7 +35,7 @@ import numpy as np
 import tensorflow as tf
 from throughput import Throughput
 
-from distlab import data, devices, models, profiling, valid
+from distlab import data, devices, models, profiling, saved_states, valid
 
 
 def parse() -> argparse.Namespace:
@@ -55,7 +55,9 @@ def parse() -> argparse.Namespace:
         "--trace", type=valid.folder, help="after training rank 0 traces some steps with TensorFlow's profiler"
     )
     parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
-    return parser.parse_args()
+    options = parser.parse_args()
+    valid.check_paths(parser, options)
+    return options
 
 
 def take_device(is_free: bool) -> None:
@@ -120,6 +122,9 @@ def main() -> None:
     """Train; rank 0 writes the result."""
     options = parse()
     hvd.init()
+    if options.folder and hvd.rank() == 0:
+        kept = {"may_change": saved_states.OF_A_RANK, **saved_states.kept(options)}
+        saved_states.of_dataset(options.folder, options.dataset, resume=True, **kept)
     take_device(options.free)
     tf.keras.utils.set_random_seed(options.seed)
     fed = batches(options)

@@ -3,6 +3,7 @@
 A module of `train.py`, which is launched as its docstring says; every function speaks in one sentence.
 """
 
+import argparse
 import fcntl
 import re
 import shutil
@@ -14,6 +15,8 @@ from pathlib import Path
 
 import tensorflow as tf
 import whole_checkpoints
+
+from distlab import saved_states
 
 NOTE = "dataset.txt"
 REASONS = {
@@ -43,16 +46,15 @@ def check_own(folder: Path) -> None:
         sys.exit(f"{folder} has checkpoints of another program ({foreign.stem}): choose another folder with --backup.")
 
 
-def check_dataset(folder: Path, name: str) -> None:
-    """End the program with one sentence if the folder's checkpoints are of another data set; else note this one."""
-    note = folder / NOTE
-    before = note.read_text().strip() if note.exists() else name
-    if before != name and whole_checkpoints.in_order(folder):
-        sys.exit(
-            f"The checkpoints in {folder} were trained on {before}, not on {name}: go on with --dataset {before}, or "
-            "choose another folder with --backup."
-        )
-    note.write_text(f"{name}\n")
+def check_same(folder: Path, options: argparse.Namespace) -> None:
+    """End the program with one sentence if the folder's checkpoints are of other options; else note these.
+
+    The data set and --steps-per-epoch decide which images a step takes.
+    """
+    kept = saved_states.kept(options)
+    if whole_checkpoints.in_order(folder):
+        saved_states.check_note(folder / NOTE, options.dataset, **kept)
+    saved_states.write_note(folder / NOTE, options.dataset, **kept)
 
 
 def check_steps(folder: Path, total: int) -> None:
@@ -78,7 +80,10 @@ def alone(folder: Path, is_chief: bool) -> Iterator[None]:
             sys.exit(f"Another job saves in {folder}: end it, or choose another folder with --backup.")
         except OSError:
             pass  # a file system without locks
+        kept = note.read()
         yield
+        if folder.is_dir() and not (folder / NOTE).exists():  # removed meanwhile, and made again by a save
+            (folder / NOTE).write_text(kept)
 
 
 @contextmanager

@@ -77,6 +77,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--slurm", action="store_true", help="find the other workers by Slurm's variables")
     parser.add_argument("--result", type=valid.output, help="JSON file that the chief writes")
     options = parser.parse_args()
+    valid.check_paths(parser, options)
     most = len(data.load(options.dataset).train.labels) // BATCH
     if options.steps_per_epoch > most:
         parser.error(
@@ -185,7 +186,7 @@ def main() -> None:
     is_chief = worker == 0
     if is_chief:
         backup_folder.check_own(options.backup)
-        backup_folder.check_dataset(options.backup, options.dataset)
+        backup_folder.check_same(options.backup, options)
         backup_folder.check_steps(options.backup, options.epochs * options.steps_per_epoch)
     with backup_folder.alone(options.backup, is_chief), backup_folder.in_one_sentence(options.backup, is_chief):
         is_done, result = train(options, strategy, worker)

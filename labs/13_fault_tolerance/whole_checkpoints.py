@@ -155,7 +155,7 @@ def number(prefix: str) -> int:
 
 def in_order(folder: str | Path) -> list[str]:
     """The checkpoints of which at least one file exists, by number, so that 10 comes after 9."""
-    names = (re.fullmatch(r"(ckpt-\d+)\.(index|data-\d+-of-\d+)", file.name) for file in Path(folder).iterdir())
+    names = (re.fullmatch(r"(ckpt-\d+)\.(index|data-\d+-of-\d+)", file.name) for file in Path(folder).glob("*"))
     return sorted({str(Path(folder) / match[1]) for match in names if match}, key=number)
 
 

@@ -98,11 +98,19 @@ def output_file(text: str) -> Path:
     return file
 
 
-def check_outputs(parser: ArgumentParser, start: Path, *files: Path | None) -> None:
-    """End the program with one sentence if it would write one of the files over the one that it starts from."""
-    for file in files:
-        if file and file.exists() and file.samefile(start):
+def check_outputs(parser: ArgumentParser, start: Path, *files: Path | None, folder: Path | None = None) -> None:
+    """End the program with one sentence if one of the files that it will write is, or would hold, another path."""
+    folders = [folder.resolve(), *folder.resolve().parents] if folder else []
+    written = [file for file in files if file and (file.is_file() or not file.exists())]  # not /dev/null
+    for file in written:
+        if file.exists() and file.samefile(start):
             parser.error(f"{file} is the file that the program starts from; choose another name for what it writes")
+        if file.resolve() in folders:
+            parser.error(f"{file} will be a file, and --folder {folder} needs a folder there; choose another name")
+    if len({file.resolve() for file in written}) < len(written):
+        parser.error(
+            f"{written[0]} is the name of two files that the program writes; choose another one for one of them"
+        )
 
 
 def ranks() -> int:

@@ -39,7 +39,7 @@ def parser(description: str) -> argparse.ArgumentParser:
 def parse(arguments: argparse.ArgumentParser, checkpoint: str) -> argparse.Namespace:
     """The command line, checked; `checkpoint` is the name of what the program saves in --folder."""
     options = arguments.parse_args()
-    layouts.check_outputs(arguments, options.start, options.weights, options.result)
+    layouts.check_outputs(arguments, options.start, options.weights, options.result, folder=options.folder)
     layouts.check_batch(arguments, options.start, "--batch", options.batch * layouts.ranks())
     layouts.check_folder(arguments, options, checkpoint)
     return options

@@ -42,7 +42,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--weights", type=layouts.output_file, help=".npz file for the trained weights")
     parser.add_argument("--result", type=layouts.output_file, help="JSON file that rank 0 writes")
     options = parser.parse_args(arguments)
-    layouts.check_outputs(parser, options.start, options.weights, options.result)
+    layouts.check_outputs(parser, options.start, options.weights, options.result, folder=options.folder)
     layouts.check_batch(parser, options.start, "--batch", options.batch * layouts.ranks())
     layouts.check_folder(parser, options, "checkpoint-*.index")
     return options

@@ -50,7 +50,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--weights", type=layouts.output_file, help=".npz file for the trained weights")
     parser.add_argument("--result", type=layouts.output_file, help="JSON file")
     options = parser.parse_args()
-    layouts.check_outputs(parser, options.start, options.weights, options.result)
+    layouts.check_outputs(parser, options.start, options.weights, options.result, folder=options.folder)
     if options.workers < 1 or GLOBAL_BATCH % options.workers:
         parser.error(f"--workers must divide the global batch of {GLOBAL_BATCH}")
     return options

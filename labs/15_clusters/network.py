@@ -39,6 +39,13 @@ def parser(description: str) -> argparse.ArgumentParser:
     return arguments
 
 
+def parse(arguments: argparse.ArgumentParser) -> argparse.Namespace:
+    """The command line; paths that are in each other's way are refused."""
+    options = arguments.parse_args()
+    valid.check_paths(arguments, options)
+    return options
+
+
 def first_weights(units: int) -> list[NDArray[np.float32]]:
     """Kernels as Keras draws them (uniform, Glorot and Bengio 2010, equation 16), biases zero."""
     random = np.random.default_rng(SEED)

@@ -64,7 +64,7 @@ def parse() -> argparse.Namespace:
         "--address", default="auto", help="HOST:PORT of Ray (default: the one that RAY_ADDRESS names)"
     )
     arguments.add_argument("--folder", type=valid.folder, required=True, help="for checkpoints; all nodes see it")
-    options = arguments.parse_args()
+    options = network.parse(arguments)
     for name in ("weights", "result"):  # the workers run in folders of their own
         if path := getattr(options, name):
             setattr(options, name, path.absolute())

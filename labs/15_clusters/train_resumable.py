@@ -43,7 +43,7 @@ def main() -> None:
     arguments = network.parser("Train with Horovod so that the job can begin again.")
     arguments.add_argument("--checkpoints", type=valid.folder, required=True, help="that rank 0 sees in every attempt")
     arguments.add_argument("--gloo-from-slurm", action="store_true", help="srun has started the ranks, without MPI")
-    options = arguments.parse_args()
+    options = network.parse(arguments)
     if options.gloo_from_slurm:
         cluster_spec.gloo_from_slurm()
     else:
@@ -62,8 +62,7 @@ def main() -> None:
     checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)
     manager = tf.train.CheckpointManager(checkpoint, str(options.checkpoints), max_to_keep=2)
     if hvd.rank() == 0:
-        kept = {"batch": options.batch, "learning_rate": options.learning_rate}
-        saved_states.of_dataset(options.checkpoints, options.dataset, resume=True, **kept)
+        saved_states.of_dataset(options.checkpoints, options.dataset, resume=True, **saved_states.kept(options))
     if hvd.rank() == 0 and manager.latest_checkpoint:
         saved_states.checkpoint(manager.latest_checkpoint, options.checkpoints, checkpoint)  # or an older one
     hvd.broadcast_variables([*model.variables, *optimizer.variables], root_rank=0)  # also the count of steps

@@ -89,6 +89,8 @@ def train(options: argparse.Namespace) -> tuple[tf.train.Checkpoint, list[dict]]
 def main() -> None:
     """Train, and say how it went."""
     options = parse()
+    if options.folder:
+        saved_states.of_dataset(options.folder, "topics", resume=options.resume, **saved_states.kept(options))
     if options.resume and (newest := saved_states.newest(options.folder)):
         print(f"The newest checkpoint in {options.folder} is {newest}.", flush=True)
     _, steps = train(options)

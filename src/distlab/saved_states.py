@@ -4,14 +4,15 @@
     file = saved_states.weights(newest, folder, model)    # NNNN.weights.h5 of Keras
 
 Both end the program with one sentence if there is none. Notebook 13 shows what makes checkpoints safe.
-`of_dataset` keeps a training that goes on from going on with other data, and one that begins from replacing what is
-saved; `check_dataset` and `check_unused` are its parts that write nothing.
+`of_dataset` keeps a training that goes on from going on with other data or `kept` options, and one that begins from
+replacing what is saved; `check_dataset` and `check_unused` are its parts that write nothing.
 """
 
 import fcntl
 import logging
 import re
-from collections.abc import Callable, Iterable
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -22,26 +23,41 @@ NOTE = "trained_on.txt"
 STATES = ("*.index", "checkpoints/*.index", "*.weights.h5")
 """Patterns of what is saved in a folder: checkpoints, those of chapter 07, and the weights of Keras."""
 
+KEPT = (
+    *("images", "texts", "batch", "global_batch", "steps_per_epoch", "feeding", "seed"),
+    *("learning_rate", "rate", "units"),
+)
+"""Options of the programs that decide which samples come next, and what a step does with them."""
+
+OF_A_RANK = ("batch", "learning_rate")
+"""Those that Horovod's programs take for one rank: another number of ranks is a reason to change them."""
+
 _locked: list[IO[str]] = []
 
 
-def of_dataset(folder: Path, name: str, *, resume: bool, **options: object) -> None:
+def kept(options: Namespace) -> dict[str, object]:
+    """The options of a program, with their values, that must stay as they are when its training goes on."""
+    return {name: value for name, value in vars(options).items() if name in KEPT}
+
+
+def of_dataset(folder: Path, name: str, *, resume: bool, may_change: Sequence[str] = (), **options: object) -> None:
     """Note that what will be saved in the folder is trained on this data set, and keep other jobs out of the folder.
 
-    options: others that must stay as they are, such as batch=48 for --batch 48.
+    options: others that must stay as they are, such as batch=48 for --batch 48; `kept` has those of a command line.
+    may_change: names of options among them whose change is said in one line, and not refused.
 
     What `check_dataset` refuses ends the program with one sentence, and so does a folder in which another process
     saves: until this one ends, unless it calls this function again.
     """
-    check_dataset(folder, name, resume=resume, **options)
+    check_dataset(folder, name, resume=resume, may_change=may_change, **options)
     note = folder / NOTE
     with suppress(OSError):  # the first save says what is wrong with the folder
         folder.mkdir(parents=True, exist_ok=True)
-        note.write_text("".join(f"{line}\n" for line in [name, *map(" ".join, _kept(options).items())]))
+        write_note(note, name, **options)
     _keep_others_out(note)
 
 
-def check_dataset(folder: Path, name: str, *, resume: bool, **options: object) -> None:
+def check_dataset(folder: Path, name: str, *, resume: bool, may_change: Sequence[str] = (), **options: object) -> None:
     """End the program with one sentence if a training on this data set, with these options, may not save in the folder.
 
     It may not go on from another data set or other options, nor begin where states are saved.
@@ -49,20 +65,36 @@ def check_dataset(folder: Path, name: str, *, resume: bool, **options: object) -
     if not resume:
         check_unused(folder)
         return
-    note, kept = folder / NOTE, _kept(options)
-    before, *lines = (note.read_text().splitlines() if note.exists() else []) or [name]
     if any(file.name != NOTE for file in (folder.iterdir() if folder.is_dir() else ())):
-        if before != name:
-            raise SystemExit(
-                f"What is saved in {folder} was trained on {before}, not on {name}: go on with --dataset {before}, or "
-                "choose another folder."
-            )
-        for option, value in (line.split() for line in lines):
-            if kept.get(option, value) != value:
-                raise SystemExit(
-                    f"What is saved in {folder} was trained with {option} {value}, not {kept[option]}: go on with "
-                    f"{option} {value}, or choose another folder."
-                )
+        check_note(folder / NOTE, name, may_change, **options)
+
+
+def write_note(note: Path, name: str, **options: object) -> None:
+    """Write a data set and options into the file of a folder that `check_note` reads."""
+    text = "".join(f"{line}\n" for line in [name, *map(" ".join, _as_typed(options).items())])
+    if not note.exists() or note.read_text() != text:
+        note.write_text(text)
+
+
+def check_note(note: Path, name: str, may_change: Sequence[str] = (), **options: object) -> None:
+    """End the program with one sentence if what the note's folder holds has another data set or other options.
+
+    What the note does not name may be anything.
+    """
+    folder, typed = note.parent, _as_typed(options)
+    before, *lines = (note.read_text().splitlines() if note.exists() else []) or [name]
+    if before != name:
+        raise SystemExit(
+            f"What is saved in {folder} was trained on {before}, not on {name}: go on with --dataset {before}, or "
+            "choose another folder."
+        )
+    for option, value in (line.split() for line in lines):
+        if typed.get(option, value) == value:
+            continue
+        before = f"What is saved in {folder} was trained with {option} {value}"
+        if option not in _as_typed(dict.fromkeys(may_change)):
+            raise SystemExit(f"{before}, not {typed[option]}: go on with {option} {value}, or choose another folder.")
+        print(f"{before}; the training goes on with {option} {typed[option]}.", flush=True)
 
 
 def check_unused(folder: Path) -> None:
@@ -80,7 +112,7 @@ def newest(folder: Path) -> str | None:
     return max(numbered, key=lambda match: int(match[1]))[0] if numbered else None
 
 
-def _kept(options: dict[str, object]) -> dict[str, str]:
+def _as_typed(options: dict[str, object]) -> dict[str, str]:
     """The options as they are written on the command line, with their values."""
     return {f"--{option.replace('_', '-')}": str(value) for option, value in options.items()}
 

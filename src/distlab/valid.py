@@ -3,13 +3,14 @@
     parser.add_argument("--epochs", type=valid.count, default=2)
     parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
 
-argparse turns each error into one sentence that names the option.
+argparse turns each error into one sentence that names the option. `check_paths` compares the paths of several options.
 """
 
 import math
 import os
-from argparse import ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from contextlib import suppress
+from itertools import permutations
 from pathlib import Path, PosixPath
 from typing import Any
 
@@ -137,6 +138,21 @@ def folder(text: str) -> Path:
         why = "does not allow it" if nearest.is_dir() else "is a file"
         raise ArgumentTypeError(f"{text} cannot be written: {nearest} {why}")
     return path
+
+
+def check_paths(parser: ArgumentParser, options: Namespace) -> None:
+    """End the program with one sentence if a file that it will write is, or would hold, the path of another option.
+
+    Neither may exist yet, so that the types of the single options cannot see it.
+    """
+    paths = {f"--{name.replace('_', '-')}": path for name, path in vars(options).items() if isinstance(path, Path)}
+    for (name, file), (other, path) in permutations(paths.items(), 2):
+        if not isinstance(file, ResultFile) or (file.exists() and not file.is_file()):  # such as /dev/null
+            continue
+        if file.resolve() == path.resolve():
+            parser.error(f"{name} and {other} are the same path, {file}; choose another one for {name}")
+        if file.resolve() in path.resolve().parents:
+            parser.error(f"{other} {path} lies in {name} {file}, which will be a file; choose another path for {name}")
 
 
 def _from_home(text: str) -> str:

@@ -1,5 +1,6 @@
 """The programs of notebook 10: ranks equal one process, runs resume, and warm-up decides whether training works."""
 
+import json
 from pathlib import Path
 from types import ModuleType
 
@@ -162,12 +163,34 @@ def test_most_seeds_diverge_without_warm_up_and_none_with_it(
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "answer"),
-    [(["dance"], "name one or more of train, noise_scale, batch_norm"), ([], "with --then between them")],
+    [
+        (["dance"], "name one or more of train, noise_scale, batch_norm"),
+        ([], "with --then between them"),
+        (
+            ["train", "--then", "noise_scale", "--epochs", "3"],
+            "together.py noise_scale: error: unrecognized arguments: --",
+        ),
+        (["train", "--result", "a", "--then", "train", "--result", "b"], "--result is one file for the results of all"),
+        (["train", "--checkpoints", "new", "--result", "new"], "--result and --checkpoints are the same path, new; ch"),
+    ],
 )
-def test_together_says_which_programs_there_are(
-    runs: PreparedRuns, labs: Path, arguments: list[str], answer: str
+def test_together_refuses_what_one_of_its_programs_cannot_take_before_the_first_begins(
+    runs: PreparedRuns, labs: Path, tmp_path: Path, arguments: list[str], answer: str
 ) -> None:
     if problem := launch.horovod_problem():
         pytest.skip(problem)
-    finished = runs.run(labs / "together.py", *arguments)
-    assert finished.status == 2 and answer in finished.output
+    finished = runs.run(labs / "together.py", *arguments, folder=tmp_path)
+    assert finished.status == 2 and answer in finished.output.splitlines()[-1]
+
+
+@pytest.mark.fault
+def test_together_writes_what_it_has_before_a_program_fails(runs: PreparedRuns, labs: Path, tmp_path: Path) -> None:
+    if problem := launch.horovod_problem():
+        pytest.skip(problem)
+    (tmp_path / "none.npz").write_bytes(b"damaged")
+    train = ["train", "--schedules", "none", "--images", 24, "--epochs", 1, "--checkpoints", tmp_path]
+    finished = runs.run(
+        labs / "together.py", "warm_up_callback", "--then", *train, "--result", "result.json", folder=tmp_path
+    )
+    assert finished.status == 1 and "none.npz is damaged" in finished.output.splitlines()[-1]
+    assert list(json.loads((tmp_path / "result.json").read_text())) == ["warm_up_callback"]

@@ -307,13 +307,36 @@ def test_checkpoints_of_another_program_are_refused_and_stay_listed(
 
 
 def test_checkpoints_of_another_data_set_are_refused(train: ModuleType, backup: Path) -> None:
-    train.backup_folder.check_dataset(backup, "digits")
-    with pytest.raises(SystemExit, match="were trained on digits, not on mnist: go on with --dataset digits"):
-        train.backup_folder.check_dataset(backup, "mnist")
+    train.backup_folder.check_same(backup, options(backup))
+    with pytest.raises(SystemExit, match="was trained on digits, not on mnist: go on with --dataset digits"):
+        train.backup_folder.check_same(backup, options(backup, dataset="mnist"))
     for file in backup.glob("ckpt-*"):
         file.unlink()
-    train.backup_folder.check_dataset(backup, "mnist")  # a folder without checkpoints may have another
-    assert (backup / "dataset.txt").read_text() == "mnist\n"
+    train.backup_folder.check_same(backup, options(backup, dataset="mnist"))  # no checkpoints: it may have another
+    assert (backup / "dataset.txt").read_text() == "mnist\n--steps-per-epoch 12\n"
+
+
+def test_checkpoints_of_epochs_with_other_images_are_refused(runs: PreparedRuns, labs: Path, backup: Path) -> None:
+    finished = runs.run(labs / "train.py", "--backup", backup, "--epochs", 3, "--steps-per-epoch", 10)
+    assert finished.status == 1 and "Traceback" not in finished.output
+    assert finished.output.splitlines()[-1] == (
+        f"What is saved in {backup} was trained with --steps-per-epoch 12, not 10: go on with --steps-per-epoch 12, or "
+        "choose another folder."
+    )
+
+
+@pytest.mark.parametrize("is_made_again", [True, False])
+def test_a_folder_that_was_removed_meanwhile_says_again_what_it_holds(
+    train: ModuleType, backup: Path, is_made_again: bool
+) -> None:
+    train.backup_folder.check_same(backup, options(backup))
+    with train.backup_folder.alone(backup, is_chief=True):
+        shutil.rmtree(backup)
+        if is_made_again:
+            backup.mkdir()
+    assert backup.exists() == is_made_again
+    assert not is_made_again or (backup / "dataset.txt").read_text() == "digits\n--steps-per-epoch 12\n"
+    assert train.whole_checkpoints.in_order(backup) == []
 
 
 def test_a_checkpoint_beyond_the_steps_that_are_asked_for_is_named(
