@@ -16,6 +16,7 @@ from distlab.grading import feedback, notebook, origin, results_folder
 from distlab.grading.feedback import Grade
 from distlab.grading.grade import Graded, Report, grade
 from distlab.grading.material import Material, StepKind, files_in
+from distlab.grading.origin import Origin
 from distlab.grading.processes_apart import Failed, ProcessLimits, run_apart
 from distlab.grading.submissions import Submission, printable
 from distlab.labs import registry
@@ -134,6 +135,7 @@ def check(number: str, folder: Path) -> Iterator[str]:
         raise CannotCheck(
             f"{file} cannot be checked: {notebook.NO_ANSWERS}; copy your answers into a fresh lab, {fresh}."
         )
+    fitted.origin = Origin(origin.of(file).python)  # of the files next to it, the check has all
     yield f"{file}:"
     report = _checked(Material(lab, fitted.steps, {}, files_in(file.parent)), fitted)
     cells = [step.name for step in fitted.steps if step.kind == StepKind.ANSWER]
