@@ -99,7 +99,9 @@ def test_a_release_and_a_check_are_made_from_the_command_line(
     assert (course / "build" / "release" / "students" / source.stem / "lab.ipynb").exists()
     assert (course / "build" / "release" / "nbgrader" / "nbgrader_config.py").exists()
     assert cli.main(["check", NUMBER]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].endswith(f"of {registry.lab(NUMBER).points:g} points")
+    *_, points, last = capsys.readouterr().out.splitlines()
+    assert points.endswith(f"of {registry.lab(NUMBER).points:g} points")
+    assert last == "This was the course's own file; `make lab` makes your copy of the labs."
 
 
 def test_a_check_says_that_an_answer_has_become_markdown(
@@ -119,7 +121,7 @@ def test_a_check_says_that_an_answer_has_become_markdown(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["grade", "nowhere"], "There is no folder nowhere"),
+        (["grade", "nowhere"], "/nowhere; set SUBMISSIONS=folder"),
         (["grade", "labs/nbgrader_config.py"], "nbgrader_config.py is no folder (unpack an archive); set SUBMISSIONS="),
         (["grade", "labs"], "holds a lab"),
         (["grade", "labs", "--due", "tomorrow"], "is not a time"),

@@ -73,6 +73,27 @@ def test_what_a_newer_python_may_allow_is_to_be_looked_at(graded: Grading, hande
 
 @pytest.mark.fault
 @slow
+@pytest.mark.parametrize("newer", [False, True])
+def test_characters_of_text_processors_are_named_in_a_syntax_error(
+    graded: Grading, handed_in: Handin, newer: bool
+) -> None:
+    made = handed_in(
+        mean="def mean(values):\n\N{NO-BREAK SPACE}   return 0",
+        steps="steps = \N{LEFT DOUBLE QUOTATION MARK}6",
+        all_gather='text = "C:\\Users"',
+    )
+    made.metadata["language_info"] = {"name": "python", "version": "3.99.1" if newer else "3.9.1"}
+    report = graded(made)
+    texts = [each.verdict.text for each in report.exercises]
+    again = "as text processors and web pages write it: type the plain character instead)"
+    assert f"line 2 with SyntaxError: invalid non-printable character U+00A0 (no-break space, {again}" in texts[0]
+    assert f"(left double quotation mark, {again}" in texts[1]
+    assert "a backslash in a text begins a special character: write two, or an r in front" in texts[2]
+    assert not report.look_at and not any("Python" in text for text in texts)
+
+
+@pytest.mark.fault
+@slow
 def test_a_package_that_grading_does_not_have_is_named_and_to_be_looked_at(graded: Grading, handed_in: Handin) -> None:
     imported = "def mean(values):\n    import pandas_of_home\n    return float(values.mean())"
     report = graded(

@@ -90,3 +90,20 @@ def test_of_two_runs_at_once_both_are_kept(tmp_path: Path, linked: bool) -> None
         thread.join(20)
     assert sorted(file.read_text() for file in tmp_path.rglob("grades.csv")) == ["0", "1"]
     assert (tmp_path / "grades" / "grades.csv").exists() and len(said) == 1
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("linked", [False, True])
+def test_results_are_in_place_before_anything_is_said_that_nobody_reads(tmp_path: Path, linked: bool) -> None:
+    if linked:
+        (tmp_path / "shared").mkdir()
+        (tmp_path / "grades").symlink_to("shared")
+    grade(tmp_path / "grades", "first", [])
+
+    def nobody_reads(text: str) -> None:
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError), replacing(tmp_path / "grades", nobody_reads) as new:
+        (new / "grades.csv").write_text("second")
+    assert (tmp_path / "grades" / "grades.csv").read_text() == "second"
+    assert not list(tmp_path.rglob("*unfinished*"))

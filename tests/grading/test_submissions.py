@@ -284,6 +284,25 @@ def test_what_is_there_instead_of_a_notebook_is_named(tmp_path: Path) -> None:
     assert (carl.notes, carl.look_at) == (["missing: the folder is empty"], [])
 
 
+@pytest.mark.fault
+@pytest.mark.parametrize("ending", [".txt", ".json", ".zip"])
+def test_a_notebook_to_which_a_browser_gave_another_ending_is_to_be_renamed(tmp_path: Path, ending: str) -> None:
+    put(tmp_path, "alice", "{}")
+    put(tmp_path, "bob", "{}", f"{LAB}/lab.ipynb{ending}")
+    _, bob = submissions.find(tmp_path, [LAB])
+    file = f"'lab.ipynb{ending}'"
+    asked = f"; {file} may be one: rename it to lab.ipynb" if ending != ".zip" else ""
+    assert bob.look_at == [f"missing: the folder holds no notebook, but {file}{asked}"]
+
+
+@pytest.mark.fault
+def test_a_working_copy_is_not_graded(tmp_path: Path) -> None:
+    put(tmp_path, "labs", "{}")
+    (tmp_path / ".copied.json").write_text("{}")
+    with pytest.raises(submissions.NoSubmissions, match="is your working copy of the course; `make check LAB=06`"):
+        submissions.find(tmp_path, [LAB])
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
 def test_a_folder_that_cannot_be_read_costs_its_student_alone(tmp_path: Path) -> None:
     put(tmp_path, "alice", "{}")

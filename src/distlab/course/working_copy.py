@@ -101,6 +101,11 @@ def update(
     return changed_in_both
 
 
+def is_copy(folder: Path) -> bool:
+    """Whether a folder is a working copy."""
+    return (folder / _RECORD).is_file()
+
+
 def chapter_files(course: Path, number: str) -> list[str]:
     """The names of all files of a chapter, such as "06", also of its programs and of the lab's solution.
 

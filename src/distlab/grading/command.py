@@ -62,6 +62,8 @@ def _check(options: argparse.Namespace) -> int:
     copy = user_folders.user_folder(working_copy.NAME) / LABS
     for line in run.check(options.lab, copy if copy.is_dir() else LABS):
         print(line, flush=True)
+    if not copy.is_dir():
+        print("This was the course's own file; `make lab` makes your copy of the labs.")
     return 0
 
 

@@ -2,6 +2,7 @@
 
 import builtins
 import re
+import unicodedata
 from dataclasses import dataclass
 
 from distlab.grading.origin import GRADER, Origin
@@ -19,6 +20,7 @@ _LIMITS = {
 TOO_MUCH = "PrintedTooMuch"
 MISSING = ("ModuleNotFoundError", "FileNotFoundError")
 _LONGEST_NAME = 60
+_CHARACTER = re.compile(r"invalid (?:non-printable )?character .*U\+([0-9A-F]{4,6})")
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ def failure(error: Raised, lab: Lab, origin: Origin) -> Failure:
     place = "" if error.line is None else f" in line {error.line}"
     message = f": {error.message}" if error.message else ""
     cause = _cause_in_grading(error, origin)
-    meaning = cause or _meaning(error, lab)
+    meaning = cause or _meaning(error, lab, origin)
     sentence = f"The cell stopped{place} with {error.kind}{message}{f' ({meaning})' if meaning else ''}"
     return Failure(sentence, f"failed with {_known(error.kind)}{f': {cause}' if cause else ''}", bool(cause))
 
@@ -49,7 +51,7 @@ def _cause_in_grading(error: Raised, origin: Origin) -> str:
     """What was there where the notebook was written and is not in grading; "" if nothing is known to be."""
     if error.kind in MISSING and (cause := missing(error.message, origin)):
         return cause
-    if error.kind == "SyntaxError" and origin.python > GRADER:
+    if error.kind == "SyntaxError" and origin.python > GRADER and not _by_characters(error.message):
         newer = f"it may be valid in Python {_dotted(origin.python)}, with which the notebook was written"
         return f"{newer}, but grading runs {_dotted(GRADER)}"
     return ""
@@ -67,7 +69,7 @@ def missing(text: str, origin: Origin) -> str:
     return ""
 
 
-def _meaning(error: Raised, lab: Lab) -> str:
+def _meaning(error: Raised, lab: Lab, origin: Origin) -> str:
     """A few words on what is not there in grading, and on the limits that show as an error of the system."""
     if error.kind in ("AttributeError", "ImportError", "ModuleNotFoundError"):
         for module in lab.solved_in:
@@ -75,11 +77,23 @@ def _meaning(error: Raised, lab: Lab) -> str:
                 return f"{module} has what this lab asks for; in grading it is not there"
     if error.kind == "ModuleNotFoundError":
         return "grading has the packages of the course and the notebook, no other file of the student's"
-    if error.kind == "SyntaxError":
+    if error.kind == "SyntaxError" and (meaning := _by_characters(error.message)):
+        return meaning
+    if error.kind == "SyntaxError" and origin.python == Origin().python:
         return f"grading runs Python {_dotted(GRADER)}"
     for sign, meaning in _LIMITS.items():
         if sign in (error.kind, error.message) or sign in error.message:
             return meaning
+    return ""
+
+
+def _by_characters(message: str) -> str:
+    """What to do where a syntax error comes from the characters of a text, in any version of Python; else ""."""
+    if match := _CHARACTER.search(message):
+        name = unicodedata.name(chr(int(match[1], 16)), "a character that is not shown").lower()
+        return f"{name}, as text processors and web pages write it: type the plain character instead"
+    if "unicodeescape" in message:
+        return "a backslash in a text begins a special character: write two, or an r in front of the text"
     return ""
 
 

@@ -141,9 +141,12 @@ def _untouched(step: LabStep, stubs: dict[str, str]) -> LabStep:
     return replace(step, text=stubs[step.name], untouched=True) if step.kind == StepKind.ANSWER else step
 
 
-def as_written(cells: Sequence[SubmittedCell]) -> Fitted:
-    """The steps of a student's notebook as it is, each answer judged at its check."""
-    steps = []
+def as_written(cells: Sequence[SubmittedCell], exercises: Collection[str] = ()) -> Fitted:
+    """The steps of a student's notebook as it is, each answer judged at its check.
+
+    Those of the `exercises` whose check was deleted are judged before the next answer or check.
+    """
+    steps: list[LabStep] = []
     for number, cell in enumerate(_code(cells), start=1):
         if cell.is_answer:
             steps.append(LabStep(StepKind.ANSWER, cell.grade_id, cell.text))
@@ -151,8 +154,21 @@ def as_written(cells: Sequence[SubmittedCell]) -> Fitted:
             steps.append(LabStep(StepKind.JUDGE, cell.grade_id.removeprefix(CHECK)))
         else:
             steps.append(LabStep(StepKind.OWN, f"code cell {number}", cell.text))
+    judged = {step.name for step in steps if step.kind == StepKind.JUDGE}
+    for exercise in exercises:
+        if exercise not in judged:
+            steps.insert(_end_of_answer(steps, exercise), LabStep(StepKind.JUDGE, exercise))
     has_answers = any(cell.is_answer for cell in _code(cells))
     return Fitted(steps, has_answers=has_answers, not_code=_not_code(cells))
+
+
+def _end_of_answer(steps: Sequence[LabStep], exercise: str) -> int:
+    """The place behind the last cell of an exercise and the student's own below it; the end if it has no cell."""
+    places = [place for place, step in enumerate(steps) if (step.kind, step.name) == (StepKind.ANSWER, exercise)]
+    if not places:
+        return len(steps)
+    below = range(places[-1] + 1, len(steps))
+    return next((place for place in below if steps[place].kind != StepKind.OWN), len(steps))
 
 
 def _code(cells: Sequence[SubmittedCell]) -> list[SubmittedCell]:

@@ -40,16 +40,18 @@ def replacing(folder: Path, say: Callable[[str], None]) -> Iterator[Path]:
 
 
 def _rename(new: Path, folder: Path, say: Callable[[str], None]) -> None:
+    kept: list[Path] = []
     while True:
         if folder.exists():
-            kept = folder.rename(_unused(folder, folder))
-            say(_where_kept(kept))
+            kept.append(folder.rename(_unused(folder, folder)))
         try:
             new.rename(folder)
-            return
+            break
         except OSError:  # another run has ended in between
             if not folder.exists():
                 raise
+    for earlier in kept:  # last, since nobody may read it any more
+        say(_where_kept(earlier))
 
 
 def _move_into(new: Path, folder: Path, say: Callable[[str], None]) -> None:
@@ -60,10 +62,11 @@ def _move_into(new: Path, folder: Path, say: Callable[[str], None]) -> None:
             kept.mkdir()
             for entry in earlier:
                 entry.rename(kept / entry.name)
-            say(_where_kept(kept))
         for entry in new.iterdir():
             entry.rename(folder / entry.name)
         new.rmdir()
+    if earlier:
+        say(_where_kept(kept))
 
 
 @contextmanager

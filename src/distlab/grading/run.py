@@ -15,7 +15,8 @@ from distlab.course import lab_sources
 from distlab.grading import feedback, notebook, origin, results_folder
 from distlab.grading.feedback import Grade
 from distlab.grading.grade import Graded, Report, grade
-from distlab.grading.material import LabStep, Material, StepKind, files_in
+from distlab.grading.material import Material, StepKind, files_in
+from distlab.grading.origin import Origin
 from distlab.grading.processes_apart import Failed, ProcessLimits, run_apart
 from distlab.grading.submissions import Submission, printable
 from distlab.labs import registry
@@ -129,14 +130,12 @@ def check(number: str, folder: Path) -> Iterator[str]:
         raise CannotCheck(f"{file} cannot be checked: {error}; `{fresh}` gives the lab back.") from None
     if another := notebook.another_lab(submitted, [exercise.name for exercise in lab]):
         raise CannotCheck(f"{file} cannot be checked: {another}; `{fresh}` gives the lab back.")
-    fitted = notebook.as_written(submitted)
+    fitted = notebook.as_written(submitted, [exercise.name for exercise in lab])
     if not fitted.has_answers:
         raise CannotCheck(
             f"{file} cannot be checked: {notebook.NO_ANSWERS}; copy your answers into a fresh lab, {fresh}."
         )
-    judged = {step.name for step in fitted.steps if step.kind == StepKind.JUDGE}
-    # A student may have deleted the cell of a check: the exercise is checked all the same.
-    fitted.steps += [LabStep(StepKind.JUDGE, exercise.name) for exercise in lab if exercise.name not in judged]
+    fitted.origin = Origin(origin.of(file).python)  # of the files next to it, the check has all
     yield f"{file}:"
     report = _checked(Material(lab, fitted.steps, {}, files_in(file.parent)), fitted)
     cells = [step.name for step in fitted.steps if step.kind == StepKind.ANSWER]

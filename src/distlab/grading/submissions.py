@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from distlab.course import working_copy
 from distlab.course.lab_sources import SOLUTION, STUDENT
 from distlab.grading import deadline, timestamp_file
 from distlab.runtime.errors import PlainError
@@ -60,8 +61,11 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
     Raises NoSubmissions.
     """
     if not folder.is_dir():
-        what = f"{folder} is no folder (unpack an archive)" if folder.exists() else f"There is no folder {folder}"
+        path = folder.absolute()  # make may have been called from elsewhere
+        what = f"{folder} is no folder (unpack an archive)" if folder.exists() else f"There is no folder {path}"
         raise NoSubmissions(f"{what}; set SUBMISSIONS=folder, with folder/STUDENT/NN_topic/lab.ipynb.")
+    if working_copy.is_copy(folder):
+        raise NoSubmissions(f"{folder} is your working copy of the course; `make check LAB=06` checks a lab in it.")
     try:
         students = {
             entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith((".", "_"))
@@ -181,7 +185,10 @@ def _find_notebook(submission: Submission, folder: Path, due: datetime | None) -
     )
     if not notebooks:
         if strays := _visible(places[0]):
-            _note_to_look_at(submission, f"missing: the folder holds no notebook, but {', '.join(strays)}")
+            note = f"missing: the folder holds no notebook, but {', '.join(strays)}"
+            renamed = next((entry for entry in places[0].iterdir() if _is_renamed(entry)), None)
+            named = f"; {_quoted(renamed)} may be one: rename it to {STUDENT}" if renamed else ""
+            _note_to_look_at(submission, f"{note}{named}")
         else:
             submission.notes.append("missing: the folder is empty")
         return
@@ -208,6 +215,11 @@ def _chosen(submission: Submission, notebooks: Sequence[Path]) -> Path:
         newest = f", the newest of {len(notebooks)} notebooks" if len(notebooks) > 1 else ""
         submission.notes.append(f"no {STUDENT}, {_quoted(file)} counts{newest}")
     return file
+
+
+def _is_renamed(entry: Path) -> bool:
+    """Whether a browser or mail program has put another ending behind that of a notebook."""
+    return entry.suffix.lower() in (".txt", ".json") and Path(entry.stem).suffix.lower() == ".ipynb"
 
 
 def _quoted(entry: Path) -> str:

@@ -132,12 +132,23 @@ def says_right(name: str, printed: str) -> bool:
     return f"{name}: {_SIGNS[RIGHT]}" in printed
 
 
-class _WithoutJudges(Lab):
-    """A lab in grading, as a student's process has it: what is given, and targets without text."""
+class _WithoutJudges(OpenLab):
+    """A lab in grading, as a student's process has it: only what is given, since the judges are elsewhere."""
+
+    def check(self, name: str) -> None:
+        """Nothing, so that the cell runs on: the exercise is judged in its place."""
 
     def target(self, name: str, **options: object) -> str:
         """Nothing: what computes it is not there."""
         return ""
+
+    def verdict(self, name: str, seed: int = 0) -> Verdict:
+        """That nothing was judged here."""
+        return Verdict(NOT_DONE)
+
+    def points(self, name: str) -> float:
+        """No points."""
+        return 0.0
 
 
 def open_lab(number: str) -> OpenLab:
@@ -152,4 +163,4 @@ def open_lab(number: str) -> OpenLab:
             raise
     name = f"{module.rpartition('.')[0]}.given"
     given_module = importlib.import_module(name) if name in observers(number) else None
-    return OpenLab(_WithoutJudges(number, (), given_module=given_module), namespace)
+    return _WithoutJudges(Lab(number, (), given_module=given_module), namespace)
