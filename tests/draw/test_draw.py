@@ -43,7 +43,6 @@ Call = Callable[[Any], object]
         (lambda drawing: drawing.busy({}, ["a"]), "runs is empty"),
         (lambda drawing: drawing.busy({"run": [INTERVAL]}, ["a"]), "a row of 'run' is of the type Interval"),
         (lambda drawing: drawing.busy({"run": [[INTERVAL], []]}, ["a"]), "'run' has 2 rows for 1 devices"),
-        (lambda drawing: drawing.seen({"case": [[0, 9]]}, 1, 4), "has sample 9, but the samples are 0 to 3"),
         (
             lambda drawing: drawing.exchange({"ring": [(1, 0, 1)]}, ["a", "b"]),
             "an entry of 'ring' is of the type",

@@ -94,8 +94,8 @@ def exchange(patterns: "Mapping[str, Sequence[Message]]", devices: Sequence[str]
 def seen(cases: Mapping[str, Sequence[Collection[int]]], files: int, per_file: int) -> Figure:
     """Who saw which sample: a block per case, a row per worker, a cell per sample, filled where the worker saw it.
 
-    `cases[title][worker]` holds the numbers of the samples, 0 to files × per_file − 1, that the worker was given.
-    Raises WrongArgument for anything else.
+    `cases[title][worker]` holds the numbers of the samples that the worker was given; those from files × per_file on
+    are not drawn. Raises WrongArgument for anything else.
     """
     require_whole("files", files, least=1)
     require_whole("per_file", per_file, least=1)
@@ -105,9 +105,6 @@ def seen(cases: Mapping[str, Sequence[Collection[int]]], files: int, per_file: i
         for worker, samples in enumerate(rows):
             owner = f"what worker {worker} of {title!r} saw"
             require_kind(owner, samples, (Collection, np.ndarray), "a list of the numbers of samples")
-            if max(samples, default=0) >= files * per_file:
-                last = files * per_file - 1
-                raise WrongArgument(f"{owner} has sample {max(samples)}, but the samples are 0 to {last}.")
     workers = max(len(rows) for rows in cases.values())
     height = 0.7 + len(cases) * (0.32 + 0.19 * workers)
     figure, blocks = plt.subplots(len(cases), 1, sharex=True, squeeze=False, figsize=(7.2, height))

@@ -98,7 +98,12 @@ def broken_library(error: BaseException | None) -> str | None:
         if library:
             folder, lookups = str(Path(library[1]).parent), ("LD_PRELOAD", "LD_LIBRARY_PATH")
             name = next((name for name in lookups if folder in os.environ.get(name, "")), None)
-            fix = f"{name} in your shell leads there: `unset {name}`" if name else "install what it belongs to again"
+            is_set = next((name for name in lookups if os.environ.get(name)), None)
+            fix = "install what it belongs to again"
+            if name:
+                fix = f"{name} in your shell leads there: `unset {name}`"
+            elif is_set:  # it may lead to another one that this library needs
+                fix = f"`unset {is_set}`, which is set in your shell and may lead to others of its kind; else {fix}"
             return f"The library {library[1]} cannot be loaded ({library[2]}); {fix}, then repeat the command."
         error = error.__cause__ or error.__context__
     return None
