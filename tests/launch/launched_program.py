@@ -86,6 +86,16 @@ def act(what):
     elif what == "notes":
         print("I0000 00:00:1795179217.033885   18023 port.cc:153] oneDNN custom operations are on.", file=sys.stderr)
         print("WARNING: All log messages before absl::InitializeLog() is called are written to STDERR", file=sys.stderr)
+    elif what == "outlive1":  # waits until worker 1 has ended, and notes it as TensorFlow does
+        while not (files := list(Path(__file__).parent.glob("worker1.*.pid"))):
+            time.sleep(0.02)
+        while Path("/proc", files[0].name.split(".")[1]).exists():
+            time.sleep(0.02)
+        time.sleep(0.2)  # until the launcher has taken note too
+        print("E0000 00:00:1795679299.385806   15059 base_collective_executor.cc:252] StartAbort "
+              "UNAVAILABLE: The following tasks are unhealthy (stopped sending heartbeats):")
+        print("/job:worker/replica:0/task:1")
+        print("The tasks have crashed. Check the task logs for an earlier error, or scheduler events to debug further.")
     elif what == "mpi":
         from mpi4py import MPI
         MPI.COMM_WORLD.Barrier()

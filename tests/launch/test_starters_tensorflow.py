@@ -78,6 +78,18 @@ def test_tensorflow_notes_are_left_out_and_errors_are_not(launched: Launched) ->
 
 
 @pytest.mark.slow
+@pytest.mark.fault
+def test_a_worker_that_is_done_first_is_not_shown_as_crashed(
+    launched: Launched, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = launch.tensorflow(launched.program, "0=listen,outlive1,say:done", "1=listen", **SHORT)
+    assert lines(capsys.readouterr().out, "worker 0") == ["done"]
+    assert "stopped sending heartbeats" in run.output["worker 0"]
+    with pytest.raises(launch.WorkerFailed, match="Check the task logs for an earlier error"):
+        launch.tensorflow(launched.program, "0=listen,outlive1,exit3", "1=listen", **SHORT)
+
+
+@pytest.mark.slow
 def test_the_printed_shell_commands_do_the_same(
     launched: Launched, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,11 @@ _LOST_PEER = re.compile(
 )
 # TensorFlow's C++ also notes what happens while a process that has failed takes itself apart.
 _NOTE_OF_CPP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:|[IWEF]\d{4} \d\d:")
+# What TensorFlow notes, in three lines, of a worker that has left: also of one that was done before this process.
+_LEFT_WORKER = re.compile(
+    r"E\d{4} \d\d:.* The following tasks are unhealthy \(stopped sending heartbeats\):$"
+    r"|/job:\w+/replica:\d+/task:\d+$|The tasks have crashed\. Check the task logs for an earlier error"
+)
 # What Open MPI says of the rank that ends the job, which may then be ended itself before it can exit, and of one that
 # left without MPI_Finalize.
 _ABORTED = re.compile(r"MPI_ABORT was invoked on rank (\d+) in communicator MPI_COMM_WORLD\s+with errorcode (-?\d+)")
@@ -37,6 +42,11 @@ class Cause(IntEnum):
     UNKNOWN = 1
     LOST_PEER = 2
     ENDED_BY_JOB = 3
+
+
+def notes_left_worker(line: str) -> bool:
+    """Whether TensorFlow notes in this line that a worker has left: no fault if one has ended well."""
+    return _LEFT_WORKER.match(line) is not None
 
 
 def cause(end: Ended, last_lines: Sequence[str]) -> Cause:

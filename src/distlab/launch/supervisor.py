@@ -179,7 +179,8 @@ class Supervisor:
         match event:
             case Line(name, text):
                 self._lines.setdefault(name, LastLines()).append(text)
-                self._show(f"[{name}] {text}")
+                if not (0 in self._ended.values() and first_failure.notes_left_worker(text)):
+                    self._show(f"[{name}] {text}")
             case RankStarted(name, pid, mark, host):
                 self._pids[name] = pid
                 if host:
