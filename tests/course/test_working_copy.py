@@ -135,6 +135,19 @@ def test_links_between_the_files_of_a_copy_lead_somewhere(root: Path, copy: Path
         assert [target for target in targets if not (file.parent / target).exists()] == []
 
 
+@pytest.mark.fault
+def test_labs_whose_solutions_were_removed_speak_of_none(root: Path, course: Path, copy: Path) -> None:
+    for lab in (root / "labs").glob("*/lab.ipynb"):
+        place = course / "labs" / lab.parent.name / lab.name
+        place.parent.mkdir(exist_ok=True)
+        place.write_bytes(lab.read_bytes())
+    working_copy.update(course, copy)
+    labs = [file.read_text() for file in copy.glob("labs/[01][0-9]_*/lab.ipynb")]
+    assert len(labs) > 10 and not any("solution.ipynb" in lab or "full solution" in lab for lab in labs)
+    [sixth] = [nbformat.read(file, as_version=4) for file in copy.glob("labs/06_*/lab.ipynb")]
+    assert re.search(r"does the same in a\s+terminal\. In grading, cells", sixth.cells[0].source)
+
+
 def test_what_only_the_course_has_changed_is_copied_again(course: Path, copy: Path) -> None:
     working_copy.update(course, copy)
     write_notebook(course / NOTEBOOK, "10")

@@ -43,6 +43,30 @@ def test_an_answer_written_with_jupyter_s_own_syntax_counts(graded: Grading, han
     assert report.score == 6, [each.verdict for each in report.exercises]
 
 
+@pytest.mark.fault
+@slow
+def test_magics_with_options_and_a_file_that_a_cell_writes_do_not_stop_an_answer(
+    graded: Grading, handed_in: Handin
+) -> None:
+    made = handed_in(
+        mean="%timeit -n 3 -r1 sum([1])\nlisted = !ls\nassert listed == []\nimport helper\nmean = helper.mean",
+        steps="%timeit -o sum([1])\nthree = %time sum([1, 2])\n%time steps = 2 * three",
+    )
+    body = "def mean(values):\n    return float(values.mean())\n"
+    made.cells.insert(1, nbformat.v4.new_code_cell(f"%%writefile helper.py\n{body}"))
+    made.cells.insert(2, nbformat.v4.new_code_cell("%%timeit -n 2 number = 3\nassert number == 3"))
+    made.cells.insert(3, nbformat.v4.new_code_cell("%%timeit\nassert True"))
+    report = graded(made)
+    assert (report.score, report.remarks) == (6, []), [each.verdict for each in report.exercises]
+
+
+@pytest.mark.fault
+@slow
+def test_a_question_that_nobody_answers_is_named(graded: Grading, handed_in: Handin) -> None:
+    [_, steps, _] = graded(handed_in(steps="steps = int(input('Steps: '))")).exercises
+    assert "(nobody answers an input() here: write the value into the cell)" in steps.verdict.text
+
+
 @slow
 def test_a_mistake_in_a_cell_is_told_with_class_and_line(graded: Grading, handed_in: Handin) -> None:
     report = graded(handed_in(steps="one = 1\nsteps = one / 0", mean="def mean(values)\n    return 0"))

@@ -37,6 +37,7 @@ _PARTS = ("notebooks/*.ipynb", "labs/[0-9][0-9]_*/**/*", "figures/*.svg", "docs/
 _NOT_COPIED = {"__pycache__", ".ipynb_checkpoints"}
 _LAB, _SOLUTION = "lab.ipynb", "solution.ipynb"
 _TO_SOLUTION = re.compile(r"(?:next\s+to\s+this\s+file,\s+)?in\s+\[solution\.ipynb\]\(solution\.ipynb\)")
+_ON_SOLUTION = re.compile(r"\s+A\s+full\s+solution\s+is[^.]*\[solution\.ipynb\]\(solution\.ipynb\)[^.]*\.")
 _TO_LAB = re.compile(r"\]\((?:\.\./)(\d\d_\w+/lab\.ipynb)\)")
 # As ipykernel tells JupyterLab.
 _LANGUAGE = {
@@ -189,6 +190,8 @@ def _content(source: Path, name: str) -> bytes:
     for cell in notebook.get("cells", []) if folder != "notebooks" else []:
         if cell["cell_type"] == "markdown":
             text = "".join(cell["source"])
+            if not source.with_name(_SOLUTION).exists():  # an instructor has removed them
+                text = _ON_SOLUTION.sub("", text)
             text = _TO_SOLUTION.sub(f"in [solution.ipynb](../../solutions/{topic}/solution.ipynb)", text)
             if folder == "solutions":
                 text = _TO_LAB.sub(r"](../../labs/\1)", text)

@@ -11,6 +11,7 @@ from distlab.labs.lab import Lab
 
 _LIMITS = {
     "MemoryError": "it asked for more memory than grading allows",
+    "EOFError": "nobody answers an input() here: write the value into the cell",
     "Network is unreachable": "there is no network in grading",
     "File too large": "files may not be this large in grading",
     "No space left on device": "this many or this large files are not allowed in grading",

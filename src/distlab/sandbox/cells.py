@@ -4,10 +4,12 @@ import ast
 import asyncio
 import io
 import linecache
+import re
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from inspect import CO_COROUTINE
+from pathlib import Path
 from types import CodeType
 from typing import Any
 
@@ -18,6 +20,7 @@ from distlab.labs.plain_data import Plain
 from distlab.sandbox.display import display
 
 _KEPT = 4000
+_OPTIONS_OF_MAGIC = re.compile(r"(\s*--?[a-z][\w-]*(\s*\d+)?(?=\s))*")
 
 
 class PrintedTooMuch(BaseException):
@@ -76,6 +79,8 @@ class _Printed(io.TextIOBase):
     def __init__(self, most: int) -> None:
         self._most, self._count, self._kept = most, 0, ""
 
+    encoding = "UTF-8"
+
     def writable(self) -> bool:
         return True
 
@@ -91,24 +96,39 @@ class _Printed(io.TextIOBase):
 
 
 class _Shell:
-    """Replaces IPython's shell: magics that measure time or hide output run their code, all others do nothing."""
+    """Replaces IPython's shell: magics that measure time, hide output or write a file do it, all others do nothing."""
 
     def __init__(self, cells: Cells) -> None:
         self._cells = cells
         self.user_ns = cells.namespace
 
-    def run_line_magic(self, name: str, line: str, *more: object) -> None:
-        if name in ("time", "timeit"):
-            self._cells.execute(self._cells.transformed(line), name)
+    def run_line_magic(self, name: str, line: str, *more: object) -> object:
+        if name not in ("time", "timeit"):
+            return None
+        statement = self._cells.transformed(_OPTIONS_OF_MAGIC.sub("", line, 1).strip())
+        try:
+            expression = compile(statement.strip(), f"<{name}>", "eval")
+        except SyntaxError:
+            self._cells.execute(statement, name)
+            return None
+        value = eval(expression, self.user_ns)
+        return value if name == "time" else None
 
     def run_cell_magic(self, name: str, line: str, body: str) -> None:
+        if name == "timeit":  # in its line is what it does not measure
+            self.run_line_magic(name, f"{line} ")
         if name in ("time", "timeit", "capture"):
             self._cells.execute(self._cells.transformed(body), name)
+        if name == "writefile" and (words := line.split()):
+            with Path(words[-1]).open("a" if {"-a", "--append"} & set(words) else "w") as file:
+                file.write(body)
 
     def system(self, command: str) -> None:
         print(f"(!{command} does not run here)", file=sys.stderr)
 
-    getoutput = system
+    def getoutput(self, command: str) -> list[str]:
+        self.system(command)
+        return []
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         return lambda *arguments, **keywords: None
