@@ -34,7 +34,10 @@ def test_a_working_folder_that_was_removed_is_named(tmp_path: Path) -> None:
     ("variables", "fix"),
     [
         ({"LD_LIBRARY_PATH": "{folder}"}, "LD_LIBRARY_PATH in your shell leads there: `unset LD_LIBRARY_PATH`"),
-        ({"LD_LIBRARY_PATH": "/elsewhere"}, "`unset LD_LIBRARY_PATH`, which is set in your shell and may lead to others"),
+        (
+            {"LD_LIBRARY_PATH": "/elsewhere"},
+            "`unset LD_LIBRARY_PATH`, which is set in your shell and may lead to others",
+        ),
         ({}, "install what it belongs to again, then repeat"),
     ],
 )
