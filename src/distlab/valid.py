@@ -146,13 +146,15 @@ def check_paths(parser: ArgumentParser, options: Namespace) -> None:
     Neither may exist yet, so that the types of the single options cannot see it.
     """
     paths = {f"--{name.replace('_', '-')}": path for name, path in vars(options).items() if isinstance(path, Path)}
-    for (name, file), (other, path) in permutations(paths.items(), 2):
+    for (first, file), (second, path) in permutations(paths.items(), 2):
         if not isinstance(file, ResultFile) or (file.exists() and not file.is_file()):  # such as /dev/null
             continue
         if file.resolve() == path.resolve():
-            parser.error(f"{name} and {other} are the same path, {file}; choose another one for {name}")
+            parser.error(f"{first} and {second} are the same path, {file}; choose another one for {first}")
         if file.resolve() in path.resolve().parents:
-            parser.error(f"{other} {path} lies in {name} {file}, which will be a file; choose another path for {name}")
+            parser.error(
+                f"{second} {path} lies in {first} {file}, which will be a file; choose another path for {first}"
+            )
 
 
 def _from_home(text: str) -> str:
