@@ -1,9 +1,5 @@
 """Opening a lab, and its check in a notebook."""
 
-import os
-import signal
-import threading
-
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -53,10 +49,10 @@ def test_a_check_that_is_interrupted_ends_in_a_sentence_and_the_next_one_works(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     namespace = {}
-    exec("def mean(values):\n    while True:\n        pass", namespace)
+    interrupted = "def mean(values):\n    os.kill(os.getpid(), signal.SIGINT)\n    while True:\n        pass"
+    exec(f"import os, signal\n\n{interrupted}", namespace)
     shell = InteractiveShell()
     shell.user_ns["lab"] = OpenLab(sample_lab.lab(), namespace)
-    threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     result = shell.run_cell('lab.check("mean")')
     assert isinstance(result.error_in_exec, KeyboardInterrupt)
     namespace["steps"] = 6

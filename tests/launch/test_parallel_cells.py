@@ -14,8 +14,3 @@ def test_a_cell_for_ranks_that_were_never_started_says_which_cell_to_run(monkeyp
     parallel_cells.expect()
     with pytest.raises(launch.EnginesFailed, match="No ranks have been started: run the cell with launch"):
         shell.run_cell_magic("px", "", "print(1)")
-
-
-def test_outside_of_a_notebook_nothing_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("IPython.get_ipython", lambda: None)
-    parallel_cells.expect()
