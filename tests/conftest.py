@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
-from tests.long_fixtures import waits_for_one
+from tests.long_tests import waits_for_one
 from tests.prepared_runs import PreparedRuns, prepared_runs
 
 ROOT = Path(__file__).parents[1]

@@ -10,7 +10,7 @@ from distlab import checks, launch
 from distlab.setup import frameworks
 from tests.cluster.cluster_bench import NEEDS_CLUSTER
 from tests.lab_programs.job_bench import LAB, Jobs, network, running_jobs, serial_weights
-from tests.long_fixtures import long
+from tests.long_tests import long
 
 pytestmark = [pytest.mark.slow, NEEDS_CLUSTER]
 

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from distlab import checks, launch, models, programs
 from distlab.runtime import environment
-from tests.long_fixtures import long
+from tests.long_tests import long
 
 environment.apply()  # puts this environment's mpirun on the path
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from distlab import checks, launch, programs
-from tests.long_fixtures import long
+from tests.long_tests import long
 
 pytestmark = pytest.mark.slow
 

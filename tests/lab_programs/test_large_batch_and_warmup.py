@@ -11,7 +11,7 @@ import tensorflow as tf
 from distlab import checks, data, launch, models, programs
 from distlab.large_batch import global_batches, noise_scale, schedules
 from distlab.runtime import environment
-from tests.long_fixtures import long
+from tests.long_tests import long
 from tests.prepared_runs import PreparedRuns
 
 environment.apply()  # puts this environment's mpirun on the path

@@ -9,7 +9,7 @@ import pytest
 
 from distlab import checks, launch
 from distlab.runtime import environment
-from tests.long_fixtures import long
+from tests.long_tests import long
 
 environment.apply()  # puts this environment's mpirun on the path
 

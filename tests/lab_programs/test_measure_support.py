@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name
 
 from distlab import launch, programs, strategy_support
 from distlab.strategy_support.table import NOTEBOOK, PUBLISHED, SECTION
-from tests.long_fixtures import long
+from tests.long_tests import long
 
 FOLDER = Path(__file__).parents[2] / "labs" / "08_other_strategies"
 TABLE = FOLDER / "support_table.json"

@@ -15,7 +15,7 @@ from distlab import launch, programs
 from distlab.model_parallel.pipelines import activations_held
 from distlab.model_parallel.sharded_optimizers import BytesPerParameter, bytes_sent, model_state_bytes
 from distlab.simulate import RankFailedError, World
-from tests.long_fixtures import long
+from tests.long_tests import long
 from tests.prepared_runs import PreparedRuns
 
 pytestmark = pytest.mark.slow

@@ -15,7 +15,7 @@ from distlab.runtime import processes
 # isort: split
 import tensorflow as tf
 
-from tests.long_fixtures import long
+from tests.long_tests import long
 
 pytestmark = pytest.mark.slow
 

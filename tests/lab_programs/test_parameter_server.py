@@ -12,7 +12,7 @@ import pytest
 
 from distlab import checks, collectives, launch
 from distlab.simulate import Network, World
-from tests.long_fixtures import long
+from tests.long_tests import long
 
 GRADIENTS, SECONDS, SLOW_SECONDS = 60, 0.1, 0.5
 WORKERS, SERVERS = 2, 2

@@ -16,7 +16,7 @@ from distlab.runtime import processes
 from distlab.setup import frameworks
 from tests.cluster.cluster_bench import NEEDS_CLUSTER, lines_of_ranks
 from tests.lab_programs.job_bench import LAB, SECONDS, Jobs, network, running_jobs, serial_weights
-from tests.long_fixtures import long
+from tests.long_tests import long
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ import pytest
 from distlab import costs, devices, launch
 from distlab.profiling import horovod_timeline, mpi_profile
 from distlab.runtime import environment, processes
-from tests.long_fixtures import long
+from tests.long_tests import long
 
 environment.apply()  # puts this environment's mpirun on the path
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from distlab import launch
-from tests.long_fixtures import long
+from tests.long_tests import long
 
 GRADIENTS, SECONDS, SLOW_SECONDS, WORKERS = 20, 0.05, 0.3, 2
 LEARNING_RATE = 0.03

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from distlab import launch, programs
-from tests.long_fixtures import long
+from tests.long_tests import long
 from tests.prepared_runs import PreparedRuns
 
 pytestmark = pytest.mark.slow

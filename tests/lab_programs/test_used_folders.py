@@ -11,7 +11,7 @@ import pytest
 from distlab import launch, programs
 from distlab.runtime import processes
 from distlab.setup import frameworks
-from tests.long_fixtures import long
+from tests.long_tests import long
 from tests.prepared_runs import PreparedRuns
 
 pytestmark = [pytest.mark.slow, pytest.mark.fault]

@@ -24,7 +24,7 @@ from distlab.runtime import processes
 from distlab.setup import failed_installation, make_environment
 from distlab.setup.virtual_environment import Environment, EnvironmentNotMade, requirement_of_uv
 from tests import small_disks
-from tests.long_fixtures import long
+from tests.long_tests import long
 
 pytestmark = [pytest.mark.slow, pytest.mark.fault]
 

@@ -7,7 +7,7 @@ import pytest
 from filelock import FileLock
 
 from distlab.site import build
-from tests.long_fixtures import long
+from tests.long_tests import long
 
 ROOT = Path(__file__).parents[2]
 

@@ -17,7 +17,7 @@ from distlab.costs.published.efficiencies import (
 )
 from distlab.costs.published.result import PublishedResult
 from distlab.costs.published.scaling_results import RESULTS
-from tests.long_fixtures import long
+from tests.long_tests import long
 
 # Published below ResNet-101 on the same servers, which no network explains.
 STRANGE = ("inception_v3", "horovod-tcp40")

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from distlab.course import runner
 from distlab.course.slides import build
-from tests.long_fixtures import long
+from tests.long_tests import long
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = [
