@@ -85,6 +85,13 @@ def test_another_launcher_s_number_of_processes_is_called_workers(count: str) ->
     assert "unrecognized" not in finished.output
 
 
+def test_a_blank_among_the_hosts_is_named_and_not_the_program() -> None:
+    for words in ("node1:1, node2:1 train.py", "node1: 1,node2:1 train.py", "node1, node2 -- train.py"):
+        finished = processes.run([*DISTLAB, "launch", "--hosts", *words.split()], 60)
+        assert (finished.status, len(finished.output.splitlines())) == (2, 1)
+        assert "write the hosts without blanks: node1:2,node2:2" in finished.output
+
+
 def test_arguments_after_the_dashes_belong_to_launch_only() -> None:
     finished = processes.run([*DISTLAB, "doctor", "--", "--json"], 60)
     assert (finished.status, len(finished.output.splitlines())) == (2, 1)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distlab import valid
-from distlab.launch import outer_launcher, starter_options
+from distlab.launch import hosts, outer_launcher, starter_options
 from distlab.launch.host_starters import srun
 from distlab.launch.job import LaunchError
 from distlab.launch.launched_program import SECONDS, START_SECONDS, Settings
@@ -35,6 +35,7 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
     parser.add_argument("--servers", type=valid.count, help="with mxnet only: of the key-value store (default: 1)")
     parser.add_argument(
         "--hosts",
+        type=hosts.one_word,
         help="run on other hosts, over ssh: node1:2,node2:2 is two processes on each; they must see the course, the "
         "program and the working folder at the same paths (a shared file system)",
     )
