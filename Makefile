@@ -206,13 +206,19 @@ lock-frameworks: $(VENV)/ready  ## write the locks of the other frameworks; thos
 			--output-file $(LAB_14)/$$part.lock $(LAB_14)/$$part.in || exit 1; \
 	done
 
+# What no target can make again: grades, and what nbgrader or an instructor has put into nbgrader's course folder.
 GRADES := $(wildcard build/grades*)
-MADE := $(if $(GRADES),,build) $(VENV) $(VENV).before .venv-frameworks .venv-mxnet .pytest_cache .hypothesis .ruff_cache .mypy_cache \
+COURSE_FOLDER := build/release/nbgrader
+GRADEBOOK := $(strip $(filter-out $(addprefix $(COURSE_FOLDER)/,nbgrader_config.py source),$(wildcard $(COURSE_FOLDER)/*)) \
+	$(filter-out $(patsubst labs/%,$(COURSE_FOLDER)/source/%,$(wildcard labs/[0-9]*)),$(wildcard $(COURSE_FOLDER)/source/*)))
+MADE := $(if $(GRADES)$(GRADEBOOK),,build) $(VENV) $(VENV).before .venv-frameworks .venv-mxnet .pytest_cache .hypothesis .ruff_cache .mypy_cache \
 	.import_linter_cache src/*.egg-info
 
 clean:  ## remove what the targets made, including .venv and the other environments, but no grades
 	@[ ! -e $(VENV)/ready ] || ! command -v flock > /dev/null || flock --nonblock $(VENV)/ready true || \
 		{ echo "A program of this course still runs, such as make lab or make execute: end it, then run make clean again."; exit 1; }
 	@rm -rf $(MADE) 2> /dev/null || { echo "Not removed, since you may not write there:" $$(ls -d $(MADE) 2> /dev/null); exit 1; }
-	@$(if $(GRADES),find build -mindepth 1 -maxdepth 1 ! -name 'grades*' -exec rm -rf {} + && \
-		echo "The grades stay; remove them yourself when nobody needs them: rm -r build/grades*")
+	@$(if $(GRADES)$(GRADEBOOK),find build -mindepth 1 -maxdepth 1 ! -name 'grades*' $(if $(GRADEBOOK),! -name release) -exec rm -rf {} +)
+	@$(if $(GRADES),echo "The grades stay; remove them yourself when nobody needs them: rm -r build/grades*")
+	@$(if $(GRADEBOOK),echo "build/release stays, since $(COURSE_FOLDER) holds more than make release writes, such as a gradebook \
+		or an assignment of yours; remove it yourself when nobody needs it: rm -r build/release")

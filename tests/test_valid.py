@@ -78,6 +78,12 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
             valid.folder(str(tmp_path / place))
 
 
+@pytest.mark.parametrize("name", ["lr=0.1[a]", "what?", "all*", "back\\slash", "run[1]/saved"])
+def test_a_folder_whose_checkpoints_tensorflow_would_not_find_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="which TensorFlow takes for a pattern"):
+        valid.folder(str(tmp_path / name))
+
+
 @small_disks.needs_mounts
 def test_a_folder_on_a_disk_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     code = f"from distlab import valid; valid.folder({str(tmp_path / 'new' / 'saved')!r})"

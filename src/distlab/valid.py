@@ -16,6 +16,8 @@ from typing import Any
 
 from distlab.runtime.links import dangling
 
+_PATTERN = "[*?\\"
+
 
 def whole(text: str) -> int:
     """A whole number, such as 3 or -3."""
@@ -78,7 +80,7 @@ def existing(text: str) -> Path:
         raise ArgumentTypeError(f"{text} is a folder, and a file is needed" if text else "'' names no file")
     if not file.exists():
         # The shell leaves a pattern as it is if no file fits, or if it is quoted.
-        what = "is a pattern that the shell has replaced by no file" if set(text) & set("*?[") else "does not exist"
+        what = "is a pattern that the shell has replaced by no file" if set(text) & set(_PATTERN) else "does not exist"
         raise ArgumentTypeError(f"{text} {what}; give the path of a file, from {Path.cwd()}")
     if not os.access(file, os.R_OK):
         raise ArgumentTypeError(f"{text} may not be read by this user")
@@ -129,6 +131,11 @@ def folder(text: str) -> Path:
     if not text:
         raise ArgumentTypeError("'' names no folder; for the current one write .")
     path = Path(_from_home(text))
+    if pattern := set(str(path)) & set(_PATTERN):
+        raise ArgumentTypeError(
+            f"{text} has {min(pattern)} in it, which TensorFlow takes for a pattern when it reads a checkpoint; "
+            "choose another name"
+        )
     if link := dangling(path):
         raise ArgumentTypeError(f"{link}; remove the link, or make what it leads to")
     if path.exists() and not path.is_dir():

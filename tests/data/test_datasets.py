@@ -366,6 +366,29 @@ def arrays(count: int = 40) -> Arrays:
     return {"x_train": x, "y_train": y, "x_test": x[:9], "y_test": y[:9]}
 
 
+@pytest.mark.fault
+@pytest.mark.parametrize(("part", "fewer"), [("training", 1436), ("test", 359)])
+def test_a_set_that_was_shortened_is_named_before_a_chapter_trains_on_it(
+    part: str, fewer: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISTLAB_DATA", str(tmp_path))
+    train, test = data.load("digits")
+    counts = {"training": len(train.labels), "test": len(test.labels)}
+
+    def write() -> None:
+        images = np.zeros((1437, 28, 28), np.uint8)
+        x, x_test = images[: counts["training"]], images[: counts["test"]]
+        y, y_test = np.arange(len(x)) % 10, np.arange(len(x_test)) % 10
+        np.savez(tmp_path / "mnist.npz", x_train=x, y_train=y, x_test=x_test, y_test=y_test)
+
+    write()
+    assert data.describe("mnist").startswith("Data: mnist, 1,437 training and 360 test images")
+    counts[part] = fewer
+    write()
+    with pytest.raises(data.WrongContent, match=f"mnist.npz has {fewer} {part} images, and the chapters need at least"):
+        data.describe("mnist")
+
+
 def npz(save: Callable[..., None] = np.savez, **changed: Any) -> bytes:
     """The bytes of an .npz file that is right except for the changed arrays; None leaves an array out."""
     content = io.BytesIO()

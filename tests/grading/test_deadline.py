@@ -1,6 +1,9 @@
 """The deadline, and files whose times are those of a copy."""
 
 import os
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,19 @@ from distlab.grading import deadline, submissions
 from tests.grading.submitted import LAB, put
 
 DUE = deadline.due_time("2026-11-20 18:00")
+
+
+@pytest.fixture
+def time_zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Sets the time zone of this process, for one test."""
+
+    def set_zone(name: str) -> None:
+        monkeypatch.setenv("TZ", name)
+        time.tzset()
+
+    yield set_zone
+    monkeypatch.undo()
+    time.tzset()
 
 
 def late_file(folder: Path, student: str, seconds: float) -> None:
@@ -30,6 +46,27 @@ def test_a_deadline_without_a_time_is_the_end_of_the_day() -> None:
 def test_what_is_no_time_is_refused() -> None:
     with pytest.raises(deadline.NotATime, match="is not a time"):
         deadline.due_time("tomorrow")
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize(
+    ("zone", "offset"),
+    [("Europe/Berlin", "+01:00"), (":Europe/Berlin", "+01:00"), ("CET-1CEST", "+01:00"), ("UTC", "+00:00")],
+)
+def test_the_deadline_is_in_the_zone_that_tz_names(zone: str, offset: str, time_zone: Callable[[str], None]) -> None:
+    time_zone(zone)
+    assert deadline.due_time("2026-01-20 18:00").isoformat() == f"2026-01-20T18:00:00{offset}"
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("zone", ["Berlin", "MEZ", "Europe/Berln", "../etc"])
+def test_a_zone_that_there_is_not_is_refused_unless_the_deadline_has_an_offset(
+    zone: str, time_zone: Callable[[str], None]
+) -> None:
+    time_zone(zone)
+    with pytest.raises(deadline.NotATime, match=f"^TZ={zone} is no time zone of this machine"):
+        deadline.due_time("2026-01-20 18:00")
+    assert deadline.due_time("2026-01-20 18:00+01:00").utcoffset() == timedelta(hours=1)
 
 
 @pytest.mark.fault

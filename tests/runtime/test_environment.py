@@ -9,6 +9,8 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+from jupyter_client import kernelspec
+from jupyter_core import paths
 
 from distlab import launch
 from distlab.runtime import environment, processes
@@ -229,6 +231,29 @@ def test_what_keras_is_told_for_other_projects_does_not_choose_its_backend(
     assert done.stdout == "tensorflow\n", done.stderr
 
 
+@pytest.mark.fault
+def test_a_kernel_of_the_same_name_for_other_packages_is_not_found(variables: dict[str, str], tmp_path: Path) -> None:
+    for place in ("home/.local/share/jupyter", "site"):
+        folder = tmp_path / place / "kernels" / "python3"
+        folder.mkdir(parents=True)
+        of_others = {
+            "argv": ["/opt/gone/python", "-m", "ipykernel_launcher"],
+            "display_name": "x",
+            "language": "python",
+        }
+        (folder / "kernel.json").write_text(json.dumps(of_others))
+    variables |= {
+        "HOME": str(tmp_path / "home"),
+        "JUPYTER_PATH": str(tmp_path / "site"),
+        "JUPYTER_PREFER_ENV_PATH": "0",
+    }
+    environment.apply()
+    environment.apply()
+    assert variables["JUPYTER_PATH"].split(os.pathsep)[1:] == [str(tmp_path / "site")]
+    argv = kernelspec.KernelSpecManager(kernel_dirs=paths.jupyter_path("kernels")).get_kernel_spec("python3").argv
+    assert argv[0] != "/opt/gone/python"
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("flock"), reason="make clean asks flock")
 def test_an_environment_in_use_is_not_removed(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,6 +284,27 @@ def test_grades_are_not_removed_with_what_can_be_made_again(root: Path, tmp_path
     for folder in (tmp_path / "build").iterdir():
         folder.rmdir()
     assert "The grades stay" not in processes.run(clean, 60).output
+    assert not (tmp_path / "build").exists()
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("own", ["gradebook.db", "submitted/alice/06_topic/lab.ipynb", "source/my_own_lab/lab.ipynb"])
+def test_what_nbgrader_or_an_instructor_keeps_is_not_removed(root: Path, tmp_path: Path, own: str) -> None:
+    shutil.copy(root / "Makefile", tmp_path)
+    course = tmp_path / "build" / "release" / "nbgrader"
+    for file in ("build/site/index.html", "labs/06_topic/lab.ipynb", "src/distlab/cli.py"):
+        (tmp_path / file).parent.mkdir(parents=True)
+        (tmp_path / file).touch()
+    for file in ("nbgrader_config.py", "source/06_topic/lab.ipynb", own):
+        (course / file).parent.mkdir(parents=True, exist_ok=True)
+        (course / file).touch()
+    clean = ["make", "-C", str(tmp_path), "clean"]
+    finished = processes.run(clean, 60)
+    assert finished.status == 0 and "build/release stays" in finished.output and "grades stay" not in finished.output
+    assert (course / own).exists() and not (tmp_path / "build" / "site").exists()
+    shutil.rmtree(course / own.split("/")[0]) if "/" in own else (course / own).unlink()
+    (course / "source" / "06_topic").mkdir(parents=True, exist_ok=True)
+    assert processes.run(clean, 60).status == 0
     assert not (tmp_path / "build").exists()
 
 

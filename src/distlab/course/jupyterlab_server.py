@@ -64,7 +64,6 @@ def _leave_out_settings_of_others(copy: Path) -> None:
     (settings / "migrated").touch()  # else Jupyter would fill it from a folder of IPython 3
     os.environ["JUPYTER_CONFIG_DIR"] = str(settings)
     os.environ.pop("JUPYTER_CONFIG_PATH", None)
-    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # a kernel of the same name in the home is for other packages
 
 
 def _leave_out_socks_proxies() -> None:

@@ -19,6 +19,8 @@ from distlab.runtime.lookups import NoSuchName, require_name
 NAMES = ("digits", *download.ARCHIVES)
 IMAGE_SIZE = 28
 CLASSES = 10
+FEWEST_IMAGES = {"training": 1437, "test": 360}
+"""So many images the chapters can train on and test with: those of digits."""
 
 
 class UnknownDataset(DataError, NoSuchName):
@@ -106,8 +108,17 @@ def _own_folder() -> Path | None:
 
 
 def describe(name: str) -> str:
-    """One line for the top of a notebook: which data, how many images, and how to choose another set."""
+    """One line for the top of a notebook: which data, how many images, and how to choose another set.
+
+    Raises what `load` does, and WrongContent for a set that was shortened so much that the chapters cannot train on it.
+    """
     train, test = load(name)
+    for part, images in (("training", train.images), ("test", test.images)):
+        if len(images) < FEWEST_IMAGES[part]:
+            raise WrongContent(
+                f"{find(name)} has {len(images)} {part} images, and the chapters need at least {FEWEST_IMAGES[part]:,}, "
+                "as many as digits has; take dataset=digits for quick runs."
+            )
     choice = "dataset=mnist for MNIST" if name == "digits" else "dataset=digits for the set that needs no network"
     return f"Data: {name}, {len(train.images):,} training and {len(test.images):,} test images (pass {choice})"
 

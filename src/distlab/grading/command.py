@@ -97,6 +97,8 @@ def _grade(options: argparse.Namespace) -> int:
     handed_in = submissions.find(options.submissions, [source.stem for source in sources], due, bool(options.only))
     protected, weak = protections.strongest(options.weak)
     print(protected)
+    if due is not None:
+        print(f"Deadline: {due.isoformat(' ')}")
     labs = {submission.lab for submission in handed_in}
     late_files = [(each.late_file, each.student) for each in handed_in if each.late_file is not None]
     plan = run.GradingPlan(
@@ -109,6 +111,7 @@ def _grade(options: argparse.Namespace) -> int:
         options.at_once or max(1, devices.cores()),
         weak,
         submissions.left_out(options.submissions) + deadline.copied(late_files),
+        due,
     )
     run.limit_own_memory()
     try:

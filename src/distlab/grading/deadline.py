@@ -1,9 +1,11 @@
 """The deadline, the times of files, and whether these can be the times at which students saved their work."""
 
+import os
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from distlab.runtime.errors import PlainError
 
@@ -21,9 +23,9 @@ class NotATime(PlainError):
 
 
 def due_time(text: str) -> datetime:
-    """The deadline that an instructor writes, in the machine's time zone unless it names one. Raises NotATime.
+    """The deadline that an instructor writes, in the machine's time zone unless it names one.
 
-    A date without a time is the end of that day.
+    A date without a time is the end of that day. Raises NotATime, also where TZ names a time zone that there is not.
     """
     try:
         time = datetime.fromisoformat(text)
@@ -31,7 +33,25 @@ def due_time(text: str) -> datetime:
             time += timedelta(days=1, seconds=-1)
     except ValueError:
         raise NotATime(f"{text!r} is not a time: write DUE='2026-11-20 18:00'.") from None
+    if time.tzinfo is None:
+        _require_time_zone(time)
     return time if time.tzinfo else time.astimezone()
+
+
+def _require_time_zone(time: datetime) -> None:
+    """Raise NotATime if TZ names no zone that the system knows: without a word it takes UTC then."""
+    name = os.environ.get("TZ", "").removeprefix(":")
+    if not name or any(character.isdigit() for character in name):  # as in CET-1CEST, which needs no files
+        return
+    try:
+        is_known = time.replace(tzinfo=ZoneInfo(name)).utcoffset() == time.astimezone().utcoffset()
+    except (ValueError, OSError, LookupError):  # the last for a zone that is in no file
+        is_known = Path(name).is_absolute() and Path(name).exists()
+    if not is_known:
+        raise NotATime(
+            f"TZ={name} is no time zone of this machine, which would take UTC: write TZ=Europe/Berlin, or the deadline "
+            "with its offset, DUE='2026-11-20 18:00+01:00'."
+        )
 
 
 def time_of_change(file: Path) -> datetime:

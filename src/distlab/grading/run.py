@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 import psutil
@@ -33,7 +34,7 @@ class CannotCheck(PlainError):
 
 @dataclass(frozen=True)
 class GradingPlan:
-    """What to grade, with what, where to; points of late work count `late_share`; `weak` uses no namespaces.
+    """What to grade, with what, where to; points of work after `due` count `late_share`; `weak` uses no namespaces.
 
     look_at: what the instructor has to look at in the folder as a whole, such as files that are no student's.
     """
@@ -47,6 +48,7 @@ class GradingPlan:
     at_once: int = 2
     weak: bool = False
     look_at: Sequence[str] = ()
+    due: datetime | None = None
 
 
 @dataclass
@@ -172,17 +174,22 @@ class _Servers:
     def __init__(self, plan: GradingPlan) -> None:
         self._plan = plan
         self._servers: dict[str, Server] = {}
+        self._killed: list[Server] = []
 
     def __enter__(self) -> "_Servers":
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.prepare([])
+        for server in self._killed:
+            server.__exit__()
 
     def prepare(self, labs: Sequence[str]) -> None:
-        """Have servers for these labs, and for no others."""
+        """Have servers for these labs, and for no others; a new one where the last was killed, as for its memory."""
         for lab in set(self._servers) - set(labs):
             self._servers.pop(lab).__exit__()
+        for lab in [lab for lab, server in self._servers.items() if server.has_ended]:
+            self._killed.append(self._servers.pop(lab))  # sandboxes that it has started may still work in its folder
         for lab in set(labs) - set(self._servers):
             self._servers[lab] = _server(self._plan.materials[lab], self._plan.weak).__enter__()
 
@@ -268,6 +275,7 @@ def _grade_submission(submission: Submission, plan: GradingPlan, servers: _Serve
 def _write_report(result: GradingResult, plan: GradingPlan) -> None:
     report = {
         "seed": plan.seed,
+        "due": plan.due and plan.due.isoformat(" "),
         "seconds": round(result.seconds, 1),
         "protections": str(plan.protections),
         "look_at": result.faults,

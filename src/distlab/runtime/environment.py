@@ -69,6 +69,7 @@ def apply() -> None:
         os.environ.setdefault(name, value)
     _have_home()
     _reach_this_machine()
+    _find_own_kernel()
     if folder := os.environ.get("DISTLAB_DATA"):  # the same for processes with another working folder
         os.environ["DISTLAB_DATA"] = str(Path(folder).expanduser().absolute())
     path = os.environ.get("PATH", os.defpath).split(os.pathsep)
@@ -108,6 +109,14 @@ def _modules(folder: Path) -> set[str]:
 def site_mpi_folder() -> Path:
     """What set-up writes for `apply` where Horovod was built with the site's MPI; elsewhere it does not exist."""
     return Path(sys.prefix) / "site-mpi"
+
+
+def _find_own_kernel() -> None:
+    """Let Jupyter find this environment's kernel `python3` before one of that name for other packages."""
+    data = Path(sys.prefix) / "share" / "jupyter"
+    places = list(filter(None, os.environ.get("JUPYTER_PATH", "").split(os.pathsep)))
+    if str(data) not in places[:1] and (data / "kernels" / "python3").is_dir():
+        os.environ["JUPYTER_PATH"] = os.pathsep.join([str(data), *places])
 
 
 def _reach_this_machine() -> None:

@@ -104,6 +104,11 @@ class Server:
             with suppress(OSError):  # an empty group harms nobody
                 self.group.remove()
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether no sandbox can be started any more; asked in the process that has started this server."""
+        return self._process.poll() is not None
+
     def leave(self) -> None:
         """In a forked process: start no sandbox any more; the other processes that have this server can."""
         self._connection.close()
@@ -123,7 +128,7 @@ class Server:
             descriptors = [students.fileno(), keepers.fileno(), meter.descriptor]
             socket.send_fds(self._connection, [json.dumps(details).encode()], descriptors)
         except OSError as error:
-            raise ServerGone(f"the process that starts sandboxes has ended: {self._last_line() or error}") from error
+            raise ServerGone(f"the process that starts sandboxes {self._why_ended()}") from error
         finally:
             students.close()
             keepers.close()
@@ -134,9 +139,12 @@ class Server:
             raise control_groups.NoGroups("without namespaces, a user's processes can leave the user's groups")
         return control_groups.with_limits(control_groups.own_groups(), self._controllers)
 
-    def _last_line(self) -> str:
-        lines = self._log.read_text(errors="replace").splitlines()
-        return lines[-1] if lines else ""
+    def _why_ended(self) -> str:
+        """Its error, if it had one. Its exit status only its parent could ask for, which is another process."""
+        log = self._log.read_text(errors="replace").strip()
+        if "Traceback" in log:
+            return f"has ended: {log.splitlines()[-1]}"
+        return "was killed, perhaps because memory was short; grade again, with AT_ONCE=1"
 
 
 class SandboxFailed(Exception):
