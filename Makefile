@@ -220,5 +220,5 @@ clean:  ## remove what the targets made, including .venv and the other environme
 	@rm -rf $(MADE) 2> /dev/null || { echo "Not removed, since you may not write there:" $$(ls -d $(MADE) 2> /dev/null); exit 1; }
 	@$(if $(GRADES)$(GRADEBOOK),find build -mindepth 1 -maxdepth 1 ! -name 'grades*' $(if $(GRADEBOOK),! -name release) -exec rm -rf {} +)
 	@$(if $(GRADES),echo "The grades stay; remove them yourself when nobody needs them: rm -r build/grades*")
-	@$(if $(GRADEBOOK),echo "build/release stays, since $(COURSE_FOLDER) holds more than make release writes, such as a gradebook \
-		or an assignment of yours; remove it yourself when nobody needs it: rm -r build/release")
+	@$(if $(GRADEBOOK),echo "build/release stays: $(COURSE_FOLDER) holds a gradebook or something else that make release does not" \
+		"write. Remove it yourself when nobody needs it: rm -r build/release")

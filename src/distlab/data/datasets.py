@@ -19,7 +19,7 @@ from distlab.runtime.lookups import NoSuchName, require_name
 NAMES = ("digits", *download.ARCHIVES)
 IMAGE_SIZE = 28
 CLASSES = 10
-FEWEST_IMAGES = {"training": 1437, "test": 360}
+FEWEST_IMAGES = {"training": 1433, "test": 364}
 """So many images the chapters can train on and test with: those of digits."""
 
 
@@ -116,8 +116,8 @@ def describe(name: str) -> str:
     for part, images in (("training", train.images), ("test", test.images)):
         if len(images) < FEWEST_IMAGES[part]:
             raise WrongContent(
-                f"{find(name)} has {len(images)} {part} images, and the chapters need at least {FEWEST_IMAGES[part]:,}, "
-                "as many as digits has; take dataset=digits for quick runs."
+                f"{find(name)} has {len(images)} {part} images, and the chapters need at least "
+                f"{FEWEST_IMAGES[part]:,}, as many as digits has; take dataset=digits for quick runs."
             )
     choice = "dataset=mnist for MNIST" if name == "digits" else "dataset=digits for the set that needs no network"
     return f"Data: {name}, {len(train.images):,} training and {len(test.images):,} test images (pass {choice})"

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from distlab.runtime.arguments import require_kind, wrong
+from distlab.simulate import missing_awaits
 from distlab.simulate.agenda import Agenda
 from distlab.simulate.errors import (
     DeadlockError,
@@ -103,8 +104,7 @@ class World:
         """`compute_speeds` gives ranks another speed than 1 for `compute` and `reduce`: by rank, or one for each.
 
         Raises ValueError for a size below 1, a speed that is not positive or not a rank's, and a link of the network to
-        a rank that there is not; TypeError for a size that
-        is no whole number, or a network of another class.
+        a rank that there is not; TypeError for a size that is no whole number, or a network of another class.
         """
         if not hasattr(size, "__index__"):
             raise TypeError(f"a world of {size!r} ranks: a whole number is needed")
@@ -164,9 +164,10 @@ class _Execution:
 
     def run(self, program: Program, inputs: Sequence[object] | None) -> Run:
         try:
-            self._start(program, inputs)
-            self._loop()
-            self._check_end()
+            with missing_awaits.named():
+                self._start(program, inputs)
+                self._loop()
+                self._check_end()
         except SimulationError as error:
             error.events = self._log.events(self._unreceived())
             raise
@@ -210,6 +211,8 @@ class _Execution:
                 except SimulationError:
                     raise
                 except Exception as error:
+                    if rank._operation is not None:  # what it was taken for has failed
+                        raise ProgramError(not_awaited(index, rank._operation)) from error
                     raise RankFailedError(index, now, error) from error
                 else:
                     if rank._operation is None:
