@@ -121,13 +121,18 @@ def test_programs_that_lost_only_their_permission_get_it_back(
     program.parent.mkdir()
     program.write_bytes(Path(sys.executable).read_bytes()[:64])
     (metadata / text).write_text("yours\n")
+    module, library = metadata.parent / "data" / "run.py", metadata.parent / "data" / "libnumpy.so.2"
+    module.write_text("#!/usr/bin/env python\n")
+    library.write_bytes(program.read_bytes())
     with (metadata / "RECORD").open("a") as record:
-        record.write(f"../../../bin/f2py,,\ndata/cmake,,\n{metadata.name}/{text},,\n")
+        record.write(
+            f"../../../bin/f2py,,\ndata/cmake,,\ndata/run.py,,\ndata/libnumpy.so.2,,\n{metadata.name}/{text},,\n"
+        )
     assert "missing or damaged" in (environment.reason_to_build() or "")
     make_environment.set_up(environment)
     assert capsys.readouterr().out == (
         "Programs of .venv had lost their permission to execute (2): they have it again.\n"
     )
     assert os.access(script, os.X_OK) and os.access(program, os.X_OK)
-    assert not (metadata / text).stat().st_mode & 0o111
+    assert not any(file.stat().st_mode & 0o111 for file in (metadata / text, module, library))
     assert environment.reason_to_build() is None

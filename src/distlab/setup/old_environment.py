@@ -49,7 +49,12 @@ def give_back_permissions(environment: Environment) -> None:
     files = [file for metadata in environment.packages().values() for file in recorded_files(metadata)]
     if not any(file.parent == environment.python.parent and _lacks_permission(file) for file in files):
         return
-    lost = [file for file in files if _lacks_permission(file) and _is_program(file)]
+    programs = environment.python.parent
+    lost = [
+        file
+        for file in files
+        if _lacks_permission(file) and _begins_as_program(file) and (file.parent == programs or not _is_a_part(file))
+    ]
     with suppress(OSError):  # another user's
         for file in lost:
             file.chmod(file.stat().st_mode | 0o111)
@@ -60,6 +65,11 @@ def _lacks_permission(file: Path) -> bool:
     return file.is_file() and not file.stat().st_mode & 0o111
 
 
-def _is_program(file: Path) -> bool:
+def _is_a_part(file: Path) -> bool:
+    """Of a package: a module, a template or a library, which need no such permission."""
+    return file.suffix in (".py", ".in") or ".so" in file.suffixes
+
+
+def _begins_as_program(file: Path) -> bool:
     with file.open("rb") as content:
         return content.read(4).startswith(_BEGINNINGS)
