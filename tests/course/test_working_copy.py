@@ -1,5 +1,6 @@
 """A student's working copy: it follows the course where the student has changed nothing, and loses nothing."""
 
+import json
 import os
 import re
 import subprocess
@@ -315,6 +316,21 @@ def test_a_chapter_given_back_says_what_is_kept_only_where_something_is(
     first, second, third = capsys.readouterr().out.splitlines(keepends=True)
     assert first == f"The course's files replace these of yours, kept under other names: {PROGRAM}.\n"
     assert second.startswith("Kept: ") and third == end
+
+
+@pytest.mark.slow
+@pytest.mark.fault
+def test_a_chapter_given_back_beside_an_open_jupyterlab_is_to_be_loaded_there(
+    course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(course)
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(course))
+    with subprocess.Popen(["jupyter-lab", "600"], executable="/bin/sleep") as server:
+        info = {"pid": server.pid, "root_dir": str(course / "work"), "url": "http://127.0.0.1:8889/", "token": "abc"}
+        (course / "jpserver-1.json").write_text(json.dumps(info))
+        assert cli.main(["lab", "--fresh", "03"]) == 0
+        server.kill()
+    assert "JupyterLab is open: take File > Reload Notebook from Disk there." in capsys.readouterr().out
 
 
 def test_a_document_that_both_have_changed_belongs_to_no_chapter(

@@ -246,7 +246,7 @@ def _progress(options: argparse.Namespace) -> int:
 
 
 def _give_back(course: Path, copy: Path, names: list[str]) -> int:
-    from distlab.course import working_copy
+    from distlab.course import jupyterlab_server, working_copy
 
     if differing := working_copy.differing(course, copy, names):
         print(f"The course's files replace these of yours, kept under other names: {', '.join(differing)}.")
@@ -256,5 +256,8 @@ def _give_back(course: Path, copy: Path, names: list[str]) -> int:
     for kept in working_copy.give_back(course, copy, names):
         print(f"Kept: {kept}")
     number = Path(names[0]).parts[1][:2]
-    print(f"All files of chapter {number} are as in the course; `make lab` without FRESH opens JupyterLab.")
+    then = "`make lab` without FRESH opens JupyterLab"
+    if jupyterlab_server.running_on(copy):
+        then = "JupyterLab is open: take File > Reload Notebook from Disk there"
+    print(f"All files of chapter {number} are as in the course; {then}.")
     return 0
