@@ -17,7 +17,7 @@ import numpy as np
 
 from distlab.labs.answer_errors import NotDone, Raised, TookTooLong
 from distlab.labs.plain_data import MOST_ITEMS, Plain, plain
-from distlab.simulate import ProgramError, Rank, RankFailedError, Run, World
+from distlab.simulate import ProgramError, Rank, RankFailedError, Run, World, missing_awaits
 
 SECONDS = 10.0
 _LONGEST_ARGUMENT = 24
@@ -148,7 +148,7 @@ class OwnAnswer:
     @contextmanager
     def _forgotten_awaits_noted(self) -> Iterator[None]:
         """Note coroutines that the block makes and nobody awaits; Python would warn of them under a later check."""
-        with warnings.catch_warnings(record=True) as caught:
+        with warnings.catch_warnings(record=True) as caught, missing_awaits.left_to_caller():
             warnings.simplefilter("always")
             try:
                 yield
