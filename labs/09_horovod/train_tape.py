@@ -20,7 +20,7 @@ import json
 
 import numpy as np
 
-from distlab import data, models, saved_states, valid  # before TensorFlow: it selects tf-keras
+from distlab import checks, data, models, saved_states, valid  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -135,6 +135,7 @@ def train(options: argparse.Namespace) -> dict:
             losses.append(float(step(state, images, labels)))
             seen.append(numbers.numpy().tolist())
         state.epochs_done.assign(epoch + 1)
+        checks.end_unless_finite((epoch + 1) * steps_per_epoch(options), *model.get_weights())  # the same on all ranks
         save(options, state)
     return {"losses": losses, "seen": seen, "first_weights": first_weights, "weights": model.get_weights()}
 

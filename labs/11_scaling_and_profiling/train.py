@@ -35,7 +35,7 @@ import numpy as np
 import tensorflow as tf
 from throughput import Throughput
 
-from distlab import data, devices, models, profiling, saved_states, valid
+from distlab import checks, data, devices, models, profiling, saved_states, valid
 
 
 def parse() -> argparse.Namespace:
@@ -107,6 +107,7 @@ class Checkpoint(tf.keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
         """Save, under the number of epochs done."""
+        checks.end_unless_finite((epoch + 1) * self.params["steps"], *self.model.get_weights())  # as on all ranks
         self.done.assign(epoch + 1)
         if self._manager:
             self._manager.save(epoch + 1)
