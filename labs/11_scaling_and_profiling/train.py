@@ -35,7 +35,7 @@ import numpy as np
 import tensorflow as tf
 from throughput import Throughput
 
-from distlab import checks, data, devices, models, profiling, saved_states, valid
+from distlab import checks, cluster_spec, data, devices, models, profiling, saved_states, valid
 
 
 def parse() -> argparse.Namespace:
@@ -56,6 +56,7 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
     options = parser.parse_args()
+    cluster_spec.check_mpi_of_srun()
     valid.check_paths(parser, options)
     return options
 
