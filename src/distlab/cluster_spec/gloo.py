@@ -43,8 +43,8 @@ def gloo_from_slurm(environment: MutableMapping[str, str] = os.environ, seconds:
 def check_mpi_of_srun(environment: Mapping[str, str] = os.environ, *, or_gloo: bool = False) -> None:
     """ClusterSpecError in one of several tasks that srun has started without MPI.
 
-    In these `hvd.init()` would end in MPI's words, "OMPI was not built with SLURM's PMI support"; only an option of srun
-    is missing.
+    In these `hvd.init()` would end in MPI's words, "OMPI was not built with SLURM's PMI support"; only an option of
+    srun is missing.
     or_gloo: the program has an option --gloo-from-slurm, which helps too.
     """
     tasks = environment.get("SLURM_STEP_NUM_TASKS", "1")
