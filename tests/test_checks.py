@@ -139,3 +139,12 @@ def test_generators_of_arrays_are_compared() -> None:
 def test_a_tolerance_that_proves_nothing_is_refused(tolerance: float) -> None:
     with pytest.raises(ValueError, match="it must be a number of 0 or more"):
         checks.assert_equal_weights(WEIGHTS, with_one_value(1.0), tolerance)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_number_that_is_not_finite_ends_the_program_and_names_the_option(value: float) -> None:
+    for numbers in ([0.5, *with_one_value(value)], [value, *WEIGHTS], [[0.5, value]]):
+        with pytest.raises(SystemExit) as end:
+            checks.end_unless_finite(7, *numbers, option="--rate")
+        assert end.value.code == "The loss is no longer finite after step 7: take a smaller --rate."
+    checks.end_unless_finite(7, 0.5, *WEIGHTS)

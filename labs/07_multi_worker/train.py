@@ -28,7 +28,7 @@ from pathlib import Path
 
 import numpy as np
 
-from distlab import cluster_spec, data, models, saved_states, valid  # before TensorFlow: it selects tf-keras
+from distlab import checks, cluster_spec, data, models, saved_states, valid  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -135,6 +135,7 @@ def fit(job: Job) -> dict:
     samples = samples.with_options(sharding)
     without_numbers = samples.map(lambda numbers, images, labels: (images, labels))
     run = model.fit(without_numbers, epochs=job.options.epochs, steps_per_epoch=job.steps_per_epoch, verbose=0)
+    checks.end_unless_finite(job.steps, run.history["loss"], *model.get_weights())
     with place_to_save(job.subfolder("fit"), job.is_chief) as place:
         model.save(place / "model.keras")  # every worker calls
     own_numbers = job.own_numbers(job.strategy.experimental_distribute_dataset(samples))
@@ -210,6 +211,7 @@ def loop(job: Job) -> dict:
             seconds.append(np.diff(clocks, axis=0).tolist())  # [gradient alone, whole step][elapsed, of processors]
             done.assign(number + 1)
             if int(done) % 10 == 0 or int(done) == job.steps:
+                checks.end_unless_finite(int(done), *model.get_weights())
                 manager.save(checkpoint_number=int(done))  # every worker calls
     return {
         "first_step": first_step,

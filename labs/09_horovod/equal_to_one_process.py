@@ -23,7 +23,7 @@ import train_keras3
 import train_serial
 import train_tape
 
-from distlab import checks, valid
+from distlab import checks, cluster_spec, valid
 
 PROGRAMS = {"tape": train_tape, "Keras": train_keras, "Keras 3": train_keras3}
 STEPS = 20
@@ -61,6 +61,7 @@ def main() -> None:
     parser.add_argument("--programs", nargs="+", choices=PROGRAMS, default=list(PROGRAMS))
     parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
     options = parser.parse_args()
+    cluster_spec.check_mpi_of_srun()
     hvd.init()
     train_tape.pin_device()
     runs = {program: trained(program, options.dataset) for program in options.programs}

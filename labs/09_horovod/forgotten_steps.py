@@ -28,7 +28,7 @@ import tensorflow as tf
 import train_serial
 import train_tape
 
-from distlab import checks, saved_states, valid
+from distlab import checks, cluster_spec, saved_states, valid
 
 FUNCTIONS = {
     "scale the learning rate": "make_optimizer",
@@ -163,6 +163,7 @@ def main() -> None:
     parser.add_argument("--dataset", default="digits")
     parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
     options = parser.parse_args()
+    cluster_spec.check_mpi_of_srun()
     hvd.init()
     if hvd.size() < 2:
         parser.error("one rank notices nothing: start two, mpirun -np 2 python forgotten_steps.py")

@@ -21,7 +21,7 @@ import json
 
 import numpy as np
 
-from distlab import data, saved_states, valid  # before TensorFlow
+from distlab import checks, cluster_spec, data, saved_states, valid  # before TensorFlow
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -49,6 +49,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true", help="go on from the newest epoch in --folder")
     parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
     options = parser.parse_args(arguments)
+    cluster_spec.check_mpi_of_srun()
     valid.check_paths(parser, options)
     if options.resume and not options.folder:
         parser.error("--resume needs --folder")
@@ -154,12 +155,18 @@ def train(options: argparse.Namespace) -> dict:
     samples = functools.reduce(
         tf.data.Dataset.concatenate, [batches(options, epoch) for epoch in range(first, options.epochs)]
     )
+
+    def check(epoch: int, logs: dict[str, float]) -> None:
+        checks.end_unless_finite((epoch + 1) * steps_per_epoch(options), logs["loss"], *model.get_weights())
+
+    called = callbacks(options)
+    called.insert(1, keras.callbacks.LambdaCallback(on_epoch_end=check))  # after the average, before rank 0 saves
     run = model.fit(
         samples,
         initial_epoch=first,
         epochs=options.epochs,
         steps_per_epoch=steps_per_epoch(options),
-        callbacks=callbacks(options),
+        callbacks=called,
         shuffle=False,
         verbose=0,
     )

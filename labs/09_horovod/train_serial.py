@@ -14,7 +14,7 @@ import json
 
 import numpy as np
 
-from distlab import data, models, saved_states, valid  # before TensorFlow: it selects tf-keras
+from distlab import checks, data, models, saved_states, valid  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -112,6 +112,7 @@ def report(options: argparse.Namespace, result: dict) -> None:
     """Say how it went, and write the losses and the samples of each step."""
     if not result["losses"]:
         raise SystemExit("All epochs are done; --epochs can ask for more.")
+    checks.end_unless_finite(len(result["losses"]), result["losses"], *result["weights"])
     print(f"{len(result['losses'])} steps, last loss {result['losses'][-1]:.4f}")
     if options.result:
         options.result.write_text(json.dumps({name: result[name] for name in ("losses", "seen")}) + "\n")

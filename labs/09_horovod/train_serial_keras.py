@@ -15,7 +15,7 @@ import json
 
 import numpy as np
 
-from distlab import data, models, saved_states, valid  # before TensorFlow: it selects tf-keras
+from distlab import checks, data, models, saved_states, valid  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -102,12 +102,18 @@ def train(options: argparse.Namespace) -> dict:
     samples = functools.reduce(
         tf.data.Dataset.concatenate, [batches(options, epoch) for epoch in range(first, options.epochs)]
     )
+
+    def check(epoch: int, logs: dict[str, float]) -> None:
+        checks.end_unless_finite((epoch + 1) * steps_per_epoch(options), logs["loss"], *model.get_weights())
+
+    called = callbacks(options)
+    called.insert(0, keras.callbacks.LambdaCallback(on_epoch_end=check))  # before this saves
     run = model.fit(
         samples,
         initial_epoch=first,
         epochs=options.epochs,
         steps_per_epoch=steps_per_epoch(options),
-        callbacks=callbacks(options),
+        callbacks=called,
         shuffle=False,
         verbose=0,
     )

@@ -20,7 +20,7 @@ import json
 
 import numpy as np
 
-from distlab import data, models, saved_states, valid  # before TensorFlow: it selects tf-keras
+from distlab import checks, cluster_spec, data, models, saved_states, valid  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -48,6 +48,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint in --folder")
     parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
     options = parser.parse_args(arguments)
+    cluster_spec.check_mpi_of_srun()
     valid.check_paths(parser, options)
     if options.resume and not options.folder:
         parser.error("--resume needs --folder")
@@ -135,6 +136,7 @@ def train(options: argparse.Namespace) -> dict:
             losses.append(float(step(state, images, labels)))
             seen.append(numbers.numpy().tolist())
         state.epochs_done.assign(epoch + 1)
+        checks.end_unless_finite((epoch + 1) * steps_per_epoch(options), *model.get_weights())  # the same on all ranks
         save(options, state)
     return {"losses": losses, "seen": seen, "first_weights": first_weights, "weights": model.get_weights()}
 

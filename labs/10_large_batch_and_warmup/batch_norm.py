@@ -17,7 +17,7 @@ import warnings
 
 import numpy as np
 
-from distlab import data, large_batch, valid  # before TensorFlow: it selects tf-keras
+from distlab import cluster_spec, data, large_batch, valid  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -68,6 +68,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--steps", type=valid.count, default=20)
     parser.add_argument("--seed", type=valid.seed, default=0)
     parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
+    cluster_spec.check_mpi_of_srun()
     return parser.parse_args(arguments)
 
 

@@ -14,7 +14,7 @@ A measurement of seconds; it writes no checkpoints. The network is the lecture's
 import argparse
 import json
 
-from distlab import data, large_batch, models, valid  # before TensorFlow: it selects tf-keras
+from distlab import cluster_spec, data, large_batch, models, valid  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -32,6 +32,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--steps", type=valid.count, default=120)
     parser.add_argument("--seed", type=valid.seed, default=0)
     parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
+    cluster_spec.check_mpi_of_srun()
     return parser.parse_args(arguments)
 
 

@@ -29,7 +29,7 @@ import time
 
 import numpy as np
 
-from distlab import data, large_batch, models, saved_states, valid  # before TensorFlow: it selects tf-keras
+from distlab import cluster_spec, data, large_batch, models, saved_states, valid  # before TensorFlow
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -59,6 +59,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--checkpoints", type=valid.folder, help="a folder that all ranks see; rank 0 saves there")
     parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
     options = parser.parse_args(arguments)
+    cluster_spec.check_mpi_of_srun()
     valid.check_paths(parser, options)
     return options
 

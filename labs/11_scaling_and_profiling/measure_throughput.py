@@ -34,7 +34,7 @@ import os
 from collections.abc import Callable
 from typing import NamedTuple
 
-from distlab import data, devices, models, valid  # before TensorFlow: it selects tf-keras
+from distlab import cluster_spec, data, devices, models, valid  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import numpy as np
@@ -91,6 +91,7 @@ def prepare(options: argparse.Namespace) -> Processes:
     if options.way == "horovod":
         import horovod.tensorflow as hvd
 
+        cluster_spec.check_mpi_of_srun()
         hvd.init()
         hold_cores(options.cores, hvd.local_rank())
         if gpus := tf.config.list_physical_devices("GPU"):

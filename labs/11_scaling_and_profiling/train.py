@@ -35,7 +35,7 @@ import numpy as np
 import tensorflow as tf
 from throughput import Throughput
 
-from distlab import data, devices, models, profiling, saved_states, valid
+from distlab import checks, cluster_spec, data, devices, models, profiling, saved_states, valid
 
 
 def parse() -> argparse.Namespace:
@@ -56,6 +56,7 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
     options = parser.parse_args()
+    cluster_spec.check_mpi_of_srun()
     valid.check_paths(parser, options)
     return options
 
@@ -107,6 +108,7 @@ class Checkpoint(tf.keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
         """Save, under the number of epochs done."""
+        checks.end_unless_finite((epoch + 1) * self.params["steps"], *self.model.get_weights())  # as on all ranks
         self.done.assign(epoch + 1)
         if self._manager:
             self._manager.save(epoch + 1)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from distlab import data, valid
+from distlab import checks, data, valid
 
 Weights = Sequence[NDArray[np.float32]]
 Batch = tuple[NDArray[np.float32], NDArray[np.int64]]
@@ -93,10 +93,8 @@ def report(batches: Batches, launcher: str, loss: float, weights: Weights) -> No
     """
     options = batches.options
     norm = float(np.sqrt(sum(np.square(array, dtype=np.float64).sum() for array in weights)))
-    if batches.step_seconds and not np.isfinite([loss, norm]).all():
-        raise SystemExit(
-            f"The loss is no longer finite after step {batches.steps_done}: take a smaller --learning-rate."
-        )
+    if batches.step_seconds:
+        checks.end_unless_finite(batches.steps_done, loss, norm)
     if batches.rank != 0:
         return
     # The first step also builds the graph and the connections.

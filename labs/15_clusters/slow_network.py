@@ -135,7 +135,7 @@ def main() -> None:
     if options.gloo_from_slurm:
         cluster_spec.gloo_from_slurm()
     else:
-        cluster_spec.check_mpi_of_srun()
+        cluster_spec.check_mpi_of_srun(or_gloo=True)
     hvd.init()
     step, alone, sizes = training_step(options)
     result = {"ranks": hvd.size(), "gradients": len(sizes), "gradient_bytes": sum(sizes), "batch": options.batch}

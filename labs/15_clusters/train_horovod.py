@@ -30,7 +30,7 @@ def main() -> None:
     if options.gloo_from_slurm:
         cluster_spec.gloo_from_slurm()
     else:
-        cluster_spec.check_mpi_of_srun()
+        cluster_spec.check_mpi_of_srun(or_gloo=True)
     hvd.init()
     if gpus := tf.config.list_physical_devices("GPU"):
         tf.config.set_visible_devices(gpus[hvd.local_rank() % len(gpus)], "GPU")

@@ -47,7 +47,7 @@ def main() -> None:
     if options.gloo_from_slurm:
         cluster_spec.gloo_from_slurm()
     else:
-        cluster_spec.check_mpi_of_srun()
+        cluster_spec.check_mpi_of_srun(or_gloo=True)
     hvd.init()
     model = tf.keras.Sequential(
         [

@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from distlab import data, models, saved_states, valid  # before TensorFlow: it selects tf-keras
+from distlab import checks, data, models, saved_states, valid  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -95,6 +95,7 @@ def main() -> None:
         print(f"The newest checkpoint in {options.folder} is {newest}.", flush=True)
     _, steps = train(options)
     if steps:
+        checks.end_unless_finite(len(steps), steps[-1]["loss"], option="--rate")
         print(f"{len(steps)} steps, last loss {steps[-1]['loss']:.4f}")
     else:
         print("All epochs are done; --epochs can ask for more.")

@@ -1,4 +1,4 @@
-"""Comparisons that end a parallel notebook: is the parallel run the serial run?"""
+"""Checks of a run's numbers: is the parallel run the serial run, and is a training still finite?"""
 
 import math
 from collections.abc import Sequence
@@ -14,6 +14,15 @@ TOLERANCE = 1e-5
 
 class NotWeights(PlainError, TypeError):
     """What was given is no list of arrays; the message says what to give."""
+
+
+def end_unless_finite(steps: int, *values: ArrayLike, option: str = "--learning-rate") -> None:
+    """End the program with one sentence if a loss or a weight is not finite after so many steps.
+
+    Called before anything is saved, by all ranks and with numbers that are the same on all, it ends all of them.
+    """
+    if not all(np.isfinite(value).all() for value in values):
+        raise SystemExit(f"The loss is no longer finite after step {steps}: take a smaller {option}.")
 
 
 def largest_difference(first: Sequence[ArrayLike], second: Sequence[ArrayLike]) -> float:

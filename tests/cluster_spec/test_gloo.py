@@ -58,8 +58,10 @@ def test_outside_of_srun_it_is_a_sentence() -> None:
 
 def test_tasks_of_srun_that_mpi_does_not_know_of_are_told_the_option_that_is_missing() -> None:
     task = variables("node[1-2]", "1(x2)", rank=1) | {"SLURM_STEP_NUM_TASKS": "2"}
-    with pytest.raises(ClusterSpecError, match="add --mpi=pmix to srun, or --gloo-from-slurm to the program"):
+    with pytest.raises(ClusterSpecError, match=r"add --mpi=pmix to srun$"):
         check_mpi_of_srun(task)
+    with pytest.raises(ClusterSpecError, match=r"add --mpi=pmix to srun, or --gloo-from-slurm to the program$"):
+        check_mpi_of_srun(task, or_gloo=True)
 
 
 @pytest.mark.parametrize(

@@ -40,17 +40,20 @@ def gloo_from_slurm(environment: MutableMapping[str, str] = os.environ, seconds:
         _wait_for_store(hosts[0], port, seconds)
 
 
-def check_mpi_of_srun(environment: Mapping[str, str] = os.environ) -> None:
+def check_mpi_of_srun(environment: Mapping[str, str] = os.environ, *, or_gloo: bool = False) -> None:
     """ClusterSpecError in one of several tasks that srun has started without MPI.
 
-    In these `hvd.init()` would end in MPI's words, that Slurm must be built again; only an option of srun is missing.
+    In these `hvd.init()` would end in MPI's words, "OMPI was not built with SLURM's PMI support"; only an option of
+    srun is missing.
+    or_gloo: the program has an option --gloo-from-slurm, which helps too.
     """
     tasks = environment.get("SLURM_STEP_NUM_TASKS", "1")
     knows_others = any(name.startswith(_TOLD_BY_MPI) for name in environment) or "HOROVOD_RANK" in environment
     if "SLURM_PROCID" in environment and tasks != "1" and not knows_others:
+        other_fix = ", or --gloo-from-slurm to the program" if or_gloo else ""
         fail(
-            f"SLURM_STEP_NUM_TASKS is {tasks}, and these tasks do not know of each other: add --mpi=pmix to srun, or "
-            "--gloo-from-slurm to the program"
+            f"SLURM_STEP_NUM_TASKS is {tasks}, and these tasks do not know of each other: add --mpi=pmix to srun"
+            f"{other_fix}"
         )
 
 
