@@ -183,6 +183,8 @@ def main() -> None:
         steps_per_epoch=options.steps_per_epoch,
         save_every=options.save_every,
     )
+    if BATCH % (parts := strategy.num_replicas_in_sync):
+        sys.exit(f"A batch of {BATCH} cannot be split into {parts} equal parts: let 1, 2, 4 or 8 workers train.")
     is_chief = worker == 0
     if is_chief:
         backup_folder.check_own(options.backup)

@@ -104,6 +104,14 @@ def test_the_resumed_run_has_the_weights_of_a_run_without_a_fault(
     checks.assert_equal_weights(arrays(killed.resumed.result["weights"]), one_process)
 
 
+@pytest.mark.long
+@pytest.mark.fault
+def test_workers_that_cannot_share_a_batch_equally_train_nothing(labs: Path, tmp_path: Path) -> None:
+    with pytest.raises(launch.LaunchError, match="A batch of 64 cannot be split into 3 equal parts: let 1, 2, 4 or 8"):
+        launch.tensorflow(labs / "train.py", "--backup", tmp_path / "backup", workers=3, **PATIENT)
+    assert not list(tmp_path.rglob("ckpt*"))
+
+
 @pytest.mark.parametrize("first", [0, 1, 11, 12, 13, 24])
 def test_the_batches_of_a_step_are_the_same_wherever_one_begins(train: ModuleType, first: int) -> None:
     options = argparse.Namespace(dataset="digits", epochs=EPOCHS, steps_per_epoch=STEPS_PER_EPOCH)
