@@ -224,7 +224,7 @@ for worker in range(2):
     steps = steps_of("killed", worker)
     print(f"worker {worker}: {len(steps)} steps for a run of {total}; done twice: {saved + 1} to {killed_at}")
     expected = [*range(1, killed_at + 1), *range(saved + 1, total + 1)]
-    assert steps == expected, "not the steps of two runs: run the cell with the kill again, then this one"
+    assert steps == expected, "not the steps of two runs: run the cell with the kill, then all from there to here, once"
 assert resumed.result["first_step"] == saved
 checks.assert_equal_weights([np.array(weights) for weights in resumed.result["weights"]], final_weights)
 

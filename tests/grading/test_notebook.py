@@ -21,6 +21,14 @@ def test_what_is_no_notebook_is_unreadable(tmp_path: Path, content: str) -> None
         notebook.read(file)
 
 
+@pytest.mark.fault
+@pytest.mark.parametrize("page", ["<!DOCTYPE html>\n<html></html>", "\n <html>"])
+def test_a_page_that_shows_a_notebook_is_called_one(tmp_path: Path, page: str) -> None:
+    (tmp_path / "lab.ipynb").write_text(page)
+    with pytest.raises(notebook.Unreadable, match="it is a web page, not a notebook"):
+        notebook.read(tmp_path / "lab.ipynb")
+
+
 def test_a_pipe_instead_of_a_notebook_does_not_hang_the_grader(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "lab.ipynb")
     with pytest.raises(notebook.Unreadable, match="not a plain file"):

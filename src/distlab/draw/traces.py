@@ -76,7 +76,8 @@ class Trace:
         """The steps as an animated SVG: the messages travel from rank to rank, and the chunks fill up.
 
         It moves by CSS alone, pauses while the pointer is on it, and stands still, at the end of the run, for readers
-        who have asked their system for reduced motion. `description` becomes its title.
+        who have asked their system for reduced motion. `description` becomes its title. Raises WrongArgument for more
+        than `steps.animation.MOST_RANKS` ranks.
         """
         return animation.animated_svg(self, description, seconds_per_step)
 

@@ -66,7 +66,10 @@ def read(file: Path) -> list[SubmittedCell]:
             raise Unreadable("it is not a plain file")
         if about.st_size > _MOST_BYTES:
             raise Unreadable(f"it is larger than {_MOST_BYTES // 2**20} MiB; its outputs can be cleared")
-        content = json.loads(file.read_bytes())
+        text = file.read_bytes()
+        if text.lstrip()[:1] == b"<":
+            raise Unreadable("it is a web page, not a notebook")
+        content = json.loads(text)
         cells = [_cell(cell) for cell in content["cells"] if _may_count(cell)]
     except FileNotFoundError:
         raise Unreadable("it has vanished since it was found") from None

@@ -32,6 +32,11 @@ def test_the_animation_has_every_state_and_every_message(program: Program, size:
     assert len(groups(picture, "message")) == len(trace.events.select("send"))
 
 
+def test_an_animation_of_many_ranks_is_refused_and_a_strip_named() -> None:
+    with pytest.raises(ValueError, match="9 ranks are too many for an animation, at most 8; `strip` draws more"):
+        draw.trace(ring_all_reduce, 9).animation("a ring of nine")
+
+
 def test_the_animation_is_byte_equal_well_formed_and_described() -> None:
     pictures = [draw.trace(ring_all_reduce, 3).animation("rank 0 < rank 1 & others") for _ in range(2)]
     assert pictures[0] == pictures[1]

@@ -12,10 +12,13 @@ from distlab.draw.steps.legend import Legend
 from distlab.draw.steps.stamps import Drawing, Stamp, rectangle, words
 from distlab.draw.steps.strip import draw_strip
 from distlab.draw.style import INK, show
-from distlab.runtime.arguments import require_kind, require_number
+from distlab.runtime.arguments import WrongArgument, require_kind, require_number
 
 if TYPE_CHECKING:
     from distlab.draw.traces import Trace
+
+MOST_RANKS = 8
+"""An animation grows with the fourth power of the ranks: one of a ring of sixteen has 30 MB."""
 
 _SCALE = 1.5
 _NAMES = 0.85  # the room for the ranks' names, in inches
@@ -29,6 +32,10 @@ def animated_svg(trace: "Trace", description: str, seconds_per_step: float) -> s
     """The animation as SVG text; see `Trace.animation`."""
     require_number("seconds_per_step", seconds_per_step, above=0)
     require_kind("description", description, str, "a text that says what the picture shows")
+    if trace.size > MOST_RANKS:
+        raise WrongArgument(
+            f"{trace.size} ranks are too many for an animation, at most {MOST_RANKS}; `strip` draws more."
+        )
     stage = _Stage(trace)
     # Names in a page are global: those of this animation begin with a number made from its content.
     content = repr((trace.task, trace.holdings, [message[:3] for message in trace.messages], str(trace.error)))
