@@ -55,7 +55,7 @@ def _slurm_states(cluster: Cluster) -> dict[str, str]:
 
 
 def _jobs(cluster: Cluster) -> str:
-    finished = cluster.run(["squeue", "--format=%.8i %.20j %.10T %.10M %.16R"], SECONDS_FOR_SLURM)
+    finished = cluster.run(["squeue", "--format=%.8i %.20j %.10T %.10M %R"], SECONDS_FOR_SLURM)
     if finished.status != 0:
         return _no_controller(cluster.name)
     jobs = finished.output.rstrip() if len(finished.output.splitlines()) > 1 else "No job waits or runs."
