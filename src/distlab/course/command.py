@@ -127,6 +127,7 @@ def _labs(options: argparse.Namespace) -> int:
 def _release(options: argparse.Namespace) -> int:
     from distlab.course import lab_sources
 
+    processes.end_on_signals()
     folder = user_folders.require_folder(user_folders.announced("build", "the labs to hand out go") / "release")
     with startup_notes.hidden():
         paths = lab_sources.release(lab_sources.chosen(LABS, options.only), folder)

@@ -9,6 +9,7 @@ import errno
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 import nbformat
 from nbformat import NotebookNode
 
-from distlab.course import hand_edits, lab_cells, notebooks
+from distlab.course import hand_edits, lab_cells, notebooks, released_labs
 from distlab.course.failed_cells import CellFailed
 from distlab.labs import registry
 from distlab.labs.lab import Exercise, Lab
@@ -134,34 +135,26 @@ def _without_course(paragraph: str) -> str:
 def release(lab_sources: Sequence[Path], folder: Path) -> list[Path]:
     """Write `folder`/students/NN_topic for each lab, the same as a zip, and `folder`/nbgrader for nbgrader.
 
-    In `students` and in nbgrader's `source` the folders of the course's labs are replaced. All else stays: what an
-    instructor has added there, nbgrader's database, what was handed in. Raises BrokenSource.
+    In `students` and in nbgrader's `source` the folders of the course's labs are replaced, when all are written. All
+    else stays: what an instructor has added there, nbgrader's database, what was handed in. Raises BrokenSource.
     """
     released = {source: without_course(convert(source)) for source in lab_sources}
-    for part in (folder / HANDED_OUT, folder / NBGRADER / SOURCE):
-        _remove_labs(part, lab_sources[0].parent)
-    for source, notebook in released.items():
-        students, graders = folder / HANDED_OUT / source.stem, folder / NBGRADER / SOURCE / source.stem
-        for place in (students, graders):
-            place.mkdir(parents=True)
-            for file in sorted(folder_of(source).glob("*")):
-                if file.is_file() and file.suffix != ".ipynb":
-                    shutil.copy(file, place)
-        nbformat.write(student(notebook), students / STUDENT)
-        nbformat.write(notebook, graders / STUDENT)
+    parts = (HANDED_OUT, f"{NBGRADER}/{SOURCE}")
+    of_course = [source.stem for source in notebooks.sources(lab_sources[0].parent.parent)]
+    with released_labs.replacing(folder, parts, of_course) as new:
+        for source, notebook in released.items():
+            for part, handed_out in zip(parts, (student(notebook), notebook), strict=True):
+                place = new / part / source.stem
+                place.mkdir()
+                for file in sorted(folder_of(source).glob("*")):
+                    if file.is_file() and file.suffix != ".ipynb":
+                        shutil.copy(file, place)
+                nbformat.write(handed_out, place / STUDENT)
     shutil.copy(lab_sources[0].parent.parent / "nbgrader_config.py", folder / NBGRADER)
-    packed = shutil.make_archive(str(folder / "labs"), "zip", folder / HANDED_OUT)
-    return [folder / HANDED_OUT, Path(packed), folder / NBGRADER]
-
-
-def _remove_labs(released: Path, sources: Path) -> None:
-    """Remove what a release has written for the labs in the folder `sources`, and nothing else."""
-    for source in notebooks.sources(sources.parent):
-        place = released / source.stem
-        if place.is_symlink() or place.is_file():
-            place.unlink()
-        elif place.exists():
-            shutil.rmtree(place)
+    with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=folder) as unfinished:
+        packed = Path(shutil.make_archive(str(Path(unfinished) / "labs"), "zip", folder / HANDED_OUT))
+        packed = packed.replace(folder / packed.name)
+    return [folder / HANDED_OUT, packed, folder / NBGRADER]
 
 
 def _require_right(solution: NotebookNode, lab: Lab, source: Path) -> None:
