@@ -13,6 +13,8 @@ from pathlib import Path
 import grimp
 import pytest
 
+from tests.documents.tracked_files import tracked_files
+
 MOST_MODULES_OF_STUDENTS = 24
 MOST_PAIRS_OF_PARTS = 92  # quizzes ask about nearly every part, and four command lines about valid numbers
 MOST_DOCSTRING_LINES = 10
@@ -174,18 +176,12 @@ def test_tests_mirror_the_source(root: Path) -> None:
 
 
 def test_no_replaced_word_is_left(root: Path) -> None:
-    listed = subprocess.run(
-        ["git", "ls-files", "src", "tests", "labs", "notebooks/src", "docs", "README.md", "Makefile"],
-        cwd=root,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
+    listed = tracked_files(root, "src", "tests", "labs", "notebooks/src", "docs", "README.md", "Makefile")
     left = [
-        f"{name}:{number}: {line.strip()}"
-        for name in listed
-        if (root / name).is_file() and (root / name).suffix in {".py", ".md", "", ".ipynb"} and Path(name) != THIS
-        for number, line in enumerate((root / name).read_text().splitlines(), start=1)
+        f"{file.relative_to(root)}:{number}: {line.strip()}"
+        for file in listed
+        if file.suffix in {".py", ".md", "", ".ipynb"} and file.relative_to(root) != THIS
+        for number, line in enumerate(file.read_text().splitlines(), start=1)
         if REPLACED_WORDS.search(line)
     ]
     assert left == []
