@@ -268,6 +268,11 @@ def test_a_port_that_is_taken_meanwhile_is_replaced(
         (["program.py"], {"workers": "2"}, "workers='2' makes no sense: it must be a whole number"),
         (["program.py"], {"workers": 2.0}, "workers=2.0 makes no sense: it must be a whole number"),
         (["program.py", ["--a", "1"]], {}, "is one argument of the program; give its texts one by one"),
+        (
+            ["program.py", "--epochs 1 --rate 0.05"],
+            {},
+            "one argument with blanks in it: give each word by itself, '--ep",
+        ),
         (["program.py", "--seed", None], {}, "None is among the program's arguments"),
         (["program.py"], {"environment": {"SEED": 1}}, "environment= takes texts, and SEED is 1: write '1'"),
         (

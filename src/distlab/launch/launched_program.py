@@ -3,6 +3,7 @@
 import difflib
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -37,6 +38,8 @@ _ATTEMPTS = 3
 # a program whose every process launches it again would fill the machine.
 _LAUNCHED = "DISTLAB_LAUNCHED"
 _MOST_OF_ITSELF = 2
+# An option and its value in one text, as from quotes around both.
+_SEVERAL = re.compile(r"--[a-z][\w-]* +\S")
 # What other launchers call the number of processes, and what others call the settings.
 _COUNTS = {"n", "np", "nproc", "nproc_per_node", "num_workers", "procs", "processes", "size"}
 _COUNTS |= {"rank", "ranks", "worker", "workers"}
@@ -118,6 +121,12 @@ class LaunchedProgram:
         if None in arguments:
             raise LaunchError(
                 "None is among the program's arguments, to which it would be the text 'None': leave it out."
+            )
+        if joined := [argument for argument in arguments if _SEVERAL.match(str(argument))]:
+            option, *others = str(joined[0]).split()
+            raise LaunchError(
+                f"{joined[0]!r} is one argument with blanks in it: give each word by itself, {option!r}, {others[0]!r} "
+                "and so on."
             )
         texts = [*map(str, arguments), *(["--result", RESULT] if settings.get("result") else [])]
         typed = [text.replace(RESULT, "result.json") for text in texts]
