@@ -116,3 +116,17 @@ def test_settings_for_another_course_do_not_matter_and_a_theme_does(tmp_path: Pa
     said, variables = start(copy, HOME=str(settings.parent), JUPYTER_CONFIG_PATH=str(settings))
     assert "/lab?token=" in said and "elsewhere" not in said, said
     assert variables["JUPYTERLAB_SETTINGS_DIR"] == str(settings / "lab" / "user-settings")
+
+
+@pytest.mark.fault
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a browser needs no DISPLAY")
+@pytest.mark.parametrize(("variables", "opens"), [({}, False), ({"DISPLAY": ":0"}, True), ({"BROWSER": "w3m"}, True)])
+def test_without_a_screen_no_browser_for_text_takes_the_terminal(
+    variables: dict[str, str], opens: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[list[str]] = []
+    without = {name: value for name, value in os.environ.items() if name not in jupyterlab_server.SCREENS}
+    monkeypatch.setattr(os, "environ", without | {"JUPYTER_RUNTIME_DIR": str(tmp_path)} | variables)
+    monkeypatch.setattr(os, "execv", lambda program, words: commands.append(words))
+    jupyterlab_server.replace_this_process(tmp_path)
+    assert ("--ServerApp.open_browser=False" in commands[0]) is not opens

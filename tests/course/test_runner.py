@@ -226,8 +226,15 @@ def test_notebooks_that_cannot_be_read_fail_and_the_others_run(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("cell", "error"),
     [
-        ("epochs = 1\nprint(epochs)", "no cell has the tag `parameters`"),
-        (("parameters", "dataset = 'digits'"), "the cell with the tag `parameters` does not set epochs"),
+        ("epochs = 1\nprint(epochs)", "would change nothing, since no cell has the tag `parameters`"),
+        (
+            ("parameters", "dataset = 'digits'"),
+            "would change nothing, since the cell with the tag `parameters` does not set epochs",
+        ),
+        (
+            ("parameters", "epochs = 1\nprint(epochs)"),
+            "would come too late, since the cell with the tag `parameters` does more than set values: split it",
+        ),
     ],
 )
 def test_a_parameter_that_would_change_nothing_fails_the_notebook(
@@ -237,7 +244,7 @@ def test_a_parameter_that_would_change_nothing_fails_the_notebook(
     plan = runner.ExecutionPlan(runner.choose(tmp_path), tmp_path / "build", {"epochs": 2})
     outcome = runner.execute(plan)["00_untagged"]
     assert outcome.status == "failed"
-    assert (outcome.error or "").startswith(f"EPOCHS would change nothing, since {error}")
+    assert (outcome.error or "").startswith(f"EPOCHS {error}")
 
 
 @pytest.mark.fault

@@ -33,6 +33,8 @@ while os.getppid() == server:
         os.kill(server, signal.SIGTERM)
         break
 """
+SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+"""Variables of which one is set where a browser can be opened."""
 
 
 def replace_this_process(copy: Path) -> NoReturn:
@@ -42,6 +44,8 @@ def replace_this_process(copy: Path) -> NoReturn:
     command += [f"--ContentsManager.hide_globs={NOT_LISTED!r}", "--LabApp.default_url=/lab"]
     command += [f"--LabApp.extra_labextensions_path={SETTINGS_OF_STUDENTS / 'extensions'}"]
     command += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    if sys.platform == "linux" and not any(os.environ.get(name) for name in SCREENS):
+        command.append("--ServerApp.open_browser=False")  # one for text would take the terminal, with the address in it
     os.environ.update(user_folders.folders_of_jupyter())
     _leave_out_settings_of_others(copy)
     _leave_out_socks_proxies()

@@ -1,5 +1,6 @@
 """`make execute`: every notebook in a fresh kernel, watched and limited, with pages and a report at the end."""
 
+import ast
 import json
 import os
 import re
@@ -117,11 +118,23 @@ def parameters_without_effect(notebook: Path, parameters: Iterable[str]) -> str 
     sources = [cell.source for cell in cells]
     idle = [name for name in parameters if not any(re.search(rf"^{name}\s*[:=]", text, re.M) for text in sources)]
     if not idle:
-        return None
+        return _used_too_early(sources, parameters)
     names = " and ".join(name.upper() for name in idle)
     if cells:
         return f"{names} would change nothing, since the cell with the tag `parameters` does not set {', '.join(idle)}"
     return f"{names} would change nothing, since no cell has the tag `parameters`: give it to the cell that sets them"
+
+
+def _used_too_early(sources: Iterable[str], parameters: Iterable[str]) -> str | None:
+    """That a cell with the tag does more than set values: papermill's stand below it, too late for its rest."""
+    try:
+        statements = [statement for text in sources for statement in ast.parse(text).body]
+    except SyntaxError:  # the notebook itself will say so
+        return None
+    if all(isinstance(statement, ast.Assign | ast.AnnAssign) for statement in statements):
+        return None
+    names = " and ".join(name.upper() for name in parameters)
+    return f"{names} would come too late, since the cell with the tag `parameters` does more than set values: split it"
 
 
 def _tags(cell: nbformat.NotebookNode) -> list[str]:
