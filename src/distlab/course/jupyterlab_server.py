@@ -18,8 +18,9 @@ SETTINGS_OF_STUDENTS = Path(__file__).with_name("jupyterlab")
 """JupyterLab's for `make lab`: no buttons of nbgrader or nbdime, no news, whole file names, described figures, and the
 times at which cells ran, for `progress`."""
 
-NOT_LISTED = ["docs", "figures", "__pycache__", "*.pyc", "*~"]
-"""What the file browser leaves out: chapters link to the documents and figures, and nobody works in those folders."""
+NOT_LISTED = ["docs", "figures", "Makefile", "__pycache__", "*.pyc", "*~"]
+"""What the file browser leaves out: chapters link to the documents and figures, and nobody works in those folders; the
+Makefiles are for its terminal."""
 
 # Asked for no event, poll answers when the terminal, its standard input, was closed.
 _ENDS_WITH_TERMINAL = """

@@ -8,7 +8,7 @@ course's goes back. A file takes its place when all of it is written, so that a 
 The solutions are in a folder beside the labs, each with the programs that it uses, so that a lab's folder has none.
 
 A notebook of the copy says which Python it is for, so that JupyterLab changes nothing when it opens one, and has
-nothing to ask when it closes one.
+nothing to ask when it closes one. A Makefile in each folder where a student may open a terminal calls the course's.
 """
 
 import json
@@ -27,7 +27,7 @@ from typing import Any
 import nbformat
 from nbformat.sign import NotebookNotary
 
-from distlab.course import hand_edits
+from distlab.course import hand_edits, makefile_of_copy
 from distlab.runtime.errors import REFUSED_WRITES, PlainError
 from distlab.runtime.lookups import look_up
 from distlab.runtime.unused_names import unused
@@ -84,7 +84,7 @@ def update(
                 copied.append(target)
             elif is_new and (current := _digest_of(target)) != digest:
                 if before != _EDITED + current and (before is None or not hand_edits.is_as_made(target)):
-                    changed_in_both.append(name)
+                    changed_in_both += [name] if source.name != makefile_of_copy.NAME else []  # it may be a student's
                     continue
                 new = _new_file(target, content)
                 on_kept(_kept(target))
@@ -121,7 +121,8 @@ def chapter_files(course: Path, number: str) -> list[str]:
 
 def is_of_chapter(name: str) -> bool:
     """Whether a file of the copy belongs to one chapter, whose number its second part begins with."""
-    return Path(name).parts[0] in ("notebooks", "labs", "solutions")
+    file = Path(name)
+    return file.parts[0] in ("notebooks", "labs", "solutions") and file.name != makefile_of_copy.NAME
 
 
 def differing(course: Path, copy: Path, names: list[str]) -> list[str]:
@@ -163,6 +164,9 @@ def _files(course: Path) -> dict[str, Path]:
             # At the same depth as the lab, so that its links lead to the same places.
             if name.parts[0] == "labs" and file.name != _LAB and (course / Path(*name.parts[:2]) / _SOLUTION).exists():
                 files[Path("solutions", *name.parts[1:]).as_posix()] = file
+    if (makefile := course / makefile_of_copy.NAME).is_file():
+        folders = {Path(), Path("labs"), *(Path(name).parent for name in files if name.endswith(".ipynb"))}
+        files |= {(folder / makefile.name).as_posix(): makefile for folder in folders}
     return files
 
 
@@ -182,6 +186,8 @@ def _edited(course: Path) -> set[Path]:
 
 def _content(source: Path, name: str) -> bytes:
     """What the copy called `name` of a course's file holds."""
+    if source.name == makefile_of_copy.NAME:
+        return makefile_of_copy.text(source.parent).encode()
     content = source.read_bytes()
     if source.suffix != ".ipynb" or (notebook := _notebook(content)) is None:
         return content
