@@ -120,6 +120,21 @@ def test_a_students_copy_of_a_notebook_is_no_chapter(copy: Path) -> None:
     assert student_progress.progress(copy) == before
 
 
+@pytest.mark.fault
+def test_a_chapter_that_the_course_has_renamed_counts_once_and_its_former_name_is_told(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(student_progress, "COURSE", copy.parent / "course")
+    save(copy.parent / "course/notebooks/03_subject.ipynb")
+    assert [chapter.title for chapter in student_progress.progress(copy)] == ["03 topic", "04 many words"]
+    save(copy / "notebooks/03_subject.ipynb", nbformat.v4.new_code_cell("1"))
+    chapters = student_progress.progress(copy)
+    line = "03_topic is called 03_subject now: what you have under the former name does not count."
+    assert chapters[0] == ChapterProgress("03 subject", 0, 1, 0, 0, (line,))
+    assert [chapter.title for chapter in chapters] == ["03 subject", "04 many words"]
+    assert student_progress.table(chapters).splitlines()[-1] == line
+
+
 def test_what_was_replaced_by_the_course_s_own_does_not_count(copy: Path) -> None:
     before = student_progress.progress(copy)
     own = copy / "notebooks" / "03_topic.ipynb"

@@ -5,7 +5,7 @@ exercise is solved if the last check that was saved says so; one that is written
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import nbformat
@@ -16,7 +16,8 @@ from distlab.runtime import tables
 from distlab.site.chapters import chapter_notebooks
 
 COURSE = Path(__file__).parents[3]
-"""The course's folder, whose labs say which exercises there are, also those whose check a student has deleted."""
+"""The course's folder, which says how its chapters are called now, and whose labs say which exercises there are, also
+those whose check a student has deleted."""
 
 _AS_SAVED = (
     "Solved is what the check said when it last ran in the notebook. After a change run it again, or `make check LAB=` "
@@ -29,7 +30,7 @@ _CHECK = re.compile(r'^lab\.check\("(\w+)"', re.MULTILINE)
 class ChapterProgress:
     """Of one chapter: its title, code cells that the student ran and all of them, exercises solved and all.
 
-    damaged: what to say of files that cannot be read.
+    notes: what to say of files that cannot be read, and of those with a former name.
     unchecked: exercises that are written, and whose check has no saved output.
     """
 
@@ -38,16 +39,30 @@ class ChapterProgress:
     cells: int
     solved: int
     exercises: int
-    damaged: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     unchecked: int = 0
 
 
 def progress(copy: Path) -> list[ChapterProgress]:
-    """Each chapter and lab of a working copy, in order; one that cannot be read counts as untouched and is named."""
+    """Each chapter and lab of a working copy, in order; one that cannot be read counts as untouched and is named.
+
+    So is what a student keeps of a chapter under the name that it had before the course renamed it; it does not count.
+    """
+    names, now = _names(copy), {name[:2]: name for name in _names(COURSE)}
+    former = {name for name in names if now.get(name[:2], name) in names - {name}}
+    chapters = {name: _of_chapter(copy, name) for name in sorted(names - former)}
+    for name in sorted(former):
+        chapter = chapters[now[name[:2]]]
+        line = f"{name} is called {now[name[:2]]} now: what you have under the former name does not count."
+        chapters[now[name[:2]]] = replace(chapter, notes=(*chapter.notes, line))
+    return list(chapters.values())
+
+
+def _names(folder: Path) -> set[str]:
+    """Of the chapters and labs of a working copy or of the course."""
     # A student's copies, and what `make lab FRESH=` has replaced, have more in their names.
-    chapters = {file.stem for file in chapter_notebooks(copy / "notebooks")}
-    names = sorted(chapters | {file.parent.name for file in copy.glob("labs/[0-9][0-9]_*/lab.ipynb")})
-    return [_of_chapter(copy, name) for name in names]
+    chapters = {file.stem for file in chapter_notebooks(folder / "notebooks")}
+    return chapters | {file.parent.name for file in folder.glob("labs/[0-9][0-9]_*/lab.ipynb")}
 
 
 def show_progress() -> None:
@@ -60,7 +75,7 @@ def show_progress() -> None:
 
 
 def table(chapters: list[ChapterProgress]) -> str:
-    """The chapters as a table in text, the sums, what counts as solved, and lines for what is unchecked or damaged."""
+    """The chapters as a table in text, the sums, what counts as solved, and lines for what is unchecked, or in a note."""
     rows = [
         (chapter.title, _share(chapter.cells_run, chapter.cells), _share(chapter.solved, chapter.exercises))
         for chapter in chapters
@@ -72,7 +87,7 @@ def table(chapters: list[ChapterProgress]) -> str:
     lines = [_unchecked(chapter) for chapter in chapters if chapter.unchecked]
     if any(chapter.solved for chapter in chapters):
         lines.append(_AS_SAVED)
-    return "\n".join([text, *lines, *(line for chapter in chapters for line in chapter.damaged)])
+    return "\n".join([text, *lines, *(line for chapter in chapters for line in chapter.notes)])
 
 
 def _unchecked(chapter: ChapterProgress) -> str:
