@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -66,15 +67,33 @@ def test_a_server_that_runs_on_the_copy_is_found_and_one_that_has_ended_is_not(
         (tmp_path / "jpserver-2.json").write_text("{")
         assert jupyterlab_server.running_on(tmp_path) == "http://127.0.0.1:8889/lab?token=abc"
         assert jupyterlab_server.running_on(tmp_path / "another") is None
+        server.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, server.pid, os.WSTOPPED)
+        assert jupyterlab_server.running_on(tmp_path) is None
         server.kill()
     assert jupyterlab_server.running_on(tmp_path) is None
+
+
+@pytest.mark.fault
+def test_no_second_server_is_started_on_one_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr(os, "execv", lambda *command: pytest.fail("a second server is started"))
+    with subprocess.Popen(["jupyter-lab", "600"], executable="/bin/sleep") as server:
+        info = {"pid": server.pid, "root_dir": str(tmp_path), "url": "http://127.0.0.1:8889/", "token": "abc"}
+        (tmp_path / "jpserver-1.json").write_text(json.dumps(info))
+        assert jupyterlab_server.open_copy(tmp_path) == 0
+        server.kill()
+    assert "already runs on this copy: open http://127.0.0.1:8889/lab?token=abc " in capsys.readouterr().out
 
 
 START = """
 import sys
 from pathlib import Path
 from distlab.course import jupyterlab_server
-jupyterlab_server.replace_this_process(Path(sys.argv[1]))
+jupyterlab_server.open_copy(Path(sys.argv[1]))
 """
 
 

@@ -1,12 +1,15 @@
 """Where a user's results and working copy go."""
 
 import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
 from distlab.course import user_folders
+from tests import small_disks
 
 USER = 54321  # has no name
 
@@ -105,3 +108,16 @@ def test_a_folder_of_root_in_a_course_of_the_user_is_named_and_no_other_is_taken
 
 def test_a_folder_that_is_not_there_yet_is_the_courses(course: Path) -> None:
     assert user_folders.user_folder("build") == Path("build")
+
+
+@pytest.mark.slow
+@pytest.mark.fault
+@small_disks.needs_mounts
+def test_jupyterlab_is_not_started_where_the_home_is_full(course: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    command = small_disks.with_disk(home, "size=4k", [sys.executable, "-m", "distlab.cli", "lab"])
+    variables = os.environ | {"HOME": str(home)}
+    ended = subprocess.run(command, cwd=course, env=variables, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+    assert ended.stderr.startswith(f"The disk of HOME={home} is full, and the notebooks' kernels keep files there;")

@@ -232,7 +232,7 @@ def _lab(options: argparse.Namespace) -> int:
     print(f"Your working copy is {copy}; what you run there leaves the course's files as they are.", flush=True)
     if options.copy_only:
         return 0
-    return jupyterlab_server.replace_this_process(copy)
+    return jupyterlab_server.open_copy(copy)
 
 
 def _progress(options: argparse.Namespace) -> int:

@@ -38,8 +38,18 @@ SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 """Variables of which one is set where a browser can be opened."""
 
 
+def open_copy(copy: Path) -> int:
+    """Become the JupyterLab of the working copy `copy`; returns 0 where one already runs, and prints its address."""
+    user_folders.require_home()
+    os.environ.update(user_folders.folders_of_jupyter())
+    if address := running_on(copy):
+        print(f"JupyterLab already runs on this copy: open {address} or end it first, by File > Shut Down.")
+        return 0
+    return replace_this_process(copy)
+
+
 def replace_this_process(copy: Path) -> NoReturn:
-    """Become the JupyterLab of the working copy `copy`, an absolute path."""
+    """Become a JupyterLab of the working copy `copy`, an absolute path."""
     command = [str(Path(sys.prefix) / "bin" / "jupyter"), "lab", "--ServerApp.ip=127.0.0.1"]
     command += [f"--ServerApp.root_dir={copy}", f"--LabApp.app_settings_dir={SETTINGS_OF_STUDENTS}"]
     command += [f"--ContentsManager.hide_globs={NOT_LISTED!r}", "--LabApp.default_url=/lab"]
@@ -47,11 +57,8 @@ def replace_this_process(copy: Path) -> NoReturn:
     command += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     if sys.platform == "linux" and not any(os.environ.get(name) for name in SCREENS):
         command.append("--ServerApp.open_browser=False")  # one for text would take the terminal, with the address in it
-    os.environ.update(user_folders.folders_of_jupyter())
     _leave_out_settings_of_others(copy)
     _leave_out_socks_proxies()
-    if address := running_on(copy):
-        print(f"Another JupyterLab already runs on this copy: {address}", flush=True)
     _end_with_terminal()
     os.execv(command[0], [*command, str(copy / "notebooks" / "00_start_here.ipynb")])
 
@@ -87,9 +94,10 @@ def running_on(copy: Path) -> str | None:
     for file in Path(paths.jupyter_runtime_dir()).glob("jpserver-*.json"):
         with suppress(OSError, ValueError, KeyError, TypeError, psutil.Error):  # an old file, or one half written
             server = json.loads(file.read_text())
-            # Another program may have the number by now.
-            is_alive = any("jupyter" in word for word in psutil.Process(server["pid"]).cmdline())
-            if is_alive and Path(server["root_dir"]).resolve() == copy.resolve():
+            process = psutil.Process(server["pid"])
+            # Another program may have the number by now; and one that Ctrl-Z has stopped does not answer.
+            runs = any("jupyter" in word for word in process.cmdline()) and process.status() != psutil.STATUS_STOPPED
+            if runs and Path(server["root_dir"]).resolve() == copy.resolve():
                 token = f"?token={server['token']}" if server["token"] else ""
                 return f"{server['url']}lab{token}"
     return None

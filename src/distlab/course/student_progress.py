@@ -75,7 +75,7 @@ def show_progress() -> None:
 
 
 def table(chapters: list[ChapterProgress]) -> str:
-    """The chapters as a table in text, the sums, what counts as solved, and lines for what is unchecked, or in a note."""
+    """The chapters as a table in text, the sums, what counts as solved; lines for what is unchecked, and notes."""
     rows = [
         (chapter.title, _share(chapter.cells_run, chapter.cells), _share(chapter.solved, chapter.exercises))
         for chapter in chapters
