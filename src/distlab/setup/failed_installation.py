@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from distlab.setup.package_index import other_index
 from distlab.setup.virtual_environment import BYTES_NEEDED
 
 PROXIES = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
@@ -30,15 +31,20 @@ def cause(text: str, status: int, log: Path, variables: Mapping[str, str]) -> st
         )
     package = next((match[1] for match in (re.search(form, text) for form in _PACKAGES) if match), None)
     signs = ("dns error", "error sending request", "name resolution", "connect", "proxy")
+    index = other_index(text, variables)
+    on_index = f" on {index}" if index else ""
     if any(sign in said for sign in signs):
         # Not its address, in which there may be a password.
         proxy = next((name for name in PROXIES if variables.get(name)), None)
-        what = f" through the proxy that {proxy} names: correct or unset {proxy}, or" if proxy else ";"
-        what = f" for {package}{what}" if package else what
+        through = f" through the proxy that {proxy} names" if proxy else ""
+        fixes = ["correct that setting"] if index else []
+        fixes += [f"correct or unset {proxy}"] if proxy else []
+        fix = f": {' and '.join(fixes)}, or" if fixes else ";"
+        what = f"{f' for {package}' if package else ''}{on_index}{through}{fix}"
         return f"the package index was not reached{what} run `make setup` again with a network (the log is {log})."
     if "no matching distribution found" in said:
-        package = package or "a package"
-        return f"the package index was not reached, or does not offer {package} of requirements.lock, see {log}."
+        what = f"{on_index} was not reached, or does not offer {package or 'a package'} of requirements.lock"
+        return f"the package index{what}{': correct that setting, or' if index else ','} see {log}."
     lines = [line.strip() for line in text.splitlines() if line.strip()] or [f"exit status {status}"]
     reason = next((line for line in lines if "error" in line.lower()), lines[-1])
     return f"{reason[:300]} (the log is {log}); `make setup` tries again."
