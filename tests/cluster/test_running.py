@@ -70,15 +70,29 @@ def test_a_signal_to_the_command_line_ends_the_command(number: signal.Signals, r
         until(lambda: not is_running(word, bench)(), "the command runs on")
 
 
-def test_ctrl_c_in_a_terminal_ends_the_command(running: Cluster, bench: Bench) -> None:
+def in_a_terminal(word: str, bench: Bench) -> tuple[int, int]:
+    """The first program of a new terminal, whose command runs: its id, and the other end of the terminal."""
     pid, terminal = pty.fork()
     if pid == 0:
-        os.execvp(RUN[0], [*RUN, "--", "sleep", "987650"])
-    until(is_running("987650", bench), "the command runs")
+        os.execvp(RUN[0], [*RUN, "--", "sleep", word])
+    until(is_running(word, bench), "the command runs")
+    return pid, terminal
+
+
+def test_ctrl_c_in_a_terminal_ends_the_command(running: Cluster, bench: Bench) -> None:
+    pid, terminal = in_a_terminal("987650", bench)
     os.write(terminal, b"\x03")
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGINT
     until(lambda: not is_running("987650", bench)(), "the command runs on")
     os.close(terminal)
+
+
+@pytest.mark.fault
+def test_the_end_of_its_terminal_ends_the_command(running: Cluster, bench: Bench) -> None:
+    pid, terminal = in_a_terminal("987651", bench)
+    os.close(terminal)
+    until(lambda: os.waitpid(pid, os.WNOHANG)[0] == pid, "the end of the terminal ends nothing")
+    until(lambda: not is_running("987651", bench)(), "the command runs on")
 
 
 def test_the_launcher_knows_by_which_file_it_is_in_a_cluster() -> None:
