@@ -12,20 +12,22 @@ me again". The next attempt goes on from there. On a laptop: `horovodrun --gloo 
 import signal
 import sys
 
-import network
-
-from distlab import cluster_spec, saved_states, valid  # before TensorFlow: distlab selects tf-keras
-
+# ruff: noqa: E402 - a notice may come while modules are being imported, and would end the program
 NOTICES = (signal.SIGUSR1, signal.SIGTERM)
 """What says that the time is nearly over: Slurm sends what the script asks for, PBS sends SIGTERM."""
 received: list[int] = []
-# Before TensorFlow, whose import takes seconds. A handler may run in the middle of anything, so it only remembers.
+# A handler may run in the middle of anything, so it only remembers.
 for notice in NOTICES:
     signal.signal(notice, lambda number, frame: received.append(number))
 
 # isort: split
-import horovod.tensorflow as hvd  # noqa: E402 - see above
-import tensorflow as tf  # noqa: E402
+import network
+
+from distlab import cluster_spec, saved_states, valid  # before TensorFlow: distlab selects tf-keras
+
+# isort: split
+import horovod.tensorflow as hvd
+import tensorflow as tf
 
 START_AGAIN = 85
 """Exit status of a job that has saved and is not done: Linux's ERESTART."""
