@@ -58,6 +58,13 @@ def test_status_says_why_a_job_without_output_has_failed(running: Cluster, tmp_p
 
 
 @pytest.mark.fault
+def test_status_says_which_signal_has_ended_a_job(running: Cluster) -> None:
+    running.run(["srun", "--job-name=killed", "sh", "-c", "kill -9 $$"])  # as srun ends its tasks after Ctrl-C
+    lines = [line.split(maxsplit=2)[1:] for line in distlab_cluster("status").output.splitlines()]
+    assert ["killed", "ended by SIGKILL, as by Ctrl-C"] in lines, lines
+
+
+@pytest.mark.fault
 def test_a_cluster_whose_start_nobody_reads_runs(running: Cluster) -> None:
     line = f"{sys.executable} -m distlab.cli cluster up | true; exit ${{PIPESTATUS[0]}}"
     finished = processes.run(["bash", "-c", line], 60)

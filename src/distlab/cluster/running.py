@@ -31,9 +31,10 @@ def carry_out(cluster: Cluster, command: Sequence[str]) -> int:
         received = signal.sigtimedwait(signals, _SECONDS_BETWEEN_LOOKS)
         # What a terminal sends (its code is above 0) the command has got, too; but of its end, it tells only the
         # first program in it.
-        number = received.si_signo if received else None
-        if number in _PASSED_ON and (received.si_code <= 0 or number == signal.SIGHUP):
-            process.send_signal(number)
+        if not received or received.si_signo not in _PASSED_ON:
+            continue
+        if received.si_code <= 0 or received.si_signo == signal.SIGHUP:
+            process.send_signal(received.si_signo)
     if process.returncode >= 0:
         return process.returncode
     if process.returncode == -signal.SIGKILL and _has_ended(record, holder):

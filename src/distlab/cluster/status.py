@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import signal
 from pathlib import Path
 from typing import NamedTuple
 
@@ -64,15 +65,26 @@ def _jobs(cluster: Cluster) -> str:
 
 def _failed_jobs(cluster: Cluster) -> str:
     """The last jobs that failed and why; Slurm forgets them after an hour."""
-    columns = "--format=%A|%i|%r|%j"  # of a job in an array %i is 5_1
-    words = ["squeue", f"--states={_FAILED}", "--sort=-e,-i", "--noheader", columns]
+    columns = "JobID:|,JobArrayID:|,exit_code:|,Reason:|,Name:|"  # of a job in an array JobArrayID is 5_1
+    words = ["squeue", f"--states={_FAILED}", "--sort=-e,-i", "--noheader", f"--Format={columns}"]
     lines = cluster.run(words, SECONDS_FOR_SLURM).output.splitlines()
-    jobs = [line.split("|", 3) for line in lines if line.count("|") >= 3][:MOST_FAILED]
+    jobs = [line.removesuffix("|").split("|", 4) for line in lines if line.count("|") >= 5][:MOST_FAILED]
     if not jobs:
         return ""
     reasons = _reasons(cluster)
-    rows = [(job, name, reasons.get(number, reason)) for number, job, reason, name in jobs]
+    rows = [
+        (job, name, reasons.get(number) or _signal(int(code)) or reason) for number, job, code, reason, name in jobs
+    ]
     return f"\n\nFailed in the last hour:\n{tables.text(('job', 'name', 'reason'), rows)}"
+
+
+def _signal(exit_code: int) -> str:
+    """Which signal has ended a job: Slurm says JobLaunchFailure of it, and sets 53 if there was none."""
+    try:
+        name = signal.Signals(exit_code & 0x7F).name
+    except ValueError:
+        return ""
+    return f"ended by {name}" + (", as by Ctrl-C" if name == "SIGKILL" else "")
 
 
 def _reasons(cluster: Cluster) -> dict[str, str]:
