@@ -15,11 +15,14 @@ channel by channel; in PyTorch channel by channel first. A transposition alone w
 without an error.
 """
 
+import json
 import math
 import os
 import zipfile
+import zlib
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -115,8 +118,12 @@ def check_outputs(parser: ArgumentParser, start: Path, *files: Path | None, fold
 
 def ranks() -> int:
     """How many ranks mpirun, horovodrun or torchrun has told this process that there are."""
-    sizes = (os.environ.get(name, "") for name in ("OMPI_COMM_WORLD_SIZE", "HOROVOD_SIZE", "WORLD_SIZE"))
-    return max([1, *(int(size) for size in sizes if size.isdecimal())])
+    return max(1, *_told("OMPI_COMM_WORLD_SIZE", "HOROVOD_SIZE", "WORLD_SIZE"))
+
+
+def _told(*names: str) -> list[int]:
+    """The numbers in these variables; 0 for one that has none."""
+    return [int(text) if (text := os.environ.get(name, "")).isdecimal() else 0 for name in names]
 
 
 def check_batch(parser: ArgumentParser, start: Path, option: str, images: int) -> None:
@@ -139,6 +146,34 @@ def check_folder(parser: ArgumentParser, options: Namespace, pattern: str) -> No
         newest = max(saved, key=lambda path: path.stat().st_mtime_ns).name.removesuffix(".index")
         held = f"{options.folder} holds checkpoints, the newest is {newest}"
         raise SystemExit(f"{held}: add --resume to go on, or choose another folder.")
+    if options.folder:
+        _check_note(options.folder / "options.json", options)
+
+
+def _check_note(note: Path, options: Namespace) -> None:
+    """Note the options of a new training; end one that goes on with others by one sentence.
+
+    What is one rank's may change, with the number of ranks; a line says so.
+    """
+    now = {name: value for name, value in vars(options).items() if name in ("batch", "global_batch", "learning_rate")}
+    with np.load(options.start) as arrays:
+        now["start"] = zlib.crc32(arrays["labels"].tobytes(), zlib.crc32(arrays["images"].tobytes()))
+    if not options.resume:
+        with suppress(OSError):  # the first save says what is wrong with the folder
+            note.parent.mkdir(parents=True, exist_ok=True)
+            note.write_text(json.dumps(now) + "\n")  # each rank writes the same
+        return
+    held = f"What is saved in {note.parent} was trained"
+    for name, value in json.loads(note.read_text()).items() if note.exists() else ():
+        option = f"--{name.replace('_', '-')} {value}"
+        if now.get(name, value) == value:
+            continue
+        if name == "start":
+            raise SystemExit(f"{held} on other images than those of {options.start}: choose another folder.")
+        if "global_batch" in now:
+            raise SystemExit(f"{held} with {option}: go on with it, or choose another folder.")
+        if not any(_told("OMPI_COMM_WORLD_RANK", "HOROVOD_RANK", "RANK")):
+            print(f"{held} with {option}; this run has {now[name]}.", flush=True)
 
 
 def outcome(losses: Sequence[float]) -> str:

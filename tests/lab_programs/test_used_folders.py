@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 from distlab import launch, programs
@@ -189,14 +190,44 @@ def layouts(in_14: Path) -> ModuleType:
     return programs.module(in_14 / "layouts.py")
 
 
+def start_file(folder: Path, image: int = 0) -> Path:
+    file = folder / f"start_{image}.npz"
+    np.savez(file, images=np.full((2, 28, 28), image), labels=np.zeros(2))
+    return file
+
+
+@pytest.mark.fault
+def test_a_resumed_run_of_chapter_14_has_the_options_of_the_first(
+    layouts: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(resume: bool = True, image: int = 0, **others: float) -> None:
+        options = argparse.Namespace(folder=tmp_path, resume=resume, start=start_file(tmp_path, image), **others)
+        layouts.check_folder(argparse.ArgumentParser(), options, "checkpoint-*")
+
+    before = f"What is saved in {tmp_path} was trained"
+    for size in ("batch", "global_batch"):
+        run(resume=False, learning_rate=0.01, **{size: 24})
+        (tmp_path / "checkpoint-1.index").touch()
+        run(learning_rate=0.01, **{size: 24})
+        assert capsys.readouterr().out == ""
+        with pytest.raises(SystemExit, match=f"{before} on other images than those of .*start_1.npz"):
+            run(image=1, learning_rate=0.01, **{size: 24})
+        if size == "batch":  # of one rank: a run with another number of ranks has another one
+            run(learning_rate=0.02, batch=24)
+            assert capsys.readouterr().out == f"{before} with --learning-rate 0.01; this run has 0.02.\n"
+            (tmp_path / "checkpoint-1.index").unlink()
+    with pytest.raises(SystemExit, match=f"{before} with --global-batch 24: go on with it, or choose another folder"):
+        run(learning_rate=0.01, global_batch=48)
+
+
 def test_checkpoints_are_told_from_other_files_of_a_folder(
     layouts: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def check(folder: Path | None, resume: bool) -> None:
-        layouts.check_folder(
-            argparse.ArgumentParser(), argparse.Namespace(folder=folder, resume=resume), "checkpoint-*"
-        )
+        options = argparse.Namespace(folder=folder, resume=resume, start=start)
+        layouts.check_folder(argparse.ArgumentParser(), options, "checkpoint-*")
 
+    start = start_file(tmp_path)
     (tmp_path / "result.json").touch()
     for folder in (None, tmp_path, tmp_path / "mistyped"):
         check(folder, resume=False)
