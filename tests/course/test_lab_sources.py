@@ -165,6 +165,24 @@ def test_only_named_labs_are_released_and_of_what_stood_there_the_instructors_wo
     assert packed.stat().st_size > 0
 
 
+@pytest.mark.fault
+@pytest.mark.parametrize("in_git", [True, False], ids=["git knows the course", "no repository"])
+def test_notes_beside_a_lab_are_not_handed_out_where_git_knows_the_course(made_lab: Path, in_git: bool) -> None:
+    labs, folder = made_lab.parents[1], lab_sources.folder_of(made_lab)
+    (labs / "nbgrader_config.py").write_text("c = get_config()\n")
+    for name in ("given.py", "data.csv", "grading_notes.md"):
+        (folder / name).write_text("")
+    if in_git:
+        for words in (["init", "-q"], ["add", "src", f"{folder.name}/given.py", f"{folder.name}/data.csv"]):
+            subprocess.run(["git", "-C", str(labs), *words], check=True)
+    left_out: list[Path] = []
+    students, *_ = lab_sources.release([made_lab], labs.parent / "release", left_out.append)
+    handed_out = sorted(file.name for file in (students / made_lab.stem).iterdir())
+    notes = folder / "grading_notes.md"
+    assert left_out == ([notes] if in_git else [])
+    assert handed_out == ["data.csv", "given.py", *([] if in_git else [notes.name]), "lab.ipynb"]
+
+
 def test_a_stub_replaces_each_solution() -> None:
     region = "    ### BEGIN SOLUTION\n    return 1\n    ### END SOLUTION"
     settings = {"grade": False, "grade_id": "f", "locked": False, "schema_version": 3, "solution": True, "task": False}

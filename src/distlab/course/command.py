@@ -129,8 +129,11 @@ def _release(options: argparse.Namespace) -> int:
 
     processes.end_on_signals()
     folder = user_folders.require_folder(user_folders.announced("build", "the labs to hand out go") / "release")
+    left_out: list[Path] = []
     with startup_notes.hidden():
-        paths = lab_sources.release(lab_sources.chosen(LABS, options.only), folder)
+        paths = lab_sources.release(lab_sources.chosen(LABS, options.only), folder, left_out.append)
+    for file in left_out:
+        print(f"Not handed out: {file}, which git does not know. If students need it, run `git add {file}` first.")
     print("\n".join(map(str, paths)))
     return 0
 

@@ -10,14 +10,14 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import nbformat
 from nbformat import NotebookNode
 
-from distlab.course import hand_edits, lab_cells, notebooks, released_labs
+from distlab.course import git_files, hand_edits, lab_cells, notebooks, released_labs
 from distlab.course.failed_cells import CellFailed
 from distlab.labs import registry
 from distlab.labs.lab import Exercise, Lab
@@ -132,12 +132,17 @@ def _without_course(paragraph: str) -> str:
     return _LINK_TO_COURSE.sub(r"\1", paragraph)
 
 
-def release(lab_sources: Sequence[Path], folder: Path) -> list[Path]:
+def release(
+    lab_sources: Sequence[Path], folder: Path, on_left_out: Callable[[Path], object] = lambda file: None
+) -> list[Path]:
     """Write `folder`/students/NN_topic for each lab, the same as a zip, and `folder`/nbgrader for nbgrader.
 
     In `students` and in nbgrader's `source` the folders of the course's labs are replaced, when all are written. All
     else stays: what an instructor has added there, nbgrader's database, what was handed in. Raises BrokenSource.
+
+    A lab's programs and data go with it, but in a repository only those that git knows; `on_left_out` gets the others.
     """
+    programs = {source: _programs(source, on_left_out) for source in lab_sources}
     released = {source: without_course(convert(source)) for source in lab_sources}
     parts = (HANDED_OUT, f"{NBGRADER}/{SOURCE}")
     of_course = [source.stem for source in notebooks.sources(lab_sources[0].parent.parent)]
@@ -146,15 +151,25 @@ def release(lab_sources: Sequence[Path], folder: Path) -> list[Path]:
             for part, handed_out in zip(parts, (student(notebook), notebook), strict=True):
                 place = new / part / source.stem
                 place.mkdir()
-                for file in sorted(folder_of(source).glob("*")):
-                    if file.is_file() and file.suffix != ".ipynb":
-                        shutil.copy(file, place)
+                for file in programs[source]:
+                    shutil.copy(file, place)
                 nbformat.write(handed_out, place / STUDENT)
     shutil.copy(lab_sources[0].parent.parent / "nbgrader_config.py", folder / NBGRADER)
     with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=folder) as unfinished:
         packed = Path(shutil.make_archive(str(Path(unfinished) / "labs"), "zip", folder / HANDED_OUT))
         packed = packed.replace(folder / packed.name)
     return [folder / HANDED_OUT, packed, folder / NBGRADER]
+
+
+def _programs(source: Path, on_left_out: Callable[[Path], object]) -> list[Path]:
+    """The files that are handed out with a lab: an instructor may keep notes beside them."""
+    files = [file for file in sorted(folder_of(source).glob("*")) if file.is_file() and file.suffix != ".ipynb"]
+    if not (known := git_files.known(source.parent.parent)):
+        return files
+    for file in files:
+        if file not in known and not file.name.startswith("."):
+            on_left_out(file)
+    return [file for file in files if file in known]
 
 
 def _require_right(solution: NotebookNode, lab: Lab, source: Path) -> None:

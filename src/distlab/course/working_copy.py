@@ -16,7 +16,6 @@ import os
 import platform
 import re
 import sqlite3
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -27,7 +26,7 @@ from typing import Any
 import nbformat
 from nbformat.sign import NotebookNotary
 
-from distlab.course import hand_edits, makefile_of_copy
+from distlab.course import git_files, hand_edits, makefile_of_copy
 from distlab.runtime.errors import REFUSED_WRITES, PlainError
 from distlab.runtime.lookups import look_up
 from distlab.runtime.unused_names import unused
@@ -172,16 +171,7 @@ def _files(course: Path) -> dict[str, Path]:
 
 def _edited(course: Path) -> set[Path]:
     """The course's files that differ from those in git, or that git does not have; none where it cannot be asked."""
-    if not (course / ".git").exists():  # git would answer for a folder above
-        return set()
-    command = ["git", "-C", str(course), "-c", "core.fileMode=false", "--no-optional-locks", "status", "--porcelain"]
-    command += ["-z", "--no-renames", "--untracked-files=all", "--", *sorted({part.split("/")[0] for part in _PARTS})]
-    try:
-        listed = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True).stdout
-    except OSError:  # there is no git
-        return set()
-    # Of each file two letters and a blank come before its name.
-    return {course / os.fsdecode(entry[3:]) for entry in listed.split(b"\0") if entry}
+    return git_files.edited(course, sorted({part.split("/")[0] for part in _PARTS}))
 
 
 def _content(source: Path, name: str) -> bytes:
