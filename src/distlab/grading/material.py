@@ -2,8 +2,10 @@
 
 import ast
 import importlib.util
+import re
+import stat
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -15,6 +17,9 @@ from distlab.labs.lab import Lab
 from distlab.sandbox import PLAIN, TENSORFLOW, SandboxLimits
 
 _LARGEST_FILE = 2 * 2**20
+LARGEST_NOTEBOOK = 50 * 2**20
+# In a line of a notebook, whose lines are texts in JSON.
+_IMPORTS_TENSORFLOW = re.compile(rb"""\b(?:import|from)\b[^\\"\n]*\b(?:tensorflow|(?:tf_)?keras)\b""")
 
 
 class StepKind(StrEnum):
@@ -56,6 +61,15 @@ class Material:
     stubs: dict[str, str]
     files: dict[str, bytes]
 
+    def for_notebook(self, file: Path | None) -> "Material":
+        """The same, but with TensorFlow if a cell of that notebook imports it, in a lab that does without.
+
+        Each of the student's processes would import it again otherwise, and that would use up the time for the lab.
+        """
+        if self.lab.tensorflow or file is None or not _imports_tensorflow(file):
+            return self
+        return replace(self, lab=self.lab.with_tensorflow())
+
     @property
     def limits(self) -> SandboxLimits:
         """What a student's process may use."""
@@ -95,6 +109,16 @@ def files_in(folder: Path) -> dict[str, bytes]:
         for file in sorted(folder.glob("*"))
         if file.is_file() and file.suffix != ".ipynb" and file.stat().st_size <= _LARGEST_FILE
     }
+
+
+def _imports_tensorflow(notebook: Path) -> bool:
+    """Whether a cell of a notebook, which may be anything, seems to import it."""
+    try:
+        about = notebook.lstat()
+        is_readable = stat.S_ISREG(about.st_mode) and about.st_size <= LARGEST_NOTEBOOK
+        return is_readable and _IMPORTS_TENSORFLOW.search(notebook.read_bytes()) is not None
+    except OSError:
+        return False
 
 
 def _named_in(text: str) -> set[str]:

@@ -10,13 +10,12 @@ from typing import Any
 
 from distlab.course.lab_sources import CHECK
 from distlab.grading import misplaced
-from distlab.grading.material import LabStep, StepKind
+from distlab.grading.material import LARGEST_NOTEBOOK, LabStep, StepKind
 from distlab.grading.origin import Origin
 
 _NO_CELL = "no cell of an exercise is left"
 NO_ANSWERS = f"{_NO_CELL}, as when a program has removed the cells' metadata"
 _OPENED = re.compile(r"""labs\.open\(\s*["']?(\d{1,2})\b""", re.ASCII)
-_MOST_BYTES = 50 * 2**20
 _MOST_CELLS = 500
 _MOST_TEXT = 200_000
 
@@ -64,8 +63,8 @@ def read(file: Path) -> list[SubmittedCell]:
         about = file.lstat()
         if not stat.S_ISREG(about.st_mode):
             raise Unreadable("it is not a plain file")
-        if about.st_size > _MOST_BYTES:
-            raise Unreadable(f"it is larger than {_MOST_BYTES // 2**20} MiB; its outputs can be cleared")
+        if about.st_size > LARGEST_NOTEBOOK:
+            raise Unreadable(f"it is larger than {LARGEST_NOTEBOOK // 2**20} MiB; its outputs can be cleared")
         text = file.read_bytes()
         if text.lstrip()[:1] == b"<":
             raise Unreadable("it is a web page, not a notebook")

@@ -19,12 +19,13 @@ from distlab.grading.grade import Graded, Report, grade
 from distlab.grading.material import Material, StepKind, files_in
 from distlab.grading.origin import Origin
 from distlab.grading.processes_apart import Failed, ProcessLimits, run_apart
+from distlab.grading.servers import Servers, server
 from distlab.grading.submissions import Submission, printable
 from distlab.labs import registry
 from distlab.labs.verdict import NOT_DONE, Verdict
 from distlab.runtime import startup_notes
 from distlab.runtime.errors import PlainError
-from distlab.sandbox import SandboxedWork, SandboxFailed, Server
+from distlab.sandbox import SandboxedWork, SandboxFailed
 from distlab.sandbox.protections import Protections
 
 
@@ -78,11 +79,15 @@ def _run(plan: GradingPlan, say: Callable[[str], None]) -> GradingResult:
     _write_report(result, plan)  # the seed first: with it everything can be repeated
     outcomes: dict[int, _Outcome] = {}
     again: list[int] = []
-    in_order = sorted(range(len(plan.submissions)), key=lambda number: plan.submissions[number].lab)
-    with _Servers(plan) as servers:
+    materials = [plan.materials[each.lab].for_notebook(each.file) for each in plan.submissions]
+    in_order = sorted(
+        range(len(plan.submissions)),
+        key=lambda number: (plan.submissions[number].lab, materials[number].lab.tensorflow),
+    )
+    with Servers(plan.weak) as servers:
         for number in in_order:
             if plan.submissions[number].file is None:
-                outcomes[number] = _grade_submission(plan.submissions[number], plan, servers)
+                outcomes[number] = _grade_submission(plan.submissions[number], materials[number], plan, servers)
                 say(outcomes[number].line)
         for alone in (False, True):
             numbers = again if alone else [number for number in in_order if number not in outcomes]
@@ -90,10 +95,10 @@ def _run(plan: GradingPlan, say: Callable[[str], None]) -> GradingResult:
             with closing(
                 run_apart(
                     numbers,
-                    lambda number: _grade_submission(plan.submissions[number], plan, servers),
-                    lambda number: _limits(plan.materials[plan.submissions[number].lab]),
+                    lambda number: _grade_submission(plan.submissions[number], materials[number], plan, servers),
+                    lambda number: _limits(materials[number]),
                     at_once,
-                    lambda number, running: servers.prepare([plan.submissions[n].lab for n in (number, *running)]),
+                    lambda number, running: servers.prepare([materials[each] for each in (number, *running)]),
                 )
             ) as graded:
                 for number, outcome in graded:
@@ -139,7 +144,8 @@ def check(number: str, folder: Path) -> Iterator[str]:
         )
     fitted.origin = Origin(origin.of(file).python)  # of the files next to it, the check has all
     yield f"{file}:"
-    report = _checked(Material(lab, fitted.steps, {}, files_in(file.parent)), fitted)
+    material = Material(lab, fitted.steps, {}, files_in(file.parent)).for_notebook(file)
+    report = _checked(material, fitted)
     cells = [step.name for step in fitted.steps if step.kind == StepKind.ANSWER]
     for graded in report.exercises:
         line = registry.shown(graded.exercise.name, graded.verdict)
@@ -166,43 +172,6 @@ def limit_own_memory() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     most = reserved + psutil.virtual_memory().total // 2
     resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
-
-
-class _Servers:
-    """The processes that sandboxes come from: one for each lab, while notebooks of that lab are graded."""
-
-    def __init__(self, plan: GradingPlan) -> None:
-        self._plan = plan
-        self._servers: dict[str, Server] = {}
-        self._killed: list[Server] = []
-
-    def __enter__(self) -> "_Servers":
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.prepare([])
-        for server in self._killed:
-            server.__exit__()
-
-    def prepare(self, labs: Sequence[str]) -> None:
-        """Have servers for these labs, and for no others; a new one where the last was killed, as for its memory."""
-        for lab in set(self._servers) - set(labs):
-            self._servers.pop(lab).__exit__()
-        for lab in [lab for lab, server in self._servers.items() if server.has_ended]:
-            self._killed.append(self._servers.pop(lab))  # sandboxes that it has started may still work in its folder
-        for lab in set(labs) - set(self._servers):
-            self._servers[lab] = _server(self._plan.materials[lab], self._plan.weak).__enter__()
-
-    def only(self, lab: str) -> Server:
-        """In a forked process: that of one lab."""
-        for name, server in self._servers.items():
-            if name != lab:
-                server.leave()
-        return self._servers[lab]
-
-
-def _server(material: Material, weak: bool) -> Server:
-    return Server(sorted(material.modules), weak, material.hidden)
 
 
 @dataclass(frozen=True)
@@ -236,9 +205,8 @@ def _not_graded(submission: Submission, plan: GradingPlan, *troubles: str, point
     return _Outcome(row, [f"{name}: {reason}" for reason in reasons], reasons)
 
 
-def _grade_submission(submission: Submission, plan: GradingPlan, servers: _Servers) -> _Outcome:
+def _grade_submission(submission: Submission, material: Material, plan: GradingPlan, servers: Servers) -> _Outcome:
     """Grade a submission and write its page."""
-    material = plan.materials[submission.lab]
     name = printable(f"{submission.student} {submission.lab}")
     notes, look_at = list(submission.notes), [f"{name}: {line}" for line in submission.look_at]
     report = Report([Graded(exercise, Verdict(NOT_DONE)) for exercise in material.lab])
@@ -254,7 +222,7 @@ def _grade_submission(submission: Submission, plan: GradingPlan, servers: _Serve
             if submission.others and fitted.is_untouched:
                 notes.append(f"no answer in {submission.file.name}, look into {', '.join(submission.others)}")
                 look_at.append(f"{name}: {notes[-1]}")
-            with SandboxedWork(servers.only(submission.lab), material.limits, material.files) as work:
+            with SandboxedWork(servers.only(material), material.limits, material.files) as work:
                 report = grade(material.lab, fitted, work, plan.seed)
     notes += report.remarks
     look_at += [f"{name}: {line}" for line in report.look_at]
@@ -290,8 +258,8 @@ def _checked(material: Material, fitted: notebook.Fitted) -> Report:
     for weak in (False, True):
         try:
             with (
-                _server(material, weak) as server,
-                SandboxedWork(server, material.limits, material.files) as work,
+                server(material, weak) as source,
+                SandboxedWork(source, material.limits, material.files) as work,
             ):
                 return grade(material.lab, fitted, work, seed=0)
         except SandboxFailed as error:
