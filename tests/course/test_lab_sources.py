@@ -264,7 +264,11 @@ def test_a_lab_whose_solution_fails_or_is_not_right_is_named_and_nothing_is_writ
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ('"grade_id": "steps"', '"grade_id": "step"', "have the grade_ids"),
+        (
+            '"grade_id": "steps"',
+            '"grade_id": "step"',
+            "has cells of step, but src/distlab/labs/lab_90/lab.py has no exercise",
+        ),
         ('"points": 1', '"points": 2', "2 points, but the exercise 1"),
         ("### BEGIN SOLUTION\nsteps = 6\n### END SOLUTION", "steps = 6", "the answer's cell needs"),
         ('lab.check("steps")\n', 'lab.check("mean")\n', r'must contain lab.check\("steps"\)'),

@@ -202,7 +202,7 @@ def test_a_chapter_that_both_have_changed_is_said_to_stay_unless_it_is_given_bac
     write_notebook(course / LAB, "20")
     for arguments, said in ((["--copy-only"], True), (["--copy-only", "--fresh", "03"], False)):
         assert cli.main(["lab", *arguments]) == 0
-        assert ("you have changed it, and the course has too; yours stays." in capsys.readouterr().out) == said
+        assert ("differs from the course's file; yours stays." in capsys.readouterr().out) == said
     assert code_of(course / "work" / LAB) == ["20"]
 
 

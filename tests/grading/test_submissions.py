@@ -37,6 +37,15 @@ def test_two_notebooks_by_one_student_are_noted_and_the_rule_is_fixed(tmp_path: 
 
 
 @pytest.mark.fault
+def test_a_folder_of_submissions_that_is_one_level_off_is_named(tmp_path: Path) -> None:
+    put(tmp_path / "in", "alice", "{}")
+    with pytest.raises(submissions.NoSubmissions, match=f"set SUBMISSIONS={tmp_path / 'in'}.$"):
+        submissions.find(tmp_path, [LAB])
+    with pytest.raises(submissions.NoSubmissions, match=f"one student: set SUBMISSIONS={tmp_path / 'in'}.$"):
+        submissions.find(tmp_path / "in" / "alice", [LAB])
+
+
+@pytest.mark.fault
 def test_the_course_s_solution_counts_after_every_other_notebook_and_is_to_be_looked_at(tmp_path: Path) -> None:
     own = put(tmp_path, "alice", "{}", f"{LAB}/lab_alice.ipynb")
     os.utime(own, (1, 1))
@@ -96,7 +105,7 @@ def test_a_list_of_students_is_read_as_spreadsheets_write_it(tmp_path: Path) -> 
         "students.txt writes the name of the folder 'alice' in another way"
     ]
     (tmp_path / "students.txt").write_bytes("zoë".encode("latin-1"))
-    with pytest.raises(submissions.NoSubmissions, match="is not in UTF-8; save it as UTF-8 text"):
+    with pytest.raises(submissions.NoSubmissions, match="line 1, is not in UTF-8; save it as UTF-8 text"):
         submissions.find(tmp_path, [LAB])
 
 

@@ -227,3 +227,12 @@ def test_a_rank_is_equal_to_itself_alone() -> None:
     first, second = World(2).run(program).results
     assert first == first and first != second and first not in (None, "0")
     assert len({first, second}) == 2
+
+
+@pytest.mark.fault
+def test_a_program_that_calls_itself_without_end_is_told_so() -> None:
+    async def program(rank: Rank) -> None:
+        await program(rank)
+
+    with pytest.raises(RankFailedError, match=r"RecursionError: .*; a function calls itself without end"):
+        World(2).run(program)

@@ -221,7 +221,7 @@ def _lab(options: argparse.Namespace) -> int:
     changed_in_both = working_copy.update(
         course,
         copy,
-        lambda kept: print(f"The course has changed what you have run or edited; yours is kept: {kept}"),
+        lambda kept: print(f"The course's file replaces yours, which differs from it and is kept: {kept}"),
         lambda left: print(f"{left}: the course no longer has this file under this name; yours stays as it is."),
     )
     for name in sorted(set(changed_in_both) - set(fresh)):
@@ -229,7 +229,7 @@ def _lab(options: argparse.Namespace) -> int:
         fix = f"`make lab FRESH={number}` gives you the course's, and keeps yours under another name"
         if not working_copy.is_of_chapter(name):
             fix = "Rename or remove yours, and the next `make lab` gives you the course's"
-        print(f"{copy / name}: you have changed it, and the course has too; yours stays. {fix}.")
+        print(f"{copy / name} differs from the course's file; yours stays. {fix}.")
     if fresh:
         return _give_back(course, copy, fresh)
     print(f"Your working copy is {copy}; what you run there leaves the course's files as they are.", flush=True)

@@ -205,6 +205,12 @@ def _check(notebook: NotebookNode, lab: Lab, name: str) -> None:
     cells = [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade_id")]
     grade_ids = [cell.metadata.nbgrader["grade_id"] for cell in cells]
     expected = [grade_id for exercise in lab for grade_id in (exercise.name, CHECK + exercise.name)]
+    unknown = sorted(set(grade_ids) - set(expected))
+    if unknown:
+        module = f"src/distlab/labs/lab_{lab.number}/lab.py"
+        raise BrokenSource(
+            f"{name} has cells of {', '.join(unknown)}, but {module} has no exercise with a judge for them."
+        )
     if grade_ids != expected:
         raise BrokenSource(f"The cells of {name} have the grade_ids {grade_ids}, but its exercises ask for {expected}.")
     for exercise, answer, check in zip(lab, cells[::2], cells[1::2], strict=True):

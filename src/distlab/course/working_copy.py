@@ -62,7 +62,9 @@ def update(
     on_kept: Callable[[Path], object] = lambda file: None,
     on_left: Callable[[Path], object] = lambda file: None,
 ) -> list[str]:
-    """Copy what is missing and what only the course has changed; returns the names of files that both have changed.
+    """Copy what is missing and what only the course has changed; returns the names of the other files that differ.
+
+    Those both have changed, or nothing is recorded of what the student was given.
 
     A chapter that was run, but not edited, follows the course too, and so does a copy of what the student had edited in
     the course itself; `on_kept` gets the name under which either is kept. What the course no longer has goes unless the

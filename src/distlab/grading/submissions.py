@@ -9,7 +9,7 @@ from pathlib import Path
 
 from distlab.course import working_copy
 from distlab.course.lab_sources import SOLUTION, STUDENT
-from distlab.grading import deadline, timestamp_file
+from distlab.grading import deadline, timestamp_file, wrong_level
 from distlab.runtime.errors import PlainError
 
 TIMESTAMP, ROSTER = "timestamp.txt", "students.txt"
@@ -89,7 +89,8 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
                 _note_to_look_at(submissions[-1], f"the folder is not in {ROSTER}")
     expected = labs if only else {submission.lab for submission in submissions if submission.file is not None}
     if not expected:
-        raise NoSubmissions(f"No folder in {folder} holds a lab: expected is {folder}/STUDENT/NN_topic/{STUDENT}.")
+        place = f"{folder}/STUDENT/NN_topic/{STUDENT}"
+        raise NoSubmissions(f"No folder in {folder} holds a lab: expected is {place}{wrong_level.hint(folder, labs)}.")
     return [submission for submission in submissions if submission.lab in expected]
 
 
@@ -111,8 +112,11 @@ def _names(roster: Path) -> set[str]:
         raise NoSubmissions(f"{roster} is larger than {_LARGEST_ROSTER // 2**20} MiB; a name in each line is enough.")
     try:
         text = roster.read_text(encoding="utf-8-sig")  # as Excel and Notepad write it, too
-    except UnicodeDecodeError:
-        raise NoSubmissions(f"{roster} is not in UTF-8; save it as UTF-8 text, a name in each line.") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise NoSubmissions(
+            f"{roster}, line {line}, is not in UTF-8; save it as UTF-8 text, a name in each line."
+        ) from None
     names = {re.sub(r"(^|\s)#.*", "", line).strip() for line in text.splitlines()} - {""}
     for name in sorted(names):
         if ";" in name:

@@ -93,7 +93,15 @@ class RankFailedError(SimulationError):
     def __init__(self, rank: int, now: float, error: BaseException) -> None:
         """`now` is the virtual time in seconds."""
         self.rank = rank
-        super().__init__(f"rank {rank} failed at {now:.9g} s: {type(error).__name__}: {error}{_no_array(error)}")
+        kind = type(error).__name__
+        super().__init__(f"rank {rank} failed at {now:.9g} s: {kind}: {error}{_no_array(error) or endless(kind)}")
+
+
+def endless(kind: str) -> str:
+    """What an exception of the class called `kind` means, if that is RecursionError; else ""."""
+    if kind != "RecursionError":
+        return ""
+    return "; a function calls itself without end: is its own name where another's should be?"
 
 
 def _no_array(error: BaseException) -> str:
