@@ -99,6 +99,17 @@ def test_an_exception_is_named_with_its_line_in_the_cell() -> None:
     assert "NameError in line 3" in found.text
 
 
+def test_functions_that_call_each_other_without_end_are_named() -> None:
+    def mean(values: np.ndarray) -> float:
+        return total(values)
+
+    def total(values: np.ndarray) -> float:
+        return mean(values)
+
+    assert "RecursionError" in verdict(mean).text
+    assert "`mean` and `total` call each other without end" in verdict(mean).text
+
+
 def test_a_function_with_another_header_is_told_how_the_check_calls_it() -> None:
     namespace = {}
     exec("def f(a): return a\ndef g(a): return a\ndef h(a): return max(a, foo=1)", namespace)

@@ -62,6 +62,9 @@ async def unlike(rank, array):
 async def raises(rank, array):
     return {}['missing']
 
+async def calls_itself(rank, array):
+    return await calls_itself(rank, array)
+
 async def awaits_something_else(rank, array):
     import asyncio
     await asyncio.sleep(1)
@@ -75,7 +78,7 @@ async def untouched(rank, array):
 async def later(rank, array):
     raise NotImplementedError
 """
-WRONG = ["stuck", "not_awaited", "to_itself", "to_nobody", "of_objects", "unlike", "raises", "awaits_something_else"]
+WRONG = ["stuck", "not_awaited", "to_itself", "to_nobody", "of_objects", "unlike", "raises", "calls_itself"]
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +119,7 @@ def test_a_program_without_input_runs_too(both: tuple[Answer, Answer]) -> None:
     assert [answer.run("without_input", World(3)).results for answer in both] == [[0, 1, 2]] * 2
 
 
-@pytest.mark.parametrize("name", [*WRONG, "no_coroutine"])
+@pytest.mark.parametrize("name", [*WRONG, "awaits_something_else", "no_coroutine"])
 def test_a_mistake_gives_the_same_error_with_the_same_words(both: tuple[Answer, Answer], name: str) -> None:
     errors = []
     for answer in both:

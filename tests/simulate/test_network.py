@@ -116,6 +116,8 @@ def test_a_slow_link_to_a_rank_that_there_is_not_is_refused(ends: tuple[int, int
             lambda sim: sim.Network(5e-6, 1e9),
             r"seconds_per_byte is 1e\+09, which is no time: .* give 1e-9",
         ),
+        (lambda sim: sim.Network(latency=5), r"latency is 5, .* in seconds: for 5 microseconds give 5e-06\.$"),
+        (lambda sim: sim.Link(20, 1e-10), r"latency is 20, .* for 20 microseconds give 2e-05"),
         (lambda sim: sim.Network(None), "latency is None; it must be a number of seconds"),
         (
             lambda sim: sim.Network(ranks_per_host=8 / 2, inside_host=sim.Link(0, 0)),

@@ -17,6 +17,7 @@ import numpy as np
 
 from distlab.labs.answer_errors import NotDone, Raised, TookTooLong
 from distlab.labs.plain_data import MOST_ITEMS, Plain, plain
+from distlab.runtime.errors import message_of
 from distlab.simulate import ProgramError, Rank, RankFailedError, Run, World, missing_awaits
 
 SECONDS = 10.0
@@ -169,7 +170,8 @@ class OwnAnswer:
         except NotImplementedError:
             raise NotDone.raised_by(function.__name__) from None
         except (Exception, SystemExit) as error:
-            raise Raised(type(error).__name__, str(error), line_of(error.__traceback__, self._namespace)) from error
+            kind = type(error).__name__
+            raise Raised(kind, message_of(error), line_of(error.__traceback__, self._namespace)) from error
 
 
 class _Alarm(BaseException):

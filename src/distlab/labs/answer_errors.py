@@ -4,8 +4,6 @@ import traceback
 from collections.abc import Sequence
 from typing import Self
 
-from distlab.simulate.errors import endless
-
 
 class AnswerError(Exception):
     """The message is a sentence for the student."""
@@ -27,7 +25,7 @@ class Raised(AnswerError):
         """`line` counts from 1 in the cell where the code stands; None when it is not known."""
         self.kind, self.message, self.line = kind, message, line
         place = "" if line is None else f" in line {line} of its cell"
-        super().__init__(f"it raised {kind}{place}{': ' if message else ''}{message}{endless(kind)}")
+        super().__init__(f"it raised {kind}{place}{': ' if message else ''}{message}")
 
 
 class NotPlain(AnswerError):

@@ -6,8 +6,10 @@ import re
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
+from traceback import walk_tb
 from types import TracebackType
 
 FRAMEWORKS = ("torch", "deepspeed", "ray")
@@ -24,6 +26,7 @@ NO_SERVER = "Could not start gRPC server"
 """What TensorFlow says when it cannot listen at the address of a process."""
 
 _NEARLY_NOTHING = 2**16
+_MANY_CALLS = 100
 
 
 class PlainError(Exception):
@@ -61,6 +64,19 @@ def show_alone() -> None:
             usual(kind, error, traceback)
 
     sys.excepthook = show
+
+
+def message_of(error: BaseException) -> str:
+    """The text of an exception; that of a recursion without end also names the functions that call each other."""
+    text = str(error)
+    if not isinstance(error, RecursionError):
+        return text
+    calls = Counter(frame.f_code for frame, _ in walk_tb(error.__traceback__))
+    names = sorted({code.co_name for code, count in calls.items() if count > _MANY_CALLS})
+    if not names:
+        return text
+    written = " and ".join(f"`{name}`" for name in names)
+    return f"{text}: {written} {'calls itself' if len(names) == 1 else 'call each other'} without end"
 
 
 def refused_write(error: BaseException) -> str | None:

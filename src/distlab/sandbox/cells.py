@@ -17,6 +17,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 
 from distlab.labs.answer import line_of
 from distlab.labs.plain_data import Plain
+from distlab.runtime.errors import message_of
 from distlab.sandbox.display import display
 
 _KEPT = 4000
@@ -63,7 +64,7 @@ class Cells:
         if isinstance(error, PrintedTooMuch):
             return ["PrintedTooMuch", f"it printed more than {self._most_printed:,} characters and was stopped", line]
         try:
-            message = error.msg if isinstance(error, SyntaxError) else str(error)
+            message = error.msg if isinstance(error, SyntaxError) else message_of(error)
         except BaseException:
             message = ""
         return [type(error).__name__, str(message)[:2000], line if isinstance(line, int) else None]

@@ -19,6 +19,7 @@ import numpy as np
 from distlab.labs.answer import OwnAnswer
 from distlab.labs.answer_errors import AnswerError, NotDone, NotPlain, Raised, TookTooLong
 from distlab.labs.plain_data import Array, Plain, PlainKey, plain
+from distlab.runtime.errors import message_of
 from distlab.sandbox import tamper_detection, wire
 from distlab.sandbox.cells import Cells
 from distlab.sandbox.confine import SandboxLimits
@@ -219,7 +220,7 @@ class RemoteRank(NumberedRank):
 
 def _text_of(error: BaseException) -> str:
     try:
-        return str(error)[:2000]
+        return message_of(error)[:2000]
     except BaseException:
         return ""
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from distlab.runtime.errors import message_of
+
 if TYPE_CHECKING:
     from distlab.simulate.events import Events
 
@@ -93,15 +95,9 @@ class RankFailedError(SimulationError):
     def __init__(self, rank: int, now: float, error: BaseException) -> None:
         """`now` is the virtual time in seconds."""
         self.rank = rank
-        kind = type(error).__name__
-        super().__init__(f"rank {rank} failed at {now:.9g} s: {kind}: {error}{_no_array(error) or endless(kind)}")
-
-
-def endless(kind: str) -> str:
-    """What an exception of the class called `kind` means, if that is RecursionError; else ""."""
-    if kind != "RecursionError":
-        return ""
-    return "; a function calls itself without end: is its own name where another's should be?"
+        super().__init__(
+            f"rank {rank} failed at {now:.9g} s: {type(error).__name__}: {message_of(error)}{_no_array(error)}"
+        )
 
 
 def _no_array(error: BaseException) -> str:

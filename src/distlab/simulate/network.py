@@ -10,6 +10,10 @@ from distlab.runtime.arguments import WrongArgument, require_kind, require_numbe
 
 SLOWEST = 1e3
 """Seconds per byte, or per message, above which a bandwidth is meant; the abstract units of an example stay below."""
+SLOW_MESSAGES = 1.0
+"""Seconds of latency above which, with a real network's seconds per byte, microseconds or milliseconds are meant."""
+REAL_BYTES = 1e-6
+"""Seconds per byte below which the units are a real network's, unless they are 0."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,7 @@ class Link:
 
     def __post_init__(self) -> None:
         _check_seconds(latency=self.latency, seconds_per_byte=self.seconds_per_byte)
+        _check_units(self.latency, self.seconds_per_byte)
 
     def seconds(self, message_bytes: int) -> float:
         """The seconds that a message occupies each port: α + nβ (Hockney 1994)."""
@@ -37,8 +42,8 @@ class Network:
         then `inside_host`, and those between hosts have the network's own α and β.
     links: exceptions by (source, to); each holds in that direction only.
 
-    Raises ValueError for a time that is negative, not finite or a bandwidth, and for only one of ranks_per_host and
-    inside_host.
+    Raises ValueError for a time that is negative, not finite or a bandwidth, for a latency in other units than
+    seconds_per_byte, and for only one of ranks_per_host and inside_host.
     """
 
     latency: float = 5e-6
@@ -54,6 +59,7 @@ class Network:
             seconds_per_byte=self.seconds_per_byte,
             seconds_per_byte_reduced=self.seconds_per_byte_reduced,
         )
+        _check_units(self.latency, self.seconds_per_byte)
         if (self.ranks_per_host is None) != (self.inside_host is None):
             raise ValueError("a network of two levels needs both ranks_per_host and inside_host")
         if self.ranks_per_host is not None:
@@ -113,3 +119,11 @@ def _check_seconds(**times: float) -> None:
             raise ValueError(f"{name} is {seconds}; it must be a number of seconds, 0 or more")
         if seconds > SLOWEST:
             raise WrongArgument(f"{name} is {seconds:g}, which is no time: for 1e9 bytes per second give 1e-9.")
+
+
+def _check_units(latency: float, seconds_per_byte: float) -> None:
+    if latency >= SLOW_MESSAGES and 0 < seconds_per_byte < REAL_BYTES:
+        raise WrongArgument(
+            f"latency is {latency:g}, and a network with {seconds_per_byte:g} seconds per byte has no such latency in "
+            f"seconds: for {latency:g} microseconds give {latency * 1e-6:g}."
+        )
