@@ -56,6 +56,18 @@ def test_the_newest_whole_checkpoint_is_taken_and_newer_ones_are_named(
     )
 
 
+def test_no_training_goes_on_from_values_that_are_not_finite(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = saved(tmp_path, 1.0, float("nan"))
+    assert saved_states.checkpoint(tf.train.latest_checkpoint(tmp_path), tmp_path, state).endswith("checkpoint-1")
+    assert capsys.readouterr().out == "checkpoint-2 holds values that are not finite: going on from checkpoint-1.\n"
+    assert float(state.value[0]) == 1
+    state = saved(tmp_path / "inf", float("inf"))
+    with pytest.raises(SystemExit, match="can be used: checkpoint-1 holds values that are not finite"):
+        saved_states.checkpoint(None, tmp_path / "inf", state)
+
+
 @pytest.fixture(autouse=True)
 def log_level() -> Iterator[None]:
     """TensorFlow's, as it was before a program would have ended."""

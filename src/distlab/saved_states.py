@@ -136,6 +136,8 @@ def checkpoint(newest: str | None, folder: Path, state: Any) -> str:
     ordered = sorted(prefixes, key=lambda prefix: (prefix == newest, int(prefix.rpartition("-")[2])), reverse=True)
 
     def restore(prefix: str) -> None:
+        if not _is_finite(prefix):
+            raise ArithmeticError
         status = state.restore(prefix)
         try:
             status.assert_existing_objects_matched()
@@ -144,6 +146,15 @@ def checkpoint(newest: str | None, folder: Path, state: Any) -> str:
             raise
 
     return _first_of(ordered, restore, folder)
+
+
+def _is_finite(prefix: str) -> bool:
+    """Whether a checkpoint has neither NaN nor infinity, with which no training goes on."""
+    import tensorflow as tf
+
+    saved = tf.train.load_checkpoint(prefix)
+    numbers = [name for name, dtype in saved.get_variable_to_dtype_map().items() if dtype.is_floating]
+    return all(tf.reduce_all(tf.math.is_finite(saved.get_tensor(name))) for name in numbers)
 
 
 def weights(newest: Path | None, folder: Path, model: Any) -> Path:
@@ -160,6 +171,8 @@ def _first_of(saved: Iterable, load: Callable[[Any], object], folder: Path) -> A
             load(each)
         except (AssertionError, ValueError):  # an object that it lacks, another shape
             reasons.append(f"{Path(each).name} was saved by another program, or with other options")
+        except ArithmeticError:
+            reasons.append(f"{Path(each).name} holds values that are not finite")
         except Exception as error:  # damaged bytes raise an OpError, an IndexError or nearly anything else
             reasons.append(f"{Path(each).name} is damaged ({type(error).__name__})")
         else:
