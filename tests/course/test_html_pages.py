@@ -64,3 +64,17 @@ def test_folded_answers_and_formulas_keep_their_tags_on_the_page(tmp_path: Path)
     assert "The answer is" in folded
     assert re.search(r"<msup><mi>x</mi><mn>2</mn></msup>", folded)
     assert re.search(r"<mfrac><mrow><mn>1</mn></mrow><mrow><mi>p</mi></mrow></mfrac>", folded)
+
+
+def test_a_picture_that_was_not_pasted_along_is_named_and_the_page_is_written(tmp_path: Path) -> None:
+    text = "My plan: ![pasted](attachment:image.png), ![kept](attachment:kept.png) and `attachment:code.png`."
+    cell = nbformat.v4.new_markdown_cell(text, attachments={"kept.png": {"image/png": "AAAA"}})
+    other = nbformat.v4.new_markdown_cell("![Skizze](attachment:für-mich.png)")
+    notebook = tmp_path / "00.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell, other]), notebook)
+    assert html_pages.write_page(notebook, tmp_path / "00.html", tmp_path) == [
+        "The picture image.png is not in 00.ipynb: paste it again.",
+        "The picture für-mich.png is not in 00.ipynb: paste it again.",
+    ]
+    page = (tmp_path / "00.html").read_text()
+    assert 'alt="pasted"' in page and "data:image/png;base64,AAAA" in page

@@ -179,8 +179,8 @@ def _pages(options: argparse.Namespace) -> int:
     damaged = []
     for notebook in files:
         try:
-            html_pages.write_page(notebook, pages / f"{notebook.stem}.html", NOTEBOOKS)
-            print(pages / f"{notebook.stem}.html")
+            missing = html_pages.write_page(notebook, pages / f"{notebook.stem}.html", NOTEBOOKS)
+            print(pages / f"{notebook.stem}.html", *missing, sep="\n")
         except NotJSONError:
             damaged.append(f"{notebook} cannot be read as a notebook; {how_to_repair(notebook)}.")
     print("\n".join(damaged), end="\n" if damaged else "")

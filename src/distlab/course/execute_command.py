@@ -104,9 +104,9 @@ def _write_results(outcomes: "Outcomes", plan: "ExecutionPlan") -> list[str]:
         executed = plan.build / "executed" / notebook.name
         try:
             # The page of a skipped notebook shows the committed outputs.
-            html_pages.write_page(
-                executed if executed.exists() else notebook, html / f"{notebook.stem}.html", NOTEBOOKS
-            )
+            shown = executed if executed.exists() else notebook
+            for missing in html_pages.write_page(shown, html / f"{notebook.stem}.html", NOTEBOOKS):
+                _say(missing)
         except Exception as fault:  # a notebook that cannot be read, or was not written to its end
             if outcomes[notebook.stem].status != runner.FAILED:
                 problems.append(f"The page of {notebook.stem} was not written: {str(fault).strip().splitlines()[0]}")

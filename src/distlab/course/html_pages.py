@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from html import unescape
 from pathlib import Path
+from urllib.parse import quote
 
 import jinja2
 import nbformat
@@ -19,6 +20,7 @@ from distlab.site.mathml import mathml
 
 FORMULA = re.compile(r"\$\$(?P<block>.+?)\$\$|(?<![\\$\w])\$(?P<inline>[^$\n]+?)\$(?![\w$])", re.DOTALL)
 PICTURE = re.compile(r"!\[(?P<description>[^\]]*)\]\((?P<file>[^):\s]+)\)")
+ATTACHMENT = re.compile(r"\battachment:([^\s)>\"']+)")
 CODE = re.compile(r"(```.*?```|`[^`\n]+`)", re.DOTALL)
 # nbconvert's page without the scripts that it would fetch from the network.
 TEMPLATE = """
@@ -69,12 +71,16 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 """)
 
 
-def write_page(notebook_file: Path, page: Path, folder: Path) -> None:
+def write_page(notebook_file: Path, page: Path, folder: Path) -> list[str]:
     """Convert one executed notebook into one HTML file that shows everything without a network.
 
-    `folder` is where the notebook belongs: the pictures in its text are named relative to it.
+    `folder` is where the notebook belongs: the pictures in its text are named relative to it. Returns a sentence for
+    each picture that was pasted into a text and is not in the notebook; the page shows its description.
     """
-    _write(nbformat.read(notebook_file, as_version=4), page, folder)
+    notebook = nbformat.read(notebook_file, as_version=4)
+    missing = [name for cell in notebook.cells if cell.cell_type == "markdown" for name in _without_picture(cell)]
+    _write(notebook, page, folder)
+    return [f"The picture {name} is not in {notebook_file.name}: paste it again." for name in missing]
 
 
 def write_glossary(folder: Path, pages: Path) -> None:
@@ -136,6 +142,16 @@ def with_pictures(text: str, folder: Path) -> str:
 
     parts = CODE.split(text)
     return "".join(part if index % 2 else PICTURE.sub(embedded, part) for index, part in enumerate(parts))
+
+
+def _without_picture(cell: NotebookNode) -> list[str]:
+    """The attachments that the cell's text names and that it lacks; it has an empty one of each afterwards."""
+    attachments = cell.setdefault("attachments", {})
+    named = {name for part in CODE.split(cell.source)[::2] for name in ATTACHMENT.findall(part)}
+    missing = sorted(named - attachments.keys())
+    for name in missing:  # nbconvert looks for the name as in an address
+        attachments[name] = attachments[quote(name, safe="%")] = {"image/png": ""}
+    return missing
 
 
 def title_of(notebook: NotebookNode) -> str:
