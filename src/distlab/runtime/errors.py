@@ -9,8 +9,9 @@ import tempfile
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
-from traceback import walk_tb
 from types import TracebackType
+
+from distlab.runtime import hidden_packages
 
 FRAMEWORKS = ("torch", "deepspeed", "ray")
 """The packages of which `.venv-frameworks` is the environment."""
@@ -43,7 +44,8 @@ def show_alone() -> None:
     An interrupt of the command `distlab` before it can catch one, while Python loads it, is one word too. A framework
     that is in an environment of its own is named with the command that makes it. A full or read-only disk is one
     sentence, whatever library met it: TensorFlow's traceback of it has 170 lines. So is a shared library that cannot be
-    loaded, an address of TF_CONFIG that is taken, and a backend of Keras 3 that is not there.
+    loaded, an address of TF_CONFIG that is taken, a backend of Keras 3 that is not there, and a file that hides a
+    package.
 
     Called by the start-up file of the environment, not on import: only whoever starts a program may change its hooks.
     """
@@ -57,7 +59,11 @@ def show_alone() -> None:
         elif isinstance(error, ModuleNotFoundError) and error.name in FRAMEWORKS:
             print(_of_another_environment(error.name), file=sys.stderr)
         elif sentence := (
-            refused_write(error) or broken_library(error) or taken_address(error) or missing_backend(error)
+            refused_write(error)
+            or broken_library(error)
+            or taken_address(error)
+            or missing_backend(error)
+            or hidden_packages.cause(error)
         ):
             print(sentence, file=sys.stderr)
         else:
@@ -71,6 +77,8 @@ def message_of(error: BaseException) -> str:
     text = str(error)
     if not isinstance(error, RecursionError):
         return text
+    from traceback import walk_tb  # every Python of the environment starts with this module
+
     calls = Counter(frame.f_code for frame, _ in walk_tb(error.__traceback__))
     names = sorted({code.co_name for code, count in calls.items() if count > _MANY_CALLS})
     if not names:
