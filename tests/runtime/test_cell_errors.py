@@ -1,0 +1,39 @@
+"""Errors of a cell whose cause is outside of it end in one sentence, without a traceback."""
+
+from pathlib import Path
+
+import pytest
+from jupyter_client.manager import start_new_kernel
+
+
+@pytest.mark.slow
+@pytest.mark.fault
+def test_a_cell_ends_with_a_sentence_on_its_cause(tmp_path: Path) -> None:
+    file = tmp_path / "numpy.py"
+    file.write_text("")
+    manager, client = start_new_kernel(cwd=str(tmp_path))
+    try:
+        shown: list[dict] = []
+        for cell in (
+            "import numpy.typing",
+            "from numpy import missing",
+            "workers = '4'",
+            "max(workers, 2)",
+            "[].missing",
+        ):
+            client.execute_interactive(cell, timeout=60, output_hook=shown.append)
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+    errors = [message["content"] for message in shown if message["msg_type"] == "error"]
+    sentence = f"The file {file} hides the package numpy: give it another name. Then restart the kernel."
+    assert [error["traceback"] for error in errors[:3]] == [
+        [f"ModuleNotFoundError: No module named 'numpy.typing'; 'numpy' is not a package. {sentence}"],
+        [f"ImportError: cannot import name 'missing' from 'numpy' ({file}). {sentence}"],
+        [
+            "TypeError: '>' not supported between instances of 'int' and 'str'. workers is the text '4': give "
+            "papermill numbers with -p, as in -p workers 4, not -r."
+        ],
+    ]
+    assert len(errors) == 4 and len(errors[3]["traceback"]) > 1
+    assert errors[0]["evalue"].endswith(sentence)
