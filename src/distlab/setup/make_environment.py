@@ -22,6 +22,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import NoReturn
 
+from distlab.setup import running_programs
 from distlab.setup.failed_installation import cache_of_uv, cause
 from distlab.setup.old_environment import give_back_permissions, put_aside, settle
 from distlab.setup.virtual_environment import (
@@ -175,6 +176,9 @@ def set_up(environment: Environment) -> None:
         reason = environment.reason_to_build()  # another set-up may have ended meanwhile
         if reason is None and not environment.needs_update():
             return
+        if environment.folder.is_dir() and not environment.unfinished.exists():
+            changed = "requirements.lock or pyproject.toml is another than .venv was made of."
+            running_programs.require_none(environment, reason or changed)
         before = environment.record()
         again = reason is None and before is not None and before.lock != environment.sources()[0]
         installer = Installer(environment, guarding)

@@ -1,0 +1,81 @@
+"""Set-up leaves an environment alone while programs run from it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from distlab.setup import make_environment, running_programs
+from distlab.setup.virtual_environment import Environment, EnvironmentNotMade
+
+pytestmark = pytest.mark.fault
+
+WAITS = "import sys; print(flush=True); sys.stdin.read()"
+MAPS = f"import mmap, sys; file = open(sys.argv[1]); kept = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ); {WAITS}"
+STARTS = f"import subprocess, sys; subprocess.run([sys.argv[1], '-I', '-S', '-c', {WAITS!r}])"
+
+
+@contextmanager
+def program(*command: str | Path, executable: Path | None = None, user: int | None = None) -> Iterator[int]:
+    """The number of a process that has begun and waits until it is ended."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([*command], executable=executable, user=user, **pipes) as process:
+        assert process.stdout
+        process.stdout.readline()
+        yield process.pid
+        process.communicate()
+
+
+def test_an_environment_from_which_a_program_runs_is_not_touched(environment: Environment) -> None:
+    metadata = environment.packages()["numpy-2.0.0.dist-info"]
+    metadata.rename(metadata.with_name("numpy-1.26.4.dist-info"))  # as `pip install` in a notebook does
+    files = sorted(environment.folder.rglob("*"))
+    with program(environment.python, "-I", "-S", "-c", WAITS, "train.py") as pid:
+        with pytest.raises(EnvironmentNotMade) as refusal:
+            make_environment.set_up(environment)
+        assert str(refusal.value).startswith(
+            "numpy 1.26.4 is installed, and the course has 2.0.0: making .venv again. But programs run from .venv, "
+            f"which would fail: {pid} (python -I -S -c import sys; "
+        )
+    assert sorted(environment.folder.rglob("*")) == files
+    assert running_programs.running(environment) == []
+
+
+def test_a_changed_lock_is_not_installed_while_a_program_runs(environment: Environment) -> None:
+    (environment.course / "pyproject.toml").write_text("[project]\nname = 'another'\n")
+    with (
+        program(environment.python, "-I", "-S", "-c", WAITS),
+        pytest.raises(EnvironmentNotMade, match=r"^requirements.lock or pyproject.toml is another .* But programs"),
+    ):
+        make_environment.set_up(environment)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only the path tells")
+def test_a_program_of_the_activated_environment_counts_by_its_libraries(environment: Environment) -> None:
+    library = environment.folder / "lib" / "library.so"
+    library.write_bytes(b"library")
+    with program("python", "-I", "-S", "-c", MAPS, library, executable=Path(sys.executable)) as pid:
+        assert [running.pid for running in running_programs.running(environment)] == [pid]
+
+
+def test_what_a_program_has_started_is_not_named_beside_it(environment: Environment) -> None:
+    with program(environment.python, "-I", "-S", "-c", STARTS, environment.python) as pid:
+        assert [running.pid for running in running_programs.running(environment)] == [pid]
+
+
+def test_another_set_up_and_other_programs_do_not_count(environment: Environment) -> None:
+    with (
+        program(environment.python, "-I", "-S", "-c", WAITS, "distlab.setup.make_environment"),
+        program(sys.executable, "-I", "-S", "-c", WAITS, environment.python),
+    ):
+        assert running_programs.running(environment) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts programs of other users")
+def test_programs_of_other_users_do_not_count(environment: Environment) -> None:
+    with program(environment.python, "-c", "echo; read line", executable=Path("/bin/sh"), user=12345):
+        assert running_programs.running(environment) == []
