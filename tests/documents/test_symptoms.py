@@ -51,6 +51,19 @@ def test_a_python_that_does_not_start_does_not_hide_one_further_down_on_path(roo
     assert f"started {good / 'python3.12'}" in done.stdout
 
 
+@pytest.mark.fault
+def test_a_target_whose_program_the_system_kills_ends_with_killed(root: Path, tmp_path: Path) -> None:
+    shutil.copy(root / "Makefile", tmp_path)
+    (tmp_path / "src" / "distlab").mkdir(parents=True)
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    program(tmp_path / ".venv" / "bin" / "distlab", '#!/bin/sh\n[ "$1" = setup ] || kill -KILL $$\n')
+    python = program(tmp_path / "python", "#!/bin/sh\nexit 0\n")
+    command = ["make", "-C", str(tmp_path), "lab", f"PYTHON={python}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "lab] Killed" in done.stderr
+
+
 def test_make_in_another_folder_says_where_it_belongs(root: Path, tmp_path: Path) -> None:
     command = ["make", "-f", str(root / "Makefile"), "help"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)

@@ -330,7 +330,10 @@ def test_without_a_network_a_changed_lock_leaves_the_environment_as_it_was(
     finally:
         whole.lock.write_text(text)
     assert status == 1
-    assert re.search(r"the package index was not reached for [\w-]+; run `make setup` again with a network", output)
+    assert re.search(
+        r"not reached for [\w-]+ on 127.0.0.1, which UV_DEFAULT_INDEX names: correct that setting, or run `make setup`",
+        output,
+    )
     assert whole.set_up() == (0, "")
     assert whole.is_whole()
 
