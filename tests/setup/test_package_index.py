@@ -51,12 +51,12 @@ def test_a_mirror_of_uv_that_is_gone_is_named_with_its_variable(tmp_path: Path) 
 
 @pytest.mark.fault
 def test_a_mirror_that_lacks_a_package_is_named() -> None:
-    text = "Looking in indexes: https://pypi.org/simple, https://mirror.invalid/simple\nNo matching distribution found"
+    text = "Looking in indexes: https://a.invalid/simple, https://mirror.invalid/simple\nNo matching distribution found"
     said = failed_installation.cause(text, 1, Path("log"), {"PIP_EXTRA_INDEX_URL": "https://mirror.invalid/simple"})
     assert said.startswith("the package index on mirror.invalid, which PIP_EXTRA_INDEX_URL names was not reached, or")
     assert said.endswith(": correct that setting, or see log.")
 
 
-def test_the_usual_index_is_not_named() -> None:
-    assert package_index.other_index("error: Failed to fetch: `https://pypi.org/simple/uv/`", {}) is None
-    assert package_index.other_index("Looking in indexes: file:///opt/wheels", {}) is None
+def test_an_index_that_no_setting_names_is_not_named() -> None:
+    assert package_index.chosen_index("error: Failed to fetch: `https://usual.invalid/simple/uv/`", {}) is None
+    assert package_index.chosen_index("Looking in indexes: file:///opt/wheels", {}) is None

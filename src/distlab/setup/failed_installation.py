@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from distlab.setup.package_index import other_index
+from distlab.setup.package_index import chosen_index
 from distlab.setup.virtual_environment import BYTES_NEEDED
 
 PROXIES = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
@@ -31,7 +31,7 @@ def cause(text: str, status: int, log: Path, variables: Mapping[str, str]) -> st
         )
     package = next((match[1] for match in (re.search(form, text) for form in _PACKAGES) if match), None)
     signs = ("dns error", "error sending request", "name resolution", "connect", "proxy")
-    index = other_index(text, variables)
+    index = chosen_index(text, variables)
     on_index = f" on {index}" if index else ""
     if any(sign in said for sign in signs):
         # Not its address, in which there may be a password.

@@ -1,4 +1,4 @@
-"""Which package index pip and uv use instead of pypi.org, and the variable or file of settings that names it.
+"""Which package index pip and uv use instead of the usual one, and the variable or file of settings that names it.
 
 This module imports the standard library only: nothing is installed yet.
 """
@@ -9,22 +9,20 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-_OWN = {"pypi.org", "files.pythonhosted.org"}
 # How pip names its indexes, if there are others, and uv the address that it cannot fetch.
 _NAMED = re.compile(r"(?m)^(?:Looking in indexes|.*Failed to fetch): .*$")
 _ADDRESS = re.compile(r"https?://[^\s`,]+")
 
 
-def other_index(text: str, variables: Mapping[str, str]) -> str | None:
-    """The host of an index other than pypi.org in what pip or uv has said, and what names it; None if there is none.
+def chosen_index(text: str, variables: Mapping[str, str]) -> str | None:
+    """The host of an index in what pip or uv has said, and the setting that names it; None if no setting does.
 
     Only the host: there may be a password in the address.
     """
     addresses = [address for line in _NAMED.findall(text) for address in _ADDRESS.findall(line)]
     for host in filter(None, (urlsplit(address).hostname for address in addresses)):
-        if host not in _OWN:
-            place = _place(host, variables)
-            return f"{host}, which {place} names" if place else host
+        if place := _place(host, variables):
+            return f"{host}, which {place} names"
     return None
 
 
