@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from distlab import launch
@@ -60,6 +62,32 @@ def test_engines_are_the_ranks_of_one_job_and_leave_nothing(
     assert list(home.iterdir()) == []
     assert capfd.readouterr().err == ""
     assert os.environ["SLURM_JOB_ID"] == "4711"
+
+
+@pytest.mark.long
+@pytest.mark.fault
+def test_engines_wait_for_a_controller_that_answers_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    mark = processes.new_mark()
+    monkeypatch.setenv(processes.MARK, mark)
+
+    def stop_the_controller_for_a_while() -> None:
+        def running(word: str) -> list[psutil.Process]:
+            return [process for process in processes.alive(mark) if word in " ".join(process.cmdline())]
+
+        while not running("ipyparallel.engine"):
+            time.sleep(0.01)
+        for process in (stopped := running("ipyparallel.controller")):
+            process.suspend()
+        time.sleep(7)  # ipyparallel alone gives up after five seconds
+        for process in stopped:
+            process.resume()
+
+    thread = threading.Thread(target=stop_the_controller_for_a_while)
+    thread.start()
+    started = launch.start_engines(2)
+    thread.join()
+    assert started.view["mpi_rank"] == [0, 1]
+    started.stop()
 
 
 @pytest.mark.long

@@ -11,6 +11,7 @@ killed.
 
 import atexit
 import logging
+import math
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -93,7 +94,7 @@ def start_engines(ranks: int, seconds: float = START_SECONDS) -> Engines:
                 shutdown_atexit=False,
                 log_level=logging.CRITICAL,
                 log=_silent(),
-                config=Config({"EngineLauncher": {"engine_args": [OUTPUT]}}),
+                config=Config(_settings(seconds)),
             )
             try:
                 cluster.start_cluster_sync()
@@ -108,6 +109,17 @@ def start_engines(ranks: int, seconds: float = START_SECONDS) -> Engines:
             ParallelMagics.stream_output = False  # rank by rank when the cell is done, not while it runs
             parallel_cells.watch(shell, client, lambda: bool(Engines.running))
         return Engines(client, stack.pop_all())
+
+
+def _settings(seconds: float) -> dict[str, dict[str, object]]:
+    """For ipyparallel, whose own limits for parts of the start are a few seconds: too short for a busy machine."""
+    return {
+        "EngineLauncher": {"engine_args": [OUTPUT, f"--IPEngine.timeout={seconds}"]},
+        "ControllerLauncher": {
+            "controller_args": [f"--IPController.registration_timeout={math.ceil(seconds)}"],
+            "connection_info_timeout": seconds,
+        },
+    }
 
 
 def _silent() -> logging.Logger:
