@@ -22,9 +22,8 @@ ADD_UP = "from mpi4py.MPI import COMM_WORLD as c\nprint(c.allreduce(1))\n"
 
 
 def test_srun_without_a_controller_is_told_where_slurm_is() -> None:
-    assert "distlab cluster up" in known_causes.of_no_start(
-        "srun", "Unable to contact slurm controller (connect failure)"
-    )
+    hint = known_causes.of_no_start("srun", "Unable to contact slurm controller (connect failure)")
+    assert "'distlab cluster run --' in front" in hint and "distlab cluster up" in hint
     assert known_causes.of_no_start("srun", "Invalid partition name specified") == ""
     assert known_causes.of_no_start("mpirun", "Connection refused") == ""
 
@@ -34,6 +33,15 @@ def test_a_program_that_wants_to_be_typed_to_is_told_that_nobody_can(statement: 
     program = tmp_path / "program.py"
     program.write_text(f"{statement}\nprint('went on')\n")
     with pytest.raises(launch.WorkerFailed, match=r"without input\(\) and breakpoint\(\)"):
+        launch.alone(program, echo=False)
+
+
+@pytest.mark.fault
+def test_a_connection_too_slow_for_tensorflow_s_signs_of_life_is_named(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    said = "Collective ops is aborted by: Deadline Exceeded\n\nRPC: /tensorflow.CoordinationService/Heartbeat\n"
+    program.write_text(f"import sys\nsys.exit({said!r})\n")
+    with pytest.raises(launch.WorkerFailed, match="a host's connection is much too slow, or a worker stood still"):
         launch.alone(program, echo=False)
 
 

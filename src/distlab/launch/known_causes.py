@@ -27,6 +27,8 @@ _NO_SLOTS = re.compile(r"TimeoutException: Timed out waiting for \{activity\}")
 _NO_OWN_ADDRESS = re.compile(r"Unable to find address for (\S+); bind\(2\) for \[(\S+)\] failed")
 # What Open MPI says where it has no folder for its temporary files.
 _NO_FOLDER = re.compile(r"  Directory: +(.+)\n +Error: +(.+)\n\s*Please check to ensure you have adequate permissions")
+# What a worker of TensorFlow says whose sign of life takes too long, although its connection is there.
+_LATE_HEARTBEAT = re.compile(r"Deadline Exceeded\s+RPC: /tensorflow\.CoordinationService/Heartbeat")
 
 # What Python says of a program at a line that git has left in a file that it could not merge.
 _NOT_MERGED = re.compile(r'File "([^"\n]+)", line \d+\n\s*(?:<{7}|={7}|>{7})(?: .*)?\n(?:[ ^]+\n)?SyntaxError')
@@ -36,8 +38,8 @@ def of_no_start(starter: str, reason: str) -> str:
     """Why the command `starter` could not start the ranks, by the `reason` that it gave."""
     if starter == "srun" and _SLURM_IS_AWAY.search(reason):
         return (
-            " No Slurm answers here: use a login node of a cluster, or start one here with 'distlab cluster up'; "
-            "'distlab cluster status' says more of one that was started here."
+            " No Slurm answers here: use a login node of a cluster, or put 'distlab cluster run --' in front for that of "
+            "this machine; 'distlab cluster up' starts it, and 'distlab cluster status' says more of one that runs."
         )
     return of_machine(reason) or of_other_mpi(reason)
 
@@ -97,6 +99,11 @@ def of_failure(run: LaunchedRun, name: str, starter: str) -> str:
         return (
             f" {file} has the marks of a merge that git could not finish: edit it, or get the course's version back, "
             f"by `git checkout HEAD {file}` or, in your copy, by `make lab FRESH=` with the chapter's number."
+        )
+    if _LATE_HEARTBEAT.search(output):
+        return (
+            " A sign of life of TensorFlow's workers took too long: a host's connection is much too slow, or a worker "
+            "stood still. `distlab cluster status` shows the links of a cluster on this machine."
         )
     # Of any process: an elastic job goes on without the ranks that could not start.
     if cause := of_machine("\n".join(run.output.values())):
