@@ -17,8 +17,24 @@ from distlab.grading.material import LabStep, StepKind
 def test_what_is_no_notebook_is_unreadable(tmp_path: Path, content: str) -> None:
     file = tmp_path / "lab.ipynb"
     file.write_text(content)
-    with pytest.raises(notebook.Unreadable, match="not a notebook of format 4"):
+    with pytest.raises(notebook.Unreadable, match=r"not a notebook of format 4|it is empty"):
         notebook.read(file)
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("content", ["", "\n", "\0\0\0"])
+def test_an_empty_file_is_called_empty(tmp_path: Path, content: str) -> None:
+    (tmp_path / "lab.ipynb").write_text(content)
+    with pytest.raises(notebook.Unreadable, match="it is empty"):
+        notebook.read(tmp_path / "lab.ipynb")
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("before", ["", '{"cells": [],\n'])
+def test_a_merge_conflict_is_called_one(tmp_path: Path, before: str) -> None:
+    (tmp_path / "lab.ipynb").write_text(f"{before}<<<<<<< HEAD\n=======\n>>>>>>> theirs\n")
+    with pytest.raises(notebook.Unreadable, match="merge conflict"):
+        notebook.read(tmp_path / "lab.ipynb")
 
 
 @pytest.mark.fault

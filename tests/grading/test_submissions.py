@@ -46,6 +46,27 @@ def test_a_folder_of_submissions_that_is_one_level_off_is_named(tmp_path: Path) 
 
 
 @pytest.mark.fault
+def test_notebooks_that_lie_as_a_learning_platform_packs_them_are_named(tmp_path: Path) -> None:
+    for student, name in (("Alice_17_assignsubmission_file", "lab.ipynb"), (".", "bob_18_lab.ipynb")):
+        folder = tmp_path / name
+        file = put(folder, student, "{}", name).relative_to(folder)
+        with pytest.raises(submissions.NoSubmissions, match=f"{file} is in no folder with a lab's name, such as {LAB}"):
+            submissions.find(folder, [LAB])
+
+
+@pytest.mark.fault
+def test_the_course_and_nbgrader_s_folder_are_not_graded(tmp_path: Path) -> None:
+    (tmp_path / "labs" / "src").mkdir(parents=True)
+    put(tmp_path, "labs", "{}")
+    with pytest.raises(submissions.NoSubmissions, match="is the course itself"):
+        submissions.find(tmp_path, [LAB])
+    put(tmp_path / "nbgrader", "source", "{}")
+    (tmp_path / "nbgrader" / "nbgrader_config.py").touch()
+    with pytest.raises(submissions.NoSubmissions, match="what was handed in is in"):
+        submissions.find(tmp_path / "nbgrader", [LAB])
+
+
+@pytest.mark.fault
 def test_the_course_s_solution_counts_after_every_other_notebook_and_is_to_be_looked_at(tmp_path: Path) -> None:
     own = put(tmp_path, "alice", "{}", f"{LAB}/lab_alice.ipynb")
     os.utime(own, (1, 1))
@@ -113,6 +134,16 @@ def test_a_comment_behind_a_name_in_the_list_does_not_belong_to_the_name(tmp_pat
     put(tmp_path, "alice", "{}")
     (tmp_path / "students.txt").write_text("# autumn # 2026\nalice # exchange student; leaves early\nbob\t#\nc#\n  #\n")
     assert [submission.student for submission in submissions.find(tmp_path, [LAB])] == ["alice", "bob", "c#"]
+
+
+@pytest.mark.fault
+def test_a_blank_behind_the_name_of_a_folder_is_named(tmp_path: Path) -> None:
+    put(tmp_path, "alice ", "{}")
+    put(tmp_path, "bob", "{}")
+    (tmp_path / "students.txt").write_text("alice\nbob\n")
+    of_list, of_folder, _ = submissions.find(tmp_path, [LAB])
+    assert of_list.look_at == ["students.txt writes the name of the folder 'alice ' in another way"]
+    assert (of_list.student, of_folder.student, of_folder.look_at) == ("alice", "alice ", [])
 
 
 @pytest.mark.fault

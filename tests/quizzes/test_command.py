@@ -32,6 +32,11 @@ def test_a_page_of_two_chapters(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == expected + "\n"
 
 
+def test_chapters_may_be_written_as_elsewhere_in_the_course(capsys: pytest.CaptureFixture[str]) -> None:
+    said = [(main(["quiz", *chapters]), capsys.readouterr().out) for chapters in (["06", "07"], ["6,07"], ["06, 7"])]
+    assert said == [said[0]] * 3 and said[0][0] == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -66,6 +66,10 @@ def read(file: Path) -> list[SubmittedCell]:
         if about.st_size > LARGEST_NOTEBOOK:
             raise Unreadable(f"it is larger than {LARGEST_NOTEBOOK // 2**20} MiB; its outputs can be cleared")
         text = file.read_bytes()
+        if not text.strip(b" \t\r\n\0"):
+            raise Unreadable("it is empty, or holds nothing but zeros, as when a disk was full")
+        if re.search(rb"^<<<<<<< ", text, re.MULTILINE):
+            raise Unreadable("git has left a merge conflict in it")
         if text.lstrip()[:1] == b"<":
             raise Unreadable("it is a web page, not a notebook")
         content = json.loads(text)

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from distlab.course import working_copy
 from distlab.course.lab_sources import SOLUTION, STUDENT
-from distlab.grading import deadline, timestamp_file, wrong_level
+from distlab.grading import deadline, timestamp_file, wrong_folder
 from distlab.runtime.errors import PlainError
 
 TIMESTAMP, ROSTER = "timestamp.txt", "students.txt"
@@ -64,8 +63,8 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
         path = folder.absolute()  # make may have been called from elsewhere
         what = f"{folder} is no folder (unpack an archive)" if folder.exists() else f"There is no folder {path}"
         raise NoSubmissions(f"{what}; set SUBMISSIONS=folder, with folder/STUDENT/NN_topic/lab.ipynb.")
-    if working_copy.is_copy(folder):
-        raise NoSubmissions(f"{folder} is your working copy of the course; `make check LAB=06` checks a lab in it.")
+    if what := wrong_folder.other_kind(folder):
+        raise NoSubmissions(f"{folder} {what}.")
     try:
         students = {
             entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith((".", "_"))
@@ -90,7 +89,7 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
     expected = labs if only else {submission.lab for submission in submissions if submission.file is not None}
     if not expected:
         place = f"{folder}/STUDENT/NN_topic/{STUDENT}"
-        raise NoSubmissions(f"No folder in {folder} holds a lab: expected is {place}{wrong_level.hint(folder, labs)}.")
+        raise NoSubmissions(f"No folder in {folder} holds a lab: expected is {place}{wrong_folder.hint(folder, labs)}.")
     return [submission for submission in submissions if submission.lab in expected]
 
 
@@ -127,7 +126,9 @@ def _names(roster: Path) -> set[str]:
 
 
 def _without_folder(names: set[str], folders: set[str]) -> dict[str, str]:
-    """The listed students without a folder, each with the folder whose name differs in capitals only, or with "".
+    """The listed students without a folder, each with the folder whose name is nearly theirs, or with "".
+
+    Nearly: it differs in capitals, or in blanks at its ends.
 
     A folder's name may be another spelling of the same characters: macOS takes an umlaut apart, editors do not.
     """
@@ -144,7 +145,7 @@ def _unlisted(folders: set[str], names: set[str]) -> set[str]:
 
 
 def _spelling(name: str) -> str:
-    return unicodedata.normalize("NFC", name).casefold()
+    return unicodedata.normalize("NFC", name).strip().casefold()
 
 
 def _submission(folder: Path, student: str, lab: str, due: datetime | None) -> Submission:

@@ -30,7 +30,8 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
 
 
 def _print_quiz(options: argparse.Namespace) -> int:
-    chapters = CHAPTERS if ALL in options.chapters else options.chapters
+    names = [name.strip().zfill(2) for text in options.chapters for name in text.split(",") if name.strip()]
+    chapters = CHAPTERS if ALL in names else names
     print(written(draw(chapters, options.seed, options.count), options.form, options.answers))
     return 0
 
