@@ -125,13 +125,15 @@ def _labs(options: argparse.Namespace) -> int:
 
 
 def _release(options: argparse.Namespace) -> int:
-    from distlab.course import lab_sources
+    from distlab.course import git_files, lab_sources
 
     processes.end_on_signals()
     folder = user_folders.require_folder(user_folders.announced("build", "the labs to hand out go") / "release")
     left_out: list[Path] = []
     with startup_notes.hidden():
         paths = lab_sources.release(lab_sources.chosen(LABS, options.only), folder, left_out.append)
+    if not git_files.known(LABS):
+        print("Git does not know this course, so all files next to the labs' notebooks are handed out, your own too.")
     for file in left_out:
         print(f"Not handed out: {file}, which git does not know. If students need it, run `git add {file}` first.")
     print("\n".join(map(str, paths)))
