@@ -40,9 +40,9 @@ class Servers:
 
     def only(self, material: Material) -> Server:
         """In a forked process: that of one lab."""
-        for key, other in self._servers.items():
+        for key, running in self._servers.items():
             if key != _key(material):
-                other.leave()
+                running.leave()
         return self._servers[_key(material)]
 
 
