@@ -227,6 +227,27 @@ def test_a_rank_that_is_compared_with_a_number_is_told_of_its_index(compared: Ca
         World(2).run(program)
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda rank: (rank + 1) % rank.size,
+        lambda rank: 1 - rank,
+        lambda rank: np.int64(2) * rank,
+        lambda rank: rank ^ 1,
+        lambda rank: rank < 2,
+        lambda rank: [3, 4][rank],
+        lambda rank: range(rank),
+    ],
+)
+def test_a_rank_that_is_used_as_a_number_is_told_of_its_index(use: Callable[[Rank], object]) -> None:
+    async def program(rank: Rank) -> None:
+        use(rank)
+        await rank.compute(1)
+
+    with pytest.raises(ProgramError, match=r"no number to compute with; its number is `rank\.index`$"):
+        World(2).run(program)
+
+
 def test_a_rank_is_equal_to_itself_alone() -> None:
     async def program(rank: Rank) -> Rank:
         return rank

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Generator
 from types import coroutine
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -78,7 +78,10 @@ def _ended(rank: "VirtualRank", result: object) -> Generator[None, None, Any]:
 
 
 class NumberedRank:
-    """What is the same for all ranks: one is no number, and `rank == 0` is an error, since it would never be true."""
+    """What is the same for all ranks: one is no number, and `rank == 0` is an error, since it would never be true.
+
+    So is `rank + 1`, with the same advice.
+    """
 
     __slots__ = ()
 
@@ -88,6 +91,13 @@ class NumberedRank:
         return self is value
 
     __hash__ = object.__hash__
+
+    def _used_as_number(self, *numbers: object) -> NoReturn:
+        raise ProgramError("`rank` itself is no number to compute with; its number is `rank.index`")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __mod__ = __rmod__ = _used_as_number
+    __floordiv__ = __truediv__ = __xor__ = __rxor__ = __and__ = __rshift__ = _used_as_number
+    __lt__ = __le__ = __gt__ = __ge__ = __index__ = _used_as_number
 
 
 class VirtualRank(NumberedRank):
