@@ -1,9 +1,34 @@
 """Errors of a cell whose cause is outside of it end in one sentence, without a traceback."""
 
+import re
 from pathlib import Path
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 from jupyter_client.manager import start_new_kernel
+
+from distlab.runtime import cell_errors
+
+
+def test_a_folder_that_a_cell_made_again_is_named_with_the_cells(capsys: pytest.CaptureFixture[str]) -> None:
+    shell = InteractiveShell()
+    cell_errors.load_ipython_extension(shell)
+    for cell in (
+        "import tempfile",
+        "scratch = tempfile.TemporaryDirectory()\nfolder = scratch.name",
+        "open(folder + '/saved', 'w').close()",
+        "open(folder + '/never')",
+    ):
+        shell.run_cell(cell, store_history=True)
+    assert "temporary folder" not in capsys.readouterr().out
+    shell.run_cell("import os\nscratch = tempfile.TemporaryDirectory()\nfolder = scratch.name", store_history=True)
+    failed = shell.run_cell("open(folder + '/saved')", store_history=True)
+    assert str(failed.error_in_exec).endswith("from that one on again.")
+    assert re.fullmatch(
+        r"FileNotFoundError: .*saved'\. Cell \[5\] has made the temporary folder of cell \[2\] again, without the "
+        r"files that were in it: run all cells from that one on again\.\n",
+        capsys.readouterr().out,
+    )
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """An extension of IPython, which the course's kernel loads: some errors of a cell end in a sentence on their cause."""
 
+import re
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,14 @@ if TYPE_CHECKING:
 
 NUMBERS = ("epochs", "workers")
 """The parameters of a chapter that are numbers."""
+_NEW_FOLDER = re.compile(r"^(\w+) = tempfile\.TemporaryDirectory\(", re.MULTILINE)
 
 
 def load_ipython_extension(shell: "InteractiveShell") -> None:
-    """Let a cell that fails by a file that hides a package, or by a number given as text, end in one sentence."""
+    """Let a cell end in one sentence if its error comes from outside of it.
+
+    Such are a file that hides a package, a number given as text, and a temporary folder that a cell made again.
+    """
 
     def show(
         shell: "InteractiveShell",
@@ -23,15 +28,25 @@ def load_ipython_extension(shell: "InteractiveShell") -> None:
         tb_offset: int | None = None,
     ) -> None:
         file = hidden_packages.cause(error)
-        if sentence := f"{file} Then restart the kernel." if file else _number_as_text(shell, error):
+        sentence = f"{file} Then restart the kernel." if file else None
+        if sentence := sentence or _number_as_text(shell, error) or _folder_made_again(shell, error):
             text = f"{error}. {sentence}"
-            error.args = (text,)
-            if isinstance(error, ImportError):
-                error.msg = text
+            _reword(error, text)
             error._render_traceback_ = lambda: [f"{kind.__name__}: {text}"]  # type: ignore[attr-defined]
         shell.showtraceback((kind, error, traceback), tb_offset=tb_offset)
 
-    shell.set_custom_exc((*hidden_packages.SIGNS, TypeError), show)  # type: ignore[no-untyped-call]  # it has no types
+    kinds = (*hidden_packages.SIGNS, TypeError, OSError)
+    shell.set_custom_exc(kinds, show)  # type: ignore[no-untyped-call]  # it has no types
+
+
+def _reword(error: BaseException, text: str) -> None:
+    """Let `str(error)`, which the kernel reports besides what it shows, be the text."""
+    error.args = (text,)
+    if isinstance(error, ImportError):
+        error.msg = text
+    if isinstance(error, OSError) and error.errno is not None:
+        error.strerror = text.removeprefix(f"[Errno {error.errno}] ")
+        del error.filename  # which the text has already
 
 
 def _number_as_text(shell: "InteractiveShell", error: BaseException) -> str | None:
@@ -40,3 +55,22 @@ def _number_as_text(shell: "InteractiveShell", error: BaseException) -> str | No
         if isinstance(error, TypeError) and isinstance(value, str):
             return f"{name} is the text {value!r}: give papermill numbers with -p, as in -p {name} {value}, not -r."
     return None
+
+
+def _folder_made_again(shell: "InteractiveShell", error: BaseException) -> str | None:
+    """Whether a file may be missing because a cell was run again that makes a folder and so removes the one before."""
+    if not isinstance(error, OSError):
+        return None
+    made_by: dict[str, int] = {}
+    again = None
+    for number, cell in enumerate(shell.user_ns.get("In", [])):
+        for name in _NEW_FOLDER.findall(cell):
+            if name in made_by:
+                again = (made_by[name], number)
+            made_by[name] = number
+    if again is None:
+        return None
+    return (
+        f"Cell [{again[1]}] has made the temporary folder of cell [{again[0]}] again, without the files that were in "
+        "it: run all cells from that one on again."
+    )
