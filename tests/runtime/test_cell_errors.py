@@ -23,10 +23,10 @@ def test_a_folder_that_a_cell_made_again_is_named_with_the_cells(capsys: pytest.
     assert "temporary folder" not in capsys.readouterr().out
     shell.run_cell("import os\nscratch = tempfile.TemporaryDirectory()\nfolder = scratch.name", store_history=True)
     failed = shell.run_cell("open(folder + '/saved')", store_history=True)
-    assert str(failed.error_in_exec).endswith("from that one on again.")
+    assert str(failed.error_in_exec).endswith("from the one that makes it on again.")
     assert re.fullmatch(
         r"FileNotFoundError: .*saved'\. Cell \[5\] has made the temporary folder of cell \[2\] again, without the "
-        r"files that were in it: run all cells from that one on again\.\n",
+        r"files that were in it: run all cells from the one that makes it on again\.\n",
         capsys.readouterr().out,
     )
 

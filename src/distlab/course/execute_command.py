@@ -104,8 +104,8 @@ def _write_results(outcomes: "Outcomes", plan: "ExecutionPlan") -> list[str]:
         executed = plan.build / "executed" / notebook.name
         try:
             # The page of a skipped notebook shows the committed outputs.
-            shown = executed if executed.exists() else notebook
-            for missing in html_pages.write_page(shown, html / f"{notebook.stem}.html", NOTEBOOKS):
+            source = executed if executed.exists() else notebook
+            for missing in html_pages.write_page(source, html / f"{notebook.stem}.html", NOTEBOOKS):
                 _say(missing)
         except Exception as fault:  # a notebook that cannot be read, or was not written to its end
             if outcomes[notebook.stem].status != runner.FAILED:

@@ -72,5 +72,5 @@ def _folder_made_again(shell: "InteractiveShell", error: BaseException) -> str |
         return None
     return (
         f"Cell [{again[1]}] has made the temporary folder of cell [{again[0]}] again, without the files that were in "
-        "it: run all cells from that one on again."
+        "it: run all cells from the one that makes it on again."
     )
