@@ -29,6 +29,8 @@ def test_a_folder_that_a_cell_made_again_is_named_with_the_cells(capsys: pytest.
         r"files that were in it: run all cells from the one that makes it on again\.\n",
         capsys.readouterr().out,
     )
+    failed = shell.run_cell("open('data.csv')", store_history=True)
+    assert "data.csv" in str(failed.error_in_exec) and "temporary folder" not in str(failed.error_in_exec)
 
 
 @pytest.mark.slow

@@ -38,8 +38,8 @@ def of_no_start(starter: str, reason: str) -> str:
     """Why the command `starter` could not start the ranks, by the `reason` that it gave."""
     if starter == "srun" and _SLURM_IS_AWAY.search(reason):
         return (
-            " No Slurm answers here: use a login node of a cluster, or put 'distlab cluster run --' in front for that of "
-            "this machine; 'distlab cluster up' starts it, and 'distlab cluster status' says more of one that runs."
+            " No Slurm answers here: use a login node of a cluster, or put 'distlab cluster run --' in front for that "
+            "of this machine; 'distlab cluster up' starts it, and 'distlab cluster status' says more of one that runs."
         )
     return of_machine(reason) or of_other_mpi(reason)
 

@@ -1,6 +1,7 @@
 """An extension of IPython, which the course's kernel loads: some errors of a cell end in a sentence on their cause."""
 
 import re
+import tempfile
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -59,7 +60,7 @@ def _number_as_text(shell: "InteractiveShell", error: BaseException) -> str | No
 
 def _folder_made_again(shell: "InteractiveShell", error: BaseException) -> str | None:
     """Whether a file may be missing because a cell was run again that makes a folder and so removes the one before."""
-    if not isinstance(error, OSError):
+    if not isinstance(error, OSError) or tempfile.gettempdir() not in str(error):
         return None
     made_by: dict[str, int] = {}
     again = None
