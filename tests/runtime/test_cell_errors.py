@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from jupyter_client.manager import start_new_kernel
+from traitlets.config import Config
 
 from distlab.runtime import cell_errors
 
 
+@pytest.mark.fault
 def test_a_folder_that_a_cell_made_again_is_named_with_the_cells(capsys: pytest.CaptureFixture[str]) -> None:
-    shell = InteractiveShell()
+    shell = InteractiveShell(config=Config({"HistoryManager": {"enabled": False}}))  # nothing of it in the home folder
     cell_errors.load_ipython_extension(shell)
     for cell in (
         "import tempfile",
