@@ -36,6 +36,13 @@ def test_a_program_that_wants_to_be_typed_to_is_told_that_nobody_can(statement: 
         launch.alone(program, echo=False)
 
 
+@pytest.mark.parametrize(("reason", "is_told"), [("", True), ("DUE TO TIME LIMIT ", False)])
+def test_a_rank_whose_job_was_cancelled_is_told_so(reason: str, is_told: bool) -> None:
+    line = f"slurmstepd-node1: error: *** STEP 6.0 ON node1 CANCELLED AT 2026-11-26T13:40:19 {reason}***"
+    run = launch.LaunchedRun({"rank 0": -15}, {"rank 0": "", "srun": line}, seconds=1.0, hosts={"rank 0": "node1"})
+    assert ("as by scancel" in known_causes.of_failure(run, "rank 0", "srun")) == is_told
+
+
 @pytest.mark.fault
 def test_a_connection_too_slow_for_tensorflow_s_signs_of_life_is_named(tmp_path: Path) -> None:
     program = tmp_path / "program.py"

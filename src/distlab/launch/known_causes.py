@@ -27,6 +27,8 @@ _NO_SLOTS = re.compile(r"TimeoutException: Timed out waiting for \{activity\}")
 _NO_OWN_ADDRESS = re.compile(r"Unable to find address for (\S+); bind\(2\) for \[(\S+)\] failed")
 # What Open MPI says where it has no folder for its temporary files.
 _NO_FOLDER = re.compile(r"  Directory: +(.+)\n +Error: +(.+)\n\s*Please check to ensure you have adequate permissions")
+# What Slurm says when `scancel` ends a job or a step, and not a limit or a failed node.
+_CANCELLED = re.compile(r"\*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT \S+ \*\*\*")
 # What a worker of TensorFlow says whose sign of life takes too long, although its connection is there.
 _LATE_HEARTBEAT = re.compile(r"Deadline Exceeded\s+RPC: /tensorflow\.CoordinationService/Heartbeat")
 
@@ -100,6 +102,8 @@ def of_failure(run: LaunchedRun, name: str, starter: str) -> str:
             f" {file} has the marks of a merge that git could not finish: edit it, or get the course's version back, "
             f"by `git checkout HEAD {file}` or, in your copy, by `make lab FRESH=` with the chapter's number."
         )
+    if run.exit_codes.get(name) == -signal.SIGTERM and _CANCELLED.search(run.output.get(starter, "")):
+        return " Slurm's job was cancelled, as by scancel."
     if _LATE_HEARTBEAT.search(output):
         return (
             " A sign of life of TensorFlow's workers took too long: a host's connection is much too slow, or a worker "
