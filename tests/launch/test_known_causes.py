@@ -39,8 +39,10 @@ def test_a_program_that_wants_to_be_typed_to_is_told_that_nobody_can(statement: 
 @pytest.mark.parametrize(("reason", "is_told"), [("", True), ("DUE TO TIME LIMIT ", False)])
 def test_a_rank_whose_job_was_cancelled_is_told_so(reason: str, is_told: bool) -> None:
     line = f"slurmstepd-node1: error: *** STEP 6.0 ON node1 CANCELLED AT 2026-11-26T13:40:19 {reason}***"
-    run = launch.LaunchedRun({"rank 0": -15}, {"rank 0": "", "srun": line}, seconds=1.0, hosts={"rank 0": "node1"})
-    assert ("as by scancel" in known_causes.of_failure(run, "rank 0", "srun")) == is_told
+    codes, output = {"rank 0": -15, "srun": 143}, {"rank 0": "", "srun": line}
+    run = launch.LaunchedRun(codes, output, seconds=1.0, hosts={"rank 0": "node1"})
+    for name in codes:
+        assert ("as by scancel" in known_causes.of_failure(run, name, "srun")) == is_told
 
 
 @pytest.mark.fault
