@@ -100,10 +100,9 @@ def test_work_beside_an_untouched_notebook_is_to_be_looked_at(
     assert result.faults == [f"alice {LAB}: {note}"]
 
 
-def test_a_forgotten_breakpoint_does_nothing(handed_in: Handin, sample: Material, tmp_path: Path) -> None:
-    put(
-        tmp_path / "in", "alice", handed_in(mean="def mean(values):\n    breakpoint()\n    return float(values.mean())")
-    )
+@pytest.mark.parametrize("call", ["breakpoint()", "import pdb; pdb.set_trace()"])
+def test_a_forgotten_breakpoint_does_nothing(call: str, handed_in: Handin, sample: Material, tmp_path: Path) -> None:
+    put(tmp_path / "in", "alice", handed_in(mean=f"def mean(values):\n    {call}\n    return float(values.mean())"))
     assert [row.score for row in grade_all(tmp_path / "in", sample, tmp_path / "out").grades] == [6]
 
 

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -176,9 +177,11 @@ def wait_for_pids(folder: Path) -> list[int]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_forked_programs_and_their_server_end_with_the_launching_program(
-    program: Path, tmp_path: Path, number: signal.Signals
+def test_forked_programs_and_their_server_end_with_the_launching_program_and_leave_no_folder(
+    program: Path, tmp_path: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    short = tempfile.TemporaryDirectory(prefix="t", dir="/tmp")  # a socket's path has a limit
+    monkeypatch.setenv("TMPDIR", short.name)
     mark = processes.new_mark()
     code = f"from distlab import launch; launch.tensorflow({str(program)!r}, 'pid,connect,wait')"
     parent = processes.start([sys.executable, "-c", code], mark, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -188,9 +191,11 @@ def test_forked_programs_and_their_server_end_with_the_launching_program(
         parent.send_signal(number)
         _, left = psutil.wait_procs([*started, *(psutil.Process(pid) for pid in pids if psutil.pid_exists(pid))], 8)
         assert left == []
+        assert list(Path(short.name).glob("distlab-*")) == []
     finally:
         processes.end(mark)
         parent.wait()
+        short.cleanup()
 
 
 @pytest.mark.long

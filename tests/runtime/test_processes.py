@@ -77,3 +77,12 @@ def test_a_closed_terminal_ends_a_program_unless_it_is_told_to_go_on(is_ignored:
     starter = ["nohup"] if is_ignored else []
     done = subprocess.run([*starter, sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.returncode) == (("goes on\n", 143) if is_ignored else ("", 129))
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("notice", [signal.SIGUSR1, signal.SIGUSR2])
+def test_a_schedulers_notice_ends_a_program_in_order(notice: signal.Signals) -> None:
+    code = "import os; from distlab.runtime import processes; processes.end_on_signals()\n"
+    code += f"try: os.kill(os.getpid(), {int(notice)})\nfinally: print('saved', flush=True)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.returncode) == ("saved\n", 128 + notice)

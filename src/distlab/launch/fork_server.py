@@ -17,6 +17,7 @@ import json
 import os
 import runpy
 import selectors
+import shutil
 import signal
 import socket
 import sys
@@ -108,7 +109,7 @@ class ForkServer:
             for key, _ in self._selector.select():
                 if key.fileobj is self._owner:
                     modules = self._owner.recv(4096).decode().split()
-                    self.import_modules(modules) if modules else sys.exit()
+                    self.import_modules(modules) if modules else self._end()
                 elif key.fileobj is self._listener:
                     if request := self._accept():
                         return request
@@ -164,6 +165,11 @@ class ForkServer:
             os.close(running.pidfd)
             if not self._running:
                 rank_process.kill_children()  # what the programs of the job have left
+
+    def _end(self) -> NoReturn:
+        """The owner is gone, and may have been killed before it could remove the socket's folder."""
+        shutil.rmtree(Path(self._listener.getsockname()).parent, ignore_errors=True)
+        sys.exit()
 
     def _leave(self) -> None:
         """In a forked process: let go of what is the server's."""

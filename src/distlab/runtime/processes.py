@@ -165,11 +165,12 @@ def run(command: list[str], seconds: float, **options: Unpack[ProcessOptions]) -
 def end_on_signals() -> None:
     """Let SIGTERM and SIGHUP end this program as Ctrl-C does, by an exception, so that `finally` blocks run.
 
-    Only the first: `timeout make execute` sends two, and the second would cut short what the first has begun. Under
-    nohup, which ignores SIGHUP, that stays ignored.
+    SIGUSR1 and SIGUSR2 do the same: a job scheduler's notices that the time is nearly over. Only the first counts:
+    `timeout make execute` sends two, and the second would cut short what the first has begun. Under nohup, which
+    ignores SIGHUP, that stays ignored.
     """
-    ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-    numbers = (signal.SIGTERM,) if ignored else (signal.SIGTERM, signal.SIGHUP)
+    numbers = [signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2]
+    numbers += [signal.SIGHUP] if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN else []
 
     def interrupt(number: int, frame: object) -> None:
         for each in numbers:

@@ -9,6 +9,7 @@ import gc
 import importlib
 import json
 import os
+import pdb
 import resource
 import select
 import shutil
@@ -37,6 +38,7 @@ _LONGEST_ORDER = 65536
 def main(arguments: list[str]) -> None:
     """Import the modules and serve."""
     descriptor, scratch, group, *modules = arguments
+    pdb.set_trace = lambda *_, **__: None  # left in an answer, it does as little as breakpoint(): nobody can answer
     warnings.simplefilter("ignore", DeprecationWarning)  # we mean to fork although TensorFlow has idle threads
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))  # the grader's own limit is not the students'
