@@ -232,6 +232,33 @@ def test_what_keras_is_told_for_other_projects_does_not_choose_its_backend(
 
 
 @pytest.mark.fault
+@pytest.mark.parametrize(
+    ("settings", "is_left_out"),
+    [
+        (
+            '{"floatx": "float16", "epsilon": 1e-07, "backend": "tensorflow", "image_data_format": "channels_last"}',
+            True,
+        ),
+        ('{"image_data_format": "channels_first"}', True),
+        ('{"floatx": "float32", "epsilon": 1e-07, "backend": "jax", "image_data_format": "channels_last"}', False),
+        ("{", False),
+        ("[]", False),
+    ],
+)
+def test_keras_computes_as_the_course_whatever_it_is_told_for_other_projects(
+    settings: str, is_left_out: bool, variables: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / ".keras").mkdir()
+    (tmp_path / ".keras" / "keras.json").write_text(settings)
+    variables["HOME"] = str(tmp_path)
+    environment.apply()
+    assert ("KERAS_HOME" in variables) == is_left_out
+    variables["KERAS_HOME"] = "/own"
+    environment.apply()
+    assert variables["KERAS_HOME"] == "/own"
+
+
+@pytest.mark.fault
 def test_a_kernel_of_the_same_name_for_other_packages_is_not_found(variables: dict[str, str], tmp_path: Path) -> None:
     for place in ("home/.local/share/jupyter", "site"):
         folder = tmp_path / place / "kernels" / "python3"

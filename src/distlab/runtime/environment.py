@@ -19,6 +19,8 @@ _KERAS = "TF_USE_LEGACY_KERAS"
 _BACKEND = "KERAS_BACKEND"
 # The backends of Keras 3 that programs of the course run on; one of them runs on the second.
 _BACKENDS = ("tensorflow", "jax")
+_KERAS_SETTINGS = {"floatx": "float32", "epsilon": 1e-7, "image_data_format": "channels_last"}
+"""Keras's own, where no file says otherwise."""
 STARTUP_FILE = "distlab_environment.pth"
 SITE_MPI_LIBRARY = "libmpi.so"
 STARTUP_LINE = "import distlab.runtime.errors; distlab.runtime.errors.show_alone()\n"
@@ -70,6 +72,7 @@ def apply() -> None:
     for name, value in variables().items():
         os.environ.setdefault(name, value)
     _have_home()
+    _compute_as_the_course()
     _reach_this_machine()
     _find_own_kernel()
     if folder := os.environ.get("DISTLAB_DATA"):  # the same for processes with another working folder
@@ -139,6 +142,19 @@ def _have_home() -> None:
             folder.mkdir(mode=0o700, exist_ok=True)
             if folder.stat().st_uid == os.getuid():
                 os.environ["HOME"] = str(folder)
+
+
+def _compute_as_the_course() -> None:
+    """Leave out a ~/.keras/keras.json by which Keras computes otherwise, as in half precision for another project."""
+    if "KERAS_HOME" in os.environ:
+        return
+    with suppress(OSError, RuntimeError, ValueError, AttributeError):  # it may hold anything; Keras leaves that out
+        text = (Path.home() / ".keras" / "keras.json").read_text()
+        import json  # each Python of the environment starts with this module
+
+        settings = json.loads(text)
+        if any(settings.get(name, value) != value for name, value in _KERAS_SETTINGS.items()):
+            os.environ["KERAS_HOME"] = str(Path(sys.prefix) / "share" / "keras")
 
 
 def install() -> None:
