@@ -4,11 +4,11 @@ On a laptop, on logical devices of the processor:
 
     python tensor_split.py --devices 8 --result result.json
 
-On a machine with GPUs the same command takes one GPU for each device. On several hosts DTensor needs an address and a
-number for each of its clients, which a job of Slurm takes from its own variables:
+On a machine with GPUs the same command takes one GPU for each device, and in a job of Slurm it is one task:
 
-    export DTENSOR_JOBS=node1:10000,node2:10000 DTENSOR_NUM_CLIENTS=2 DTENSOR_CLIENT_ID=$SLURM_PROCID
-    srun --nodes=2 --ntasks-per-node=1 python tensor_split.py --devices 8 --result result.json
+    srun --ntasks=1 --gpus=8 python tensor_split.py --devices 8 --result result.json
+
+DTensor can span hosts, with a process on each and meshes by `create_distributed_mesh`; this program stays on one.
 
 The devices form a mesh with the dimensions data × model. A layout says along which mesh dimension each dimension of a
 tensor is cut:
@@ -26,6 +26,7 @@ for every split the largest difference of any weight from the plain run, the los
 
 import argparse
 import json
+import os
 
 import numpy as np
 
@@ -37,6 +38,9 @@ from tensorflow.experimental import dtensor
 
 CLASSES = 16
 """The ten digits, and six that no image has, so that columns of the second weights can be cut as well."""
+
+CLIENTS = ("DTENSOR_JOBS", "DTENSOR_NUM_CLIENTS", "DTENSOR_CLIENT_ID")
+"""Variables of jobs on several hosts: with them DTensor would wait for the others."""
 
 SPLITS = {
     # images, first weights, second weights: for each dimension the mesh dimension that cuts it
@@ -60,6 +64,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
     parser.add_argument("--result", type=valid.output, help="JSON file with the differences, losses and shapes")
     options = parser.parse_args()
+    if clients := [name for name in CLIENTS if name in os.environ]:
+        raise SystemExit(f"This program is one client of DTensor, on one host: unset {' '.join(clients)}.")
     if options.devices < 4 or CLASSES % options.devices or options.units % options.devices:
         parser.error(f"--devices is 4, 8 or 16, a divisor of --units; not {options.devices} for {options.units} units")
     return options

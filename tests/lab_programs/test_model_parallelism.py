@@ -73,6 +73,15 @@ def test_what_cannot_be_divided_is_said_in_one_sentence(runs: PreparedRuns, wron
     assert "--devices is 4, 8 or 16" in done.output and "Traceback" not in done.output
 
 
+@pytest.mark.fault
+def test_variables_of_a_job_on_several_hosts_are_named(runs: PreparedRuns, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DTENSOR_JOBS", "node1:10000,node2:10000")
+    monkeypatch.setenv("DTENSOR_CLIENT_ID", "")
+    done = runs.run(LAB / "tensor_split.py", "--devices", "8")
+    assert done.status == 1
+    assert done.output.endswith("on one host: unset DTENSOR_JOBS DTENSOR_CLIENT_ID.\n"), done.output
+
+
 def test_dtensor_comes_too_late_after_the_first_operation() -> None:
     lines = "import tensorflow as tf; tf.constant(1); tf.experimental.dtensor.initialize_accelerator_system('CPU')"
     done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, timeout=120)
