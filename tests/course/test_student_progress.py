@@ -6,7 +6,7 @@ import nbformat
 import pytest
 
 from distlab import cli
-from distlab.course import student_progress
+from distlab.course import student_files, student_progress
 from distlab.course.student_progress import ChapterProgress
 
 RAN = {"execution": {"iopub.execute_input": "2026-11-20T18:00:00.000000Z"}}
@@ -22,9 +22,17 @@ def check(exercise: str, *printed: str) -> nbformat.NotebookNode:
     return nbformat.v4.new_code_cell(f'lab.check("{exercise}")\nlab.points("{exercise}")', outputs=outputs)
 
 
+def answer(exercise: object, text: str) -> nbformat.NotebookNode:
+    return nbformat.v4.new_code_cell(text, metadata={"nbgrader": {"grade_id": exercise, "solution": True}})
+
+
 @pytest.fixture
-def copy(tmp_path: Path) -> Path:
-    """Chapter 03 half run, one of three exercises of its lab solved; chapter 04 as the course gave it, without lab."""
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Chapter 03 half run, one of three exercises of its lab solved; chapter 04 as the course gave it, without lab.
+
+    The course itself has no file.
+    """
+    monkeypatch.setattr(student_files, "COURSE", tmp_path / "course")
     save(
         tmp_path / "work/notebooks/03_topic.ipynb",
         nbformat.v4.new_markdown_cell("text"),
@@ -50,8 +58,7 @@ def test_cells_that_ran_and_exercises_that_are_right_count(copy: Path) -> None:
     ]
 
 
-def test_an_exercise_whose_check_was_deleted_still_counts(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(student_progress, "COURSE", copy.parent / "course")
+def test_an_exercise_whose_check_was_deleted_still_counts(copy: Path) -> None:
     save(
         copy.parent / "course/labs/03_topic/lab.ipynb",
         *(check(name) for name in ("first", "second", "third", "fourth")),
@@ -60,13 +67,7 @@ def test_an_exercise_whose_check_was_deleted_still_counts(copy: Path, monkeypatc
 
 
 @pytest.mark.fault
-def test_exercises_that_are_written_and_whose_checks_have_no_output_are_named(
-    copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def answer(exercise: object, text: str) -> nbformat.NotebookNode:
-        return nbformat.v4.new_code_cell(text, metadata={"nbgrader": {"grade_id": exercise, "solution": True}})
-
-    monkeypatch.setattr(student_progress, "COURSE", copy.parent / "course")
+def test_exercises_that_are_written_and_whose_checks_have_no_output_are_named(copy: Path) -> None:
     names = ("first", "second", "third", "fourth")
     save(
         copy.parent / "course/labs/03_topic/lab.ipynb",
@@ -121,18 +122,37 @@ def test_a_students_copy_of_a_notebook_is_no_chapter(copy: Path) -> None:
 
 
 @pytest.mark.fault
-def test_a_chapter_that_the_course_has_renamed_counts_once_and_its_former_name_is_told(
-    copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(student_progress, "COURSE", copy.parent / "course")
+def test_a_chapter_that_the_course_has_renamed_counts_once_with_what_has_run(copy: Path) -> None:
     save(copy.parent / "course/notebooks/03_subject.ipynb")
     assert [chapter.title for chapter in student_progress.progress(copy)] == ["03 topic", "04 many words"]
-    save(copy / "notebooks/03_subject.ipynb", nbformat.v4.new_code_cell("1"))
+    new = copy / "notebooks/03_subject.ipynb"
+    save(new, nbformat.v4.new_code_cell("1"))
     chapters = student_progress.progress(copy)
-    line = "03_topic is called 03_subject now: what you have under the former name does not count."
-    assert chapters[0] == ChapterProgress("03 subject", 0, 1, 0, 0, (line,))
+    line = (
+        "03_topic is called 03_subject now: what you have under the former name counts, as you have not begun with the "
+        f"course's new version, {new}."
+    )
+    assert chapters[0] == ChapterProgress("03 subject", 1, 2, 1, 3, (line,))
     assert [chapter.title for chapter in chapters] == ["03 subject", "04 many words"]
     assert student_progress.table(chapters).splitlines()[-1] == line
+    save(new, nbformat.v4.new_code_cell("1", metadata=RAN))
+    line = "03_topic is called 03_subject now: what you have under the former name does not count."
+    assert student_progress.progress(copy)[0] == ChapterProgress("03 subject", 1, 1, 1, 3, (line,))
+
+
+@pytest.mark.fault
+def test_answers_in_a_copy_next_to_an_untouched_lab_are_named(copy: Path) -> None:
+    lab = copy / "labs/04_many_words/lab.ipynb"
+    for file in (copy.parent / "course/labs/04_many_words/lab.ipynb", lab, lab.with_stem("lab-Copy2")):
+        save(file, answer("first", "first = ..."), check("first"))
+    assert student_progress.progress(copy)[1] == ChapterProgress("04 many words", 0, 1, 0, 1)
+    save(lab.with_stem("lab-Copy1"), answer("first", "first = 1"), check("first"))
+    assert student_progress.progress(copy)[1].notes == (
+        f"No answer is in {lab}, which alone counts, but in 'lab-Copy1.ipynb' next to it: copy the answers into "
+        "lab.ipynb, or rename that notebook to lab.ipynb.",
+    )
+    save(lab, answer("first", "first = 2"), check("first"))
+    assert student_progress.progress(copy)[1].notes == ()
 
 
 def test_what_was_replaced_by_the_course_s_own_does_not_count(copy: Path) -> None:

@@ -13,7 +13,7 @@ import nbformat
 import psutil
 import pytest
 
-from distlab.course import lab_cells, lab_sources
+from distlab.course import lab_cells, lab_sources, student_files
 from distlab.grading import notebook, run, submissions
 from distlab.grading.material import Material, load
 from distlab.grading.processes_apart import ProcessLimits
@@ -397,6 +397,35 @@ def test_in_a_terminal_a_copied_cell_is_named(
     assert [line for line in lines if "its cell" in line.lower()] == [
         "  Its cell is there 2 times, and the last one counts."
     ]
+
+
+@pytest.mark.fault
+def test_in_a_terminal_the_answers_under_a_lab_s_former_name_are_checked_with_the_course_s_files(
+    sample_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course, labs = tmp_path / "course", tmp_path / "work" / "labs"
+    made = lab_sources.student(lab_sources.convert(sample_source, sample_lab.lab()))
+    for folder in (course / "labs" / "90_new", labs / "90_new", labs / "90_sample"):
+        folder.mkdir(parents=True)
+        nbformat.write(made, folder / "lab.ipynb")
+    (labs / "90_new" / "six.txt").write_text("6")
+    monkeypatch.setattr(registry, "lab", lambda number: sample_lab.lab())
+    monkeypatch.setattr(student_files, "COURSE", course)
+    new, former = (labs / name / "lab.ipynb" for name in ("90_new", "90_sample"))
+    renamed = "90_sample is called 90_new now: what you have under the former name"
+    lines = list(run.check("90", labs))
+    assert (lines[0], lines[-1]) == (f"{new}:", f"{renamed} does not count.")
+    [steps] = [cell for name, cell in lab_cells.answer_cells(made.cells) if name == "steps"]
+    steps.source = "steps = int(open('six.txt').read())"
+    nbformat.write(made, former)
+    lines = list(run.check("90", labs))
+    assert lines[0] == f"{former}:" and "steps: ✔ right" in lines
+    assert lines[-1] == f"{renamed} counts, as you have not begun with the course's new version, {new}."
+    former.rename(new.with_stem("lab-Copy1"))
+    assert list(run.check("90", labs))[-1] == (
+        f"No answer is in {new}, which alone counts, but in 'lab-Copy1.ipynb' next to it: copy the answers into "
+        "lab.ipynb, or rename that notebook to lab.ipynb."
+    )
 
 
 @pytest.mark.fault

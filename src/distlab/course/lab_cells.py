@@ -15,6 +15,16 @@ def answer_cells(cells: Iterable[NotebookNode]) -> Iterator[tuple[str, NotebookN
             yield settings["grade_id"], cell
 
 
+def answered(cells: Iterable[NotebookNode], own_cells: Iterable[NotebookNode]) -> set[str]:
+    """The exercises whose cell for the answer has another text than the course's own."""
+    stubs = {exercise: cell.source.split() for exercise, cell in answer_cells(own_cells)}
+    return {
+        exercise
+        for exercise, cell in answer_cells(cells)
+        if exercise in stubs and cell.source.split() != stubs[exercise]
+    }
+
+
 def printed(cell: NotebookNode) -> str:
     """What a code cell has printed, by its saved outputs."""
     return "".join(output.get("text", "") for output in cell.outputs if output.output_type == "stream")

@@ -5,19 +5,16 @@ exercise is solved if the last check that was saved says so; one that is written
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
 
-from distlab.course.lab_cells import answer_cells, printed
+from distlab.course import student_files
+from distlab.course.lab_cells import answered, printed
 from distlab.labs.registry import says_right
 from distlab.runtime import tables
-from distlab.site.chapters import chapter_notebooks
-
-COURSE = Path(__file__).parents[3]
-"""The course's folder, which says how its chapters are called now, and whose labs say which exercises there are, also
-those whose check a student has deleted."""
+from distlab.site.chapters import is_chapter
 
 _AS_SAVED = (
     "Solved is what the check said when it last ran in the notebook. After a change run it again, or `make check LAB=` "
@@ -30,7 +27,7 @@ _CHECK = re.compile(r'^lab\.check\("(\w+)"', re.MULTILINE)
 class ChapterProgress:
     """Of one chapter: its title, code cells that the student ran and all of them, exercises solved and all.
 
-    notes: what to say of files that cannot be read, and of those with a former name.
+    notes: what to say of files that cannot be read, and of those that do not count.
     unchecked: exercises that are written, and whose check has no saved output.
     """
 
@@ -46,23 +43,11 @@ class ChapterProgress:
 def progress(copy: Path) -> list[ChapterProgress]:
     """Each chapter and lab of a working copy, in order; one that cannot be read counts as untouched and is named.
 
-    So is what a student keeps of a chapter under the name that it had before the course renamed it; it does not count.
+    What counts of a chapter that the course has renamed, `student_files` says.
     """
-    names, now = _names(copy), {name[:2]: name for name in _names(COURSE)}
-    former = {name for name in names if now.get(name[:2], name) in names - {name}}
-    chapters = {name: _of_chapter(copy, name) for name in sorted(names - former)}
-    for name in sorted(former):
-        chapter = chapters[now[name[:2]]]
-        line = f"{name} is called {now[name[:2]]} now: what you have under the former name does not count."
-        chapters[now[name[:2]]] = replace(chapter, notes=(*chapter.notes, line))
-    return list(chapters.values())
-
-
-def _names(folder: Path) -> set[str]:
-    """Of the chapters and labs of a working copy or of the course."""
     # A student's copies, and what `make lab FRESH=` has replaced, have more in their names.
-    chapters = {file.stem for file in chapter_notebooks(folder / "notebooks")}
-    return chapters | {file.parent.name for file in folder.glob("labs/[0-9][0-9]_*/lab.ipynb")}
+    files = (*copy.glob("notebooks/*.ipynb"), *(file.parent for file in copy.glob("labs/*/lab.ipynb")))
+    return [_of_chapter(copy, number) for number in sorted({file.name[:2] for file in files if is_chapter(file)})]
 
 
 def show_progress() -> None:
@@ -99,36 +84,33 @@ def _unchecked(chapter: ChapterProgress) -> str:
     )
 
 
-def _of_chapter(copy: Path, name: str) -> ChapterProgress:
-    damaged: list[str] = []
-    notebook, lab = copy / "notebooks" / f"{name}.ipynb", copy / "labs" / name / "lab.ipynb"
-    code = [cell for cell in _code_cells(notebook, damaged) if cell.source.strip()]
-    cells, own_cells = _code_cells(lab, damaged), _code_cells(COURSE / "labs" / name / "lab.ipynb", [])
+def _of_chapter(copy: Path, number: str) -> ChapterProgress:
+    notebook, lab = (
+        student_files.notebook(copy / "notebooks", number),
+        student_files.lab(copy / "labs", number),
+    )
+    counting = [file for file in (notebook, lab) if file]
+    notes = [line for file in counting for line in file.notes]
+    code = [cell for cell in _code_cells(notebook and notebook.file, number, notes) if cell.source.strip()]
+    cells = _code_cells(lab and lab.file, number, notes)
+    own_cells = _code_cells(student_files.course_lab(number), number, [])
     checks = {check[1]: printed(cell) for cell in cells if (check := _CHECK.search(cell.source))}
     solved = sum(says_right(exercise, output) for exercise, output in checks.items())
+    # The course's, too: a student may have deleted a check.
     exercises = set(checks) | {check[1] for cell in own_cells if (check := _CHECK.search(cell.source))}
-    stubs = {exercise: cell.source.split() for exercise, cell in answer_cells(own_cells)}
-    unchecked = {
-        exercise
-        for exercise, cell in answer_cells(cells)
-        if exercise in stubs and cell.source.split() != stubs[exercise] and not checks.get(exercise)
-    }
+    unchecked = {exercise for exercise in answered(cells, own_cells) if not checks.get(exercise)}
     run = sum("execution" in cell.metadata for cell in code)
-    number, _, topic = name.partition("_")
-    title = f"{number} {topic.replace('_', ' ')}"
-    return ChapterProgress(title, run, len(code), solved, len(exercises), tuple(damaged), len(unchecked))
+    title = counting[0].name.replace("_", " ")
+    notes = list(dict.fromkeys(notes))
+    return ChapterProgress(title, run, len(code), solved, len(exercises), tuple(notes), len(unchecked))
 
 
-def _code_cells(file: Path, damaged: list[str]) -> list[nbformat.NotebookNode]:
-    """None of a file that is not there, or that cannot be read, for which `damaged` gets a sentence."""
-    try:
-        return [cell for cell in nbformat.read(file, as_version=4).cells if cell.cell_type == "code"]
-    except FileNotFoundError:
-        return []
-    except Exception:  # whatever is wrong with the file
-        number = (file.stem if file.parent.name == "notebooks" else file.parent.name)[:2]
-        damaged.append(f"{file} cannot be read as a notebook; `make lab FRESH={number}` gives it back.")
-        return []
+def _code_cells(file: Path | None, number: str, notes: list[str]) -> list[nbformat.NotebookNode]:
+    """None of a file that is not there, or that cannot be read, for which `notes` gets a sentence."""
+    cells = student_files.code_cells(file) if file else []
+    if cells is None:
+        notes.append(f"{file} cannot be read as a notebook; `make lab FRESH={number}` gives it back.")
+    return cells or []
 
 
 def _share(part: int, whole: int) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from distlab.course import lab_sources
+from distlab.course import lab_sources, student_files
 from distlab.grading import feedback, notebook, origin, results_folder
 from distlab.grading.feedback import Grade
 from distlab.grading.grade import Graded, Report, grade
@@ -123,13 +123,15 @@ def check(number: str, folder: Path) -> Iterator[str]:
     cell that failed, the sum of points.
 
     The cells run from the top in a sandbox, as they are; the inputs are those of the checks. An exercise whose cell is
-    missing is said to have none. Raises registry.NoSuchLab and CannotCheck.
+    missing is said to have none. At the end come lines on files that do not count, as `student_files` says.
+    Raises registry.NoSuchLab and CannotCheck.
     """
     with startup_notes.hidden():
         lab = registry.lab(number)
-    file = folder / lab.name / lab_sources.STUDENT
+    counting = student_files.lab(folder, lab.number)
+    file = counting.file if counting else folder / lab.name / lab_sources.STUDENT
     fresh = f"make lab FRESH={lab.name[:2]}"
-    if not file.exists():
+    if counting is None:
         raise CannotCheck(f"{file} is not there; `{fresh}` gives the lab back.")
     try:
         submitted = notebook.read(file)
@@ -144,7 +146,10 @@ def check(number: str, folder: Path) -> Iterator[str]:
         )
     fitted.origin = Origin(origin.of(file).python)  # of the files next to it, the check has all
     yield f"{file}:"
-    material = Material(lab, fitted.steps, {}, files_in(file.parent)).for_notebook(file)
+    files = files_in(file.parent)
+    if counting.name != file.parent.name:  # the course's own have moved to the folder with the new name
+        files = files_in(folder / counting.name) | files
+    material = Material(lab, fitted.steps, {}, files).for_notebook(file)
     report = _checked(material, fitted)
     cells = [step.name for step in fitted.steps if step.kind == StepKind.ANSWER]
     for graded in report.exercises:
@@ -161,6 +166,7 @@ def check(number: str, folder: Path) -> Iterator[str]:
     for said in report.sentences_on_overwritten:
         yield f"{said[:1].upper()}{said[1:]}; choose another name."
     yield f"{report.score:g} of {lab.points:g} points"
+    yield from counting.notes
 
 
 def limit_own_memory() -> None:
