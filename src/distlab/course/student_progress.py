@@ -85,14 +85,11 @@ def _unchecked(chapter: ChapterProgress) -> str:
 
 
 def _of_chapter(copy: Path, number: str) -> ChapterProgress:
-    notebook, lab = (
-        student_files.notebook(copy / "notebooks", number),
-        student_files.lab(copy / "labs", number),
-    )
+    notebook, lab = student_files.notebook(copy / "notebooks", number), student_files.lab(copy / "labs", number)
     counting = [file for file in (notebook, lab) if file]
     notes = [line for file in counting for line in file.notes]
-    code = [cell for cell in _code_cells(notebook and notebook.file, number, notes) if cell.source.strip()]
-    cells = _code_cells(lab and lab.file, number, notes)
+    code = [cell for cell in _code_cells(notebook.file if notebook else None, number, notes) if cell.source.strip()]
+    cells = _code_cells(lab.file if lab else None, number, notes)
     own_cells = _code_cells(student_files.course_lab(number), number, [])
     checks = {check[1]: printed(cell) for cell in cells if (check := _CHECK.search(cell.source))}
     solved = sum(says_right(exercise, output) for exercise, output in checks.items())
@@ -101,8 +98,7 @@ def _of_chapter(copy: Path, number: str) -> ChapterProgress:
     unchecked = {exercise for exercise in answered(cells, own_cells) if not checks.get(exercise)}
     run = sum("execution" in cell.metadata for cell in code)
     title = counting[0].name.replace("_", " ")
-    notes = list(dict.fromkeys(notes))
-    return ChapterProgress(title, run, len(code), solved, len(exercises), tuple(notes), len(unchecked))
+    return ChapterProgress(title, run, len(code), solved, len(exercises), tuple(dict.fromkeys(notes)), len(unchecked))
 
 
 def _code_cells(file: Path | None, number: str, notes: list[str]) -> list[nbformat.NotebookNode]:
