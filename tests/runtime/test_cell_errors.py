@@ -11,10 +11,15 @@ from traitlets.config import Config
 from distlab.runtime import cell_errors
 
 
-@pytest.mark.fault
-def test_a_folder_that_a_cell_made_again_is_named_with_the_cells(capsys: pytest.CaptureFixture[str]) -> None:
+def new_shell() -> InteractiveShell:
     shell = InteractiveShell(config=Config({"HistoryManager": {"enabled": False}}))  # nothing of it in the home folder
     cell_errors.load_ipython_extension(shell)
+    return shell
+
+
+@pytest.mark.fault
+def test_a_folder_that_a_cell_made_again_is_named_with_the_cells(capsys: pytest.CaptureFixture[str]) -> None:
+    shell = new_shell()
     for cell in (
         "import tempfile",
         "scratch = tempfile.TemporaryDirectory()\nfolder = scratch.name",
@@ -33,6 +38,24 @@ def test_a_folder_that_a_cell_made_again_is_named_with_the_cells(capsys: pytest.
     )
     failed = shell.run_cell("open('data.csv')", store_history=True)
     assert "data.csv" in str(failed.error_in_exec) and "temporary folder" not in str(failed.error_in_exec)
+
+
+@pytest.mark.fault
+def test_a_file_that_a_lab_s_notebook_was_moved_without_is_named_with_its_place(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shell = new_shell()
+    shell.run_cell("open('broken_runs.json')", store_history=True)
+    assert capsys.readouterr().out == (
+        "FileNotFoundError: [Errno 2] No such file or directory: 'broken_runs.json'. broken_runs.json is in "
+        f"{root / 'labs' / '05_save_and_load'}: copy it next to this notebook.\n"
+    )
+    for text in ("open('train.py')", "open('mine/broken_runs.json')", "open('mine.json')"):
+        shell.run_cell(text, store_history=True)
+        assert "next to" not in capsys.readouterr().out
+    shell.run_cell("# lab = labs.open(7)\nfrom pathlib import Path\nPath('train.py').read_text()", store_history=True)
+    assert f"is in {root / 'labs' / '07_multi_worker'}: copy" in capsys.readouterr().out
 
 
 @pytest.mark.slow
