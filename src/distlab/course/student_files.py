@@ -28,12 +28,12 @@ class CountingFile:
 
 def lab(labs: Path, number: str) -> CountingFile | None:
     """What counts of a lab, such as "06", in a folder of labs; None if there is none."""
-    given = course_lab(number)
+    in_course = course_lab(number)
 
     def has_answers(file: Path) -> bool:
-        return bool(given and answered(code_cells(file) or [], code_cells(given) or []))
+        return bool(in_course and answered(code_cells(file) or [], code_cells(in_course) or []))
 
-    counting = _counting(_labs(labs, number), given, has_answers, lambda file: file.parent.name)
+    counting = _counting(_labs(labs, number), in_course, has_answers, lambda file: file.parent.name)
     if counting is None:
         return None
     others = sorted(set(counting.file.parent.glob("*.ipynb")) - {counting.file, counting.file.with_name(SOLUTION)})
