@@ -161,10 +161,13 @@ def test_a_folder_that_the_list_of_students_does_not_have_is_to_be_looked_at(tmp
 
 
 def test_a_name_in_the_list_and_that_of_the_folder_may_write_an_umlaut_in_two_ways(tmp_path: Path) -> None:
-    put(tmp_path, unicodedata.normalize("NFD", "Jörg Groß"), "{}")
-    (tmp_path / "students.txt").write_text(unicodedata.normalize("NFC", "Jörg Groß"), encoding="utf-8")
+    listed, taken_apart = (unicodedata.normalize(form, "Jörg Groß") for form in ("NFC", "NFD"))
+    put(tmp_path, taken_apart, "{}")
+    (tmp_path / "students.txt").write_text(listed, encoding="utf-8")
     (submission,) = submissions.find(tmp_path, [LAB])
     assert submission.file is not None and not submission.look_at
+    assert submission.file.is_relative_to(tmp_path / taken_apart)
+    assert submission.student == listed
 
 
 def test_a_list_of_students_with_several_columns_is_refused(tmp_path: Path) -> None:

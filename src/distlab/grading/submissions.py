@@ -78,13 +78,15 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
         example = f"{sorted(students)[0][:LONGEST_NAME]!a}"
         raise NoSubmissions(f"No name in {roster} is that of a folder; it takes these names alone, such as {example}.")
     submissions = []
-    for student in sorted(students | absent.keys()):
+    spelled = _spelled_as_listed(listed, students)
+    folders = {spelled.get(name, name): name for name in students | absent.keys()}
+    for student, name in sorted(folders.items()):
         for lab in sorted(labs):
-            submissions.append(_submission(folder / student, student, lab, due))
+            submissions.append(_submission(folder / name, student, lab, due))
             if alike := absent.get(student):
                 note = f"{ROSTER} writes the name of the folder {alike[:LONGEST_NAME]!a} in another way"
                 _note_to_look_at(submissions[-1], note)
-            if student in unlisted:
+            if name in unlisted:
                 _note_to_look_at(submissions[-1], f"the folder is not in {ROSTER}")
     expected = labs if only else {submission.lab for submission in submissions if submission.file is not None}
     if not expected:
@@ -136,6 +138,13 @@ def _without_folder(names: set[str], folders: set[str]) -> dict[str, str]:
     alike = {_spelling(folder): folder for folder in sorted(folders)}
     missing = {name: unicodedata.normalize("NFC", name) for name in names - folders}
     return {name: alike.get(spelling.casefold(), "") for name, spelling in missing.items() if spelling not in composed}
+
+
+def _spelled_as_listed(names: set[str], folders: set[str]) -> dict[str, str]:
+    """The folders whose name is that of a listed student in another spelling of the same characters; with that name."""
+    composed = {unicodedata.normalize("NFC", folder): folder for folder in folders - names}
+    listed = {name: unicodedata.normalize("NFC", name) for name in sorted(names - folders)}
+    return {composed[spelling]: name for name, spelling in listed.items() if spelling in composed}
 
 
 def _unlisted(folders: set[str], names: set[str]) -> set[str]:
