@@ -1,5 +1,6 @@
 """The command line as a whole: mistakes and interrupts end in one sentence."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -134,6 +135,17 @@ def test_output_that_has_no_place_ends_in_a_sentence(command: str, place: str, s
     finished = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60)
     assert finished.stderr.strip() == sentence
     assert finished.returncode == (1 if sentence else 0)
+
+
+def test_a_full_disk_of_a_folder_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def run(arguments: list[str]) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/share/grades")
+
+    monkeypatch.setattr(cli, "_run", run)
+    monkeypatch.setattr(os, "dup2", lambda *descriptors: None)
+    assert cli.main(["grade"]) == 1
+    sentence = "/share/grades could not be written (No space left on device): make room on that disk, and start again."
+    assert capsys.readouterr().err.splitlines() == [sentence]
 
 
 NO_THREADS = """

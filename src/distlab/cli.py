@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from distlab.runtime import environment
-from distlab.runtime.errors import PlainError
+from distlab.runtime.errors import PlainError, refused_write
 
 # Their programs have arguments of their own.
 LAUNCH, CLUSTER_RUN = "launch", "cluster run"
@@ -116,6 +116,8 @@ def _sentence(error: OSError) -> str | None:
         return "The output could not be written, since nobody reads it any more."
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return f"{_NO_MORE} open no more files; raise the limit (`ulimit -n 4096`), or start less at once."
+    if error.errno in (errno.ENOSPC, errno.EDQUOT) and error.filename:
+        return refused_write(error)
     if error.errno == errno.ENOSPC:
         return "The output could not be written, since the disk is full."
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) and error.filename:

@@ -107,3 +107,14 @@ def test_results_are_in_place_before_anything_is_said_that_nobody_reads(tmp_path
         (new / "grades.csv").write_text("second")
     assert (tmp_path / "grades" / "grades.csv").read_text() == "second"
     assert not list(tmp_path.rglob("*unfinished*"))
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("linked", [True, False], ids=["a link", "a folder"])
+def test_a_folder_on_a_full_disk_is_named(shared: Path, tmp_path: Path, linked: bool) -> None:
+    folder = tmp_path / "build" / "grades" if linked else tmp_path / "grades"
+    with pytest.raises(OSError, match="No space left on device") as raised, replacing(folder, print) as new:
+        (new / "grades.csv").symlink_to("/dev/full")
+        (new / "grades.csv").write_text("alice,1")
+    assert raised.value.filename == str(shared if linked else folder)
+    assert [entry.name for entry in shared.iterdir()] == ["plan.txt"] and not (tmp_path / "grades").exists()

@@ -1,5 +1,6 @@
 """The folder of a run's results: it takes its place when the run is over, and an earlier one is kept."""
 
+import errno
 import fcntl
 import os
 import secrets
@@ -24,7 +25,14 @@ def replacing(folder: Path, say: Callable[[str], None]) -> Iterator[Path]:
 
     The new folder is beside `folder` and gets its name. Where `folder` is a link, to a shared drive for example, the
     folder that it leads to stays, with its permissions and all else that it holds: the results of both runs are in it.
+
+    An OSError that says that this disk, or one's share of it, is full names the folder.
     """
+    with _named_when_full(folder.resolve() if folder.is_symlink() else folder):
+        yield from _replacing(folder, say)
+
+
+def _replacing(folder: Path, say: Callable[[str], None]) -> Iterator[Path]:
     linked, unfinished = folder.is_symlink(), f"{folder.name}-unfinished-{secrets.token_hex(4)}"
     new = folder / unfinished if linked else folder.with_name(unfinished)
     new.mkdir(parents=True)
@@ -37,6 +45,18 @@ def replacing(folder: Path, say: Callable[[str], None]) -> Iterator[Path]:
         _move_into(new, folder, say)
     else:
         _rename(new, folder, say)
+
+
+@contextmanager
+def _named_when_full(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        if error.filename and not Path(error.filename).resolve().is_relative_to(folder.parent.resolve()):
+            raise  # another disk
+        raise OSError(error.errno, os.strerror(error.errno), str(folder)) from error
 
 
 def _rename(new: Path, folder: Path, say: Callable[[str], None]) -> None:
