@@ -165,9 +165,14 @@ def test_another_kind_of_numbers_in_keras_settings_is_named(monkeypatch: pytest.
 
 def test_a_missing_mpirun_and_a_missing_compiler_are_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("CXX", raising=False)
+    for name in ("CXX", "CC"):
+        monkeypatch.delenv(name, raising=False)
     assert (doctor._mpi().ok, doctor._mpi().state) == (False, "no mpirun")
     assert (doctor._compiler().ok, doctor._compiler().state) == (False, "none")
+    monkeypatch.setenv("CXX", "/opt/intel/bin/icpc")
+    compiler = doctor._compiler()
+    assert (compiler.ok, compiler.state) == (False, "CXX=/opt/intel/bin/icpc does not exist")
+    assert compiler.fix.startswith("`unset CXX`")
 
 
 def test_data_sets_are_found_where_load_finds_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from distlab.launch import horovod
 from distlab.runtime.environment import cache_folder
-from distlab.setup import horovod_source, horovod_wheel
+from distlab.setup import compilers, horovod_source, horovod_wheel
 from distlab.setup.horovod_build import HorovodBuild
 from distlab.setup.horovod_source import Edit
 from distlab.setup.horovod_wheel import BuildFailed
@@ -91,19 +91,6 @@ def test_the_edits_stand_exactly_once_in_the_release(tmp_path: Path) -> None:
             text = (source / edit.file).read_text()
             assert text.count(edit.old) == edit.new.count(edit.old)
             assert edit.new in text
-
-
-def test_compiler_is_the_users_or_a_known_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("CXX", raising=False)
-    assert horovod_wheel.find_compiler() is None
-    for name in ("clang++", "my-c++"):
-        (tmp_path / name).touch(mode=0o755)
-    assert horovod_wheel.find_compiler() == str(tmp_path / "clang++")
-    monkeypatch.setenv("CXX", "my-c++ -O1")
-    assert horovod_wheel.find_compiler() == str(tmp_path / "my-c++")
-    monkeypatch.setenv("CXX", " ")
-    assert horovod_wheel.find_compiler() == str(tmp_path / "clang++")
 
 
 @pytest.mark.parametrize(
@@ -181,7 +168,7 @@ def fake_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(horovod_wheel, "EDITS", (EDIT,))
     monkeypatch.setattr(horovod_source.apply_edits, "__defaults__", ((EDIT,),))
     monkeypatch.setattr(horovod_source, "SOURCE_SHA256", hashlib.sha256(archive.read_bytes()).hexdigest())
-    monkeypatch.setattr(horovod_wheel, "find_compiler", lambda: "/usr/bin/c++")
+    monkeypatch.setattr(compilers, "problem", lambda: None)
 
 
 @pytest.mark.usefixtures("fake_pip")
@@ -259,7 +246,7 @@ def test_packages_that_cannot_be_fetched_are_said_in_one_sentence_and_leave_noth
 
 
 def test_software_of_the_site_that_is_gone_is_named(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(horovod_wheel, "find_compiler", lambda: "/usr/bin/c++")
+    monkeypatch.setattr(compilers, "problem", lambda: None)
     build = HorovodBuild(Software("12.4", "/no/such/cuda"), Software("2.27.7"))
     with pytest.raises(BuildFailed, match=r"what is in /no/such/cuda, which is gone; load your site's modules and run"):
         horovod_wheel.build_wheel(wheels, build)
@@ -275,7 +262,7 @@ def test_whatever_stops_a_build_becomes_one_sentence_with_the_reason_in_the_log(
         raise fault
 
     monkeypatch.setattr(horovod_wheel, "download_source", stop)
-    monkeypatch.setattr(horovod_wheel, "find_compiler", lambda: "/usr/bin/c++")
+    monkeypatch.setattr(compilers, "problem", lambda: None)
     with pytest.raises(BuildFailed, match=f"{wheels.parent}/.*\\.log") as caught:
         horovod_wheel.build_wheel(wheels)
     assert "\n" not in str(caught.value)
@@ -283,9 +270,11 @@ def test_whatever_stops_a_build_becomes_one_sentence_with_the_reason_in_the_log(
 
 
 def test_without_a_compiler_nothing_is_downloaded(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(horovod_wheel, "find_compiler", lambda: None)
+    monkeypatch.setattr(compilers, "find", lambda: None)
+    for name in ("CXX", "CC"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(horovod_wheel, "download_source", lambda folder, output: pytest.fail("a download"))
-    with pytest.raises(BuildFailed, match=r"no C\+\+ compiler; install g\+\+ or clang\+\+ and run `make setup` again"):
+    with pytest.raises(BuildFailed, match=r"no C\+\+ compiler; install g\+\+ or clang\+\+ and run `make horovod`"):
         horovod_wheel.build_wheel(wheels)
 
 

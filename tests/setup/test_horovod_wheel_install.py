@@ -11,7 +11,7 @@ import pytest
 from distlab import cli, launch
 from distlab.launch import horovod
 from distlab.runtime import environment
-from distlab.setup import horovod_wheel, nvidia_packages
+from distlab.setup import compilers, horovod_wheel, nvidia_packages
 from distlab.setup.horovod_build import HorovodBuild
 from distlab.setup.horovod_wheel import BuildFailed
 from distlab.setup.site_software import Software
@@ -29,7 +29,9 @@ class Machine:
         self.install_fault = False
         self.run_program = subprocess.run
         monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
-        monkeypatch.setattr(horovod_wheel, "find_compiler", lambda: self.compiler)
+        monkeypatch.setattr(compilers, "find", lambda: self.compiler)
+        for name in ("CXX", "CC"):
+            monkeypatch.delenv(name, raising=False)
         monkeypatch.setattr(horovod_wheel, "version", self.version)
         monkeypatch.setattr(horovod, "version", self.version)
         monkeypatch.setattr(horovod_wheel, "build_wheel", self.build)
@@ -49,8 +51,7 @@ class Machine:
         return self.versions[package]
 
     def build(self, destination: Path, build: HorovodBuild) -> None:
-        if not self.compiler:
-            raise BuildFailed(horovod_wheel.NO_COMPILER)
+        horovod_wheel.require_compiler(build)
         self.builds.append(build.kind + self.versions["tensorflow"])
         if self.build_fault:
             raise BuildFailed(self.build_fault)
@@ -340,5 +341,30 @@ def test_set_up_goes_on_without_horovod_and_says_so_in_one_line(
     machine.compiler = None
     monkeypatch.setattr(environment, "install", lambda: None)
     assert cli.main(["setup"]) == 0
-    assert capsys.readouterr().out.splitlines() == [horovod_wheel.NO_COMPILER]
-    assert "everything that needs Horovod is skipped" in horovod_wheel.NO_COMPILER
+    [line] = capsys.readouterr().out.splitlines()
+    assert line.startswith("Horovod was not built because there is no C++ compiler; install g++ or clang++ and run ")
+    assert line.endswith(f"{horovod_wheel.UNTIL_THEN}.")
+
+
+@pytest.mark.fault
+def test_a_compiler_that_the_shell_names_and_that_is_gone_is_named_and_tried_again_without_it(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(environment, "install", lambda: None)
+    with monkeypatch.context() as shell:
+        shell.setenv("CXX", "/opt/intel/bin/icpc -O1")
+        shell.setenv("CC", "/opt/intel/bin/icc")
+        assert cli.main(["setup"]) == 0
+        sentence = (
+            "Horovod was not built because there is no compiler CXX=/opt/intel/bin/icpc -O1 and CC=/opt/intel/bin/icc, "
+            "as your shell names it; `unset CXX CC` and run `make horovod` "
+        )
+        assert capsys.readouterr().out == f"{sentence}{horovod_wheel.UNTIL_THEN}.\n"
+        assert problem() == f"{sentence}{horovod_wheel.UNTIL_THEN}."
+    assert cli.main(["setup"]) == 0
+    assert launch.horovod_problem() is None
+    with monkeypatch.context() as shell:
+        shell.setenv("CC", "/opt/intel/bin/icc")
+        with pytest.raises(BuildFailed, match=r"compiler CC=/opt/intel/bin/icc, .* \(the installed one stays\)\.$"):
+            horovod_wheel.install(retry=True)
+    assert launch.horovod_problem() is None

@@ -20,7 +20,7 @@ from distlab.launch import known_causes
 from distlab.launch.job import is_of_another_job
 from distlab.runtime import environment, processes
 from distlab.runtime.other_mpi import other_mpi_fix, other_settings_fix
-from distlab.setup import frameworks, horovod_build, horovod_wheel
+from distlab.setup import compilers, frameworks, horovod_build
 
 SECONDS_FOR_ALL_REDUCE = 90
 GIB_NEEDED = 4
@@ -259,10 +259,11 @@ def _output(text: str, start: Callable[..., launch.LaunchedRun], **settings: int
 
 
 def _compiler() -> Finding:
-    compiler = horovod_wheel.find_compiler()
+    settings = [f"{name}={value} does not exist" for name, value in compilers.missing().items()]
+    state = ", ".join(settings) or compilers.find() or "none"
     # Once Horovod is installed nothing in the course compiles C++.
-    fix = "install g++ or clang++ (Horovod is built with it), then run `make setup`"
-    return Finding("C++ compiler", bool(compiler), compiler or "none", fix, False)
+    fix = f"{compilers.fix()} (Horovod is built with it), then run `make setup`"
+    return Finding("C++ compiler", not compilers.problem(), state, fix, False)
 
 
 def _data_sets() -> list[Finding]:

@@ -34,7 +34,7 @@ from distlab.launch.horovod import (
 )
 from distlab.runtime import processes
 from distlab.runtime.environment import cache_folder
-from distlab.setup import horovod_build, nvidia_packages, site_mpi
+from distlab.setup import compilers, horovod_build, nvidia_packages, site_mpi
 from distlab.setup.horovod_build import DEFAULT, HorovodBuild
 from distlab.setup.horovod_source import EDITS, NCCL_EDITS, apply_edits, download_source, unpack
 from distlab.setup.horovod_toolchain import NoRoom, search_paths, variables_for
@@ -43,10 +43,7 @@ from distlab.setup.site_software import without_packaged_mpi
 from distlab.setup.virtual_environment import can_write, missing_files
 
 UNTIL_THEN = "(until then everything that needs Horovod is skipped)"
-NO_COMPILER = (
-    "Horovod was not built because there is no C++ compiler; install g++ or clang++ and run `make setup` again "
-    f"{UNTIL_THEN}."
-)
+_NO_COMPILER = "Horovod was not built because there is no "
 
 
 class BuildFailed(Exception):
@@ -121,7 +118,7 @@ def _is_settled(name: str, build: HorovodBuild) -> bool:
     if horovod_problem() is None and is_whole and _first_line(installed_record()) == name:
         return True
     failure = recorded_failure() if _first_line(failure_record()) == name else None
-    if failure and failure != NO_COMPILER and not _cached(name):
+    if failure and not failure.startswith(_NO_COMPILER) and not _cached(name):
         raise BuildFailed(failure)
     return False
 
@@ -160,8 +157,7 @@ def build_wheel(destination: Path, build: HorovodBuild = DEFAULT) -> None:
 
     Raises BuildFailed, after which the log named in the message remains.
     """
-    if not find_compiler():
-        raise BuildFailed(NO_COMPILER)
+    require_compiler(build)
     if folder := build.missing_folder():
         raise BuildFailed(f"Horovod was built with what is in {folder}, which is gone; {_CHOOSE_AGAIN}.")
     log = _store() / f"{wheel_name(build)}.log"
@@ -188,10 +184,11 @@ def build_wheel(destination: Path, build: HorovodBuild = DEFAULT) -> None:
             ) from error
 
 
-def find_compiler() -> str | None:
-    """The path of a C++ compiler: $CXX if it is set, else the first of c++, g++, clang++; None if there is none."""
-    names = os.environ.get("CXX", "").split()[:1] or ["c++", "g++", "clang++"]
-    return next(filter(None, map(shutil.which, names)), None)
+def require_compiler(build: HorovodBuild = DEFAULT) -> None:
+    """Raise BuildFailed unless there is a C++ compiler, and each that the shell names."""
+    if problem := compilers.problem():
+        again = f"{compilers.fix()} and run `{build.command}` {_meanwhile()}"
+        raise BuildFailed(f"Horovod was not built because {problem}; {again}.")
 
 
 def build_environment(
