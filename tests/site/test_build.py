@@ -14,6 +14,8 @@ from distlab.site import build
 MOST_BYTES_OF_HTML = 400_000
 LOADED = {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src")}
 
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
 
 class Page(HTMLParser):
     """Links, ids, pictures and loaded files of a page."""
@@ -143,6 +145,25 @@ def test_a_site_is_built_again_only_where_something_has_changed(course: Path, tm
     glossary.write_text(glossary.read_text().replace("The sum for", "The mean for"))
     build.build(course, tmp_path / "build")
     assert 'title="The mean for every rank."' in page.read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.fault
+def test_where_the_site_is_a_link_to_a_web_folder_only_pages_go_there(course: Path, tmp_path: Path) -> None:
+    web = tmp_path / "server" / "web"
+    web.mkdir(parents=True)
+    (web / "robots.txt").touch()
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "site").symlink_to(web)
+    picture = {"output_type": "display_data", "data": {"image/png": PIXEL}, "metadata": {}}
+    file = course / "notebooks" / "01_rings.ipynb"
+    notebook = json.loads(file.read_text())
+    notebook["cells"][-1]["outputs"].append(picture)
+    file.write_text(json.dumps(notebook))
+    site = build.build(course, tmp_path / "build")
+    assert site.warnings == [] and len(list((web / "_images").glob("*.png"))) == 1
+    assert [entry.name for entry in (tmp_path / "server").iterdir()] == ["web"]
+    assert (web / "robots.txt").exists() and (web / "notebooks" / "01_rings.html").exists()
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import json
 import re
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -11,6 +12,7 @@ from sphinx.application import Sphinx
 from distlab.site import formulas, glossary, line_breaks, notebook_pages, pictures
 
 LABEL = re.compile(r'<svg[^>]*? aria-label="([^"]*)"', re.DOTALL)
+_AFTER_MYST_NB = 900
 
 
 def setup(application: Sphinx) -> dict[str, bool]:
@@ -19,12 +21,23 @@ def setup(application: Sphinx) -> dict[str, bool]:
     # When one of these changes, the pages of an earlier build are not used: see `build.build`.
     application.add_config_value("site_digest", "", "env", [str])
     application.add_config_value("site_solutions", [], "env", [list])
+    application.connect("builder-inited", _keep_outputs_in_build, priority=_AFTER_MYST_NB)
     application.connect("source-read", _read)
     application.connect("doctree-read", _describe_pictures)
     application.connect("doctree-read", line_breaks.divide_code)
     application.connect("doctree-read", line_breaks.keep_percent_signs)
     application.connect("doctree-resolved", glossary.explain_terms)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _keep_outputs_in_build(application: Sphinx) -> None:
+    """Let myst-nb keep the notebooks' outputs beside Sphinx's own files.
+
+    By itself it keeps them beside the folder of the pages, which may be a link to that of a web server.
+    """
+    environment: Any = application.env  # to which myst-nb adds its settings
+    outputs = Path(application.doctreedir).with_name("site-outputs")
+    environment.mystnb_config = environment.mystnb_config.copy(output_folder=str(outputs))
 
 
 def _read(application: Sphinx, page: str, content: list[str]) -> None:
