@@ -206,11 +206,12 @@ lock-frameworks: $(VENV)/ready  ## write the locks of the other frameworks; thos
 			--output-file $(LAB_14)/$$part.lock $(LAB_14)/$$part.in || exit 1; \
 	done
 
-# What no target can make again: grades, and what nbgrader or an instructor has put into nbgrader's course folder.
+# What no target can make again: grades, what nbgrader or an instructor has put into nbgrader's course folder, and
+# labs that were changed after they were released.
 GRADES := $(wildcard build/grades*)
 COURSE_FOLDER := build/release/nbgrader
 GRADEBOOK := $(strip $(filter-out $(addprefix $(COURSE_FOLDER)/,nbgrader_config.py source),$(wildcard $(COURSE_FOLDER)/*)) \
-	$(filter-out $(patsubst labs/%,$(COURSE_FOLDER)/source/%,$(wildcard labs/[0-9]*)),$(wildcard $(COURSE_FOLDER)/source/*)))
+	$(filter-out $(patsubst labs/%,$(COURSE_FOLDER)/source/%,$(wildcard labs/[0-9]*)),$(wildcard $(COURSE_FOLDER)/source/*)) $(wildcard build/release/changed-*))
 MADE := $(if $(GRADES)$(GRADEBOOK),,build) $(VENV) $(VENV).before .venv-frameworks .venv-mxnet .pytest_cache .hypothesis .ruff_cache .mypy_cache \
 	.import_linter_cache src/*.egg-info
 
@@ -220,5 +221,5 @@ clean:  ## remove what the targets made, including .venv and the other environme
 	@rm -rf $(MADE) 2> /dev/null || { echo "Not removed, since you may not write there:" $$(ls -d $(MADE) 2> /dev/null); exit 1; }
 	@$(if $(GRADES)$(GRADEBOOK),find build -mindepth 1 -maxdepth 1 ! -name 'grades*' $(if $(GRADEBOOK),! -name release) -exec rm -rf {} +)
 	@$(if $(GRADES),echo "The grades stay; remove them yourself when nobody needs them: rm -r build/grades*")
-	@$(if $(GRADEBOOK),echo "build/release stays: $(COURSE_FOLDER) holds a gradebook or something else that make release does not" \
+	@$(if $(GRADEBOOK),echo "build/release stays: it holds a gradebook or changed labs or something else that make release does not" \
 		"write. Remove it yourself when nobody needs it: rm -r build/release")

@@ -1,6 +1,7 @@
 """Labs that are handed out are replaced all at once, whenever the run is interrupted."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,16 +14,20 @@ from distlab.course import released_labs
 PARTS, LABS = ("students", "nbgrader/source"), ("02_one", "03_two", "04_three")
 
 
-def hand_out(folder: Path, text: str, labs: tuple[str, ...] = LABS) -> None:
-    with released_labs.replacing(folder, PARTS, LABS) as new:
+def hand_out(folder: Path, text: str, labs: tuple[str, ...] = LABS) -> list[Path]:
+    """Hand out labs with that text; where changed ones are kept."""
+    kept: list[Path] = []
+    with released_labs.replacing(folder, PARTS, LABS, kept.append) as new:
         for part in PARTS:
             for lab in labs:
                 (new / part / lab).mkdir()
                 (new / part / lab / "lab.ipynb").write_text(text)
+    return kept
 
 
 def texts(folder: Path) -> dict[str, str]:
-    return {str(file.relative_to(folder)): file.read_text() for file in folder.rglob("*") if file.is_file()}
+    files = [file for file in folder.rglob("*") if file.is_file() and file.name != released_labs.RECORD]
+    return {str(file.relative_to(folder)): file.read_text() for file in files}
 
 
 def whole(text: str, labs: tuple[str, ...] = LABS) -> dict[str, str]:
@@ -44,7 +49,35 @@ def test_a_run_that_fails_leaves_what_was_handed_out(tmp_path: Path) -> None:
         (new / "students" / LABS[0]).mkdir()
         raise KeyboardInterrupt
     assert texts(tmp_path) == whole("first")
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["nbgrader", "students"]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [released_labs.RECORD, "nbgrader", "students"]
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("name", ["lab.ipynb", "data.csv"])
+@pytest.mark.parametrize("part", PARTS)
+def test_a_lab_that_was_changed_since_is_kept_outside_the_parts(tmp_path: Path, part: str, name: str) -> None:
+    hand_out(tmp_path, "first")
+    (tmp_path / part / LABS[1] / name).write_text("mine")
+    (tmp_path / part / LABS[2] / ".ipynb_checkpoints").mkdir()
+    [kept] = hand_out(tmp_path, "second")
+    assert kept.parent == tmp_path
+    assert texts(kept) == {
+        f"{part}/{LABS[1]}/{file}": text for file, text in {"lab.ipynb": "first", name: "mine"}.items()
+    }
+    shutil.rmtree(kept)
+    assert texts(tmp_path) == whole("second")
+    assert hand_out(tmp_path, "third") == []
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("record", [None, "", "[1]"], ids=["missing", "empty", "foreign"])
+def test_without_the_record_of_the_last_release_its_labs_are_kept(tmp_path: Path, record: str | None) -> None:
+    hand_out(tmp_path, "first")
+    (tmp_path / released_labs.RECORD).unlink()
+    if record is not None:
+        (tmp_path / released_labs.RECORD).write_text(record)
+    [kept] = hand_out(tmp_path, "second")
+    assert texts(kept) == whole("first")
 
 
 HANDS_OUT_FOR_EVER = """

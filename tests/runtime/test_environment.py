@@ -335,6 +335,18 @@ def test_what_nbgrader_or_an_instructor_keeps_is_not_removed(root: Path, tmp_pat
     assert not (tmp_path / "build").exists()
 
 
+@pytest.mark.fault
+def test_released_labs_that_an_instructor_has_changed_are_not_removed(root: Path, tmp_path: Path) -> None:
+    shutil.copy(root / "Makefile", tmp_path)
+    changed = tmp_path / "build" / "release" / "changed-2026-11-26-142233" / "students" / "06_topic"
+    for folder in (changed, tmp_path / "src" / "distlab"):
+        folder.mkdir(parents=True)
+    (tmp_path / "src" / "distlab" / "cli.py").touch()
+    finished = processes.run(["make", "-C", str(tmp_path), "clean"], 60)
+    assert finished.status == 0 and "build/release stays" in finished.output
+    assert changed.exists()
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("flock"), reason="asks flock")
 def test_a_program_that_replaces_the_command_keeps_the_environment_in_use(tmp_path: Path) -> None:

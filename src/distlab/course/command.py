@@ -130,12 +130,17 @@ def _release(options: argparse.Namespace) -> int:
     processes.end_on_signals()
     folder = user_folders.require_folder(user_folders.announced("build", "the labs to hand out go") / "release")
     left_out: list[Path] = []
+    kept: list[Path] = []
     with startup_notes.hidden():
-        paths = lab_sources.release(lab_sources.chosen(LABS, options.only), folder, left_out.append)
+        paths = lab_sources.release(lab_sources.chosen(LABS, options.only), folder, left_out.append, kept.append)
     if not git_files.known(LABS):
         print("Git does not know this course, so all files next to the labs' notebooks are handed out, your own too.")
     for file in left_out:
         print(f"Not handed out: {file}, which git does not know. If students need it, run `git add {file}` first.")
+    for place in kept:
+        print(
+            f"Labs that differ from what the last release wrote are kept in {place}; tasks are changed in {LABS}/src."
+        )
     print("\n".join(map(str, paths)))
     return 0
 

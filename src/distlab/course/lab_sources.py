@@ -133,12 +133,16 @@ def _without_course(paragraph: str) -> str:
 
 
 def release(
-    lab_sources: Sequence[Path], folder: Path, on_left_out: Callable[[Path], object] = lambda file: None
+    lab_sources: Sequence[Path],
+    folder: Path,
+    on_left_out: Callable[[Path], object] = lambda file: None,
+    on_kept: Callable[[Path], object] = lambda kept: None,
 ) -> list[Path]:
     """Write `folder`/students/NN_topic for each lab, the same as a zip, and `folder`/nbgrader for nbgrader.
 
     In `students` and in nbgrader's `source` the folders of the course's labs are replaced, when all are written. All
-    else stays: what an instructor has added there, nbgrader's database, what was handed in. Raises BrokenSource.
+    else stays: what an instructor has added there, nbgrader's database, what was handed in. Labs that were changed
+    since the last release are kept in a folder beside these, which `on_kept` gets. Raises BrokenSource.
 
     A lab's programs and data go with it, but in a repository only those that git knows; `on_left_out` gets the others.
     """
@@ -146,7 +150,7 @@ def release(
     released = {source: without_course(convert(source)) for source in lab_sources}
     parts = (HANDED_OUT, f"{NBGRADER}/{SOURCE}")
     of_course = [source.stem for source in notebooks.sources(lab_sources[0].parent.parent)]
-    with released_labs.replacing(folder, parts, of_course) as new:
+    with released_labs.replacing(folder, parts, of_course, on_kept) as new:
         for source, notebook in released.items():
             for part, handed_out in zip(parts, (student(notebook), notebook), strict=True):
                 place = new / part / source.stem
