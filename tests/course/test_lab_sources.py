@@ -3,6 +3,7 @@
 import csv
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import nbformat
@@ -162,7 +163,11 @@ def test_only_named_labs_are_released_and_of_what_stood_there_the_instructors_wo
         assert not (part / "91_old").exists()
     assert (graders / "submitted" / "alice").exists()
     assert (graders / "gradebook.db").read_text() == "grades"
-    assert packed.stat().st_size > 0
+    with zipfile.ZipFile(packed) as archive:
+        names = sorted(name for name in archive.namelist() if not name.endswith("/"))
+    assert names == ["90_sample/given.py", "90_sample/lab.ipynb", "99_mylab/before.txt", "README.txt"]
+    [kept] = tmp_path.glob("changed-*")
+    assert len(list(kept.rglob("before.txt"))) == 4
 
 
 @pytest.mark.fault
