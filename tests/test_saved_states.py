@@ -142,6 +142,14 @@ def test_options_that_a_training_cannot_go_on_with_are_refused(tmp_path: Path) -
         saved_states.of_dataset(tmp_path, "digits", resume=True, batch=48, learning_rate=0.05)
 
 
+def test_a_folder_of_another_program_is_said_to_be_that(tmp_path: Path) -> None:
+    saved_states.of_dataset(tmp_path, "digits", resume=True, batch=32, seed=9)
+    saved(tmp_path, 1.0)
+    with pytest.raises(SystemExit, match=r"is of another program, with --seed: choose another folder\.$"):
+        saved_states.of_dataset(tmp_path, "digits", resume=True, batch=48, units=64)
+    assert (tmp_path / saved_states.NOTE).read_text() == "digits\n--batch 32\n--seed 9\n"
+
+
 def test_options_of_a_rank_may_change_and_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = argparse.Namespace(batch=32, seed=9, epochs=1, folder=tmp_path, resume=True)
     assert saved_states.kept(options) == {"batch": 32, "seed": 9}

@@ -55,6 +55,8 @@ def parse() -> argparse.Namespace:
     valid.check_paths(parser, options)
     if (options.index is None) != (options.workers is None) or (options.resume and not options.folder):
         parser.error("--index and --workers belong together, and --resume needs --folder")
+    if options.resume and "loop" not in options.ways:
+        parser.error("only the loop resumes: add it to --ways, or leave out --resume")
     if options.images > (most := len(data.load(options.dataset).train.labels)):
         parser.error(f"--images is {most} at most: {options.dataset} has no more for training")
     return options

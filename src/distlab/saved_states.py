@@ -93,6 +93,9 @@ def check_note(note: Path, name: str, may_change: Sequence[str] = (), **options:
             continue
         before = f"What is saved in {folder} was trained with {option} {value}"
         if option not in _as_typed(dict.fromkeys(may_change)):
+            if others := [line.split()[0] for line in lines if line.split()[0] not in typed]:
+                of_other = f"What is saved in {folder} is of another program, with {' and '.join(others)}"
+                raise SystemExit(f"{of_other}: choose another folder.")
             raise SystemExit(f"{before}, not {typed[option]}: go on with {option} {value}, or choose another folder.")
         print(f"{before}; the training goes on with {option} {typed[option]}.", flush=True)
 

@@ -224,23 +224,27 @@ def test_notebooks_that_cannot_be_read_fail_and_the_others_run(tmp_path: Path) -
 
 @pytest.mark.fault
 @pytest.mark.parametrize(
-    ("cell", "error"),
+    ("cells", "error"),
     [
-        ("epochs = 1\nprint(epochs)", "would change nothing, since no cell has the tag `parameters`"),
+        (["epochs = 1\nprint(epochs)"], "would change nothing, since no cell has the tag `parameters`"),
         (
-            ("parameters", "dataset = 'digits'"),
+            [("parameters", "dataset = 'digits'")],
             "would change nothing, since the cell with the tag `parameters` does not set epochs",
         ),
         (
-            ("parameters", "epochs = 1\nprint(epochs)"),
+            [("parameters", "epochs = 1\nprint(epochs)")],
             "would come too late, since the cell with the tag `parameters` does more than set values: split it",
+        ),
+        (
+            [("parameters", "dataset = 'digits'"), ("parameters", "epochs = 1")],
+            "would be set again, since 2 cells have the tag `parameters`: merge them",
         ),
     ],
 )
 def test_a_parameter_that_would_change_nothing_fails_the_notebook(
-    tmp_path: Path, cell: str | tuple[str, str], error: str
+    tmp_path: Path, cells: list[str | tuple[str, str]], error: str
 ) -> None:
-    write_notebook(tmp_path, "00_untagged", cell)
+    write_notebook(tmp_path, "00_untagged", *cells)
     plan = runner.ExecutionPlan(runner.choose(tmp_path), tmp_path / "build", {"epochs": 2})
     outcome = runner.execute(plan)["00_untagged"]
     assert outcome.status == "failed"

@@ -132,6 +132,7 @@ def test_a_resumed_run_is_the_uninterrupted_one(resumed: dict, folder: Path) -> 
         (["--index", "2", "--workers", "h:1", "i:1"], "task.index is 2, but cluster.worker has 2 addresses"),
         (["--index", "0", "--workers", "h", "i:1"], 'cluster.worker[0] is "h", without a port'),
         (["--index", "0"], "--index and --workers belong together"),
+        (["--ways", "fit", "--folder", "saved", "--resume"], "only the loop resumes: add it to --ways"),
     ],
 )
 def test_a_mistake_in_the_cluster_ends_the_program_with_a_sentence(

@@ -36,6 +36,14 @@ def test_a_build_that_fails_leaves_no_entry_and_the_next_may_succeed(wheels: Pat
     assert horovod_wheel.cached_wheel("name", build).read_text() == "built"
 
 
+@pytest.mark.parametrize("faulty", [fail_to_build, build_nothing])
+def test_a_wheel_is_kept_where_building_it_again_fails(wheels: Path, faulty: object) -> None:
+    wheel = horovod_wheel.cached_wheel("name", build)
+    with pytest.raises(BuildFailed):
+        horovod_wheel.cached_wheel("name", faulty, again=True)
+    assert horovod_wheel.cached_wheel("name", faulty) == wheel
+
+
 def test_an_emptied_entry_is_built_again(wheels: Path) -> None:
     (wheels / "name").mkdir(parents=True)
     assert horovod_wheel.cached_wheel("name", build) == wheels / "name" / "horovod.whl"

@@ -58,6 +58,12 @@ async def awaits_something_else(rank: Rank) -> None:
     await asyncio.sleep(0)
 
 
+async def sleeps(rank: Rank) -> None:
+    import asyncio
+
+    await asyncio.sleep(0.1)
+
+
 async def returns_a_coroutine(rank: Rank) -> object:
     return returns_a_coroutine(rank)
 
@@ -118,6 +124,9 @@ def computes(seconds: float) -> Callable:
         (1, forgets_await_at_the_end, ProgramError,
          "rank 0 calls rank.compute(…) without awaiting it: write `await rank.compute(…)`"),
         (1, awaits_something_else, ProgramError,
+         "rank 0 awaits something that is not an operation of its own rank; virtual time goes by in "
+         "`await rank.compute(seconds)`"),
+        (1, sleeps, ProgramError,
          "rank 0 awaits something that is not an operation of its own rank; virtual time goes by in "
          "`await rank.compute(seconds)`"),
         (2, returns_a_coroutine, ProgramError,

@@ -1,9 +1,7 @@
 """`make execute`: every notebook in a fresh kernel, watched and limited, with pages and a report at the end."""
 
-import ast
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -20,6 +18,7 @@ import nbformat
 
 from distlab import launch
 from distlab.course import schedule
+from distlab.course.notebook_parameters import parameters_without_effect, tags
 from distlab.course.notebooks import SECONDS_PER_CELL, chosen
 from distlab.course.progress import Progress
 from distlab.course.resource_use import MEMORY_MEASURE
@@ -105,40 +104,8 @@ def choose(folder: Path, only: str | None = None) -> list[Path]:
 def missing_requirement(notebook: Path) -> str | None:
     """Why this notebook cannot run here, in one sentence; None when it can."""
     first = nbformat.read(notebook, as_version=4).cells[:1]
-    tags = [tag for cell in first for tag in _tags(cell)]
-    return next(filter(None, (REQUIREMENTS[tag]() for tag in tags if tag in REQUIREMENTS)), None)
-
-
-def parameters_without_effect(notebook: Path, parameters: Iterable[str]) -> str | None:
-    """Which of the parameters this notebook would not take, in one sentence; None when it takes them all.
-
-    papermill writes the values below the cell with the tag `parameters`, or without one above all cells.
-    """
-    cells = [cell for cell in nbformat.read(notebook, as_version=4).cells if "parameters" in _tags(cell)]
-    sources = [cell.source for cell in cells]
-    idle = [name for name in parameters if not any(re.search(rf"^{name}\s*[:=]", text, re.M) for text in sources)]
-    if not idle:
-        return _used_too_early(sources, parameters)
-    names = " and ".join(name.upper() for name in idle)
-    if cells:
-        return f"{names} would change nothing, since the cell with the tag `parameters` does not set {', '.join(idle)}"
-    return f"{names} would change nothing, since no cell has the tag `parameters`: give it to the cell that sets them"
-
-
-def _used_too_early(sources: Iterable[str], parameters: Iterable[str]) -> str | None:
-    """That a cell with the tag does more than set values: papermill's stand below it, too late for its rest."""
-    try:
-        statements = [statement for text in sources for statement in ast.parse(text).body]
-    except SyntaxError:  # the notebook itself will say so
-        return None
-    if all(isinstance(statement, ast.Assign | ast.AnnAssign) for statement in statements):
-        return None
-    names = " and ".join(name.upper() for name in parameters)
-    return f"{names} would come too late, since the cell with the tag `parameters` does more than set values: split it"
-
-
-def _tags(cell: nbformat.NotebookNode) -> list[str]:
-    return list(cell.metadata.get("tags", []))
+    of_first = [tag for cell in first for tag in tags(cell)]
+    return next(filter(None, (REQUIREMENTS[tag]() for tag in of_first if tag in REQUIREMENTS)), None)
 
 
 def default_at_once(cores: int) -> int:

@@ -134,9 +134,8 @@ def cached_wheel(name: str, build: Callable[[Path], None] | None = None, again: 
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_name(f"{name}.lock")):
         if again or not (wheel := _cached(name)):
-            # What a build that was killed, or somebody who damaged the entry, left behind.
-            for leftover in (folder, *folder.parent.glob(f"{name}-building-*")):
-                leftover.unlink() if leftover.is_file() else shutil.rmtree(leftover, ignore_errors=True)
+            for killed in folder.parent.glob(f"{name}-building-*"):
+                shutil.rmtree(killed, ignore_errors=True)
             scratch = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f"{name}-building-"))
             try:
                 (build or build_wheel)(scratch)
@@ -145,6 +144,8 @@ def cached_wheel(name: str, build: Callable[[Path], None] | None = None, again: 
                     raise BuildFailed(f"Horovod's build left no wheel; `make horovod` tries again {UNTIL_THEN}.")
                 (scratch / DIGEST).write_text(_digest(wheel))
                 scratch.chmod(0o755)
+                # The entry that it replaces, damaged or not, may hold anything. A build that fails leaves it.
+                folder.unlink() if folder.is_file() else shutil.rmtree(folder, ignore_errors=True)
                 scratch.rename(folder)
             finally:
                 shutil.rmtree(scratch, ignore_errors=True)

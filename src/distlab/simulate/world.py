@@ -213,6 +213,8 @@ class _Execution:
                 except Exception as error:
                     if rank._operation is not None:  # what it was taken for has failed
                         raise ProgramError(not_awaited(index, rank._operation)) from error
+                    if isinstance(error, RuntimeError) and str(error) == "no running event loop":  # asyncio's
+                        raise ProgramError(no_operation(index)) from error
                     raise RankFailedError(index, now, error) from error
                 else:
                     if rank._operation is None:
