@@ -12,7 +12,10 @@ PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python)
 CANDIDATES = $(PYTHONS) $(if $(PYTHON),,$(foreach name,$(PYTHONS),$(foreach file,$(wildcard \
 	$(addsuffix /$(name),$(subst :, ,$(PATH)))),'$(subst ','\'',$(file))')))
 DOES_NOT_FIT := 3
-FITS := import sys; sys.exit(0 if (3, 11) <= sys.version_info[:2] <= (3, 13) else $(DOES_NOT_FIT))
+# A Python that was built without a library lacks the modules that need it.
+NEEDED := _bz2 _ctypes _sqlite3 _ssl zlib
+FITS := import sys; from importlib.util import find_spec; sys.exit(not all(map(find_spec, "$(NEEDED)".split())) \
+	if (3, 11) <= sys.version_info[:2] <= (3, 13) else $(DOES_NOT_FIT))
 
 # Elsewhere (make -f) nothing would be found.
 $(if $(wildcard src/distlab),,$(error Run make in the course's folder: make -C FOLDER))
@@ -99,7 +102,7 @@ environment:
 		[ $$? = $(DOES_NOT_FIT) ] || ! command -v "$$python" > /dev/null || \
 			case ' $(PYTHONS) ' in *" $$python "*) failing="$$failing $$python";; esac; \
 	done; \
-	echo "The course needs Python 3.11, 3.12 or 3.13 and found none among: $(PYTHONS)$${failing:+ (there, but not starting:$$failing)}; run 'make setup PYTHON=/path/to/python3.12'$(if $(PYTHON),$(comma) or unset PYTHON in your shell)."; \
+	echo "The course needs Python 3.11, 3.12 or 3.13 and found none among: $(PYTHONS)$${failing:+ (there, but not starting or without one of $(NEEDED):$$failing)}; run 'make setup PYTHON=/path/to/python3.12'$(if $(PYTHON),$(comma) or unset PYTHON in your shell)."; \
 	exit 1
 
 setup: environment  ## make .venv with everything the course needs, or add what is missing

@@ -43,12 +43,25 @@ def test_a_python_that_does_not_start_does_not_hide_one_further_down_on_path(roo
     variables = {**os.environ, "PATH": str(shims)}
     done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
-    assert "(there, but not starting: python3 python3.13 python3.12 python3.11 python); run" in done.stdout
+    names = "python3 python3.13 python3.12 python3.11 python"
+    assert f"(there, but not starting or without one of _bz2 _ctypes _sqlite3 _ssl zlib: {names}); run" in done.stdout
     program(good / "python3.12", "#!/bin/sh\necho started $0\n")
     done = subprocess.run(
         command, env=variables | {"PATH": f"{shims}:{good}"}, capture_output=True, text=True, timeout=60
     )
     assert f"started {good / 'python3.12'}" in done.stdout
+
+
+@pytest.mark.fault
+def test_a_python_that_was_built_without_a_library_is_not_taken(root: Path, tmp_path: Path) -> None:
+    shutil.copy(root / "Makefile", tmp_path)
+    (tmp_path / "src" / "distlab").mkdir(parents=True)
+    without = "import sys, importlib.util as u; f = u.find_spec; u.find_spec = lambda n: n != '_ctypes' and f(n)"
+    python = program(tmp_path / "python", f'#!/bin/sh\nexec {sys.executable} -c "{without}; exec(sys.argv[1])" "$2"\n')
+    command = ["make", "-C", str(tmp_path), "environment", f"PYTHON={python}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert f"_ctypes _sqlite3 _ssl zlib: {python}); run" in done.stdout
 
 
 @pytest.mark.fault

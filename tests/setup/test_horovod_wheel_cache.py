@@ -5,9 +5,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from distlab.setup import horovod_wheel
 from distlab.setup.horovod_wheel import BuildFailed
@@ -42,6 +44,20 @@ def test_a_wheel_is_kept_where_building_it_again_fails(wheels: Path, faulty: obj
     with pytest.raises(BuildFailed):
         horovod_wheel.cached_wheel("name", faulty, again=True)
     assert horovod_wheel.cached_wheel("name", faulty) == wheel
+
+
+def test_whoever_waits_for_the_build_of_another_says_so(wheels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wheels.mkdir(parents=True, exist_ok=True)
+    held = FileLock(wheels / "name.lock")
+    held.acquire()
+    with ThreadPoolExecutor(1) as other:
+        waiting = other.submit(horovod_wheel.cached_wheel, "name", build)
+        said = ""
+        while "waiting for it" not in said and not waiting.done():
+            said += capsys.readouterr().out
+        held.release()
+        assert waiting.result().read_text() == "built"
+    assert said == "Another set-up is building Horovod: waiting for it.\n"
 
 
 def test_an_emptied_entry_is_built_again(wheels: Path) -> None:

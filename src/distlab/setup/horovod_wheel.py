@@ -14,14 +14,15 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TextIO
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from distlab.launch.horovod import (
     VERSION,
@@ -90,7 +91,7 @@ def install(retry: bool = False, build: HorovodBuild | None = None) -> None:
     if not retry and _is_settled(name, build):
         return
     try:
-        with FileLock(Path(sys.prefix) / "horovod.lock"):
+        with _alone(Path(sys.prefix) / "horovod.lock"):
             if not retry and _is_settled(name, build):  # by another set-up meanwhile
                 return
             try:
@@ -132,7 +133,7 @@ def cached_wheel(name: str, build: Callable[[Path], None] | None = None, again: 
         return wheel
     folder = _wheel_folder(name)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_name(f"{name}.lock")):
+    with _alone(folder.with_name(f"{name}.lock")):
         if again or not (wheel := _cached(name)):
             for killed in folder.parent.glob(f"{name}-building-*"):
                 shutil.rmtree(killed, ignore_errors=True)
@@ -151,6 +152,21 @@ def cached_wheel(name: str, build: Callable[[Path], None] | None = None, again: 
                 shutil.rmtree(scratch, ignore_errors=True)
             wheel = folder / wheel.name
     return wheel
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """Hold a lock that other set-ups of this machine may hold for the minutes of a build."""
+    held = FileLock(lock)
+    try:
+        held.acquire(blocking=False)
+    except Timeout:
+        print("Another set-up is building Horovod: waiting for it.", flush=True)
+        held.acquire()
+    try:
+        yield
+    finally:
+        held.release()
 
 
 def build_wheel(destination: Path, build: HorovodBuild = DEFAULT) -> None:
