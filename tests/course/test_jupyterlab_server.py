@@ -117,9 +117,11 @@ def start(copy: Path, **variables: str) -> tuple[str, dict[str, str]]:
 
 @pytest.mark.slow
 @pytest.mark.fault
-def test_a_socks_proxy_of_the_shell_does_not_matter(tmp_path: Path) -> None:
-    said, _ = start(tmp_path, **dict.fromkeys(("ALL_PROXY", "all_proxy"), "socks5://127.0.0.1:1080"))
+def test_neither_a_socks_proxy_of_the_shell_matters_nor_where_it_lets_matplotlib_draw(tmp_path: Path) -> None:
+    of_shell = dict.fromkeys(("ALL_PROXY", "all_proxy"), "socks5://127.0.0.1:1080") | {"MPLBACKEND": "TkAgg"}
+    said, variables = start(tmp_path, **of_shell)
     assert "http://127.0.0.1:" in said, said
+    assert "MPLBACKEND" not in variables
 
 
 @pytest.mark.slow

@@ -57,6 +57,7 @@ def replace_this_process(copy: Path) -> NoReturn:
     command += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     if sys.platform == "linux" and not any(os.environ.get(name) for name in SCREENS):
         command.append("--ServerApp.open_browser=False")  # one for text would take the terminal, with the address in it
+    os.environ.pop("MPLBACKEND", None)  # with one for windows, a cell's own pictures would not be seen
     _leave_out_settings_of_others(copy)
     _leave_out_socks_proxies()
     _end_with_terminal()
