@@ -1,5 +1,6 @@
 """In a working copy `make` is the course's, in each folder where JupyterLab opens a terminal."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -71,3 +72,13 @@ def test_a_makefile_of_the_student_stays_and_is_not_named(course: Path, copy: Pa
     assert working_copy.update(moved, copy) == []
     assert own.read_text() == "all:\n\techo own\n"
     assert all("Makefile" not in name for name in working_copy.chapter_files(moved, "03"))
+
+
+@pytest.mark.fault
+def test_a_copy_that_was_copied_to_another_course_calls_that(course: Path, copy: Path, tmp_path: Path) -> None:
+    """As by `cp -r old/work/* new/work`, which leaves the hidden record of the copy behind."""
+    other = tmp_path / "next year"
+    shutil.copytree(course, other)
+    shutil.copytree(copy, other / "work", ignore=lambda folder, names: [name for name in names if name[0] == "."])
+    assert working_copy.update(other, other / "work") == []
+    assert make(other / "work" / "labs", "check").stdout == "check  in next year, level 0\n"

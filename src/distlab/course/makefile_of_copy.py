@@ -5,9 +5,10 @@ from pathlib import Path
 
 NAME = "Makefile"
 
+_HEAD = "# `make lab` writes this file. "
 # Variables that were typed go along in MAKEFLAGS. Without a level the course's Makefile treats them as typed there.
 _TEXT = """\
-# `make lab` writes this file. Whatever target is typed here, the course's own Makefile makes it.
+{head}Whatever target is typed here, the course's own Makefile makes it.
 .DEFAULT_GOAL := help
 .PHONY: in-course
 in-course:
@@ -20,4 +21,12 @@ Makefile: ;
 
 def text(course: Path) -> str:
     """The Makefile that calls the one in the folder `course`."""
-    return _TEXT.format(course=shlex.quote(str(course.absolute())))
+    return _TEXT.format(head=_HEAD, course=shlex.quote(str(course.absolute())))
+
+
+def is_of_another_course(file: Path, course: Path) -> bool:
+    """Whether a file is the Makefile of a copy that was made from another folder, as when `work` was copied."""
+    if file.name != NAME or not file.is_file():
+        return False
+    written = file.read_bytes()
+    return written.startswith(_HEAD.encode()) and written != text(course).encode()

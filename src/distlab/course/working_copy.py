@@ -79,8 +79,9 @@ def update(
             target, before, content = copy / name, digests.get(name), _content(source, name)
             digest, mark = _digest(content), _EDITED if source in edited else ""
             is_new = before not in (digest, _EDITED + digest)
+            is_missing = not target.exists() or makefile_of_copy.is_of_another_course(target, course)
             # What the student goes on editing in the course is followed.
-            if not target.exists() or (is_new and _follows(target, before and before.removeprefix(mark), content)):
+            if is_missing or (is_new and _follows(target, before and before.removeprefix(mark), content)):
                 _new_file(target, content).replace(target)
                 copied.append(target)
             elif is_new and (current := _digest_of(target)) != digest:
