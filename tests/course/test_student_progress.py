@@ -140,16 +140,29 @@ def test_a_chapter_that_the_course_has_renamed_counts_once_with_what_has_run(cop
     assert student_progress.progress(copy)[0] == ChapterProgress("03 subject", 1, 1, 1, 3, (line,))
 
 
+NOT_BEGUN = "def first():\n    # Write your answer here.\n    ..."
+
+
 @pytest.mark.fault
-def test_answers_in_a_copy_next_to_an_untouched_lab_are_named(copy: Path) -> None:
+def test_answers_that_are_not_in_the_copy_s_own_file_are_named(copy: Path) -> None:
     lab = copy / "labs/04_many_words/lab.ipynb"
-    for file in (copy.parent / "course/labs/04_many_words/lab.ipynb", lab, lab.with_stem("lab-Copy2")):
-        save(file, answer("first", "first = ..."), check("first"))
+    own = copy.parent / "course/labs/04_many_words/lab.ipynb"
+    for file in (own, lab, lab.with_stem("lab-Copy2")):
+        save(file, answer("first", NOT_BEGUN), check("first"))
     assert student_progress.progress(copy)[1] == ChapterProgress("04 many words", 0, 1, 0, 1)
     save(lab.with_stem("lab-Copy1"), answer("first", "first = 1"), check("first"))
     assert student_progress.progress(copy)[1].notes == (
         f"No answer is in {lab}, which alone counts, but in 'lab-Copy1.ipynb' next to it: copy the answers into "
         "lab.ipynb, or rename that notebook to lab.ipynb.",
+    )
+    lab.with_stem("lab-Copy1").unlink()
+    save(own, answer("first", "first = 1"), check("first"))
+    assert student_progress.progress(copy)[1] == ChapterProgress(
+        *("04 many words", 0, 1, 0, 1),
+        notes=(
+            f"No answer is in {lab}, which alone counts, but in the course's own, {own}: `make lab` takes them into "
+            "the copy.",
+        ),
     )
     save(lab, answer("first", "first = 2"), check("first"))
     assert student_progress.progress(copy)[1].notes == ()

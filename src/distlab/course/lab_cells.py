@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 
 from nbformat import NotebookNode
 
+STUB = "# Write your answer here.\n..."
+
 
 def answer_cells(cells: Iterable[NotebookNode]) -> Iterator[tuple[str, NotebookNode]]:
     """Those for answers, in order, each with its exercise's name."""
@@ -16,13 +18,18 @@ def answer_cells(cells: Iterable[NotebookNode]) -> Iterator[tuple[str, NotebookN
 
 
 def answered(cells: Iterable[NotebookNode], own_cells: Iterable[NotebookNode]) -> set[str]:
-    """The exercises whose cell for the answer has another text than the course's own."""
-    stubs = {exercise: cell.source.split() for exercise, cell in answer_cells(own_cells)}
-    return {
-        exercise
-        for exercise, cell in answer_cells(cells)
-        if exercise in stubs and cell.source.split() != stubs[exercise]
-    }
+    """The exercises whose cell for the answer has another text than the course's own, and no stub any more.
+
+    A student may have written an answer into the course's own file.
+    """
+    own = {exercise: cell.source.split() for exercise, cell in answer_cells(own_cells)}
+    return {exercise for exercise, cell in filled(cells) if exercise in own and cell.source.split() != own[exercise]}
+
+
+def filled(cells: Iterable[NotebookNode]) -> Iterator[tuple[str, NotebookNode]]:
+    """The cells for answers without a stub, each with its exercise's name."""
+    stub = " ".join(STUB.split())
+    return ((exercise, cell) for exercise, cell in answer_cells(cells) if stub not in " ".join(cell.source.split()))
 
 
 def printed(cell: NotebookNode) -> str:

@@ -27,7 +27,6 @@ from distlab.runtime.lookups import look_up
 if TYPE_CHECKING:
     from nbconvert.preprocessors import Preprocessor
 
-STUB = "# Write your answer here.\n..."
 _MARK = r"### (BEGIN|END) SOLUTION"
 _SOLUTION = r"### BEGIN SOLUTION.*### END SOLUTION"
 _LIKE_A_MARK = re.compile(r"(^|#)[\W_]*(begin|end)[\W_]*(solution|hidden[\W_]*test)", re.IGNORECASE)
@@ -80,7 +79,7 @@ def student(notebook: NotebookNode) -> NotebookNode:
     from nbconvert.preprocessors import ClearOutputPreprocessor
     from nbgrader.preprocessors import ClearHiddenTests, ClearSolutions, LockCells
 
-    stubs = ClearSolutions(code_stub={"python": STUB})
+    stubs = ClearSolutions(code_stub={"python": lab_cells.STUB})
     return _preprocessed(notebook, stubs, ClearHiddenTests(), LockCells(), ClearOutputPreprocessor())
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import nbformat
 
-from distlab.course.lab_cells import answered
+from distlab.course.lab_cells import answered, filled
 from distlab.course.lab_sources import SOLUTION, STUDENT
 from distlab.site.chapters import chapter_notebooks, is_chapter
 
@@ -36,15 +36,16 @@ def lab(labs: Path, number: str) -> CountingFile | None:
     counting = _counting(_labs(labs, number), in_course, has_answers, lambda file: file.parent.name)
     if counting is None:
         return None
-    others = sorted(set(counting.file.parent.glob("*.ipynb")) - {counting.file, counting.file.with_name(SOLUTION)})
-    if not others or has_answers(counting.file):
+    if has_answers(counting.file):
         return counting
-    names = ", ".join(ascii(file.name) for file in others if has_answers(file))
-    line = (
-        f"No answer is in {counting.file}, which alone counts, but in {names} next to it: copy the answers into "
-        f"{STUDENT}, or rename that notebook to {STUDENT}."
-    )
-    return CountingFile(counting.file, counting.name, (*counting.notes, *([line] if names else [])))
+    nothing, lines = f"No answer is in {counting.file}, which alone counts, but in", list(counting.notes)
+    others = sorted(set(counting.file.parent.glob("*.ipynb")) - {counting.file, counting.file.with_name(SOLUTION)})
+    if names := ", ".join(ascii(file.name) for file in others if has_answers(file)):
+        advice = f"copy the answers into {STUDENT}, or rename that notebook to {STUDENT}"
+        lines.append(f"{nothing} {names} next to it: {advice}.")
+    if in_course and in_course.absolute() != counting.file.absolute() and any(filled(code_cells(in_course) or [])):
+        lines.append(f"{nothing} the course's own, {in_course}: `make lab` takes them into the copy.")
+    return CountingFile(counting.file, counting.name, tuple(lines))
 
 
 def notebook(notebooks: Path, number: str) -> CountingFile | None:
