@@ -150,6 +150,17 @@ def test_a_folder_of_another_program_is_said_to_be_that(tmp_path: Path) -> None:
     assert (tmp_path / saved_states.NOTE).read_text() == "digits\n--batch 32\n--seed 9\n"
 
 
+def test_a_note_is_as_it_was_where_nothing_in_its_folder_can_be_used(tmp_path: Path) -> None:
+    saved_states.of_dataset(tmp_path, "digits", resume=True, batch=32, seed=9)
+    saved(tmp_path, 1.0)
+    before = (tmp_path / saved_states.NOTE).read_text()
+    saved_states.of_dataset(tmp_path, "digits", resume=True, batch=32, units=64)  # another program's options
+    of_other = tf.train.Checkpoint(value=tf.Variable(0.0), more=tf.Variable(0.0))
+    with pytest.raises(SystemExit, match=r"saved by another program"):
+        saved_states.checkpoint(tf.train.latest_checkpoint(tmp_path), tmp_path, of_other)
+    assert (tmp_path / saved_states.NOTE).read_text() == before
+
+
 def test_options_of_a_rank_may_change_and_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = argparse.Namespace(batch=32, seed=9, epochs=1, folder=tmp_path, resume=True)
     assert saved_states.kept(options) == {"batch": 32, "seed": 9}

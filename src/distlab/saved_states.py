@@ -33,6 +33,8 @@ OF_A_RANK = ("batch", "learning_rate")
 """Those that Horovod's programs take for one rank: another number of ranks is a reason to change them."""
 
 _locked: list[IO[str]] = []
+_before: dict[Path, str] = {}
+"""The texts of notes that this process has written over."""
 
 
 def kept(options: Namespace) -> dict[str, object]:
@@ -53,6 +55,8 @@ def of_dataset(folder: Path, name: str, *, resume: bool, may_change: Sequence[st
     note = folder / NOTE
     with suppress(OSError):  # the first save says what is wrong with the folder
         folder.mkdir(parents=True, exist_ok=True)
+        if note.exists():
+            _before[note] = note.read_text()
         write_note(note, name, **options)
     _keep_others_out(note)
 
@@ -183,6 +187,9 @@ def _first_of(saved: Iterable, load: Callable[[Any], object], folder: Path) -> A
                 print(f"{', '.join(reasons)}: going on from {Path(each).name}.", flush=True)
             return each
     if reasons:
+        for note, text in _before.items():  # what is saved there is still another training's
+            with suppress(OSError):
+                note.write_text(text)
         # TensorFlow would name every value that it has not restored when Python ends, after the sentence.
         logging.getLogger("tensorflow").setLevel(logging.ERROR)
         raise SystemExit(f"Nothing in {folder} can be used: {', '.join(reasons)}. Choose another folder.")
