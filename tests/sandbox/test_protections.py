@@ -1,11 +1,15 @@
 """What students' code cannot reach on this machine, and what happens where it can."""
 
 import os
+import stat
 import sys
+from pathlib import Path
 
 import pytest
 
+from distlab.runtime import processes
 from distlab.sandbox import protections
+from tests import small_disks
 
 
 @pytest.mark.slow
@@ -35,3 +39,17 @@ def test_a_sandbox_that_cannot_be_made_is_said_in_a_sentence(monkeypatch: pytest
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(protections.NoSandbox, match="cannot be isolated on this machine"):
         protections.find()
+
+
+@pytest.mark.fault
+@pytest.mark.slow
+@small_disks.needs_mounts
+def test_a_sandbox_that_could_not_begin_says_why(tmp_path: Path) -> None:
+    """As where somebody has changed the permissions of /dev/null."""
+    closed = tmp_path / "null"
+    os.mknod(closed, stat.S_IFCHR | 0o600, os.makedev(1, 3))
+    command = [sys.executable, "-c", "from distlab.sandbox import protections; protections.find()"]
+    done = processes.run(small_disks.with_file(Path(os.devnull), closed, command), 60)
+    assert done.output.splitlines()[-1].endswith(
+        "cannot be isolated on this machine: PermissionError: [Errno 13] Permission denied: '/dev/null'."
+    )

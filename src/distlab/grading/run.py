@@ -261,6 +261,7 @@ def _write_report(result: GradingResult, plan: GradingPlan) -> None:
 
 def _checked(material: Material, fitted: notebook.Fitted) -> Report:
     """The report on one's own notebook, in the best sandbox that this machine allows. Raises CannotCheck."""
+    problems = []
     for weak in (False, True):
         try:
             with (
@@ -269,5 +270,7 @@ def _checked(material: Material, fitted: notebook.Fitted) -> Report:
             ):
                 return grade(material.lab, fitted, work, seed=0)
         except SandboxFailed as error:
-            problem = error
-    raise CannotCheck(f"A process for the check cannot be started: {problem}.")
+            problems.append(str(error))
+    raise CannotCheck(
+        f"A process for the check cannot be started: {'; and with limits only: '.join(dict.fromkeys(problems))}."
+    )

@@ -113,7 +113,10 @@ def limit_only(folder: str, limits: SandboxLimits) -> None:
         Path(folder).parent.chmod(0o711)
         _become(_NOBODY)
         if not os.access(os.__file__, os.R_OK):
-            raise OSError(f"no other user than root can read {sys.base_prefix}, where Python is")
+            raise RuntimeError(
+                f"no other user than root can read {sys.base_prefix}, where Python is; `rm -rf .venv` and run "
+                "`make setup PYTHON=/usr/bin/python3`, or name another Python that all users may read"
+            )
         threads = limits.threads
     if sys.platform == "linux":
         system_calls.drop_capabilities()

@@ -116,7 +116,7 @@ def keep(
         _tell(control, reason)
         status = 0
     except BaseException as error:
-        _tell(control, f"the sandbox could not be kept: {type(error).__name__}: {error}")
+        _tell(control, _in_words(error))
     finally:
         if group is not None:
             with suppress(OSError):  # then the server tries again
@@ -185,7 +185,7 @@ def _set_up(data: socket.socket, confinement: Confinement, folder: str, report: 
             confine.shut_in(folder, confinement, user)
         system_call_filter.refuse()
     except BaseException as error:
-        report.send(f"{type(error).__name__}: {error}\n".encode())
+        report.send(f"{_in_words(error)}\n".encode())
         os._exit(1)
     report.close()
     if os.read(waiting, 1) != b"+":  # the keeper has ended
@@ -249,6 +249,11 @@ def _how_it_ended(status: int) -> str:
     if os.WIFSIGNALED(status):
         return f"its process was killed by signal {os.WTERMSIG(status)} ({signal.Signals(os.WTERMSIG(status)).name})"
     return f"its process ended by itself with exit status {os.WEXITSTATUS(status)}"
+
+
+def _in_words(error: BaseException) -> str:
+    """What stopped a sandbox; the sentences of this package are RuntimeErrors."""
+    return str(error) if isinstance(error, RuntimeError) else f"{type(error).__name__}: {error}"
 
 
 def _tell(control: socket.socket, reason: str) -> None:

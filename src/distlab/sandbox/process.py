@@ -290,7 +290,8 @@ class Sandbox:
                 message += part
         self._control.close()
         try:
-            return str(json.loads(message)["reason"])
+            # The first: where the student's process could not begin, it has told why, and then the keeper how it ended.
+            return str(json.JSONDecoder().raw_decode(message.decode())[0]["reason"])
         except ValueError:
             return ""
 
