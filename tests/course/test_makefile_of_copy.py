@@ -1,5 +1,6 @@
 """In a working copy `make` is the course's, in each folder where JupyterLab opens a terminal."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -35,7 +36,8 @@ def copy(course: Path, tmp_path: Path) -> Path:
 
 
 def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["make", *arguments], cwd=folder, capture_output=True, text=True)
+    variables = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    return subprocess.run(["make", *arguments], cwd=folder, env=variables, capture_output=True, text=True)
 
 
 @pytest.mark.fault

@@ -38,6 +38,12 @@ SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 """Variables of which one is set where a browser can be opened."""
 
 
+_NOT_HANDED_ON = (
+    "MPLBACKEND",  # with one for windows, a cell's own pictures would not be seen
+    *("MAKEFLAGS", "MFLAGS", "MAKELEVEL"),  # else `make` in a terminal there would take what this one was given
+)
+
+
 def open_copy(copy: Path) -> int:
     """Become the JupyterLab of the working copy `copy`; returns 0 where one already runs, and prints its address."""
     user_folders.require_home()
@@ -57,7 +63,8 @@ def replace_this_process(copy: Path) -> NoReturn:
     command += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     if sys.platform == "linux" and not any(os.environ.get(name) for name in SCREENS):
         command.append("--ServerApp.open_browser=False")  # one for text would take the terminal, with the address in it
-    os.environ.pop("MPLBACKEND", None)  # with one for windows, a cell's own pictures would not be seen
+    for name in _NOT_HANDED_ON:
+        os.environ.pop(name, None)
     _leave_out_settings_of_others(copy)
     _leave_out_socks_proxies()
     _end_with_terminal()

@@ -9,6 +9,7 @@ _HEAD = "# `make lab` writes this file. "
 # Variables that were typed go along in MAKEFLAGS. Without a level the course's Makefile treats them as typed there.
 _TEXT = """\
 {head}Whatever target is typed here, the course's own Makefile makes it.
+MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .PHONY: in-course
 in-course:

@@ -24,7 +24,7 @@ from distlab.sandbox import tamper_detection, wire
 from distlab.sandbox.cells import Cells
 from distlab.sandbox.confine import SandboxLimits
 from distlab.simulate import ProgramError, SimulationError
-from distlab.simulate.errors import check_addable, copy_message, no_operation, not_awaited
+from distlab.simulate.errors import check_addable, copy_message, is_of_asyncio, no_operation, not_awaited
 from distlab.simulate.rank import NumberedRank
 
 NO_LIMIT = 10.0**6
@@ -165,7 +165,12 @@ class RemoteRank(NumberedRank):
     def resume(self, program: Coroutine[Operation, Plain, Any], result: Plain, now: float) -> Operation:
         """Let the program go on; returns the operation that it awaits next. Raises StopIteration and ProgramError."""
         self.now, self._pending = now, None
-        operation = program.send(result)
+        try:
+            operation = program.send(result)
+        except RuntimeError as error:
+            if is_of_asyncio(error):
+                raise ProgramError(no_operation(self.index)) from error
+            raise
         if not isinstance(operation, list) or self._pending is None:
             raise ProgramError(no_operation(self.index))
         return operation

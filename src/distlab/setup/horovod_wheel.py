@@ -155,18 +155,18 @@ def cached_wheel(name: str, build: Callable[[Path], None] | None = None, again: 
 
 
 @contextmanager
-def _alone(lock: Path) -> Iterator[None]:
+def _alone(file: Path) -> Iterator[None]:
     """Hold a lock that other set-ups of this machine may hold for the minutes of a build."""
-    held = FileLock(lock)
+    lock = FileLock(file)
     try:
-        held.acquire(blocking=False)
+        lock.acquire(blocking=False)
     except Timeout:
         print("Another set-up is building Horovod: waiting for it.", flush=True)
-        held.acquire()
+        lock.acquire()
     try:
         yield
     finally:
-        held.release()
+        lock.release()
 
 
 def build_wheel(destination: Path, build: HorovodBuild = DEFAULT) -> None:

@@ -196,6 +196,11 @@ def no_operation(index: int) -> str:
     )
 
 
+def is_of_asyncio(error: BaseException) -> bool:
+    """Whether an operation of asyncio, such as `asyncio.sleep`, has failed since its event loop does not run."""
+    return isinstance(error, RuntimeError) and str(error) == "no running event loop"
+
+
 def not_a_number(number: int) -> str:
     """The message for a rank that is compared with a number."""
     return f"`rank` itself is never equal to {number}; its number is `rank.index`: write `rank.index == {number}`"

@@ -28,6 +28,7 @@ from distlab.simulate.errors import (
     check_peer,
     check_seconds,
     copy_message,
+    is_of_asyncio,
     no_operation,
 )
 from distlab.simulate.rank import NumberedRank
@@ -179,6 +180,10 @@ def _completed(coroutine: Coroutine[Any, Any, object], rank: MpiRank) -> object:
         coroutine.send(None)
     except StopIteration as end:
         return end.value
+    except RuntimeError as error:
+        if is_of_asyncio(error):
+            raise ProgramError(no_operation(rank.index)) from error
+        raise
     coroutine.close()
     raise ProgramError(no_operation(rank.index))
 

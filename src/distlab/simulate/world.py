@@ -38,6 +38,7 @@ from distlab.simulate.errors import (
     SimulationError,
     UnreceivedMessageError,
     Waiting,
+    is_of_asyncio,
     no_operation,
     not_awaited,
     unawaited,
@@ -213,7 +214,7 @@ class _Execution:
                 except Exception as error:
                     if rank._operation is not None:  # what it was taken for has failed
                         raise ProgramError(not_awaited(index, rank._operation)) from error
-                    if isinstance(error, RuntimeError) and str(error) == "no running event loop":  # asyncio's
+                    if is_of_asyncio(error):
                         raise ProgramError(no_operation(index)) from error
                     raise RankFailedError(index, now, error) from error
                 else:
