@@ -1,5 +1,7 @@
 """The results of one run never replace those of another without a trace."""
 
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -69,6 +71,42 @@ def test_a_run_that_is_interrupted_leaves_everything_as_it_was(tmp_path: Path, f
         raise fault
     assert [file.relative_to(tmp_path) for file in tmp_path.rglob("*.csv")] == [Path("grades/grades.csv")]
     assert [folder.name for folder in tmp_path.iterdir()] == ["grades"]
+
+
+BEGINS_AND_WAITS = """
+import sys
+from pathlib import Path
+from distlab.grading.results_folder import replacing
+with replacing(Path(sys.argv[1]), print) as new:
+    (new / "half").touch()
+    print("begun", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("linked", [False, True])
+def test_what_a_killed_run_has_left_goes_with_the_next_and_that_of_a_running_one_stays(
+    tmp_path: Path, linked: bool
+) -> None:
+    if linked:
+        (tmp_path / "shared").mkdir()
+        (tmp_path / "grades").symlink_to("shared")
+    command = [sys.executable, "-c", BEGINS_AND_WAITS, str(tmp_path / "grades")]
+    killed, running = (
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)
+    )
+    with killed, running:
+        for process in (killed, running):
+            assert process.stdout and process.stdout.readline() == "begun\n"
+        killed.kill()
+        killed.wait()
+        assert len(list(tmp_path.rglob("half"))) == 2
+        grade(tmp_path / "grades", "first", [])
+        assert len(list(tmp_path.rglob("half"))) == 1
+        running.communicate("")
+    assert running.returncode == 0 and (tmp_path / "grades" / "half").exists()
+    assert not list(tmp_path.rglob("*-unfinished-*"))
 
 
 @pytest.mark.parametrize("linked", [False, True])

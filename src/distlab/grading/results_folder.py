@@ -2,17 +2,19 @@
 
 import errno
 import fcntl
+import glob
 import os
 import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from distlab.runtime.unused_names import unused
 
 TABLE, FEEDBACK, REPORT = "grades.csv", "feedback", "report.json"
+_UNFINISHED = "-unfinished-"
 
 
 @contextmanager
@@ -20,8 +22,8 @@ def replacing(folder: Path, say: Callable[[str], None]) -> Iterator[Path]:
     """A new folder to write to, whose content is in `folder` at the end of the block.
 
     What is there already is kept: it gets the time of its last change added to its name, and `say` is told. When the
-    block fails or is interrupted, the new folder goes, and the earlier one is as before. Runs at the same time do not
-    mix; of two, the first to end is kept as an earlier one.
+    block fails or is interrupted, the new folder goes, and the earlier one is as before; that of a process that was
+    killed goes with the next run. Runs at the same time do not mix; of two, the first to end is kept as an earlier one.
 
     The new folder is beside `folder` and gets its name. Where `folder` is a link, to a shared drive for example, the
     folder that it leads to stays, with its permissions and all else that it holds: the results of both runs are in it.
@@ -33,18 +35,37 @@ def replacing(folder: Path, say: Callable[[str], None]) -> Iterator[Path]:
 
 
 def _replacing(folder: Path, say: Callable[[str], None]) -> Iterator[Path]:
-    linked, unfinished = folder.is_symlink(), f"{folder.name}-unfinished-{secrets.token_hex(4)}"
-    new = folder / unfinished if linked else folder.with_name(unfinished)
-    new.mkdir(parents=True)
-    try:
+    linked = folder.is_symlink()
+    with _unfinished(folder if linked else folder.parent, folder.name) as new:
+        try:
+            yield new
+        except BaseException:
+            shutil.rmtree(new, ignore_errors=True)
+            raise
+        if linked:
+            _move_into(new, folder, say)
+        else:
+            _rename(new, folder, say)
+
+
+@contextmanager
+def _unfinished(parent: Path, name: str) -> Iterator[Path]:
+    """A new folder, locked during the block; those that killed runs have left, which nobody has locked, go first."""
+    parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as during_block:
+        with _one_at_a_time(parent):  # or another run would remove the new folder before it is locked
+            for left in parent.glob(f"{glob.escape(name)}{_UNFINISHED}*"):
+                _remove_if_unlocked(left)
+            new = parent / f"{name}{_UNFINISHED}{secrets.token_hex(4)}"
+            new.mkdir()
+            during_block.enter_context(_one_at_a_time(new))
         yield new
-    except BaseException:
-        shutil.rmtree(new, ignore_errors=True)
-        raise
-    if linked:
-        _move_into(new, folder, say)
-    else:
-        _rename(new, folder, say)
+
+
+def _remove_if_unlocked(folder: Path) -> None:
+    with suppress(OSError), _opened(folder) as descriptor:  # it is locked, or the drive knows no locks
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder)
 
 
 @contextmanager
@@ -92,11 +113,17 @@ def _move_into(new: Path, folder: Path, say: Callable[[str], None]) -> None:
 @contextmanager
 def _one_at_a_time(folder: Path) -> Iterator[None]:
     """Another process or thread that does the same waits; some network drives know no such lock."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
+    with _opened(folder) as descriptor:
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        yield descriptor
     finally:
         os.close(descriptor)
 

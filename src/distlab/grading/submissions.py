@@ -1,20 +1,19 @@
 """What was handed in: which student, which lab, which file, when."""
 
 import re
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from distlab.course.lab_sources import SOLUTION, STUDENT
-from distlab.grading import deadline, timestamp_file, wrong_folder
+from distlab.grading import deadline, roster, timestamp_file, wrong_folder
+from distlab.grading.roster import LONGEST_NAME
 from distlab.runtime.errors import PlainError
 
-TIMESTAMP, ROSTER = "timestamp.txt", "students.txt"
+TIMESTAMP = "timestamp.txt"
 # Names that a student chose are shown without control characters, and not without end.
-MOST_STRAYS, LONGEST_NAME = 3, 60
-_LARGEST_ROSTER = 2**20
+MOST_STRAYS = 3
 # Folders that programs make; all others that begin with . or _ are named.
 _OF_PROGRAMS = {".git", ".ipynb_checkpoints", "__pycache__", "__MACOSX"}
 # With these letters begin the files that a Mac adds to others on foreign disks and in archives.
@@ -57,7 +56,7 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
 
     Students are the subfolders of `folder`, and the lines of `folder`/students.txt if there is such a file. `labs` are
     the names of all labs; expected of everybody are those that anybody has handed in, or with `only` all of them.
-    Raises NoSubmissions.
+    Raises NoSubmissions and NotARoster.
     """
     if not folder.is_dir():
         path = folder.absolute()  # make may have been called from elsewhere
@@ -69,25 +68,26 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
         students = {
             entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith((".", "_"))
         }
-        roster = folder / ROSTER
-        listed = _names(roster) if roster.is_file() else set()
-        absent, unlisted = _without_folder(listed, students), _unlisted(students, listed) if listed else set()
+        listing = folder / roster.ROSTER
+        listed = roster.names_in(listing) if listing.is_file() else set()
+        absent = roster.without_folder(listed, students)
+        unlisted = roster.unlisted(students, listed) if listed else set()
     except OSError as error:
         raise NoSubmissions(f"{error.filename} cannot be read: {error.strerror}.") from None
     if listed and students and len(absent) == len(listed) and not any(absent.values()):
         example = f"{sorted(students)[0][:LONGEST_NAME]!a}"
-        raise NoSubmissions(f"No name in {roster} is that of a folder; it takes these names alone, such as {example}.")
+        raise NoSubmissions(f"No name in {listing} is that of a folder; it takes these names alone, such as {example}.")
     submissions = []
-    spelled = _spelled_as_listed(listed, students)
+    spelled = roster.spelled_as_listed(listed, students)
     folders = {spelled.get(name, name): name for name in students | absent.keys()}
     for student, name in sorted(folders.items()):
         for lab in sorted(labs):
             submissions.append(_submission(folder / name, student, lab, due))
             if alike := absent.get(student):
-                note = f"{ROSTER} writes the name of the folder {alike[:LONGEST_NAME]!a} in another way"
+                note = f"{roster.ROSTER} writes the name of the folder {alike[:LONGEST_NAME]!a} in another way"
                 _note_to_look_at(submissions[-1], note)
             if name in unlisted:
-                _note_to_look_at(submissions[-1], f"the folder is not in {ROSTER}")
+                _note_to_look_at(submissions[-1], f"the folder is not in {roster.ROSTER}")
     expected = labs if only else {submission.lab for submission in submissions if submission.file is not None}
     if not expected:
         place = f"{folder}/STUDENT/NN_topic/{STUDENT}"
@@ -105,56 +105,6 @@ def left_out(folder: Path) -> list[str]:
         elif entry.is_file() and not hidden and entry.suffix.lower() in _OF_WORK:
             sentences.append(f"{name} is left out, since it is in no student's folder")
     return sentences
-
-
-def _names(roster: Path) -> set[str]:
-    """The names in a list of students, one per line; # in front of a line or after a blank begins a comment."""
-    if roster.stat().st_size > _LARGEST_ROSTER:
-        raise NoSubmissions(f"{roster} is larger than {_LARGEST_ROSTER // 2**20} MiB; a name in each line is enough.")
-    try:
-        text = roster.read_text(encoding="utf-8-sig")  # as Excel and Notepad write it, too
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise NoSubmissions(
-            f"{roster}, line {line}, is not in UTF-8; save it as UTF-8 text, a name in each line."
-        ) from None
-    names = {re.sub(r"(^|\s)#.*", "", line).strip() for line in text.splitlines()} - {""}
-    for name in sorted(names):
-        if ";" in name:
-            raise NoSubmissions(f"{roster} has several columns, as in {name[:LONGEST_NAME]!a}; it takes names alone.")
-        if name in (".", "..") or "/" in name or not name.isprintable() or len(name.encode()) > 255:
-            raise NoSubmissions(f"{roster} has a line that cannot be a folder's name: {name[:LONGEST_NAME]!a}.")
-    return names
-
-
-def _without_folder(names: set[str], folders: set[str]) -> dict[str, str]:
-    """The listed students without a folder, each with the folder whose name is nearly theirs, or with "".
-
-    Nearly: it differs in capitals, or in blanks at its ends.
-
-    A folder's name may be another spelling of the same characters: macOS takes an umlaut apart, editors do not.
-    """
-    composed = {unicodedata.normalize("NFC", folder) for folder in folders}
-    alike = {_spelling(folder): folder for folder in sorted(folders)}
-    missing = {name: unicodedata.normalize("NFC", name) for name in names - folders}
-    return {name: alike.get(spelling.casefold(), "") for name, spelling in missing.items() if spelling not in composed}
-
-
-def _spelled_as_listed(names: set[str], folders: set[str]) -> dict[str, str]:
-    """The folders whose name is that of a listed student in another spelling of the same characters; with that name."""
-    composed = {unicodedata.normalize("NFC", folder): folder for folder in folders - names}
-    listed = {name: unicodedata.normalize("NFC", name) for name in sorted(names - folders)}
-    return {composed[spelling]: name for name, spelling in listed.items() if spelling in composed}
-
-
-def _unlisted(folders: set[str], names: set[str]) -> set[str]:
-    """The folders whose name is in the list in no spelling: a group's, perhaps, or a misspelt one."""
-    spellings = {_spelling(name) for name in names}
-    return {folder for folder in folders if _spelling(folder) not in spellings}
-
-
-def _spelling(name: str) -> str:
-    return unicodedata.normalize("NFC", name).strip().casefold()
 
 
 def _submission(folder: Path, student: str, lab: str, due: datetime | None) -> Submission:

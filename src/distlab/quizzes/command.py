@@ -23,7 +23,8 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
     )
     parser.add_argument("chapters", nargs="+", metavar="CHAPTER", help=f"00 to {CHAPTERS[-1]}, or {ALL}")
     parser.add_argument("--seed", type=valid.seed, default=1, help="another seed, other numbers; by default 1")
-    parser.add_argument("--count", type=valid.count, default=10, help="how many questions; by default 10")
+    how_many = "how many questions; by default 10; a quiz and its answers need the same seed and the same count"
+    parser.add_argument("--count", type=valid.count, default=10, help=how_many)
     parser.add_argument("--answers", action="store_true", help="with the answers and the mistakes behind wrong ones")
     parser.add_argument("--form", choices=FORMS, default=FORMS[0], help=f"by default {FORMS[0]}")
     parser.set_defaults(run=_print_quiz)
@@ -38,8 +39,11 @@ def _print_quiz(options: argparse.Namespace) -> int:
 
 def written(quiz: Quiz, form: str, with_answers: bool) -> str:
     """The quiz in one of FORMS."""
-    chapters = "all chapters" if quiz.chapters == CHAPTERS else f"chapter {', '.join(quiz.chapters)}"
-    title = f"Questions on {chapters}, seed {quiz.seed}"
+    several = len(quiz.chapters) > 1
+    chapters = "all chapters" if quiz.chapters == CHAPTERS else f"chapter{'s' * several} {', '.join(quiz.chapters)}"
+    # The seed alone does not say which quiz it is: with another count, other questions are drawn.
+    count = len(quiz.items)
+    title = f"{count} question{'s' * (count != 1)} on {chapters}, seed {quiz.seed}"
     if form == "json":
         return paper.as_json(quiz.items, quiz.seed, with_answers)
     if form == "html":
