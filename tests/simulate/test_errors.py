@@ -68,6 +68,19 @@ async def returns_a_coroutine(rank: Rank) -> object:
     return returns_a_coroutine(rank)
 
 
+async def divides_a_coroutine(rank: Rank) -> object:
+    total = ring_all_reduce(rank, np.zeros(2))
+    return total / rank.size
+
+
+async def divides_a_coroutine_without_a_name(rank: Rank) -> object:
+    return ring_all_reduce(rank, np.zeros(2)) / rank.size
+
+
+async def asks_a_coroutine(rank: Rank) -> object:
+    return ring_all_reduce(rank, np.zeros(2)).mean()
+
+
 def is_no_coroutine_function(rank: Rank) -> int:
     return rank.index
 
@@ -132,6 +145,14 @@ def computes(seconds: float) -> Callable:
         (2, returns_a_coroutine, ProgramError,
          "rank 0 returns the coroutine returns_a_coroutine(…), which was never awaited: "
          "write `await returns_a_coroutine(…)`"),
+        (2, divides_a_coroutine, RankFailedError,
+         "rank 0 failed at 0 s: TypeError: unsupported operand type(s) for /: 'coroutine' and 'int'; total is the "
+         "coroutine ring_all_reduce(…), which was never awaited: write `await ring_all_reduce(…)`"),
+        (2, asks_a_coroutine, RankFailedError,
+         "rank 0 failed at 0 s: AttributeError: 'coroutine' object has no attribute 'mean'; it is the "
+         "coroutine ring_all_reduce(…), which was never awaited: write `await ring_all_reduce(…)`"),
+        (2, divides_a_coroutine_without_a_name, ProgramError,
+         "ring_all_reduce(…) is called without awaiting it: write `await ring_all_reduce(…)`"),
         (1, is_no_coroutine_function, ProgramError,
          "is_no_coroutine_function is not a coroutine function: write `async def is_no_coroutine_function(rank, …)`"),
         (2, sends_to(2), NoSuchRankError, "rank 0 sends to rank 2, but the ranks are 0 to 1"),

@@ -160,7 +160,10 @@ class Supervisor:
 
     def _patience(self) -> float:
         """For how many seconds after the first failure the others may still end."""
-        if not first_failure.is_own(self._failures()[0], self._lines):
+        first = self._failures()[0]
+        # What has started ranks fails because of one of them, whose own end may be told later.
+        is_due_to_rank = first.name not in self._job.ranks and bool(self._pids)
+        if is_due_to_rank or not first_failure.is_own(first, self._lines):
             return _SECONDS_FOR_CAUSE
         return _SECONDS_AFTER_FAILURE if self._job.addresses else _SECONDS_TO_END_RANKS
 

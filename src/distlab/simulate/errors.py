@@ -7,6 +7,7 @@ import inspect
 import math
 import operator
 from collections.abc import Coroutine, Mapping
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -95,9 +96,8 @@ class RankFailedError(SimulationError):
     def __init__(self, rank: int, now: float, error: BaseException) -> None:
         """`now` is the virtual time in seconds."""
         self.rank = rank
-        super().__init__(
-            f"rank {rank} failed at {now:.9g} s: {type(error).__name__}: {message_of(error)}{_no_array(error)}"
-        )
+        hint = _no_await(error) or _no_array(error)
+        super().__init__(f"rank {rank} failed at {now:.9g} s: {type(error).__name__}: {message_of(error)}{hint}")
 
 
 def _no_array(error: BaseException) -> str:
@@ -107,6 +107,19 @@ def _no_array(error: BaseException) -> str:
     if error.name and hasattr(np.ndarray, error.name):
         return f"; the program takes a NumPy array: give np.array(…) instead of {type(error.obj).__name__}"
     return ""
+
+
+def _no_await(error: BaseException) -> str:
+    """What to do if a program computes with a coroutine as if it were what that gives."""
+    if isinstance(error, AttributeError) and inspect.iscoroutine(error.obj):
+        return f"; it is {unawaited(error.obj)}"
+    if not isinstance(error, TypeError) or "'coroutine'" not in str(error):
+        return ""
+    *_, (frame, _) = walk_tb(error.__traceback__)
+    for name, value in frame.f_locals.items():
+        if inspect.iscoroutine(value) and inspect.getcoroutinestate(value) == inspect.CORO_CREATED:
+            return f"; {name} is {unawaited(value)}"
+    return ""  # Python warns of one that has no name
 
 
 def _counted(unreceived: Mapping[tuple[int, int], int]) -> list[str]:
