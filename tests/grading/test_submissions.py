@@ -294,6 +294,16 @@ def test_work_beside_the_folders_of_students_is_named(tmp_path: Path) -> None:
     assert submissions.left_out(tmp_path) == [f"'kim.zip' {reason}", f"'lea.ipynb' {reason}"]
 
 
+@pytest.mark.fault
+@pytest.mark.parametrize("name", ["students.txt.txt", "Students.txt", "Teilnehmer.xlsx"])
+def test_a_file_that_may_be_a_list_of_students_of_another_name_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    (tmp_path / "README.md").touch()
+    assert submissions.left_out(tmp_path) == [f"'{name}' is not read: a list of students is called students.txt"]
+    (tmp_path / "students.txt").touch()
+    assert submissions.left_out(tmp_path) == []
+
+
 def test_what_is_there_instead_of_a_notebook_is_named(tmp_path: Path) -> None:
     put(tmp_path, "alice", "text")
     put(tmp_path, "bob", "<html>", f"{LAB}/lab.html")

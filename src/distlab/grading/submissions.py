@@ -18,6 +18,7 @@ MOST_STRAYS = 3
 _OF_PROGRAMS = {".git", ".ipynb_checkpoints", "__pycache__", "__MACOSX"}
 # With these letters begin the files that a Mac adds to others on foreign disks and in archives.
 _OF_MACS = "._"
+_OF_LISTS = {".txt", ".csv", ".tsv", ".xlsx", ".xls", ".ods"}
 _OF_WORK = {".ipynb", ".zip", ".tar", ".gz", ".tgz", ".xz", ".bz2", ".7z", ".rar"}
 
 
@@ -98,12 +99,15 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
 def left_out(folder: Path) -> list[str]:
     """Sentences about what lies in the folder of submissions and is not taken for a student's."""
     sentences = []
+    has_roster = (folder / roster.ROSTER).is_file()
     for entry in sorted(folder.iterdir()):
         name, hidden = f"{entry.name[:LONGEST_NAME]!a}", entry.name.startswith((".", "_"))
         if entry.is_dir() and hidden and entry.name not in _OF_PROGRAMS:
             sentences.append(f"{name} is left out, since it begins with . or _")
         elif entry.is_file() and not hidden and entry.suffix.lower() in _OF_WORK:
             sentences.append(f"{name} is left out, since it is in no student's folder")
+        elif entry.is_file() and not (hidden or has_roster) and entry.suffix.lower() in _OF_LISTS:
+            sentences.append(f"{name} is not read: a list of students is called {roster.ROSTER}")
     return sentences
 
 

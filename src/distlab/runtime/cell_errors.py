@@ -2,14 +2,16 @@
 
 import re
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from distlab.runtime import hidden_packages
+from distlab.runtime.cells_run_again import Runs
 
 if TYPE_CHECKING:
-    from IPython.core.interactiveshell import InteractiveShell
+    from IPython.core.interactiveshell import ExecutionInfo, InteractiveShell
 
 NUMBERS = ("epochs", "workers")
 """The parameters of a chapter that are numbers."""
@@ -23,8 +25,15 @@ def load_ipython_extension(shell: "InteractiveShell") -> None:
     """Let a cell end in one sentence if its error comes from outside of it.
 
     Such are a file that hides a package, a number given as text, a temporary folder that a cell made again, and a file
-    of a lab that is not next to its notebook.
+    of a lab that is not next to its notebook. Where it may come from cells that were run again, a sentence is added.
     """
+    runs = Runs()
+
+    def begin(info: "ExecutionInfo") -> None:
+        source = info.raw_cell or ""
+        with suppress(SyntaxError):  # the cell itself will say so
+            source = shell.transform_cell(source)  # type: ignore[no-untyped-call]  # IPython has few types
+        runs.add(len(shell.user_ns.get("In", [])), source, info.cell_id)
 
     def show(
         shell: "InteractiveShell",
@@ -40,10 +49,12 @@ def load_ipython_extension(shell: "InteractiveShell") -> None:
             text = f"{error}. {sentence}"
             _reword(error, text)
             error._render_traceback_ = lambda: [f"{kind.__name__}: {text}"]  # type: ignore[attr-defined]
+        elif note := runs.cause():
+            error.add_note(note)
         shell.showtraceback((kind, error, traceback), tb_offset=tb_offset)
 
-    kinds = (*hidden_packages.SIGNS, TypeError, OSError)
-    shell.set_custom_exc(kinds, show)  # type: ignore[no-untyped-call]  # it has no types
+    shell.events.register("pre_run_cell", begin)
+    shell.set_custom_exc((Exception,), show)  # type: ignore[no-untyped-call]
 
 
 def _reword(error: BaseException, text: str) -> None:
