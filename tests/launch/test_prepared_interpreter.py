@@ -127,6 +127,16 @@ def test_a_program_is_not_forked_where_a_library_would_have_read_another_variabl
     assert prepared_interpreter._current._interpreter is before
 
 
+@pytest.mark.fault
+def test_a_program_is_not_forked_that_sets_a_variable_before_its_imports(program: Path) -> None:
+    for line, is_forked in (
+        ('os.environ["HOROVOD_CYCLE_TIME"] = "1"', True),
+        ('os.environ["OMP_NUM_THREADS"] = "2"', False),
+    ):
+        program.write_text(f"import os\n{line}\n{PROGRAM}")
+        assert [rank["imported"] for rank in described(program)] == [is_forked] * 2
+
+
 def test_early_variables_leave_out_what_single_ranks_are_told() -> None:
     told = {"TF_CONFIG": "{}", "OMPI_COMM_WORLD_RANK": "1", "HOROVOD_RANK": "1", "PMIX_RANK": "1", "PATH": "/bin"}
     kept = {"LD_PRELOAD": "count.so", "OMP_NUM_THREADS": "1", "TF_USE_LEGACY_KERAS": "1", "ANYTHING": "else"}

@@ -14,6 +14,7 @@ from distlab.launch.program_source import (
     hidden_package,
     modules_to_copy,
     needs_tf_config,
+    variables_set,
 )
 
 Start = Callable[..., launch.LaunchedRun]
@@ -80,6 +81,16 @@ def test_the_programs_of_the_labs_that_read_slurms_variables_need_no_tf_config()
         "15_clusters/train_multi_worker.py",
     ):
         assert not needs_tf_config(LABS / name, "srun")
+
+
+def test_the_variables_are_found_that_a_program_and_its_modules_set(tmp_path: Path) -> None:
+    (tmp_path / "settings.py").write_text(
+        'from os import environ\nenviron |= {"A": "1"}\nenviron.update({"B": "2"}, C="3")\nenviron.setdefault("D", "4")'
+    )
+    (tmp_path / "train.py").write_text(
+        'import os, settings\nos.environ["E"] = "5"\nos.putenv("F", "6")\nname = os.environ["G"]\nother["H"] = "8"'
+    )
+    assert variables_set(tmp_path / "train.py") == set("ABCDEF")
 
 
 def test_only_an_import_that_always_happens_is_one_that_the_program_begins_with(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from distlab.launch import forked_program
 from distlab.launch.fork_server import early_variables
 from distlab.launch.job import Command
-from distlab.launch.program_source import imported_packages
+from distlab.launch.program_source import imported_packages, variables_set
 from distlab.launch.rank_process import folder_for_sockets
 from distlab.runtime import environment as course_environment
 from distlab.runtime import processes
@@ -129,7 +129,10 @@ def forked(commands: Sequence[Command], command: Sequence[str], count: int, prog
     """
     environment = commands[0].whole_environment()
     packages = imported_packages(program)
-    if not packages & _PROGRAMS_THAT_IMPORT or not (interpreter := _current.for_job(environment, count)):
+    comes_too_late = early_variables(dict.fromkeys(variables_set(program), ""))  # where the imports are done already
+    if not packages & _PROGRAMS_THAT_IMPORT or comes_too_late:
+        return list(commands)
+    if not (interpreter := _current.for_job(environment, count)):
         return list(commands)
     if "keras" in packages:
         interpreter.import_too("keras")

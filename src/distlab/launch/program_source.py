@@ -52,6 +52,22 @@ def imported_packages(program: Path) -> set[str]:
     return set().union(*(_imported(ast.walk(tree)) for tree in _trees(program)))
 
 
+def variables_set(program: Path) -> set[str]:
+    """The environment variables that a program and the files beside it that it imports set, as far as it names them."""
+    names: set[str] = set()
+    for node in (node for tree in _trees(program) for node in ast.walk(tree)):
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and _is_environ(node.value):
+            names |= _texts([node.slice])
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if _is_environ(node.func.value) and node.func.attr in ("setdefault", "update"):
+                names |= _texts(node.args[:1]) | {each.arg for each in node.keywords if each.arg}
+            elif node.func.attr == "putenv":
+                names |= _texts(node.args[:1])
+        elif isinstance(node, ast.AugAssign) and _is_environ(node.target):
+            names |= _texts([node.value])
+    return names
+
+
 def hidden_package(program: Path) -> tuple[Path, str] | None:
     """The file, the program or one beside it, that Python would take for a package that the program needs; its name.
 
@@ -130,6 +146,16 @@ def _imported(nodes: Iterable[ast.AST]) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names.append(node.module)
     return {name.partition(".")[0] for name in names}
+
+
+def _is_environ(node: ast.AST) -> bool:
+    return ast.unparse(node) in ("os.environ", "environ")
+
+
+def _texts(nodes: Iterable[ast.AST]) -> set[str]:
+    """The texts among these, and those that are keys of dictionaries among them."""
+    nodes = [key for node in nodes for key in (node.keys if isinstance(node, ast.Dict) else [node]) if key]
+    return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
 
 
 def _tree(program: Path) -> ast.Module:
