@@ -1,5 +1,6 @@
 """How far a student is, by notebooks as JupyterLab saves them."""
 
+import textwrap
 from pathlib import Path
 
 import nbformat
@@ -7,6 +8,7 @@ import pytest
 
 from distlab import cli
 from distlab.course import student_files, student_progress
+from distlab.course.lab_cells import STUB
 from distlab.course.student_progress import ChapterProgress
 
 RAN = {"execution": {"iopub.execute_input": "2026-11-20T18:00:00.000000Z"}}
@@ -71,7 +73,7 @@ def test_exercises_that_are_written_and_whose_checks_have_no_output_are_named(co
     names = ("first", "second", "third", "fourth")
     save(
         copy.parent / "course/labs/03_topic/lab.ipynb",
-        *(cell for name in names for cell in (answer(name, f"{name} = ..."), check(name))),
+        *(cell for name in names for cell in (answer(name, f"{name} = 0\n{STUB}"), check(name))),
     )
     save(
         copy / "labs/03_topic/lab.ipynb",
@@ -79,7 +81,7 @@ def test_exercises_that_are_written_and_whose_checks_have_no_output_are_named(co
         check("first", "first: \u2714 right\n"),
         answer("second", "second = 2"),
         check("second"),
-        answer("third", "third  =  ...\n"),
+        answer("third", STUB.replace("\n", "  \n\n")),
         check("third"),
         answer("fourth", "fourth = 4"),
         answer(5, "x"),
@@ -140,7 +142,7 @@ def test_a_chapter_that_the_course_has_renamed_counts_once_with_what_has_run(cop
     assert student_progress.progress(copy)[0] == ChapterProgress("03 subject", 1, 1, 1, 3, (line,))
 
 
-NOT_BEGUN = "def first():\n    # Write your answer here.\n    ..."
+NOT_BEGUN = f"def first():\n{textwrap.indent(STUB, '    ')}"
 
 
 @pytest.mark.fault
@@ -164,8 +166,9 @@ def test_answers_that_are_not_in_the_copy_s_own_file_are_named(copy: Path) -> No
             "the copy.",
         ),
     )
-    save(lab, answer("first", "first = 2"), check("first"))
-    assert student_progress.progress(copy)[1].notes == ()
+    for text in ("first = 2", "first = 1"):  # another answer, and that one, which `make lab` has taken
+        save(lab, answer("first", text), check("first"))
+        assert student_progress.progress(copy)[1] == ChapterProgress("04 many words", 0, 1, 0, 1, unchecked=1)
 
 
 def test_what_was_replaced_by_the_course_s_own_does_not_count(copy: Path) -> None:

@@ -18,12 +18,12 @@ def answer_cells(cells: Iterable[NotebookNode]) -> Iterator[tuple[str, NotebookN
 
 
 def answered(cells: Iterable[NotebookNode], own_cells: Iterable[NotebookNode]) -> set[str]:
-    """The exercises whose cell for the answer has another text than the course's own, and no stub any more.
+    """Those of the course's exercises whose cell for the answer has no stub any more.
 
-    A student may have written an answer into the course's own file.
+    Whether the course's own cells still have one does not matter: a student may have written answers there, too.
     """
-    own = {exercise: cell.source.split() for exercise, cell in answer_cells(own_cells)}
-    return {exercise for exercise, cell in filled(cells) if exercise in own and cell.source.split() != own[exercise]}
+    own = {exercise for exercise, _ in answer_cells(own_cells)}
+    return {exercise for exercise, _ in filled(cells) if exercise in own}
 
 
 def filled(cells: Iterable[NotebookNode]) -> Iterator[tuple[str, NotebookNode]]:
