@@ -314,6 +314,18 @@ def test_what_is_there_instead_of_a_notebook_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.fault
+def test_a_notebook_one_folder_deeper_is_named_with_that_folder(tmp_path: Path) -> None:
+    put(tmp_path, "alice", "{}", f"{LAB}/inner/lab.ipynb")
+    put(tmp_path, "bob", "{}", f"bob/{LAB}/lab.ipynb")
+    put(tmp_path, "carl", "{}")
+    put(tmp_path, "dora", "{}", f"{LAB}/.ipynb_checkpoints/lab-checkpoint.ipynb")
+    alice, bob, _, dora = submissions.find(tmp_path, [LAB])
+    assert alice.look_at == ["missing: the folder holds no notebook, but 'inner'; a notebook is in 'inner'"]
+    assert bob.look_at == [f"missing, but there is 'bob'; a notebook is in 'bob/{LAB}'"]
+    assert dora.look_at == []
+
+
+@pytest.mark.fault
 @pytest.mark.parametrize("ending", [".txt", ".json", ".zip"])
 def test_a_notebook_to_which_a_browser_gave_another_ending_is_to_be_renamed(tmp_path: Path, ending: str) -> None:
     put(tmp_path, "alice", "{}")

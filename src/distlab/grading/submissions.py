@@ -136,7 +136,8 @@ def _find_notebook(submission: Submission, folder: Path, due: datetime | None) -
     if not places:
         submission.strays = _strays(folder)
         if submission.strays:
-            _note_to_look_at(submission, f"missing, but there is {', '.join(submission.strays)}")
+            deeper = _deeper(folder, f"*/{lab[:2]}*/*.ipynb")
+            _note_to_look_at(submission, f"missing, but there is {', '.join(submission.strays)}{deeper}")
         else:
             submission.notes.append("missing")
         return
@@ -156,7 +157,7 @@ def _find_notebook(submission: Submission, folder: Path, due: datetime | None) -
             note = f"missing: the folder holds no notebook, but {', '.join(strays)}"
             renamed = next((entry for entry in places[0].iterdir() if _is_renamed(entry)), None)
             named = f"; {_quoted(renamed)} may be one: rename it to {STUDENT}" if renamed else ""
-            _note_to_look_at(submission, f"{note}{named}")
+            _note_to_look_at(submission, f"{note}{named or _deeper(places[0], '*/*.ipynb')}")
         else:
             submission.notes.append("missing: the folder is empty")
         return
@@ -183,6 +184,14 @@ def _chosen(submission: Submission, notebooks: Sequence[Path]) -> Path:
         newest = f", the newest of {len(notebooks)} notebooks" if len(notebooks) > 1 else ""
         submission.notes.append(f"no {STUDENT}, {_quoted(file)} counts{newest}")
     return file
+
+
+def _deeper(folder: Path, pattern: str) -> str:
+    """Where a notebook lies deeper than it should, as when an archive held a folder; "" if there is none."""
+    notebooks = (file for file in sorted(folder.glob(pattern)) if not file.name.startswith((".", "_")))
+    visible = (file for file in notebooks if not file.parent.name.startswith((".", "_")))
+    file = next(visible, None)
+    return f"; a notebook is in {ascii(str(file.parent.relative_to(folder)))[:LONGEST_NAME]}" if file else ""
 
 
 def _is_renamed(entry: Path) -> bool:
