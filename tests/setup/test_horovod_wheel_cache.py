@@ -1,5 +1,6 @@
 """The cache of Horovod's wheels: complete entries only, built once, whoever asks and whatever is killed."""
 
+import queue
 import shutil
 import signal
 import subprocess
@@ -7,6 +8,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from filelock import FileLock
@@ -46,18 +48,19 @@ def test_a_wheel_is_kept_where_building_it_again_fails(wheels: Path, faulty: obj
     assert horovod_wheel.cached_wheel("name", faulty) == wheel
 
 
-def test_whoever_waits_for_the_build_of_another_says_so(wheels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_whoever_waits_for_the_build_of_another_says_so(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheels.mkdir(parents=True, exist_ok=True)
     held = FileLock(wheels / "name.lock")
     held.acquire()
     with ThreadPoolExecutor(1) as other:
+        said: queue.Queue[str] = queue.Queue()
+        monkeypatch.setattr(sys, "stdout", mock.Mock(write=said.put))
         waiting = other.submit(horovod_wheel.cached_wheel, "name", build)
-        said = ""
-        while "waiting for it" not in said and not waiting.done():
-            said += capsys.readouterr().out
-        held.release()
+        try:
+            assert said.get(timeout=60) == "Another set-up is building Horovod: waiting for it."
+        finally:
+            held.release()
         assert waiting.result().read_text() == "built"
-    assert said == "Another set-up is building Horovod: waiting for it.\n"
 
 
 def test_an_emptied_entry_is_built_again(wheels: Path) -> None:

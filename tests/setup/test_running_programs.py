@@ -1,11 +1,13 @@
 """Set-up leaves an environment alone while programs run from it."""
 
 import os
+import pwd
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -17,6 +19,22 @@ pytestmark = pytest.mark.fault
 WAITS = "import sys; print(flush=True); sys.stdin.read()"
 MAPS = f"import mmap, sys; file = open(sys.argv[1]); kept = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ); {WAITS}"
 STARTS = f"import subprocess, sys; subprocess.run([sys.argv[1], '-I', '-S', '-c', {WAITS!r}])"
+
+
+CHECKS = """
+import os, sys
+from pathlib import Path
+from distlab.setup.virtual_environment import Environment, EnvironmentNotMade, check_may_write
+os.setuid(12345)
+try:
+    check_may_write(Environment(Path(sys.argv[1])))
+except EnvironmentNotMade as refusal:
+    print(refusal)
+"""
+
+
+class BeginsToInstall(Exception):
+    """The environment would be changed."""
 
 
 @contextmanager
@@ -76,6 +94,37 @@ def test_another_set_up_and_other_programs_do_not_count(environment: Environment
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root starts programs of other users")
-def test_programs_of_other_users_do_not_count(environment: Environment) -> None:
-    with program(environment.python, "-c", "echo; read line", executable=Path("/bin/sh"), user=12345):
-        assert running_programs.running(environment) == []
+def test_others_whose_programs_run_are_named_and_force_does_not_wait_for_them(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (environment.course / "pyproject.toml").write_text("[project]\nname = 'another'\n")
+    nobody = pwd.getpwnam("nobody").pw_uid
+    with (
+        program(environment.python, "-c", "echo; read line", executable=Path("/bin/sh"), user=12345),
+        program(environment.python, "-c", "echo; read line", executable=Path("/bin/sh"), user=nobody),
+    ):
+        with pytest.raises(EnvironmentNotMade) as refusal:
+            make_environment.set_up(environment)
+        assert str(refusal.value) == (
+            "requirements.lock or pyproject.toml is another than .venv was made of. But programs of other users run "
+            "from .venv, which would fail: those of nobody, user 12345. Ask them to end these; `make setup FORCE=1` "
+            "does it all the same."
+        )
+        monkeypatch.setattr(make_environment, "Installer", mock.Mock(side_effect=BeginsToInstall))
+        with pytest.raises(BeginsToInstall):
+            make_environment.set_up(environment, force=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
+def test_whoever_may_only_read_is_told_that_the_owner_sets_it_up_now(environment: Environment) -> None:
+    (environment.course / "pyproject.toml").write_text("[project]\nname = 'another'\n")
+    for folder in (environment.course, *environment.course.parents[:3]):
+        folder.chmod(0o755)
+    with make_environment.one_at_a_time(environment):
+        said = subprocess.run([sys.executable, "-c", CHECKS, str(environment.course)], capture_output=True, text=True)
+    assert said.stdout == f"root sets up {environment.course} now: wait some minutes, then repeat the command.\n"
+    said = subprocess.run([sys.executable, "-c", CHECKS, str(environment.course)], capture_output=True, text=True)
+    assert (
+        said.stdout
+        == f"{environment.course} belongs to root and needs setting up; root runs `make setup` in it once.\n"
+    )

@@ -3,6 +3,9 @@
 import json
 import re
 import shutil
+import signal
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -145,6 +148,35 @@ def test_a_site_is_built_again_only_where_something_has_changed(course: Path, tm
     glossary.write_text(glossary.read_text().replace("The sum for", "The mean for"))
     build.build(course, tmp_path / "build")
     assert 'title="The mean for every rank."' in page.read_text()
+
+
+BUILDS = """
+import sys
+from pathlib import Path
+from distlab.site import build
+build.build(Path(sys.argv[1]), Path(sys.argv[2]))
+"""
+
+
+def files_of(site: Path) -> dict[str, int]:
+    """The files of a site by name, with their sizes."""
+    return {file.relative_to(site).as_posix(): file.stat().st_size for file in site.rglob("*") if file.is_file()}
+
+
+@pytest.mark.long
+@pytest.mark.fault
+def test_a_site_whose_build_was_interrupted_is_whole_after_the_next(course: Path, tmp_path: Path) -> None:
+    whole, interrupted = tmp_path / "whole", tmp_path / "interrupted"
+    for number in range(12):  # so that the signal comes while pages are written
+        shutil.copy(course / "notebooks" / "01_rings.ipynb", course / "notebooks" / f"{number + 20}_rings.ipynb")
+    build.build(course, whole)
+    with subprocess.Popen([sys.executable, "-c", BUILDS, str(course), str(interrupted)]) as process:
+        while process.poll() is None and not list(interrupted.glob("site/notebooks/*.html")):
+            pass
+        process.send_signal(signal.SIGINT)
+    assert process.returncode != 0
+    build.build(course, interrupted)
+    assert files_of(interrupted / "site") == files_of(whole / "site")
 
 
 @pytest.mark.slow

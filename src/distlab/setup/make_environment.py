@@ -160,8 +160,11 @@ def check_limits(folder: Path) -> None:
         )
 
 
-def set_up(environment: Environment) -> None:
-    """Make the environment whole by as little as is needed. Raises EnvironmentNotMade."""
+def set_up(environment: Environment, force: bool = False) -> None:
+    """Make the environment whole by as little as is needed, with `force` also while others' programs run from it.
+
+    Raises EnvironmentNotMade.
+    """
     check_may_read(environment)
     check_place(environment)
     check_may_run(environment)
@@ -178,7 +181,7 @@ def set_up(environment: Environment) -> None:
             return
         if environment.folder.is_dir() and not environment.unfinished.exists():
             changed = "requirements.lock or pyproject.toml is another than .venv was made of."
-            running_programs.require_none(environment, reason or changed)
+            running_programs.require_none(environment, reason or changed, others_too=not force)
         before = environment.record()
         again = reason is None and before is not None and before.lock != environment.sources()[0]
         installer = Installer(environment, guarding)
@@ -221,8 +224,7 @@ def one_at_a_time(environment: Environment) -> Iterator[None]:
     """Wait until no other set-up works on this checkout. The system lets go of the lock however a process ends."""
     import fcntl
 
-    # Beside .venv, which may be removed.
-    with (environment.course / ".venv.lock").open("a") as file:
+    with environment.lock.open("a") as file:
         told = False
         while True:
             try:
@@ -269,7 +271,7 @@ def main() -> int:
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
             signal.signal(number, _interrupted)
     try:
-        set_up(Environment(Path(__file__).resolve().parents[3]))
+        set_up(Environment(Path(__file__).resolve().parents[3]), force="--force" in sys.argv)
     except EnvironmentNotMade as failure:
         print(failure, flush=True)
         return 1

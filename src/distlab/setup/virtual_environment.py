@@ -43,6 +43,7 @@ class Environment:
     def __init__(self, course: Path) -> None:
         """For the checkout in the folder `course`."""
         self.course, self.folder = course, course / ".venv"
+        self.lock = course / ".venv.lock"  # beside .venv, which may be removed
         self.before = course / ".venv.before"  # what set-up replaces, until the new one is whole
         self.ready, self.unfinished = self.folder / "ready", self.folder / "unfinished"
         self.python, self.log = self.folder / "bin" / "python", self.folder / "setup.log"
@@ -188,9 +189,9 @@ def check_place(environment: Environment) -> None:
 
     Also where the path of the course has a character with which no environment works.
     """
-    folder, lock = environment.folder, environment.course / ".venv.lock"
-    if lock.is_dir():
-        raise EnvironmentNotMade(f"{lock} is a folder; move or remove it, then run `make setup` again.")
+    folder = environment.folder
+    if environment.lock.is_dir():
+        raise EnvironmentNotMade(f"{environment.lock} is a folder; move or remove it, then run `make setup` again.")
     for character, name in {":": "a colon", "$": "a dollar sign", "\n": "a line break"}.items():
         if character in str(folder):
             raise EnvironmentNotMade(f"The path of the course has {name} in it, {folder}; move it to one without.")
@@ -243,9 +244,25 @@ def check_may_write(environment: Environment) -> None:
             )
         if not os.access(place, os.W_OK):
             who = _owner(place)
+            if _is_being_set_up(environment):
+                raise EnvironmentNotMade(f"{who} sets up {place} now: wait some minutes, then repeat the command.")
             raise EnvironmentNotMade(
                 f"{place} belongs to {who} and needs setting up; {who} runs `make setup` in it once."
             )
+
+
+def _is_being_set_up(environment: Environment) -> bool:
+    """Whether somebody holds the lock of a set-up."""
+    import fcntl  # not on Windows
+
+    try:
+        with environment.lock.open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _end_of(link: Path) -> Path:

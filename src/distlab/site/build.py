@@ -84,6 +84,8 @@ class Site:
 def build(course: Path, folder: Path, executed: Path | None = None, solutions: bool = True) -> Site:
     """Write the site of the course in `course` to `folder`/site; what has not changed is not made again.
 
+    After a build that did not come to its end everything is.
+
     executed: a folder of executed notebooks; each that is in it takes the place of the committed one.
     solutions: whether the labs' pages have the solutions, folded.
 
@@ -98,13 +100,19 @@ def build(course: Path, folder: Path, executed: Path | None = None, solutions: b
     output, warnings = folder / "site", io.StringIO()
     static = STATIC, gathered / sources.STATIC
     shutil.rmtree(output / "_downloads", ignore_errors=True)  # a solution that is left out now may be there
+    doctrees = folder / "site-doctrees"
+    unfinished = doctrees / "unfinished"
+    if unfinished.exists():  # pages that were written then would not be made again, nor their pictures and search words
+        shutil.rmtree(doctrees)
+    doctrees.mkdir(parents=True, exist_ok=True)
+    unfinished.touch()
     try:
         with patch_docutils(), docutils_namespace():
             application = Sphinx(
                 srcdir=gathered,
                 confdir=None,
                 outdir=output,
-                doctreedir=folder / "site-doctrees",
+                doctreedir=doctrees,
                 buildername="html",
                 confoverrides={
                     **copy.deepcopy(CONFIGURATION),  # the theme changes some of it
@@ -122,6 +130,7 @@ def build(course: Path, folder: Path, executed: Path | None = None, solutions: b
     _write_downloads(course, output, solutions)
     pictures.shrink(output / "_images")
     _remove_what_is_gone(output, set(application.env.found_docs))
+    unfinished.unlink()
     lines = ESCAPE_CODE.sub("", warnings.getvalue()).splitlines()
     return Site(output / "index.html", problems + [line for line in lines if line.strip()])
 
