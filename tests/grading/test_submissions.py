@@ -314,6 +314,14 @@ def test_what_is_there_instead_of_a_notebook_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.fault
+def test_folders_of_labs_with_students_in_them_are_refused(tmp_path: Path) -> None:
+    for student in ("alice", "bob"):
+        put(tmp_path, LAB, "{}", f"{student}/lab.ipynb")
+    with pytest.raises(submissions.NoSubmissions, match=f"in them, such as {LAB}; it must be the other way round"):
+        submissions.find(tmp_path, [LAB])
+
+
+@pytest.mark.fault
 def test_a_notebook_one_folder_deeper_is_named_with_that_folder(tmp_path: Path) -> None:
     put(tmp_path, "alice", "{}", f"{LAB}/inner/lab.ipynb")
     put(tmp_path, "bob", "{}", f"bob/{LAB}/lab.ipynb")

@@ -75,6 +75,12 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
         unlisted = roster.unlisted(students, listed) if listed else set()
     except OSError as error:
         raise NoSubmissions(f"{error.filename} cannot be read: {error.strerror}.") from None
+    turned = [lab for lab in sorted(students & set(labs)) if _deeper(folder / lab, "*/*.ipynb")]
+    if turned:
+        raise NoSubmissions(
+            f"{folder} has folders of labs with students in them, such as {turned[0]}; it must be the other way round: "
+            "folder/STUDENT/NN_topic/lab.ipynb."
+        )
     if listed and students and len(absent) == len(listed) and not any(absent.values()):
         example = f"{sorted(students)[0][:LONGEST_NAME]!a}"
         raise NoSubmissions(f"No name in {listing} is that of a folder; it takes these names alone, such as {example}.")

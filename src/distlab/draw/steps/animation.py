@@ -34,7 +34,8 @@ def animated_svg(trace: "Trace", description: str, seconds_per_step: float) -> s
     require_kind("description", description, str, "a text that says what the picture shows")
     if trace.size > MOST_RANKS:
         raise WrongArgument(
-            f"{trace.size} ranks are too many for an animation, at most {MOST_RANKS}; `strip` draws more."
+            f"{trace.size} ranks are too many for an animation, at most {MOST_RANKS}; `strip([0, 1])` draws the steps "
+            "that you choose."
         )
     stage = _Stage(trace)
     # Names in a page are global: those of this animation begin with a number made from its content.
