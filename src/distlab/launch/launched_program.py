@@ -116,7 +116,10 @@ class LaunchedProgram:
         self._launched = os.pathsep.join([*outer, path])
         if not shutil.which(python):
             what = f"{python} is no interpreter" if Path(python).exists() else f"There is no interpreter {python}"
-            raise LaunchError(f"{what}; make that environment first, or leave `python=`, or --python, out.")
+            raise LaunchError(
+                f"{what}; make that environment first (.venv-frameworks by `make setup-frameworks`), or leave out "
+                "`python=`, or --python."
+            )
         if listed := [argument for argument in arguments if isinstance(argument, list | tuple | dict)]:
             raise LaunchError(f"{listed[0]!r} is one argument of the program; give its texts one by one.")
         if None in arguments:
