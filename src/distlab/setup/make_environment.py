@@ -22,7 +22,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import NoReturn
 
-from distlab.setup import running_programs
+from distlab.setup import running_programs, uv_interpreters
 from distlab.setup.failed_installation import cache_of_uv, cause
 from distlab.setup.old_environment import give_back_permissions, put_aside, settle
 from distlab.setup.virtual_environment import (
@@ -53,15 +53,15 @@ class Installer:
     def __init__(self, environment: Environment, guard: subprocess.Popen[str]) -> None:
         """For this environment; caches that cannot be written to are not used."""
         self._environment, self._guard = environment, guard
-        self._variables = dict(os.environ)
+        self.variables = dict(os.environ)
         # What the user has set for other projects must not decide where these packages go.
         for name in ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX", "UV_TARGET"):
-            self._variables.pop(name, None)
-        self._variables["PIP_USER"] = "0"  # also against pip's own file of settings
+            self.variables.pop(name, None)
+        self.variables["PIP_USER"] = "0"  # also against pip's own file of settings
         cache = cache_of_uv()
         if not cache or not can_write(cache):
             print("The folder for caches cannot be written to: packages are downloaded without it.", flush=True)
-            self._variables |= {"UV_NO_CACHE": "1", "PIP_NO_CACHE_DIR": "1"}
+            self.variables |= {"UV_NO_CACHE": "1", "PIP_NO_CACHE_DIR": "1"}
 
     def make_environment(self) -> None:
         """An interpreter with pip in an otherwise empty `.venv`. Raises EnvironmentNotMade."""
@@ -96,7 +96,7 @@ class Installer:
         links = self._environment.folder / "fetched"
         target = ["--target", str(links), "--link-mode", "symlink"]
         try:
-            self._install_lock("--no-deps", *(["--dry-run"] if "UV_NO_CACHE" in self._variables else target))
+            self._install_lock("--no-deps", *(["--dry-run"] if "UV_NO_CACHE" in self.variables else target))
         finally:
             shutil.rmtree(links, ignore_errors=True)
 
@@ -127,7 +127,7 @@ class Installer:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env=self._variables,
+                env=self.variables,
                 cwd=self._environment.course,
                 process_group=self._guard.pid,
             )
@@ -139,7 +139,7 @@ class Installer:
                 raise
         if status:
             said = self._environment.log.read_bytes()[begin:].decode(errors="replace")
-            reason = cause(said, status, self._environment.log, self._variables)
+            reason = cause(said, status, self._environment.log, self.variables)
             raise EnvironmentNotMade(sentence or f"The packages could not be installed: {reason}")
 
 
@@ -190,7 +190,8 @@ def set_up(environment: Environment, force: bool = False) -> None:
                 print(reason, flush=True)
                 installer.make_environment()
                 installer.install_uv(uv)
-            elif again:
+            uv_interpreters.check(environment, installer.variables)
+            if again:
                 installer.fetch_packages()
             environment.unfinished.touch()
             installer.install_packages(again)
