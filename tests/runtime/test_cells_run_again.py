@@ -1,4 +1,4 @@
-"""A cell that is run again after a later one has set a name anew is named, and only such a one."""
+"""A cell that is run again after a later one has set a name again is named, and only such a one."""
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
@@ -20,7 +20,7 @@ def ran(*cells: str | tuple[str, str]) -> Runs:
 
 @pytest.mark.fault
 @pytest.mark.parametrize("again", [[SAVES], [SAVES, READS]], ids=["itself", "one before"])
-def test_a_cell_that_was_run_again_with_a_name_set_anew_is_named(again: list[str]) -> None:
+def test_a_cell_that_was_run_again_with_a_name_set_again_is_named(again: list[str]) -> None:
     assert ran(MAKES, SAVES, READS, TAKES, *again).cause() == (
         "Cell [5] was run again, but `model` is no longer what cell [1] has made, since cell [4] has set it: if that "
         "is the reason, run all cells from [1] on again."

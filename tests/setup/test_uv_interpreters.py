@@ -55,7 +55,5 @@ def test_notes_of_uv_on_an_environment_that_was_being_removed_do_not_count(envir
 
 def test_an_environment_that_uv_does_not_know_is_named(environment: Environment) -> None:
     (environment.folder / "pyvenv.cfg").unlink()
-    with pytest.raises(
-        EnvironmentNotMade, match=r"^uv takes .*/bin/python for another Python: remove .*/cache, "
-    ):
+    with pytest.raises(EnvironmentNotMade, match=r"^uv takes .*/bin/python for another Python: remove .*/cache, "):
         uv_interpreters.check(environment, os.environ)

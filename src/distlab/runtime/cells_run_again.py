@@ -27,7 +27,7 @@ class Runs:
         self._runs.append(_Run(number, cell or source, *_names(source)))
 
     def cause(self) -> str | None:
-        """Why the cell that runs may fail, in a sentence: it or another has been run again with a name set anew.
+        """Why the cell that runs may fail, in a sentence: it or another has been run again with a name set again.
 
         None if it runs for the first time, or if every cell saw the names as it did at first.
         """

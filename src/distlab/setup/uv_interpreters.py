@@ -34,5 +34,5 @@ def check(environment: Environment, variables: Mapping[str, str]) -> None:
 def _installs_into(environment: Environment, variables: Mapping[str, str]) -> bool:
     """By where uv finds itself: it has been installed into the environment before."""
     command = [str(environment.folder / "bin" / "uv"), "pip", "show", "--python", str(environment.python), "uv"]
-    shown = subprocess.run(command, capture_output=True, text=True, errors="replace", env=dict(variables))
-    return f"Location: {environment.folder}{os.sep}" in shown.stdout
+    of_uv = subprocess.run(command, capture_output=True, text=True, errors="replace", env=dict(variables))
+    return f"Location: {environment.folder}{os.sep}" in of_uv.stdout
