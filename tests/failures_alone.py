@@ -10,7 +10,7 @@ from collections.abc import Generator
 
 import pytest
 
-MOST = 5
+MOST = 10
 
 
 def pytest_configure(config: pytest.Config) -> None:

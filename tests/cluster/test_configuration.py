@@ -79,6 +79,11 @@ def test_a_program_that_fails_gives_its_exit_status(running: Cluster) -> None:
     assert running.run(["srun", "sh", "-c", "exit 3"]).status == 3
 
 
+def test_a_task_leaves_core_files_only_where_the_shell_does(running: Cluster) -> None:
+    finished = running.run(["sh", "-c", "ulimit -S -c 0; srun sh -c 'ulimit -c'"])
+    assert finished.output == "0\n"
+
+
 def test_more_nodes_than_there_are_is_refused(running: Cluster) -> None:
     finished = running.run(["srun", "--nodes=4", "hostname"])
     assert finished.status != 0

@@ -71,11 +71,11 @@ def test_a_rank_that_is_ended_while_it_aborts_has_the_code_that_mpirun_tells() -
 
 
 class LateEnd(queue.Queue[Event]):
-    """Holds the end of one process back until that of another has arrived."""
+    """Holds the end of one process back until that of any other has arrived."""
 
-    def __init__(self, late: str, before: str) -> None:
+    def __init__(self, late: str) -> None:
         super().__init__()
-        self._late, self._before = late, before
+        self._late = late
         self._order = threading.Lock()
         self._held: list[Event] = []
         self._is_open = False
@@ -86,7 +86,7 @@ class LateEnd(queue.Queue[Event]):
                 self._held.append(event)
                 return
             super().put(event, block, timeout)
-            if isinstance(event, Ended) and event.name == self._before:
+            if isinstance(event, Ended):
                 self._is_open = True
                 for held in self._held:
                     super().put(held)
@@ -99,7 +99,7 @@ def rank_1_arrives_last(monkeypatch: pytest.MonkeyPatch) -> None:
     class OutOfOrder(Reports):
         def __init__(self, kind: str) -> None:
             super().__init__()
-            self.events = LateEnd(f"{kind} 1", f"{kind} 0")
+            self.events = LateEnd(f"{kind} 1")
 
     class OutOfOrderSupervisor(supervisor.Supervisor):
         def __init__(self, job: Job, *settings: object) -> None:

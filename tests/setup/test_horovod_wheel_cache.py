@@ -164,6 +164,7 @@ def test_two_processes_that_ask_at_once_build_once(wheels: Path) -> None:
     first = start_builder()
     assert first.stdout.readline() == "building\n"
     second = start_builder()
+    assert second.stdout.readline() == "Another set-up is building Horovod: waiting for it.\n"
     assert first.communicate("go\n", timeout=60)[0] == "horovod.whl\n"
     assert second.communicate("go\n", timeout=60)[0] == "horovod.whl\n"
     assert first.returncode == second.returncode == 0

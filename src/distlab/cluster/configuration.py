@@ -52,7 +52,8 @@ JobRequeue=1
 RequeueExit=85
 MinJobAge=3600
 SlurmdParameters=config_overrides
-PropagateResourceLimits=NONE
+# Slurm's own limits would let each crash leave a core file in the user's folder.
+PropagateResourceLimits=CORE
 MailProg=/bin/true
 """
 
