@@ -30,6 +30,11 @@ def test_operations_are_added_up_and_the_longest_comes_first(tmp_path: Path) -> 
     assert second == ("dense/MatMul", "MatMul", 2, pytest.approx(2e-3))
 
 
+def test_a_call_that_was_interrupted_does_not_count(tmp_path: Path) -> None:
+    write_trace(tmp_path / "host.xplane.pb", "/host:CPU", {"dense/MatMul:MatMul": [10**9, 5 * 10**12, 2 * 10**9]})
+    assert tensorflow_trace.operations(tmp_path) == [("dense/MatMul", "MatMul", 3, pytest.approx(6e-3))]
+
+
 def test_only_the_processor_s_operations_count(tmp_path: Path) -> None:
     write_trace(tmp_path / "gpu.xplane.pb", "/device:GPU:0", {"dense/MatMul:MatMul": [10**9]})
     assert tensorflow_trace.operations(tmp_path) == []

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 # An operation is recorded as NAME:KIND; other events are about the runtime.
@@ -9,7 +10,10 @@ _OPERATION = re.compile(r"(?P<name>[\w./\-]+):(?P<kind>[A-Z_]\w*)")
 
 
 class OperationTime(NamedTuple):
-    """One operation of the graph: its name, its kind (kernel), how often it ran and the seconds that took together."""
+    """One operation of the graph: its name, its kind (kernel), how often it ran and the seconds that took together.
+
+    The seconds are those of the median call, times the calls: a call that another program interrupts does not count.
+    """
 
     name: str
     kind: str
@@ -34,5 +38,5 @@ def operations(folder: str | Path) -> list[OperationTime]:
             name = _OPERATION.fullmatch(plane.event_metadata[event.metadata_id].name)
             if name:
                 seconds_of.setdefault((name["name"], name["kind"]), []).append(event.duration_ps * 1e-12)
-    times = [OperationTime(*key, len(seconds), sum(seconds)) for key, seconds in seconds_of.items()]
+    times = [OperationTime(*key, len(calls), len(calls) * median(calls)) for key, calls in seconds_of.items()]
     return sorted(times, key=lambda time: time.seconds, reverse=True)
