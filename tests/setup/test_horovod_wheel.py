@@ -19,7 +19,7 @@ from distlab.runtime.environment import cache_folder
 from distlab.setup import compilers, horovod_source, horovod_wheel
 from distlab.setup.horovod_build import HorovodBuild
 from distlab.setup.horovod_source import Edit
-from distlab.setup.horovod_wheel import BuildFailed
+from distlab.setup.horovod_wheel_cache import DIGEST, BuildFailed, cached_wheel
 from distlab.setup.site_software import Software
 
 EDIT = Edit("setup.py", "old text\n", "new text\n", "a test needs it")
@@ -175,9 +175,9 @@ def fake_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_build_gives_wheel_and_source_and_reports_its_progress(
     wheels: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    wheel = horovod_wheel.cached_wheel("name")
+    wheel = cached_wheel("name", horovod_wheel.build_wheel)
     assert wheel == wheels / "name" / "horovod-0.28.1-fake.whl"
-    files = [wheel.name, "horovod-0.28.1.tar.gz", horovod_wheel.DIGEST]
+    files = [wheel.name, "horovod-0.28.1.tar.gz", DIGEST]
     assert sorted(file.name for file in wheel.parent.iterdir()) == sorted(files)
     assert [line for line in capsys.readouterr().out.splitlines() if "compiled" in line] == [
         f"  {percent} % compiled" for percent in (20, 40, 60, 80)
@@ -188,7 +188,7 @@ def test_a_build_gives_wheel_and_source_and_reports_its_progress(
 def test_a_failing_build_names_its_log_and_leaves_no_entry(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_FAULT", "fails")
     with pytest.raises(BuildFailed) as caught:
-        horovod_wheel.cached_wheel("name")
+        cached_wheel("name", horovod_wheel.build_wheel)
     log = next(wheels.parent.glob("*.log"))
     assert str(log) in str(caught.value)
     assert "make horovod" in str(caught.value)
@@ -207,7 +207,7 @@ def test_an_interrupted_build_leaves_no_process_and_no_entry(
     monkeypatch.setenv("FAKE_FAULT", "takes long")
     monkeypatch.setattr(horovod_wheel, "print", interrupt, raising=False)
     with pytest.raises(KeyboardInterrupt):
-        horovod_wheel.cached_wheel("name")
+        cached_wheel("name", horovod_wheel.build_wheel)
     compiling = int((tmp_path / "horovod-0.28.1.tar.gz.pid").read_text())
     assert not psutil.pid_exists(compiling) or psutil.Process(compiling).status() == psutil.STATUS_ZOMBIE
     assert [file.name for file in wheels.iterdir()] == ["name.lock"]
@@ -223,8 +223,8 @@ def test_the_toolkits_of_a_build_with_nccl_are_gone_after_it(wheels: Path, monke
     monkeypatch.setattr(horovod_wheel, "variables_for", provide)
     monkeypatch.setattr(horovod_wheel, "NCCL_EDITS", (replace(EDIT, old="new text\n", new="new text\n"),))
     build = partial(horovod_wheel.build_wheel, build=HorovodBuild(Software("13.0"), Software("2.27.7")))
-    wheel = horovod_wheel.cached_wheel("name", build)
-    files = [wheel.name, "horovod-0.28.1.tar.gz", horovod_wheel.DIGEST]
+    wheel = cached_wheel("name", build)
+    files = [wheel.name, "horovod-0.28.1.tar.gz", DIGEST]
     assert sorted(file.name for file in wheel.parent.iterdir()) == sorted(files)
 
 
@@ -238,7 +238,7 @@ def test_packages_that_cannot_be_fetched_are_said_in_one_sentence_and_leave_noth
     edits = (replace(EDIT, old="new text\n", new="new text\n"),)
     with pytest.MonkeyPatch.context() as patch, pytest.raises(BuildFailed, match=sentence) as caught:
         patch.setattr(horovod_wheel, "NCCL_EDITS", edits)
-        horovod_wheel.cached_wheel("name", partial(horovod_wheel.build_wheel, build=build))
+        cached_wheel("name", partial(horovod_wheel.build_wheel, build=build))
     log = next(wheels.parent.glob("*.log"))
     assert str(log) in str(caught.value)
     assert log.read_text(encoding="utf-8").strip(), "what the installer said"

@@ -13,8 +13,7 @@ from unittest import mock
 import pytest
 from filelock import FileLock
 
-from distlab.setup import horovod_wheel
-from distlab.setup.horovod_wheel import BuildFailed
+from distlab.setup.horovod_wheel_cache import DIGEST, BuildFailed, cached_wheel
 
 pytestmark = pytest.mark.fault
 
@@ -35,17 +34,17 @@ def build_nothing(folder: Path) -> None:
 @pytest.mark.parametrize("faulty", [fail_to_build, build_nothing])
 def test_a_build_that_fails_leaves_no_entry_and_the_next_may_succeed(wheels: Path, faulty: object) -> None:
     with pytest.raises(BuildFailed):
-        horovod_wheel.cached_wheel("name", faulty)
+        cached_wheel("name", faulty)
     assert [file.name for file in wheels.iterdir()] == ["name.lock"]
-    assert horovod_wheel.cached_wheel("name", build).read_text() == "built"
+    assert cached_wheel("name", build).read_text() == "built"
 
 
 @pytest.mark.parametrize("faulty", [fail_to_build, build_nothing])
 def test_a_wheel_is_kept_where_building_it_again_fails(wheels: Path, faulty: object) -> None:
-    wheel = horovod_wheel.cached_wheel("name", build)
+    wheel = cached_wheel("name", build)
     with pytest.raises(BuildFailed):
-        horovod_wheel.cached_wheel("name", faulty, again=True)
-    assert horovod_wheel.cached_wheel("name", faulty) == wheel
+        cached_wheel("name", faulty, again=True)
+    assert cached_wheel("name", faulty) == wheel
 
 
 def test_whoever_waits_for_the_build_of_another_says_so(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,7 +54,7 @@ def test_whoever_waits_for_the_build_of_another_says_so(wheels: Path, monkeypatc
     with ThreadPoolExecutor(1) as other:
         said: queue.Queue[str] = queue.Queue()
         monkeypatch.setattr(sys, "stdout", mock.Mock(write=said.put))
-        waiting = other.submit(horovod_wheel.cached_wheel, "name", build)
+        waiting = other.submit(cached_wheel, "name", build)
         try:
             assert said.get(timeout=60) == "Another set-up is building Horovod: waiting for it."
         finally:
@@ -65,9 +64,9 @@ def test_whoever_waits_for_the_build_of_another_says_so(wheels: Path, monkeypatc
 
 def test_an_emptied_entry_is_built_again(wheels: Path) -> None:
     (wheels / "name").mkdir(parents=True)
-    assert horovod_wheel.cached_wheel("name", build) == wheels / "name" / "horovod.whl"
+    assert cached_wheel("name", build) == wheels / "name" / "horovod.whl"
     shutil.rmtree(wheels / "name")
-    assert horovod_wheel.cached_wheel("name", build).exists()
+    assert cached_wheel("name", build).exists()
 
 
 def empty(entry: Path) -> None:
@@ -88,7 +87,7 @@ def replace_by_a_folder(entry: Path) -> None:
 
 
 def lose_the_digest(entry: Path) -> None:
-    (entry / horovod_wheel.DIGEST).unlink()
+    (entry / DIGEST).unlink()
 
 
 def replace_the_entry_by_a_file(entry: Path) -> None:
@@ -106,18 +105,18 @@ def link_to_nothing(entry: Path) -> None:
     [empty, cut, change, replace_by_a_folder, lose_the_digest, replace_the_entry_by_a_file, link_to_nothing],
 )
 def test_a_damaged_wheel_is_replaced_by_a_new_one(wheels: Path, damage: Callable[[Path], None]) -> None:
-    horovod_wheel.cached_wheel("name", build)
+    cached_wheel("name", build)
     damage(wheels / "name")
-    assert horovod_wheel.cached_wheel("name", build).read_text() == "built"
-    assert horovod_wheel.cached_wheel("name", build_nothing).read_text() == "built", "the new one is kept"
+    assert cached_wheel("name", build).read_text() == "built"
+    assert cached_wheel("name", build_nothing).read_text() == "built", "the new one is kept"
 
 
 def test_a_wheel_is_read_from_a_cache_that_cannot_be_written_to(wheels: Path) -> None:
-    horovod_wheel.cached_wheel("name", build)
+    cached_wheel("name", build)
     (wheels / "name.lock").unlink()
     wheels.chmod(0o555)
     try:
-        assert horovod_wheel.cached_wheel("name", build_nothing) == wheels / "name" / "horovod.whl"
+        assert cached_wheel("name", build_nothing) == wheels / "name" / "horovod.whl"
         assert not (wheels / "name.lock").exists()
     finally:
         wheels.chmod(0o755)
@@ -128,19 +127,19 @@ def test_where_the_cache_is_a_file_the_wheel_is_kept_beside_the_environment(
 ) -> None:
     wheels.parent.parent.write_text("no folder")
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "environment"))
-    assert horovod_wheel.cached_wheel("name", build) == tmp_path / "environment" / "wheels" / "name" / "horovod.whl"
-    assert horovod_wheel.cached_wheel("name", build_nothing).read_text() == "built"
+    assert cached_wheel("name", build) == tmp_path / "environment" / "wheels" / "name" / "horovod.whl"
+    assert cached_wheel("name", build_nothing).read_text() == "built"
 
 
 def test_a_wheel_for_something_else_is_left_alone(wheels: Path) -> None:
-    horovod_wheel.cached_wheel("name-1", build)
-    horovod_wheel.cached_wheel("name", build)
+    cached_wheel("name-1", build)
+    cached_wheel("name", build)
     assert {file.name for file in wheels.iterdir() if file.is_dir()} == {"name", "name-1"}
 
 
 BUILDER = """
 import sys
-from distlab.setup import horovod_wheel
+from distlab.setup.horovod_wheel_cache import cached_wheel
 
 def build(folder):
     print("building", flush=True)
@@ -148,7 +147,7 @@ def build(folder):
     (folder / "horovod.whl").write_text("built")
 
 print("asking", flush=True)
-print(horovod_wheel.cached_wheel("name", build).name)
+print(cached_wheel("name", build).name)
 """
 
 
@@ -176,5 +175,5 @@ def test_what_a_killed_build_left_is_removed_by_the_next(wheels: Path) -> None:
     killed.send_signal(signal.SIGKILL)
     killed.communicate(timeout=60)
     assert len([file for file in wheels.iterdir() if file.is_dir()]) == 1
-    assert horovod_wheel.cached_wheel("name", build).read_text() == "built"
+    assert cached_wheel("name", build).read_text() == "built"
     assert [file.name for file in wheels.iterdir() if file.is_dir()] == ["name"]

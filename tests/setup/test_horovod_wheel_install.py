@@ -13,7 +13,7 @@ from distlab.launch import horovod
 from distlab.runtime import environment
 from distlab.setup import compilers, horovod_wheel, nvidia_packages
 from distlab.setup.horovod_build import HorovodBuild
-from distlab.setup.horovod_wheel import BuildFailed
+from distlab.setup.horovod_wheel_cache import UNTIL_THEN, BuildFailed, cached_wheel
 from distlab.setup.site_software import Software
 
 
@@ -273,7 +273,7 @@ def test_after_a_failed_build_a_wheel_that_another_environment_built_is_used(mac
     machine.build_fault = "no luck"
     with pytest.raises(BuildFailed):
         horovod_wheel.install()
-    horovod_wheel.cached_wheel(horovod_wheel.wheel_name(), lambda folder: (folder / "horovod.whl").touch())
+    cached_wheel(horovod_wheel.wheel_name(), lambda folder: (folder / "horovod.whl").touch())
     horovod_wheel.install()
     assert launch.horovod_problem() is None
 
@@ -343,7 +343,7 @@ def test_set_up_goes_on_without_horovod_and_says_so_in_one_line(
     assert cli.main(["setup"]) == 0
     [line] = capsys.readouterr().out.splitlines()
     assert line.startswith("Horovod was not built because there is no C++ compiler; install g++ or clang++ and run ")
-    assert line.endswith(f"{horovod_wheel.UNTIL_THEN}.")
+    assert line.endswith(f"{UNTIL_THEN}.")
 
 
 @pytest.mark.fault
@@ -359,8 +359,8 @@ def test_a_compiler_that_the_shell_names_and_that_is_gone_is_named_and_tried_aga
             "Horovod was not built because there is no compiler CXX=/opt/intel/bin/icpc -O1 and CC=/opt/intel/bin/icc, "
             "as your shell names it; `unset CXX CC` and run `make horovod` "
         )
-        assert capsys.readouterr().out == f"{sentence}{horovod_wheel.UNTIL_THEN}.\n"
-        assert problem() == f"{sentence}{horovod_wheel.UNTIL_THEN}."
+        assert capsys.readouterr().out == f"{sentence}{UNTIL_THEN}.\n"
+        assert problem() == f"{sentence}{UNTIL_THEN}."
     assert cli.main(["setup"]) == 0
     assert launch.horovod_problem() is None
     with monkeypatch.context() as shell:

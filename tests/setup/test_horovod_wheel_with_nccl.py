@@ -13,6 +13,7 @@ import pytest
 
 from distlab.setup import horovod_wheel, nvidia_packages
 from distlab.setup.horovod_build import HorovodBuild
+from distlab.setup.horovod_wheel_cache import cached_wheel
 from distlab.setup.site_software import Software
 
 ASKED = "DISTLAB_BUILD_NCCL"
@@ -42,7 +43,7 @@ pytestmark = [
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder of packages laid out as in an environment, with Horovod, NCCL, and the libraries of the packaged MPI."""
     build = HorovodBuild(Software(nvidia_packages.CUDA_VERSION), Software(nvidia_packages.NCCL.version))
-    wheel = horovod_wheel.cached_wheel(horovod_wheel.wheel_name(build), partial(horovod_wheel.build_wheel, build=build))
+    wheel = cached_wheel(horovod_wheel.wheel_name(build), partial(horovod_wheel.build_wheel, build=build))
     library = tmp_path_factory.mktemp("environment") / "lib"
     target = library / "python3" / "site-packages"
     target.mkdir(parents=True)

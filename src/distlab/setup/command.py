@@ -32,6 +32,7 @@ def add_commands(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None
 
 def _setup(options: argparse.Namespace) -> int:
     from distlab.setup import horovod_build, horovod_wheel
+    from distlab.setup.horovod_wheel_cache import BuildFailed
     from distlab.setup.site_software import SoftwareMissing
 
     processes.end_on_signals()
@@ -40,7 +41,7 @@ def _setup(options: argparse.Namespace) -> int:
     try:
         build = horovod_build.choose(options.gpu, options.mpi, options.cuda) if is_choice else None
         horovod_wheel.install(retry=is_choice, build=build)
-    except (SoftwareMissing, horovod_wheel.BuildFailed) as failure:
+    except (SoftwareMissing, BuildFailed) as failure:
         print(failure)
         # Without Horovod most of the course works; who asks for Horovod itself must know that it is not there.
         return 1 if is_choice else 0

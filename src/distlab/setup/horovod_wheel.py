@@ -14,15 +14,12 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TextIO
-
-from filelock import FileLock, Timeout
 
 from distlab.launch.horovod import (
     VERSION,
@@ -34,25 +31,17 @@ from distlab.launch.horovod import (
     recorded_failure,
 )
 from distlab.runtime import processes
-from distlab.runtime.environment import cache_folder
 from distlab.setup import compilers, horovod_build, nvidia_packages, site_mpi
 from distlab.setup.horovod_build import DEFAULT, HorovodBuild
 from distlab.setup.horovod_source import EDITS, NCCL_EDITS, apply_edits, download_source, unpack
 from distlab.setup.horovod_toolchain import NoRoom, search_paths, variables_for
+from distlab.setup.horovod_wheel_cache import UNTIL_THEN, BuildFailed, alone, cached_wheel, store, whole_wheel
 from distlab.setup.nvidia_packages import Package
 from distlab.setup.site_software import without_packaged_mpi
-from distlab.setup.virtual_environment import can_write, missing_files
+from distlab.setup.virtual_environment import missing_files
 
-UNTIL_THEN = "(until then everything that needs Horovod is skipped)"
 _NO_COMPILER = "Horovod was not built because there is no "
-
-
-class BuildFailed(Exception):
-    """Horovod could not be built; the message is one sentence that says why and where the log is."""
-
-
 _CHOOSE_AGAIN = "load your site's modules and run `make horovod` with the same options, or alone for the default one"
-DIGEST = "wheel.sha256"
 
 BUILD_SWITCHES = {
     "HOROVOD_WITH_TENSORFLOW": "1",
@@ -91,7 +80,7 @@ def install(retry: bool = False, build: HorovodBuild | None = None) -> None:
     if not retry and _is_settled(name, build):
         return
     try:
-        with _alone(Path(sys.prefix) / "horovod.lock"):
+        with alone(Path(sys.prefix) / "horovod.lock"):
             if not retry and _is_settled(name, build):  # by another set-up meanwhile
                 return
             try:
@@ -119,54 +108,9 @@ def _is_settled(name: str, build: HorovodBuild) -> bool:
     if horovod_problem() is None and is_whole and _first_line(installed_record()) == name:
         return True
     failure = recorded_failure() if _first_line(failure_record()) == name else None
-    if failure and not failure.startswith(_NO_COMPILER) and not _cached(name):
+    if failure and not failure.startswith(_NO_COMPILER) and not whole_wheel(name):
         raise BuildFailed(failure)
     return False
-
-
-def cached_wheel(name: str, build: Callable[[Path], None] | None = None, again: bool = False) -> Path:
-    """The wheel of that name from the cache; `build(folder)` makes it if it is missing (one process at a time).
-
-    A wheel that is not as it was built counts as missing, and so does any with `again`.
-    """
-    if not again and (wheel := _cached(name)):
-        return wheel
-    folder = _wheel_folder(name)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(folder.with_name(f"{name}.lock")):
-        if again or not (wheel := _cached(name)):
-            for killed in folder.parent.glob(f"{name}-building-*"):
-                shutil.rmtree(killed, ignore_errors=True)
-            scratch = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f"{name}-building-"))
-            try:
-                (build or build_wheel)(scratch)
-                wheel = next(scratch.glob("*.whl"), None)
-                if not wheel:
-                    raise BuildFailed(f"Horovod's build left no wheel; `make horovod` tries again {UNTIL_THEN}.")
-                (scratch / DIGEST).write_text(_digest(wheel))
-                scratch.chmod(0o755)
-                # The entry that it replaces, damaged or not, may hold anything. A build that fails leaves it.
-                folder.unlink() if folder.is_file() else shutil.rmtree(folder, ignore_errors=True)
-                scratch.rename(folder)
-            finally:
-                shutil.rmtree(scratch, ignore_errors=True)
-            wheel = folder / wheel.name
-    return wheel
-
-
-@contextmanager
-def _alone(file: Path) -> Iterator[None]:
-    """Hold a lock that other set-ups of this machine may hold for the minutes of a build."""
-    lock = FileLock(file)
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        print("Another set-up is building Horovod: waiting for it.", flush=True)
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def build_wheel(destination: Path, build: HorovodBuild = DEFAULT) -> None:
@@ -177,7 +121,7 @@ def build_wheel(destination: Path, build: HorovodBuild = DEFAULT) -> None:
     require_compiler(build)
     if folder := build.missing_folder():
         raise BuildFailed(f"Horovod was built with what is in {folder}, which is gone; {_CHOOSE_AGAIN}.")
-    log = _store() / f"{wheel_name(build)}.log"
+    log = store() / f"{wheel_name(build)}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="horovod-build-") as scratch, log.open("w", encoding="utf-8") as output:
         try:
@@ -316,31 +260,6 @@ def _install_wheel(wheel: Path, build: HorovodBuild) -> None:
 def _lacks_nccl(build: HorovodBuild) -> bool:
     """Whether this environment needs NVIDIA's package and does not have it whole."""
     return bool(build.nccl and not build.nccl.folder) and not nvidia_packages.has_nccl()
-
-
-def _wheel_folder(name: str) -> Path:
-    return _store() / "wheels" / name
-
-
-def _store() -> Path:
-    """The course's folder in the user's cache, or the environment where nothing can be written into that."""
-    return cache_folder() if can_write(cache_folder()) else Path(sys.prefix)
-
-
-def _cached(name: str) -> Path | None:
-    """The wheel of that name if it is as it was built, in the cache or beside the environment."""
-    for folder in (cache_folder() / "wheels" / name, _wheel_folder(name)):
-        try:
-            wheel = next(folder.glob("*.whl"))
-            if (folder / DIGEST).read_text() == _digest(wheel):
-                return wheel
-        except (OSError, StopIteration, UnicodeDecodeError):
-            continue
-    return None
-
-
-def _digest(wheel: Path) -> str:
-    return hashlib.sha256(wheel.read_bytes()).hexdigest()
 
 
 def _first_line(record: Path) -> str:
