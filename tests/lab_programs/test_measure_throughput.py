@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+import tensorflow as tf
 
 from distlab import launch
+from tests.lab_programs.chapter_programs import chapter
 from tests.prepared_runs import PreparedRuns
 
 pytestmark = pytest.mark.slow
@@ -47,6 +50,25 @@ def test_one_process_counts_its_images(program: Path, way: str) -> None:
     assert (result["way"], result["model"], result["batch"], result["replicas"]) == (way, "cnn", 32, 1)
     assert result["images"] == [96] * 3
     assert result["images_per_second"] > 0
+
+
+def test_both_adams_follow_the_same_formula(program: Path) -> None:
+    with chapter(program.parent) as programs:
+        fused_adam = programs("measure_throughput").fused_adam
+    gradients = np.random.default_rng(3).normal(size=(20, 50)).astype(np.float32)
+    trained = []
+    for optimizer in (tf.keras.optimizers.Adam(0.004), fused_adam(0.004)):
+        weights = tf.Variable(tf.ones(50))
+        for gradient in gradients:
+            optimizer.apply_gradients([(tf.constant(gradient), weights)])
+        trained.append(weights.numpy())
+    np.testing.assert_allclose(*trained, rtol=1e-5)
+    first, second, weights = np.zeros(50), np.zeros(50), np.ones(50)
+    for step, gradient in enumerate(gradients.astype(np.float64), start=1):  # Kingma and Ba 2015, the end of section 2
+        first, second = 0.9 * first + 0.1 * gradient, 0.999 * second + 0.001 * gradient**2
+        rate = 0.004 * np.sqrt(1 - 0.999**step) / (1 - 0.9**step)
+        weights -= rate * first / (np.sqrt(second) + 1e-7)
+    np.testing.assert_allclose(trained[1], weights, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
