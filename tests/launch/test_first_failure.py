@@ -3,7 +3,7 @@
 import queue
 import signal
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from itertools import permutations
 from pathlib import Path
 
@@ -70,43 +70,52 @@ def test_a_rank_that_is_ended_while_it_aborts_has_the_code_that_mpirun_tells() -
     assert (first.name, first.status) == ("rank 1", 7)
 
 
-class LateEnd(queue.Queue[Event]):
-    """Holds the end of one process back until that of any other has arrived."""
+class LateEnds(queue.Queue[Event]):
+    """Holds the ends of some processes back until that of any other has arrived, and `seconds` longer."""
 
-    def __init__(self, late: str) -> None:
+    def __init__(self, late: Collection[str], seconds: float) -> None:
         super().__init__()
-        self._late = late
+        self._late, self._seconds = late, seconds
         self._order = threading.Lock()
         self._held: list[Event] = []
         self._is_open = False
 
     def put(self, event: Event, block: bool = True, timeout: float | None = None) -> None:
         with self._order:
-            if isinstance(event, Ended) and event.name == self._late and not self._is_open:
+            if isinstance(event, Ended) and event.name in self._late and not self._is_open:
                 self._held.append(event)
                 return
             super().put(event, block, timeout)
-            if isinstance(event, Ended):
-                self._is_open = True
-                for held in self._held:
-                    super().put(held)
+        if isinstance(event, Ended):
+            threading.Timer(self._seconds, self._release).start()
+
+    def _release(self) -> None:
+        with self._order:
+            self._is_open = True
+            while self._held:
+                super().put(self._held.pop(0))
+
+
+def hold_back(patch: pytest.MonkeyPatch, late: Callable[[Job], Collection[str]], seconds: float = 0.0) -> None:
+    """Let the ends of the processes that `late` names, of each job, arrive late (`LateEnds`)."""
+
+    class LateReports(Reports):
+        def __init__(self, job: Job) -> None:
+            super().__init__()
+            self.events = LateEnds(late(job), seconds)
+
+    class SupervisorOfLate(supervisor.Supervisor):
+        def __init__(self, job: Job, *settings: object) -> None:
+            super().__init__(job, *settings)
+            self._reports = LateReports(job)
+
+    patch.setattr(launched_program, "Supervisor", SupervisorOfLate)
 
 
 @pytest.fixture
 def rank_1_arrives_last(monkeypatch: pytest.MonkeyPatch) -> None:
     """In jobs of two ranks or workers."""
-
-    class OutOfOrder(Reports):
-        def __init__(self, kind: str) -> None:
-            super().__init__()
-            self.events = LateEnd(f"{kind} 1")
-
-    class OutOfOrderSupervisor(supervisor.Supervisor):
-        def __init__(self, job: Job, *settings: object) -> None:
-            super().__init__(job, *settings)
-            self._reports = OutOfOrder(job.ranks[0].split()[0])
-
-    monkeypatch.setattr(launched_program, "Supervisor", OutOfOrderSupervisor)
+    hold_back(monkeypatch, lambda job: [f"{job.ranks[0].split()[0]} 1"])
 
 
 @pytest.mark.slow
@@ -158,6 +167,18 @@ def test_a_rank_of_horovodrun_whose_end_arrives_last_is_named(
     with pytest.raises(launch.WorkerFailed) as caught:
         launch.horovodrun(launched.program, "0=wait", f"1={act}", **LIMITS)
     assert (caught.value.rank, caught.value.exit_code) == ("rank 1", code)
+
+
+@needs_horovod
+@pytest.mark.slow
+def test_a_rank_is_named_though_horovodrun_s_end_is_told_before_those_of_all_ranks(
+    launched: Launched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold_back(monkeypatch, lambda job: job.ranks, seconds=1.0)
+    monkeypatch.setattr(supervisor, "_SECONDS_TO_END_RANKS", 0.0)
+    with pytest.raises(launch.WorkerFailed) as caught:
+        launch.horovodrun(launched.program, "0=wait", "1=exit3", **LIMITS)
+    assert (caught.value.rank, caught.value.exit_code) == ("rank 1", 3)
 
 
 HOROVOD = """
