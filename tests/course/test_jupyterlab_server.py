@@ -6,6 +6,7 @@ import pty
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -50,12 +51,20 @@ def test_the_server_ends_when_its_terminal_is_closed() -> None:
     assert alive == []
 
 
+def start_server() -> subprocess.Popen:
+    """A process with a server's name; a new one has no name at first, although it has begun."""
+    server = subprocess.Popen(["jupyter-lab", "600"], executable="/bin/sleep")
+    while not psutil.Process(server.pid).cmdline():
+        time.sleep(0.01)
+    return server
+
+
 def test_a_server_that_runs_on_the_copy_is_found_and_one_that_has_ended_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
     with (
-        subprocess.Popen(["jupyter-lab", "600"], executable="/bin/sleep") as server,
+        start_server() as server,
         subprocess.Popen(["sleep", "600"]) as program,
     ):
         info = {"pid": server.pid, "root_dir": str(tmp_path), "url": "http://127.0.0.1:8889/", "token": "abc"}
@@ -81,7 +90,7 @@ def test_no_second_server_is_started_on_one_copy(
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setattr(os, "execv", lambda *command: pytest.fail("a second server is started"))
-    with subprocess.Popen(["jupyter-lab", "600"], executable="/bin/sleep") as server:
+    with start_server() as server:
         info = {"pid": server.pid, "root_dir": str(tmp_path), "url": "http://127.0.0.1:8889/", "token": "abc"}
         (tmp_path / "jpserver-1.json").write_text(json.dumps(info))
         assert jupyterlab_server.open_copy(tmp_path) == 0
