@@ -1,7 +1,7 @@
 """A plugin of pytest for `make test`: what fails beside other tests runs once more, alone.
 
 Tests of real jobs and clusters meet deadlines of Slurm, MPI and TensorFlow, which a busy machine can miss. A test that
-passes alone is named at the end, and the run passes. More than a few failures are no accident: they are not repeated.
+passes alone is named at the end, and the run passes. Many failures are no accident: more than MOST are not repeated.
 """
 
 import subprocess

@@ -71,6 +71,19 @@ def test_both_adams_follow_the_same_formula(program: Path) -> None:
     np.testing.assert_allclose(trained[1], weights, rtol=1e-5)
 
 
+def test_the_fused_adam_is_one_operation(program: Path) -> None:
+    with chapter(program.parent) as programs:
+        optimizer, weights = programs("measure_throughput").fused_adam(0.004), tf.Variable(tf.ones(50))
+
+    @tf.function
+    def update(gradient: tf.Tensor) -> None:
+        optimizer.apply_gradients([(gradient, weights)])
+
+    kinds = [operation.type for operation in update.get_concrete_function(tf.ones(50)).graph.get_operations()]
+    assert kinds.count("ResourceApplyAdam") == 1
+    assert "AssignSubVariableOp" not in kinds
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
