@@ -196,14 +196,14 @@ async def ring_all_reduce(rank, array):
 """
 
 TAKEN = {
-    "imports the judge's own function": "from distlab.labs.lab_03.lab import numbers_of as numbers",
-    "imports the package of the judges": "from distlab import labs\nnumbers = labs.lab_03.lab.numbers_of",
-    "reaches the judge's function from the labs": "numbers = labs.lab_03.lab.numbers_of",
+    "imports the judge's own function": "from distlab.labs.lab_03.four_numbers import numbers_of as numbers",
+    "imports the package of the judges": "from distlab import labs\nnumbers = labs.lab_03.four_numbers.numbers_of",
+    "reaches the judge's function from the labs": "numbers = labs.lab_03.four_numbers.numbers_of",
     "reaches the judge from the open lab": "numbers = lab._lab['numbers'].judge.__globals__['numbers_of']",
     "imports it next to a magic": "def numbers(*case):\n    %time\n    from distlab.labs import lab_03",
     "names the judge's module": """
 import importlib
-numbers = importlib.import_module("distlab.labs.lab_03.lab").numbers_of
+numbers = importlib.import_module("distlab.labs.lab_03.four_numbers").numbers_of
 """,
 }
 

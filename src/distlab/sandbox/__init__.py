@@ -5,12 +5,14 @@
         exercise.verdict(work.answer(seconds=10))
 
 It may import `runtime`, `simulate` and, of `labs`, what an answer is; only `grading` imports it. Begin with `process`.
-For each sandbox, `fork_server` forks a keeper, which ends it, and the `student` process, which `confine` shuts in. The
-grader takes only plain data from that (`wire`). Up to 8 ranks of a program have a sandbox each: see `student_work`.
+For each sandbox, `fork_server`, which `server` runs, forks a keeper, which ends it, and the `student` process, which
+`confine` shuts in. The grader takes only plain data from that (`wire`). Up to 8 ranks of a program have a sandbox each:
+see `student_work`.
 """
 
 from distlab.sandbox.confine import PLAIN, TENSORFLOW, SandboxLimits
-from distlab.sandbox.process import Sandbox, SandboxFailed, Server
+from distlab.sandbox.process import Sandbox, SandboxFailed
+from distlab.sandbox.server import Server
 from distlab.sandbox.student_work import SandboxedWork
 
 __all__ = ["PLAIN", "TENSORFLOW", "Sandbox", "SandboxFailed", "SandboxLimits", "SandboxedWork", "Server"]

@@ -12,7 +12,8 @@ from distlab.labs.plain_data import Plain
 from distlab.runtime.errors import PlainError
 from distlab.sandbox import socket_memory, system_call_filter
 from distlab.sandbox.confine import SandboxLimits
-from distlab.sandbox.process import SandboxFailed, Server, ServerGone
+from distlab.sandbox.process import SandboxFailed
+from distlab.sandbox.server import Server, ServerGone
 from distlab.sandbox.student_work import SandboxedWork
 
 _SECONDS = 30.0

@@ -10,7 +10,8 @@ from distlab.labs.answer import source_in
 from distlab.labs.answer_errors import Changed, Gone, NotDone, NotPlain, Raised, TookTooLong
 from distlab.labs.plain_data import MOST_BYTES, Array, Plain, plain
 from distlab.sandbox.confine import SandboxLimits
-from distlab.sandbox.process import Killed, Question, Sandbox, SandboxFailed, Server, ServerGone, Starved
+from distlab.sandbox.process import Killed, Question, Sandbox, SandboxFailed, Starved
+from distlab.sandbox.server import Server, ServerGone
 from distlab.sandbox.student_time import Allowance, StudentTime
 from distlab.simulate import ProgramError, Rank, RankFailedError, Run, World
 from distlab.simulate.errors import no_operation

@@ -1,7 +1,8 @@
 """Answers to lab 03 as students give them; those to `mirrored` need TensorFlow and are in answers_03_mirrored."""
 
+from distlab.labs.lab_03.auto_sharding import samples_seen
+from distlab.labs.lab_03.four_numbers import NUMBERS, numbers_of
 from distlab.labs.lab_03.hints import Lab03Hint
-from distlab.labs.lab_03.lab import NUMBERS, numbers_of, samples_seen
 from distlab.labs.number_judge import NumberHint
 from tests.labs.known_wrong import LabAnswers
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from distlab.labs import reference_mlp
-from distlab.labs.lab_03 import lab
+from distlab.labs.lab_03 import auto_sharding
 from tests.labs.judged_apart import assert_told_apart, judged_apart
 
 SHARD = """
@@ -61,11 +61,11 @@ def test_the_gradient_is_the_slope_of_the_loss() -> None:
 def test_the_table_is_what_tensorflow_does() -> None:
     inputs = [([7, 12, 9, 4, 34], 2, 4), ([5, 6, 7, 8, 9, 10, 3], 3, 5), ([40, 20], 3, 4), ([9], 2, 4), ([5, 3], 2, 3)]
     inputs += [([5], 3, 2), ([5], 3, 8), ([6, 6], 3, 5), ([4, 4, 4], 2, 12), ([3, 4, 5], 3, 20), ([2, 2], 4, 1)]
-    cases = [(policy, *case) for policy in lab.POLICIES for case in inputs]
+    cases = [(policy, *case) for policy in auto_sharding.POLICIES for case in inputs]
     command = [sys.executable, "-c", SHARD, json.dumps(cases)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
     assert run.returncode == 0, run.stderr[-3000:]
-    assert json.loads(run.stdout.splitlines()[-1]) == [lab.samples_seen(*case) for case in cases]
+    assert json.loads(run.stdout.splitlines()[-1]) == [auto_sharding.samples_seen(*case) for case in cases]
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""The hints of lab 06; none of them says what to write instead. `diagnosis` and `lab` choose among them."""
+"""The hints of lab 06; none says what to write instead. `diagnosis`, `wrong_sums` and `lab` choose among them."""
 
 from distlab.labs.verdict import Advice, AnyHint, Hint
 

@@ -8,7 +8,7 @@ import numpy as np
 from distlab import costs
 from distlab.labs.answer import Answer
 from distlab.labs.lab import Exercise, Lab
-from distlab.labs.lab_06 import diagnosis
+from distlab.labs.lab_06 import diagnosis, wrong_sums
 from distlab.labs.lab_06.hints import Lab06Hint, joined
 from distlab.labs.lab_06.observe import inputs_afterwards
 from distlab.labs.lab_06.runs import Attempt, attempt, attempt_tagged
@@ -33,7 +33,7 @@ class Collective:
     name: str
     kind: str
     cost: Callable[[int, int], costs.Cost]
-    of_sums: Callable[[diagnosis.Reading], Advice]
+    of_sums: Callable[[wrong_sums.Reading], Advice]
     on_ring: bool = True
 
     def most_steps(self, size: int) -> int:
@@ -57,16 +57,16 @@ class Collective:
         return int(self.cost(run.size, chunks * longest * ELEMENT).largest_bytes_sent)
 
 
-REDUCE_SCATTER = Collective("reduce_scatter", "reduce_scatter", costs.reduce_scatter_ring, diagnosis.of_reduce_scatter)
-ALL_GATHER = Collective("all_gather", "all_gather", costs.all_gather_ring, diagnosis.of_all_gather)
+REDUCE_SCATTER = Collective("reduce_scatter", "reduce_scatter", costs.reduce_scatter_ring, wrong_sums.of_reduce_scatter)
+ALL_GATHER = Collective("all_gather", "all_gather", costs.all_gather_ring, wrong_sums.of_all_gather)
 RING = Collective(
-    "ring_all_reduce", "all_reduce", lambda p, n: costs.all_reduce("ring", p, n), diagnosis.of_ring_all_reduce
+    "ring_all_reduce", "all_reduce", lambda p, n: costs.all_reduce("ring", p, n), wrong_sums.of_ring_all_reduce
 )
 HALVING_DOUBLING = Collective(
     "halving_doubling_all_reduce",
     "all_reduce",
     lambda p, n: costs.all_reduce("halving_doubling", p, n),
-    diagnosis.of_halving_doubling,
+    wrong_sums.of_halving_doubling,
     on_ring=False,
 )
 COLLECTIVES = {collective.name: collective for collective in (REDUCE_SCATTER, ALL_GATHER, RING, HALVING_DOUBLING)}
