@@ -87,6 +87,32 @@ def test_ctrl_c_in_a_terminal_ends_the_command(running: Cluster, bench: Bench) -
     os.close(terminal)
 
 
+EARLY = """
+import os, signal, subprocess
+from distlab.cluster import running
+
+class Login:
+    name = "default"
+    def entering(self, command):
+        return command
+
+start = subprocess.Popen
+def started(*arguments, **options):
+    process = start(*arguments, **options)
+    os.kill(os.getpid(), signal.SIGINT)
+    return process
+
+subprocess.Popen = started
+running.carry_out(Login(), ["sleep", "987652"])
+"""
+
+
+def test_ctrl_c_at_the_very_start_of_the_command_ends_it_too(bench: Bench) -> None:
+    early = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, timeout=60)
+    assert (early.returncode, early.stderr) == (-signal.SIGINT, "")
+    until(lambda: not is_running("987652", bench)(), "the command runs on")
+
+
 @pytest.mark.fault
 def test_the_end_of_its_terminal_ends_the_command(running: Cluster, bench: Bench) -> None:
     pid, terminal = in_a_terminal("987651", bench)

@@ -24,9 +24,13 @@ def carry_out(cluster: Cluster, command: Sequence[str]) -> int:
     """
     record = ClusterRecord(cluster.name)
     holder = record.holder()
-    process = subprocess.Popen(["setpriv", "--pdeathsig", "TERM", *cluster.entering(command)])
     signals = {*_PASSED_ON, signal.SIGCHLD}
-    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    # Before the command starts: what it gets from the terminal must not end this process on its own.
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    process = subprocess.Popen(
+        ["setpriv", "--pdeathsig", "TERM", *cluster.entering(command)],
+        preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, former),
+    )
     while process.poll() is None:
         received = signal.sigtimedwait(signals, _SECONDS_BETWEEN_LOOKS)
         # What a terminal sends (its code is above 0) the command has got, too; but of its end, it tells only the
