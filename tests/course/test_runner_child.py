@@ -1,5 +1,6 @@
 """One notebook in a process of its own: what it is blamed for, and what not."""
 
+import io
 import json
 import os
 import signal
@@ -12,7 +13,9 @@ from pathlib import Path
 import nbformat
 import psutil
 import pytest
+from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 
+from distlab.course import runner_child
 from distlab.runtime import processes
 
 pytestmark = [pytest.mark.slow, pytest.mark.fault]
@@ -37,6 +40,18 @@ time.sleep(0.3)
 print(limit.is_reached)
 limit.join(60)
 print(limit.is_reached)
+"""
+
+
+TAKES_A_PORT = """
+import json, pathlib, socket, subprocess, sys
+times = pathlib.Path({times!r})
+times.write_text(times.read_text() + "x" if times.exists() else "x")
+taken = socket.socket()
+if len(times.read_text()) <= {starts}:
+    taken.bind(("127.0.0.1", json.loads(pathlib.Path(sys.argv[1]).read_text())["shell_port"]))
+    taken.listen()
+sys.exit(subprocess.call([sys.executable, "-m", "ipykernel_launcher", "-f", sys.argv[1]]))
 """
 
 
@@ -93,3 +108,20 @@ def test_a_failure_whose_temporary_files_were_removed_says_so(tmp_path: Path) ->
     outcome = run(tmp_path, cell, seconds_per_cell=60)
     removed = f"the notebook's temporary files in {tmp_path} were removed while it ran"
     assert outcome["error"] == f"ValueError: a folder; {removed}"
+
+
+@pytest.mark.parametrize(("starts", "status"), [(1, "ok"), (2, "failed")])
+def test_a_kernel_whose_port_is_taken_while_it_starts_is_started_once_more(
+    starts: int, status: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    program, times = tmp_path / "kernel.py", tmp_path / "times"
+    program.write_text(TAKES_A_PORT.format(times=str(times), starts=starts))
+    kernel = KernelSpec(argv=[sys.executable, str(program), "{connection_file}"], language="python")
+    monkeypatch.setattr(KernelSpecManager, "get_kernel_spec", lambda self, name: kernel)
+    monkeypatch.setattr(runner_child.ReportingEngine, "cell", None)
+    monkeypatch.setenv(processes.MARK, processes.new_mark())
+    notebook, executed = tmp_path / "00_good.ipynb", tmp_path / "executed.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 + 1")]), notebook)
+    outcome = runner_child.run(runner_child.NotebookJob(str(notebook), str(executed), 60), io.StringIO())
+    assert (outcome.status, times.read_text()) == (status, "xx")
+    assert "Address already in use" in capfd.readouterr().err

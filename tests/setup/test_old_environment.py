@@ -28,6 +28,7 @@ make_environment.set_up(Environment(Path(sys.argv[1])))
 def python_with(course: Path, instead_of_venv: str) -> str:
     """An interpreter that does something else when it is to make an environment."""
     python = course / "python"
+    python.unlink(missing_ok=True)  # the former one may be about to start, and cannot be overwritten then
     python.write_text(f'#!/bin/sh\n[ "$2" = venv ] && {instead_of_venv}\nexec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
     return str(python)

@@ -31,6 +31,8 @@ from distlab.runtime.own_time import WatchedClock
 SECONDS_TO_START = 120
 MEGABYTES_PER_CELL = 10
 SECONDS_BETWEEN_LOOKS = 1.0
+NEVER_STARTED = "Kernel died before replying"
+"""What jupyter_client says of a kernel that ends while it starts."""
 
 OK, FAILED, SKIPPED = "ok", "failed", "skipped"
 
@@ -162,18 +164,27 @@ class ReportingEngine(Engine):
             _report(cls.events, cell=cls.number, cells=total)
             start_cell(cell, cell_index, **more)
 
+        def execute() -> None:
+            client = BoundedClient(
+                nb_man,
+                kernel_name=kernel_name,
+                timeout=options["execution_timeout"],
+                startup_timeout=sys.maxsize,  # it is the client's own: SECONDS_TO_START
+                on_cell_executed=_stay,
+            )
+            try:
+                client.execute()
+            finally:
+                cls.printed_too_much = client.has_interrupted
+
         nb_man.cell_start = report_and_start
-        client = BoundedClient(
-            nb_man,
-            kernel_name=kernel_name,
-            timeout=options["execution_timeout"],
-            startup_timeout=sys.maxsize,  # it is the client's own: SECONDS_TO_START
-            on_cell_executed=_stay,
-        )
         try:
-            client.execute()
-        finally:
-            cls.printed_too_much = client.has_interrupted
+            execute()
+        except RuntimeError as fault:
+            if cls.cell is not None or NEVER_STARTED not in str(fault):
+                raise
+            # The kernel's ports were free when they were chosen; a connection may have taken one before it listened.
+            execute()
 
 
 def run(job: NotebookJob, events: TextIO) -> NotebookOutcome:
