@@ -10,6 +10,7 @@ from typing import NamedTuple
 from distlab.labs.plain_data import Array, Plain, Record, as_record
 
 SIZE, PER_HOST = 6, 3
+HOSTS = SIZE // PER_HOST
 MOMENTUM = 0.9
 
 Weights = Sequence[Array]

@@ -5,12 +5,11 @@ import numpy as np
 from distlab.labs.answer import Answer
 from distlab.labs.lab_09 import observe
 from distlab.labs.lab_09.hints import Lab09Hint
-from distlab.labs.lab_09.observations import PER_HOST, SIZE, Fed, Observation, Started
+from distlab.labs.lab_09.observations import HOSTS, PER_HOST, SIZE, Fed, Observation, Started
 from distlab.labs.lab_09.puzzle import STEPS
 from distlab.labs.lab_09.rank_verdicts import judged, observations_of
 from distlab.labs.verdict import Verdict, not_done, parts, right, wrong
 
-HOSTS = SIZE // PER_HOST
 INITIALISE, PIN, *_, SHARD, STEPS_PER_EPOCH = STEPS
 
 

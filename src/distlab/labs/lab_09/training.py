@@ -8,6 +8,7 @@ from distlab.labs.answer import Answer
 from distlab.labs.lab_09 import observe
 from distlab.labs.lab_09.hints import Lab09Hint
 from distlab.labs.lab_09.observations import (
+    HOSTS,
     MOMENTUM,
     PER_HOST,
     SIZE,
@@ -26,7 +27,6 @@ from distlab.labs.verdict import Verdict, parts, right, wrong
 
 HIDDEN = 6  # units; the network is narrow so that the answers are small
 SHAPES = [(784, HIDDEN), (HIDDEN,), (HIDDEN, 10), (10,)]
-HOSTS = SIZE // PER_HOST
 TOLERANCE = 1e-4
 SCALE, WRAP, BROADCAST, CHECKPOINT = STEPS[2:6]
 
