@@ -17,9 +17,13 @@ def with_one_value(value: float) -> list[np.ndarray]:
     return [kernel, BIAS]
 
 
-def test_equal_weights_are_said_to_be_equal(capsys: pytest.CaptureFixture) -> None:
+def test_the_largest_difference_is_printed_with_what_was_compared(capsys: pytest.CaptureFixture) -> None:
     checks.assert_equal_weights(WEIGHTS, [KERNEL.copy(), BIAS.copy()])
-    assert capsys.readouterr().out == "Equal: no weight differs by more than 1e-05\n"
+    checks.assert_equal([[2.0, 1.0]], [[2.0, 1.0 + 2**-20]], "losses")
+    assert capsys.readouterr().out.splitlines() == [
+        "largest difference of the weights: 0 (tolerance 1e-05)",
+        "largest difference of the losses: 1e-06 (tolerance 1e-05)",
+    ]
 
 
 def test_rounding_below_the_tolerance_passes() -> None:

@@ -13,4 +13,4 @@ import tensorflow as tf
 hvd.init()
 gradient = tf.fill([3], hvd.rank() + 1.0)
 mean = hvd.allreduce(gradient)  # op=hvd.Average unless told otherwise
-print(f"rank {hvd.rank()} of {hvd.size()}: own {gradient.numpy()}, mean {mean.numpy()}")
+print(f"rank {hvd.rank()} of {hvd.size()}: own {gradient.numpy()}, mean {mean.numpy()}", flush=True)

@@ -168,7 +168,7 @@ def main() -> int:
             "modes": modes,
         }
         for name, mode in modes.items():
-            print(f"{name}: {mode['name']}, {size} ranks, sums right: {mode['sums_are_right']}")
+            print(f"{name}: {mode['name']}, {size} ranks, sums right: {mode['sums_are_right']}", flush=True)
         if options.result:
             options.result.write_text(json.dumps(result, indent=1) + "\n")
     return 0 if is_right else 1

@@ -14,4 +14,4 @@ comm = MPI.COMM_WORLD
 gradient = np.full(3, comm.Get_rank() + 1.0)
 total = np.empty_like(gradient)
 comm.Allreduce(gradient, total, op=MPI.SUM)
-print(f"rank {comm.Get_rank()} of {comm.Get_size()}: own {gradient}, sum {total}")
+print(f"rank {comm.Get_rank()} of {comm.Get_size()}: own {gradient}, sum {total}", flush=True)

@@ -237,7 +237,10 @@ def main() -> None:
     except cluster_spec.ClusterSpecError as error:
         raise SystemExit(str(error)) from None
     parts = f"{options.global_batch // job.workers} of the {options.global_batch} images of each step"
-    print(f"worker {job.index} of {job.workers}{', the chief' if job.is_chief else ''}: {parts}, {job.steps} steps")
+    print(
+        f"worker {job.index} of {job.workers}{', the chief' if job.is_chief else ''}: {parts}, {job.steps} steps",
+        flush=True,
+    )
     result = {"workers": job.workers, "steps_per_epoch": job.steps_per_epoch}
     if options.folder and job.is_chief:
         saved_states.of_dataset(options.folder, options.dataset, resume=options.resume, **kept)

@@ -196,7 +196,7 @@ def main() -> None:
             "of_epochs": rates[1:].tolist(),
             "core_share": float(np.median(shares[1:])),
         }
-        print(f"{options.way}, {result['replicas']}: {result['images_per_second']:,.0f} images/s")
+        print(f"{options.way}, {result['replicas']}: {result['images_per_second']:,.0f} images/s", flush=True)
         if options.result:
             options.result.write_text(json.dumps(result) + "\n")
 

@@ -186,7 +186,7 @@ def main() -> None:
         if ranks != MPI.COMM_NULL:
             sizes[size] = measure(trainings, ranks)
             if WORLD.rank == 0:
-                print(f"world size {size}: measured {', '.join(sizes[size])}")
+                print(f"world size {size}: measured {', '.join(sizes[size])}", flush=True)
     MPI.Pcontrol(0)
     wait_for_all()
     if WORLD.rank == 0 and options.result:

@@ -171,7 +171,7 @@ def main() -> None:
             "cores": [rank["cores"] for rank in everyone],
             "operations": [operation._asdict() for operation in operations],
         }
-        print(f"{hvd.size()} ranks, {last - first} epochs of {steps} steps, on cores {result['cores']}")
+        print(f"{hvd.size()} ranks, {last - first} epochs of {steps} steps, on cores {result['cores']}", flush=True)
         if options.result:
             options.result.write_text(json.dumps(result) + "\n")
 

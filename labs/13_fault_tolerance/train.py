@@ -197,7 +197,10 @@ def main() -> None:
     if worker == 0 and options.result:
         options.result.write_text(json.dumps(result) + "\n")
     if is_chief and not whole_checkpoints.in_order(options.backup):
-        print(f"Nothing was saved in {options.backup}: all steps were done before --save-every {options.save_every}.")
+        print(
+            f"Nothing was saved in {options.backup}: all steps were done before --save-every {options.save_every}.",
+            flush=True,
+        )
     print("done", flush=True)
 
 

@@ -51,8 +51,12 @@ def largest_difference(first: Sequence[ArrayLike], second: Sequence[ArrayLike]) 
     return max(differences)
 
 
-def assert_equal_weights(first: Sequence[ArrayLike], second: Sequence[ArrayLike], tolerance: float = TOLERANCE) -> None:
-    """Raise AssertionError, with the difference, unless no weight differs by more than `tolerance`; else say so.
+def assert_equal(
+    first: Sequence[ArrayLike], second: Sequence[ArrayLike], what: str, tolerance: float = TOLERANCE
+) -> None:
+    """Print the largest difference of two lists of arrays; raise AssertionError if it is more than `tolerance`.
+
+    what: what was compared, in the plural: "weights", "losses", "gradients", "outputs".
 
     Raises ValueError for a tolerance that is not a number of 0 or more, and what `largest_difference` raises.
     """
@@ -60,8 +64,13 @@ def assert_equal_weights(first: Sequence[ArrayLike], second: Sequence[ArrayLike]
         raise ValueError(f"the tolerance is {tolerance!r}; it must be a number of 0 or more")
     difference = largest_difference(first, second)
     if difference > tolerance:
-        raise AssertionError(f"the weights differ by up to {difference:.2g}, more than the tolerance {tolerance:g}")
-    print(f"Equal: no weight differs by more than {tolerance:g}")
+        raise AssertionError(f"the {what} differ by up to {difference:.2g}, more than the tolerance {tolerance:g}")
+    print(f"largest difference of the {what}: {difference:.1g} (tolerance {tolerance:g})")
+
+
+def assert_equal_weights(first: Sequence[ArrayLike], second: Sequence[ArrayLike], tolerance: float = TOLERANCE) -> None:
+    """`assert_equal` of two lists of weights, as `model.get_weights()` gives them."""
+    assert_equal(first, second, "weights", tolerance)
 
 
 def _weights(arrays: Sequence[ArrayLike]) -> list[np.ndarray]:

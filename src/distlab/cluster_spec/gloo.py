@@ -11,7 +11,7 @@ from distlab.cluster_spec.spec import fail
 
 # Variables by which MPI knows its ranks, from srun (PMIx, PMI) or from mpirun.
 _TOLD_BY_MPI = ("PMIX_", "PMI_", "OMPI_COMM_WORLD_")
-SECONDS_TO_MEET = 120.0
+SECONDS_TO_MEET = 300.0
 SECONDS_BETWEEN_CALLS = 0.2
 
 

@@ -25,8 +25,8 @@ RECORD = "notebook"
 
 COMMAND = "make record-cluster"
 FEWEST_NODES = 3
-SECONDS_FOR_A_COMMAND = 120.0
-SECONDS_FOR_A_JOB = 170.0
+SECONDS_FOR_A_COMMAND = 300.0
+SECONDS_FOR_A_JOB = 800.0
 SECONDS_BETWEEN_LOOKS = 0.2
 PACKAGES = ("tensorflow", "horovod")
 _STARTUP_NOTES = re.compile(r"^(?:WARNING: All log messages before absl::|I\d{4} ).*\n?", re.MULTILINE)

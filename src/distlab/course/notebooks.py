@@ -18,7 +18,7 @@ from distlab.course import failed_cells, glossary, hand_edits, text_sources
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import NoSuchName, require_name
 
-SECONDS_PER_CELL = 180
+SECONDS_PER_CELL = 900
 # Measured outputs are recorded only while other programs leave the processors alone.
 SECONDS_TO_WATCH, BUSY_PERCENT = 3.0, 15.0
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"

@@ -67,7 +67,7 @@ class ExecutionPlan:
     build: Path
     parameters: dict[str, object] = field(default_factory=dict)
     seconds_per_cell: int = SECONDS_PER_CELL
-    seconds_per_notebook: int = 600
+    seconds_per_notebook: int = 3600
     at_once: int = 1
 
 

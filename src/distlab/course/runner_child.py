@@ -28,7 +28,7 @@ from distlab.course.resource_use import MIB, ResourceUse
 from distlab.runtime import processes
 from distlab.runtime.own_time import WatchedClock
 
-SECONDS_TO_START = 120
+SECONDS_TO_START = 300
 MEGABYTES_PER_CELL = 10
 SECONDS_BETWEEN_LOOKS = 1.0
 NEVER_STARTED = "Kernel died before replying"

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from distlab.runtime.own_time import OwnTime
 
-SECONDS = 9.0
+SECONDS = 18.0
 _SECONDS_BETWEEN_LOOKS = 0.1
 _SECONDS_TO_END = 1.0
 _THREADS = "rank of a fake job"

@@ -14,7 +14,7 @@ from distlab.labs.verdict import NOT_DONE, WRONG, Verdict, not_done, wrong
 from distlab.runtime.lookups import NoSuchName, look_up
 from distlab.simulate import SimulationError
 
-_SECONDS, _SECONDS_WITH_TENSORFLOW = 10.0, 30.0
+_SECONDS, _SECONDS_WITH_TENSORFLOW = 20.0, 60.0
 
 
 class NoSuchExercise(NoSuchName):

@@ -30,7 +30,7 @@ from distlab.runtime import processes
 if TYPE_CHECKING:
     from ipyparallel import Client, DirectView
 
-START_SECONDS = 150.0
+START_SECONDS = 300.0
 OUTPUT = "--IPEngine.out_stream_factory=distlab.launch.engines.PythonOutput"
 
 

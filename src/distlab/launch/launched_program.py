@@ -32,7 +32,7 @@ from distlab.runtime.hidden_packages import hides
 from distlab.runtime.lookups import seen_from
 
 # Importing TensorFlow alone takes a loaded machine most of a minute.
-SECONDS, START_SECONDS = 600.0, 120.0
+SECONDS, START_SECONDS = 900.0, 300.0
 # How often to try with other ports.
 _ATTEMPTS = 3
 # The programs that have been launched to get here, the outermost first. One may launch itself with other arguments, but

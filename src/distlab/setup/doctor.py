@@ -22,7 +22,7 @@ from distlab.runtime import environment, processes
 from distlab.runtime.other_mpi import other_mpi_fix, other_settings_fix
 from distlab.setup import compilers, frameworks, horovod_build
 
-SECONDS_FOR_ALL_REDUCE = 90
+SECONDS_FOR_ALL_REDUCE = 300
 GIB_NEEDED = 4
 NO_LIMIT = "run `ulimit {} unlimited`, or open a shell without this limit"
 VERSIONS = """

@@ -16,7 +16,7 @@ from pathlib import Path
 from distlab.labs.plain_data import Plain
 from distlab.runtime import processes
 
-SECONDS = 3.0
+SECONDS = 15.0
 MOST_PRINTED, MOST_CALLS = 2000, 100
 COMMANDS = ["srun", "scontrol", "python", "python3", "sbatch", "scancel", "squeue", "mpirun", "horovodrun", "module"]
 COMMANDS += ["sleep", "nvidia-smi"]

@@ -24,7 +24,7 @@ from distlab.labs.plain_data import Array, Plain, plain
 
 Weights = Sequence[Array]
 
-SECONDS = 25.0
+SECONDS = 50.0
 _INIT: Any = type(hvd).init
 
 
