@@ -34,7 +34,7 @@ TARGETS := help environment setup horovod setup-frameworks setup-mxnet record-fr
 
 # Only what is typed after `make` counts: a variable that the shell has for something else must choose no seed and no chapter.
 NAMES := ONLY AT_ONCE WORKERS EPOCHS DATASET LAB FRESH SUBMISSIONS DUE LATE_SHARE SEED WEAK SITE SOLUTIONS EXECUTED PART TORCH \
-	GPU MPI CUDA NODES FORCE TAGS SHARE
+	GPU MPI CUDA NODES FORCE TAGS
 FROM_SHELL := $(foreach name,$(NAMES),$(if $(filter environment%,$(origin $(name))),$(name)))
 $(foreach name,$(FROM_SHELL),$(eval $(name) :=)$(if $(filter 0,$(MAKELEVEL)),$(warning $(name) is set in your shell and not \
 	used; type it after make if it is meant: make $(MAKECMDGOALS) $(name)=...)))
@@ -47,10 +47,9 @@ TAKE_EPOCHS := execute
 TAKE_DATASET := execute
 TAKE_LAB := check
 TAKE_FRESH := lab
-TAKE_SHARE := test-all
 refuse = $(if $(strip $($1)),,$(error $1= names nothing; give it a value or leave it out))$(if \
 	$(filter $(TAKE_$1),$(MAKECMDGOALS)),,$(error $1 is for make $(subst $(space),$(comma) ,$(TAKE_$1)) only))
-$(foreach name,ONLY AT_ONCE WORKERS EPOCHS DATASET LAB FRESH SHARE,$(if $(filter 0,$(MAKELEVEL)),$(if \
+$(foreach name,ONLY AT_ONCE WORKERS EPOCHS DATASET LAB FRESH,$(if $(filter 0,$(MAKELEVEL)),$(if \
 	$(filter command,$(firstword $(origin $(name)))),$(call refuse,$(name)))))
 
 # Several chapters may be written with commas, with blanks or with both.
@@ -59,7 +58,7 @@ override ONLY := $(or $(subst $(space),$(comma),$(strip $(subst $(comma),$(space
 endif
 
 # The same for a variable in small letters, and for a chapter that is taken for a target.
-$(foreach name,only at_once workers epochs dataset lab fresh submissions due seed site part share,$(if \
+$(foreach name,only at_once workers epochs dataset lab fresh submissions due seed site part,$(if \
 	$(filter command,$(firstword $(origin $(name)))),$(error Write $(name)= in capital letters)))
 # A misspelt name would be ignored, and all chapters run. Names for other programs, such as DISTLAB_DATA, are passed on.
 TYPED := $(strip $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name))))
@@ -77,7 +76,7 @@ NOTEBOOK_OPTIONS = $(if $(DATASET),--dataset $(DATASET)) $(if $(EPOCHS),--epochs
 
 # Workers of pytest-xdist: as many as tests/conftest.py finds right, or make test AT_ONCE=2.
 TEST_WORKERS = --numprocesses $(call count,AT_ONCE,auto) --dist loadscope --no-loadscope-reorder
-TEST_OPTIONS = -p tests.failures_alone --durations 25 $(TEST_WORKERS)
+TEST_OPTIONS = --durations 25 $(TEST_WORKERS)
 
 GRADE_OPTIONS = $(if $(DUE),--due "$(DUE)") $(if $(LATE_SHARE),--late-share $(LATE_SHARE)) $(if $(SEED),--seed $(SEED)) \
 	$(if $(ONLY),--only "$(ONLY)") $(if $(AT_ONCE),--at-once $(AT_ONCE)) $(call switch,WEAK,--weak)
@@ -133,11 +132,11 @@ progress: setup  ## show which chapters of your copy ran and which exercises are
 execute: setup  ## run every notebook: make execute DATASET=mnist EPOCHS=5 WORKERS=4 ONLY=03
 	@exec $(BIN)/distlab execute $(NOTEBOOK_OPTIONS)
 
-test: setup  ## run the tests that take at most six seconds, and every notebook, in parallel: make test AT_ONCE=2
+test: setup  ## run the tests that take at most six seconds, in parallel: make test AT_ONCE=2
 	@exec $(BIN)/python -m pytest -m "not long" $(TEST_OPTIONS)
 
-test-all: setup  ## run all tests, as before a release; takes twice as long; a third of the long ones: make test-all SHARE=1/3
-	@exec $(BIN)/python -m pytest $(if $(SHARE),-p tests.long_tests --share $(SHARE)) $(TEST_OPTIONS)
+test-all: setup  ## run all tests, as before a release; takes twice as long
+	@exec $(BIN)/python -m pytest $(TEST_OPTIONS)
 
 test-fast: setup  ## run the quick tests, in less than a minute
 	@exec $(BIN)/python -m pytest -m "not slow" $(TEST_WORKERS)

@@ -60,7 +60,6 @@ LONGEST_FILE = "tests/site/test_build_browser.py"
 WAITS_FOR_KERAS = "tests/test_models.py"
 NOTEBOOKS_WITH_SEVERAL, PROGRAMS_WITH_SEVERAL = "notebooks with several processes", "programs with several processes"
 PROGRAMS_ON_CLUSTER = "programs on a cluster"
-WITHOUT_NETWORK = "05_save_and_load"
 
 
 def pytest_configure() -> None:
@@ -121,7 +120,7 @@ def group(nodeid: str) -> str:
     if file == OUTPUTS:
         notebook = executed_notebook(nodeid)
         if notebook is None:
-            return WITHOUT_NETWORK if test == "test_a_training_notebook_runs_without_a_network" else file
+            return file
         return NOTEBOOKS_WITH_SEVERAL if needs()[notebook].several_processes else notebook.stem
     if file.startswith(EVERY_LAB):
         return f"{file} {test.partition('[')[2][:2]}"

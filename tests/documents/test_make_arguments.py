@@ -16,7 +16,7 @@ WITH_ARGUMENTS = re.compile(r"make ([a-z-]+)((?: [A-Z_]+=(?:'[^']*'|[\w.,/]+))+)
 def plan(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """What make would do for these words, without the check of the environment."""
     # As if no make stood above, which hands down its own arguments: `make test AT_ONCE=2`.
-    of_make = ("MAKE", "MFLAGS", "AT_ONCE", "SHARE")
+    of_make = ("MAKE", "MFLAGS", "AT_ONCE")
     variables = {name: value for name, value in os.environ.items() if not name.startswith(of_make)}
     command = ["make", "--dry-run", "--old-file", "setup", "--old-file", "environment", *words]
     return subprocess.run(command, cwd=root, env=variables, capture_output=True, text=True, timeout=60)

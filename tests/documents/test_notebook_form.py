@@ -1,5 +1,6 @@
 """The form of the notebooks: opening and closing blocks, sizes, parameters, pictures, agreement with their sources."""
 
+import ast
 import re
 import socket
 from pathlib import Path
@@ -100,6 +101,17 @@ def test_the_notebook_keeps_to_the_sizes(notebook: Path) -> None:
     assert [source[:60] for source in text if words(source) > 150] == []
     assert max(code) <= 25
     assert sum(lines <= 10 for lines in code) > len(code) / 2
+
+
+def test_the_chapters_teach_and_do_not_audit(root: Path) -> None:
+    sources = [ast.parse(source.read_text()) for source in notebooks.sources(root / "notebooks")]
+    assert sum(isinstance(node, ast.Assert) for source in sources for node in ast.walk(source)) <= 40
+
+
+def test_no_cell_prints_only_that_something_is_true(notebook: Path) -> None:
+    printed = [output for cell in read(notebook).cells for output in cell.get("outputs", ()) if "text" in output]
+    audits = [output.text for output in printed if re.fullmatch(r"(.*\b(True|False)\W*\n?)+", output.text)]
+    assert audits == []
 
 
 def test_the_reader_is_asked(notebook: Path) -> None:

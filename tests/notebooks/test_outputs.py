@@ -1,22 +1,26 @@
-"""Every notebook, executed in a fresh kernel, gives its committed outputs; a wrong output is noticed."""
+"""Every notebook gives its committed outputs; a wrong output is noticed."""
 
+import copy
 import re
 import sys
 from pathlib import Path
 
 import nbformat
 import pytest
-from pytest_notebook.nb_regression import NBRegressionError, NBRegressionFixture
+from nbformat import NotebookNode
+from pytest_notebook.diffing import diff_notebooks, diff_to_string, filter_diff
+from pytest_notebook.nb_regression import NBRegressionFixture
+from pytest_notebook.notebook import load_notebook_with_config, regex_replace_nb
+from pytest_notebook.post_processors import coalesce_streams
 
 from distlab.course import notebooks, runner
 from distlab.course.notebooks import VARIES
 from distlab.runtime import processes
-from tests.notebooks import checked_notebook, without_network
+from distlab.site.sources import ran_to_its_end
+from tests.notebooks import without_network
 
-pytestmark = pytest.mark.slow
-
-# This notebook, which trains, is executed where no network is.
-OFFLINE = "05_save_and_load"
+# This notebook, which trains, is also executed where no network is.
+OFFLINE = "00_start_here"
 
 SMALL = """\
 # %%
@@ -27,84 +31,81 @@ print("steps:", kept + 1)
 print("seconds:", 1.5)
 
 # %%
-kept
+print("largest difference of the weights: 3e-08 (tolerance 1e-05)")
 """
 
 
-@pytest.fixture
-def regression(nb_regression: NBRegressionFixture) -> NBRegressionFixture:
-    """The fixture of pytest-notebook."""
-    return nb_regression
+def differences(regression: NBRegressionFixture, committed: Path, executed: NotebookNode) -> str:
+    """What pytest-notebook finds different in the outputs, by its settings in pyproject.toml; "" for nothing."""
+    before, settings = load_notebook_with_config(str(committed))
+    after, _ = coalesce_streams(copy.deepcopy(executed), {})
+    replacements = [*regression.diff_replace, *settings.diff_replace]
+    before, after = regex_replace_nb(before, replacements), regex_replace_nb(after, replacements)
+    found = filter_diff(diff_notebooks(before, after), {*regression.diff_ignore, *settings.diff_ignore})
+    return diff_to_string(before, found, use_color=False) if found else ""
 
 
-@pytest.fixture(scope="module")
-def offline(root: Path, pytestconfig: pytest.Config) -> processes.Finished:
-    """The check of a notebook without a network, once for all tests that ask for it."""
-    command = [sys.executable, without_network.__file__, sys.executable, checked_notebook.__file__]
-    command += [str(root / "notebooks" / f"{OFFLINE}.ipynb"), pytestconfig.getini("nb_exec_timeout")]
-    return processes.run([*command, *pytestconfig.getini("nb_diff_ignore")], seconds=600)
+def has_just_run(executed: Path, notebook: Path, root: Path) -> bool:
+    """Whether `make execute` has written it with the default parameters, and nothing that it uses is newer."""
+    used = [notebook, *(root / "src").rglob("*.py"), *(root / "labs" / notebook.stem).glob("*.py")]
+    if not ran_to_its_end(executed) or executed.stat().st_mtime < max(file.stat().st_mtime for file in used):
+        return False
+    return not nbformat.read(executed, as_version=4).metadata.papermill.parameters
 
 
-def test_a_notebook_gives_its_committed_outputs_and_leaves_no_process(
-    notebook: Path, regression: NBRegressionFixture, request: pytest.FixtureRequest
+@pytest.mark.slow
+def test_a_notebook_gives_its_committed_outputs(
+    notebook: Path, root: Path, nb_regression: NBRegressionFixture, tmp_path: Path
 ) -> None:
     if reason := runner.missing_requirement(notebook):
         pytest.skip(reason)
-    if notebook.stem == OFFLINE:
-        finished = request.getfixturevalue("offline")
-        if finished.status != without_network.NOT_ALLOWED:
-            assert finished.status == 0, finished.output
-            return
-    assert checked_notebook.check(regression, notebook) == []
+    build = root / "build"
+    if not has_just_run(build / "executed" / notebook.name, notebook, root):
+        build = tmp_path
+        [outcome] = runner.execute(runner.ExecutionPlan([notebook], build)).values()
+        assert outcome.status == runner.OK, outcome.error
+    executed = nbformat.read(build / "executed" / notebook.name, as_version=4)
+    assert differences(nb_regression, notebook, executed) == ""
 
 
-def test_a_training_notebook_runs_without_a_network(offline: processes.Finished) -> None:
-    if offline.status == without_network.NOT_ALLOWED:
-        pytest.skip(f"this machine does not let a test cut its network: {offline.output.strip()}")
-    assert offline.status == 0, offline.output
+@pytest.mark.slow
+def test_a_training_notebook_runs_without_a_network(root: Path, tmp_path: Path) -> None:
+    papermill = [sys.executable, "-m", "papermill", "--cwd", str(root / "notebooks"), "--no-progress-bar"]
+    files = [str(root / "notebooks" / f"{OFFLINE}.ipynb"), str(tmp_path / "executed.ipynb")]
+    finished = processes.run([sys.executable, without_network.__file__, *papermill, *files], seconds=1200)
+    if finished.status == without_network.NOT_ALLOWED:
+        pytest.skip(f"this machine does not let a test cut its network: {finished.output.strip()}")
+    assert finished.status == 0, finished.output
 
 
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A notebook with committed outputs, made as the course's are, with one cell that varies."""
-    (tmp_path / "00_small.py").write_text(SMALL)
-    notebook = notebooks.execute(notebooks.convert(tmp_path / "00_small.py"), tmp_path)
-    assert [VARIES in cell.metadata.get("tags", []) for cell in notebook.cells] == [False, True, False]
-    nbformat.write(notebook, tmp_path / "00_small.ipynb")
-    return tmp_path / "00_small.ipynb"
+    folder = tmp_path_factory.mktemp("small")
+    (folder / "00_small.py").write_text(SMALL)
+    notebook = notebooks.execute(notebooks.convert(folder / "00_small.py"), folder)
+    nbformat.write(notebook, folder / "00_small.ipynb")
+    return folder / "00_small.ipynb"
 
 
-def compared_number(notebook: nbformat.NotebookNode) -> tuple[nbformat.NotebookNode, re.Match[str]]:
-    """A printed output that is compared and holds a number, and the number."""
-    for cell in notebook.cells:
-        if cell.cell_type != "code" or VARIES in cell.metadata.get("tags", []):
-            continue
-        for output in cell.outputs:
-            if output.output_type == "stream" and (number := re.search(r"\d+", output.text)):
-                return output, number
-    raise AssertionError("no compared output holds a number")
-
-
-def test_a_changed_number_in_a_compared_output_turns_the_run_red(
-    small: Path, nb_regression: NBRegressionFixture
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("cell", "old", "new", "is_noticed"),
+    [
+        pytest.param(0, "steps: 42", "steps: 43", True, id="a value"),
+        pytest.param(1, "seconds: 1.5", "seconds: 150", False, id="what varies"),
+        pytest.param(2, "3e-08", "0", False, id="a difference below the tolerance"),
+        pytest.param(2, "of the weights", "of the losses", True, id="what was compared"),
+    ],
+)
+def test_a_changed_output_is_noticed(
+    cell: int, old: str, new: str, is_noticed: bool, small: Path, nb_regression: NBRegressionFixture
 ) -> None:
-    changed = nbformat.read(small, as_version=4)
-    output, number = compared_number(changed)
-    output.text = f"{output.text[: number.start()]}{int(number[0]) + 1}{output.text[number.end() :]}"
-    nbformat.write(changed, small)
-    with pytest.raises(NBRegressionError, match=str(int(number[0]) + 1)):
-        nb_regression.check(str(small))
-
-
-def test_a_change_in_an_output_that_varies_is_let_pass_and_nothing_else(
-    small: Path, nb_regression: NBRegressionFixture
-) -> None:
-    changed = nbformat.read(small, as_version=4)
-    for cell in changed.cells:
-        if VARIES in cell.metadata.get("tags", []):
-            cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text="planted\n")]
-    nbformat.write(changed, small)
-    nb_regression.check(str(small))
+    executed = nbformat.read(small, as_version=4)
+    assert differences(nb_regression, small, executed) == ""
+    executed.cells[cell].outputs[0].text = re.sub(old, new, executed.cells[cell].outputs[0].text)
+    assert new in executed.cells[cell].outputs[0].text
+    assert (new in differences(nb_regression, small, executed)) == is_noticed
 
 
 def test_most_outputs_are_compared(notebook: Path) -> None:
