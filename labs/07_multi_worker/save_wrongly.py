@@ -110,7 +110,7 @@ def main() -> int:
     on_read = tf.VariableSynchronization.ON_READ
     result["combined on read"] = [variable.name for variable in variables if variable.synchronization == on_read]
     if not is_chief:
-        time.sleep(options.patience + 30)  # it takes no part any more
+        time.sleep(options.patience + 600)  # it takes no part any more
         return 0
     checkpoint.write(str(options.folder / "alone"))
     print("the chief alone has written a checkpoint", flush=True)

@@ -57,7 +57,7 @@ def train(options: argparse.Namespace, shares: list[int], slower: float) -> tupl
     for step in range(options.steps):
         start = time.perf_counter()
         mine = (np.arange(begin, begin + count) + step * BATCH) % len(images)
-        gradient = gradient_of(weights, images[mine].reshape(count, -1), labels[mine])
+        gradient = gradient_of(weights, images.reshape(len(images), -1)[mine], labels[mine])
         time.sleep(count * options.pause * slower)
         computed = time.perf_counter()
         world.Allreduce(MPI.IN_PLACE, gradient, MPI.SUM)  # comes back when the slowest rank has come, too

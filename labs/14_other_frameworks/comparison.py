@@ -46,10 +46,10 @@ class Comparison:
         return max(self._runs[name][1]["differences"].values())
 
     def judge(self, title: str, name: str) -> None:
-        """Note and print that a run's weights are those of the serial run; AssertionError if they are not."""
+        """Note and print how far a run's weights are from the serial run's; AssertionError if they are not equal."""
         difference = self.difference(name)
         assert difference <= checks.TOLERANCE, f"{title}: {difference}"
-        self.verdicts[title] = f"equal within {checks.TOLERANCE:g}"
+        self.verdicts[title] = f"largest difference of the weights: {difference:.1g} (tolerance {checks.TOLERANCE:g})"
         print(f"{title}: {self.verdicts[title]}")
 
     def table(self) -> str:

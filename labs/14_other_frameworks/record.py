@@ -80,7 +80,7 @@ def measure(name: str, first: Path, serial: list, ranks: int = 2, arguments: Seq
         weights = Path(folder) / f"{name}.npz"
         every = [first, *run.arguments, *workers, *arguments, "--weights", weights]
         start_run = getattr(launch, run.starter)
-        done = start_run(FOLDER / run.program, *every, **count, **how, result=True, seconds=240, start_seconds=170)
+        done = start_run(FOLDER / run.program, *every, **count, **how, result=True, seconds=1200, start_seconds=900)
         files = sorted(Path(folder).glob("*.npz"))
         differences = {file.stem: checks.largest_difference(serial, layouts.read(file)) for file in files}
     of_parts = done.result.values() if "losses" not in done.result else [done.result]

@@ -148,18 +148,16 @@ print(data.describe(dataset))
 # differs from machine to machine. Cells that show such things have the tag `varies` (the gear wheels at the top right
 # of JupyterLab show a cell's tags), and their outputs are not compared. With the parameters unchanged and fewer than
 # two GPUs, all other outputs must be the same on your machine. If one is not, you have found a mistake, yours or ours.
+# Only the number after "largest difference" may differ: rounding depends on the processor.
 #
-# The next cell varies; the one after it does not. A measurement that matters is followed by a claim with a wide margin,
-# which is compared.
+# The next cell varies. Some measurements end with a sentence that the code writes from the numbers. On another machine
+# it may say something else; the text names what decides.
 
 # %% tags=["varies"]
 square = np.random.default_rng(0).standard_normal((500, 500))
 corner = square[:50, :50]
 small, large = metrics.median_seconds(lambda: corner @ corner), metrics.median_seconds(lambda: square @ square)
 print(f"product of two 50 × 50 matrices: {small * 1e3:.3f} ms; 500 × 500: {large * 1e3:.3f} ms")
-
-# %%
-print("a thousand times the arithmetic takes more than five times as long:", large > 5 * small)
 
 # %% [markdown] tags=["slide-table"]
 # ## Which Keras
@@ -182,7 +180,6 @@ print("a thousand times the arithmetic takes more than five times as long:", lar
 print("TF_USE_LEGACY_KERAS =", os.environ["TF_USE_LEGACY_KERAS"])
 print("tf.keras is the package", tf.keras.Model.__module__.split(".")[0])
 print("TensorFlow", ".".join(tf.__version__.split(".")[:2]))
-assert "tf_keras" in tf.keras.Model.__module__, "restart, run the cells in order, and set no TF_USE_LEGACY_KERAS"
 
 # %% [markdown]
 # In your programs write `import distlab`, or set the variable, before `import tensorflow`. A plain `import keras` still
@@ -366,9 +363,7 @@ def accuracy(weights: np.ndarray) -> float:
     return float(np.mean(np.argmax(images @ weights, axis=1) == labels))
 
 
-lost = accuracy(serial) - accuracy(wrong)
-print("the wrong training is at most 10 points less accurate:", lost < 0.1)
-assert lost < 0.1
+print(f"accuracy: {accuracy(serial):.1%} with the right gradient, {accuracy(wrong):.1%} with the doubled one")
 
 # %% tags=["slide-output", "slide-continued"]
 adam_serial = train(["CPU:0"], tf.keras.optimizers.Adam())
@@ -378,8 +373,7 @@ relative = {
     "Adam": np.abs(adam_wrong - adam_serial).max() / np.abs(adam_serial).max(),
 }
 for name, difference in relative.items():
-    print(f"{name}: a doubled gradient changes the weights by more than 10 % of the largest weight:", difference > 0.1)
-assert relative["SGD"] > 0.1 > relative["Adam"]
+    print(f"{name}: a doubled gradient changes the weights by up to {difference:.0%} of the largest weight")
 
 # %% [markdown] tags=["slide-takeaway"]
 # Under SGD the doubled gradient is a doubled learning rate: the training still works, often even better, and nobody
@@ -397,14 +391,11 @@ assert relative["SGD"] > 0.1 > relative["Adam"]
 rows = setup.doctor.examine()
 print(setup.doctor.table(rows))
 
-# %%
-print("the course can run here:", setup.doctor.can_run(rows))
-
 # %% [markdown]
 # A line "optional" stops nothing: without MNIST the notebooks use `digits`, without a GPU logical devices, and
 # without a C++ compiler the Horovod chapters are skipped with that reason. MPI and Gloo carry Horovod's messages
-# (chapter 09). If the last cell prints False, follow the lines "fix" in the table and run `make doctor` again;
-# `docs/troubleshooting.md` has more.
+# (chapter 09). If the last line says that the course cannot run here yet, follow the lines "fix" and run `make doctor`
+# again; `docs/troubleshooting.md` has more.
 
 # %% [markdown]
 # ## Your progress
@@ -427,11 +418,11 @@ quizzes.ask("00")
 # ## Recap
 #
 # - The course has sixteen chapters in three parts, and a path for each kind of reader.
-# - With the parameters unchanged, every output without the tag `varies` is the same
-#   with fewer than two GPUs.
+# - With the parameters unchanged and fewer than two GPUs, every output without the tag `varies` is the same, up to
+#   rounding.
 # - `tf.keras` is legacy Keras here, since three tools of the course fail with `Model.fit` of Keras 3.
 # - Links differ in speed by more than a thousand times.
-# - One processor can act as several devices, if divided before TensorFlow's first operation; it gets no faster.
+# - One processor can act as several devices, if divided before TensorFlow's first operation; it gets no new cores.
 # - Training divided over devices equals the serial one to 1e-5. Weights under SGD reveal a doubled gradient; accuracy
 #   does not, and Adam nearly hides it.
 #

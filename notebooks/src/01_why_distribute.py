@@ -193,7 +193,6 @@ RUNS = {  # parameters N, tokens D, the FLOPs that the paper prints
 for model, (N, D, published) in RUNS.items():
     flops = 6 * N * D
     print(f"{model:<11} 6ND = {flops:.3g} FLOPs, published {published:.3g}, ratio {flops / published:.3f}")
-    assert abs(flops / published - 1) < 0.03
 
 # %% [markdown]
 # The GPT-3 paper counts 355 million parameters for BERT-large. The agreement checks our arithmetic, not the
@@ -265,9 +264,9 @@ for model in ("GPT-3", "PaLM"):
 # Two conclusions:
 #
 # - The largest models need their thousands of devices to finish in time. For memory alone about a hundred would do.
-# - The lecture's MLP needs no second device at all. Its arithmetic takes seconds anywhere; everything else takes
-#   longer, as [02 single-device baseline](02_single_device_baseline.ipynb) shows. The course uses it because the rules
-#   for two devices are those for two thousand, and it trains in seconds.
+# - The lecture's MLP needs no second device at all. Its arithmetic takes seconds even on a laptop; everything else
+#   usually takes longer, as [02 single-device baseline](02_single_device_baseline.ipynb) measures. The course uses it
+#   because the rules for two devices are those for two thousand, and it trains in seconds.
 
 # %% [markdown]
 # ## The words
@@ -373,7 +372,7 @@ flat = train_images.reshape(-1, 784)
 serial = train(flat, train_labels, replicas=1)
 parallel = train(flat, train_labels, replicas=workers)
 accuracy = np.mean(np.argmax(test_images.reshape(-1, 784) @ parallel[0], axis=1) == test_labels)
-assert accuracy > 0.6, "it should have learnt something"
+print(f"rank 0 classifies {accuracy:.0%} of the test images correctly")
 for rank, weights in enumerate(parallel):
     print(f"rank {rank} against the serial run: ", end="")
     checks.assert_equal_weights([weights], serial)
@@ -394,7 +393,7 @@ for first in (32, 48):
     shards = [slice(0, first), slice(first, 64)]
     means = [gradient_sum(start, flat[shard], train_labels[shard]) / (shard.stop - shard.start) for shard in shards]
     wrong_by = np.abs(np.mean(means, axis=0) - correct).max() / np.abs(correct).max()
-    print(f"split {first} + {64 - first}: the mean of the means is off by more than 1 %: {wrong_by > 0.01}")
+    print(f"split {first} + {64 - first}: the mean of the means is off by {wrong_by:.0%} of the largest gradient")
 
 # %% [markdown] tags=["slide-picture"]
 # Equal shards hide the mistake. [Notebook 04](04_custom_training_loop.ipynb) solves it in TensorFlow.
@@ -422,11 +421,13 @@ whole = np.maximum(batch @ W1, 0) @ W2
 
 # By layers: device 0 holds W1, device 1 holds W2; the activations cross.
 activations = np.maximum(batch @ W1, 0)
-checks.assert_equal_weights([activations @ W2], [whole])
+print("by layers: ", end="")
+checks.assert_equal([activations @ W2], [whole], "outputs")
 
 # Inside the layer: units 0 to 4 on device 0, units 5 to 9 on device 1; the partial outputs are all-reduced.
 partial = [np.maximum(batch @ W1[:, units], 0) @ W2[units] for units in (slice(0, 5), slice(5, 10))]
-checks.assert_equal_weights([np.sum(partial, axis=0)], [whole])
+print("inside a layer: ", end="")
+checks.assert_equal([np.sum(partial, axis=0)], [whole], "outputs")
 
 
 def megabytes(count: float) -> str:
@@ -485,7 +486,6 @@ def largest_rate(staleness: int, steps: int = 3000) -> float:
 for staleness in (0, 1, 3, 7):
     exact = 2 * np.sin(np.pi / (2 * (2 * staleness + 1)))
     print(f"staleness {staleness}: up to a rate of {largest_rate(staleness):.3f}, by theory {exact:.3f}")
-    assert abs(largest_rate(staleness) - exact) < 0.01
 
 # %% [markdown]
 # One stale update halves the largest rate; seven cut it to about a tenth. The theory is Levin and May's for equations
@@ -569,18 +569,6 @@ draw.show(
     "four equal workers the asynchronous runs are better at small rates and diverge above 0.4. With one straggler the "
     "synchronous runs are far worse at all rates at which the asynchronous runs are stable.",
 )
-
-# %%
-lowest = {key: mean[key][index] for key, index in best.items()}
-equal, straggler = CLUSTERS
-faster = lowest[straggler, "asynchronous"] < lowest[straggler, "synchronous"] / 2
-diverges = mean[equal, "asynchronous"][-1] > 100 * mean[equal, "synchronous"][-1]
-print("With a straggler the asynchronous runs end at less than half the loss:", faster)
-print("At the largest rate asynchronous training diverges, synchronous training does not:", diverges)
-gap = abs(lowest[equal, "asynchronous"] - lowest[equal, "synchronous"])
-print(f"Without a straggler the mean losses differ by {gap:.3f}, with a spread of", end=" ")
-print(" and ".join(f"{spread[equal, method][best[equal, method]]:.3f}" for method in ("synchronous", "asynchronous")))
-assert faster and diverges
 
 # %% [markdown] tags=["slide-takeaway"]
 # One slow worker costs the synchronous run four fifths of its updates, the asynchronous run one fifth. The asynchronous
@@ -869,7 +857,7 @@ for case in cases:
 # data-parallel devices (**sharding**, ZeRO).
 #
 # Two questions come before all of these. Is the program fast on *one* device? A hundred devices multiply its waste, and
-# the next chapter finds a factor of two without a second device. And is a step long enough? If computing takes less
+# the next chapter looks for it before there is a second device. And is a step long enough? If computing takes less
 # time than the all-reduce of its gradients, more devices can make it slower.
 
 # %% [markdown]

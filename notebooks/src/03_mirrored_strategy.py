@@ -49,6 +49,7 @@ from distlab import checks, data, devices, draw, models, profiling, quizzes
 draw.apply_style()
 tf.get_logger().setLevel("ERROR")  # else it announces every strategy and every all-reduce that it plans
 tf.keras.utils.set_random_seed(3)
+tf.config.experimental.enable_tensor_float_32_execution(False)  # else some GPUs round factors to 10 bits
 print(data.describe(dataset))
 train, test = data.load(dataset)
 
@@ -94,10 +95,8 @@ with strategy.scope():
 model.fit(train_batches, epochs=epochs, verbose=0)
 test_loss, test_accuracy = model.evaluate(test_batches, verbose=0)
 
-# %%
-print("replicas:", strategy.num_replicas_in_sync)
-print("the test accuracy is above 0.7:", test_accuracy > 0.7)
-assert test_accuracy > 0.7
+# %% tags=["varies"]
+print(f"replicas: {strategy.num_replicas_in_sync}, test accuracy: {test_accuracy:.3f}")
 
 # %% [markdown]
 # Compared with a program for one device, three things are new:
@@ -119,10 +118,9 @@ assert test_accuracy > 0.7
 # **Predict.** The program has trained. Do the copies of a weight still agree, and to how many digits?
 
 # %%
-copies = strategy.experimental_local_results(model.trainable_variables[0])
+copies = [copy.numpy() for copy in strategy.experimental_local_results(model.trainable_variables[0])]
 print("copies of the first weight matrix:", len(copies))
-print("all copies are equal to the last bit:", all(np.array_equal(copy, copies[0]) for copy in copies))
-assert all(copy.device.endswith(name) for copy, name in zip(copies, chosen, strict=True))
+checks.assert_equal(copies, [copies[0]] * len(copies), "copies", tolerance=0)
 
 
 def images_per_replica(strategy: tf.distribute.Strategy, batches: tf.data.Dataset) -> list[int]:
@@ -139,8 +137,8 @@ print("images per replica in a step:", images_per_replica(strategy, train_batche
 # This is the lecture's distributed program in our words. It was written for two GPUs with 32 images each. It runs, it
 # prints no warning, and it has faults. Do not look for them yet.
 #
-# **Predict.** One device reached an accuracy above 0.9 with this network in
-# [notebook 02](02_single_device_baseline.ipynb). What do you expect after a few epochs on several devices?
+# **Predict.** With this network one device usually reaches an accuracy near 0.9
+# ([notebook 02](02_single_device_baseline.ipynb)). What do you expect after a few epochs on several devices?
 
 # %%
 one_hot_labels = tf.keras.utils.to_categorical(labels, 10)
@@ -166,8 +164,8 @@ print("loss of each epoch:   ", np.round(history["loss"], 2).tolist())
 print("test accuracy:        ", round(accuracy_lecture, 3))
 
 # %% [markdown] tags=["slide-takeaway", "slide-quiz"]
-# The network has learnt little. The lecture's printout showed it too, without a comment: accuracy 0.2202 on two GPUs,
-# 0.9778 on one. The loss before training says where to look: an untrained network gives each of 10 classes a
+# Such a network usually learns little. The lecture's printout showed it too, without a comment: accuracy 0.2202 on two
+# GPUs, 0.9778 on one. The loss before training says where to look: an untrained network gives each of 10 classes a
 # probability near 1/10, so its loss must be near $\ln 10 \approx 2.303$.
 #
 # <details>
@@ -199,15 +197,8 @@ with strategy.scope():
 first_loss_fixed = model.evaluate(one_hot_test, verbose=0)[0]
 model.fit(lecture_batches, epochs=epochs, verbose=0)
 accuracy_fixed = model.evaluate(one_hot_test, verbose=0)[1]
-print("loss before training: ", round(first_loss_fixed, 2))
-print("test accuracy:        ", round(accuracy_fixed, 3))
-
-# %%
-assert abs(first_loss_fixed - np.log(10)) < 0.5 < abs(first_loss - np.log(10))
-assert accuracy_fixed > accuracy_lecture + 0.3
-print("loss before training within 0.5 of ln 10: lecture", abs(first_loss - np.log(10)) < 0.5, end=", ")
-print("fixed", abs(first_loss_fixed - np.log(10)) < 0.5)
-print("fixed, it is at least 30 percentage points better:", accuracy_fixed > accuracy_lecture + 0.3)
+print(f"loss before training: {first_loss_fixed:.2f} (the lecture's program: {first_loss:.2f})")
+print(f"test accuracy:        {accuracy_fixed:.3f} (the lecture's program: {accuracy_lecture:.3f})")
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # ### Fault 2: the distributed data are never shuffled
@@ -230,8 +221,8 @@ pipelines = {
 }
 accuracy_sorted = {}
 for name, batches in pipelines.items():
-    first_labels = [next(iter(batches))[1].numpy().tolist() for _ in range(2)]
-    print(f"{name:15} the first batch is the same in two epochs: {first_labels[0] == first_labels[1]}")
+    first_labels = [next(iter(batches))[1].numpy()[:8].tolist() for _ in range(2)]
+    print("{:15}  first labels of two epochs: {} {}".format(name, *first_labels))
     tf.keras.utils.set_random_seed(3)
     with strategy.scope():
         model = models.mlp()
@@ -242,11 +233,6 @@ for name, batches in pipelines.items():
 
 # %% tags=["varies", "slide-output"]
 print("test accuracy:", {name: round(accuracy, 3) for name, accuracy in accuracy_sorted.items()})
-
-# %%
-gain = accuracy_sorted["with shuffle"] - accuracy_sorted["without shuffle"]
-print("on sorted images, shuffling gains at least 20 percentage points:", gain > 0.2)
-assert gain > 0.2
 
 # %% [markdown]
 # ### A latent fault: the literal 64
@@ -294,7 +280,7 @@ def parts(rest: int) -> list[int]:
 
 print("images in the last batch of an epoch:", len(images) % global_batch_size or global_batch_size)
 for rest in (29, 3, 1):
-    print(f"{rest:>2} images are divided into {parts(rest)}")
+    print(f"last batch of {rest:>2}, divided into parts of {parts(rest)}")
 
 # %% [markdown]
 # No image is lost, none is repeated, and a replica may get nothing at all. This looks harmless. Now think of the
@@ -325,7 +311,6 @@ before, alone = trained(single, one_image)
 _, mirrored = trained(strategy, one_image)
 share = np.linalg.norm(mirrored[-1] - before[-1]) / np.linalg.norm(alone[-1] - before[-1])
 print(f"the step of {workers} replicas, one of which has the image: {share:.3f} times the step of one device")
-assert abs(share - 1 / workers) < 1e-3
 
 # %% [markdown]
 # The empty replicas contribute a gradient of zero, and the average still divides by all. With two replicas the step is
@@ -384,7 +369,6 @@ for name, reduction in REDUCTIONS.items():
         print(f"{name}: {error.message.splitlines()[0].partition(' used by')[0]}")
         continue
     print(f"{name}: {results}")
-    assert results == [[len(four) * (len(four) + 1) / 2] * 3] * len(four)
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # The first two give the same sum on every device. `NcclAllReduce` has no implementation for CPU devices, and TensorFlow
@@ -536,30 +520,27 @@ TITLE = f"MirroredStrategy, devices chosen: {workers}"
 busy = {"no strategy": intervals(single), TITLE: intervals(strategy)}
 
 # %% tags=["varies", "slide-output"]
+together = 0
+for step in range(STEPS_DRAWN):
+    computing = [row[2 * step] for row in busy[TITLE]]
+    together += max(box.start for box in computing) < min(box.end for box in computing)
 draw.show(
     draw.busy(busy, [f"device {number}" for number in range(len(names))]),
     "Two strips over time, one row per device. Without a strategy only device 0 has boxes. Under MirroredStrategy each "
-    "chosen device has a box for each of five steps, at the same times as the others; the other devices stay empty.",
+    f"chosen device has boxes for each of {STEPS_DRAWN} steps; the other devices stay empty.",
+)
+Markdown(
+    f"In {together} of {STEPS_DRAWN} steps there was a moment at which every chosen device was busy with forward and "
+    "backward."
 )
 
-# %%
-for title, rows in busy.items():
-    print(f"{title}: steps on each device", [len(row) // 2 for row in rows] + [0] * (len(names) - len(rows)))
-overlaps = []
-for step in range(STEPS_DRAWN):
-    begun = [row[2 * step].start for row in busy[TITLE]]
-    done = [row[2 * step + 1].end for row in busy[TITLE]]
-    overlaps.append(max(begun) < min(done))
-print("in every step all chosen devices had begun before the first one was done:", all(overlaps))
-assert all(overlaps)
-
 # %% [markdown] tags=["slide-takeaway"]
-# Each chosen device works in every step, on its own part, at the same time as the others. No replica can update before
-# the last one has its gradients: the all-reduce is where they meet. A replica that is late makes all wait; that is what
-# *synchronous* costs. In the white gaps this program's Python code reads the times and starts the next step. Devices
-# that are not in the list do nothing.
+# Each chosen device works in every step, on its own part. With a free core or a GPU for each, they usually work at the
+# same time; on a busy machine one may start late. No replica can update before the last one has its gradients: the
+# all-reduce is where they meet. A replica that is late makes all wait; that is what *synchronous* costs. In the white
+# gaps this program's Python code reads the times and starts the next step. Devices that are not in the list do nothing.
 #
-# On logical CPU devices the picture says that the *replicas* overlap. Section 8 asks how many *cores* they used.
+# On logical CPU devices the picture shows the *replicas*. Section 8 asks how many *cores* they used.
 
 # %% [markdown] tags=["slide-predict"]
 # ## 7. Proof: the weights are equal
@@ -585,11 +566,8 @@ checks.assert_equal_weights(serial, parallel)
 # %% tags=["varies", "slide-output", "slide-continued"]
 _, serial_dropout = trained(single, batches, dropout=0.2)
 _, parallel_dropout = trained(strategy, batches, dropout=0.2)
-Markdown(
-    f"After {STEPS} steps with {workers} replicas no weight differs by more than "
-    f"**{checks.largest_difference(serial, parallel):.1g}** without dropout, and by up to "
-    f"**{checks.largest_difference(serial_dropout, parallel_dropout):.1g}** with it."
-)
+difference = checks.largest_difference(serial_dropout, parallel_dropout)
+Markdown(f"With dropout the weights differ by up to **{difference:.1g}** after {STEPS} steps, {workers} replicas.")
 
 # %% [markdown] tags=["slide-takeaway"]
 # Not exactly equal: floating-point addition is not associative, and with replicas the order of additions differs. The
@@ -600,10 +578,6 @@ Markdown(
 # serial run draws one mask for the whole batch. Both are correct runs with different random numbers. The same holds for
 # random augmentation. Batch normalisation differs for another reason: it takes its statistics from the images of one
 # replica, unless the layer is created with `synchronized=True`. Compare without them.
-
-# %%
-assert workers == 1 or checks.largest_difference(serial_dropout, parallel_dropout) > 100 * checks.TOLERANCE
-print("with dropout the two runs are comparable weight by weight:", workers == 1)
 
 # %% [markdown] tags=["slide-predict"]
 # ## 8. How fast is it, honestly?
@@ -651,8 +625,6 @@ for _ in range(5):
 seconds = {key: np.median(values) for key, values in elapsed.items()}
 cpu_seconds = {key: np.median(values) for key, values in cpu.items()}
 overhead = {batch: cpu_seconds[batch, workers] / cpu_seconds[batch, 1] for batch in (SMALL, LARGE)}
-print("replicas add relatively more CPU work at the small batch:", workers == 1 or overhead[SMALL] > overhead[LARGE])
-assert workers == 1 or overhead[SMALL] > 1.1 * overhead[LARGE]
 
 # %% tags=["varies", "slide-output"]
 rates = {f"batch {batch}, devices: {count}": IMAGES / value for (batch, count), value in seconds.items()}
@@ -674,12 +646,12 @@ Markdown(
 # Two things pull in opposite directions.
 #
 # - **Overhead.** Two replicas mean twice as many operations to start, and an all-reduce of 101,770 numbers. That costs
-#   about the same work in every step, so it weighs most where a step is short: at the small batch. CPU time shows it
-#   even on a busy machine, because it leaves out most waiting ([notebook 02](02_single_device_baseline.ipynb)).
+#   about the same work in every step, so it weighs most where a step is short: at the small batch. CPU time usually
+#   shows it even on a busy machine, for it leaves out most waiting ([notebook 02](02_single_device_baseline.ipynb)).
 # - **Idle cores.** Logical devices add no core. But one device may leave some idle: TensorFlow spreads an operation
 #   over several cores only if it is large enough. A second replica can use what is left, unless another program does.
 #
-# So the answer depends on the machine and its load; the factor is not 2, and often it is below 1. That is no argument
+# So the answer depends on the machine and its load; the factor is seldom 2, and often below 1. That is no argument
 # against the strategy: logical devices are for learning and testing. On GPUs the *same program* has a processor per
 # replica.
 

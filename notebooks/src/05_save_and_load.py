@@ -69,7 +69,7 @@ print(data.describe(dataset))
 
 # %% [markdown] tags=["slide-table"]
 # What each format keeps. "+ line" means that the plain call does not restore it, but one more line of code does. The
-# cells below test every row.
+# cells below try most of the rows.
 #
 # | part of a run | serving | Keras SavedModel | `.keras` | `.weights.h5` | checkpoint | BackupAndRestore |
 # |---|---|---|---|---|---|---|
@@ -118,10 +118,7 @@ with one_device.scope():
     served = tf.saved_model.load(str(folder / "served"))
 serve = served.signatures["serving_default"]
 outputs = serve(tf.constant(x_test))[model.output_names[0]]
-
-np.testing.assert_allclose(shared.predict(x_test, verbose=0), reference, atol=checks.TOLERANCE)
-np.testing.assert_allclose(outputs, reference, atol=checks.TOLERANCE)
-print("both files predict what the saved model predicts")
+checks.assert_equal([shared.predict(x_test, verbose=0), outputs], [reference] * 2, "outputs")
 
 # %% [markdown]
 # The shared file gives a Keras model again, which can be trained. The served folder gives functions: a **signature** is
@@ -165,10 +162,8 @@ def kilobytes(path):
 
 weights_alone = 4 * model.count_params() / 1000
 sizes = {path.name: kilobytes(path) for path in sorted(trained.iterdir())}
-copies = {name: round(size / weights_alone) for name, size in sizes.items()}
 print("Size on disk, in multiples of the weights:")
-print(copies)
-assert copies["model.weights.h5"] == copies["model.keras"] == copies["checkpoint"] == 3 > copies["export"]
+print({name: round(size / weights_alone) for name, size in sizes.items()})
 
 # %% [markdown] tags=["slide-takeaway", "slide-quiz"]
 # The weights-only file holds three values per weight: the weight and Adam's two averages. In this version of Keras it
@@ -233,11 +228,10 @@ targets = {
 for target, scope in targets.items():
     with scope:
         loaded = [load_as_model(trained / name) for name in FOR_KERAS]
-    for model in loaded:
-        np.testing.assert_allclose(model.predict(x_test, verbose=0), reference, atol=checks.TOLERANCE)
-    replicas = model.distribute_strategy.num_replicas_in_sync
-    kind = type(model.weights[0]).__name__
-    print(f"{target}: {len(loaded)} equal models, {replicas} replicas, each weight a {kind}")
+    replicas = loaded[0].distribute_strategy.num_replicas_in_sync
+    print(f"{target}: number of replicas {replicas}, each weight a {type(loaded[0].weights[0]).__name__}")
+    outputs = [model.predict(x_test, verbose=0) for model in loaded]
+    checks.assert_equal(outputs, [reference] * len(loaded), "outputs")
 
 # %% [markdown] tags=["slide-takeaway"]
 # No trace of the saving strategy is left. A mirrored variable is one logical value with equal copies; a format stores
@@ -270,11 +264,10 @@ for name, loaded in {"export": exported, "tf.saved_model.save": saved}.items():
 np.save(trained / "images.npy", x_test)
 environment = os.environ | {"CUDA_VISIBLE_DEVICES": "-1"}  # no GPU on the serving machine
 command = [sys.executable, "-c", program, str(trained)]
-child = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
+child = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
 print(child.stdout.strip())
-for name in ("export", "saved_model_save"):
-    np.testing.assert_allclose(np.load(trained / f"{name}.npy"), reference, atol=checks.TOLERANCE)
-print("A process without Keras predicts the same from both")
+outputs = [np.load(trained / f"{name}.npy") for name in ("export", "saved_model_save")]
+checks.assert_equal(outputs, [reference] * 2, "outputs")
 
 # %% [markdown]
 # Both hold the same graph. The names of the outputs differ, so a client must know which call wrote the folder.
@@ -297,10 +290,11 @@ def predict_as_model(path):
     tf.keras.models.load_model(path).predict(x_test, verbose=0)
 
 
+print(f"{'can be used':18} as a Keras model  as a function")
 for name in sizes:
-    as_model = works(predict_as_model, str(trained / name))
-    as_function = works(tf.saved_model.load, str(trained / name))
-    print(f"{name:18} as a Keras model: {as_model!s:6} as a function: {as_function}")
+    as_model = "yes" if works(predict_as_model, str(trained / name)) else "no"
+    as_function = "yes" if works(tf.saved_model.load, str(trained / name)) else "no"
+    print(f"{name:18} {as_model:16} {as_function}")
 
 # %% [markdown] tags=["slide-predict"]
 # **Predict.** A serving machine with several devices loads the export inside a mirrored strategy's scope. It calls the
@@ -314,8 +308,8 @@ with one_more.scope():
         serving.serve(x_test)
     except tf.errors.InvalidArgumentError as error:
         print("inside the scope:", str(error).partition("failed: [")[2].partition(".")[0])
-np.testing.assert_allclose(serving.serve(x_test), reference, atol=checks.TOLERANCE)
-print("after leaving the scope: equal")
+print("after leaving the scope:", end=" ")
+checks.assert_equal([serving.serve(x_test)], [reference], "outputs")
 
 
 # %% tags=["slide-output", "slide-continued"]
@@ -328,8 +322,8 @@ batches = tf.data.Dataset.from_tensor_slices(x_test).batch(128)
 outputs = []
 for batch in one_more.experimental_distribute_dataset(batches):
     outputs.extend(one_more.experimental_local_results(on_each_replica(batch)))
-np.testing.assert_allclose(np.concatenate(outputs), reference, atol=checks.TOLERANCE)
-print("on each replica: equal, in", len(outputs), "parts")
+print("on each replica, in", len(outputs), "parts:", end=" ")
+checks.assert_equal([np.concatenate(outputs)], [reference], "outputs")
 
 # %% [markdown] tags=["slide-takeaway"]
 # Load inside the scope, call outside it. Inside `scope()` the program is in *cross-replica context*: it speaks for
@@ -363,18 +357,18 @@ scaled.export(folder / "scaled_export")
 
 rebuilt = tf.keras.models.load_model(folder / "scaled", compile=False)
 serving = tf.saved_model.load(str(folder / "scaled_export"))
-np.testing.assert_allclose(rebuilt.predict(x_test, verbose=0), expected, atol=checks.TOLERANCE)
-np.testing.assert_allclose(serving.serve(x_test), expected, atol=checks.TOLERANCE)
-print("Keras SavedModel and export: equal predictions")
-print("The loaded layer is of our class:", isinstance(rebuilt.layers[1], Scale))
+print("Keras SavedModel and export:", end=" ")
+checks.assert_equal([rebuilt.predict(x_test, verbose=0), serving.serve(x_test)], [expected] * 2, "outputs")
+print("saved layer: ", Scale)
+print("loaded layer:", type(rebuilt.layers[1]))
 try:
     tf.keras.models.load_model(folder / "scaled.keras")
 except TypeError as error:
     print("Keras format:", str(error).partition(".")[0])
 with tf.keras.saving.custom_object_scope({"Scale": Scale}):
     restored = tf.keras.models.load_model(folder / "scaled.keras", compile=False)
-np.testing.assert_allclose(restored.predict(x_test, verbose=0), expected, atol=checks.TOLERANCE)
-print("Keras format, with the class: equal predictions")
+print("Keras format, with the class:", end=" ")
+checks.assert_equal([restored.predict(x_test, verbose=0)], [expected], "outputs")
 
 # %% [markdown]
 # The Keras format refuses a class that is not registered, even if it exists, because the file stores a *name* and no
@@ -395,11 +389,7 @@ def evaluate(name):
     load_as_model(trained / name, build=models.mlp).evaluate(x_train, y_train, verbose=0)
 
 
-can_evaluate = {name: works(evaluate, name) for name in FOR_KERAS}
-print(can_evaluate)
-assert can_evaluate == {
-    "keras_saved_model": True, "model.keras": True, "model.weights.h5": False, "checkpoint": False
-}  # fmt: skip
+print("can evaluate themselves:", *(name for name in FOR_KERAS if works(evaluate, name)))
 
 # %% [markdown] tags=["slide-predict"]
 # The loss is Python code, not a variable, so a weights file or a checkpoint cannot contain it.
@@ -507,20 +497,17 @@ train(straight, 0, 2 * epochs)
 uninterrupted = straight.get_weights()
 
 # %% tags=["slide-output"]
-equal, rates = {}, {}
-half_way_weights = model.get_weights()
-for name in FOR_KERAS:
-    model = load_as_model(half_way / name)
-    assert checks.largest_difference(model.get_weights(), half_way_weights) == 0
-    rates[name] = float(model.optimizer.learning_rate.numpy())
+loaded = {name: load_as_model(half_way / name) for name in FOR_KERAS}
+print("as loaded, all four:", end=" ")
+loaded_weights = [weight for copy in loaded.values() for weight in copy.get_weights()]
+checks.assert_equal_weights(loaded_weights, len(loaded) * model.get_weights())
+print(f"{'format':18} learning rate  ends with")
+for name, model in loaded.items():
+    rate = model.optimizer.learning_rate.numpy()
     model.optimizer.learning_rate.assign(learning_rate)  # here only the optimizer's state may differ
     train(model, epochs, 2 * epochs)
-    difference = checks.largest_difference(model.get_weights(), uninterrupted)
-    equal[name] = difference <= checks.TOLERANCE
-    assert equal[name] or difference > 100 * checks.TOLERANCE
-    print(f"{name:18} equal to the uninterrupted run: {equal[name]!s:6} learning rate when loaded: {rates[name]:g}")
-assert [name for name in FOR_KERAS if equal[name]] == ["model.keras", "checkpoint"]
-assert [name for name in FOR_KERAS if not np.isclose(rates[name], learning_rate)] == ["model.weights.h5"]
+    is_equal = checks.largest_difference(model.get_weights(), uninterrupted) <= checks.TOLERANCE
+    print(f"{name:18} {rate:<14g} {'the same' if is_equal else 'other'} weights")
 
 # %% [markdown] tags=["slide-takeaway"]
 # Two formats loaded the same weights, trained on the same images in the same order, and ended elsewhere. Both files
@@ -531,8 +518,7 @@ assert [name for name in FOR_KERAS if not np.isclose(rates[name], learning_rate)
 # SavedModel, Keras makes a new optimizer from the compile arguments.
 #
 # One more line fixes each: create the optimizer's variables first; or read the SavedModel's `variables` folder, which
-# is a checkpoint. Then the checkpoint continues with one replica more. Finally we apply the same check to a run that
-# has only the weights, which must fail.
+# is a checkpoint. Then the checkpoint continues with one replica more.
 
 
 # %%
@@ -556,11 +542,6 @@ with one_more.scope():
     model = load_as_model(half_way / "checkpoint")
 train(model, epochs, 2 * epochs)
 checks.assert_equal_weights(model.get_weights(), uninterrupted)
-model = new_model(learning_rate)
-model.set_weights(half_way_weights)
-train(model, epochs, 2 * epochs)
-assert not works(checks.assert_equal_weights, model.get_weights(), uninterrupted)
-print("The run from weights alone does not pass the check.")
 
 # %% [markdown]
 # <details><summary>Question: a colleague saves with <code>save_weights</code>, loads, continues to train, and sees the
@@ -611,17 +592,17 @@ tf.keras.utils.set_random_seed(seed)
 iterator = iter(pipeline().repeat())
 first_part = [int(next(iterator)) for _ in range(11)]
 tf.train.Checkpoint(iterator=iterator).write(str(folder / "iterator"))
-expected_next = [int(next(iterator)) for _ in range(8)]
+print("without a stop:", [int(next(iterator)) for _ in range(8)])
 restored = iter(pipeline().repeat())
 tf.train.Checkpoint(iterator=restored).read(str(folder / "iterator"))
-assert [int(next(restored)) for _ in range(8)] == expected_next
-print("The restored iterator resumes in mid-epoch:", expected_next)
+print("restored:      ", [int(next(restored)) for _ in range(8)])
 
 iterator = iter(images.shuffle(len(x_train)))
 next(iterator)
 tf.train.Checkpoint(iterator=iterator).write(str(folder / "of_images" / "iterator"))
-assert kilobytes(folder / "of_images") > sizes["checkpoint"]
-print("Its shuffle buffer makes an iterator over images larger than the model's checkpoint.")
+multiples = kilobytes(folder / "of_images") / weights_alone
+print(f"An iterator over {len(x_train)} images takes {multiples:.1f} times the bytes of the weights;", end=" ")
+print(f"the model's checkpoint takes {sizes['checkpoint'] / weights_alone:.1f} times.")
 try:
     distributed = strategy.experimental_distribute_dataset(training_data(0))
     tf.train.Checkpoint(iterator=iter(distributed))
@@ -641,11 +622,11 @@ except ValueError as error:
 
 
 # %% tags=["slide-output"]
-def start_again(first_order, build=new_model):
+def start_again(first_order):
     # `fit` removes the backup when it has finished, so it works on a copy.
     copy = shutil.copytree(folder / "backup", folder / "backup_copy", dirs_exist_ok=True)
     with strategy.scope():
-        model = build()
+        model = new_model()
     restore = tf.keras.callbacks.BackupAndRestore(str(copy))
     settings = {"epochs": 2 * epochs, "steps_per_epoch": steps, "verbose": 0}
     history = model.fit(training_data(first_order), callbacks=[restore], **settings)
@@ -654,23 +635,15 @@ def start_again(first_order, build=new_model):
 
 for description, first_order in {"program unchanged": 0, "right data order": epochs}.items():
     epochs_run, is_equal = start_again(first_order)
-    print(f"{description}: runs epochs {epochs_run}, equal to the uninterrupted run: {is_equal}")
-    assert epochs_run[0] == epochs and is_equal == (first_order == epochs)
-assert not works(start_again, epochs, models.mlp)  # it does not keep the loss
+    print(f"{description}: runs epochs {epochs_run}, ends with {'the same' if is_equal else 'other'} weights")
 
 # %% [markdown] tags=["slide-takeaway"]
 # `fit` finds the epoch, and weights, optimizer state and learning rate are back. The unchanged program still ends
 # elsewhere: the dataset that it passes to `fit` begins with the order of epoch 0. A callback cannot move your pipeline.
 # The result is exact only if the program starts the pipeline at the right epoch.
 #
-# What do the other formats know about the epoch? Each loaded model is trained for one step by a `fit` that names no
+# The other formats do not know the epoch: after loading one of them, `fit` begins with epoch 0 unless you pass
 # `initial_epoch`.
-
-# %%
-for name in FOR_KERAS:
-    history = load_as_model(half_way / name).fit(training_data(0), steps_per_epoch=1, verbose=0)
-    assert history.epoch[0] == 0
-print("After loading any of", *FOR_KERAS, "`fit` begins with epoch 0.")
 
 # %% [markdown]
 # ### 11. Random state
@@ -694,44 +667,26 @@ def dropout_run(resume):
 
 
 straight = dropout_run(resume=False)
-repeated = checks.largest_difference(dropout_run(resume=False), straight) <= checks.TOLERANCE
-resumed = checks.largest_difference(dropout_run(resume=True), straight) <= checks.TOLERANCE
-print("The same run twice is equal:", repeated, "| stopped and resumed is equal:", resumed)
-assert repeated and not resumed
+print("the same run twice:", end=" ")
+checks.assert_equal_weights(dropout_run(resume=False), straight)
+is_equal = checks.largest_difference(dropout_run(resume=True), straight) <= checks.TOLERANCE
+print("stopped and resumed: ends with", "the same weights" if is_equal else "other weights")
 
 # %% [markdown]
 # The seed makes the whole run repeatable, but after the restart dropout draws the numbers of epoch 0 again. The
 # checkpoint has every variable of the model and its optimizer; the state of Keras's dropout is not one of them.
 #
 # A generator that is an object, `tf.random.Generator`, can be put into a checkpoint like any other trackable object.
-# Then the last rows of the table: after each way of loading, does a new pipeline have the order of epoch 2, and does
-# TensorFlow's global generator resume?
+# The state behind `tf.random.uniform` is not such an object, and no format brings it back.
 
 # %%
 generator = tf.random.Generator.from_seed(seed)
 generator.uniform([1000])
 tf.train.Checkpoint(generator=generator).write(str(folder / "generator"))
-expected_draw = generator.uniform(())
+print("without a stop:", generator.uniform([8], maxval=100, dtype=tf.int32).numpy())
 generator = tf.random.Generator.from_seed(seed)  # the restarted program
 tf.train.Checkpoint(generator=generator).read(str(folder / "generator"))
-assert generator.uniform(()) == expected_draw
-print("The generator resumes where it was.")
-
-tf.keras.utils.set_random_seed(seed)
-shuffled = pipeline()
-third_order = [order(shuffled) for _ in range(3)][-1]
-tf.random.uniform(())
-expected_draw = tf.random.uniform(())
-for name in (*FOR_KERAS, "export", "BackupAndRestore"):
-    tf.keras.utils.set_random_seed(seed)
-    if name == "BackupAndRestore":
-        start_again(epochs)
-    elif name == "export":
-        tf.saved_model.load(str(half_way / "export"))
-    else:
-        load_as_model(half_way / name)
-    assert order(pipeline()) != third_order and tf.random.uniform(()) != expected_draw
-print("No format brings back the data order or the global random state by itself.")
+print("restored:      ", generator.uniform([8], maxval=100, dtype=tf.int32).numpy())
 
 # %% [markdown] tags=["slide-quiz"]
 # With several workers, each a process, one more question arises: who writes?

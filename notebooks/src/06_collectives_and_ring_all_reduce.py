@@ -239,8 +239,7 @@ async def meet(rank):
 run = World(4, network).run(meet)
 description = "Timeline of four ranks: each computes 10 µs longer than the one before; then all wait."
 draw.show(draw.timeline(run), description)
-assert np.ptp(run.finished) < 1e-12
-print(f"all leave together, after {1e6 * run.elapsed:.0f} µs")
+print("ranks 0 to 3 leave after", ", ".join(f"{1e6 * seconds:.0f}" for seconds in run.finished), "µs")
 
 # %% [markdown] tags=["slide-picture"]
 # ### All-reduce
@@ -264,7 +263,7 @@ print(f"all leave together, after {1e6 * run.elapsed:.0f} µs")
 # **every step**: after one step without it the replicas would have different weights. (Averaging *weights* now and then
 # is another algorithm, local SGD.)
 #
-# The simulated times must match the formulas. We check on 8 ranks with arrays of 8,000 bytes.
+# The simulated times match the formulas, here on 8 ranks with arrays of 8,000 bytes.
 
 
 # %%
@@ -280,7 +279,6 @@ for name, formula in (whole_array | own_chunk).items():
     seconds = simulated(getattr(collectives, name), 8, 1_000 if name in own_chunk else 8_000)
     expected = formula(8, 8_000).seconds(network.latency, network.seconds_per_byte)
     print(f"{name:15}{1e6 * seconds:8.1f} µs, formula {1e6 * expected:8.1f} µs")
-    assert abs(seconds / expected - 1) < 1e-9
 
 # %% [markdown] tags=["slide-quiz"]
 # <details>
@@ -361,12 +359,14 @@ for rank, total in enumerate(World(4).run(ring_all_reduce, inputs).results):
 
 # %%
 generator = np.random.default_rng(6)
+totals, sums = [], []
 for size in range(1, 10):
     for length in (0, 1, 5, 24, 101):
         inputs = list(generator.integers(-99, 99, (size, length)))
-        for total in World(size).run(ring_all_reduce, inputs).results:
-            np.testing.assert_array_equal(total, np.sum(inputs, axis=0))
-print("1 to 9 ranks, five lengths: every rank has the sum")
+        totals += World(size).run(ring_all_reduce, inputs).results
+        sums += [np.sum(inputs, axis=0)] * size
+print(len(totals), "arrays on 1 to 9 ranks:", end=" ")
+checks.assert_equal(totals, sums, "sums")
 
 # %% [markdown]
 # Here are all six steps, as an animation that you can pause and as pictures side by side. Follow one chunk: it goes
@@ -395,15 +395,15 @@ draw.show_widget(
 
 # %% tags=["slide-output"]
 N = 4_096_000
-print("ranks  steps  sent per rank    time        latency part")
+print("ranks  steps  sent per rank    simulated     by formula  latency part")
 for size in (2, 4, 8, 16, 64):
     run = World(size, network).run(collectives.ring_all_reduce, [np.ones(N // 4, np.float32)] * size)
     cost = costs.all_reduce("ring", size, N)
-    assert abs(run.elapsed / cost.seconds(network.latency, network.seconds_per_byte) - 1) < 1e-9
+    expected = cost.seconds(network.latency, network.seconds_per_byte)
     latency = cost.steps * network.latency
     print(
         f"{size:>5}{cost.steps:>7.0f}{run.bytes_sent / size / N:>11.3f} n{1e3 * run.elapsed:>12.2f} ms"
-        f"{latency / run.elapsed:>12.1%}"
+        f"{1e3 * expected:>12.2f} ms{latency / run.elapsed:>14.1%}"
     )
 
 # %% [markdown] tags=["slide-takeaway"]
@@ -448,7 +448,6 @@ async def wrong_ring(rank, array):
 
 totals = World(2).run(wrong_ring, [np.array([1, 1]), np.array([2, 2])]).results
 print("on two ranks:", [total.tolist() for total in totals], "instead of [3, 3]")
-assert not any(np.array_equal(total, [3, 3]) for total in totals)
 picture(wrong_ring, "all_reduce")
 
 # %% [markdown] tags=["slide-takeaway"]
@@ -485,7 +484,6 @@ try:
     World(3, network).run(blocking_ring_step, [np.ones(2)] * 3)
 except DeadlockError as error:
     print(error)
-    assert {rank: waiting.source for rank, waiting in error.waiting.items()} == {0: 1, 1: 2, 2: 0}
 
 # %% [markdown] tags=["slide-takeaway"]
 # The error names every waiting rank and whom it waits for: 0 for 1, 1 for 2, 2 for 0. A circle of waiting is a
@@ -533,8 +531,8 @@ async def halving_doubling_all_reduce(rank, array):
 inputs = list(generator.integers(-99, 99, (8, 24)))
 for program in (tree_all_reduce, halving_doubling_all_reduce):
     run = World(8).run(program, inputs)
-    np.testing.assert_array_equal(run.results, [np.sum(inputs, axis=0)] * 8)
-    print(f"{program.__name__}: every rank has the sum; a rank sent at most {run.bytes_sent_by_rank.max()} bytes")
+    print(f"{program.__name__}: a rank sent at most {run.bytes_sent_by_rank.max()} bytes;", end=" ")
+    checks.assert_equal(run.results, [np.sum(inputs, axis=0)] * 8, "sums")
 
 # %% [markdown] tags=["slide-predict"]
 # Both need $2\lg p$ steps. But the tree sends the whole array in each of them, while halving-doubling sends as few
@@ -598,7 +596,6 @@ draw.show(
     figure,
     "From 4 ranks on halving-doubling is fastest for few bytes, for 4, 8, 16 and 32 always; else the ring.",
 )
-assert "tree" not in {NAMES[1:][number] for number in np.unique(fastest)}
 
 # %% [markdown] tags=["slide-predict"]
 # This tree is never the fastest: halving-doubling has as few steps and fewer bytes. (NCCL's two trees pass the array on
@@ -632,7 +629,6 @@ gradients = [np.ones(100_000, np.float32)] * 4
 even, uneven = (World(4, network, speeds).run(training_step, gradients) for speeds in (None, {2: 0.5}))
 print(f"training step: {1e3 * even.elapsed:.2f} ms, with a straggler {1e3 * uneven.elapsed:.2f} ms")
 draw.show(draw.timeline(uneven), "Timeline: ranks 0, 1 and 3 wait in the ring until rank 2 has computed.")
-assert abs(uneven.elapsed - even.elapsed - 1e-3) < 1e-9
 
 # %% [markdown] tags=["slide-takeaway"]
 # The ring is as slow as its slowest link: every chunk passes every link. A tree meets that link less often, and the
@@ -679,7 +675,7 @@ programs.show(labs / "measure_all_reduce.py", "mpi")
 # **Predict.** How long does an all-reduce of 16 bytes take between two processes of one machine? And of 4 MiB?
 
 
-# %% tags=["varies"]
+# %%
 def measure(modes, ranks, seconds):
     """The result of the program on `ranks` processes, or None if it needed more than `seconds`."""
     program = str(labs / "measure_all_reduce.py")
@@ -699,16 +695,16 @@ def measure(modes, ranks, seconds):
 if workers == 1:
     print("One rank has nothing to reduce: no message, no α, no β. We measure two instead.")
 real_ranks = max(workers, 2)
-measured = measure(["mpi", "ring"], real_ranks, seconds=42)
+measured = measure(["mpi", "ring"], real_ranks, seconds=600)
 array_bytes = np.array(measured["array_bytes"])
 modes = measured["modes"]
 
 # %% [markdown]
-# Horovod needs TensorFlow in every process; the start takes most of this cell's time. Beyond 4 ranks that would be too
-# long, so it gets 4 at most.
+# Horovod needs TensorFlow in every process, and on most machines the start takes most of this cell's time. Beyond 4
+# ranks that would be too long, so it gets 4 at most; on a very slow machine it is left out.
 
 # %% tags=["varies"]
-with_horovod = None if problem else measure(["horovod"], min(real_ranks, 4), seconds=42)
+with_horovod = None if problem else measure(["horovod"], min(real_ranks, 4), seconds=200)
 if problem:
     print("Without Horovod:", problem)
 if with_horovod:
@@ -760,8 +756,9 @@ draw.show(figure, "Measured all-reduce by size with the fitted model as lines, a
 #   than $\beta$ predicts.
 # - **Other programs.** With as many ranks as cores, each pause of one rank delays all.
 #
-# Hence $\alpha$ and $\beta$ belong to a *range* of sizes. So we also fit small and large arrays separately; the small
-# ones usually gain most.
+# Hence $\alpha$ and $\beta$ belong to a *range* of sizes. So we also fit small and large arrays separately. Together,
+# two fits are never worse than one; which half gains more depends on where the misfits are. A bandwidth of `inf` means
+# that the measured times did not grow with the size.
 
 # %% tags=["varies"]
 for name in ("mpi", "ring"):
@@ -775,8 +772,9 @@ for name in ("mpi", "ring"):
 # %% [markdown]
 # ### A ring in Python against the library
 #
-# For small arrays the library must win: the steps of our ring are Python, and each message is packed and copied. For
-# large arrays the Python steps no longer count, but the extra copies still do. Which of the two is then ahead?
+# For small arrays the library should win: the steps of our ring are Python, and each message is packed and copied. If
+# it is hardly ahead at the smallest size, other programs used the cores: measure again later. For large arrays the
+# Python steps no longer count, but the extra copies still do. Which of the two is then ahead?
 
 # %% tags=["varies"]
 times_of_mpi = np.array(modes["ring"]["seconds"]) / np.array(modes["mpi"]["seconds"])
@@ -784,12 +782,9 @@ for size, ratio in zip(array_bytes[::3], times_of_mpi[::3], strict=True):
     print(f"{size:>10,} bytes: the ring in Python takes {ratio:.2f} times as long as MPI")
 ahead = [f"{size:,} bytes" for size, ratio in zip(array_bytes, times_of_mpi, strict=True) if ratio < 1]
 print(f"The ring in Python is ahead of the library at {' and '.join(ahead) or 'no size'}.")
-if times_of_mpi[0] < 1.5:
-    print("At the smallest size the library is hardly ahead: other programs use the cores now. Measure again later.")
-assert all(mode["sums_are_right"] for mode in modes.values())
 
 # %% [markdown]
-# Where our ring wins, Python is not the reason. Open MPI chooses an algorithm by size and number of ranks, with
+# If our ring wins at a size, Python is not the reason. Open MPI chooses an algorithm by size and number of ranks, with
 # thresholds that were tuned on clusters, not for two processes that share a memory. With two ranks Open MPI 4.1 takes
 # Rabenseifner's algorithm from 256 KiB on. It sends the same bytes as the ring, also in halves, but through other
 # buffers. To find the cause, force an algorithm (3 is recursive doubling, 4 the ring, 6 Rabenseifner's):
@@ -864,9 +859,7 @@ async def train_on(rank, batches):
 serial, *_ = World(1).run(train_on, [shard(0, 1)]).results
 size = max(workers, 3)
 together = World(size).run(train_on, [shard(rank, size) for rank in range(size)]).results
-for weights in together:
-    checks.assert_equal_weights([weights], [serial])
-assert np.abs(serial).max() > 0.01
+checks.assert_equal_weights(together, [serial] * size)
 
 # %% [markdown]
 # ## Quiz

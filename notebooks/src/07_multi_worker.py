@@ -77,22 +77,13 @@ for name, output in sorted(run.output.items()):
     print(f"{name}: {output}")
 print(f"{run.seconds:.0f} s in all, with the start of Python and TensorFlow in each worker")
 
-# %%
-assert len(set(run.output.values())) == 1 and set(run.exit_codes.values()) == {0}
-print("All workers report the same losses.")
-
 # %% [markdown]
 # With `fit` the rest of the program is as in [notebook 03](03_mirrored_strategy.ipynb). A custom loop is also the same
 # as in [notebook 04](04_custom_training_loop.ipynb): the strategy's scope, `strategy.run`, the *global* batch size as
 # the divisor. `train.py` in the same folder trains in both ways, for the measurements below.
 #
 # Older texts and the lecture write `tf.distribute.experimental.MultiWorkerMirroredStrategy`. That is the old name of
-# the same strategy:
-
-# %%
-new, old = tf.distribute.MultiWorkerMirroredStrategy, tf.distribute.experimental.MultiWorkerMirroredStrategy
-print("the old name is a deprecated subclass of the new one:", issubclass(old, new))
-assert issubclass(old, new)
+# the same strategy: a deprecated subclass.
 
 # %% [markdown] tags=["slide-picture", "slide-table"]
 # ## 2. TF_CONFIG taken apart
@@ -189,7 +180,7 @@ for count in (1, 2, 3, 4, 8):
 finite = tf.data.Dataset.range(960).batch(48)
 print("batches without repeat():", int(finite.cardinality()))
 print("needed for 3 epochs of 20 steps:", 3 * 20)
-print("endless with repeat():", bool(finite.repeat().cardinality() == tf.data.INFINITE_CARDINALITY))
+print("batches with repeat():", int(finite.repeat().cardinality()), "(TensorFlow's number for endless)")
 
 # %% [markdown]
 # With `steps_per_epoch`, `fit` draws from *one* iterator over all epochs. Without `repeat()` the data run out after the
@@ -250,8 +241,6 @@ for way, numbers in cases.items():
     of_each = ", ".join(str(len(own)) for own in numbers)
     from_files = ", ".join(str(len({number // PER_FILE for number in own})) for own in numbers)
     print(f"{way:31}{of_each:<14}{from_files:<12}{(counts > 1).sum():<13}{(counts == 0).sum()}")
-    if way in ("DATA", "FILE", "AUTO", "from function"):
-        assert set(counts) == {1}
 
 # %% tags=["slide-output"]
 draw.show(
@@ -316,14 +305,7 @@ shutil.rmtree(saved / str(team), ignore_errors=True)  # if this cell runs again
 run = launch.tensorflow(LABS / "train.py", *arguments, saved / str(team), workers=team, result=True, **quiet)
 for name, output in sorted(run.output.items()):
     print(f"{name}: {output}")
-
-# %%
 results = {team: run.result}
-for losses in (run.result["fit"]["history"]["loss"], run.result["loop"]["losses"]):
-    assert losses[-1] < np.log(10)
-lines = [line for output in run.output.values() for line in output.splitlines() if "the chief" in line]
-assert len(lines) == 1 and lines[0].startswith("worker 0")
-print("In both ways the loss is below ln 10, that of a model that knows nothing. One worker called itself chief.")
 
 # %% [markdown]
 # Here is the same step in one process, this kernel, which may use all cores. It first trains on the same images in the
@@ -369,20 +351,23 @@ seconds = {
 milliseconds = {name: 1000 * float(value) for name, value in seconds.items()}
 description = ", ".join(f"{name}: {value:.1f}" for name, value in milliseconds.items())
 draw.show(draw.bars(milliseconds, "milliseconds (median)", "{:,.1f}"), f"Milliseconds. {description}")
-assert step > gradient
-Markdown(
+cost = (
     f"{team} workers on {devices.cores()} cores have {single_step / step:.2f} times the speed of one process, and use "
-    f"{team * step_cpu / single_cpu:.2f} times its processor time. Of a worker's step, "
-    f"{100 * (1 - gradient / step):.0f} % is not the gradient: it exchanges "
+    f"{team * step_cpu / single_cpu:.2f} times its processor time."
+)
+rest = (
+    f"Of a worker's step, {100 * (1 - gradient / step):.0f} % is not the gradient: it exchanges "
     f"{4e-6 * alone.count_params():.2f} MB, waits for the slower worker, and updates."
 )
+disturbed = "The gradient alone took as long as the whole step: other programs disturbed this measurement."
+Markdown(f"{cost} {rest if step > gradient else disturbed}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# The naive guess counts workers: each computes half, so half the time. Count the *work*. Each worker starts every
-# operation again for a smaller batch, updates a copy of all weights, and takes part in the all-reduce of [notebook
-# 06](06_collectives_and_ring_all_reduce.ipynb): $2\frac{p-1}{p}n$ bytes (there $p$ is the number of workers and $n$ the
-# bytes of the gradient), copied several times on their way through gRPC. A second worker on the same cores can win only
-# what one process leaves idle. And a step ends when the *slowest* worker ends.
+# The naive guess counts workers: if each computes half, it takes half the time. Count the *work*. Each worker starts
+# every operation again for a smaller batch, updates a copy of all weights, and takes part in the all-reduce of
+# [notebook 06](06_collectives_and_ring_all_reduce.ipynb): $2\frac{p-1}{p}n$ bytes (there $p$ is the number of workers
+# and $n$ the bytes of the gradient), copied several times on their way through gRPC. A second worker on the same cores
+# can win only what one process leaves idle. And a step ends when the *slowest* worker ends.
 #
 # So several workers on the same cores are for testing a program; they rarely speed it up. The gain comes when each
 # worker brings its own machine, and when computing takes much longer than the all-reduce: more samples per worker, or
@@ -427,8 +412,6 @@ programs.show(LABS / "train.py", "place_to_save")
 left = sorted(path.relative_to(saved).as_posix() for path in (saved / str(team)).rglob("*") if path.is_file())
 print(*left, sep="\n")
 model = tf.keras.models.load_model(saved / str(team) / "fit" / "model.keras")
-assert len(left) == 7
-assert checks.largest_difference(model.get_weights(), alone.get_weights()) < 1e-3
 print("loaded in this kernel, without any strategy:", model.count_params(), "parameters")
 
 # %% [markdown] tags=["slide-text", "slide-points"]
@@ -449,7 +432,8 @@ display(programs.show(LABS / "save_wrongly.py", "all_write", "mixed", "save_alon
 # %% [markdown] tags=["slide-predict"]
 # In a terminal: `distlab launch --workers 2 save_wrongly.py -- --folder saved`.
 #
-# **Predict.** One fails with an error, one gives a wrong number without any, one works, one never returns. Which?
+# **Predict.** One usually fails with an error, one gives a wrong number without any, one works, one never returns.
+# Which?
 
 # %% tags=["varies"]
 result_file = saved / "wrong.json"
@@ -461,15 +445,16 @@ except launch.WorkerFailed as error:
 print(failed.run.output["worker 0"])
 print("\nThe launcher:", str(failed).splitlines()[0])
 
-# %% tags=["slide-output"]
+# %% tags=["varies", "slide-output"]
 wrong = json.loads(result_file.read_text())
-print("1. everybody to one path: some save failed:", wrong["everybody"]["failures"] > 0)
+tries, failures = wrong["everybody"].values()
+happened = f"an error in {failures} of {team} workers" if failures else "still no error"
+print(f"1. everybody to one path, try {tries}: {happened}")
+
+# %% tags=["slide-output", "slide-continued"]
 print("2. the chief alone reads a mean of 2.0 as:", round(wrong["mixed"]["read alone"], 2))
-print("3. the chief alone wrote a checkpoint:", (saved / "wrong" / "alone.index").exists())
+print("3. tensors in the chief's checkpoint:", len(tf.train.list_variables(str(saved / "wrong" / "alone"))))
 print("4. the chief alone, model.save:", failed.rank, "gave up, exit code", failed.exit_code)
-assert wrong["everybody"]["failures"] > 0 and (saved / "wrong" / "alone.index").exists()
-assert abs(wrong["mixed"]["read alone"] - (2 + 100 * (team - 1)) / (1 + 3 * (team - 1))) < 0.01
-assert (failed.rank, failed.exit_code) == ("worker 0", 3)
 
 # %% [markdown] tags=["slide-takeaway"]
 # **1, a race.** A checkpoint is first written under a temporary name, then renamed. The worker that renames first
@@ -512,10 +497,8 @@ os.environ["TF_CONFIG"] = by_hand
 try:
     tf.distribute.MultiWorkerMirroredStrategy()
 except RuntimeError as error:
-    too_late = str(error)
+    print(error)
 del os.environ["TF_CONFIG"]
-print(too_late)
-assert "Collective ops must be configured at program startup" in too_late
 
 # %% [markdown]
 # TensorFlow creates its runtime at the *first operation*, and a worker's runtime must have a server that listens on
@@ -541,10 +524,9 @@ for count, result in results.items():
     newest = tf.train.latest_checkpoint(saved / str(count) / "checkpoints")
     tf.train.Checkpoint(model=from_loop).restore(newest).expect_partial()
     for way, model in (("fit", from_fit), ("loop", from_loop)):
-        print(f"{count} workers, {way}:", end=" ")
+        seen = np.array(result[way]["seen"])
+        print(f"{count} workers, {way}: {seen.size} samples seen, {len(np.unique(seen))} different ones;", end=" ")
         checks.assert_equal_weights(model.get_weights(), alone.get_weights())
-        seen = np.array(result[way]["seen"])[:, :20]
-        assert np.array_equal(np.sort(seen.ravel()), np.arange(960))  # each sample once, in one worker or another
 
 # %% [markdown] tags=["slide-takeaway"]
 # Apart from rounding, the weights depend neither on the number of workers nor on how the batches are divided. `fit`
@@ -578,10 +560,6 @@ for feeding, row in fed.items():
     per_worker = ", ".join(str(len(samples)) for samples in row["samples"])
     last = ", ".join(str(sizes[-1]) for sizes in row["batch_sizes"])
     print(f"{feeding:<15} {per_worker:>18} {last:>17} {len(row['lost']):>5} {len(row['more_than_once']):>15}")
-assert fed["drop_remainder"]["lost"] == [1000]
-assert fed["repeat"]["more_than_once"] == list(range(99))
-for feeding in ("sharded", "padded"):
-    assert fed[feeding]["lost"] == fed[feeding]["more_than_once"] == []
 
 # %% [markdown]
 # `drop_remainder` loses the last sample; `repeat` counts the first 99 twice; without sharding every worker processes
@@ -603,17 +581,15 @@ print(f"{'feeding':<15} {'mean of batches':>16} {'mean of workers':>16} {'sums /
 for feeding, row in fed.items():
     values = [row[way]["accuracy"] for way in ("mean_of_batches", "mean_of_workers", "weighted")]
     print(f"{feeding:<15}", *(f"{np.nan if value is None else value:>15.5f}" for value in values))
-for feeding in ("sharded", "not_sharded", "padded"):
-    assert abs(fed[feeding]["weighted"]["accuracy"] - right) < 1e-5
-assert fed["sharded"]["mean_of_batches"]["accuracy"] is None  # not a number, because of the empty batches
 
 # %%
 with_keras = uneven["keras"][0]  # of the only global batch size
-off = with_keras["weights_off"]
-print("evaluate equals one process:", abs(with_keras["evaluate"]["accuracy"] - right) < 1e-5)
-print("the weights after fit equal one process:", off["fit"] < 1e-5)
-print("the weights after fit on padded, weighted data equal one process:", off["weighted_fit"] < 1e-5)
-assert off["weighted_fit"] < 1e-5 < off["fit"]
+off = with_keras["weights_off"]  # the largest difference from the weights of one process
+print("evaluate:", end=" ")
+checks.assert_equal([with_keras["evaluate"]["accuracy"]], [right], "accuracies")
+print(f"fit: the weights differ by up to {off['fit']:.3f}")
+print("fit on padded, weighted data:", end=" ")
+checks.assert_equal_weights([off["weighted_fit"]], [0])
 
 # %% [markdown]
 # **The fix** is the one of [notebook 04](04_custom_training_loop.ipynb): all-reduce *sums and counts*, and divide once.

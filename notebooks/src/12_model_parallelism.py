@@ -118,9 +118,10 @@ split_gradients = [tf.concat(by_columns, axis=1), tf.concat(by_rows, axis=0), by
 scales = [tf.reduce_max(tf.abs(gradient)) for gradient in gradients]  # the input's gradient is small
 
 print("each device has", [tuple(part[0].shape) for part in (copies, columns, rows)])
-checks.assert_equal_weights([split_loss], [loss])
+checks.assert_equal([split_loss], [loss], "losses")
 relative = [part / scale for part, scale in zip(split_gradients, scales, strict=True)]
-checks.assert_equal_weights(relative, [gradient / scale for gradient, scale in zip(gradients, scales, strict=True)])
+expected = [gradient / scale for gradient, scale in zip(gradients, scales, strict=True)]
+checks.assert_equal(relative, expected, "gradients")
 
 # %% [markdown]
 # Forward, the **partial outputs** are summed over the devices, 64 × 10 numbers. Each device then has the whole output,
@@ -141,7 +142,6 @@ print(f"without the backward all-reduce the input's gradient is off by {off:.0%}
 wrong = tf.nn.relu(sum(copies[d] @ columns[d] @ rows[d] for d in range(2)))
 loss_off = checks.largest_difference([loss_of(wrong)], [loss])
 print(f"with the ReLU after the sum the loss is off by {loss_off:.2f}")
-assert min(off, loss_off) > 1000 * checks.TOLERANCE
 
 # %% [markdown] tags=["slide-picture"]
 # ### With DTensor
@@ -167,7 +167,7 @@ programs.show(tensor_split, "step", "train_split")
 # so that 8 devices can divide the columns.) Which needs more communication, and where?
 
 # %% tags=["varies"]
-settings = {"result": True, "seconds": 200}
+settings = {"result": True, "start_seconds": 300}
 arguments = ["--devices", 8, "--steps", 10, "--dataset", dataset]
 dtensor_runs = launch.alone(tensor_split, *arguments, **settings).result
 
@@ -176,8 +176,9 @@ print(f"{'split':16}{'data × model':>14}   first weights, second weights on one
 for run in dtensor_runs["runs"]:
     shapes = ", ".join(f"{rows} × {columns}" for rows, columns in run["shapes"]["weights"])
     print(f"{run['split']:16}{run['data']:>10} × {run['model']}   {shapes}")
-    assert run["difference"] < checks.TOLERANCE < dtensor_runs["moved"] / 1000
-print(f"\n10 steps of SGD: all {len(dtensor_runs['runs'])} equal one device within {checks.TOLERANCE:g}")
+differences = [run["difference"] for run in dtensor_runs["runs"]]
+print("\n10 steps of SGD, every split against one device, ", end="")
+checks.assert_equal(differences, [0.0] * len(differences), "weights")
 
 # %% [markdown] tags=["slide-takeaway"]
 # Column, row: the hidden layer stays cut, and one **all-reduce** adds up the outputs. Column, column: a device needs
@@ -243,7 +244,6 @@ for count, schedule in ((2, "gpipe"), (2, "1f1b"), (4, "gpipe"), (4, "1f1b")):
 for (count, schedule), most in tapes.items():
     formula = [pipelines.activations_held(schedule, count, 8, stage) for stage in range(count)]
     print(f"{count} stages, {schedule:5}: tapes held at most, by stage {most}, by formula {[*map(int, formula)]}")
-    assert most == formula
 
 # %% [markdown]
 # ### The time line
@@ -274,17 +274,17 @@ draw.show(
 # ideal time: $\frac{1}{v} \cdot \frac{p - 1}{m}$). Formula and simulation, for all sizes:
 
 # %%
-compared = 0
+simulated, by_formula = [], []
 for p in range(1, 9):
     for m in range(1, 33):
         for name, v in (("gpipe", 1), ("1f1b", 1), ("interleaved", 2), ("interleaved", 4)):
             if name == "interleaved" and m % p:
                 continue  # it needs a multiple of the stages
             run = pipelines.simulate(name, p, m, v, forward_seconds=1.0, backward_seconds=2.0)
-            assert np.isclose(run.bubble_fraction, pipelines.bubble_fraction(p, m, v))
-            assert np.isclose(run.seconds, pipelines.seconds(p, m, 1.0, 2.0, v))
-            compared += 1
-print(f"{compared} pipelines of 1 to 8 stages: time and bubble as in the formula")
+            simulated.append(run.bubble_fraction)
+            by_formula.append(pipelines.bubble_fraction(p, m, v))
+print(f"{len(simulated)} pipelines of 1 to 8 stages, ", end="")
+checks.assert_equal(simulated, by_formula, "bubbles")
 
 # %%
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3))
@@ -324,7 +324,6 @@ for message in (0.0, 0.1, 0.3):
 # %%
 bubbles = compare_figures([figure for figure in BUBBLES if figure.is_described])
 print(figures_table(bubbles[::3]))
-assert all(comparison.is_within and comparison.difference < 0 for comparison in bubbles)
 
 # %% [markdown]
 # The formula always predicts a little too little: messages and unequal stages make devices wait, too.
@@ -376,13 +375,11 @@ with tf.GradientTape() as tape:
     hidden = tf.nn.relu(tf.nn.conv2d(image[None], variables[0], strides=1, padding="SAME"))
     whole = tf.nn.conv2d(hidden, variables[1], strides=1, padding="SAME")[0]
     error = tf.reduce_sum((whole - target) ** 2) / 2
-print("outputs:   ", end="")
-checks.assert_equal_weights([outputs], [whole])
-print("gradients: ", end="")
+checks.assert_equal([outputs], [whole], "outputs")
 whole_gradients = tape.gradient(error, variables)
 scale = max(float(tf.reduce_max(tf.abs(gradient))) for gradient in whole_gradients)
 tile_gradients = run.results[0][1]
-checks.assert_equal_weights([part / scale for part in tile_gradients], [part / scale for part in whole_gradients])
+checks.assert_equal([part / scale for part in tile_gradients], [part / scale for part in whole_gradients], "gradients")
 
 # %% [markdown]
 # TensorFlow on the whole image agrees. (Gradients are sums over all pixels, so they are compared relative to the
@@ -395,7 +392,6 @@ checks.assert_equal_weights([part / scale for part in tile_gradients], [part / s
 alone = [World(1).run(lambda rank, own=own: spatial.convolve_tiles(rank, own[0], kernels, own[1])) for own in inputs]
 seams = np.abs(spatial.together([run.results[0][0] for run in alone]) - whole).max(axis=2) > 1e-6
 print(f"{np.mean(seams):.1%} of the pixels are wrong; rows {np.flatnonzero(seams.all(axis=1)).tolist()} all along")
-assert 0 < np.mean(seams) < 0.2
 
 # %% [markdown]
 # Two convolutions of 5 × 5 reach 4 pixels: the seams are 8 pixels wide. Nothing crashes, a training would go on, and
@@ -464,11 +460,10 @@ for stage, run in sharded.items():
     sent, sent_formula = run.bytes_sent_by_rank[0], len(batches) * zero.bytes_sent(8 * count, ranks, stage)
     parts = " + ".join(f"{size:,}" for size in state_bytes)
     print(f"stage {stage} {parts:>36}{sum(state_bytes):11,}{formula:11,.0f}{sent:12,}{sent_formula:12,.0f}")
-    # Layers whose size is no multiple of the ranks leave some ranks one element more.
-    assert np.isclose(sum(state_bytes), formula, rtol=1e-3) and np.isclose(sent, sent_formula, rtol=1e-3)
 
 # %% [markdown] tags=["slide-takeaway"]
-# The weights are the serial ones in every stage. Stages 0 to 2 send the same number of bytes. Stage 3 sends 50 % more:
+# The weights are the serial ones in every stage. The numbers differ a little from the formula where the size of a layer
+# is no multiple of the ranks. Stages 0 to 2 send the same number of bytes, apart from that. Stage 3 sends 50 % more:
 # the all-gather of the backward pass. Adam works element by element, so a shard can be updated without the rest.
 #
 # The same program over real processes, two of them:
@@ -479,9 +474,9 @@ real = launch.mpirun(LAB / "shard_optimizer.py", "--dataset", dataset, ranks=2, 
 # %%
 all_states = sum(real["stages"]["0"]["bytes_held"][0].values())
 for stage, run in real["stages"].items():
-    assert run["difference"] < checks.TOLERANCE
     share = sum(run["bytes_held"][0].values()) / all_states
-    print(f"stage {stage}: weights equal within {checks.TOLERANCE:g}; each rank stores {share:.0%} of the states")
+    print(f"stage {stage}: each rank stores {share:.0%} of the states, ", end="")
+    checks.assert_equal([run["difference"]], [0.0], "weights")
 
 # %% [markdown]
 # The next table compares the paper's table 1, in GB, with the formula, for 7.5 billion parameters; the difference is in
@@ -491,7 +486,6 @@ for stage, run in real["stages"].items():
 memory = compare_figures(MEMORY)
 print(figures_table([comparison for comparison in memory if "7.5B" in comparison.figure.what]))
 print(f"\nwithin 1 %: {sum(comparison.is_within for comparison in memory)} of {len(memory)} figures of the table")
-assert all(comparison.is_within for comparison in memory)
 
 # %% tags=["slide-output"]
 figure, axes = plt.subplots(figsize=(7.2, 2.4))
@@ -503,7 +497,6 @@ for stage in zero.STAGES:
         axes.barh(stage, width, left=begin, label=state if stage == 0 else None, **look)
         begin += width
     axes.annotate(f"{begin:.1f} GB", (begin, stage), (4, 0), textcoords="offset points", va="center")
-    assert np.isclose(begin, zero.model_state_bytes(7.5e9, 64, stage) / 1e9)
 axes.set_yticks(list(zero.STAGES), [f"ZeRO {stage}" if stage else "none" for stage in zero.STAGES])
 axes.invert_yaxis()
 axes.set(xlabel="GB on each of 64 devices", xlim=(0, 140))
@@ -542,7 +535,6 @@ throughputs = compare_figures(THROUGHPUTS)
 described = [comparison for comparison in throughputs if comparison.figure.is_described]
 print(figures_table(described))
 print(f"\nwithin 10 %: {sum(comparison.is_within for comparison in described)} of {len(described)}")
-assert all(comparison.is_within for comparison in described)
 
 # %% [markdown]
 # One number was fitted to the first ten of those rows: the share of its peak that an A100 reaches in matrix products.
@@ -593,7 +585,6 @@ for name, step in chosen.items():
         f"{step.bubble_fraction:8.0%}{step.flops_per_device / 1e12:9.0f}{memory:6.0f} GB"
         f"{'  time unreliable: ZeRO 3' if split.zero == 3 else ''}"
     )
-assert [name for name, step in chosen.items() if step.split.zero == 3] == ["palm-540b"]
 
 # %% [markdown] tags=["slide-takeaway"]
 # Small models need no model parallelism: data parallelism alone is enough, with ZeRO 1 when memory runs short. Larger

@@ -121,7 +121,7 @@ for way, kernel in {"converted": torch_weights[2], "only transposed": keras_weig
 options = train_tensorflow.parse([str(first)])
 reference = train_tensorflow.train(options, train_tensorflow.make_strategy())
 serial = reference["weights"]
-print(f"{len(reference['losses'])} steps, loss {reference['losses'][0]:.3f} to {reference['losses'][-1]:.3f}")
+print(f"{len(reference['losses'])} steps, loss {reference['losses'][0]:.2f} to {reference['losses'][-1]:.2f}")
 print(f"training moved a weight by up to {checks.largest_difference(keras_weights, serial):.2f}")
 
 # %% [markdown]
@@ -193,7 +193,6 @@ mixed = comparison.recorded("ddp_mixed")
 
 # %%
 print(f"bfloat16 moves a weight by up to {comparison.difference('ddp_mixed'):.0e} from the serial run's")
-assert checks.TOLERANCE < comparison.difference("ddp_mixed") < 0.1
 
 # %% [markdown]
 # ## 4. PyTorch: fully_shard
@@ -263,7 +262,6 @@ print(f"with the default clipping a weight is off by {off:.2f}")
 print(f"last loss {clipped['1']['losses'][-1]:.2f}")
 if dataset == "digits":  # on which the runs of DeepSpeed are
     print(f"the serial run's last loss {reference['losses'][-1]:.2f}")
-assert off > 1000 * checks.TOLERANCE
 
 # %% [markdown] tags=["slide-quiz", "slide-text", "slide-predict"]
 # <details>
@@ -288,7 +286,6 @@ assert off > 1000 * checks.TOLERANCE
 count = sum(weight.size for weight in serial)
 runs = {"serial": reference, "Horovod": horovod, "DDP": ddp, "ZeRO 0": deepspeed["0"], "ZeRO 1": deepspeed["1"]}
 runs |= {"ZeRO 2": deepspeed["2"], "ZeRO 3": deepspeed["3"], "FSDP": fsdp}
-parts = {"ZeRO 1": (1, 0.5), "ZeRO 2": (1, 0.5), "ZeRO 3": (0.5, 0.5), "FSDP": (0.5, 0.5)}  # of weights, of momentum
 figure, axes = plt.subplots(figsize=(7, 3.2))
 for row, run in enumerate(runs.values()):
     left = 0
@@ -305,17 +302,14 @@ draw.show(figure, "Bars of what rank 0 holds: ZeRO 1 and 2 a part of the momentu
 
 # %%
 for title, run in runs.items():
-    sharers = run.get("ranks", 1)
-    of_weights, of_momentum = (sharers if part < 1 else 1 for part in parts.get(title, (1, 1)))
-    expected = 4 * count * np.array([1 / of_weights, 1 / of_momentum])
-    stored = [run["held"][0][kind] for kind in ("parameters", "optimizer")]
-    assert np.allclose(stored, expected, rtol=1e-3), title
-print("as the formulas of notebook 12 say: each of N ranks keeps 1/N of divided weights and momentum, and some padding")
+    shares = (f"{kind} {run['held'][0][kind] / (4 * count):.2f}" for kind in ("parameters", "optimizer"))
+    print(f"{title:8}", *shares, sep="   ")
 
 # %% [markdown] tags=["slide-takeaway"]
-# ZeRO 3 and FSDP are half as long. ZeRO 1 and 2 look alike, because the bars leave out the gradients: ZeRO 2 divides
-# them, ZeRO 1 does not. ZeRO 3 and `fully_shard` are the same idea in two libraries: DeepSpeed (Rajbhandari et al.,
-# 2020) and PyTorch (Zhao et al., 2023).
+# ZeRO 3 and FSDP are half as long: as in notebook 12, each of N ranks keeps 1/N of what is divided, and some padding.
+# ZeRO 1 and 2 look alike, because the bars leave out the gradients: ZeRO 2 divides them, ZeRO 1 does not. ZeRO 3 and
+# `fully_shard` are the same idea in two libraries: DeepSpeed (Rajbhandari et al., 2020) and PyTorch (Zhao et al.,
+# 2023).
 
 # %% [markdown] tags=["slide-table"]
 # ## 7. Side by side

@@ -46,12 +46,6 @@ def test_a_written_table_is_read_back_and_is_next_to_the_same_in_markdown(tmp_pa
     assert support_table.markdown(whole_table()) in (tmp_path / "table.md").read_text()
 
 
-def test_the_state_of_one_cell() -> None:
-    table = whole_table(keras_3={"state": "fails", "detail": "E: x"})
-    assert support_table.state(table, "mirrored", "fit", "keras-3") == "fails"
-    assert support_table.state(table, "mirrored", "custom", "keras-3") == "works"
-
-
 @pytest.mark.parametrize("key", ["measured", "versions", "machine", "cells"])
 def test_a_table_without_a_part_is_refused(tmp_path: Path, key: str) -> None:
     file = tmp_path / "table.json"
@@ -156,21 +150,6 @@ def test_the_published_tables_have_the_same_cells() -> None:
     for published in support_table.PUBLISHED:
         assert list(published.says) == list(support_table.PUBLISHED[0].says)
         assert {tuple(says) for says in published.says.values()} == {("fit", "custom", "estimator")}
-
-
-@pytest.mark.parametrize(
-    ("strategy", "api", "keras", "sentence"),
-    [
-        ("mirrorred", "fit", "legacy", "There is no strategy 'mirrorred'; there are mirrored, "),
-        ("mirrored", "train", "legacy", "There is no training API 'train'; there are fit, custom"),
-        ("mirrored", "fit", "keras3", "There is no Keras 'keras3'; there are legacy, keras-3"),
-    ],
-)
-def test_a_cell_that_there_is_not_is_answered_with_those_that_there_are(
-    strategy: str, api: str, keras: str, sentence: str
-) -> None:
-    with pytest.raises(ValueError, match=sentence):
-        support_table.state(whole_table(), strategy, api, keras)
 
 
 def test_a_file_that_is_no_table_is_named(tmp_path: Path) -> None:

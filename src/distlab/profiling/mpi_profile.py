@@ -39,7 +39,7 @@ def build(source: Path, folder: Path) -> Path:
         raise NoCompiler(f"No library may be loaded from the disk of {folder} (noexec): set TMPDIR to another folder.")
     library = folder / f"lib{source.stem}.so"
     command = [compiler, "-shared", "-fPIC", "-O2", "-o", str(library), str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise NoCompiler(f"mpicc could not compile {source.name}: {last}. Install a C compiler, for example gcc.")

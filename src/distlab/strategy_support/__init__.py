@@ -9,7 +9,6 @@ from distlab.strategy_support.table import (
     SupportTable,
     markdown,
     read,
-    state,
     then_and_now,
     write,
 )
@@ -24,7 +23,6 @@ __all__ = [
     "judge",
     "markdown",
     "read",
-    "state",
     "then_and_now",
     "write",
 ]

@@ -138,22 +138,6 @@ def write(table: SupportTable, file: Path) -> None:
     file.with_suffix(".md").write_text(title + markdown(read(file), NOTEBOOK + SECTION) + "\n")
 
 
-def state(table: SupportTable, strategy: str, api: str, keras: str) -> str:
-    """What was measured for one cell, such as `state(table, "multi-worker-2", "fit", "keras-3")`: one of STATES.
-
-    Raises ValueError for a strategy, API or Keras that the table does not have.
-    """
-    _require_table(table)
-    for kind, name, known in (
-        ("strategy", strategy, table["strategies"]),
-        ("training API", api, table["apis"]),
-        ("Keras", keras, table["kerases"]),
-    ):
-        if name not in known:
-            raise ValueError(f"There is no {kind} {name!r}; there are {', '.join(known)}.")
-    return table["cells"][strategy][api][keras]["state"]
-
-
 def markdown(table: SupportTable, section: str = SECTION) -> str:
     """The table, its footnotes, and the line that says when and with what it was measured.
 
