@@ -26,7 +26,7 @@ class PreparedRuns:
         self,
         program: Path,
         *arguments: object,
-        seconds: float = 300,
+        seconds: float = 900,
         folder: Path | None = None,
         variables: Mapping[str, str] | None = None,
     ) -> processes.Finished:

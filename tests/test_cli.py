@@ -19,14 +19,14 @@ DISTLAB = [sys.executable, "-m", "distlab.cli"]
 
 def test_a_terminal_of_ascii_shows_all_it_can() -> None:
     options = {"env": {**os.environ, "PYTHONIOENCODING": "ascii"}}
-    finished = processes.run([*DISTLAB, "predict", "--published"], 120, **options)
+    finished = processes.run([*DISTLAB, "predict", "--published"], 600, **options)
     assert finished.status == 0, finished.output
     assert "\\u" in finished.output or "\\x" in finished.output, "nothing in it was beyond ASCII"
 
 
 def test_a_working_folder_that_was_removed_is_named(tmp_path: Path) -> None:
     command = f"mkdir gone && cd gone && rmdir ../gone && '{sys.executable}' -P -m distlab.cli execute"
-    finished = processes.run(["sh", "-c", command], 60, cwd=tmp_path)
+    finished = processes.run(["sh", "-c", command], 300, cwd=tmp_path)
     assert finished.status == 2
     assert finished.output.strip() == "The working folder does not exist any more; change to another one."
 
@@ -48,7 +48,7 @@ def test_a_broken_library_is_named_with_the_variable_that_leads_to_it(
     (tmp_path / "libstdc++.so.6").write_text("no library")
     (tmp_path / "numpy.py").write_text(f"raise ImportError('{tmp_path}/libstdc++.so.6: file too short')")
     environment = os.environ | {name: value.format(folder=tmp_path) for name, value in variables.items()}
-    finished = processes.run([*DISTLAB, "doctor"], 60, env=environment, cwd=tmp_path)
+    finished = processes.run([*DISTLAB, "doctor"], 300, env=environment, cwd=tmp_path)
     assert finished.status == 1, finished.output
     [line] = finished.output.splitlines()
     assert line.startswith(f"The library {tmp_path}/libstdc++.so.6 cannot be loaded (file too short); ")
@@ -64,7 +64,7 @@ def test_packages_of_others_that_a_shell_has_set_are_named_and_not_used(tmp_path
     (own / "my_layers.py").touch()
     (tmp_path / "program.py").write_text("import numpy.typing, my_layers\nprint('numpy', numpy.__version__ > '2')\n")
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, [others, own]))}
-    finished = processes.run([*DISTLAB, "launch", str(tmp_path / "program.py")], 120, env=environment)
+    finished = processes.run([*DISTLAB, "launch", str(tmp_path / "program.py")], 600, env=environment)
     assert finished.status == 0, finished.output
     sentence = f"PYTHONPATH names {others}, whose numpy is not the course's: that folder is not used."
     assert finished.output.count(sentence) == 1
@@ -72,7 +72,7 @@ def test_packages_of_others_that_a_shell_has_set_are_named_and_not_used(tmp_path
 
 
 def test_options_of_the_program_before_the_dashes_are_told_where_they_belong() -> None:
-    finished = processes.run([*DISTLAB, "launch", "train.py", "--steps", "20"], 60)
+    finished = processes.run([*DISTLAB, "launch", "train.py", "--steps", "20"], 300)
     assert finished.status == 2
     assert "unrecognized arguments: --steps 20; the program's own arguments follow after --" in finished.output
     assert len(finished.output.splitlines()) == 1
@@ -80,7 +80,7 @@ def test_options_of_the_program_before_the_dashes_are_told_where_they_belong() -
 
 @pytest.mark.parametrize("count", ["-np 2", "--ntasks=2"])
 def test_another_launcher_s_number_of_processes_is_called_workers(count: str) -> None:
-    finished = processes.run([*DISTLAB, "launch", "--with", "mpirun", *count.split(), "train.py"], 60)
+    finished = processes.run([*DISTLAB, "launch", "--with", "mpirun", *count.split(), "train.py"], 300)
     assert (finished.status, len(finished.output.splitlines())) == (2, 1)
     assert finished.output.startswith(f"{count.split()[0]} is --workers here, with each launcher; the program's own")
     assert "unrecognized" not in finished.output
@@ -88,20 +88,20 @@ def test_another_launcher_s_number_of_processes_is_called_workers(count: str) ->
 
 def test_a_blank_among_the_hosts_is_named_and_not_the_program() -> None:
     for words in ("node1:1, node2:1 train.py", "node1: 1,node2:1 train.py", "node1, node2 -- train.py"):
-        finished = processes.run([*DISTLAB, "launch", "--hosts", *words.split()], 60)
+        finished = processes.run([*DISTLAB, "launch", "--hosts", *words.split()], 300)
         assert (finished.status, len(finished.output.splitlines())) == (2, 1)
         assert "write the hosts without blanks: node1:2,node2:2" in finished.output
 
 
 def test_arguments_after_the_dashes_belong_to_launch_only() -> None:
-    finished = processes.run([*DISTLAB, "doctor", "--", "--json"], 60)
+    finished = processes.run([*DISTLAB, "doctor", "--", "--json"], 300)
     assert (finished.status, len(finished.output.splitlines())) == (2, 1)
     assert "unrecognized arguments: --json" in finished.output
 
 
 @pytest.mark.parametrize("arguments", ["--workers 0", "--workers two", "--servers 0", "--nodes 0"])
 def test_a_number_of_processes_that_cannot_be_is_refused_in_one_sentence(arguments: str) -> None:
-    finished = processes.run([*DISTLAB, "launch", "train.py", *arguments.split()], 60)
+    finished = processes.run([*DISTLAB, "launch", "train.py", *arguments.split()], 300)
     assert (finished.status, len(finished.output.splitlines())) == (2, 1)
     assert finished.output.startswith(f"argument {arguments.split()[0]}: ")
 
@@ -117,7 +117,7 @@ def test_a_number_of_processes_that_cannot_be_is_refused_in_one_sentence(argumen
     ],
 )
 def test_a_line_copied_from_elsewhere_says_how_to_write_it(arguments: list[str], sentence: str) -> None:
-    finished = processes.run([*DISTLAB, "launch", *arguments], 60)
+    finished = processes.run([*DISTLAB, "launch", *arguments], 300)
     assert (finished.status, len(finished.output.splitlines())) == (2, 1)
     assert finished.output.startswith(sentence)
 
@@ -132,7 +132,7 @@ def test_a_line_copied_from_elsewhere_says_how_to_write_it(arguments: list[str],
 )
 def test_output_that_has_no_place_ends_in_a_sentence(command: str, place: str, sentence: str) -> None:
     line = f"'{sys.executable}' -m distlab.cli {command} {place}"
-    finished = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60)
+    finished = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=300)
     assert finished.stderr.strip() == sentence
     assert finished.returncode == (1 if sentence else 0)
 
@@ -168,7 +168,7 @@ def waits(tmp_path: Path) -> str:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how much memory a process has mapped")
 def test_a_limit_on_memory_that_forbids_threads_ends_in_a_sentence(waits: str) -> None:
-    finished = processes.run([sys.executable, "-c", NO_THREADS, waits], 100)
+    finished = processes.run([sys.executable, "-c", NO_THREADS, waits], 600)
     last = finished.output.splitlines()[-1]
     assert (finished.status, last) == (
         1,
@@ -179,7 +179,7 @@ def test_a_limit_on_memory_that_forbids_threads_ends_in_a_sentence(waits: str) -
 
 def test_a_limit_on_open_files_ends_in_a_sentence(waits: str) -> None:
     line = f"ulimit -n 64; exec '{sys.executable}' -m distlab.cli launch --seconds 20 --workers 64 {waits}"
-    finished = processes.run(["bash", "-c", line], 100)
+    finished = processes.run(["bash", "-c", line], 600)
     assert finished.status == 1 and "Traceback" not in finished.output
     last = finished.output.splitlines()[-1]
     assert last.startswith("The limits of this shell let the program open no more files; raise the limit")
@@ -197,7 +197,7 @@ def test_a_machine_without_a_folder_for_temporary_files_is_named(tmp_path: Path)
     """No file can have any content, so that no folder will do."""
     (tmp_path / "program.py").write_text("print('here')")
     line = f"ulimit -f 0; cd '{tmp_path}'; '{sys.executable}' -m distlab.cli launch program.py"
-    finished = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60)
+    finished = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=300)
     assert finished.returncode == 1
     sentence = "There is no folder for temporary files that can be written to; set TMPDIR to one."
     assert finished.stderr.strip() == sentence
@@ -206,7 +206,7 @@ def test_a_machine_without_a_folder_for_temporary_files_is_named(tmp_path: Path)
 def test_make_takes_no_packages_that_the_shell_has_set_for_others(root: Path) -> None:
     variables = {**os.environ, "PYTHONPATH": "/another", "PYTHONHOME": "/nowhere"}
     command = ["make", "--eval", "help: show", "--eval", "show: ; @env", "help"]
-    shown = subprocess.run(command, cwd=root, env=variables, capture_output=True, text=True, timeout=60, check=True)
+    shown = subprocess.run(command, cwd=root, env=variables, capture_output=True, text=True, timeout=300, check=True)
     assert "/.venv/bin:" in shown.stdout
     assert "PYTHONPATH" not in shown.stdout and "PYTHONHOME" not in shown.stdout
 
@@ -218,7 +218,7 @@ def test_an_interrupt_while_packages_are_imported_ends_in_a_word() -> None:
     while "numpy" not in maps.read_text():
         time.sleep(0.002)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=300)
     assert (process.returncode, errors.strip()) == (130, "Interrupted.")
 
 

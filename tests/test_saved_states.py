@@ -210,13 +210,13 @@ def test_a_folder_in_which_another_job_saves_is_refused_until_that_ends(tmp_path
     code = "import sys; from distlab import saved_states as s; from pathlib import Path; "
     code += "s.of_dataset(Path(sys.argv[1]), 'digits', resume=True)"
     second = [sys.executable, "-c", code, str(tmp_path)]
-    refused = subprocess.run(second, capture_output=True, text=True, timeout=60)
+    refused = subprocess.run(second, capture_output=True, text=True, timeout=300)
     assert (refused.returncode, refused.stderr) == (
         1,
         f"Another job saves in {tmp_path}: end it, or choose another folder.\n",
     )
     saved_states.of_dataset(tmp_path / "next", "digits", resume=False)  # this process has left the folder
-    assert subprocess.run(second, timeout=60).returncode == 0
+    assert subprocess.run(second, timeout=300).returncode == 0
 
 
 GOING_ON = {

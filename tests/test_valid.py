@@ -87,7 +87,7 @@ def test_a_folder_whose_checkpoints_tensorflow_would_not_find_is_refused(name: s
 @small_disks.needs_mounts
 def test_a_folder_on_a_disk_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     code = f"from distlab import valid; valid.folder({str(tmp_path / 'new' / 'saved')!r})"
-    finished = processes.run(small_disks.with_disk(tmp_path, "ro", [sys.executable, "-c", code]), 60)
+    finished = processes.run(small_disks.with_disk(tmp_path, "ro", [sys.executable, "-c", code]), 300)
     assert finished.output.endswith(f"/new/saved cannot be written: {tmp_path} does not allow it\n")
 
 
@@ -138,7 +138,7 @@ except OSError as error:
     print(error)
 print(Path(file).read_text(), [each.name for each in Path(file).parent.iterdir()])
 """
-    finished = processes.run(small_disks.with_disk(tmp_path, "size=64k", [sys.executable, "-c", code]), 60)
+    finished = processes.run(small_disks.with_disk(tmp_path, "size=64k", [sys.executable, "-c", code]), 300)
     assert finished.output.splitlines() == [
         f"[Errno 28] No space left on device: '{tmp_path}/result.json'",
         "older ['result.json']",

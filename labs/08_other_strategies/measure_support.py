@@ -25,7 +25,7 @@ from distlab.strategy_support import MeasuredRun, first_line_of_error, judge
 
 FOLDER = Path(__file__).parent
 TABLE = FOLDER / "support_table.json"
-SECONDS_PER_CELL = 240
+SECONDS_PER_CELL = 900
 
 
 class Row(NamedTuple):

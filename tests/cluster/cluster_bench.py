@@ -12,7 +12,7 @@ import pytest
 from distlab import cluster
 from distlab.runtime import processes
 
-SECONDS = 90.0
+SECONDS = 300.0
 NAMESPACES = ("net", "mnt", "pid", "uts", "ipc", "user")
 # With the sentence that a user would get.
 NEEDS_CLUSTER = pytest.mark.skipif(cluster.missing() is not None, reason=str(cluster.missing()))

@@ -25,7 +25,7 @@ STUDENT = 12345
 
 
 def distlab_cluster(*words: str) -> Finished:
-    return processes.run([sys.executable, "-m", "distlab.cli", "cluster", *words], 120)
+    return processes.run([sys.executable, "-m", "distlab.cli", "cluster", *words], 600)
 
 
 def test_run_passes_output_and_exit_status_through(running: Cluster) -> None:
@@ -51,7 +51,7 @@ def test_status_says_why_a_job_without_output_has_failed(running: Cluster, tmp_p
     words = ["sbatch", "--job-name=vanished", f"--chdir={tmp_path}", "--output=my logs/%j.out", "--wrap=hostname"]
     running.run(words)
     file = next(iter(re.findall(r"my logs/\d+.out", running.run(["scontrol", "show", "job"]).output)))
-    until(lambda: "Could not open" in distlab_cluster("status").output, "the job has not failed", 20)
+    until(lambda: "Could not open" in distlab_cluster("status").output, "the job has not failed")
     lines = [line.split(maxsplit=2)[1:] for line in distlab_cluster("status").output.splitlines()]
     sentence = f"Could not open stdout file {tmp_path}/{file}: No such file or directory; run `mkdir -p "
     assert ["vanished", f"{sentence}'{tmp_path}/my logs'`"] in lines, lines
@@ -67,7 +67,7 @@ def test_status_says_which_signal_has_ended_a_job(running: Cluster) -> None:
 @pytest.mark.fault
 def test_a_cluster_whose_start_nobody_reads_runs(running: Cluster) -> None:
     line = f"{sys.executable} -m distlab.cli cluster up | true; exit ${{PIPESTATUS[0]}}"
-    finished = processes.run(["bash", "-c", line], 60)
+    finished = processes.run(["bash", "-c", line], 300)
     assert finished.status == 0
     assert finished.output == "The cluster 'default' runs; nobody reads any more what else there is to say.\n"
 
@@ -196,7 +196,7 @@ with cluster.up() as own:
 
 def test_an_ordinary_user_has_a_cluster_too(student: list[str], bench: Bench) -> None:
     before = used_namespaces()
-    finished = processes.run([*student, "-c", AS_STUDENT], 120)
+    finished = processes.run([*student, "-c", AS_STUDENT], 600)
     if "needs the right to create user namespaces" in finished.output:
         pytest.skip(finished.output)
     assert finished.output == "['student', 'student', 'student']\n['student', 'node2']\n"

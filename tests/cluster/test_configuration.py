@@ -36,7 +36,7 @@ def test_any_control_groups_will_do(kind: str, bench: Bench) -> None:
         "from distlab import cluster\nwith cluster.up('groups') as own: print(own.run(['srun', 'hostname']).output)"
     )
     mount = f'mount -t {kind} none /sys/fs/cgroup && exec "$@"'
-    finished = processes.run(["unshare", "--mount", "sh", "-c", mount, "sh", sys.executable, "-c", program], 120)
+    finished = processes.run(["unshare", "--mount", "sh", "-c", mount, "sh", sys.executable, "-c", program], 600)
     if "mount:" in finished.output:
         pytest.skip(finished.output)
     assert list(filter(None, lines_of_ranks(finished.output))) == ["node1"]
@@ -108,7 +108,7 @@ def test_ssh_does_not_read_the_users_start_up_file(bench: Bench, tmp_path: Path)
     login = "print(own.run(['ssh', 'node1', 'hostname']).output)"
     program = f"from distlab import cluster\nwith cluster.up('start-up', nodes=1) as own: {login}"
     mount = f'mount --bind {talks} {start_up} && exec "$@"'
-    finished = processes.run(["unshare", "--mount", "sh", "-c", mount, "sh", sys.executable, "-c", program], 120)
+    finished = processes.run(["unshare", "--mount", "sh", "-c", mount, "sh", sys.executable, "-c", program], 600)
     if "mount:" in finished.output:
         pytest.skip(finished.output)
     assert finished.output.split() == ["node1"]

@@ -56,7 +56,7 @@ def test_the_lock_survives_that_the_folder_is_removed(record: ClusterRecord, tmp
         thread.start()
         assert not entered.wait(0.2)
         record.remove()
-    thread.join(20)
+    thread.join(60)
     assert entered.is_set()
     record.remove()
     assert list(tmp_path.iterdir()) == []

@@ -44,18 +44,18 @@ def test_the_end_of_the_cluster_is_said_where_a_command_runs(starter: list[str],
         for _ in range(2):
             next(line for line in command.stdout if "the rank runs" in line)
         cluster.down()
-        assert command.wait(10) == ENDED_MEANWHILE
+        assert command.wait(60) == ENDED_MEANWHILE
         assert command.stderr.read() == "The cluster 'ends' was ended while this command ran.\n"
     assert list(temporary.iterdir()) == []
     # Those of jobs of other tests, beside this one, end with these jobs.
     new = [folder for folder in set(Path("/tmp").glob("distlab-*")) - before if (folder / "ranks").exists()]
-    until(lambda: not any((folder / "ranks").exists() for folder in new), f"one of {new} stays", 300)
+    until(lambda: not any((folder / "ranks").exists() for folder in new), f"one of {new} stays")
 
 
 @pytest.mark.fault
 def test_a_command_that_is_killed_says_nothing_of_a_cluster_that_runs(running: Cluster) -> None:
     with started("sh", "-c", "kill -9 $$") as command:
-        assert command.communicate(timeout=60) == ("", "")
+        assert command.communicate(timeout=300) == ("", "")
     assert command.returncode == -signal.SIGKILL
 
 
@@ -66,7 +66,7 @@ def test_a_signal_to_the_command_line_ends_the_command(number: signal.Signals, r
     with started("sleep", word) as command:
         until(is_running(word, bench), "the command runs")
         command.send_signal(number)
-        assert command.wait(10) == -number
+        assert command.wait(60) == -number
         until(lambda: not is_running(word, bench)(), "the command runs on")
 
 
@@ -108,7 +108,7 @@ running.carry_out(Login(), ["sleep", "987652"])
 
 
 def test_ctrl_c_at_the_very_start_of_the_command_ends_it_too(bench: Bench) -> None:
-    early = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, timeout=60)
+    early = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, timeout=300)
     assert (early.returncode, early.stderr) == (-signal.SIGINT, "")
     until(lambda: not is_running("987652", bench)(), "the command runs on")
 

@@ -43,4 +43,4 @@ def test_a_signal_from_outside_ends_it(bench: Bench) -> None:
     cluster.up("outside", nodes=1)
     for process in set(bench.processes()[NAME]) - before:
         process.terminate()
-    until(lambda: cluster.find("outside") is None, "it runs", 20)
+    until(lambda: cluster.find("outside") is None, "it runs")

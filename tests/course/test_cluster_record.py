@@ -22,7 +22,7 @@ def test_the_added_cell_calls_what_the_notebook_defines(root: Path) -> None:
 def test_without_a_cluster_one_sentence_says_what_to_do(root: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "distlab.cli", "record-cluster", "--force"]
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
-    finished = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=120)
+    finished = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=600)
     assert finished.returncode != 0
     assert "No cluster runs; start one with 'make cluster'." in finished.stdout + finished.stderr
     assert "Traceback" not in finished.stderr

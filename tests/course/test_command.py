@@ -48,7 +48,7 @@ def test_recording_that_is_interrupted_says_so_and_leaves_the_notebook(
     while not started.exists():
         assert process.poll() is None
     os.kill(process.pid, number)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=300)
     assert process.returncode == status, output
     assert output.endswith("\nInterrupted; notebooks/01_long.ipynb is as it was.\n"), output
     assert "Traceback" not in output

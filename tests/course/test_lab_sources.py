@@ -21,7 +21,7 @@ from tests.labs.sample_lab import points
 LABS = Path(__file__).parents[2] / "labs"
 SOURCES = notebooks.sources(LABS)
 every_lab = pytest.mark.parametrize("source", SOURCES, ids=[source.stem for source in SOURCES])
-SECONDS = 300
+SECONDS = 900
 
 
 def committed(source: Path, name: str) -> nbformat.NotebookNode:

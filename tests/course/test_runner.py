@@ -152,7 +152,7 @@ def test_what_keras_is_told_for_other_notebooks_changes_no_output(
     monkeypatch.setenv("HOME", str(settings.parent))
     monkeypatch.delenv("KERAS_HOME", raising=False)
     write_notebook(tmp_path, "00_kind", "import tf_keras\ntf_keras.backend.floatx()")
-    plan = runner.ExecutionPlan(runner.choose(tmp_path), tmp_path / "build", {}, seconds_per_cell=60)
+    plan = runner.ExecutionPlan(runner.choose(tmp_path), tmp_path / "build", {}, seconds_per_cell=300)
     assert runner.execute(plan)["00_kind"].status == "ok"
     [executed] = (tmp_path / "build").rglob("00_kind.ipynb")
     [_, cell] = nbformat.read(executed, 4).cells
@@ -210,7 +210,7 @@ def test_notebooks_that_cannot_be_read_fail_and_the_others_run(tmp_path: Path) -
     odd = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [ODD_SOURCE]}
     (folder / "08_odd.ipynb").write_text(json.dumps(odd))
     command = [sys.executable, "-m", "distlab.cli", "execute", "--at-once", "1"]
-    finished = processes.run(command, 120, cwd=tmp_path)
+    finished = processes.run(command, 600, cwd=tmp_path)
     assert finished.status == 1
     assert "Traceback" not in finished.output
     assert "8 of 9 notebooks failed:" in finished.output
@@ -285,7 +285,7 @@ def test_an_error_without_a_text_is_named(tmp_path: Path, cell: str, error: str)
 @pytest.mark.fault
 def test_a_cell_that_prints_without_end_is_interrupted_and_little_of_it_is_kept(tmp_path: Path) -> None:
     write_notebook(tmp_path, "00_prints", "while True:\n    print('x' * 1000)", "1 + 1")
-    plan = runner.ExecutionPlan(runner.choose(tmp_path), tmp_path / "build", seconds_per_cell=60)
+    plan = runner.ExecutionPlan(runner.choose(tmp_path), tmp_path / "build", seconds_per_cell=300)
     outcome = runner.execute(plan)["00_prints"]
     assert (outcome.status, outcome.failing_cell) == ("failed", 2)
     assert outcome.error == "the cell printed more than 10 MB"
@@ -296,7 +296,7 @@ def test_a_cell_that_prints_without_end_is_interrupted_and_little_of_it_is_kept(
 @pytest.mark.fault
 def test_a_kernel_that_writes_to_the_log_without_end_does_not_fill_the_disk(tmp_path: Path) -> None:
     write_notebook(tmp_path, "00_logs", "import os\nfor _ in range(30):\n    os.write(2, b'x\\n' * 500_000)")
-    plan = runner.ExecutionPlan(runner.choose(tmp_path), tmp_path / "build", seconds_per_cell=60)
+    plan = runner.ExecutionPlan(runner.choose(tmp_path), tmp_path / "build", seconds_per_cell=300)
     assert runner.execute(plan)["00_logs"].status == "ok"
     assert (tmp_path / "build" / "logs" / "00_logs.log").stat().st_size < 11_000_000
 
@@ -306,7 +306,7 @@ def test_a_file_in_the_place_of_the_results_is_named(tmp_path: Path) -> None:
     (tmp_path / "notebooks").mkdir()
     write_notebook(tmp_path / "notebooks", "00_good", "1 + 1")
     (tmp_path / "build").write_text("mine")
-    finished = processes.run([sys.executable, "-m", "distlab.cli", "execute"], 60, cwd=tmp_path)
+    finished = processes.run([sys.executable, "-m", "distlab.cli", "execute"], 300, cwd=tmp_path)
     assert finished.status == 2
     assert finished.output.strip() == "build is a file, and a folder of that name is needed; move or remove it."
     assert (tmp_path / "build").read_text() == "mine"
@@ -317,7 +317,7 @@ def test_a_link_to_nowhere_in_the_place_of_the_results_is_named(tmp_path: Path) 
     (tmp_path / "notebooks").mkdir()
     write_notebook(tmp_path / "notebooks", "00_good", "1 + 1")
     (tmp_path / "build").symlink_to("/nowhere/build")
-    finished = processes.run([sys.executable, "-m", "distlab.cli", "execute"], 60, cwd=tmp_path)
+    finished = processes.run([sys.executable, "-m", "distlab.cli", "execute"], 300, cwd=tmp_path)
     sentence = "build is a link to /nowhere/build, which does not exist; make that folder, or remove the link."
     assert (finished.status, finished.output.strip()) == (2, sentence)
 
@@ -330,7 +330,7 @@ def test_a_full_home_is_named_before_a_kernel_dies_of_it(tmp_path: Path) -> None
         folder.mkdir()
     write_notebook(tmp_path / "notebooks", "00_good", "1 + 1")
     command = small_disks.with_disk(home, "size=4k", [sys.executable, "-m", "distlab.cli", "execute"])
-    finished = processes.run(command, 60, cwd=tmp_path, env={**os.environ, "HOME": str(home)})
+    finished = processes.run(command, 300, cwd=tmp_path, env={**os.environ, "HOME": str(home)})
     assert finished.status == 2
     assert finished.output.startswith(f"The disk of HOME={home} is full") and finished.output.count("\n") == 1
 
@@ -351,7 +351,7 @@ def test_a_process_without_an_environment_does_not_outlive_its_notebook(
 ) -> None:
     """It holds the pipe of the notebook's log: nothing may wait for that."""
     notebook = write_notebook(tmp_path, "00_hides", HIDES_A_PROCESS.format(file=str(tmp_path / "left")), last_cell)
-    plan = runner.ExecutionPlan([notebook], tmp_path / "build", seconds_per_notebook=20)
+    plan = runner.ExecutionPlan([notebook], tmp_path / "build", seconds_per_notebook=60)
     outcome = runner.execute(plan)["00_hides"]
     assert outcome.status == status, outcome.error
     assert not psutil.pid_exists(int((tmp_path / "left").read_text()))
@@ -380,7 +380,7 @@ def test_output_that_nobody_takes_stops_nothing(
     write_notebook(tmp_path / "notebooks", "00_good", "1 + 1")
     write_notebook(tmp_path / "notebooks", "01_good", "1 + 1")
     command = f"'{sys.executable}' -m distlab.cli execute {redirection}"
-    finished = processes.run(["sh", "-c", command], 120, cwd=tmp_path)
+    finished = processes.run(["sh", "-c", command], 600, cwd=tmp_path)
     assert "Traceback" not in finished.output
     report = json.loads((tmp_path / "build" / "report.json").read_text())
     assert [row["status"] for row in report["notebooks"]] == ["ok", "ok"]
@@ -401,7 +401,7 @@ def test_an_interrupted_run_says_what_was_finished(tmp_path: Path, numbers: list
             assert run.poll() is None
         for number in numbers:
             run.send_signal(number)
-        output, _ = run.communicate(timeout=60)
+        output, _ = run.communicate(timeout=300)
         assert run.returncode == 128 + numbers[0]
         assert "Interrupted; everything that the notebooks had started is ended." in output
         assert "Finished: 00_good.\n" in output and "Not finished: 01_waits." in output
@@ -423,7 +423,7 @@ def test_an_interrupted_run_leaves_no_process(tmp_path: Path, number: int) -> No
             if "cell 3 of 3" in line:
                 break
         run.send_signal(number)
-        run.communicate(timeout=60)
+        run.communicate(timeout=300)
         assert run.returncode != 0
         assert left.exists() and not psutil.pid_exists(int(left.read_text()))
         assert processes.alive(mark) == []
@@ -438,7 +438,7 @@ def test_the_command_line_ends_with_status_1_and_writes_the_pages_all_the_same(t
     (tmp_path / "figures" / "00_picture.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"></svg>')
     write_notebook(folder, "00_good", "1 + 1")
     write_notebook(folder, "01_error", "raise ValueError('on purpose')")
-    finished = processes.run([sys.executable, "-m", "distlab.cli", "execute"], 120, cwd=tmp_path)
+    finished = processes.run([sys.executable, "-m", "distlab.cli", "execute"], 600, cwd=tmp_path)
     assert finished.status == 1, finished.output
     assert "FAILED 01_error, cell 2 (raise ValueError('on purpose')): ValueError: on purpose" in finished.output
     assert "data:image/svg+xml;base64" in (tmp_path / "build" / "html" / "00_good.html").read_text()
@@ -456,7 +456,7 @@ def test_a_course_that_changes_during_the_run_is_named_and_the_status_is_1(tmp_p
     edit = "from pathlib import Path\nfile = Path('01_edited.ipynb')\nfile.write_text(file.read_text() + ' ');"
     write_notebook(folder, "00_edits", edit)
     write_notebook(folder, "01_edited", "1 + 1")
-    finished = processes.run([sys.executable, "-m", "distlab.cli", "execute", "--no-site"], 120, cwd=tmp_path)
+    finished = processes.run([sys.executable, "-m", "distlab.cli", "execute", "--no-site"], 600, cwd=tmp_path)
     assert finished.status == 1, finished.output
     assert "Files of the course changed during the run, notebooks/01_edited.ipynb: the results may" in finished.output
 
@@ -477,7 +477,7 @@ def test_a_wrong_option_ends_in_one_sentence(tmp_path: Path, arguments: list[str
     folder = tmp_path / "notebooks"
     folder.mkdir()
     write_notebook(folder, "00_good", "1 + 1")
-    finished = processes.run([sys.executable, "-m", "distlab.cli", "execute", *arguments], 60, cwd=tmp_path)
+    finished = processes.run([sys.executable, "-m", "distlab.cli", "execute", *arguments], 300, cwd=tmp_path)
     assert finished.status == 2
     assert finished.output.strip() == sentence
 

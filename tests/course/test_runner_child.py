@@ -32,13 +32,13 @@ import time
 from distlab.course import runner
 from distlab.runtime import own_time, processes
 runner.SECONDS_BETWEEN_LOOKS, own_time._MOST_SECONDS_BETWEEN_LOOKS = 0.1, 0.5
-limit = runner.NotebookLimit(1, processes.new_mark())
+limit = runner.NotebookLimit(3, processes.new_mark())
 limit.start()
 print("counts", flush=True)
 input()
 time.sleep(0.3)
 print(limit.is_reached)
-limit.join(60)
+limit.join(300)
 print(limit.is_reached)
 """
 
@@ -82,7 +82,7 @@ def run(folder: Path, cell: str, seconds_per_cell: int, stop: float = 0) -> dict
             time.sleep(0.05)
         if stop:
             stop_for(stop, [psutil.Process(child.pid), *psutil.Process(child.pid).children(recursive=True)])
-        return dict(json.loads(child.communicate(timeout=60)[0].splitlines()[-1])["outcome"])
+        return dict(json.loads(child.communicate(timeout=300)[0].splitlines()[-1])["outcome"])
     finally:
         processes.end(mark)
 
@@ -90,7 +90,7 @@ def run(folder: Path, cell: str, seconds_per_cell: int, stop: float = 0) -> dict
 def test_the_time_in_which_a_notebook_stands_still_counts_against_no_cell(tmp_path: Path) -> None:
     cell = f"import pathlib, time\npathlib.Path({str(tmp_path / 'stop')!r}).touch()\ntime.sleep(0.3)\n"
     # Its work goes on after the stop, as a training's would: a sleep would be over.
-    outcome = run(tmp_path, cell + "time.sleep(0.3)", seconds_per_cell=1, stop=1.2)
+    outcome = run(tmp_path, cell + "time.sleep(0.3)", seconds_per_cell=3, stop=4)
     assert (outcome["status"], outcome["error"]) == ("ok", None)
 
 
@@ -99,13 +99,13 @@ def test_the_time_in_which_a_run_stands_still_counts_against_no_notebook() -> No
         [sys.executable, "-c", LIMIT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as program:
         assert program.stdin and program.stdout and program.stdout.readline() == "counts\n"
-        stop_for(1.2, [psutil.Process(program.pid)])
-        assert program.communicate("\n", timeout=60)[0].split() == ["False", "True"]
+        stop_for(4, [psutil.Process(program.pid)])
+        assert program.communicate("\n", timeout=300)[0].split() == ["False", "True"]
 
 
 def test_a_failure_whose_temporary_files_were_removed_says_so(tmp_path: Path) -> None:
     cell = "import os, pathlib\npathlib.Path(os.environ['TMPDIR'], 'job.json').unlink()\nraise ValueError('a folder')"
-    outcome = run(tmp_path, cell, seconds_per_cell=60)
+    outcome = run(tmp_path, cell, seconds_per_cell=300)
     removed = f"the notebook's temporary files in {tmp_path} were removed while it ran"
     assert outcome["error"] == f"ValueError: a folder; {removed}"
 
@@ -122,6 +122,6 @@ def test_a_kernel_whose_port_is_taken_while_it_starts_is_started_once_more(
     monkeypatch.setenv(processes.MARK, processes.new_mark())
     notebook, executed = tmp_path / "00_good.ipynb", tmp_path / "executed.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 + 1")]), notebook)
-    outcome = runner_child.run(runner_child.NotebookJob(str(notebook), str(executed), 60), io.StringIO())
+    outcome = runner_child.run(runner_child.NotebookJob(str(notebook), str(executed), 300), io.StringIO())
     assert (outcome.status, times.read_text()) == (status, "xx")
     assert "Address already in use" in capfd.readouterr().err

@@ -230,7 +230,7 @@ def test_whatever_lies_in_the_place_of_a_set_gives_a_sentence(places: dict[str, 
     place = places["own"] / "mnist.npz"
     PLANTED[kind](place)
     program = "from distlab import data; data.load('mnist')"
-    finished = processes.run([sys.executable, "-c", program], 30)
+    finished = processes.run([sys.executable, "-c", program], 300)
     assert finished.status == 1, "it was over in time"
     [line] = finished.output.splitlines()
     assert line.startswith(("DamagedFile: ", "WrongContent: ")) and "mnist.npz: expected" in line
@@ -244,7 +244,7 @@ def test_a_file_that_may_not_be_read_is_not_called_damaged(places: dict[str, Pat
     command = [sys.executable, "-c", "from distlab import data; data.load('mnist')"]
     if os.geteuid() == 0:
         command = ["capsh", "--drop=cap_dac_override,cap_dac_read_search", "--", "-c", shlex.join(command)]
-    finished = processes.run(command, 30)
+    finished = processes.run(command, 300)
     assert (finished.status, finished.output.splitlines()[-1]) == (
         1,
         f"DamagedFile: {file} may not be read by this user (Permission denied): `chmod a+r`, or ask its owner.",
@@ -526,7 +526,7 @@ def test_digits_without_scikit_learns_file_are_a_sentence(tmp_path: Path, monkey
     (tmp_path / "sklearn" / "__init__.py").touch()
     command = [sys.executable, "-c", "from distlab import data; data.load('digits')"]
     source = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    finished = processes.run(command, 60, env=os.environ | {"PYTHONPATH": source})
+    finished = processes.run(command, 300, env=os.environ | {"PYTHONPATH": source})
     assert finished.status == 1
     last = finished.output.splitlines()[-1]
     assert last.startswith(f"DamagedFile: {tmp_path}/sklearn/datasets/data/digits.csv.gz is missing")

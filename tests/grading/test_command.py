@@ -21,7 +21,7 @@ from distlab.labs import registry
 from distlab.runtime import processes
 
 pytestmark = pytest.mark.slow
-SECONDS = 240
+SECONDS = 900
 NUMBER = "06"
 
 
@@ -88,7 +88,7 @@ def test_grading_that_is_interrupted_leaves_no_process(course: Path, source: Pat
     output, _ = grading.communicate(timeout=SECONDS)
     assert grading.returncode == 130
     assert "Interrupted" in output
-    _, alive = psutil.wait_procs(below, timeout=30)
+    _, alive = psutil.wait_procs(below, timeout=300)
     assert alive == []
 
 

@@ -243,10 +243,10 @@ def test_a_judge_that_fails_is_a_fault_for_the_instructor(
 def test_when_the_time_for_the_lab_is_used_up_earlier_points_stay(
     sample_source: Path, graded: Grading, handed_in: Handin
 ) -> None:
-    short = load(sample_source, sample_lab.lab(seconds_per_cell=1.5, seconds=1.4))
+    short = load(sample_source, sample_lab.lab(seconds_per_cell=4, seconds=3))
     report = graded(handed_in(steps="import time\ntime.sleep(100)"), short)
     assert points(report) == {"mean": 2, "steps": 0, "all_gather": 0}
-    assert "stopped after 1.4 s in all" in report.remarks
+    assert "stopped after 3 s in all" in report.remarks
 
 
 @pytest.mark.fault
@@ -254,14 +254,14 @@ def test_when_the_time_for_the_lab_is_used_up_earlier_points_stay(
 def test_own_cells_that_use_up_the_time_for_the_lab_are_named_and_no_answer_is_accused(
     sample_source: Path, graded: Grading, handed_in: Handin
 ) -> None:
-    short = load(sample_source, sample_lab.lab(seconds_per_cell=1.5, seconds=1.4))
+    short = load(sample_source, sample_lab.lab(seconds_per_cell=4, seconds=3))
     made = handed_in()
     [check] = [cell for cell in made.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == "check_mean"]
     place = made.cells.index(check) + 1
-    made.cells[place:place] = [nbformat.v4.new_code_cell("import time\ntime.sleep(0.8)") for _ in range(3)]
+    made.cells[place:place] = [nbformat.v4.new_code_cell("import time\ntime.sleep(2)") for _ in range(3)]
     report = graded(made, short)
     assert points(report) == {"mean": 2, "steps": 0, "all_gather": 0}
     [note] = report.remarks
-    assert note.startswith("stopped after 1.4 s in all: the student's own cells took ")
+    assert note.startswith("stopped after 3 s in all: the student's own cells took ")
     assert report.look_at == [note]
     assert all("cells that were added used up the time" in graded.verdict.text for graded in report.exercises[1:])

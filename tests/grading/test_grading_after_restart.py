@@ -11,7 +11,7 @@ from tests.labs.lab_05.test_lab import LOST_AT_RESTART, ORDER_IN_ITS_CELL, SAME_
 
 pytestmark = pytest.mark.slow
 
-SECONDS = 30.0
+SECONDS = 300.0
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from distlab.labs import registry
 
 pytestmark = pytest.mark.slow
 
-SECONDS = 300
+SECONDS = 900
 MISTAKE = "ring_all_reduce"
 
 

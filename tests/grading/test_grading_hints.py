@@ -17,7 +17,7 @@ from tests.labs.lab_07 import answers_07
 
 pytestmark = pytest.mark.slow
 
-SECONDS = 30.0
+SECONDS = 300.0
 BY_SHARED_MEMORY = "talks_past_the_cluster"
 GIVEN = """
 import contextlib, json, shutil, tempfile

@@ -118,14 +118,14 @@ def test_of_two_runs_at_once_both_are_kept(tmp_path: Path, linked: bool) -> None
 
     def run(number: int) -> None:
         with replacing(tmp_path / "grades", said.append) as new:
-            both_began.wait(20)
+            both_began.wait(300)
             (new / "grades.csv").write_text(str(number))
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(300)
     assert sorted(file.read_text() for file in tmp_path.rglob("grades.csv")) == ["0", "1"]
     assert (tmp_path / "grades" / "grades.csv").exists() and len(said) == 1
 

@@ -199,7 +199,7 @@ def test_an_interrupt_ends_what_runs_and_starts_nothing_more(
 TROUBLES: dict[str, tuple[Callable[[], object], str]] = {
     "an error": (lambda: [][1], "IndexError"),
     "the machine has no memory left": (lambda: os.kill(os.getpid(), signal.SIGKILL), "ended by SIGKILL"),
-    "it never ends": (lambda: time.sleep(600), "was not done after 3 s"),
+    "it never ends": (lambda: time.sleep(600), "was not done after 20 s"),
     "it computes without end": (lambda: [None for _ in iter(int, 1) if False], "ended by SIGXCPU"),
 }
 
@@ -229,9 +229,9 @@ def test_a_trouble_of_the_grader_is_repeated_alone_and_never_becomes_a_grade(
 
     monkeypatch.setattr(notebook, "read", troubled)
     if "never" in said or "done" in said:
-        monkeypatch.setattr(run, "_limits", lambda material: ProcessLimits(processor=100, wall=3))
+        monkeypatch.setattr(run, "_limits", lambda material: ProcessLimits(processor=100, wall=20))
     elif "XCPU" in said:
-        monkeypatch.setattr(run, "_limits", lambda material: ProcessLimits(processor=2, wall=100))
+        monkeypatch.setattr(run, "_limits", lambda material: ProcessLimits(processor=10, wall=1000))
     result = grade_all(tmp_path / "in", sample, tmp_path / "out")
     alice, bob = result.grades
     assert (bob.score, bob.note) == (6, "")
@@ -257,7 +257,7 @@ def test_the_process_that_starts_sandboxes_may_be_killed_and_all_are_graded(
         if line.startswith("alice"):
             (server,) = servers()
             server.kill()
-            server.wait(timeout=10)
+            server.wait(timeout=60)
 
     result = grade_all(tmp_path / "in", sample, tmp_path / "out", say=kill_server, at_once=at_once)
     assert [(grade.student, grade.score) for grade in result.grades] == [

@@ -17,7 +17,7 @@ STEPS, GLOBAL_BATCH = 20, 48
 
 def write_start(file: Path) -> Path:
     """The file of first weights and images."""
-    finished = processes.run([sys.executable, str(LAB / "start.py"), str(file)], seconds=120)
+    finished = processes.run([sys.executable, str(LAB / "start.py"), str(file)], seconds=600)
     assert finished.status == 0, finished.output
     return file
 

@@ -13,7 +13,7 @@ from tests.lab_programs.job_bench import LAB, Jobs, running_jobs
 pytestmark = [pytest.mark.slow, pytest.mark.fault, NEEDS_CLUSTER]
 
 NEEDS_HOROVOD = pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
-SECONDS_TO_END = 240.0
+SECONDS_TO_END = 900.0
 ENDLESS = ("--steps", "100000000", "--log-every", "5")
 
 

@@ -72,7 +72,7 @@ def test_every_launcher_trains_the_serial_runs_weights(
 
 
 def test_the_serial_program_trains_what_the_derivatives_say(jobs: Jobs, folder: Path) -> None:
-    finished = jobs.cluster.run(["srun", "python", str(LAB / "train_serial.py"), "--weights", "weights.npz"], 200)
+    finished = jobs.cluster.run(["srun", "python", str(LAB / "train_serial.py"), "--weights", "weights.npz"], 600)
     assert finished.status == 0, finished.output
     assert "serial: 1 rank, 20 steps" in finished.output
     assert checks.largest_difference(network.read(folder / "weights.npz"), serial_weights()) < checks.TOLERANCE

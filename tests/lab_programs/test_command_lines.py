@@ -77,7 +77,7 @@ def test_a_batch_of_all_ranks_is_no_larger_than_the_images(
 @pytest.mark.parametrize("script", ["slurm/torch.sbatch", "slurm/ray.sbatch", "pbs/torch.pbs", "pbs/ray.pbs"])
 def test_a_job_script_names_the_environment_that_it_needs(script: str, root: Path) -> None:
     variables = {"PATH": "/usr/bin:/bin", "PBS_O_WORKDIR": "/", "PROGRAM": "program.py"}
-    finished = processes.run(["bash", root / "labs" / "15_clusters" / script, "program.py"], 60, env=variables)
+    finished = processes.run(["bash", root / "labs" / "15_clusters" / script, "program.py"], 300, env=variables)
     assert finished.status == 1
     assert re.fullmatch(
         r"There is no (torchrun|ray) here: make setup-frameworks PART=(torch|ray), "

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.fault]
 def test_a_notice_while_modules_are_imported_does_not_end_the_program(program: str, tmp_path: Path) -> None:
     (tmp_path / "numpy.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGUSR1)\nos._exit(7)\n")
     variables = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    finished = processes.run([sys.executable, str(ROOT / "labs" / program)], 60, env=variables)
+    finished = processes.run([sys.executable, str(ROOT / "labs" / program)], 300, env=variables)
     assert finished.status == 7, finished.output
 
 
@@ -27,6 +27,6 @@ def test_a_rank_that_the_notice_ended_before_it_began_is_explained(tmp_path: Pat
         (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n")
         (tmp_path / name).chmod(0o755)
     variables = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    finished = processes.run(["bash", str(LAB / "slurm" / "requeue.sbatch"), str(program)], 60, env=variables)
+    finished = processes.run(["bash", str(LAB / "slurm" / "requeue.sbatch"), str(program)], 300, env=variables)
     assert finished.status == 138
     assert finished.output.endswith("\nThe signal came before the program was ready for it: ask for more --time.\n")

@@ -69,7 +69,7 @@ def test_no_rank_waits_for_one_that_has_ended(start: Callable, name: str, tmp_pa
         pytest.skip(problem)
     program, saved = tmp_path / "caught.py", tmp_path / "saved"
     program.write_text(CAUGHT.replace("PROGRAM", repr(str(LABS / name))))
-    run = start(program, "--learning-rate", 1e30, "--folder", saved, seconds=60, echo=False)
+    run = start(program, "--learning-rate", 1e30, "--folder", saved, seconds=600, echo=False)
     ranks = [process for process in run.output if process.endswith((" 0", " 1"))]
     assert len(ranks) == 2 and all("no longer finite after step 20:" in run.output[rank] for rank in ranks)
     assert [file.name for file in saved.iterdir()] == [saved_states.NOTE]

@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem())),
 ]
 
-HOW = {"echo": False, "result": True, "seconds": 500, "start_seconds": 400}
+HOW = {"echo": False, "result": True, "seconds": 900, "start_seconds": 600}
 STEPS = (
     "scale the learning rate",
     "wrap the tape",
@@ -94,7 +94,7 @@ def test_horovod_waits_for_names_that_one_rank_alone_has(tmp_path: Path) -> None
     file.write_text(ONE_MODEL_MORE)
     impatient = {"HOROVOD_STALL_CHECK_TIME_SECONDS": "2", "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": "4"}
     with pytest.raises(launch.WorkerFailed) as failure:
-        launch.mpirun(file, echo=False, seconds=400, start_seconds=300, environment=impatient)
+        launch.mpirun(file, echo=False, seconds=900, start_seconds=600, environment=impatient)
     said = "".join(failure.value.run.output.values())
     assert "One or more tensors were submitted to be reduced, gathered or broadcasted by subset of ranks" in said
     assert "Missing ranks" in said

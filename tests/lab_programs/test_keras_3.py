@@ -16,7 +16,7 @@ from tests.long_tests import long
 pytestmark = pytest.mark.slow
 
 WORKERS, STEPS, SGD, ADAM = 2, 20, 0.1, 0.01
-HOW = {"seconds": 300, "start_seconds": 300, "echo": False, "result": True}
+HOW = {"seconds": 900, "start_seconds": 600, "echo": False, "result": True}
 OF_KERAS = ("DataParallel", "ModelParallel", "ModelParallel, part of the path")
 
 

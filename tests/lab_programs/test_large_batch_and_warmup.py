@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 RANKS, PER_REPLICA, EPOCHS = 2, 24, 2
 GLOBAL_BATCH = RANKS * PER_REPLICA
-PATIENT = {"echo": False, "seconds": 500, "start_seconds": 400}
+PATIENT = {"echo": False, "seconds": 900, "start_seconds": 600}
 
 
 @pytest.fixture(scope="module")

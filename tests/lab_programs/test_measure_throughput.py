@@ -22,7 +22,7 @@ def program(root: Path) -> Path:
 
 def measured(program: Path, way: str, *arguments: object, count: int = 2) -> dict:
     """What `count` processes wrote; skips the test where Horovod is missing."""
-    settings = {"echo": False, "result": True, "seconds": 500, "start_seconds": 400}
+    settings = {"echo": False, "result": True, "seconds": 900, "start_seconds": 600}
     if way != "horovod":
         return launch.tensorflow(program, "--way", way, *SMALL, *arguments, workers=count, **settings).result
     if problem := launch.horovod_problem():

@@ -84,7 +84,7 @@ def test_variables_of_a_job_on_several_hosts_are_named(runs: PreparedRuns, monke
 
 def test_dtensor_comes_too_late_after_the_first_operation() -> None:
     lines = "import tensorflow as tf; tf.constant(1); tf.experimental.dtensor.initialize_accelerator_system('CPU')"
-    done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, timeout=600)
     assert done.returncode == 1
     assert "TensorFlow has already been initialized" in done.stderr
 
@@ -188,7 +188,7 @@ def test_a_tile_smaller_than_its_halo_is_refused(spatial: ModuleType) -> None:
 
 def test_too_few_pixels_are_refused_in_one_sentence() -> None:
     with pytest.raises(launch.WorkerFailed) as failure:
-        launch.mpirun(LAB / "spatial_split.py", "--height", 3, "--width", 3, ranks=2, seconds=100, echo=False)
+        launch.mpirun(LAB / "spatial_split.py", "--height", 3, "--width", 3, ranks=2, seconds=600, echo=False)
     said = "".join(failure.value.run.output.values())
     assert "3 × 3 pixels are too few for 2 tiles that each have a halo of 2." in said
     assert "Traceback" not in said
@@ -196,7 +196,7 @@ def test_too_few_pixels_are_refused_in_one_sentence() -> None:
 
 def test_tiles_over_mpi_equal_the_whole_image(spatial: ModuleType) -> None:
     arguments = ["--height", 61, "--width", 47, "--kernel", 5]
-    how = {"seconds": 200, "result": True, "echo": False}
+    how = {"seconds": 600, "result": True, "echo": False}
     found = launch.mpirun(LAB / "spatial_split.py", *arguments, ranks=RANKS, **how).result
     assert found["difference"] <= TOLERANCE and found["gradients_difference"] <= TOLERANCE
     assert found["tiles"] == [[31, 24], [31, 23], [30, 24], [30, 23]]
@@ -211,7 +211,7 @@ def test_tiles_over_mpi_equal_the_whole_image(spatial: ModuleType) -> None:
 
 
 def test_sharded_optimizers_over_mpi_train_as_one_process_does() -> None:
-    how = {"seconds": 200, "result": True, "echo": False}
+    how = {"seconds": 600, "result": True, "echo": False}
     arguments = ["--steps", 4, "--units", 40]
     found = launch.mpirun(LAB / "shard_optimizer.py", *arguments, ranks=RANKS, **how).result
     parameters = found["parameters"]

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 WORKERS, IMAGES, GLOBAL_BATCH, SEED = 2, 480, 48, 7
 STEPS = IMAGES // GLOBAL_BATCH
-DEADLINE = 300
+DEADLINE = 900
 HOW = {"seconds": DEADLINE, "start_seconds": DEADLINE, "echo": False}
 
 

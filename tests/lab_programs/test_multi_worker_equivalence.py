@@ -15,7 +15,7 @@ pytestmark = pytest.mark.long
 
 STEPS, GLOBAL_BATCH, SEED = 20, 48, 7
 LEARNING_RATE = 0.05  # that of train.py
-DEADLINE = 400
+DEADLINE = 900
 
 ON_DEVICES = f"""
 import sys

@@ -12,7 +12,7 @@ from distlab.setup import frameworks
 pytestmark = pytest.mark.slow
 
 LAB = frameworks.LAB
-LIMITS = {"echo": False, "result": True, "seconds": 240, "start_seconds": 120}
+LIMITS = {"echo": False, "result": True, "seconds": 900, "start_seconds": 600}
 NETWORK_BYTES = 4 * (9 * 16 + 16 + 13 * 13 * 16 * 64 + 64 + 64 * 10 + 10)
 
 
@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def serial(folder: Path) -> list[np.ndarray]:
     """The weights that TensorFlow trains on one device."""
     file = folder / "serial.npz"
-    launch.alone(LAB / "train_tensorflow.py", folder / "start.npz", "--weights", file, echo=False, seconds=240)
+    launch.alone(LAB / "train_tensorflow.py", folder / "start.npz", "--weights", file, echo=False, seconds=900)
     return layouts.read(file)
 
 

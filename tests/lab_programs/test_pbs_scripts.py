@@ -206,7 +206,7 @@ def test_a_job_whose_clock_runs_out_saves_and_submits_itself_again(queue: Queue)
     (commands / "qsub").chmod(0o755)
     path = os.pathsep.join([str(commands), os.environ["PATH"]])
     script = str(LAB / "pbs" / "requeue.pbs")
-    finished = queue.run("requeue.pbs", SAVES, ("node1", "node2"), SECONDS_OF_WORK="10", SCRIPT=script, PATH=path)
+    finished = queue.run("requeue.pbs", SAVES, ("node1", "node2"), SECONDS_OF_WORK="30", SCRIPT=script, PATH=path)
     assert finished.status == 0, finished.output
     assert re.findall(r"attempt \d|resumed on node\d", "\n".join(sorted(finished.output.splitlines()))) == [
         "attempt 0",

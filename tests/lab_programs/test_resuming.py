@@ -272,7 +272,7 @@ def command(labs: Path, backup: Path) -> str:
 def test_a_full_disk_ends_in_a_sentence_and_the_checkpoint_before_stays_whole(labs: Path, tmp_path: Path) -> None:
     """The disk has room for one checkpoint and most of another."""
     script = ["sh", "-c", f"{command(labs, tmp_path)}; echo status $?; ls {shlex.quote(str(tmp_path))}"]
-    said = processes.run(small_disks.with_disk(tmp_path, "size=1200k", script), 200).output
+    said = processes.run(small_disks.with_disk(tmp_path, "size=1200k", script), 600).output
     assert "Traceback" not in said
     end = said[said.index(f"Cannot save in {tmp_path}") :].splitlines()
     assert "No space left on device); checkpoint 5 is whole: make room" in end[0]
@@ -286,7 +286,7 @@ def test_a_checkpoint_in_the_way_that_may_not_be_touched_is_named(labs: Path, ba
     for file in backup.glob("ckpt-15.*"):
         file.chmod(0)
     drop = "--drop=cap_dac_override,cap_dac_read_search"
-    finished = processes.run(["capsh", drop, "--", "-c", command(labs, backup)], 200)
+    finished = processes.run(["capsh", drop, "--", "-c", command(labs, backup)], 600)
     assert finished.status == 1 and "Traceback" not in finished.output
     assert f"Checkpoint 15 cannot be used (it cannot be read: Permission denied): {FROM_10}" in finished.output
     assert "ckpt-15.index: Permission denied); checkpoint 10 is whole: remove that file" in finished.output

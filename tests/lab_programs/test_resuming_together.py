@@ -20,7 +20,7 @@ import tensorflow as tf
 pytestmark = [pytest.mark.slow, pytest.mark.fault]
 
 START_AGAIN = 85
-PATIENT = {"echo": False, "seconds": 400, "start_seconds": 300}
+PATIENT = {"echo": False, "seconds": 900, "start_seconds": 600}
 
 IN_OWN_FOLDER = """
 import json, os, sys

@@ -17,7 +17,7 @@ SIZES = [784 * WIDTH, WIDTH, *[WIDTH * WIDTH, WIDTH] * (LAYERS - 1), WIDTH * 10,
 def test_every_way_is_timed_and_the_sizes_are_those_of_the_network(root: Path) -> None:
     program = root / "labs" / "15_clusters" / "slow_network.py"
     network = ["--layers", LAYERS, "--width", WIDTH, "--batch", BATCH, "--repeats", 2, "--batches", 3]
-    result = launch.horovodrun(program, *network, ranks=2, result=True, seconds=300).result
+    result = launch.horovodrun(program, *network, ranks=2, result=True, seconds=900).result
     assert (result["ranks"], result["gradients"], result["batches"]) == (2, len(SIZES), 3)
     assert result["gradient_bytes"] == result["whole_all_reduce"]["bytes"] == 4 * sum(SIZES)
     assert set(result["ways"]) == {"plain", "fp16", "accumulate"}

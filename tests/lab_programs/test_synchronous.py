@@ -21,7 +21,7 @@ def result(root: Path) -> dict:
     arguments = ["--gradients", GRADIENTS, "--seconds", SECONDS, "--slow-seconds", SLOW_SECONDS]
     arguments += ["--learning-rate", LEARNING_RATE]
     program = root / "labs" / "08_other_strategies" / "synchronous.py"
-    how = {"seconds": 300, "start_seconds": 240, "echo": False, "result": True}
+    how = {"seconds": 900, "start_seconds": 600, "echo": False, "result": True}
     return launch.tensorflow(program, *arguments, workers=WORKERS, **how).result
 
 

@@ -29,7 +29,7 @@ def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.mktemp("mxnet")
     start, weights = write_start(folder / "start.npz"), folder / "weights.npz"
     servers, options = WAYS[request.param]
-    how = {"python": frameworks.python("mxnet"), "result": True, "seconds": 120, "echo": False}
+    how = {"python": frameworks.python("mxnet"), "result": True, "seconds": 600, "echo": False}
     arguments = [start, "--weights", weights, *options]
     run = launch.mxnet(LAB / "train_mxnet.py", *arguments, workers=2, servers=servers, **how)
     return Trained(run, weights_in(weights), start)
@@ -50,7 +50,7 @@ def test_gradients_that_are_summed_twice_would_be_seen(trained: Trained) -> None
 
 def test_without_a_role_it_is_one_process(tmp_path: Path) -> None:
     start = write_start(tmp_path / "start.npz")
-    how = {"python": frameworks.python("mxnet"), "result": True, "seconds": 120, "echo": False}
+    how = {"python": frameworks.python("mxnet"), "result": True, "seconds": 600, "echo": False}
     run = launch.alone(LAB / "train_mxnet.py", start, "--weights", tmp_path / "weights.npz", **how)
     assert (run.result["ranks"], run.result["store"]) == (1, "local")
     checks.assert_equal_weights(weights_in(tmp_path / "weights.npz"), serial(start)[0])

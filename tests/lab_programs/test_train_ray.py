@@ -22,7 +22,7 @@ from tests.lab_programs.frameworks_lab import LAB, STEPS, serial, weights_in, wr
 MISSING = frameworks.problem("ray") or launch.horovod_problem()
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(MISSING is not None, reason=str(MISSING))]
 
-DEADLINE = 300
+DEADLINE = 900
 
 
 class Place:
@@ -94,8 +94,8 @@ def test_two_workers_equal_one_process_and_nothing_is_left(place: Place, way: st
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_program_that_is_ended_leaves_nothing(place: Place, number: signal.Signals) -> None:
     program = place.begin("--way", "RayExecutor")
-    assert becomes_true(place.has_raylet, 120)
+    assert becomes_true(place.has_raylet, 600)
     program.send_signal(number)
-    program.communicate(timeout=60)
+    program.communicate(timeout=300)
     assert program.returncode != 0
-    assert becomes_true(lambda: not place.left(), 10), place.left()
+    assert becomes_true(lambda: not place.left(), 60), place.left()

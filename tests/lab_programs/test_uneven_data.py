@@ -18,7 +18,7 @@ EVEN, EMPTY = 96, 111
 """Sizes of the global batch: the last batch has 40 samples, or 1, so that two of the three workers get none."""
 
 COMPLETE = ("sharded", "padded")
-DEADLINE = 400
+DEADLINE = 900
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from tests.prepared_runs import PreparedRuns
 
 pytestmark = [pytest.mark.slow, pytest.mark.fault]
 
-SECONDS = 300
+SECONDS = 900
 Started = Callable[..., processes.Finished]
 NEEDS_HOROVOD = pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 NEEDS_TORCH = pytest.mark.skipif(frameworks.problem("torch") is not None, reason=str(frameworks.problem("torch")))

@@ -44,7 +44,7 @@ class ClusterJobs:
     @contextmanager
     def started(self, name: str, *arguments: object, **settings: object) -> Iterator[subprocess.Popen[str]]:
         """A job that `launch.NAME` runs, for the block."""
-        request = json.dumps([name, list(map(str, arguments)), {"seconds": 90, "start_seconds": 60} | settings])
+        request = json.dumps([name, list(map(str, arguments)), {"seconds": 500, "start_seconds": 300} | settings])
         with self.entered([sys.executable, "-c", DRIVER, request]) as job:
             yield job
 
@@ -89,7 +89,7 @@ class ClusterJobs:
 
 def came_of(job: subprocess.Popen[str]) -> dict[str, Any]:
     """What the driver says in its last line."""
-    output = job.communicate(timeout=120)[0]
+    output = job.communicate(timeout=600)[0]
     lines = [line for line in output.splitlines() if line.startswith('{"run"')]
     assert lines, output
     outcome: dict[str, Any] = json.loads(lines[-1])

@@ -91,7 +91,7 @@ def act(what):
             time.sleep(0.02)
         while Path("/proc", files[0].name.split(".")[1]).exists():
             time.sleep(0.02)
-        time.sleep(0.2)  # until the launcher has taken note too
+        time.sleep(2)  # until the launcher has taken note too
         print("E0000 00:00:1795679299.385806   15059 base_collective_executor.cc:252] StartAbort "
               "UNAVAILABLE: The following tasks are unhealthy (stopped sending heartbeats):")
         print("/job:worker/replica:0/task:1")
@@ -139,7 +139,7 @@ class Launched:
                     alive.append(process.pid)
         return alive
 
-    def wait_for(self, count: int, seconds: float = 60) -> None:
+    def wait_for(self, count: int, seconds: float = 300) -> None:
         """Until `count` of its processes have been started."""
         end = time.monotonic() + seconds
         while len(self.pids()) < count:

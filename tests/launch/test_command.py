@@ -16,7 +16,10 @@ def command(*arguments: object) -> list[str]:
 @pytest.mark.slow
 def test_the_command_line_passes_arguments_on(launched: Launched) -> None:
     done = subprocess.run(
-        command("--workers", 3, launched.program, "--", "2=say:--workers 9"), capture_output=True, text=True, timeout=60
+        command("--workers", 3, launched.program, "--", "2=say:--workers 9"),
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0
     assert "[worker 2] --workers 9" in done.stdout
@@ -25,7 +28,7 @@ def test_the_command_line_passes_arguments_on(launched: Launched) -> None:
 
 @pytest.mark.slow
 def test_the_command_line_says_what_failed_in_its_exit_status_and_last_lines(launched: Launched) -> None:
-    done = subprocess.run(command(launched.program, "--", "1=raise"), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command(launched.program, "--", "1=raise"), capture_output=True, text=True, timeout=300)
     assert done.returncode == 1
     assert "worker 1 failed, exit code 1" in done.stderr
     assert done.stderr.rstrip().endswith("ValueError: the shapes do not fit")
@@ -53,14 +56,14 @@ def test_the_command_line_says_what_failed_in_its_exit_status_and_last_lines(lau
 def test_options_that_do_not_go_together_are_refused_in_a_sentence(
     launched: Launched, options: list[str], sentence: str
 ) -> None:
-    done = subprocess.run(command(*options, launched.program), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command(*options, launched.program), capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr.strip()) == (1, sentence)
 
 
 @pytest.mark.slow
 def test_an_interpreter_before_the_program_is_to_be_left_out(launched: Launched) -> None:
     for words in (["python", launched.program], ["/usr/bin/python3.12", launched.program, "--", "x"]):
-        done = subprocess.run(command(*words), capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command(*words), capture_output=True, text=True, timeout=300)
         assert done.returncode == 2
         assert f"; leave `{words[0]}` out;" in done.stderr
 
@@ -71,6 +74,6 @@ def test_an_interpreter_of_this_folder_is_not_looked_for_on_the_path(launched: L
     own.write_text(f'#!/bin/sh\necho mine\nexec {sys.executable} "$@"\n')
     own.chmod(0o755)
     words = command("--workers", 1, "--python", "./mpirun", launched.program, "--", "0=say:ran")
-    done = subprocess.run(words, cwd=launched.folder, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(words, cwd=launched.folder, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert "[worker 0] mine" in done.stdout and "[worker 0] ran" in done.stdout

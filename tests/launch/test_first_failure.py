@@ -174,7 +174,7 @@ def test_a_rank_of_horovodrun_whose_end_arrives_last_is_named(
 def test_a_rank_is_named_though_horovodrun_s_end_is_told_before_those_of_all_ranks(
     launched: Launched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hold_back(monkeypatch, lambda job: job.ranks, seconds=1.0)
+    hold_back(monkeypatch, lambda job: job.ranks, seconds=0.3)
     monkeypatch.setattr(supervisor, "_SECONDS_TO_END_RANKS", 0.0)
     with pytest.raises(launch.WorkerFailed) as caught:
         launch.horovodrun(launched.program, "0=wait", "1=exit3", **LIMITS)

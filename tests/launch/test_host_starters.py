@@ -85,7 +85,7 @@ def write(folder: Path, text: str) -> Path:
 
 @pytest.mark.long
 def test_mirrored_workers_on_two_nodes_add_up(jobs: ClusterJobs, tmp_path: Path) -> None:
-    limits = {"seconds": 300, "start_seconds": 200}
+    limits = {"seconds": 500, "start_seconds": 400}
     outcome = jobs.run("tensorflow", write(tmp_path, MIRRORED), hosts="node1,node2", result=True, **limits)
     assert outcome["error"] is None, outcome["message"]
     assert outcome["run"]["output"] == {"worker 0": "node1 2", "worker 1": "node2 2"}
@@ -96,7 +96,7 @@ def test_mirrored_workers_on_two_nodes_add_up(jobs: ClusterJobs, tmp_path: Path)
 @pytest.mark.long
 def test_horovodrun_on_two_nodes_adds_up(jobs: ClusterJobs, tmp_path: Path) -> None:
     launch.horovod_problem() and pytest.skip("Horovod is not installed here")
-    outcome = jobs.run("horovodrun", write(tmp_path, HOROVOD), hosts="node1,node2", seconds=300, start_seconds=200)
+    outcome = jobs.run("horovodrun", write(tmp_path, HOROVOD), hosts="node1,node2", seconds=500, start_seconds=400)
     assert outcome["error"] is None, outcome["message"]
     output = outcome["run"]["output"]
     assert [output[f"rank {rank}"] for rank in range(2)] == ["node1 0 2 3.0 2", "node2 1 2 3.0 2"]

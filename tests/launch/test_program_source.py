@@ -33,7 +33,7 @@ def program(folder: Path, text: str) -> Path:
 @pytest.mark.parametrize("start", [launch.mpirun, launch.horovodrun, launch.torchrun, launch.srun])
 def test_workers_that_would_get_no_tf_config_are_not_started(start: Start, tmp_path: Path) -> None:
     with pytest.raises(launch.LaunchError, match=r"^train\.py trains with MultiW.* each of 3 ranks would train alone"):
-        start(program(tmp_path, STRATEGY), ranks=3, seconds=20)
+        start(program(tmp_path, STRATEGY), ranks=3)
 
 
 @pytest.mark.fault
@@ -114,14 +114,14 @@ def test_a_program_with_the_name_of_a_package_that_it_needs_is_refused(
 ) -> None:
     file = program(tmp_path, lines).rename(tmp_path / f"{name}.py")
     with pytest.raises(launch.LaunchError, match=f"^The file {file} hides the package {package}: give it another name"):
-        launch.horovodrun(file, seconds=20)
+        launch.horovodrun(file)
 
 
 @pytest.mark.fault
 def test_a_file_beside_the_program_with_the_name_of_a_package_is_named(tmp_path: Path) -> None:
     (tmp_path / "tensorflow.py").touch()
     with pytest.raises(launch.LaunchError, match=r"^The file .*tensorflow\.py hides the package tensorflow"):
-        launch.tensorflow(program(tmp_path, STRATEGY), seconds=20)
+        launch.tensorflow(program(tmp_path, STRATEGY))
 
 
 def test_a_name_that_hides_nothing_is_free_to_use(tmp_path: Path) -> None:
@@ -138,12 +138,12 @@ def test_a_program_that_was_copied_without_its_modules_is_told_which_it_needs(tm
     copy = Path(shutil.copy(folder / "train.py", tmp_path))
     needs = "what is beside it in the course's folder labs/13_fault_tolerance: copy"
     with pytest.raises(launch.LaunchError) as refused:
-        launch.tensorflow(copy, "--backup", tmp_path / "backup", seconds=20)
+        launch.tensorflow(copy, "--backup", tmp_path / "backup")
     assert str(refused.value) == f"{copy} needs {needs} backup_folder.py, faults.py, whole_checkpoints.py too."
     for name in ("backup_folder.py", "faults.py"):
         shutil.copy(folder / name, tmp_path)
     with pytest.raises(launch.LaunchError, match=re.escape(f"{needs} whole_checkpoints.py too.")):
-        launch.tensorflow(copy, "--backup", tmp_path / "backup", seconds=20)
+        launch.tensorflow(copy, "--backup", tmp_path / "backup")
 
 
 @pytest.mark.fault

@@ -49,7 +49,7 @@ def places(program: Path) -> list[dict]:
 
 @pytest.mark.slow
 def test_every_process_has_its_role_and_all_the_same_address(program: Path) -> None:
-    run = launch.mxnet(program, program.parent / "places", workers=3, servers=2, seconds=60, echo=False)
+    run = launch.mxnet(program, program.parent / "places", workers=3, servers=2, seconds=300, echo=False)
     assert {name: run.exit_codes[name] for name in run.exit_codes if name.startswith("worker")} == dict.fromkeys(
         ("worker 0", "worker 1", "worker 2"), 0
     )
@@ -63,7 +63,7 @@ def test_every_process_has_its_role_and_all_the_same_address(program: Path) -> N
 @pytest.mark.slow
 def test_a_worker_that_fails_ends_the_job(program: Path) -> None:
     with pytest.raises(launch.WorkerFailed, match="the shapes do not fit") as failure:
-        launch.mxnet(program, program.parent / "places", "fail", workers=1, seconds=60, echo=False)
+        launch.mxnet(program, program.parent / "places", "fail", workers=1, seconds=300, echo=False)
     assert failure.value.rank == "worker 0"
 
 
@@ -83,7 +83,7 @@ def test_a_scheduler_that_does_not_listen_is_named(program: Path) -> None:
 @pytest.mark.slow
 def test_a_taken_port_is_replaced(program: Path) -> None:
     with pytest.raises(launch.WorkerFailed, match="bind failed"):
-        launch.mxnet(program, program.parent / "places", "port taken", "hang", seconds=60, echo=False)
+        launch.mxnet(program, program.parent / "places", "port taken", "hang", seconds=300, echo=False)
     assert len({place["DMLC_PS_ROOT_PORT"] for place in places(program)}) == 3  # it tried three times
 
 
@@ -95,9 +95,9 @@ def test_counts_that_make_no_sense_are_refused(program: Path, counts: dict) -> N
 
 @pytest.mark.slow
 def test_the_command_line_takes_servers_and_an_interpreter(program: Path) -> None:
-    options = ["--with", "mxnet", "--workers", "1", "--servers", "2", "--python", sys.executable, "--seconds", "60"]
+    options = ["--with", "mxnet", "--workers", "1", "--servers", "2", "--python", sys.executable, "--seconds", "300"]
     command = [sys.executable, "-m", "distlab.cli", "launch", *options, str(program), "--"]
-    finished = processes.run([*command, str(program.parent / "places")], seconds=90)
+    finished = processes.run([*command, str(program.parent / "places")], seconds=600)
     assert finished.status == 0, finished.output
     roles = sorted(place["DMLC_ROLE"] for place in places(program))
     assert roles == ["scheduler", "server", "server", "worker"]

@@ -54,7 +54,7 @@ def test_a_disk_from_which_nothing_may_be_loaded_is_named(root: Path, tmp_path: 
     disk.mkdir()
     code = f"from pathlib import Path; from distlab.profiling import mpi_profile as m; m.build(Path({str(source)!r}), "
     command = [sys.executable, "-c", f"{code}Path({str(disk)!r}))"]
-    done = processes.run(small_disks.with_disk(disk, "size=1m,noexec", command), 60)
+    done = processes.run(small_disks.with_disk(disk, "size=1m,noexec", command), 300)
     sentence = f"NoCompiler: No library may be loaded from the disk of {disk} (noexec): set TMPDIR to another folder.\n"
     assert (done.output, done.status) == (sentence, 1)
 

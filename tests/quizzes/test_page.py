@@ -122,7 +122,7 @@ def in_a_browser(folder: Path, chapter: str, right: bool, written: str = "String
     file.write_text(text)
     options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}", "--dump-dom"]
     command = [browser, *options, file.as_uri()]
-    finished = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    finished = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
     title = re.search(r"<title>(.*?)</title>", finished.stdout)
     assert title
     return title[1]

@@ -73,7 +73,7 @@ def test_a_cell_ends_with_a_sentence_on_its_cause(tmp_path: Path) -> None:
             "max(workers, 2)",
             "[].missing",
         ):
-            client.execute_interactive(cell, timeout=60, output_hook=shown.append)
+            client.execute_interactive(cell, timeout=300, output_hook=shown.append)
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)

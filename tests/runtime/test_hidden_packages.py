@@ -24,7 +24,7 @@ def test_a_program_ends_with_the_sentence(name: str, text: str, program: str, tm
     file.parent.mkdir(exist_ok=True)
     file.write_text(text)
     (tmp_path / "program.py").write_text(program)
-    finished = processes.run([sys.executable, str(tmp_path / "program.py")], 60)
+    finished = processes.run([sys.executable, str(tmp_path / "program.py")], 300)
     assert finished.status == 1
     assert finished.output == SENTENCE.format(file=file, package=name.split("/")[0].removesuffix(".py")) + "\n"
 

@@ -33,7 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "other.c").write_text("int other(void) { return 1; }\n")
     for name in NAMES:
         command = ["gcc", "-shared", "-fPIC", "-o", str(folder / name), f"-Wl,-soname,{name}", "other.c"]
-        subprocess.run(command, cwd=tmp_path, check=True, timeout=60)
+        subprocess.run(command, cwd=tmp_path, check=True, timeout=300)
     monkeypatch.setenv("LD_LIBRARY_PATH", f"/nowhere:{folder}")
     return folder
 
@@ -62,7 +62,7 @@ def test_another_mpi_is_named_where_ranks_do_not_start(starter: str, folder: Pat
     program = tmp_path / "program.py"
     program.touch()
     with pytest.raises(launch.WorkerFailed) as failure:
-        getattr(launch, starter)(program, ranks=2, echo=False, seconds=60)
+        getattr(launch, starter)(program, ranks=2, echo=False, seconds=300)
     assert sentence(folder) in str(failure.value)
 
 
@@ -77,7 +77,7 @@ def test_a_program_that_fails_for_another_reason_is_not_told_so(folder: Path, tm
 @pytest.mark.long
 def test_engines_name_another_mpi(folder: Path) -> None:
     with pytest.raises(launch.EnginesFailed) as failure:
-        launch.start_engines(2, seconds=20)
+        launch.start_engines(2, seconds=60)
     assert sentence(folder) in str(failure.value)
 
 

@@ -16,7 +16,7 @@ def test_marks_of_an_outer_run_reach_inner_processes() -> None:
     outer = processes.new_mark()
     program = "import os; from distlab.runtime import processes as p; print(p.run(['env'], 60).output)"
     process = processes.start([sys.executable, "-c", program], outer, stdout=subprocess.PIPE)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=300)
     marks = next(line for line in output.splitlines() if line.startswith(f"{processes.MARK}=")).split("=")[1].split()
     assert outer in marks and len(marks) >= 2 + len(os.environ.get(processes.MARK, "").split())
 
@@ -63,7 +63,9 @@ def test_the_guard_does_not_read_the_modules_of_the_working_folder(tmp_path: Pat
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     mark = processes.new_mark()
-    killed = subprocess.run([sys.executable, program, mark], cwd=tmp_path, capture_output=True, timeout=60, check=False)
+    killed = subprocess.run(
+        [sys.executable, program, mark], cwd=tmp_path, capture_output=True, timeout=300, check=False
+    )
     # The guard holds the error stream until it is done.
     assert (killed.returncode, killed.stderr) == (-signal.SIGKILL, b"")
     assert processes.alive(mark) == []
@@ -75,7 +77,7 @@ def test_a_closed_terminal_ends_a_program_unless_it_is_told_to_go_on(is_ignored:
     code = "import os, signal; from distlab.runtime import processes; processes.end_on_signals(); "
     code += "os.kill(os.getpid(), signal.SIGHUP); print('goes on', flush=True); os.kill(os.getpid(), signal.SIGTERM)"
     starter = ["nohup"] if is_ignored else []
-    done = subprocess.run([*starter, sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*starter, sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert (done.stdout, done.returncode) == (("goes on\n", 143) if is_ignored else ("", 129))
 
 
@@ -84,5 +86,5 @@ def test_a_closed_terminal_ends_a_program_unless_it_is_told_to_go_on(is_ignored:
 def test_a_schedulers_notice_ends_a_program_in_order(notice: signal.Signals) -> None:
     code = "import os; from distlab.runtime import processes; processes.end_on_signals()\n"
     code += f"try: os.kill(os.getpid(), {int(notice)})\nfinally: print('saved', flush=True)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert (done.stdout, done.returncode) == ("saved\n", 128 + notice)

@@ -15,7 +15,7 @@ from distlab.sandbox import PLAIN, SandboxedWork, SandboxLimits, Server, control
 from distlab.sandbox.control_groups import Group, GroupSettings, NoGroups, SandboxGroup
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="groups of cgroup v2 are Linux's")
-SECONDS = 60.0
+SECONDS = 300.0
 
 
 def new_group(*controllers: str) -> Group:
@@ -155,7 +155,7 @@ GRADER = """
 import time
 from distlab.sandbox import PLAIN, SandboxedWork, Server
 with Server(controllers=()) as server, SandboxedWork(server, PLAIN) as work:
-    work.run_cell("import subprocess; subprocess.Popen(['setsid', 'sleep', '1000'])", "one", 60)
+    work.run_cell("import subprocess; subprocess.Popen(['setsid', 'sleep', '1000'])", "one", 300)
     print(server.group.path, flush=True)
     work.run_cell("while True: pass", "two", 600)
 """

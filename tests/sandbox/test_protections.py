@@ -49,7 +49,7 @@ def test_a_sandbox_that_could_not_begin_says_why(tmp_path: Path) -> None:
     closed = tmp_path / "null"
     os.mknod(closed, stat.S_IFCHR | 0o600, os.makedev(1, 3))
     command = [sys.executable, "-c", "from distlab.sandbox import protections; protections.find()"]
-    done = processes.run(small_disks.with_file(Path(os.devnull), closed, command), 60)
+    done = processes.run(small_disks.with_file(Path(os.devnull), closed, command), 300)
     assert done.output.splitlines()[-1].endswith(
         "cannot be isolated on this machine: PermissionError: [Errno 13] Permission denied: '/dev/null'."
     )

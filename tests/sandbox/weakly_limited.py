@@ -17,7 +17,7 @@ import distlab
 from distlab.labs import AnswerError
 from distlab.sandbox import SandboxedWork, SandboxLimits, Server, protections, system_calls
 
-SECONDS = 30.0
+SECONDS = 120.0
 NOT_HERE = 77
 LIMITS = SandboxLimits(memory=2**28, address_space=None)
 ATTACKS = {

@@ -191,7 +191,7 @@ def test_data_sets_are_found_where_load_finds_them(monkeypatch: pytest.MonkeyPat
 def test_a_shell_that_allows_too_little_memory_is_named_and_nothing_is_started() -> None:
     program = "from distlab.setup import doctor; print(doctor.as_json(doctor.examine()))"
     command = ["bash", "-c", 'ulimit -v 1500000; exec "$@"', "bash", sys.executable, "-c", program]
-    finished = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=300)
     answer = json.loads(finished.stdout)
     [memory] = [row for row in answer["rows"] if not row["ok"] and row["item"] != "cores"]
     assert answer["can_run"] is False
@@ -204,7 +204,7 @@ def test_a_shell_that_allows_too_little_memory_is_named_and_nothing_is_started()
 def test_a_shell_that_allows_too_little_processor_time_is_named_and_nothing_is_started() -> None:
     program = "from distlab.setup import doctor; print(doctor.as_json(doctor.examine()))"
     command = ["bash", "-c", 'ulimit -t 60; exec "$@"', "bash", sys.executable, "-c", program]
-    answer = json.loads(subprocess.run(command, capture_output=True, text=True, timeout=60).stdout)
+    answer = json.loads(subprocess.run(command, capture_output=True, text=True, timeout=300).stdout)
     [row] = [row for row in answer["rows"] if not row["ok"] and row["item"] != "cores"]
     assert answer["can_run"] is False
     assert row["state"] == "the shell allows a program 60 s (ulimit -t), and a notebook needs 300 s"

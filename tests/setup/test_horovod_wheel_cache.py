@@ -56,7 +56,7 @@ def test_whoever_waits_for_the_build_of_another_says_so(wheels: Path, monkeypatc
         monkeypatch.setattr(sys, "stdout", mock.Mock(write=said.put))
         waiting = other.submit(cached_wheel, "name", build)
         try:
-            assert said.get(timeout=60) == "Another set-up is building Horovod: waiting for it."
+            assert said.get(timeout=300) == "Another set-up is building Horovod: waiting for it."
         finally:
             held.release()
         assert waiting.result().read_text() == "built"
@@ -164,8 +164,8 @@ def test_two_processes_that_ask_at_once_build_once(wheels: Path) -> None:
     assert first.stdout.readline() == "building\n"
     second = start_builder()
     assert second.stdout.readline() == "Another set-up is building Horovod: waiting for it.\n"
-    assert first.communicate("go\n", timeout=60)[0] == "horovod.whl\n"
-    assert second.communicate("go\n", timeout=60)[0] == "horovod.whl\n"
+    assert first.communicate("go\n", timeout=300)[0] == "horovod.whl\n"
+    assert second.communicate("go\n", timeout=300)[0] == "horovod.whl\n"
     assert first.returncode == second.returncode == 0
 
 
@@ -173,7 +173,7 @@ def test_what_a_killed_build_left_is_removed_by_the_next(wheels: Path) -> None:
     killed = start_builder()
     assert killed.stdout.readline() == "building\n"
     killed.send_signal(signal.SIGKILL)
-    killed.communicate(timeout=60)
+    killed.communicate(timeout=300)
     assert len([file for file in wheels.iterdir() if file.is_dir()]) == 1
     assert cached_wheel("name", build).read_text() == "built"
     assert [file.name for file in wheels.iterdir() if file.is_dir()] == ["name"]

@@ -47,7 +47,7 @@ def index(tmp_path: Path) -> Iterator[str]:
     (tmp_path / "request.cnf").write_text(REQUEST)
     request = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-config", str(tmp_path / "request.cnf")]
     request += ["-keyout", str(key), "-out", str(certificate)]
-    subprocess.run(request, check=True, capture_output=True, timeout=60)
+    subprocess.run(request, check=True, capture_output=True, timeout=300)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     with HTTPServer(("localhost", 0), BaseHTTPRequestHandler) as server:

@@ -233,7 +233,7 @@ def test_an_environment_that_its_owner_keeps_closed_is_named(
 def test_a_read_only_file_system_is_named_to_the_owner(tmp_path: Path) -> None:
     program = "import sys, pathlib; from distlab.setup.virtual_environment import *; "
     program += "check_may_write(Environment(pathlib.Path(sys.argv[1])))"
-    finished = processes.run(small_disks.with_disk(tmp_path, "ro", [sys.executable, "-c", program, str(tmp_path)]), 60)
+    finished = processes.run(small_disks.with_disk(tmp_path, "ro", [sys.executable, "-c", program, str(tmp_path)]), 300)
     sentence = f"{tmp_path} is on a read-only file system; copy the course to a folder that you can write to"
     assert sentence in finished.output.splitlines()[-1]
 
@@ -259,7 +259,7 @@ def test_a_disk_on_which_no_program_may_run_is_named_and_nothing_is_removed(
 ) -> None:
     disk = tmp_path_factory.mktemp("disk")
     command = [sys.executable, "-c", WITHOUT_PROGRAMS, str(environment.course), str(disk)]
-    finished = processes.run(small_disks.with_disk(disk, "size=8g,noexec", command), 60)
+    finished = processes.run(small_disks.with_disk(disk, "size=8g,noexec", command), 300)
     sentence = f"No program may run on the disk of {disk / '.venv'} (noexec); move the course to another."
     kept = sorted(file.name for file in environment.folder.iterdir())
     assert finished.output.splitlines() == [f"EnvironmentNotMade {sentence}", f"kept: {kept}"]

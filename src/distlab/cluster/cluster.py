@@ -15,7 +15,7 @@ from distlab.runtime import processes
 from distlab.runtime.lookups import require_name
 from distlab.runtime.processes import Finished
 
-SECONDS_FOR_AN_ANSWER = 60.0
+SECONDS_FOR_AN_ANSWER = 600.0
 NODES = 3
 
 

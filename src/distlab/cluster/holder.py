@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from distlab.cluster import layout, requirements
 from distlab.cluster.record import ClusterError, ClusterRecord
 
-SECONDS_TO_END = 20
+SECONDS_TO_END = 60
 SECONDS_BETWEEN_LOOKS = 0.02
 # The holder records itself as the outside sees it, before it mounts a /proc of its own; then it waits for the server,
 # and takes care of every process that loses its parent. A signal from inside ends no first process of a namespace, but

@@ -12,7 +12,7 @@ from distlab.cluster.limits import LinkLimits
 BRIDGE = "switch"
 # How much may pass at once at full speed, and how long a full queue may get.
 BURST_SECONDS, LEAST_BURST_BYTES, QUEUE_MILLISECONDS = 0.005, 32_000, 50
-SECONDS_FOR_A_COMMAND = 20
+SECONDS_FOR_A_COMMAND = 120
 # Ports below 1024, in this network alone: sshd of an ordinary user's cluster listens on port 22.
 LET_EVERYBODY_LISTEN = "echo 0 >/proc/sys/net/ipv4/ip_unprivileged_port_start"
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from distlab.cluster import configuration, layout, network
 from distlab.cluster.limits import LinkLimits
 
-SECONDS_TO_START = 60
+SECONDS_TO_START = 300
 SECONDS_BETWEEN_LOOKS = 0.1
 LINES_OF_A_LOG = 5
 # The node's first process. It tells its id as the login node sees it, before it mounts a /proc of its own.
@@ -112,7 +112,7 @@ class ClusterServer:
         look = [*self.settings.as_user, "sinfo", "--noheader", "--Node", "--format=%T"]
         while time.monotonic() < deadline:
             with suppress(subprocess.TimeoutExpired):
-                finished = subprocess.run(look, capture_output=True, text=True, timeout=5, check=False)
+                finished = subprocess.run(look, capture_output=True, text=True, timeout=60, check=False)
                 if finished.stdout.split() == ["idle"] * len(self.settings.nodes):
                     return
             time.sleep(SECONDS_BETWEEN_LOOKS)

@@ -11,7 +11,7 @@ from distlab.cluster.layout import LOGS, address
 from distlab.cluster.record import DEFAULT_NAME
 from distlab.runtime import tables
 
-SECONDS_FOR_SLURM = 20.0
+SECONDS_FOR_SLURM = 120.0
 NO_ANSWER = "no answer"
 MOST_FAILED = 5
 _FAILED = "FAILED,NODE_FAIL,OUT_OF_MEMORY,TIMEOUT"

@@ -20,7 +20,7 @@ from distlab.labs.plain_data import MOST_ITEMS, Plain, plain
 from distlab.runtime.errors import message_of
 from distlab.simulate import ProgramError, Rank, RankFailedError, Run, World, missing_awaits
 
-SECONDS = 20.0
+SECONDS = 30.0
 _LONGEST_ARGUMENT = 24
 
 

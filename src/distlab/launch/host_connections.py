@@ -25,7 +25,7 @@ from distlab.launch.remote_shell import ShellServer
 from distlab.launch.reports import Event
 from distlab.runtime import processes
 
-SECONDS_TO_CONNECT = 10
+SECONDS_TO_CONNECT = 60
 _SECONDS_TO_END = 6.0
 _SSH_FAILED = 255
 

@@ -19,7 +19,7 @@ from distlab.runtime import processes
 
 SRUN = "srun"
 RANK = "rank {rank}"
-_SECONDS_TO_END, _SECONDS_FOR_SLURM = 6.0, 10.0
+_SECONDS_TO_END, _SECONDS_FOR_SLURM = 6.0, 60.0
 _QUEUED = re.compile(r"srun: job (\d+) (queued|has been allocated)")
 
 

@@ -19,7 +19,7 @@ from distlab.sandbox.confine import SandboxLimits
 CONTROLLERS = ("memory", "pids")
 _NOT_EVERYWHERE = "memory.swap.max"  # is missing where the kernel cannot swap
 _ATTEMPTS = 20
-_SECONDS_TO_EMPTY = 10.0
+_SECONDS_TO_EMPTY = 60.0
 _GONE = (errno.ENOENT, errno.ENODEV)  # the second: it was removed while a file in it was open
 
 

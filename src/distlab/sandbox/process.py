@@ -15,7 +15,7 @@ from distlab.sandbox.confine import SandboxLimits
 from distlab.sandbox.server import Server
 from distlab.sandbox.student_time import SECONDS_BETWEEN_LOOKS, Allowance, Spent, StudentTime
 
-_SECONDS_TO_START = 60.0
+_SECONDS_TO_START = 300.0
 _SECONDS_TO_END = 10.0
 _KILLED_FROM_OUTSIDE = "SIGKILL"  # nothing inside can send that to the first process
 # What a program may raise itself; other errors of the virtual cluster are raised by the grader's own.

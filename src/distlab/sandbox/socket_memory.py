@@ -16,7 +16,7 @@ _HEADER = struct.Struct("=IHHII")  # of a message: length, type, flags, sequence
 _ATTRIBUTE = struct.Struct("=HH")
 _ERROR, _DONE = 2, 3
 _LONGEST_REPLY = 1 << 17
-_SECONDS = 5.0
+_SECONDS = 30.0
 _ALL_STATES = 0xFFFFFFFF
 _INTERNET = [(family, kind) for family in (socket.AF_INET, socket.AF_INET6) for kind in (6, 17)]  # TCP, UDP
 _DATAGRAMS_QUEUED = 11  # that a Unix socket holds at most, each perhaps from a socket that is closed

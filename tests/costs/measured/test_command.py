@@ -60,7 +60,7 @@ def test_it_measures_under_every_launcher(
 
 def distlab(*words: object, starter: tuple[object, ...] = ()) -> Finished:
     command = [*starter, sys.executable, "-m", "distlab.cli", *words]
-    return processes.run(["env", *map("=".join, environment.variables().items()), *map(str, command)], 300)
+    return processes.run(["env", *map("=".join, environment.variables().items()), *map(str, command)], 900)
 
 
 @pytest.mark.slow

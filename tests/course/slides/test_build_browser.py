@@ -77,6 +77,7 @@ def browser() -> Iterator[Browser]:
 def opened(browser: Browser, page_file: Path) -> tuple[Page, list[str]]:
     """The deck in a new window, and what the browser complains of from then on."""
     page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+    page.set_default_timeout(300_000)
     complaints: list[str] = []
     folder = page_file.parent.resolve().as_uri()
     page.on("console", lambda message: message.type in ("error", "warning") and complaints.append(message.text))

@@ -19,7 +19,7 @@ from tests.labs.known_wrong import verdict_on
 from tests.labs.lab_09 import answers_09
 
 LAB = lab.LAB
-SECONDS = 400
+SECONDS = 900
 needs_horovod = pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 
 

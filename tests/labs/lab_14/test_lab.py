@@ -27,7 +27,7 @@ from tests.labs.lab_14.answers_14 import ALSO_WRONG, SOLUTION, by_signs
 LAB = lab.LAB
 ROOT = Path(__file__).parents[3]
 PROGRAMS = ROOT / "labs" / "14_other_frameworks"
-SECONDS = 300
+SECONDS = 900
 problem = setup.frameworks.problem("torch")
 needs_pytorch = pytest.mark.skipif(problem is not None, reason=str(problem))
 
