@@ -421,8 +421,8 @@ quizzes.ask("00")
 # - With the parameters unchanged and fewer than two GPUs, every output without the tag `varies` is the same, up to
 #   rounding.
 # - `tf.keras` is legacy Keras here, since three tools of the course fail with `Model.fit` of Keras 3.
-# - Links differ in speed by more than a thousand times.
-# - One processor can act as several devices, if divided before TensorFlow's first operation; it gets no new cores.
+# - Links differ in speed more than a thousandfold.
+# - One processor can act as several devices, if divided before TensorFlow's first operation.
 # - Training divided over devices equals the serial one to 1e-5. Weights under SGD reveal a doubled gradient; accuracy
 #   does not, and Adam nearly hides it.
 #

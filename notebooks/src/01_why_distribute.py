@@ -266,7 +266,7 @@ for model in ("GPT-3", "PaLM"):
 # - The largest models need their thousands of devices to finish in time. For memory alone about a hundred would do.
 # - The lecture's MLP needs no second device at all. Its arithmetic takes seconds even on a laptop; everything else
 #   usually takes longer, as [02 single-device baseline](02_single_device_baseline.ipynb) measures. The course uses it
-#   because the rules for two devices are those for two thousand, and it trains in seconds.
+#   because it trains in seconds, by the rules that hold for thousands of devices.
 
 # %% [markdown]
 # ## The words

@@ -164,9 +164,9 @@ print("loss of each epoch:   ", np.round(history["loss"], 2).tolist())
 print("test accuracy:        ", round(accuracy_lecture, 3))
 
 # %% [markdown] tags=["slide-takeaway", "slide-quiz"]
-# Such a network usually learns little. The lecture's printout showed it too, without a comment: accuracy 0.2202 on two
-# GPUs, 0.9778 on one. The loss before training says where to look: an untrained network gives each of 10 classes a
-# probability near 1/10, so its loss must be near $\ln 10 \approx 2.303$.
+# Such a network usually learns little. The lecture's printout showed it too: accuracy 0.2202 on two GPUs, 0.9778 on
+# one. The loss before training says where to look: an untrained network gives each of 10 classes a probability near
+# 1/10, so its loss must be near $\ln 10 \approx 2.303$.
 #
 # <details>
 # <summary>Question: the loss before training is far from ln 10. What follows?</summary>

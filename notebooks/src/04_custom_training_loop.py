@@ -269,8 +269,8 @@ Markdown(
 
 # %% [markdown]
 # No single factor describes it. Tracing saves mainly Python's time per *operation*, which does not depend on the batch.
-# The convolutions gain less from it. The larger the batch, the larger is usually their share, and the smaller the gain.
-# Other programs disturb such short times: if tracing gained nothing here, run the cell again on an idle machine.
+# The convolutions gain less from it: the larger the batch, the larger is usually their share, and the smaller the gain.
+# If tracing gained nothing here, run the cell again on an idle machine.
 #
 # <details><summary><b>Question 1.</b> A step takes <code>(images, masks, epoch)</code>, where <code>epoch</code> is
 # Python's loop counter. What happens in a run of 100 epochs?</summary>
@@ -627,6 +627,7 @@ test_examples = tf.data.Dataset.from_tensor_slices((noisy_test, masks_test))
 test_batches = list(strategy.experimental_distribute_dataset(test_examples.batch(GLOBAL_BATCH)))
 
 
+# %%
 @tf.function
 def test_step(images, masks):
     def replica_step(images, masks):

@@ -756,9 +756,8 @@ draw.show(figure, "Measured all-reduce by size with the fitted model as lines, a
 #   than $\beta$ predicts.
 # - **Other programs.** With as many ranks as cores, each pause of one rank delays all.
 #
-# Hence $\alpha$ and $\beta$ belong to a *range* of sizes. So we also fit small and large arrays separately. Together,
-# two fits are never worse than one; which half gains more depends on where the misfits are. A bandwidth of `inf` means
-# that the measured times did not grow with the size.
+# Hence $\alpha$ and $\beta$ belong to a *range* of sizes, and we also fit small and large arrays separately. A
+# bandwidth of `inf` means that the times did not grow with the size.
 
 # %% tags=["varies"]
 for name in ("mpi", "ring"):
@@ -785,9 +784,9 @@ print(f"The ring in Python is ahead of the library at {' and '.join(ahead) or 'n
 
 # %% [markdown]
 # If our ring wins at a size, Python is not the reason. Open MPI chooses an algorithm by size and number of ranks, with
-# thresholds that were tuned on clusters, not for two processes that share a memory. With two ranks Open MPI 4.1 takes
-# Rabenseifner's algorithm from 256 KiB on. It sends the same bytes as the ring, also in halves, but through other
-# buffers. To find the cause, force an algorithm (3 is recursive doubling, 4 the ring, 6 Rabenseifner's):
+# thresholds that were tuned on clusters. With two ranks Open MPI 4.1 takes Rabenseifner's algorithm from 256 KiB on. It
+# sends the same bytes as the ring, also in halves, but through other buffers. To find the cause, force an algorithm (3
+# is recursive doubling, 4 the ring, 6 Rabenseifner's):
 #
 # `mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm 4 -np 2 python …`
 #

@@ -317,12 +317,10 @@ for (name, kind), (by, stale) in staleness.items():
 # gradient after the other, every update of worker B falls into exactly one of A's gradients, and makes it staler by
 # one. So each update makes $w-1$ gradients staler, one of each other worker, and the mean is $w-1$, *whatever the
 # speeds*. With $p$ ranks, one of them the server, that is $p-2$. A worker that pauses, while the chief hands it the
-# next step or the cores are busy, catches nothing in its pause. So the measured mean is below $w-1$: by how much
-# depends on the pauses.
+# next step or the cores are busy, catches nothing meanwhile, so the measured mean is below $w-1$.
 #
 # What a slow worker changes is *who* is stale. If one needs $k$ times as long, it catches about $k$ updates of each
-# other one; the fast ones catch about $1/k$ of an update of it, and one of each fast one. The fewer the pauses, the
-# closer the measured numbers come to this.
+# other one; the fast ones catch about $1/k$ of an update of it, and one of each fast one.
 
 # %% [markdown] tags=["slide-quiz"]
 # <details>
@@ -607,6 +605,7 @@ def with_hiccups(worker: int, step: int, seed: int) -> float:
     return 0.1 if np.random.default_rng((seed, worker, step)).random() < 0.05 else 0.01
 
 
+# %%
 unlucky = 1 - 0.95**WORKERS
 step_synchronous, step_asynchronous = 0.01 + 0.09 * unlucky, 0.01 + 0.09 * 0.05
 pairs = [times(partial(with_hiccups, seed=seed), networks["100 Gbit/s"]) for seed in range(5)]

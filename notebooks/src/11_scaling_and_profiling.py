@@ -331,8 +331,7 @@ print(f"serial share by Amdahl's law: fit {law.serial_share:.0%}; by each size",
 #
 # - **Weak** scaling pays one all-reduce per step, however large the batch. **Strong** scaling pays the same, but has
 #   only $1/p$ of the computing to set against it.
-# - **Beyond the cores** there is nothing more to share: on a quiet machine efficiency is at most cores / ranks. That is
-#   no fault of the network.
+# - **Beyond the cores** there is nothing more to share: on a quiet machine efficiency is at most cores / ranks.
 # - **Amdahl's law** assumes a fixed serial part. If the shares by each size grow, it is the wrong model: the cores end,
 # the all-reduce grows.
 #
@@ -367,12 +366,11 @@ for network, blocks in measured[2]["turns"].items():
     print(f"    an all-reduce of {gradient_bytes[network]:,} bytes in one piece, by the fit: {alone_in_theory:.1f} ms")
 
 # %% [markdown] tags=["slide-takeaway", "slide-text", "slide-predict"]
-# The dense network has the larger gradient, so the all-reduce usually costs it more. Efficiency belongs to a network
-# *on* a cluster: what counts is computing time per byte of gradient. The loss by the all-reduce may be smaller than an
-# all-reduce alone, because gradients that are ready early travel while others are still computed. It may be larger: the
-# gradient comes in several pieces, and each waits for its turn (section 6). It may even come out below zero, when the
-# blocks differ by more than the all-reduce takes. Larger batches dilute the cost, since computing grows with the batch
-# and the gradient does not.
+# The dense network has the larger gradient, so the all-reduce usually costs it more. What counts is computing time per
+# byte of gradient. The loss by the all-reduce may be smaller than an all-reduce alone, because gradients that are ready
+# early travel while others are computed. It may be larger: the gradient comes in several pieces, and each waits for its
+# turn (section 6). It may come out below zero, when the blocks differ by more than the all-reduce takes. Larger batches
+# dilute the cost: computing grows with them, and the gradient does not.
 #
 # ### Which cores
 #
