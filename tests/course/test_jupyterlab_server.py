@@ -120,7 +120,7 @@ def start(copy: Path, **variables: str) -> tuple[str, dict[str, str]]:
             if "http://127.0.0.1:" in line:
                 break
         of_server = psutil.Process(server.pid).environ() if server.poll() is None else {}
-        server.terminate()
+        server.kill()  # SIGTERM may come before its loop runs, and is lost then
     return said, of_server
 
 
