@@ -159,7 +159,8 @@ def student() -> Iterator[list[str]]:
         home.chmod(0o755)
         (home / "cache").mkdir()
         os.chown(home / "cache", STUDENT, STUDENT)
-        users = Path("/etc/passwd").read_text() + f"student:x:{STUDENT}:{STUDENT}::{home}:/bin/sh\n"
+        # First, where this machine has a student of its own.
+        users = f"student:x:{STUDENT}:{STUDENT}::{home}:/bin/sh\n" + Path("/etc/passwd").read_text()
         (home / "passwd").write_text(users)
         yield [
             *("unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/passwd && cd / && exec "$@"', f"{home}/passwd"),

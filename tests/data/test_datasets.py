@@ -319,11 +319,9 @@ def test_archives_in_the_wrong_places_are_wrong_content(places: dict[str, Path])
         data.load("fashion_mnist")
 
 
-def test_real_mnist_is_read_from_the_folder_in_distlab_data() -> None:
-    file = Path(os.environ.get("DISTLAB_DATA", "")) / "mnist.npz"
-    if not os.environ.get("DISTLAB_DATA") or not file.is_file():
-        pytest.skip("DISTLAB_DATA names no folder with mnist.npz")
-    assert data.find("mnist") == file
+def test_real_mnist_is_read_where_this_user_has_it() -> None:
+    if not data.find("mnist"):
+        pytest.skip("this user has no mnist.npz, neither in Keras's folder nor in one that DISTLAB_DATA names")
     train, test = data.load("mnist")
     for images, labels in (train, test):
         assert images.shape[1:] == (28, 28)

@@ -67,7 +67,7 @@ def test_load_downloads_once_into_the_courses_cache(
     server: Any, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("DISTLAB_DATA", raising=False)
-    monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
+    monkeypatch.setenv("HOME", str(tmp_path))  # this user may have the set there, for Keras
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     file.parent.mkdir()
     for _ in range(2):
