@@ -13,6 +13,7 @@ import pytest
 
 from distlab.launch import host_process
 from distlab.launch.host_process import FRAME, LONGEST_PIECE
+from distlab.launch.job import OUTPUT
 from tests.cluster.cluster_bench import until as until_true
 from tests.launch.launched_program import Launched
 
@@ -37,7 +38,7 @@ def send(process: Process, **request: object) -> None:
 
 
 def prepare(process: Process, **changes: object) -> None:
-    settings = {"folder": "/", "files": [], "environment": {}, "hosts": [], "ports": 3, "has_one_program": False}
+    settings = {"folder": "/", "files": [], "environment": OUTPUT, "hosts": [], "ports": 3, "has_one_program": False}
     send(process, prepare=settings | changes)
 
 

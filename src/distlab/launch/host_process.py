@@ -133,7 +133,7 @@ class HostProcess:
         try:
             process = subprocess.Popen(
                 command,
-                env=os.environ | {"PYTHONUNBUFFERED": "1"} | environment,  # its lines are read as they come
+                env=os.environ | environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

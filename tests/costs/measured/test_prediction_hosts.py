@@ -42,9 +42,9 @@ def measured(slow_hosts: Cluster, hosts: int, folder: Path, root: Path) -> Clust
 
 @pytest.mark.long
 def test_two_hosts_that_are_measured_predict_three(slow_hosts: Cluster, tmp_path: Path, root: Path) -> None:
-    """How near the prediction comes is for a machine that does nothing else: the recorded measurements show it."""
+    """How near it comes is for an idle machine: tests/lab_programs/test_record_measurements.py."""
     two, three = (measured(slow_hosts, hosts, tmp_path, root) for hosts in (2, 3))
     assert (two.ranks_per_host, three.ranks_per_host) == ((1, 1), (1, 1, 1))
     assert two.shares_cores and three.machines == 1
     [predicted] = predict_measured(two, [3]).step_seconds
-    assert predicted > 0
+    assert predicted > two.step_alone.median  # the all-reduce comes on top of the computing
