@@ -49,6 +49,14 @@ def used_namespaces() -> set[str]:
     return used
 
 
+def command_line(process: psutil.Process) -> list[str]:
+    """[] of a process that has ended."""
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
 @dataclass
 class Bench:
     """Where tests start clusters: whatever they start carries the mark."""

@@ -11,7 +11,15 @@ import pytest
 
 from distlab import cluster
 from distlab.runtime import processes
-from tests.cluster.cluster_bench import NEEDS_CLUSTER, Bench, lines_of_ranks, own_namespaces, until, used_namespaces
+from tests.cluster.cluster_bench import (
+    NEEDS_CLUSTER,
+    Bench,
+    command_line,
+    lines_of_ranks,
+    own_namespaces,
+    until,
+    used_namespaces,
+)
 
 DISTLAB = [sys.executable, "-m", "distlab.cli", "cluster"]
 THREE = ["node1", "node2", "node3"]
@@ -60,7 +68,7 @@ def test_after_any_kill_down_leaves_nothing(victim: str, bench: Bench) -> None:
 
 def _victims(name: str, bench: Bench) -> list[psutil.Process]:
     if name == "holder":
-        holders = [process for process in bench.processes()["sh"] if "/holder" in " ".join(process.cmdline())]
+        holders = [process for process in bench.processes()["sh"] if "/holder" in " ".join(command_line(process))]
         return holders[:1]
     by_name = bench.processes()
     return next(found for process_name, found in by_name.items() if process_name.startswith(name))[:1]
@@ -147,7 +155,7 @@ def test_commands_end_with_who_runs_them(bench: Bench) -> None:
 
 
 def _running(word: str, bench: Bench) -> bool:
-    return any(process.cmdline() == ["sleep", word] for process in bench.processes().get("sleep", []))
+    return any(command_line(process) == ["sleep", word] for process in bench.processes().get("sleep", []))
 
 
 def test_commands_see_the_folder_and_the_variables_of_who_runs_them(bench: Bench) -> None:

@@ -13,7 +13,7 @@ import pytest
 from distlab.cluster import Cluster, layout, up
 from distlab.cluster.running import ENDED_MEANWHILE
 from distlab.launch import rank_process
-from tests.cluster.cluster_bench import NEEDS_CLUSTER, Bench, until
+from tests.cluster.cluster_bench import NEEDS_CLUSTER, Bench, command_line, until
 
 pytestmark = [pytest.mark.slow, NEEDS_CLUSTER]
 
@@ -26,7 +26,7 @@ def started(*command: str, name: str = "default", **options: object) -> subproce
 
 
 def is_running(word: str, bench: Bench) -> Callable[[], bool]:
-    return lambda: any(process.cmdline() == ["sleep", word] for process in bench.processes().get("sleep", []))
+    return lambda: any(command_line(process) == ["sleep", word] for process in bench.processes().get("sleep", []))
 
 
 @pytest.mark.fault

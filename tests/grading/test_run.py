@@ -251,7 +251,9 @@ def test_the_process_that_starts_sandboxes_may_be_killed_and_all_are_graded(
         put(tmp_path / "in", student, handed_in())
 
     def servers() -> list[psutil.Process]:
-        return [child for child in psutil.Process().children() if "distlab.sandbox.fork_server" in child.cmdline()]
+        alive = psutil.process_iter(["ppid", "cmdline"])  # of one that has just ended the command line is None
+        own = [process for process in alive if process.info["ppid"] == os.getpid()]
+        return [process for process in own if "distlab.sandbox.fork_server" in (process.info["cmdline"] or [])]
 
     def kill_server(line: str) -> None:
         if line.startswith("alice"):

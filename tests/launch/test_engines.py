@@ -13,6 +13,7 @@ import pytest
 from distlab import launch
 from distlab.runtime import environment, processes
 from tests.allocation import ALLOCATION
+from tests.cluster.cluster_bench import command_line
 
 environment.apply()  # puts this environment's mpirun on the path
 
@@ -72,7 +73,7 @@ def test_engines_wait_for_a_controller_that_answers_late(monkeypatch: pytest.Mon
 
     def stop_the_controller_for_a_while() -> None:
         def running(word: str) -> list[psutil.Process]:
-            return [process for process in processes.alive(mark) if word in " ".join(process.cmdline())]
+            return [process for process in processes.alive(mark) if word in " ".join(command_line(process))]
 
         while not running("ipyparallel.engine"):
             time.sleep(0.01)

@@ -19,6 +19,7 @@ from distlab.launch import prepared_interpreter
 from distlab.launch.fork_server import early_variables
 from distlab.launch.job import OUTPUT
 from distlab.runtime import processes
+from tests.cluster.cluster_bench import command_line
 
 pytestmark = [
     pytest.mark.slow,
@@ -237,7 +238,7 @@ def test_a_notice_to_a_process_that_bears_the_programs_name_reaches_the_program(
         while len(list(tmp_path.glob("noticed.[0-9]*"))) < 2 and time.monotonic() < until:
             time.sleep(0.05)
         for process in psutil.Process(job.pid).children(recursive=True):
-            words = process.cmdline()
+            words = command_line(process)
             if str(program) in words and any(bearer in word for word in words[:4]):
                 process.send_signal(signal.SIGUSR1)
         output, _ = job.communicate(timeout=300)
