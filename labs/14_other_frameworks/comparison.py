@@ -21,7 +21,6 @@ class Comparison:
     def __init__(self, first: Path, serial: Sequence, ranks: int) -> None:
         """`first`: the file that start.py wrote; `serial`: the weights that one device trained from it."""
         self.first, self.serial, self.ranks = first, serial, ranks
-        self.verdicts: dict[str, str] = {}
         self._runs: dict[str, tuple[str, dict[str, Any]]] = {}
 
     def run(self, name: str) -> Any:
@@ -46,18 +45,21 @@ class Comparison:
         return max(self._runs[name][1]["differences"].values())
 
     def judge(self, title: str, name: str) -> None:
-        """Note and print how far a run's weights are from the serial run's; AssertionError if they are not equal."""
-        difference = self.difference(name)
-        assert difference <= checks.TOLERANCE, f"{title}: {difference}"
-        self.verdicts[title] = f"largest difference of the weights: {difference:.1g} (tolerance {checks.TOLERANCE:g})"
-        print(f"{title}: {self.verdicts[title]}")
+        """Print how far a run's weights are from the serial run's; AssertionError if they are not equal."""
+        print(f"{title}:", end=" ")
+        checks.assert_equal([self.difference(name)], [0.0], "weights")
 
     def table(self) -> str:
-        """A line for each run: seconds from start to end of its job, memory of its largest rank, what it printed."""
-        lines = [f"{'run':18}{'measured':>9}{'seconds':>9}{'MiB':>7}  printed"]
+        """A line for each run: how far its weights are from the serial run's, seconds of its job, memory, its output.
+
+        The seconds are from start to end; the memory is that of its largest rank.
+        """
+        lines = [f"{'run':18}{'measured':>9}{'differs':>9}{'seconds':>9}{'MiB':>7}  printed"]
         for name, (source, run) in self._runs.items():
             # On Ray the programs do not say how much memory they use.
             memory = f"{run['peak_bytes'] / 2**20:,.0f}" if run.get("peak_bytes") else "?"
             seconds = f"{run['seconds']:.1f}" if "seconds" in run else "?"
-            lines.append(f"{name:18}{source:>9}{seconds:>9}{memory:>7}  {run.get('printed', '?')}")
+            lines.append(
+                f"{name:18}{source:>9}{self.difference(name):>9.0e}{seconds:>9}{memory:>7}  {run.get('printed', '?')}"
+            )
         return "\n".join(lines)

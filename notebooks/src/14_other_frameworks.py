@@ -428,19 +428,13 @@ comparison.judge("MXNet, optimizer on the workers", "mxnet_all_reduce")
 # [notebook 12](12_model_parallelism.ipynb) divides its layers; PyTorch has its own `DTensor`, on which
 # `fully_shard` is built. **Estimators** are in [notebook 08](08_other_strategies.ipynb).
 #
-# The results of this chapter:
+# The results of this chapter: how far the weights of each run are from the serial run's, what it printed, how long its
+# job took from start to end, and the memory of its largest rank. With 20 small steps of a small network, start-up and
+# libraries decide, not how fast a framework trains. Do not rank by it: Horovod's ranks are forked from an interpreter
+# that has already imported TensorFlow; all other rows import their libraries. Compare only rows that were measured on
+# the same machine.
 
-# %% tags=["slide-output"]
-for title, verdict in comparison.verdicts.items():
-    print(f"{title:32} {verdict}")
-
-# %% [markdown]
-# And what each run printed, how long its job took from start to end, and the memory of its largest rank. With 20 small
-# steps of a small network, start-up and libraries decide, not how fast a framework trains. Do not rank by it: Horovod's
-# ranks are forked from an interpreter that has already imported TensorFlow; all other rows import their libraries.
-# Compare only rows that were measured on the same machine.
-
-# %% tags=["varies"]
+# %% tags=["varies", "slide-output"]
 print(comparison.table())
 
 # %% [markdown]
