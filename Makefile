@@ -97,7 +97,7 @@ help:  ## list the targets
 # The environment without Horovod, for the targets below that then ask for one kind of Horovod or the other.
 environment:
 	@for python in $(CANDIDATES); do \
-		"$$python" -c '$(FITS)' 2>/dev/null && PYTHONPATH=src exec "$$python" -P -m distlab.setup.make_environment \
+		"$$python" -c '$(FITS)' 2>/dev/null && PYTHONPATH=src exec "$$python" -P -m course_tools.setup.make_environment \
 			$(if $(filter setup,$(MAKECMDGOALS)),$(call switch,FORCE,--force)); \
 		[ $$? = $(DOES_NOT_FIT) ] || ! command -v "$$python" > /dev/null || \
 			case ' $(PYTHONS) ' in *" $$python "*) failing="$$failing $$python";; esac; \

@@ -19,15 +19,15 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 
 # Where tests start several training processes.
 SEVERAL_PROCESSES = (
-    "tests/lab_programs/",
-    "tests/costs/measured/test_command",
-    "tests/costs/measured/test_prediction_hosts.py",
-    "tests/course/bench/",
-    "tests/launch/test_engines.py",
-    "tests/launch/test_prepared_interpreter.py",
-    "tests/launch/test_starters_tensorflow.py",
+    "tests/programs/",
+    "tests/distlab/costs/measured/test_command",
+    "tests/distlab/costs/measured/test_prediction_hosts.py",
+    "tests/course_tools/bench/",
+    "tests/distlab/launch/test_engines.py",
+    "tests/distlab/launch/test_prepared_interpreter.py",
+    "tests/distlab/launch/test_starters_tensorflow.py",
     "tests/notebooks/test_auto_shard.py",
-    "tests/simulate/test_mpi_rank.py",
+    "tests/distlab/simulate/test_mpi_rank.py",
 )
 ONE_PROCESS = (
     "test_faults_that_cannot_come.py",
@@ -40,9 +40,9 @@ ONE_PROCESS = (
     "test_whole_checkpoints.py",
 )
 # Where tests mostly wait and share no fixture, so that those of a file can run side by side.
-WAITING = "tests/launch/"
+WAITING = "tests/distlab/launch/"
 # Where tests go through all labs; the first of their parameters is the number of the lab.
-EVERY_LAB = "tests/labs/test_labs_"
+EVERY_LAB = "tests/distlab/labs/test_labs_"
 # Where tests start programs on a Slurm cluster, and wait for it as much as they compute.
 ON_A_CLUSTER = (
     "test_cluster_faults.py",
@@ -55,9 +55,9 @@ ON_A_CLUSTER = (
 )
 OUTPUTS = "tests/notebooks/test_outputs.py"
 # Every page in a browser, several times: ten minutes, which must not begin when the others are nearly done.
-LONGEST_FILE = "tests/site/test_build_browser.py"
+LONGEST_FILE = "tests/course_tools/site/test_build_browser.py"
 # Last by name, and its first test waits for Keras: no file for the end, when the other workers have nothing left.
-WAITS_FOR_KERAS = "tests/test_models.py"
+WAITS_FOR_KERAS = "tests/distlab/test_models.py"
 NOTEBOOKS_WITH_SEVERAL, PROGRAMS_WITH_SEVERAL = "notebooks with several processes", "programs with several processes"
 PROGRAMS_ON_CLUSTER = "programs on a cluster"
 
@@ -142,7 +142,7 @@ def executed_notebook(nodeid: str) -> Path | None:
 @cache
 def needs() -> dict:
     """What each notebook takes; read once."""
-    from distlab.course import schedule  # here, since tests that execute no notebook do without its packages
+    from course_tools import schedule  # here, since tests that execute no notebook do without its packages
 
     return schedule.needs(NOTEBOOKS)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from distlab.course.readme_tables import replace_between
+from course_tools.readme_tables import replace_between
 
 SECONDS_TO_END = 10.0
 HEADINGS = ("fault", "outcome", "seconds", "processes left")

@@ -1,8 +1,7 @@
 """Runs of single programs in forks of one interpreter that has imported TensorFlow.
 
 For tests of what a program prints or computes: a forked program has its own environment, streams, working folder and
-exit status (`tests/launch/test_prepared_interpreter.py`), and costs no import of its own. Elsewhere than on Linux each
-program gets an interpreter of its own.
+exit status, and costs no import of its own. Elsewhere than on Linux each program gets an interpreter of its own.
 """
 
 import os

@@ -7,7 +7,7 @@ from typing import Any
 
 import record
 
-from distlab import checks, course
+from distlab import checks, recorded_results
 
 SHARES = ("horovod", "ddp", "fsdp", "deepspeed")
 """Programs whose ranks are told their own batch and learning rate."""
@@ -28,14 +28,14 @@ class Comparison:
         batch = ["--batch", GLOBAL_BATCH // self.ranks, "--learning-rate", RATE / self.ranks] if name in SHARES else []
         ranks = 2 if name == "ray_horovod" else self.ranks
         measure = partial(record.measure, name, self.first, self.serial, ranks, batch)
-        run, source = course.recorded_results.measured_or_recorded(name, record.problem(name), measure)
+        run, source = recorded_results.measured_or_recorded(name, record.problem(name), measure)
         print(source)
         self._runs[name] = ("here" if source == "measured here" else "recorded", run)
         return run["result"]
 
     def recorded(self, name: str) -> Any:
         """The recorded result, whatever is installed here."""
-        recorded = course.recorded_results.read(name)
+        recorded = recorded_results.read(name)
         print(recorded.source())
         self._runs[name] = ("recorded", recorded.result)
         return recorded.result["result"]

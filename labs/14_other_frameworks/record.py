@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import layouts
 import start
 
-from distlab import checks, course, launch, runtime, setup
+from distlab import checks, frameworks, launch, recorded_results, runtime
 
 FOLDER = Path(__file__).parent
 
@@ -60,7 +60,7 @@ RUNS = {
 def problem(name: str) -> str | None:
     """Why this run cannot be done here, and what fixes it, in one sentence; None when it can."""
     run = RUNS[name]
-    missing = setup.frameworks.problem(run.part) if run.part else None
+    missing = frameworks.problem(run.part) if run.part else None
     return missing or (launch.horovod_problem() if "horovod" in run.packages else None)
 
 
@@ -75,7 +75,7 @@ def measure(name: str, first: Path, serial: list, ranks: int = 2, arguments: Seq
     # Programs that start their own processes are told how many; the others are started so many times.
     count = {"alone": {}, "mxnet": {"workers": ranks}}.get(run.starter, {"ranks": ranks})
     workers = ["--workers", ranks] if run.starter == "alone" else []
-    how = {"python": setup.frameworks.python(run.part)} if run.part else {}
+    how = {"python": frameworks.python(run.part)} if run.part else {}
     with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
         weights = Path(folder) / f"{name}.npz"
         every = [first, *run.arguments, *workers, *arguments, "--weights", weights]
@@ -117,11 +117,9 @@ def main() -> None:
                 missing.append(f"{name}: {reason}")
                 continue
             result = measure(name, first, serial)
-            versions = setup.frameworks.versions(run.part, *run.packages)
+            versions = frameworks.versions(run.part, *run.packages)
             command = f"make record-frameworks ONLY={name}"
-            course.recorded_results.write(
-                name, run.framework, versions, command, run.program, list(run.arguments), result
-            )
+            recorded_results.write(name, run.framework, versions, command, run.program, list(run.arguments), result)
     if missing:
         sys.exit("\n".join(["Not recorded:", *missing]))
 

@@ -12,7 +12,7 @@ import traceback
 from pathlib import Path
 from types import SimpleNamespace
 
-from distlab import launch, setup, valid
+from distlab import frameworks, launch, valid
 
 RANKS = 2
 IMAGES, BATCH, EPOCHS = 480, 24, 3
@@ -106,12 +106,12 @@ def summary(of_ranks: list[dict]) -> dict:
 
 def report(file: Path) -> str:
     """Train on two processes; the result in a few lines, or one line that says why there is none."""
-    if problem := setup.frameworks.problem("torch"):
+    if problem := frameworks.problem("torch"):
         return f"Skipped: {problem}"
     with tempfile.TemporaryDirectory() as folder:
         start, saved = Path(folder) / "start.npz", Path(folder) / "saved"
         saved.mkdir()
-        python = setup.frameworks.python("torch")
+        python = frameworks.python("torch")
         try:
             launch.alone(Path(__file__).with_name("start.py"), start, "--images", IMAGES, echo=False)
             run = launch.torchrun(

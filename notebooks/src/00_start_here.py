@@ -31,7 +31,9 @@ epochs = 2  # passes over the 512 images of that training
 workers = 2  # into how many logical devices the processor is divided
 
 # %%
-from distlab import checks, course, data, devices, metrics, quizzes, setup  # first: it selects legacy Keras, see below
+from distlab import checks, data, devices, metrics, quizzes  # first: it selects legacy Keras, see below
+from course_tools import student_progress
+from course_tools.setup import doctor
 
 import os
 
@@ -388,8 +390,8 @@ for name, difference in relative.items():
 # most of them to start TensorFlow twice.
 
 # %% tags=["varies"]
-rows = setup.doctor.examine()
-print(setup.doctor.table(rows))
+rows = doctor.examine()
+print(doctor.table(rows))
 
 # %% [markdown]
 # A line "optional" stops nothing: without MNIST the notebooks use `digits`, without a GPU logical devices, and
@@ -404,7 +406,7 @@ print(setup.doctor.table(rows))
 # are saved; `make progress` shows it in a terminal.
 
 # %% nbreg={"diff_ignore": ["/outputs"]} tags=["varies"]
-course.show_progress()
+student_progress.show_progress()
 
 # %% [markdown]
 # ## Quiz

@@ -43,7 +43,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import tensorflow as tf
 
-from distlab import checks, data, draw, launch, programs, quizzes, setup
+from distlab import checks, data, draw, frameworks, launch, programs, quizzes
 
 draw.apply_style()
 tf.get_logger().setLevel("ERROR")
@@ -59,8 +59,8 @@ first = Path(scratch.name) / "start.npz"
 print(data.describe(dataset))
 
 # %% tags=["varies"]
-for name, part in setup.frameworks.PARTS.items():
-    print(f"{part.title:10}", setup.frameworks.problem(name) or "is installed: its programs run in this notebook")
+for name, part in frameworks.PARTS.items():
+    print(f"{part.title:10}", frameworks.problem(name) or "is installed: its programs run in this notebook")
 
 # %% [markdown]
 # ## 1. One start for all

@@ -44,7 +44,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from distlab import checks, cluster, collectives, costs, course, draw, launch, programs, quizzes
+from distlab import checks, cluster, collectives, costs, draw, launch, programs, quizzes
 from distlab.simulate import Network, World
 
 draw.apply_style()
@@ -56,7 +56,7 @@ for place in (LAB, LAB / "slurm", Path("../labs/13_fault_tolerance")):
         shutil.copy(file, folder)
 
 # %% tags=["varies"]
-login = course.LoginNode(cluster.find(), folder, LAB)
+login = cluster.LoginNode(cluster.find(), folder, LAB)
 print(login.source())
 
 # %% [markdown] tags=["slide-picture"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from distlab.course import glossary, notebooks
+from course_tools import glossary, notebooks
 
 FEWEST, MOST = 60, 80
 LINK = re.compile(r"\[([^\]]+)\]\(\.\./docs/glossary\.md#([^)]+)\)")

@@ -8,8 +8,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from distlab.course import hand_edits, notebooks
-from distlab.course.notebooks import VARIES
+from course_tools import hand_edits, notebooks
+from course_tools.notebooks import VARIES
 
 OPENING = ("Goal", "Time", "Before this", "Questions", "Hardware")
 # A path from the root, but not those that every Linux has.

@@ -14,8 +14,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from distlab import cli
-from distlab.course import readme_tables
+from course_tools import cli, readme_tables
 from tests.documents.tracked_files import tracked_files
 
 AS_COMMITTED = ("--cached", "--others", "--exclude-standard")

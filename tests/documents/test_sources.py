@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from distlab.course import source_tables
+from course_tools import source_tables
 
 # The number of a paper at arXiv, or a digital object identifier.
 NUMBER = re.compile(

@@ -53,7 +53,7 @@ SECONDS = 3600
 
 def distlab(*arguments: str, folder: Path = ROOT, statuses: Iterable[int] = (0,)) -> str:
     """What a command of the course prints."""
-    command = [sys.executable, "-m", "distlab.cli", *arguments]
+    command = [sys.executable, "-m", "course_tools.cli", *arguments]
     run = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert run.returncode in statuses, (arguments, run.returncode, run.stdout, run.stderr)
     return run.stdout
@@ -70,15 +70,15 @@ def lines(items: Mapping[str, Any]) -> str:
 # Labs ----------------------------------------------------------------------------------------------------------------
 
 MODULES = {
-    number: [f"tests.labs.lab_{number}.answers_{number}"]
+    number: [f"tests.distlab.labs.lab_{number}.answers_{number}"]
     for number in (path.name[:2] for path in sorted(LABS.glob("[0-9][0-9]_*")))
-    if (ROOT / "tests" / "labs" / f"lab_{number}").exists()
+    if (ROOT / "tests" / "distlab" / "labs" / f"lab_{number}").exists()
 }
 """The modules with the answers to each lab."""
 for apart in ("02.answers_02_tensorflow", "03.answers_03_mirrored", "05.answers_05_run", "05.test_lab"):
-    MODULES[apart[:2]].append(f"tests.labs.lab_{apart}")
+    MODULES[apart[:2]].append(f"tests.distlab.labs.lab_{apart}")
 for apart in ("09.answers_09_horovod", "16.answers_16_training"):
-    MODULES[apart[:2]].append(f"tests.labs.lab_{apart}")
+    MODULES[apart[:2]].append(f"tests.distlab.labs.lab_{apart}")
 
 MOVES = re.compile(r"\btmp\w{8}\b|(?<=in line )\d+(?= of its cell)|\b0x[0-9a-f]{6,}\b")
 """Names of temporary folders, lines of the files with the answers, addresses."""
@@ -110,7 +110,7 @@ def labs(only: list[str]) -> Records:
 def judge(number: str, module: str) -> list[tuple[str, str, list]]:
     """Exercise, title and verdicts of every answer in a module."""
     from distlab.labs import registry
-    from tests.labs.known_wrong import verdict_on
+    from tests.distlab.labs.known_wrong import verdict_on
 
     lab = registry.lab(number)
     with contextlib.redirect_stdout(io.StringIO()):  # what answers print
@@ -154,7 +154,7 @@ def answers(known: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
 
 def answers_in_cells(known: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """Lab 05's answers that need the text of their cell, and its rules that hold for many runs only."""
-    from distlab.sandbox.cells import Cells
+    from course_tools.sandbox.cells import Cells
 
     for title, order in (known.LOST_AT_RESTART | known.SAME_AFTER_RESTART).items():
         cells = Cells(10_000)

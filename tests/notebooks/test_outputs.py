@@ -13,10 +13,10 @@ from pytest_notebook.nb_regression import NBRegressionFixture
 from pytest_notebook.notebook import load_notebook_with_config, regex_replace_nb
 from pytest_notebook.post_processors import coalesce_streams
 
-from distlab.course import notebooks, runner
-from distlab.course.notebooks import VARIES
+from course_tools import notebooks, runner
+from course_tools.notebooks import VARIES
+from course_tools.site.sources import ran_to_its_end
 from distlab.runtime import processes
-from distlab.site.sources import ran_to_its_end
 from tests.notebooks import without_network
 
 # This notebook, which trains, is also executed where no network is.

@@ -8,7 +8,8 @@ others outside. The package may import `runtime`.
 
 from distlab.cluster.cluster import Cluster, find, up
 from distlab.cluster.limits import LinkLimits, NoSuchLimit
+from distlab.cluster.login_node import LoginNode
 from distlab.cluster.record import ClusterError, RunsAlready
 from distlab.cluster.requirements import missing
 
-__all__ = ["Cluster", "ClusterError", "LinkLimits", "NoSuchLimit", "RunsAlready", "find", "missing", "up"]
+__all__ = ["Cluster", "ClusterError", "LinkLimits", "LoginNode", "NoSuchLimit", "RunsAlready", "find", "missing", "up"]

@@ -1,6 +1,6 @@
 """What Slurm makes of a job script, without a cluster: the job that it asks for, the steps of its srun, its logs.
 
-The text of a script is data here: nothing of it is run. tests/labs/lab_15 compares the rules with a real Slurm's.
+The text of a script is data here: nothing of it is run. A test compares the rules with a real Slurm's.
 """
 
 import re

@@ -1,6 +1,6 @@
 """The options of sbatch and srun, and how Slurm reads them: as getopt_long does, with beginnings of long names.
 
-Slurm 22.05; tests/labs/lab_15 compares it with the real one.
+Slurm 22.05; tests/distlab/labs/lab_15 compares it with the real one.
 """
 
 from collections.abc import Sequence

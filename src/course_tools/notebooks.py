@@ -1,0 +1,208 @@
+"""The committed notebooks: made from `notebooks/src/*.py`, executed, and freed of what belongs to one machine."""
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import nbformat
+import psutil
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from nbformat import NotebookNode
+
+from course_tools import failed_cells, glossary, hand_edits, text_sources
+from distlab.runtime.errors import PlainError
+from distlab.runtime.lookups import NoSuchName, require_name
+
+SECONDS_PER_CELL = 900
+# Measured outputs are recorded only while other programs leave the processors alone.
+SECONDS_TO_WATCH, BUSY_PERCENT = 3.0, 15.0
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+# A cell with this tag shows what differs from run to run (times, this machine); its outputs are not compared.
+VARIES = "varies"
+# For pytest-notebook. Emptying the texts first saves minutes: it would look for the differences between two pictures
+# of a measurement, character by character, before it ignores them.
+NOT_COMPARED = {
+    "diff_ignore": ["/outputs"],
+    "diff_replace": [[f"/outputs/*/{place}", "(?s).+", ""] for place in ("data", "text")],
+}
+
+
+class NoSuchNotebook(NoSuchName):
+    """No notebook has that number or name; the message lists those there are."""
+
+
+class MachineBusy(PlainError):
+    """Other programs use the processors, so that measured outputs would not be those of this course."""
+
+
+class NotRecorded(PlainError):
+    """A notebook was not written; the message names its source, and says what is wrong with it."""
+
+
+class TextChanged(PlainError):
+    """A committed notebook has other cells than its source, so that its outputs may be of other code."""
+
+
+def sources(folder: Path, only: str | None = None) -> list[Path]:
+    """The text sources in `folder`/src, in the order of the course; `only` is that of `chosen`."""
+    return chosen(sorted((folder / "src").glob("[0-9][0-9]_*.py")), only)
+
+
+def chosen(files: Sequence[Path], only: str | None = None) -> list[Path]:
+    """The files that `only` names, by number or name, separated by commas ("03" or "02,04"); all of them without it.
+
+    Raises NoSuchNotebook for one that is not there.
+    """
+    if not only:
+        return list(files)
+    names = [name.strip().zfill(2) for name in only.split(",") if name.strip()]
+    numbers = [file.stem[:2] for file in files]
+    for name in names or [only]:
+        if name not in numbers:
+            require_name([file.stem for file in files], name, "notebook", NoSuchNotebook)
+    return [file for file in files if {file.stem, file.stem[:2]} & set(names)]
+
+
+def notebook_of(source: Path) -> Path:
+    """The committed notebook that belongs to a text source."""
+    return source.parent.parent / f"{source.stem}.ipynb"
+
+
+def convert(source: Path) -> NotebookNode:
+    """The notebook of a chapter without outputs, with links to the glossary; the same for the same text."""
+    notebook = convert_plainly(source)
+    glossary.link_first_uses(notebook, source.parents[2] / "docs" / "glossary.md", "../docs/glossary.md")
+    return notebook
+
+
+def convert_plainly(source: Path) -> NotebookNode:
+    """The notebook that a text source describes, without outputs; the same for the same text, cell ids included.
+
+    Raises text_sources.UnusableSource.
+    """
+    text_sources.require_text(source)
+    notebook = jupytext.read(source, fmt="py:percent")
+    text_sources.require_cells(source, notebook.cells)
+    notebook.metadata = nbformat.from_dict(
+        {
+            "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},
+        }
+    )
+    for index, cell in enumerate(notebook.cells):
+        cell["id"] = f"{source.stem[:2]}-{index:02d}"
+        if VARIES in cell.metadata.get("tags", []):
+            cell.metadata["nbreg"] = nbformat.from_dict(NOT_COMPARED)
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    return notebook
+
+
+def execute(notebook: NotebookNode, folder: Path) -> NotebookNode:
+    """Run every cell in a fresh kernel that starts in `folder`; the notebook itself gets the outputs.
+
+    Raises failed_cells.CellFailed.
+    """
+    started: list[NotebookNode] = []
+    client = NotebookClient(
+        notebook,
+        timeout=SECONDS_PER_CELL,
+        kernel_name="python3",
+        record_timing=False,
+        store_widget_state=False,
+        # pytest-notebook joins what a cell prints into one output before it compares, whenever it was printed.
+        coalesce_streams=True,
+        resources={"metadata": {"path": str(folder)}},
+        on_cell_execute=lambda cell, cell_index: started.append(cell),
+    )
+    try:
+        client.execute()
+    except (CellExecutionError, CellTimeoutError, DeadKernelError) as failure:
+        if not started:
+            raise
+        raise failed_cells.failed(started[-1], failure, SECONDS_PER_CELL) from failure
+    notebook.metadata["language_info"] = {"name": "python"}
+    return notebook
+
+
+def clean(notebook: NotebookNode) -> NotebookNode:
+    """Replace what names this machine (home, environment, project, data) in the outputs; drop widget views."""
+    project = Path(__file__).parents[2]
+    names = {str(project): "…", sys.prefix: "….venv", str(Path.home()): "~"}
+    if data := os.environ.get("DISTLAB_DATA"):
+        names[data] = "…"
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        cell.outputs = [_cleaned(output, names) for output in cell.outputs]
+    notebook.metadata.pop("widgets", None)
+    return notebook
+
+
+def require_idle(watch: float = SECONDS_TO_WATCH) -> None:
+    """Raise MachineBusy if the processors are used, by the mean over all of them in the next `watch` seconds."""
+    percent = psutil.cpu_percent(interval=watch)
+    if percent > BUSY_PERCENT:
+        raise MachineBusy(
+            f"Other programs use {percent:.0f} % of the processors, which would show in the recorded outputs: wait "
+            "until they have ended, or record all the same with FORCE=1."
+        )
+
+
+def regenerate(source: Path) -> Path:
+    """Write the notebook of a text source with fresh outputs; return its file.
+
+    Raises hand_edits.EditedByHand, text_sources.UnusableSource and NotRecorded; the file then stays as it is.
+    """
+    target = notebook_of(source)
+    hand_edits.require_none(target, source)
+    try:
+        notebook = clean(execute(convert(source), target.parent))
+    except failed_cells.CellFailed as error:
+        left = "is as it was" if target.exists() else "was not written"
+        raise NotRecorded(f"{source}: {error}; {target} {left}.") from error
+    hand_edits.note_cells(notebook)
+    nbformat.validate(notebook)
+    nbformat.write(notebook, target)
+    return target
+
+
+def update_tags(source: Path) -> Path:
+    """Give the cells of the committed notebook the tags of its text source; its outputs stay. Returns its file.
+
+    Raises TextChanged if any cell has other text: then the notebook must be executed again.
+    """
+    target, expected = notebook_of(source), convert(source)
+    notebook = nbformat.read(target, as_version=4)
+    if [(cell.id, cell.source) for cell in notebook.cells] != [(cell.id, cell.source) for cell in expected.cells]:
+        raise TextChanged(
+            f"Not only tags have changed in {source.name}; run 'make notebooks ONLY={source.stem[:2]}', "
+            "which executes the notebook again."
+        )
+    for cell, new in zip(notebook.cells, expected.cells, strict=True):
+        cell.metadata = new.metadata
+    nbformat.write(notebook, target)
+    return target
+
+
+def _cleaned(output: NotebookNode, names: dict[str, str]) -> NotebookNode:
+    if WIDGET_VIEW in output.get("data", {}):
+        output.data.pop(WIDGET_VIEW)
+    return nbformat.from_dict(_neutral(output, names))
+
+
+def _neutral(value: Any, names: dict[str, str]) -> Any:
+    """The value with every name of this machine replaced in all its texts."""
+    if isinstance(value, str):
+        for name, neutral in names.items():
+            value = value.replace(name, neutral)
+        return re.sub(r"/tmp/[\w.-]+", "/tmp/…", value)
+    if isinstance(value, list):
+        return [_neutral(item, names) for item in value]
+    if isinstance(value, dict):
+        return {key: _neutral(item, names) for key, item in value.items()}
+    return value

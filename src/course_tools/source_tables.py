@@ -1,0 +1,111 @@
+"""The tables of `docs/sources.md` that are made from the published numbers in `distlab.costs`."""
+
+import re
+from pathlib import Path
+
+from course_tools import readme_tables
+from distlab.costs import HARDWARE, MODELS, TRANSFORMERS
+from distlab.costs.published.scaling_results import RESULTS
+from distlab.costs.published.split_figures import FIGURES, TITLES
+from distlab.runtime import tables
+
+BEGIN, END = "<!-- published numbers: written by `make map` -->", "<!-- end of the published numbers -->"
+# How the modules of distlab.costs shorten their papers.
+PAPERS = {
+    "HUANG": "Huang et al., arXiv:1811.06965",
+    "RAJBHANDARI": "Rajbhandari et al., arXiv:1910.02054",
+    "NARAYANAN": "Narayanan et al., arXiv:2104.04473",
+    "QI": "Qi et al., arXiv:2401.10241",
+    "N": "Narayanan et al., arXiv:2104.04473",
+}
+
+
+def write(page: Path) -> str:
+    """Replace the tables between the marks of the page; return them. Raises CannotWriteTables without the marks."""
+    text = published_numbers()
+    readme_tables.replace_between(page, BEGIN, END, text)
+    return text
+
+
+def published_numbers() -> str:
+    """All tables, each under its heading."""
+    sections = (
+        ("Scaling efficiencies", "scaling_results.py` and `benchmark_tables.py", "published", _efficiencies()),
+        *((title, "split_figures.py", "published", table) for title, table in _split_figures()),
+        ("Speed of one device", "networks.py", "prediction", _speeds()),
+        ("Sizes of transformers", "transformers.py", "prediction", _transformers()),
+        ("Machines", "hardware.py", "prediction", _machines()),
+    )
+    return "\n\n".join(
+        f"### {title}\n\nFrom `src/distlab/costs/{folder}/{module}`.\n\n{table}"
+        for title, module, folder, table in sections
+    )
+
+
+def linked(source: str) -> str:
+    """The source with its paper spelt out and each arXiv number as a link."""
+    names = "|".join(sorted(PAPERS, key=len, reverse=True))
+    source = re.sub(rf"\b({names})(?=, (?:table|figure|section|equation))", lambda match: PAPERS[match[0]], source)
+    return re.sub(r"arXiv:(\d{4}\.\d{4,5})", r"[arXiv:\1](https://arxiv.org/abs/\1)", source)
+
+
+def _efficiencies() -> str:
+    rows = [
+        (result.model, result.hardware, f"{result.baseline_ranks} → {result.ranks}", f"{result.efficiency:.1%}",
+         linked(result.source))
+        for result in RESULTS
+    ]  # fmt: skip
+    return tables.markdown(("Network", "Machine", "GPUs", "Efficiency", "Source"), rows, right=(2, 3))
+
+
+def _split_figures() -> list[tuple[str, str]]:
+    return [
+        (
+            title,
+            tables.markdown(
+                ("What", "Published", "Source"),
+                [
+                    (figure.what, f"{figure.published:.4g}", linked(figure.source))
+                    for figure in FIGURES
+                    if figure.kind == kind
+                ],
+                right=(1,),
+            ),
+        )
+        for kind, title in TITLES.items()
+    ]
+
+
+def _speeds() -> str:
+    rows = [
+        (
+            model.name,
+            machine,
+            f"{speed.images_per_second:g}",
+            speed.batch,
+            linked(speed.source),
+            _read(speed.second_hand),
+        )
+        for model in MODELS.values()
+        for machine, speed in model.measured.items()
+    ]
+    return tables.markdown(("Network", "Machine", "Images/s", "Batch", "Source", "Read by us"), rows, right=(2, 3))
+
+
+def _transformers() -> str:
+    rows = [
+        (model.name, model.layers, f"{model.hidden:,}", model.heads, linked(model.source))
+        for model in TRANSFORMERS.values()
+    ]
+    return tables.markdown(("Model", "Layers", "Width", "Heads", "Source"), rows, right=(1, 2, 3))
+
+
+def _machines() -> str:
+    rows = [
+        (name, machine.title, linked(machine.source), _read(machine.second_hand)) for name, machine in HARDWARE.items()
+    ]
+    return tables.markdown(("Machine", "What", "Source", "Read by us"), rows)
+
+
+def _read(second_hand: bool) -> str:
+    return "second-hand" if second_hand else "in the original"

@@ -1,0 +1,113 @@
+"""How far a student is: which chapters' cells have run, and which exercises are solved, by the saved notebooks.
+
+JupyterLab notes in a cell when it ran (`make lab` sets it so); the course's own notebooks have no such notes. An
+exercise is solved if the last check that was saved says so; one that is written and has no saved check is named.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+
+from course_tools import student_files
+from course_tools.lab_cells import answered, printed
+from course_tools.site.chapters import is_chapter
+from distlab.labs.registry import says_right
+from distlab.runtime import tables
+
+_AS_SAVED = (
+    "Solved is what the check said when it last ran in the notebook. After a change run it again, or `make check LAB=` "
+    "with the number of the lab."
+)
+_CHECK = re.compile(r'^lab\.check\("(\w+)"', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class ChapterProgress:
+    """Of one chapter: its title, code cells that the student ran and all of them, exercises solved and all.
+
+    notes: what to say of files that cannot be read, and of those that do not count.
+    unchecked: exercises that are written, and whose check has no saved output.
+    """
+
+    title: str
+    cells_run: int
+    cells: int
+    solved: int
+    exercises: int
+    notes: tuple[str, ...] = ()
+    unchecked: int = 0
+
+
+def progress(copy: Path) -> list[ChapterProgress]:
+    """Each chapter and lab of a working copy, in order; one that cannot be read counts as untouched and is named.
+
+    What counts of a chapter that the course has renamed, `student_files` says.
+    """
+    # A student's copies, and what `make lab FRESH=` has replaced, have more in their names.
+    files = (*copy.glob("notebooks/*.ipynb"), *(file.parent for file in copy.glob("labs/*/lab.ipynb")))
+    return [_of_chapter(copy, number) for number in sorted({file.name[:2] for file in files if is_chapter(file)})]
+
+
+def show_progress() -> None:
+    """Print the table for the working copy whose notebook calls this, as it was saved last."""
+    copy = Path().absolute().parent
+    chapters = progress(copy)
+    print(
+        table(chapters) if chapters else f"{copy} holds no notebooks of the course: run this in one of its notebooks."
+    )
+
+
+def table(chapters: list[ChapterProgress]) -> str:
+    """The chapters as a table in text, the sums, what counts as solved; lines for what is unchecked, and notes."""
+    rows = [
+        (chapter.title, _share(chapter.cells_run, chapter.cells), _share(chapter.solved, chapter.exercises))
+        for chapter in chapters
+    ]
+    cells = _share(sum(chapter.cells_run for chapter in chapters), sum(chapter.cells for chapter in chapters))
+    solved = _share(sum(chapter.solved for chapter in chapters), sum(chapter.exercises for chapter in chapters))
+    columns = ["Chapter", "Cells run", "Exercises solved"]
+    text = tables.text(columns, [*rows, ("together", cells, solved)], right=(1, 2))
+    lines = [_unchecked(chapter) for chapter in chapters if chapter.unchecked]
+    if any(chapter.solved for chapter in chapters):
+        lines.append(_AS_SAVED)
+    return "\n".join([text, *lines, *(line for chapter in chapters for line in chapter.notes)])
+
+
+def _unchecked(chapter: ChapterProgress) -> str:
+    number, count = chapter.title[:2], chapter.unchecked
+    exercises = "1 exercise is" if count == 1 else f"{count} exercises are"
+    return (
+        f"Lab {number}: {exercises} written, not checked: no output of the check is saved. `make check LAB={number}` "
+        "checks them; to count here, run the notebook and save it."
+    )
+
+
+def _of_chapter(copy: Path, number: str) -> ChapterProgress:
+    notebook, lab = student_files.notebook(copy / "notebooks", number), student_files.lab(copy / "labs", number)
+    counting = [file for file in (notebook, lab) if file]
+    notes = [line for file in counting for line in file.notes]
+    code = [cell for cell in _code_cells(notebook.file if notebook else None, number, notes) if cell.source.strip()]
+    cells = _code_cells(lab.file if lab else None, number, notes)
+    own_cells = _code_cells(student_files.course_lab(number), number, [])
+    checks = {check[1]: printed(cell) for cell in cells if (check := _CHECK.search(cell.source))}
+    solved = sum(says_right(exercise, output) for exercise, output in checks.items())
+    # The course's, too: a student may have deleted a check.
+    exercises = set(checks) | {check[1] for cell in own_cells if (check := _CHECK.search(cell.source))}
+    unchecked = {exercise for exercise in answered(cells, own_cells) if not checks.get(exercise)}
+    run = sum("execution" in cell.metadata for cell in code)
+    title = counting[0].name.replace("_", " ")
+    return ChapterProgress(title, run, len(code), solved, len(exercises), tuple(dict.fromkeys(notes)), len(unchecked))
+
+
+def _code_cells(file: Path | None, number: str, notes: list[str]) -> list[nbformat.NotebookNode]:
+    """None of a file that is not there, or that cannot be read, for which `notes` gets a sentence."""
+    cells = student_files.code_cells(file) if file else []
+    if cells is None:
+        notes.append(f"{file} cannot be read as a notebook; `make lab FRESH={number}` gives it back.")
+    return cells or []
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part} of {whole}" if whole else "–"

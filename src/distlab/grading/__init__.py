@@ -1,7 +1,0 @@
-"""Grading: `SUBMISSIONS/STUDENT/NN_topic/lab.ipynb` of every student to grades and pages of feedback.
-
-It may import everything but `cli` and `setup`; only `cli` imports it. Begin with `run`, which grades a class or checks
-one notebook. `submissions` finds the files, `material` has a lab's own steps, `notebook` puts a student's answers among
-them, `grade` runs and judges them in a sandbox (`distlab.sandbox`) with inputs that nobody has seen, and `feedback`
-writes the grades and the pages.
-"""

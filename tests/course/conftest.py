@@ -1,5 +1,0 @@
-"""The sample lab for the tests of lab sources."""
-
-from tests.labs.graded_sample import sample_source
-
-__all__ = ["sample_source"]

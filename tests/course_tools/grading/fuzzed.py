@@ -1,0 +1,313 @@
+"""What a fuzzer draws: files that may be notebooks, folders as students hand them in, cells, messages on the wire."""
+
+import json
+import os
+import struct
+from pathlib import Path
+from typing import Any
+
+import msgpack
+from hypothesis import strategies as st
+
+from course_tools.sandbox import wire
+from course_tools.sandbox.wire import Composite
+from tests.course_tools.grading.submitted import LAB
+
+MOST_STUDENTS = 5
+# Texts as a file, a shell, a spreadsheet, a terminal or a browser would not like them.
+NASTY = [
+    "",
+    "\x00",
+    "\ud800",
+    "=1+1",
+    "a;=1+1",
+    "\x1b[2J",
+    "<script>",
+    "{{ 7 * 7 }}",
+    "a\nb",
+    "\u202e",
+    "x" * 300,
+    "../x",
+]
+texts = st.one_of(st.sampled_from(NASTY), st.text(st.characters(), max_size=20))
+anything = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), texts),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(texts, inner, max_size=4)),
+    max_leaves=12,
+)
+
+grade_ids = st.one_of(st.sampled_from(["mean", "steps", "all_gather", "check_mean", "check_", "no such"]), anything)
+sources = st.one_of(
+    st.sampled_from(
+        ["steps = 6", "lab.check('steps')", "import numpy as np", "%time", "def f(:", "!ls\n?x", "a" + ".b" * 400]
+    ),
+    texts,
+    st.lists(texts, max_size=3),
+    anything,
+)
+metadata = st.one_of(
+    anything,
+    st.fixed_dictionaries(
+        {
+            "nbgrader": st.one_of(
+                anything, st.fixed_dictionaries({"grade_id": grade_ids, "solution": st.one_of(st.booleans(), anything)})
+            )
+        }
+    ),
+)
+cells = st.one_of(
+    anything,
+    st.fixed_dictionaries(
+        {
+            "cell_type": st.one_of(st.sampled_from(["code", "markdown", "raw"]), anything),
+            "source": sources,
+            "metadata": metadata,
+        }
+    ),
+)
+notebooks = st.one_of(anything, st.fixed_dictionaries({"cells": st.one_of(anything, st.lists(cells, max_size=8))}))
+"""As JSON has them."""
+
+
+@st.composite
+def notebook_files(draw: st.DrawFn) -> bytes:
+    """The content of a file: JSON of a notebook, cut off or damaged in places, or anything."""
+    content = json.dumps(draw(notebooks)).encode()
+    match draw(st.integers(0, 5)):
+        case 0:
+            return draw(st.binary(max_size=50))
+        case 1:
+            return content[: draw(st.integers(0, len(content)))]
+        case 2:
+            place = draw(st.integers(0, len(content)))
+            return content[:place] + draw(st.binary(max_size=4)) + content[place:]
+        case 3:
+            return b"[" * draw(st.integers(1, 100_000))
+    return content
+
+
+_NAMES = st.one_of(
+    st.sampled_from(
+        [b"ada", b"=bob", b"a;=1+1", b"\xe9mile", b"\x1b[2J", b"_x", b".x", b"a\nb", b"-", b"x" * 255, b"students.txt"]
+    ),
+    st.binary(min_size=1, max_size=12).map(lambda name: name.replace(b"/", b"_").replace(b"\x00", b"0")),
+).filter(lambda name: name not in (b".", b".."))
+_ENTRIES = st.one_of(
+    st.sampled_from([LAB.encode(), b"90", b"90 x", b"90-\xe9", b"lab.ipynb", b"timestamp.txt", b"x.ipynb", b"=1.zip"]),
+    _NAMES,
+)
+_TIMES = st.one_of(st.integers(-(2**33), 2**33), st.just(10**12), st.just(2**55))
+
+
+@st.composite
+def submissions(draw: st.DrawFn) -> list[tuple[bytes, ...]]:
+    """Orders for `hand_in`: pairs of a kind and a path, with what the kind needs."""
+    entries = []
+    for student in draw(st.lists(_NAMES, min_size=1, max_size=MOST_STUDENTS, unique=True)):
+        entries.append((b"folder", student))
+        for entry in draw(st.lists(_ENTRIES, max_size=3, unique=True)):
+            path = student + b"/" + entry
+            kind = draw(st.sampled_from([b"folder", b"folder", b"file", b"link", b"pipe"]))
+            entries.append((kind, path, draw(st.binary(max_size=30))))
+            for file in draw(st.lists(_ENTRIES, max_size=3, unique=True)) if kind == b"folder" else []:
+                kind = draw(st.sampled_from([b"file", b"file", b"link", b"pipe", b"folder"]))
+                content = draw(st.one_of(st.binary(max_size=30), st.just(b"2026-01-01 12:00")))
+                entries.append((kind, path + b"/" + file, content, str(draw(_TIMES)).encode()))
+    if draw(st.booleans()):
+        entries.append((b"file", b"students.txt", b"\n".join(draw(st.lists(_NAMES, max_size=3)))))
+    if draw(st.booleans()):
+        entries.append((b"link", draw(_NAMES), b"ada"))
+    return entries
+
+
+def hand_in(folder: Path, entries: list[tuple[bytes, ...]]) -> None:
+    """Make what `submissions` says below a folder; what cannot be made is left out."""
+    for kind, name, *more in [(b"folder", b"zoe"), (b"folder", f"zoe/{LAB}".encode()), *entries]:
+        path = folder / os.fsdecode(name)
+        try:
+            match kind:
+                case b"folder":
+                    path.mkdir(parents=True, exist_ok=True)
+                case b"file":
+                    path.write_bytes(more[0])
+                case b"link":
+                    path.symlink_to(os.fsdecode(more[0].replace(b"\x00", b"") or b"/etc"))
+                case b"pipe":
+                    os.mkfifo(path)
+            if len(more) > 1:
+                os.utime(path, (0, int(more[1])), follow_symlinks=False)
+        except (OSError, OverflowError, ValueError):
+            continue
+    (folder / "zoe" / LAB / "lab.ipynb").write_text("{}")
+
+
+_LEAVES = [
+    "None",
+    "True",
+    "6",
+    "6.0",
+    "-1",
+    "7",
+    "1e400",
+    "-0.0",
+    "5j",
+    "10**400",
+    "'6'",
+    "b'6'",
+    "'\\ud800'",
+    "...",
+    "NotImplemented",
+    "float('nan')",
+    "np.nan",
+    "np.int8(6)",
+    "np.float16(6)",
+    "np.bool_(1)",
+    "np.array(6)",
+    "np.array([6])",
+    "np.zeros(0)",
+    "np.zeros((2,0))",
+    "np.array('6')",
+    "np.array(None)",
+    "np.array(['\\ud800'])",
+    "np.array([1,2],'>i4')",
+    "np.zeros(3,'f8,i4')",
+    "np.datetime64('2020')",
+    "np.ones(9)[::-2]",
+    "np.broadcast_to(6,(9,9))",
+    "np.ma.array([6],mask=[1])",
+    "object()",
+    "int",
+    "type(6)",
+    "len",
+    "np",
+    "range(6)",
+    "{6}",
+    "frozenset()",
+    "memoryview(b'6')",
+    "bytearray(b'6')",
+    "iter([6])",
+    "lambda:6",
+    "slice(6)",
+    "__import__('fractions').Fraction(6)",
+    "__import__('decimal').Decimal(6)",
+    "__import__('collections').Counter('6')",
+    "Six(6)",
+    "Like()",
+    "Is()",
+    "Deep()",
+]
+values = st.recursive(
+    st.sampled_from(_LEAVES),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3).map(lambda items: f"[{', '.join(items)}]"),
+        st.lists(inner, max_size=3).map(lambda items: f"tuple([{', '.join(items)}])"),
+        st.tuples(st.sampled_from(["6", "'x'", "None", "6.0", "(1, 2)", "np.int8(1)", "'\\ud800'"]), inner).map(
+            "{{{0[0]}: {0[1]}}}".format
+        ),
+        inner.map("np.array([{}], object)".format),
+    ),
+    max_leaves=6,
+)
+"""Python expressions of what a student's namespace can hold; their names are in CLASSES."""
+CLASSES = """
+class Six(int):
+    __eq__ = lambda self, other: True
+    __hash__ = int.__hash__
+    __index__ = __int__ = lambda self: 6
+class Like:
+    __eq__ = lambda self, other: True
+    __array__ = lambda self, *more: np.array(6)
+    numpy = lambda self: self
+class Is:
+    __class__ = int
+    numpy = lambda self: np.int64(5)
+class Deep(dict):
+    items = lambda self: [(1, self)]
+    __len__ = lambda self: 10**9
+"""
+STATEMENTS = [
+    "raise KeyboardInterrupt",
+    "raise type('\\ud800', (BaseException,), {'__str__': lambda self: 1 / 0})()",
+    "import sys; sys.setrecursionlimit(60)",
+    "import sys; sys.modules.clear()",
+    "import sys; sys.stdout = sys.stderr = None",
+    "import builtins; builtins.isinstance = lambda *anything: True",
+    "import builtins; builtins.__dict__.clear()",
+    "import os; os.closerange(0, 50)",
+    "import os; os._exit(0)",
+    "import os; os.fork()",
+    "import os; os.chdir('/tmp'); import shutil; shutil.rmtree('/lab', ignore_errors=True)",
+    "import gc; gc.set_threshold(1)",
+    "import signal; signal.alarm(1)",
+    "import threading; threading.Thread(target=lambda: [None for _ in iter(int, 1)], daemon=True).start()",
+    "import resource; resource.setrlimit(resource.RLIMIT_AS, (2**20, 2**20))",
+    "globals().clear()",
+    "np = None",
+    "print('\\ud800' * 100_000)",
+    "__name__ = steps = mean = print",
+    "def deeper(): return deeper()\ndeeper()",
+]
+
+
+def _begun(composite: int, count: int) -> msgpack.ExtType:
+    return msgpack.ExtType(composite, (count % 2**32).to_bytes(4, "big"))
+
+
+_parts: st.SearchStrategy[Any] = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**63), 2**64 - 1),
+    st.floats(),
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
+    st.binary(max_size=16),
+    st.builds(_begun, st.integers(0, 7), st.one_of(st.integers(0, 4), st.integers(0, 2**32))),
+    st.sampled_from(["<f8", "|b1", "<U3", "|O8", "<f8,<f8", "|S0", ">i2", "<U9999999"]),
+    st.builds(msgpack.ExtType, st.integers(0, 127), st.binary(max_size=6)),
+    st.lists(st.integers(), max_size=3),
+)
+
+
+def _message(content: bytes) -> bytes:
+    return struct.pack(">Q", len(content)) + content
+
+
+messages = st.one_of(
+    st.binary(max_size=40),
+    st.binary(max_size=40).map(_message),
+    st.lists(_parts, max_size=12).map(
+        lambda parts: _message(
+            b"".join(msgpack.packb(part, unicode_errors="surrogatepass") for part in parts if _is_packed(part))
+        )
+    ),
+    st.builds(
+        lambda value, place, damage: _message(value[8 : 8 + place] + damage + value[8 + place + len(damage) :]),
+        st.sampled_from(
+            [wire.encode(value) for value in ({"a": [1, (2.5, "x")]}, [b"x" * 9, 2**99, 1j], {1: None, (0, 1): {}})]
+        ),
+        st.integers(0, 60),
+        st.binary(max_size=3),
+    ),
+    st.tuples(
+        st.just(Composite.ARRAY),
+        st.sampled_from(["<f8", "|b1", "<U1", ">c16"]),
+        st.lists(st.integers(0, 2**40), max_size=3),
+    ).map(
+        lambda drawn: _message(
+            b"".join(
+                map(
+                    msgpack.packb,
+                    [_begun(drawn[0], 3), drawn[1], _begun(Composite.TUPLE, len(drawn[2])), *drawn[2], bytes(16)],
+                )
+            )
+        )
+    ),
+)
+"""Bytes that a student's process may send."""
+
+
+def _is_packed(part: object) -> bool:
+    try:
+        msgpack.packb(part)
+    except (OverflowError, ValueError):
+        return False
+    return True

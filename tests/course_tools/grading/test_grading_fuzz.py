@@ -1,0 +1,144 @@
+"""A fuzzer over all that comes from students: the grader never crashes, gives no points, leaves nobody out.
+
+300 cases in every run; `FUZZ=20000 pytest -n 0` of this file tries so many, drawn afresh.
+"""
+
+import csv
+import os
+import socket
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from course_tools.grading import notebook, roster, run, submissions
+from course_tools.grading.grade import grade
+from course_tools.grading.material import Material, StepKind
+from course_tools.grading.notebook import SubmittedCell
+from course_tools.sandbox import SandboxedWork, Server, wire
+from course_tools.sandbox.protections import Protections
+from tests.course_tools.grading import fuzzed
+from tests.course_tools.grading.submitted import LAB
+from tests.distlab.labs import sample_lab
+
+CASES = int(os.environ.get("FUZZ", "300"))
+MESSAGES, NOTEBOOKS, ANSWERS = 0.5, 0.35, 0.05
+CLASSES = 0.1 / fuzzed.MOST_STUDENTS
+
+
+def cases(share: float) -> settings:
+    """So many of all cases; the same ones each time, unless their number was asked for."""
+    return settings(
+        max_examples=max(1, round(share * CASES)),
+        deadline=None,
+        derandomize="FUZZ" not in os.environ,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+@pytest.mark.slow
+@cases(MESSAGES)
+@given(fuzzed.messages)
+def test_any_bytes_are_a_plain_message_or_refused(content: bytes) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(content)
+        theirs.close()
+        try:
+            value = wire.receive(ours, None)
+        except (wire.BrokenMessage, wire.Closed):
+            return
+    again = wire.encode(value)  # plain data only
+    assert len(again) <= 8 * len(content) + 64
+
+
+@pytest.mark.slow
+@cases(NOTEBOOKS)
+@given(fuzzed.notebook_files())
+def test_any_file_is_read_as_a_notebook_or_refused_and_the_lab_stays_the_lab(sample: Material, content: bytes) -> None:
+    with tempfile.NamedTemporaryFile(suffix=".ipynb") as file:
+        Path(file.name).write_bytes(content)
+        try:
+            cells = notebook.read(Path(file.name))
+        except notebook.Unreadable:
+            return
+    fitted = notebook.fit(cells, sample.steps, sample.stubs)
+    for kind in (StepKind.GIVEN, StepKind.JUDGE):
+        own = [step for step in fitted.steps if step.kind == kind]
+        assert own == [step for step in sample.steps if step.kind == kind]
+    assert [step.name for step in fitted.steps if step.kind == StepKind.ANSWER] == [
+        exercise.name for exercise in sample.lab
+    ]
+    assert all(isinstance(step.text, str) for step in fitted.steps)
+    assert all(note.isprintable() for note in fitted.notes)
+
+
+@pytest.mark.slow
+@cases(CLASSES)
+@given(fuzzed.submissions())
+def test_whatever_lies_in_the_folder_every_student_has_a_line_and_no_points(
+    sample: Material, entries: list[tuple[bytes, ...]]
+) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        folder, out = Path(place, "in"), Path(place, "out")
+        folder.mkdir()
+        fuzzed.hand_in(folder, entries)
+        due = datetime(2026, 11, 20, tzinfo=UTC)
+        try:
+            handed_in = submissions.find(folder, [LAB], due)
+        except (submissions.NoSubmissions, roster.NotARoster) as problem:
+            assert str(problem).isprintable()
+            return
+        complete = Protections(True, True, True, True, True, "")
+        plan = run.GradingPlan(handed_in, {LAB: sample}, out, 1, complete, look_at=submissions.left_out(folder))
+        lines: list[str] = []
+        result = run.run(plan, lines.append)
+        with (out / "grades.csv").open(newline="", encoding="utf-8") as stream:
+            rows = list(csv.DictReader(stream))
+        students = {entry.name for entry in folder.iterdir() if entry.is_dir() and entry.name[0] not in "._"}
+        assert students <= {grade.student for grade in result.grades}
+        assert len(rows) == len(result.grades) == len(lines)
+        assert {row["score"] for row in rows} <= {"0", ""}
+        for text in (cell for row in rows for cell in row.values()):
+            assert text.isprintable() and not text.startswith(("=", "+", "-", "@"))
+        assert all(line.isprintable() for line in lines + result.faults)
+        assert {path.name for path in Path(place).iterdir()} == {"in", "out"}
+        assert {path.name for path in out.iterdir()} <= {"grades.csv", "report.json", "feedback"}
+
+
+def is_six(expression: str) -> bool:
+    """Whether it is the right answer, a whole number."""
+    namespace: dict[str, object] = {"np": np}
+    exec(fuzzed.CLASSES, namespace)
+    try:
+        value = eval(expression, namespace)
+    except Exception:
+        return False
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int.__index__(int(value)) == 6
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="sandboxes with namespaces are Linux's")
+@cases(ANSWERS)
+@given(st.lists(st.sampled_from(fuzzed.STATEMENTS), max_size=1), fuzzed.values, fuzzed.values)
+def test_no_value_gets_points_that_is_not_the_answer(
+    server: Server, sample: Material, statements: list[str], steps: str, mean: str
+) -> None:
+    cells = [
+        SubmittedCell(f"{fuzzed.CLASSES}\ndef mean(values):\n    return {mean}", "mean", is_answer=True),
+        SubmittedCell("\n".join([*statements, fuzzed.CLASSES, f"steps = {steps}"]), "steps", is_answer=True),
+    ]
+    fitted = notebook.fit(cells, sample.steps, sample.stubs)
+    with SandboxedWork(server, sample.limits, sample.files) as work:
+        report = grade(sample.lab, fitted, work, seed=3)
+    assert report.faults == report.troubles == []
+    points = sample_lab.points(report)
+    assert points["mean"] == 0
+    assert points["steps"] == 0 or is_six(steps)
+    assert len(report.exercises) == 3

@@ -1,0 +1,96 @@
+"""In grading, where the answer lives in sandboxes, the known-wrong answers get the points and hints of the notebook."""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from types import ModuleType
+
+import pytest
+
+from course_tools.sandbox import PLAIN, SandboxedWork, Server
+from distlab.labs import WRONG
+from distlab.labs.lab_06 import lab as lab_06
+from distlab.labs.lab_07 import lab as lab_07
+from tests.distlab.labs.known_wrong import WrongAnswer
+from tests.distlab.labs.lab_06 import answers_06
+from tests.distlab.labs.lab_07 import answers_07
+
+pytestmark = pytest.mark.slow
+
+SECONDS = 300.0
+BY_SHARED_MEMORY = "talks_past_the_cluster"
+GIVEN = """
+import contextlib, json, shutil, tempfile
+from pathlib import Path
+
+import numpy as np
+
+from distlab import collectives
+
+HEARD = {}
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """What sandboxes are forked from; it has loaded what the answers need."""
+    with Server(["numpy", "distlab.labs.lab_06.lab", "distlab.labs.lab_07.lab"]) as server:
+        yield server
+
+
+def known_wrong(module: ModuleType) -> list:
+    """The wrong answers that are functions of a module, so that they have a text of their own."""
+    return [
+        pytest.param(exercise, wrong, id=f"{exercise}-{wrong.title}")
+        for exercise, wrong in module.ANSWERS.all_wrong()
+        if hasattr(module, wrong.title) and wrong.title != BY_SHARED_MEMORY
+    ]
+
+
+def cell(module: ModuleType, exercise: str, wrong: WrongAnswer) -> str:
+    """A cell with the answer under its exercise's name, and the functions of the module that it calls."""
+    function = wrong.namespace[exercise]
+    helpers = [
+        getattr(module, name) for name in function.__code__.co_names if inspect.isfunction(vars(module).get(name))
+    ]
+    texts = [re.sub(r"rank: Rank(.*?) -> tuple\[int, int\]", r"rank\1", undecorated(helper)) for helper in helpers]
+    return "\n".join([*texts, undecorated(function).replace(f"def {wrong.title}(", f"def {exercise}(")])
+
+
+def undecorated(function: Callable) -> str:
+    return re.sub(r"^@.*?(?=^(async )?def )", "", inspect.getsource(function), flags=re.DOTALL | re.MULTILINE)
+
+
+def assert_same_verdict(server: Server, module: ModuleType, lab: object, exercise: str, wrong: WrongAnswer) -> None:
+    with SandboxedWork(server, PLAIN) as work:
+        for number, text in enumerate((GIVEN, cell(module, exercise, wrong))):
+            assert work.run_cell(text, str(number), SECONDS).error is None
+        verdict = lab[exercise].verdict(work.answer(SECONDS), seed=12345)
+    assert (verdict.state, verdict.share, verdict.fault) == (WRONG, wrong.share, None), verdict
+    assert not wrong.hints or verdict.hints == wrong.hints, verdict
+    for words in wrong.words:
+        assert words in verdict.text, verdict
+    if (
+        exercise == "reduce_scatter" and verdict.picture is not None
+    ):  # of the others' runs it is the same; it takes long
+        assert "<svg" in verdict.picture().svg
+
+
+@pytest.mark.parametrize(("exercise", "wrong"), known_wrong(answers_06))
+def test_collectives(server: Server, exercise: str, wrong: WrongAnswer) -> None:
+    assert_same_verdict(server, answers_06, lab_06.LAB, exercise, wrong)
+
+
+def test_ranks_share_no_memory(server: Server) -> None:
+    wrong = next(wrong for _, wrong in answers_06.ANSWERS.all_wrong() if wrong.title == BY_SHARED_MEMORY)
+    with SandboxedWork(server, PLAIN) as work:
+        for number, text in enumerate((GIVEN, cell(answers_06, "ring_all_reduce", wrong))):
+            assert work.run_cell(text, str(number), SECONDS).error is None
+        verdict = lab_06.LAB["ring_all_reduce"].verdict(work.answer(SECONDS), seed=12345)
+    assert (verdict.state, verdict.share, verdict.fault) == (WRONG, 0.0, None), verdict
+    assert "KeyError: 1" in verdict.text, verdict  # what rank 1 has put there is nowhere else
+
+
+@pytest.mark.parametrize(("exercise", "wrong"), known_wrong(answers_07))
+def test_configurations_and_saving(server: Server, exercise: str, wrong: WrongAnswer) -> None:
+    assert_same_verdict(server, answers_07, lab_07.LAB, exercise, wrong)

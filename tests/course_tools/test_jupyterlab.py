@@ -1,0 +1,254 @@
+"""The course in JupyterLab as `make lab` opens it, in a browser: figures, sliders, answers to a lab, and its quiz."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import matplotlib
+import nbformat
+import pytest
+from playwright.sync_api import Browser, expect, sync_playwright
+
+from distlab.runtime import processes
+from tests.course_tools.lab_window import SELECTED, LabWindow
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium, chromium-browser or google-chrome on PATH"),
+]
+COURSE = Path(__file__).parents[2]
+WHY, RING = "notebooks/01_why_distribute.ipynb", "notebooks/06_collectives_and_ring_all_reduce.ipynb"
+LAB = "labs/06_collectives_and_ring_all_reduce/lab.ipynb"
+START = "notebooks/00_start_here.ipynb"
+PARTS = ("docs/*.md", "figures/*.svg", START, WHY, RING, "labs/06_*/*")
+NEXT_CHUNK = """async def reduce_scatter(rank, array):
+    chunks = np.array_split(array.copy(), rank.size)
+    right, left = (rank.index + 1) % rank.size, (rank.index - 1) % rank.size
+    for step in range(rank.size - 1):
+        received = await rank.exchange(right, chunks[(rank.index - step) % rank.size], left)
+        await rank.reduce(chunks[(rank.index - step - 1) % rank.size], received)
+    return chunks[right]"""
+OF_NBGRADER = ("nbgrader", "Formgrader", "Create Assignment", "Course List", "Assignment List")
+WITHOUT_SIZE = """(pictures) => pictures.filter((picture) => {
+  const box = picture.getBoundingClientRect();
+  return Math.min(box.width, box.height) < 20 || picture.naturalWidth === 0;
+}).map((picture) => picture.outerHTML.slice(0, 200))"""
+# As a browser reports a key that is held down: no redraw can come between the presses.
+PRESS_FAST = """(handle, times) => {
+  for (let press = 0; press < times; press++) {
+    handle.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true, cancelable: true }));
+  }
+}"""
+COUNT_REDRAWS = """(picture) => {
+  window.redraws = 0;
+  new MutationObserver(() => { window.redraws += 1; }).observe(picture, { childList: true, subtree: true });
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The part of the course that is tested, in a folder of its own."""
+    folder = tmp_path_factory.mktemp("course")
+    for part in PARTS:
+        for file in COURSE.glob(part):
+            target = folder / file.relative_to(COURSE)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, target)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where `distlab lab` listens, with its token."""
+    home = tmp_path_factory.mktemp("home")
+    variables = os.environ | {"HOME": str(home), "BROWSER": "true", "MPLCONFIGDIR": matplotlib.get_configdir()}
+    mark = processes.new_mark()
+    command = [sys.executable, "-m", "course_tools.cli", "lab"]
+    server = processes.start(command, mark, cwd=course, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert server.stdout
+    try:
+        lines = []
+        for line in server.stdout:
+            lines.append(line)
+            if "http://127.0.0.1" in line and "token=" in line:
+                break
+        else:
+            pytest.fail("the server has ended:\n" + "".join(lines))
+        threading.Thread(target=server.stdout.read, daemon=True).start()  # a full pipe would stop the server
+        yield "http" + lines[-1].partition("http")[2].strip()
+    finally:
+        processes.end(mark)
+        server.wait()
+
+
+@pytest.fixture
+def open_notebook(browser: Browser, address: str, course: Path) -> Iterator[Callable[[str], LabWindow]]:
+    """Opens a notebook of the working copy in a window of its own."""
+    windows: list[LabWindow] = []
+
+    def opened(name: str) -> LabWindow:
+        windows.append(LabWindow(browser, address, course / "work", name))
+        return windows[-1]
+
+    yield opened
+    for window in windows:
+        window.page.context.close()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [WHY, RING])
+def test_committed_figures_show_at_once_with_a_description(
+    open_notebook: Callable[[str], LabWindow], name: str
+) -> None:
+    cells = nbformat.read(COURSE / name, as_version=4).cells
+    outputs = [output.get("data", {}) for cell in cells for output in cell.get("outputs", [])]
+    window = open_notebook(name)
+    drawn = window.page.locator(".jp-Notebook .jp-RenderedSVG img")
+    expect(drawn).to_have_count(sum("image/svg+xml" in data for data in outputs))
+    linked = window.page.locator(".jp-Notebook .jp-MarkdownOutput img")
+    expect(linked).to_have_count(sum(cell.source.count("](../figures/") for cell in cells))
+    films = window.page.locator('.jp-Notebook .jp-RenderedHTML svg[role="img"]')
+    expect(films).to_have_count(sum("<svg" in data.get("text/html", "") for data in outputs))
+    for pictures in (drawn, linked, films):
+        assert pictures.evaluate_all(WITHOUT_SIZE) == []
+        for picture in pictures.all():
+            expect(picture).to_have_accessible_name(re.compile(r"\w{3}"))
+    described = [data["text/plain"] for data in outputs if "image/svg+xml" in data]
+    assert drawn.evaluate_all("(images) => images.map((image) => image.alt)") == described
+
+
+@pytest.mark.long
+def test_opening_and_closing_a_notebook_changes_nothing_and_asks_nothing(
+    open_notebook: Callable[[str], LabWindow],
+) -> None:
+    window = open_notebook(RING)
+    before = window.file.read_bytes()
+    assert not window.is_unsaved()
+    window.close()
+    expect(window.page.locator(".jp-NotebookPanel")).to_have_count(0)
+    expect(window.page.locator(".jp-Dialog")).to_have_count(0)
+    assert window.file.read_bytes() == before
+
+
+@pytest.mark.long
+def test_students_see_the_course_and_no_tools_of_teachers(open_notebook: Callable[[str], LabWindow]) -> None:
+    window = open_notebook(START)
+    toolbar = window.page.locator(".jp-NotebookPanel-toolbar")
+    expect(toolbar.get_by_title("Save and create checkpoint")).to_have_count(1)
+    expect(toolbar.get_by_text("Validate")).to_have_count(0)
+    expect(toolbar.get_by_text("diff")).to_have_count(0)
+    commands = [command for menu in ("File", "Edit", "View", "Run", "Kernel", "Help") for command in window.menu(menu)]
+    commands += window.menu("File", "New")
+    assert "Notebook" in commands and "Run All Cells" in commands
+    assert [command for command in commands if any(name in command for name in OF_NBGRADER)] == []
+    expect(window.page.locator(".Toastify__toast")).to_have_count(0)
+    window.page.locator(".jp-BreadCrumbs-home").click()
+    files = window.page.locator(".jp-DirListing-itemName")
+    expect(files).to_have_text(["labs", "notebooks", "solutions"])
+
+
+@pytest.mark.long
+def test_the_slider_answers_and_does_not_redraw_for_every_key(open_notebook: Callable[[str], LabWindow]) -> None:
+    window = open_notebook(WHY)
+    window.run_cells("runmenu:run-all", window.cell('quizzes.ask("01")'))
+    cell = window.page.locator(".jp-CodeCell").filter(has=window.page.get_by_role("slider"))  # its code is hidden
+    handle, picture = cell.get_by_role("slider"), cell.locator(".widget-html-content")
+    expect(picture).to_contain_text("f = 0.95:")
+    handle.press("ArrowRight")
+    expect(picture).to_contain_text("f = 0.951:")
+    expect(picture.locator("svg")).to_have_accessible_name(re.compile(r"^f = 0\.951:"))
+    picture.evaluate(COUNT_REDRAWS)
+    handle.evaluate(PRESS_FAST, 20)
+    expect(picture).to_contain_text("f = 0.971:")
+    assert 1 <= int(window.page.evaluate("() => window.redraws")) < 20
+
+
+@pytest.mark.long
+def test_the_film_plays_and_the_stepper_walks_through_the_ring(open_notebook: Callable[[str], LabWindow]) -> None:
+    window = open_notebook(RING)
+    cell = window.cell("draw.Stepper(")
+    following = window.cell('print("ranks  steps  sent per rank')
+    window.select(following)
+    window.run_cells("notebook:run-all-above", cell)
+    film = cell.locator(".jp-RenderedHTML svg").first
+    film.scroll_into_view_if_needed()
+    playing = "(film) => film.getAnimations({ subtree: true }).filter((part) => part.playState === 'running').length"
+    assert film.evaluate(playing) > 0
+    cell.get_by_label("pause").check()
+    assert film.evaluate(playing) == 0
+    step, picture = cell.get_by_role("slider").first, cell.locator(".widget-html-content")
+    first = picture.locator("svg").inner_html()
+    step.press("ArrowRight")
+    expect(cell.locator(".widget-readout").first).to_have_text("1")
+    expect(picture.locator("svg")).to_have_accessible_name(re.compile("ring|rank"))
+    window.page.wait_for_function(
+        "([picture, first]) => picture.querySelector('svg').innerHTML !== first", arg=[picture.element_handle(), first]
+    )
+    window.save()
+    cells = nbformat.read(COURSE / RING, as_version=4).cells
+    code = [cell.source for cell in cells if cell.cell_type == "code"]
+    ran = 1 + next(place for place, source in enumerate(code) if "draw.Stepper(" in source)
+    assert re.search(rf"06 collectives and ring all reduce +{ran} of {len(code)} ", progress(window))
+
+
+@pytest.mark.long
+def test_a_wrong_answer_gets_a_hint_and_a_picture_and_the_right_one_passes(
+    open_notebook: Callable[[str], LabWindow],
+) -> None:
+    window = open_notebook(LAB)
+    for text in ("labs.open(", "async def one_step("):
+        window.run(window.cell(text))
+    answer, check = window.cell("async def reduce_scatter("), window.cell('lab.check("reduce_scatter")')
+    window.write(answer, NEXT_CHUNK)
+    window.run(answer)
+    assert "finished" in window.run(check)
+    picture = check.locator(".jp-RenderedSVG img")
+    expect(picture).to_have_count(1)
+    assert picture.evaluate_all(WITHOUT_SIZE) == []
+    expect(picture).to_have_accessible_name(re.compile("rank"))
+    window.write(answer, solution("async def reduce_scatter("))
+    window.run(answer)
+    assert "reduce_scatter: ✔ right" in window.run(check)
+    window.save()
+    assert re.search(r"06 collectives and ring all reduce .* 1 of 4", progress(window))
+
+
+@pytest.mark.long
+def test_arrow_keys_in_a_quiz_choose_an_answer_and_not_a_cell(open_notebook: Callable[[str], LabWindow]) -> None:
+    window = open_notebook(WHY)
+    cell = window.cell('quizzes.ask("01")')
+    window.select(cell)
+    answers = cell.locator("fieldset").filter(has=window.page.locator("input[type=radio]")).first
+    answers.get_by_role("radio").first.check()
+    for _ in range(2):
+        window.page.keyboard.press("ArrowDown")
+    expect(answers.get_by_role("radio").nth(2)).to_be_checked()
+    expect(window.page.locator(".jp-Notebook .jp-Cell.jp-mod-selected")).to_have_count(1)
+    expect(cell).to_have_class(SELECTED)
+
+
+def progress(window: LabWindow) -> str:
+    """What `distlab progress` says of the working copy of this notebook."""
+    command = [sys.executable, "-m", "course_tools.cli", "progress"]
+    course = next(folder for folder in window.file.parents if folder.name == "work").parent
+    return subprocess.run(command, cwd=course, capture_output=True, text=True, check=True).stdout
+
+
+def solution(text: str) -> str:
+    """The code of the cell of the lab's solution that holds this text."""
+    cells = nbformat.read(COURSE / LAB.replace("lab.ipynb", "solution.ipynb"), as_version=4).cells
+    return next(str(cell.source) for cell in cells if cell.cell_type == "code" and text in cell.source)

@@ -1,0 +1,209 @@
+"""Every collective against NumPy."""
+
+from collections.abc import Callable
+from functools import partial
+from math import ceil, log2
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from distlab.collectives import (
+    GroupRank,
+    all_gather,
+    all_to_all,
+    barrier,
+    broadcast,
+    chunks_of,
+    gather,
+    hierarchical_all_reduce,
+    reduce,
+    reduce_scatter,
+    ring_all_reduce,
+    scatter,
+)
+from distlab.simulate import (
+    Link,
+    Network,
+    NoSuchRankError,
+    ProgramError,
+    Rank,
+    World,
+)
+from tests.distlab.collectives.collective_inputs import (
+    ALL_SIX,
+    DTYPES,
+    EXACTLY,
+    NETWORK,
+    SIZES,
+    inputs_for,
+    same,
+    total_of,
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("algorithm", ALL_SIX)
+def test_all_reduce_equals_numpy_for_every_size(algorithm: str, dtype: type) -> None:
+    for size in SIZES:
+        for length in sorted({0, 1, size - 1, size, size + 1, 3 * size + 2}):
+            inputs = inputs_for(size, length, dtype)
+            for result in World(size).run(ALL_SIX[algorithm], inputs).results:
+                same(result, total_of(inputs))
+
+
+@pytest.mark.parametrize("inputs", [list(np.arange(5.0)), list(np.arange(5)), [np.array(2.5)] * 5])
+@pytest.mark.parametrize("algorithm", ALL_SIX)
+def test_numbers_are_summed_as_arrays_are(algorithm: str, inputs: list[float]) -> None:
+    for result in World(5).run(ALL_SIX[algorithm], inputs).results:
+        same(result, np.array(sum(inputs)))
+
+
+@pytest.mark.parametrize("algorithm", ALL_SIX)
+def test_an_array_in_the_order_of_fortran_is_summed_as_any(algorithm: str) -> None:
+    inputs = [np.asfortranarray(rank + np.arange(12.0).reshape(3, 4)) for rank in range(4)]
+    for result in World(4).run(ALL_SIX[algorithm], inputs).results:
+        same(result, sum(inputs))
+
+
+networks = st.builds(
+    Network, *[st.floats(0, 1e-3)] * 3, st.just(2), st.builds(Link, st.floats(0, 1e-4), st.floats(0, 1e-6))
+) | st.builds(Network, *[st.floats(0, 1e-3)] * 3)
+shapes = st.lists(st.integers(0, 5), max_size=3).map(tuple) | st.integers(0, 60)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.sampled_from(list(ALL_SIX)), st.integers(1, 17), shapes, st.sampled_from(DTYPES), networks, st.integers(0, 9))
+def test_all_reduce_equals_numpy_on_any_network(
+    algorithm: str, size: int, shape: tuple[int, ...], dtype: type, network: Network, seed: int
+) -> None:
+    inputs = inputs_for(size, shape, dtype, seed)
+    run = World(size, network, compute_speeds={0: 0.5}).run(ALL_SIX[algorithm], inputs)
+    for result in run.results:
+        same(result, total_of(inputs))
+    same(inputs[0], inputs_for(size, shape, dtype, seed)[0])
+
+
+@pytest.mark.parametrize("algorithm", ALL_SIX)
+def test_every_rank_gets_the_same_bits(algorithm: str) -> None:
+    inputs = [np.random.default_rng(rank).normal(size=23).astype(np.float32) for rank in range(7)]
+    results = World(7).run(ALL_SIX[algorithm], inputs).results
+    assert len({result.tobytes() for result in results}) == 1
+    np.testing.assert_allclose(results[0], np.sum(inputs, axis=0), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", SIZES)
+@settings(max_examples=12, deadline=None)
+@given(data=st.data())
+def test_the_other_collectives_equal_numpy(size: int, data: st.DataObject) -> None:
+    root = data.draw(st.integers(0, size - 1))
+    shape = (data.draw(st.integers(0, 40)), *data.draw(st.lists(st.integers(0, 3), max_size=2)))
+    inputs = inputs_for(size, shape, data.draw(st.sampled_from(DTYPES)))
+    world = World(size, data.draw(networks))
+    on_root_only = [array if rank == root else None for rank, array in enumerate(inputs)]
+
+    for result in world.run(partial(broadcast, root=root), on_root_only).results:
+        same(result, inputs[root])
+
+    results = world.run(partial(reduce, root=root), inputs).results
+    same(results[root], total_of(inputs))
+    assert [rank for rank, result in enumerate(results) if result is not None] == [root]
+
+    for result, chunk in zip(
+        world.run(partial(scatter, root=root), on_root_only).results, np.array_split(inputs[root], size), strict=True
+    ):
+        same(result, chunk)
+
+    results = world.run(partial(gather, root=root), inputs).results
+    same(results[root], np.concatenate(inputs))
+    assert [rank for rank, result in enumerate(results) if result is not None] == [root]
+
+    for result in world.run(all_gather, inputs).results:
+        same(result, np.concatenate(inputs))
+
+    for result, chunk in zip(
+        world.run(reduce_scatter, inputs).results, np.array_split(total_of(inputs), size), strict=True
+    ):
+        same(result, chunk)
+
+    for rank, result in enumerate(world.run(all_to_all, inputs).results):
+        same(result, np.concatenate([np.array_split(array, size)[rank] for array in inputs]))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_gathers_take_rows_of_unequal_number(size: int) -> None:
+    inputs = [np.full((rank % 3, 2), rank) for rank in range(size)]
+    same(World(size).run(gather, inputs).results[0], np.concatenate(inputs))
+    for result in World(size).run(all_gather, inputs).results:
+        same(result, np.concatenate(inputs))
+
+
+def test_a_root_that_is_no_rank_is_refused() -> None:
+    with pytest.raises(Exception, match="root is 4, but the ranks are 0 to 3"):
+        World(4).run(partial(broadcast, root=4), inputs_for(4, 1))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_chunks_are_numpys(size: int) -> None:
+    for length in (0, 1, size, 2 * size + 1, 50):
+        array = np.arange(length)
+        for chunk, expected in zip(chunks_of(array, size), np.array_split(array, size), strict=True):
+            same(chunk, expected)
+            assert chunk.base is array or length == 0
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_nobody_leaves_a_barrier_before_the_last_has_come(size: int) -> None:
+    async def program(rank: Rank) -> float:
+        await rank.compute(1.0 if rank.index == size // 2 else 0.0)
+        await barrier(rank)
+        return rank.now
+
+    assert min(World(size, NETWORK).run(program).results) >= 1.0
+    run = World(size, NETWORK).run(barrier)
+    assert run.elapsed == EXACTLY(ceil(log2(size)) * NETWORK.latency)
+    assert run.bytes_sent == 0
+    assert run.messages == size * ceil(log2(size))
+
+
+class TestHierarchical:
+    @pytest.mark.parametrize("per_host", [1, 2, 3, 5, 8, 40])
+    def test_any_size_with_any_number_of_ranks_per_host(self, per_host: int) -> None:
+        for size in SIZES:
+            inputs = inputs_for(size, 2 * size + 3)
+            for result in World(size).run(partial(hierarchical_all_reduce, ranks_per_host=per_host), inputs).results:
+                same(result, total_of(inputs))
+
+    def test_a_host_without_ranks_is_refused(self) -> None:
+        with pytest.raises(Exception, match="ranks_per_host is 0"):
+            World(2).run(partial(hierarchical_all_reduce, ranks_per_host=0), inputs_for(2, 1))
+
+
+class TestGroups:
+    def test_a_collective_runs_among_the_members_alone(self) -> None:
+        async def program(rank: Rank, array: np.ndarray) -> np.ndarray:
+            members = range(rank.index % 2, rank.size, 2)
+            group = GroupRank(rank, members)
+            await barrier(group)
+            assert group.now == rank.now
+            return await all_gather(group, array)
+
+        run = World(5).run(program, [np.array([rank]) for rank in range(5)])
+        assert [result.tolist() for result in run.results] == [[0, 2, 4], [1, 3], [0, 2, 4], [1, 3], [0, 2, 4]]
+
+    def test_a_number_outside_the_group_is_refused(self) -> None:
+        async def program(rank: Rank) -> None:
+            await GroupRank(rank, [0, 1]).send(-1, np.zeros(1))
+
+        with pytest.raises(NoSuchRankError, match="rank 0 sends to rank -1, but the ranks are 0 to 1"):
+            World(2).run(program)
+
+
+@pytest.mark.parametrize("collective", [ring_all_reduce, hierarchical_all_reduce, broadcast, all_to_all])
+def test_a_collective_that_is_called_with_arrays_alone_says_who_runs_it(collective: Callable) -> None:
+    array, name = np.ones(4), collective.__name__
+    with pytest.raises(ProgramError, match=rf"{name} is a program that every rank runs: write World\(4\).run\({name},"):
+        collective([array] * 4, array)

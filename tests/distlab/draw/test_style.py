@@ -1,0 +1,192 @@
+"""The style of every picture: equal bytes, a text description, colours that distinguish ranks."""
+
+import itertools
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import ipywidgets
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from distlab import draw
+from distlab.draw import style
+
+SETTINGS_OF_A_USER = {"savefig.bbox": "tight", "font.family": "serif", "axes.grid": True, "lines.linewidth": 9}
+SVG = "{http://www.w3.org/2000/svg}"
+
+# Machado, Oliveira, Fernandes (2009), "A Physiologically-based Model for Simulation of Color Vision Deficiency": the
+# matrices for complete loss of one kind of cone, on linear RGB.
+COLOUR_BLINDNESS = {
+    "none": np.eye(3),
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+
+# A program that draws the same picture as `picture` and writes it to the file it is given.
+DRAW_IN_ANOTHER_PROCESS = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from tests.distlab.draw.test_style import picture
+from distlab import draw
+draw.apply_style()
+draw.save(picture(), Path(sys.argv[2]), "Bars & a line")
+"""
+
+
+def picture() -> Figure:
+    """A picture with everything that could make SVG differ: clip paths, markers, hatches, text."""
+    figure, (left, right) = plt.subplots(1, 2)
+    for number in range(3):
+        left.plot([0, 1, 2], [number, 2, 1], label=f"rank {number}")
+        right.bar(number, number + 1, hatch=style.HATCHES[number])
+    left.legend()
+    left.set_xlabel("steps µs²")
+    return figure
+
+
+def perceived(colour: str, kind: str) -> np.ndarray:
+    """A colour in CIELAB as someone with that kind of colour blindness sees it."""
+    rgb = np.array(to_rgb(colour))
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    perceived_rgb = np.clip(np.asarray(COLOUR_BLINDNESS[kind]) @ linear, 0, 1)
+    to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    x, y, z = np.cbrt(to_xyz @ perceived_rgb / [0.9505, 1, 1.089])
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def test_the_same_figure_gives_the_same_bytes_twice(tmp_path: Path) -> None:
+    for name in ("first.svg", "second.svg"):
+        draw.save(picture(), tmp_path / name, "Bars & a line")
+    assert (tmp_path / "first.svg").read_bytes() == (tmp_path / "second.svg").read_bytes()
+
+
+@pytest.mark.slow
+def test_another_process_gives_the_same_bytes(tmp_path: Path) -> None:
+    draw.save(picture(), tmp_path / "here.svg", "Bars & a line")
+    command = [
+        sys.executable,
+        "-c",
+        DRAW_IN_ANOTHER_PROCESS,
+        str(Path(__file__).parents[3]),
+        str(tmp_path / "there.svg"),
+    ]
+    environment = os.environ | {"PYTHONHASHSEED": "7", "SOURCE_DATE_EPOCH": "1", "MPLBACKEND": "svg"}
+    subprocess.run(command, check=True, timeout=300, env=environment)
+    assert (tmp_path / "here.svg").read_bytes() == (tmp_path / "there.svg").read_bytes()
+
+
+def test_a_picture_has_no_date() -> None:
+    assert "date" not in style.svg(picture(), "a picture").lower()
+
+
+@pytest.mark.parametrize(
+    "description",
+    [
+        "Two ranks send to each other.",
+        "rank 0 < rank 1 & \"rank 2\" > 'rank 3'",
+        r"cost \alpha + n\beta, \1 and \g<0>",
+        "2(p−1) messages of ½ n bytes",
+    ],
+)
+def test_the_description_is_the_title_whatever_is_in_it(description: str, tmp_path: Path) -> None:
+    draw.save(picture(), tmp_path / "picture.svg", description)
+    root = ElementTree.parse(tmp_path / "picture.svg").getroot()
+    assert root.tag == f"{SVG}svg"
+    assert root.get("role") == "img"
+    assert root.get("aria-label") == description
+    assert root[0].tag == f"{SVG}title"
+    assert root[0].text == description
+
+
+@pytest.mark.slow
+def test_a_shown_picture_carries_its_description_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    displayed = []
+    monkeypatch.setattr(style, "display", lambda data, raw: displayed.append((data, raw)))
+    draw.show(picture(), "what it shows")
+    [(data, raw)] = displayed
+    assert raw
+    assert data["text/plain"] == "what it shows"
+    assert data["image/svg+xml"] == style.svg(picture(), "what it shows")
+
+
+def test_axes_are_shown_as_their_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[dict] = []
+    monkeypatch.setattr(style, "display", lambda bundle, **_: shown.append(bundle))
+    for part in (picture(), picture().axes[0]):
+        draw.show(part, "A rising line")
+    assert shown[0] == shown[1]
+    assert plt.get_fignums() == []
+
+
+def test_showing_and_saving_close_the_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(style, "display", lambda data, raw: None)
+    draw.show(picture(), "shown")
+    draw.save(picture(), tmp_path / "saved.svg", "saved")
+    assert plt.get_fignums() == []
+
+
+def test_text_becomes_paths_so_that_no_font_is_needed() -> None:
+    assert "<text" not in style.svg(picture(), "a picture")
+
+
+@pytest.mark.parametrize("look", [draw.RANK_COLOURS, draw.MARKERS, draw.DASHES, style.HATCHES])
+def test_eight_ranks_look_different(look: tuple) -> None:
+    assert len(look) == len(set(look)) == 8
+
+
+@pytest.mark.parametrize("kind", COLOUR_BLINDNESS)
+def test_colours_can_be_distinguished(kind: str) -> None:
+    colours = [perceived(colour, kind) for colour in draw.RANK_COLOURS]
+    closest = min(np.linalg.norm(first - second) for first, second in itertools.combinations(colours, 2))
+    assert closest > 8  # a difference of about 2 can just be seen side by side
+
+
+def test_lines_take_colour_marker_and_dash_by_number() -> None:
+    axes = plt.figure().subplots()
+    lines = [axes.plot([0, 1])[0] for _ in range(8)]
+    assert tuple(line.get_color() for line in lines) == draw.RANK_COLOURS
+    assert tuple(line.get_marker() for line in lines) == draw.MARKERS
+    assert len({(line.get_linestyle(), str(line._unscaled_dash_pattern)) for line in lines}) == 8
+
+
+@pytest.mark.slow
+def test_a_figure_is_written_the_same_again_without_the_style_too() -> None:
+    program = (
+        "from distlab.draw import style\nimport matplotlib.pyplot as plt\n"
+        "figure, axes = plt.subplots()\naxes.plot([1, 2], [3, 4])\nprint(style.svg(figure, 'a line'))"
+    )
+    written = [subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout for _ in "12"]
+    assert b"clip-path" in written[0]
+    assert written[0] == written[1]
+
+
+def test_a_widget_is_shown_with_a_description_for_where_it_cannot_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    displayed = []
+    monkeypatch.setattr(style, "display", lambda data, raw: displayed.append((data, raw)))
+    slider = ipywidgets.FloatSlider(0.5)
+    draw.show_widget(slider, "A slider.")
+    [(data, raw)] = displayed
+    assert raw
+    assert data["text/plain"] == "A slider."
+    assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == slider.model_id
+
+
+def test_what_a_user_has_set_for_other_pictures_does_not_change_those_of_the_course() -> None:
+    def drawn() -> str:
+        draw.apply_style()
+        figure, axes = plt.subplots()
+        axes.plot([1, 2])
+        return draw.svg(figure, "a line")
+
+    with plt.rc_context():
+        before = drawn()
+        plt.rcParams.update(SETTINGS_OF_A_USER)
+        assert drawn() == before

@@ -1,0 +1,119 @@
+"""Known answers to exercises: solutions, other right ones, wrong ones with their hints, untouched ones.
+
+`test_labs_known_wrong_answers` compares every lab with its answers.
+"""
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from course_tools import lab_cells, lab_sources, notebooks
+from distlab.labs import NOT_DONE, RIGHT, WRONG, Hint, Lab, OwnAnswer, Verdict
+
+LABS = Path(__file__).parents[3] / "labs"
+SEEDS = (0, 12345, *(range(1, 12) if os.environ.get("ALL_SEEDS") else (7,)))
+"""0 is the check's seed; the others are as secret as those of grading. ALL_SEEDS=1 in the environment adds more."""
+
+
+class WrongAnswer(NamedTuple):
+    """A wrong answer: its names and values, what its verdict must hold, the share of the points that it earns.
+
+    hints: the ids of all hints in the verdict, in order, if there are any.  words: parts of its text, which are for
+    errors of the student's own code.
+    """
+
+    title: str
+    namespace: Mapping[str, Any]
+    hints: tuple[Hint, ...]
+    words: tuple[str, ...]
+    share: float
+
+
+def _untouched(*arguments: object) -> object: ...
+
+
+class LabAnswers:
+    """The known answers to one lab, by exercise."""
+
+    def __init__(self) -> None:
+        self.solutions: dict[str, object] = {}
+        self.untouched: dict[str, object] = {}
+        self.wrong_answers: dict[str, list[WrongAnswer]] = defaultdict(list)
+        self.right_answers: dict[str, list[tuple[str, Mapping[str, Any]]]] = defaultdict(list)
+
+    def wrong(self, exercise: str, *hints: Hint | str, share: float = 0.0) -> Callable[[Callable], Callable]:
+        """The decorated function is a wrong answer with these hints: ids, or words of the text."""
+
+        def add(function: Callable) -> Callable:
+            self.wrong_value(exercise, function.__name__, function, *hints, share=share)
+            return function
+
+        return add
+
+    def wrong_value(self, exercise: str, title: str, value: object, *hints: Hint | str, share: float = 0.0) -> None:
+        """The same for any value."""
+        ids = tuple(hint for hint in hints if isinstance(hint, Hint))
+        words = tuple(hint for hint in hints if isinstance(hint, str))
+        self.wrong_answers[exercise].append(WrongAnswer(title, {exercise: value}, ids, words, share))
+
+    def right(self, exercise: str) -> Callable[[Callable], Callable]:
+        """The decorated function is a right answer."""
+
+        def add(function: Callable) -> Callable:
+            self.right_answers[exercise].append((function.__name__, {exercise: function}))
+            return function
+
+        return add
+
+    def solved(self, exercise: str, solution: object, untouched: object = _untouched) -> None:
+        """The solution of an exercise, and its value in a lab that nobody has touched."""
+        self.solutions[exercise], self.untouched[exercise] = solution, untouched
+
+    def all_wrong(self) -> list[tuple[str, WrongAnswer]]:
+        """Every wrong answer, with its exercise."""
+        return [(exercise, answer) for exercise, group in self.wrong_answers.items() for answer in group]
+
+    def all_right(self) -> list[tuple[str, str, Mapping[str, Any]]]:
+        """Every right answer, the solutions among them: exercise, title, namespace."""
+        solutions = [(name, "solution", {name: value}) for name, value in self.solutions.items()]
+        return solutions + [
+            (name, title, names) for name, group in self.right_answers.items() for title, names in group
+        ]
+
+
+def written_solution(number: str, exercise: str) -> Any:
+    """The value under the exercise's name in the lab's own solution; the cell must need no other cell."""
+    (source,) = [file for file in notebooks.sources(LABS) if file.stem.startswith(number)]
+    cells = dict(lab_cells.answer_cells(lab_sources.solved(lab_sources.convert(source)).cells))
+    namespace: dict[str, Any] = {}
+    exec(cells[exercise].source, namespace)
+    return namespace[exercise]
+
+
+def verdict_on(lab: Lab, exercise: str, namespace: Mapping[str, Any], seed: int = 0) -> Verdict:
+    """What the judge says of names and values."""
+    seconds = 120.0 if lab.tensorflow else 10.0  # on a loaded machine TensorFlow takes its time
+    return lab[exercise].verdict(OwnAnswer(namespace, seconds), seed)
+
+
+def assert_wrong(verdict: Verdict, wrong: WrongAnswer) -> None:
+    """The answer is rejected with its hints and its share of the points."""
+    assert (verdict.state, verdict.fault) == (WRONG, None), verdict
+    assert verdict.share == wrong.share, verdict
+    if wrong.hints:
+        assert verdict.hints == wrong.hints, verdict
+    for words in wrong.words:
+        assert words in verdict.text, verdict
+
+
+def assert_right(verdict: Verdict) -> None:
+    """The answer gets all points."""
+    assert (verdict.state, verdict.share) == (RIGHT, 1), verdict
+
+
+def assert_not_done(lab: Lab, exercise: str, namespace: Mapping[str, Any]) -> None:
+    """Nothing has been done yet, and it earns nothing."""
+    verdict = verdict_on(lab, exercise, namespace)
+    assert (verdict.state, verdict.share) == (NOT_DONE, 0), verdict

@@ -1,0 +1,131 @@
+"""A search for accepted wrong answers: no check accepts a solution with a small change, unless it changes nothing.
+
+Each exercise's own solution is changed in one place at a time (`mutants`), and the check must reject the result with
+the seed of the check. The mutants that it accepts are listed in `surviving_mutants`, with the reason why each gives the
+same on every legal input; another survivor fails the test, and so does one in the list that is rejected by now.
+
+All mutants of the exercises that need no TensorFlow are tried in every run. `MUTANTS=all pytest
+tests/distlab/labs/test_labs_mutants.py` tries those of the other exercises too, which takes half an hour.
+"""
+
+import functools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from distlab.labs import OwnAnswer, Verdict, registry
+from tests.distlab.labs.mutants import Mutant, mutants
+from tests.distlab.labs.solutions import solved_cells
+from tests.distlab.labs.surviving_mutants import SURVIVORS
+
+ALL = os.environ.get("MUTANTS") == "all"
+SECONDS = 1.0  # for a mutant that never ends; the check says so
+
+NUMERIC = {
+    "03": ("numbers", "samples_seen"),
+    "04": ("factors", "replica_losses", "with_penalty", "accumulated", "masked_losses"),
+    "05": ("numbers_of", "lacks", "housekeeping"),
+    "06": ("reduce_scatter", "all_gather", "ring_all_reduce", "halving_doubling_all_reduce"),
+    "07": ("tf_config", "is_chief", "save"),
+    "08": ("staleness", "may_begin", "limits", "choose", "next_shares"),
+    "10": ("plan", "warm_up", "noise_scale"),
+    "11": ("audit", "corrected", "amdahl", "alpha_beta", "predicted"),
+    "12": ("one_forward_one_backward", "plan", "by_columns", "by_rows", "two_layers"),
+    "13": ("diagnose", "cure", "plan", "elapsed", "compare"),
+    "14": ("samples", "diagnose", "uneven", "accumulate"),
+    "15": ("attempt", "read_table", "rent"),
+    "16": ("throughput", "profile", "predict", "job_script"),
+}
+WITH_TENSORFLOW = {
+    "02": ("make_model", "elapsed_seconds", "make_batches"),
+    "03": ("mirrored",),
+    "05": ("run",),
+    "09": ("start", "feeding", "training"),
+    "16": ("train",),
+}
+DEADLINE = 1500
+
+
+@functools.cache
+def all_mutants(number: str, exercise: str) -> list[Mutant]:
+    return mutants(solved_cells(number)[exercise])
+
+
+def verdict_on_mutant(number: str, exercise: str, text: str, seconds: float, seed: int = 0) -> Verdict:
+    """What the check says of the notebook's solutions, one of which has this text instead."""
+    namespace: dict[str, object] = {"__name__": "notebook"}
+    for name, cell in solved_cells(number).items():
+        exec(compile(text if name == exercise else cell, f"<{name}>", "exec"), namespace)
+    return registry.lab(number)[exercise].verdict(OwnAnswer(namespace, seconds), seed)
+
+
+def assert_rejected(number: str, exercise: str, accepted: dict[str, bool]) -> None:
+    """Only the listed mutants are accepted; those of the list are."""
+    listed = SURVIVORS.get((number, exercise), {})
+    survivors = [change for change, is_accepted in accepted.items() if is_accepted and change not in listed]
+    assert not survivors, f"{len(survivors)} wrong answers to {exercise} of lab {number} are accepted: {survivors}"
+    obsolete = [change for change, is_accepted in accepted.items() if not is_accepted and change in listed]
+    assert not obsolete, f"these are rejected, and need no reason: {obsolete}"
+    assert set(listed) <= set(accepted), f"there are no such mutants: {set(listed) - set(accepted)}"
+
+
+@pytest.mark.filterwarnings("ignore")  # mutants divide by zero and forget to await
+@pytest.mark.parametrize(
+    ("number", "exercise"), [(number, exercise) for number, names in NUMERIC.items() for exercise in names]
+)
+@pytest.mark.long
+def test_no_mutant_is_accepted_without_a_reason(number: str, exercise: str) -> None:
+    accepted, listed = dict[str, bool](), SURVIVORS.get((number, exercise), {})
+    for mutant in all_mutants(number, exercise):
+        seconds = 60.0 if mutant.change in listed else SECONDS
+        is_right = verdict_on_mutant(number, exercise, mutant.text, seconds).is_right
+        accepted[mutant.change] = is_right or accepted.get(mutant.change, False)
+    assert accepted and verdict_on_mutant(number, exercise, solved_cells(number)[exercise], 60.0).is_right
+    assert_rejected(number, exercise, accepted)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not ALL, reason="MUTANTS=all tries those that need TensorFlow")
+@pytest.mark.parametrize(
+    ("number", "exercise"), [(number, exercise) for number, names in WITH_TENSORFLOW.items() for exercise in names]
+)
+def test_no_mutant_that_needs_tensorflow_is_accepted_without_a_reason(number: str, exercise: str) -> None:
+    command = [sys.executable, "-m", "tests.distlab.labs.test_labs_mutants", number, exercise]
+    folder = Path(__file__).parents[3]
+    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=DEADLINE, check=False)
+    assert run.returncode == 0, run.stderr[-3000:]
+    assert_rejected(number, exercise, json.loads(run.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize(
+    ("text", "changes"),
+    [
+        ("def f(a, b):\n    return a // b", {"return a / b", "return a * b", "return b // b", "return a // a"}),
+        ("def f(a):\n    if a < 3:\n        a = 1\n    return a", {"if a <= 3:", "if a < 4:", "if True:", "pass"}),
+        ("def f(a, b):\n    return min(a, b)", {"return max(a, b)", "return min(b, a)"}),
+        ("async def f(rank, a):\n    return await g(a[1:])", {"return g(a[1:])", "return await g(a[:])"}),
+        ("def f():\n    return hvd.size()", {"return hvd.local_size()"}),
+    ],
+)
+def test_a_mutant_has_one_small_change(text: str, changes: set[str]) -> None:
+    assert changes <= {mutant.change.partition("  →  ")[2] for mutant in mutants(text)}
+
+
+def _judged(number: str, exercise: str) -> dict[str, bool]:
+    import distlab  # before TensorFlow: it selects tf-keras
+
+    assert distlab
+    accepted = {}
+    for mutant in all_mutants(number, exercise):
+        verdict = verdict_on_mutant(number, exercise, mutant.text, seconds=60.0)
+        accepted[mutant.change] = verdict.is_right or accepted.get(mutant.change, False)
+        print(f"{verdict.state}: {mutant.change}: {verdict.text[:200]!r}", file=sys.stderr, flush=True)
+    return accepted
+
+
+if __name__ == "__main__":
+    print(json.dumps(_judged(*sys.argv[1:])))

@@ -1,0 +1,87 @@
+"""Libraries of another MPI in LD_LIBRARY_PATH, made for real: what is said by the doctor, the launchers and engines."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from course_tools.setup import doctor
+from distlab import launch
+from distlab.runtime import environment, other_mpi
+
+OWN = Path(sys.prefix) / "lib"
+NAMES = ("libmpi.so.40", "libopen-pal.so.40", "libopen-rte.so.40")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.fault,
+    pytest.mark.skipif(
+        not shutil.which("gcc") or not all((OWN / name).exists() for name in NAMES),
+        reason="needs gcc and the packaged Open MPI",
+    ),
+    pytest.mark.skipif(environment.site_mpi_folder().is_dir(), reason="Horovod was built with the site's MPI"),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder, first in LD_LIBRARY_PATH, with libraries of the names of Open MPI's and with other contents."""
+    environment.apply()
+    folder = tmp_path / "other mpi"
+    folder.mkdir()
+    (tmp_path / "other.c").write_text("int other(void) { return 1; }\n")
+    for name in NAMES:
+        command = ["gcc", "-shared", "-fPIC", "-o", str(folder / name), f"-Wl,-soname,{name}", "other.c"]
+        subprocess.run(command, cwd=tmp_path, check=True, timeout=300)
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"/nowhere:{folder}")
+    return folder
+
+
+def sentence(folder: Path) -> str:
+    return f"LD_LIBRARY_PATH leads to another MPI, in {folder}: run `unset LD_LIBRARY_PATH`, or unload the module"
+
+
+def test_the_folder_that_comes_first_counts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert other_mpi.other_mpi() == folder
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"{OWN}:{folder}")
+    assert other_mpi.other_mpi() is None
+    monkeypatch.delenv("LD_LIBRARY_PATH")
+    assert other_mpi.other_mpi() is None and other_mpi.other_mpi_fix() is None
+
+
+def test_the_mpi_of_the_site_is_used_on_purpose(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(other_mpi, "site_mpi_folder", lambda: tmp_path)
+    assert other_mpi.other_mpi() is None
+
+
+@pytest.mark.parametrize("starter", ["mpirun", "horovodrun"])
+def test_another_mpi_is_named_where_ranks_do_not_start(starter: str, folder: Path, tmp_path: Path) -> None:
+    if starter == "horovodrun" and launch.horovod_problem():
+        pytest.skip("needs Horovod")
+    program = tmp_path / "program.py"
+    program.touch()
+    with pytest.raises(launch.WorkerFailed) as failure:
+        getattr(launch, starter)(program, ranks=2, echo=False, seconds=300)
+    assert sentence(folder) in str(failure.value)
+
+
+def test_a_program_that_fails_for_another_reason_is_not_told_so(folder: Path, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("raise ValueError('on purpose')")
+    with pytest.raises(launch.WorkerFailed) as failure:
+        launch.alone(program, echo=False)
+    assert "another MPI" not in str(failure.value)
+
+
+@pytest.mark.long
+def test_engines_name_another_mpi(folder: Path) -> None:
+    with pytest.raises(launch.EnginesFailed) as failure:
+        launch.start_engines(2, seconds=60)
+    assert sentence(folder) in str(failure.value)
+
+
+def test_the_doctor_names_another_mpi(folder: Path) -> None:
+    rows = [doctor._mpi(), *doctor._horovod()] if not launch.horovod_problem() else [doctor._mpi()]
+    assert not any(row.ok for row in rows)
+    assert all(row.fix.startswith(sentence(folder)) for row in rows)

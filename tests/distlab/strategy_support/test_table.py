@@ -1,0 +1,166 @@
+"""The support table's file and its two tables in markdown; the measured table itself is in tests/programs."""
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import nbconvert.filters
+import pytest
+
+from distlab.strategy_support import table as support_table
+
+CELL = {"state": "works", "detail": "", "notes": []}
+NASTY = "ValueError: `a|b` <b>*x*</b> _y_ $z$ \\ [link](#) & ~c~\nsecond line"
+
+
+def whole_table(**cells: dict) -> dict:
+    """A whole table with the strategies of the guide; every cell works but `cells`, those of `mirrored`, `fit`."""
+    names = [*support_table.PUBLISHED[0].says, "default"]
+    works = {"fit": {"legacy": CELL, "keras-3": CELL}, "custom": {"legacy": CELL, "keras-3": CELL}}
+    table = {
+        "measured": "2026-01-02",
+        "versions": {"python": "3.11.7", "tensorflow": "2.21.0", "horovod": None},
+        "machine": {"system": "Linux x86_64", "cores": 2, "gpus": 0},
+        "tolerance": 1e-5,
+        "strategies": {name: {"name": f"{name} strategy", "set_up": "1 process"} for name in names},
+        "apis": {"fit": "Model.fit", "custom": "custom loop"},
+        "kerases": {"legacy": "legacy Keras", "keras-3": "Keras 3"},
+        "cells": {name: copy.deepcopy(works) for name in names},
+        "estimator": {"state": "fails", "detail": "AttributeError: gone", "notes": []},
+    }
+    table["cells"]["mirrored"]["fit"] |= {keras.replace("_", "-"): CELL | cell for keras, cell in cells.items()}
+    return table
+
+
+def columns(markdown: str) -> list[list[str]]:
+    """The cells of the table's lines, split as markdown does: at each bar without a backslash before it."""
+    lines = [line for line in markdown.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.replace("\\|", "\0").strip("|").split("|")] for line in lines]
+
+
+def test_a_written_table_is_read_back_and_is_next_to_the_same_in_markdown(tmp_path: Path) -> None:
+    file = tmp_path / "table.json"
+    support_table.write(whole_table(), file)
+    assert support_table.read(file) == whole_table()
+    assert support_table.markdown(whole_table()) in (tmp_path / "table.md").read_text()
+
+
+@pytest.mark.parametrize("key", ["measured", "versions", "machine", "cells"])
+def test_a_table_without_a_part_is_refused(tmp_path: Path, key: str) -> None:
+    file = tmp_path / "table.json"
+    file.write_text(json.dumps({name: value for name, value in whole_table().items() if name != key}))
+    with pytest.raises(ValueError, match=r"not whole \(no .* `make support-table`"):
+        support_table.read(file)
+
+
+def test_a_missing_or_unknown_cell_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "table.json"
+    missing = whole_table()
+    del missing["cells"]["tpu"]["fit"]["keras-3"]
+    file.write_text(json.dumps(missing))
+    with pytest.raises(ValueError, match="no state for tpu, fit, keras-3"):
+        support_table.read(file)
+    file.write_text(json.dumps(whole_table(legacy={"state": "fine"})))
+    with pytest.raises(ValueError, match="no state for mirrored, fit, legacy"):
+        support_table.read(file)
+
+
+def test_every_strategy_has_a_line_and_every_line_the_same_columns() -> None:
+    for write, lines in ((support_table.markdown, 6), (support_table.then_and_now, 5 * 3)):
+        grid = columns(write(whole_table()))
+        assert len(grid) == lines + 2
+        assert {len(line) for line in grid} == {6}
+
+
+def test_an_error_with_every_special_character_stays_literal() -> None:
+    text = support_table.markdown(whole_table(legacy={"state": "fails", "detail": NASTY}))
+    assert {len(line) for line in columns(text)} == {6}
+    assert "**fails** (1)" in text
+    html = nbconvert.filters.markdown2html(text)
+    assert "ValueError: `a|b` &lt;b&gt;*x*&lt;/b&gt; _y_ $z$ \\ [link](#) &amp; ~c~ second line" in html
+
+
+def test_names_with_special_characters_break_no_table() -> None:
+    table = whole_table()
+    table["strategies"]["default"] = {"name": "a|b *c*", "set_up": "<i>1</i> | 2"}
+    table["kerases"]["legacy"] = "legacy | Keras"
+    text = support_table.markdown(table)
+    assert {len(line) for line in columns(text)} == {6}
+    html = nbconvert.filters.markdown2html(text)
+    assert "a|b *c*" in html
+    assert "&lt;i&gt;1&lt;/i&gt; | 2" in html
+
+
+@pytest.mark.parametrize("text", ["plain", "`", "``", "a`b", "`a` ``b``", "a|b"])
+def test_a_code_span_holds_any_backticks(text: str) -> None:
+    html = nbconvert.filters.markdown2html(support_table.code(text))
+    assert f"<code>{text}</code>" in html
+
+
+def test_the_same_footnote_has_one_number() -> None:
+    error = {"state": "fails", "detail": "E: x", "notes": ["Why."]}
+    text = support_table.markdown(whole_table(legacy=error, keras_3=error))
+    assert (text.count("(1)"), text.count("(2)")) == (2, 0)
+    assert text.count("`E: x`. Why.") == 1
+
+
+def test_a_working_cell_with_a_note_has_a_footnote_and_one_without_has_none() -> None:
+    text = support_table.markdown(whole_table(legacy={"notes": ["Judged otherwise."]}))
+    assert text.count("works (1)") == 1
+    assert "1. Judged otherwise." in text
+    assert "(1)" not in support_table.markdown(whole_table())
+
+
+@pytest.mark.parametrize("section", ["#9.-Keras-3", "elsewhere.ipynb#here"])
+@pytest.mark.parametrize("state", support_table.STATES)
+def test_what_does_not_work_with_keras_3_leads_to_the_section_with_the_fix(state: str, section: str) -> None:
+    cell = {"state": state, "detail": "" if state == "works" else "E: x"}
+    text = support_table.markdown(whole_table(keras_3=cell), section)
+    assert text.count(f"]({section}) (1)") == (state in ("fails", "wrong result", "does not end"))
+    assert section not in support_table.markdown(whole_table(legacy=cell), section)
+
+
+def test_a_wrong_result_says_what_is_wrong() -> None:
+    text = support_table.markdown(
+        whole_table(legacy={"state": "wrong result", "detail": "weights differ by up to 0.17"})
+    )
+    assert "**wrong result** (1)" in text
+    assert "1. Weights differ by up to 0.17." in text
+
+
+def test_the_surroundings_are_named() -> None:
+    line = support_table.measured_with(whole_table())
+    for part in ("2026-01-02", "Python 3.11.7", "TensorFlow 2.21.0", "2 cores, no GPU", "1e-05"):
+        assert part in line
+    assert "Horovod" not in line
+
+
+def test_then_and_now_sets_the_guide_s_words_next_to_the_measured_states() -> None:
+    text = support_table.then_and_now(whole_table(keras_3={"state": "fails", "detail": "E: x"}))
+    first = columns(text)[2]
+    now = ["works", f"[**fails**]({support_table.SECTION}) (1)"]
+    assert first == ["**mirrored strategy**", "Model.fit", "Supported", "Supported", *now]
+    assert text.count("`AttributeError: gone`") == 1
+    for published in support_table.PUBLISHED:
+        assert support_table.escape(published.source) in text
+
+
+def test_the_published_tables_have_the_same_cells() -> None:
+    for published in support_table.PUBLISHED:
+        assert list(published.says) == list(support_table.PUBLISHED[0].says)
+        assert {tuple(says) for says in published.says.values()} == {("fit", "custom", "estimator")}
+
+
+def test_a_file_that_is_no_table_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"There is no table .*/table\.json; write it by `make support-table`"):
+        support_table.read(tmp_path / "table.json")
+    (tmp_path / "table.json").write_text("# a title")
+    with pytest.raises(ValueError, match=r"table\.json is no table in JSON"):
+        support_table.read(tmp_path / "table.json")
+
+
+@pytest.mark.parametrize("show", [support_table.markdown, support_table.then_and_now])
+def test_the_path_of_a_table_is_not_the_table(show: Callable[[object], str]) -> None:
+    with pytest.raises(ValueError, match=r"give what strategy_support\.read\(file\) gives"):
+        show("table.json")

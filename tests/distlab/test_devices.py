@@ -1,0 +1,229 @@
+"""Logical devices, asked for in time or too late; cores of ranks; what the machine says of itself."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from distlab import devices
+from distlab.runtime.arguments import WrongArgument
+
+TOPOLOGY = "\tGPU0\tGPU1\nGPU0\t X \tNV2\nGPU1\tNV2\t X \n"
+
+LONELY = """
+import ctypes, os, sys
+library = ctypes.CDLL(None, use_errno=True)
+new_network, new_user = 0x40000000, 0x10000000
+if library.unshare(new_network) and library.unshare(new_network | new_user):
+    sys.exit(77)
+os.execv(sys.executable, [sys.executable, "-m", "course_tools.cli", *sys.argv[1:]])
+"""
+
+HOLDING = """
+import json, os, threading
+from distlab import devices
+
+def wait():
+    started.set()
+    stop.wait()
+
+started, stop = threading.Event(), threading.Event()
+threads = [threading.Thread(target=wait)]
+threads[0].start()
+started.wait()
+core = devices.core_of(1, devices.allowed_cores())
+is_held = devices.hold_cores({core})
+threads.append(threading.Thread(target=stop.wait))
+threads[1].start()
+held = [sorted(os.sched_getaffinity(thread.native_id)) for thread in (threading.main_thread(), *threads)]
+stop.set()
+print(json.dumps([is_held, core, devices.allowed_cores(), held]))
+"""
+
+
+def run(program: str) -> str:
+    """What a fresh Python process prints: TensorFlow fixes its devices once per process."""
+    environment = os.environ | {"CUDA_VISIBLE_DEVICES": "-1"}
+    child = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert child.returncode == 0, child.stderr[-2000:]
+    return child.stdout
+
+
+def nvidia_smi(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Put a program called nvidia-smi before everything else on PATH."""
+    program = folder / "nvidia-smi"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.fixture
+def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine whose nvidia-smi knows two GPUs."""
+    (tmp_path / "topology.txt").write_text(TOPOLOGY)
+    script = f"""case "$*" in
+    "--query-gpu=name --format=csv,noheader") echo "Model A 80GB"; echo "Model B" ;;
+    "topo -m") cat "{tmp_path}/topology.txt" ;;
+    *) exit 2 ;;
+    esac"""
+    nvidia_smi(tmp_path, monkeypatch, script)
+
+
+@pytest.mark.slow
+def test_the_processor_is_divided_into_devices_that_all_work() -> None:
+    answer = run("""
+from distlab import devices
+names = devices.at_least(3)
+import tensorflow as tf
+print(names, len(tf.config.list_logical_devices("CPU")))
+for name in names:
+    with tf.device(name):
+        print(tf.constant(1.0).device[-12:])
+print(devices.at_least(3) == names, "asked again")
+try:
+    devices.divide_processor(2)
+except devices.DevicesAlreadyUsed:
+    print("another number is refused")
+strategy = tf.distribute.MirroredStrategy(names)
+print(strategy.num_replicas_in_sync)
+""")
+    said = "Devices: 3 logical CPU devices (no GPU here); they share its cores"
+    assert answer.splitlines() == [
+        said,
+        "['CPU:0', 'CPU:1', 'CPU:2'] 3",
+        *[f"device:CPU:{number}" for number in range(3)],
+        said,
+        "True asked again",
+        "another number is refused",
+        "3",
+    ]
+
+
+@pytest.mark.slow
+def test_after_the_first_operation_it_is_too_late() -> None:
+    answer = run("""
+import distlab
+import tensorflow as tf
+tf.constant(1.0) + 1.0
+from distlab import devices
+for _ in range(2):
+    try:
+        devices.divide_processor(4)
+    except devices.DevicesAlreadyUsed as error:
+        print(isinstance(error, RuntimeError), error)
+print(len(tf.config.list_logical_devices("CPU")))
+""")
+    refused = "True TensorFlow has already fixed its devices; restart the kernel and run this cell first."
+    assert answer.splitlines() == [refused, refused, "1"]
+
+
+def test_the_process_has_cores_and_the_machine_memory() -> None:
+    assert 1 <= devices.cores() <= (os.cpu_count() or 1)
+    assert devices.memory_gib() > 0.1
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system cannot bind a process to cores")
+def test_cores_are_those_that_this_process_may_use() -> None:
+    allowed = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(allowed)})
+        assert devices.cores() == 1
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def test_nvidia_smi_is_asked_for_the_gpus(two_gpus: None) -> None:
+    assert devices.gpu_names() == ["Model A 80GB", "Model B"]
+
+
+def test_nvidia_smi_is_asked_for_the_topology(two_gpus: None) -> None:
+    assert devices.topology() == TOPOLOGY.strip()
+
+
+@pytest.mark.parametrize("script", ["exit 9", "echo No devices were found; exit 6", ":"])
+def test_an_nvidia_smi_that_finds_no_gpu_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    nvidia_smi(tmp_path, monkeypatch, script)
+    assert devices.gpu_names() == []
+    assert "no GPU" in devices.topology()
+
+
+def test_without_nvidia_smi_the_topology_is_the_processors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert devices.gpu_names() == []
+    lines = devices.topology().splitlines()
+    assert f"{devices.cores()} cores for this process" in lines[0]
+    assert lines[-1].startswith("no GPU")
+
+
+@pytest.mark.parametrize(
+    ("cores", "expected"), [([0, 1], [0, 1, 0, 1]), ([3], [3, 3, 3, 3]), ([4, 5, 8, 9], [4, 5, 8, 9])]
+)
+def test_each_rank_has_a_core_of_its_own_until_there_are_no_more(cores: list[int], expected: list[int]) -> None:
+    assert [devices.core_of(rank, cores) for rank in range(4)] == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system does not hold threads to cores")
+def test_threads_from_before_and_from_after_are_held() -> None:
+    done = subprocess.run([sys.executable, "-c", HOLDING], capture_output=True, text=True, timeout=300, check=True)
+    is_held, core, allowed, held = json.loads(done.stdout)
+    assert is_held
+    assert allowed == [core]
+    assert held == [[core]] * 3
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system does not hold threads to cores")
+def test_a_core_that_does_not_exist_is_refused_and_nothing_changes() -> None:
+    before = devices.allowed_cores()
+    with pytest.raises(OSError):
+        devices.hold_cores({100_000})
+    assert devices.allowed_cores() == before
+
+
+def test_where_the_system_holds_nothing_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sched_setaffinity", raising=False)
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    assert not devices.hold_cores({0})
+    assert devices.allowed_cores() == list(range(os.cpu_count()))
+
+
+@pytest.mark.slow
+@pytest.mark.fault
+@pytest.mark.parametrize(
+    "command", ["launch --workers 2 program.py", "launch --with mpirun program.py", "execute --only 00", "lab"]
+)
+def test_a_machine_whose_programs_cannot_reach_each_other_is_named(command: str, tmp_path: Path) -> None:
+    """In a network of its own, whose loopback interface is off."""
+    (tmp_path / "program.py").touch()
+    (tmp_path / "notebooks").symlink_to(Path(__file__).parents[2] / "notebooks")
+    finished = subprocess.run(
+        [sys.executable, "-c", LONELY, *command.split()], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    if finished.returncode == 77:
+        pytest.skip("this user may not have a network of its own")
+    assert finished.returncode == 2
+    [line] = finished.stderr.splitlines()
+    assert line.startswith("Programs on this machine cannot reach each other: 127.0.0.1 does not answer.")
+
+
+@pytest.mark.slow
+def test_the_doctor_examines_only_the_machine_whose_programs_cannot_reach_each_other() -> None:
+    finished = subprocess.run([sys.executable, "-c", LONELY, "doctor"], capture_output=True, text=True, timeout=300)
+    if finished.returncode == 77:
+        pytest.skip("this user may not have a network of its own")
+    assert finished.returncode == 1
+    [line] = [line for line in finished.stdout.splitlines() if line.startswith("loopback")]
+    assert "missing" in line and "127.0.0.1 does not answer" in line
+    assert finished.stdout.splitlines()[-1].startswith("The course cannot run here yet")
+
+
+@pytest.mark.parametrize("count", [0, "2", 4 / 2])
+def test_devices_are_counted_in_whole_numbers(count: int) -> None:
+    with pytest.raises(WrongArgument, match="give a whole number of 1 or more"):
+        devices.at_least(count)

@@ -1,5 +1,0 @@
-"""The fixtures of these tests; what they depend on is in `graded_sample`."""
-
-from tests.labs.graded_sample import graded, handed_in, sample, sample_source, server
-
-__all__ = ["graded", "handed_in", "sample", "sample_source", "server"]

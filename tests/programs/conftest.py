@@ -1,0 +1,18 @@
+"""Tests of the programs in labs/: a file is named after its program, or after the folder of its chapter.
+
+This file loads the programs of chapter 09.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.programs.chapter_programs import Chapter, chapter
+
+
+@pytest.fixture(scope="module")
+def chapter_09(root: Path) -> Iterator[Chapter]:
+    """The programs of notebook 09."""
+    with chapter(root / "labs" / "09_horovod") as programs:
+        yield programs

@@ -1,0 +1,78 @@
+"""The programs of notebook 09 deal every sample to one rank once, and each process sees its own GPU only."""
+
+from types import SimpleNamespace
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from distlab import data, launch
+from tests.programs.chapter_programs import Chapter
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem())),
+]
+
+
+def fed(chapter_09: Chapter, ranks: int, feeding: str, epoch: int = 0) -> list[np.ndarray]:
+    """The numbers of the samples that each rank of train_tape is given in an epoch."""
+    tape = chapter_09("train_tape")
+    options = tape.parse(["--feeding", feeding])
+    of_ranks = []
+    for rank in range(ranks):
+        with mock.patch.multiple(tape.hvd, size=lambda: ranks, rank=lambda rank=rank: rank):
+            batches = tape.batches(options, epoch).take(tape.steps_per_epoch(options))
+            of_ranks.append(np.concatenate([numbers for numbers, _, _ in batches.as_numpy_iterator()]))
+    return of_ranks
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_the_shards_cover_every_sample_exactly_once(chapter_09: Chapter, ranks: int) -> None:
+    for epoch in range(2):
+        together = np.concatenate(fed(chapter_09, ranks, "partition", epoch))
+        assert np.array_equal(np.sort(together), np.arange(1280))
+
+
+def test_uneven_shards_hold_no_sample_twice(chapter_09: Chapter) -> None:
+    shards = fed(chapter_09, 3, "partition")
+    assert [len(one) for one in shards] == [13 * 32] * 3
+    assert len(set(np.concatenate(shards).tolist())) == 3 * 13 * 32
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_ranks_that_draw_from_everything_miss_the_expected_share(chapter_09: Chapter, ranks: int) -> None:
+    orders = fed(chapter_09, ranks, "everything")
+    assert all(not np.array_equal(orders[0], other) for other in orders[1:])
+    assert not np.array_equal(orders[0], fed(chapter_09, ranks, "everything", 1)[0])
+    seen = len(set(np.concatenate(orders).tolist())) / 1280
+    assert abs(seen - (1 - (1 - 1 / ranks) ** ranks)) < 0.04
+
+
+@pytest.mark.parametrize("name", ["train_keras", "train_keras3"])
+def test_keras_is_fed_the_same_partition(chapter_09: Chapter, name: str) -> None:
+    keras, images = chapter_09(name), data.load("digits").train.images
+    numbers = fed(chapter_09, 2, "partition")
+    for rank in range(2):
+        with mock.patch.multiple(keras.hvd, size=lambda: 2, rank=lambda rank=rank: rank):
+            batches = list(keras.batches(keras.parse([]), 0).as_numpy_iterator())
+        assert np.array_equal(np.concatenate([batch for batch, _ in batches]), images[numbers[rank]])
+
+
+# Devices
+
+
+@pytest.mark.parametrize("name", ["train_tape", "train_keras", "train_keras3"])
+@pytest.mark.parametrize(("gpus", "local_rank", "chosen"), [("abcd", 2, "c"), ("a", 3, "a"), ("", 1, None)])
+def test_each_process_sees_the_gpu_of_its_local_rank_only(
+    chapter_09: Chapter, name: str, gpus: str, local_rank: int, chosen: str | None
+) -> None:
+    module, calls = chapter_09(name), []
+    config = SimpleNamespace(
+        list_physical_devices=lambda kind: list(gpus) if kind == "GPU" else ["CPU"],
+        set_visible_devices=lambda device, kind: calls.append((device, kind)),
+    )
+    ours = mock.patch.object(module.hvd, "local_rank", lambda: local_rank)
+    with ours, mock.patch.object(module, "tf", SimpleNamespace(config=config)):
+        module.pin_device()
+    assert calls == ([(chosen, "GPU")] if chosen else [])
