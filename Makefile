@@ -147,7 +147,7 @@ test-faults: setup  ## inject every fault of the long list and print the results
 notebooks: setup  ## write the notebooks with fresh outputs from notebooks/src, on an idle machine: make notebooks ONLY=03
 	@exec $(BIN)/distlab notebooks $(if $(ONLY),--only "$(ONLY)") $(call switch,FORCE,--force) $(call switch,TAGS,--tags)
 
-labs: setup  ## write the labs' notebooks from labs/src: make labs ONLY=06
+labs: setup  ## write the labs' notebooks from labs/*/lab.py: make labs ONLY=06
 	@exec $(BIN)/distlab labs $(if $(ONLY),--only "$(ONLY)")
 
 check: setup  ## check the exercises of a lab in the terminal: make check LAB=06
@@ -182,13 +182,13 @@ bench: setup  ## measure everything that has a goal; writes build/bench.json and
 	@exec $(BIN)/distlab bench $(if $(ONLY),--only "$(ONLY)")
 
 support-table: setup  ## measure which strategy works with which training API; takes a quarter of an hour
-	@exec $(BIN)/python labs/08_other_strategies/measure_support.py
+	@exec $(BIN)/python notebooks/programs/08_other_strategies/measure_support.py
 
 record-frameworks: setup  ## run the programs of notebook 14 and record their results: make record-frameworks ONLY=ddp
-	@exec $(BIN)/python labs/14_other_frameworks/record.py $(subst $(comma), ,$(ONLY))
+	@exec $(BIN)/python notebooks/programs/14_other_frameworks/record.py $(subst $(comma), ,$(ONLY))
 
 record-measurements: setup  ## measure hosts with slow links, on an idle machine with Slurm, and record it for chapter 15
-	@exec $(BIN)/python labs/15_clusters/record_measurements.py
+	@exec $(BIN)/python notebooks/programs/15_clusters/record_measurements.py
 
 record-cluster: setup  ## run notebook 15 on the cluster that runs (make cluster) and record what it gives
 	@exec $(BIN)/distlab record-cluster $(call switch,FORCE,--force)
@@ -200,7 +200,7 @@ lock: $(VENV)/ready  ## choose the newest versions that pyproject.toml allows an
 	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --generate-hashes \
 		--no-emit-index-url --custom-compile-command "make lock" --output-file requirements.lock pyproject.toml
 
-LAB_14 := labs/14_other_frameworks
+LAB_14 := notebooks/programs/14_other_frameworks
 lock-frameworks: $(VENV)/ready  ## write the locks of the other frameworks; those over the course keep to requirements.lock
 	@for part in torch deepspeed ray mxnet; do \
 		[ $$part = mxnet ] && course= || course="--constraints requirements.lock"; \

@@ -50,7 +50,7 @@ from distlab import runtime
 from distlab.simulate import DeadlockError, Link, Network, World
 
 draw.apply_style()
-labs = Path("../labs/06_collectives_and_ring_all_reduce")
+PROGRAMS = Path("programs/06_collectives_and_ring_all_reduce")
 print(data.describe(dataset))
 
 # %% [markdown]
@@ -61,8 +61,8 @@ print(data.describe(dataset))
 # is one call, which every rank makes with its own array:
 
 # %%
-display(programs.show(labs / "sum_with_mpi.py"))
-run = launch.mpirun(labs / "sum_with_mpi.py", ranks=2, prepared=False, echo=False)
+display(programs.show(PROGRAMS / "sum_with_mpi.py"))
+run = launch.mpirun(PROGRAMS / "sum_with_mpi.py", ranks=2, prepared=False, echo=False)
 print("$ mpirun -np 2 python sum_with_mpi.py", run.output["rank 0"], run.output["rank 1"], sep="\n")
 
 # %% [markdown]
@@ -70,12 +70,12 @@ print("$ mpirun -np 2 python sum_with_mpi.py", run.output["rank 0"], run.output[
 # `op=hvd.Sum` gives the sum.
 
 # %% tags=["varies"]
-display(programs.show(labs / "average_with_horovod.py"))
+display(programs.show(PROGRAMS / "average_with_horovod.py"))
 problem = launch.horovod_problem()
 if problem:
     print("Without Horovod:", problem)
 else:
-    run = launch.horovodrun(labs / "average_with_horovod.py", ranks=2, echo=False)
+    run = launch.horovodrun(PROGRAMS / "average_with_horovod.py", ranks=2, echo=False)
     print("$ horovodrun -np 2 --gloo python average_with_horovod.py")
     print(run.output["rank 0"], run.output["rank 1"], sep="\n")
 
@@ -669,7 +669,7 @@ draw.show(figure, "Bytes from each of 8 ranks on 2 hosts to each other: many ins
 # size there is a warm-up and a barrier before each repeat; the result is the median. At its core is a stopwatch:
 
 # %%
-programs.show(labs / "measure_all_reduce.py", "mpi")
+programs.show(PROGRAMS / "measure_all_reduce.py", "mpi")
 
 # %% [markdown]
 # **Predict.** How long does an all-reduce of 16 bytes take between two processes of one machine? And of 4 MiB?
@@ -678,7 +678,7 @@ programs.show(labs / "measure_all_reduce.py", "mpi")
 # %%
 def measure(modes, ranks, seconds):
     """The result of the program on `ranks` processes, or None if it needed more than `seconds`."""
-    program = str(labs / "measure_all_reduce.py")
+    program = str(PROGRAMS / "measure_all_reduce.py")
     command = ["mpirun", "-np", str(ranks), "python", program, "--modes", *modes, "--result"]
     print("$", shlex.join([*command, "result.json"]))
     with tempfile.TemporaryDirectory() as folder:

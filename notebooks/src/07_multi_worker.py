@@ -43,7 +43,7 @@ draw.apply_style()
 tf.get_logger().setLevel("ERROR")  # it announces every strategy
 tf.keras.utils.set_random_seed(7)
 train, test = data.load(dataset)
-LABS = Path("../labs/07_multi_worker")
+PROGRAMS = Path("programs/07_multi_worker")
 team = min(max(workers, 2), 3)
 print(data.describe(dataset))
 
@@ -52,10 +52,10 @@ print(data.describe(dataset))
 #
 # `MirroredStrategy` had its replicas in one process. `MultiWorkerMirroredStrategy` has one process per machine, a
 # **worker**, with one replica on each of its GPUs, or on its processor. All workers run the *same program*. This is a
-# whole one, `labs/07_multi_worker/minimal.py`:
+# whole one, `programs/07_multi_worker/minimal.py`:
 
 # %%
-programs.show(LABS / "minimal.py")
+programs.show(PROGRAMS / "minimal.py")
 
 # %% [markdown]
 # Open two terminals in that folder and type one line in each:
@@ -72,7 +72,7 @@ programs.show(LABS / "minimal.py")
 
 # %% tags=["varies"]
 quiet = {"environment": {"TF_CPP_MIN_LOG_LEVEL": "3"}, "echo": False}  # no log lines of TensorFlow's C++ part
-run = launch.tensorflow(LABS / "minimal.py", workers=team, **quiet)
+run = launch.tensorflow(PROGRAMS / "minimal.py", workers=team, **quiet)
 for name, output in sorted(run.output.items()):
     print(f"{name}: {output}")
 print(f"{run.seconds:.0f} s in all, with the start of Python and TensorFlow in each worker")
@@ -215,7 +215,7 @@ print("batches with repeat():", int(finite.repeat().cardinality()), "(TensorFlow
 # `feed.py` does both. Eight small files hold four numbers each:
 
 # %%
-programs.show(LABS / "feed.py")
+programs.show(PROGRAMS / "feed.py")
 
 # %%
 FILES, PER_FILE = 8, 4
@@ -231,7 +231,7 @@ for file, path in enumerate(files):
 # **Predict.** Which of the 32 numbers does worker 1 get under each policy? And if the function forgets `shard`?
 
 # %% tags=["slide-output"]
-run = launch.tensorflow(LABS / "feed.py", "--files", *files, workers=team, **quiet)
+run = launch.tensorflow(PROGRAMS / "feed.py", "--files", *files, workers=team, **quiet)
 by_worker = [json.loads(run.output[f"worker {index}"].splitlines()[-1]) for index in range(team)]
 cases = {way: [seen[way] for seen in by_worker] for way in by_worker[0]}
 print(f"{'':31}{'numbers of':<14}read from   seen twice   never")
@@ -302,7 +302,7 @@ print("file systems of this TensorFlow:", *sorted(scheme for scheme in tf.io.gfi
 # %% tags=["varies"]
 arguments = ["--dataset", dataset, "--folder"]
 shutil.rmtree(saved / str(team), ignore_errors=True)  # if this cell runs again
-run = launch.tensorflow(LABS / "train.py", *arguments, saved / str(team), workers=team, result=True, **quiet)
+run = launch.tensorflow(PROGRAMS / "train.py", *arguments, saved / str(team), workers=team, result=True, **quiet)
 for name, output in sorted(run.output.items()):
     print(f"{name}: {output}")
 results = {team: run.result}
@@ -398,7 +398,7 @@ print(communication.implementation, communication.bytes_per_pack)
 # folder that they remove:
 
 # %%
-programs.show(LABS / "train.py", "place_to_save")
+programs.show(PROGRAMS / "train.py", "place_to_save")
 
 # %% [markdown]
 # ```python
@@ -427,7 +427,7 @@ print("loaded in this kernel, without any strategy:", model.count_params(), "par
 # 4. **Only the chief** calls `model.save` after a `fit` with `metrics=["accuracy"]`.
 
 # %%
-display(programs.show(LABS / "save_wrongly.py", "all_write", "mixed", "save_alone"))
+display(programs.show(PROGRAMS / "save_wrongly.py", "all_write", "mixed", "save_alone"))
 
 # %% [markdown] tags=["slide-predict"]
 # In a terminal: `distlab launch --workers 2 save_wrongly.py -- --folder saved`.
@@ -439,7 +439,7 @@ display(programs.show(LABS / "save_wrongly.py", "all_write", "mixed", "save_alon
 result_file = saved / "wrong.json"
 options = ["--folder", saved / "wrong", "--patience", 2, "--result", result_file]
 try:
-    launch.tensorflow(LABS / "save_wrongly.py", *options, workers=team, **quiet)
+    launch.tensorflow(PROGRAMS / "save_wrongly.py", *options, workers=team, **quiet)
 except launch.WorkerFailed as error:
     failed = error
 print(failed.run.output["worker 0"])
@@ -512,8 +512,9 @@ del os.environ["TF_CONFIG"]
 # If a sample were lost, counted twice, or a gradient divided by the wrong number, the weights would show it.
 
 # %% tags=["varies"]
-shutil.rmtree(saved / str(team + 1), ignore_errors=True)
-more = launch.tensorflow(LABS / "train.py", *arguments, saved / str(team + 1), workers=team + 1, result=True, **quiet)
+larger = saved / str(team + 1)
+shutil.rmtree(larger, ignore_errors=True)
+more = launch.tensorflow(PROGRAMS / "train.py", *arguments, larger, workers=team + 1, result=True, **quiet)
 results[team + 1] = more.result
 print(f"{team + 1} workers: {more.seconds:.0f} s")
 
@@ -553,7 +554,7 @@ for count, result in results.items():
 
 # %%
 options = ["--dataset", dataset, "--samples", 1001, "--global-batch", 100]
-uneven = launch.tensorflow(LABS / "uneven_data.py", *options, workers=2, result=True, **quiet).result
+uneven = launch.tensorflow(PROGRAMS / "uneven_data.py", *options, workers=2, result=True, **quiet).result
 fed = {row["feeding"]: row for row in uneven["feedings"]}
 print(f"{'feeding':<15} {'per worker':>18} {'in the last step':>17} {'lost':>5} {'more than once':>15}")
 for feeding, row in fed.items():

@@ -52,7 +52,7 @@ from distlab.simulate import Network, World
 draw.apply_style()
 tf.get_logger().setLevel("ERROR")  # otherwise TensorFlow logs every strategy and every reduction
 tf.keras.utils.set_random_seed(8)
-LAB = Path("../labs/08_other_strategies")
+PROGRAMS = Path("programs/08_other_strategies")
 train = data.load(dataset).train
 print(data.describe(dataset))
 
@@ -68,17 +68,17 @@ print(data.describe(dataset))
 # ![Roles in a parameter-server cluster: a chief hands out steps to three workers; each worker reads the variables from
 # two parameter servers and writes gradients to both; beside it a TF_CONFIG](../figures/08_parameter_server_roles.svg)
 #
-# All run `minimal.py` in `labs/08_other_strategies` and read their role from `TF_CONFIG`. Workers
+# All run `minimal.py` in `programs/08_other_strategies` and read their role from `TF_CONFIG`. Workers
 # and servers only serve: the chief's program builds graphs and puts steps into a queue, from which the next free worker
 # takes one. In a terminal: `distlab launch --workers 2 --parameter-servers 1 minimal.py`
 
 # %%
-programs.show(LAB / "minimal.py")
+programs.show(PROGRAMS / "minimal.py")
 
 # %% tags=["varies"]
 real_workers = min(max(workers, 2), 3)
 how = {"start_seconds": 300, "echo": False}
-run = launch.tensorflow(LAB / "minimal.py", workers=real_workers, parameter_servers=1, **how)
+run = launch.tensorflow(PROGRAMS / "minimal.py", workers=real_workers, parameter_servers=1, **how)
 print(run.output["chief"].splitlines()[-1])
 
 # %% [markdown] tags=["slide-table"]
@@ -189,7 +189,7 @@ for strategy in (one_device, central):
 # `Trainer`; `self.model` and the counter `self.version` are on the servers.
 
 # %%
-programs.show(LAB / "parameter_server.py", "Trainer.step")
+programs.show(PROGRAMS / "parameter_server.py", "Trainer.step")
 
 # %% [markdown] tags=["slide-predict"]
 # - A counter on a server is the *version* of the weights.
@@ -213,7 +213,7 @@ file = Path(folder.name) / "weights.npz"
 gradients_per_run = 80  # of all workers together; the run in_order has 20
 arguments = ["--runs", "in_order", "equal", "slow", "--gradients", gradients_per_run, "--dataset", dataset]
 arguments += ["--weights", file]
-program = LAB / "parameter_server.py"
+program = PROGRAMS / "parameter_server.py"
 run = launch.tensorflow(program, *arguments, workers=real_workers, parameter_servers=2, result=True, **how)
 asynchronous = run.result
 print(run.output["chief"])
@@ -336,9 +336,9 @@ for (name, kind), (by, stale) in staleness.items():
 # %% [markdown] tags=["slide-predict"]
 # ### 4. One slow worker: to wait or not to wait
 #
-# `labs/08_other_strategies/synchronous.py` trains the same network, from the same batches, with the same sleeps, under
-# `MultiWorkerMirroredStrategy`. A step adds one gradient of each worker, and all gradients have the same weight as in
-# the asynchronous run.
+# `programs/08_other_strategies/synchronous.py` trains the same network, from the same batches, with the same sleeps,
+# under `MultiWorkerMirroredStrategy`. A step adds one gradient of each worker, and all gradients have the same weight
+# as in the asynchronous run.
 #
 # **Predict.** With $w$ workers that need $t_1, \dots, t_w$ seconds, how many gradients per second do the two ways
 # apply? Work it out for 50 and 200 ms before you look.
@@ -348,7 +348,7 @@ for (name, kind), (by, stale) in staleness.items():
 
 # %% tags=["varies"]
 arguments = ["--gradients", gradients_per_run, "--dataset", dataset]
-run = launch.tensorflow(LAB / "synchronous.py", *arguments, workers=real_workers, result=True, **how)
+run = launch.tensorflow(PROGRAMS / "synchronous.py", *arguments, workers=real_workers, result=True, **how)
 synchronous = run.result
 print(run.output["worker 0"])
 
@@ -718,7 +718,7 @@ except ValueError as error:
 # **Predict.** Which cells fail with Keras 3, which with legacy Keras?
 
 # %%
-table = strategy_support.read(LAB / "support_table.json")
+table = strategy_support.read(PROGRAMS / "support_table.json")
 Markdown(strategy_support.markdown(table))
 
 # %% [markdown]
@@ -753,11 +753,12 @@ Markdown(strategy_support.then_and_now(table))
 # - `ParameterServerStrategy`: nobody has to. In a loop every gradient arrives, but avoid what reads the optimizer's
 #   counter: schedules and Adam.
 #
-# Here are the loop of `labs/08_other_strategies/keras_3.py` and the optimizer of `labs/09_horovod/train_keras3.py`:
+# Here are the loop of `programs/08_other_strategies/keras_3.py` and the optimizer of
+# `programs/09_horovod/train_keras3.py`:
 
 # %%
-horovod_3 = LAB.parent / "09_horovod" / "train_keras3.py"
-display(programs.show(LAB / "keras_3.py", "trained"), programs.show(horovod_3, "AveragingSGD"))
+horovod_3 = PROGRAMS.parent / "09_horovod" / "train_keras3.py"
+display(programs.show(PROGRAMS / "keras_3.py", "trained"), programs.show(horovod_3, "AveragingSGD"))
 
 # %% [markdown]
 # #### One all-reduce too many
@@ -776,12 +777,12 @@ display(programs.show(LAB / "keras_3.py", "trained"), programs.show(horovod_3, "
 with tempfile.TemporaryDirectory() as scratch:
     file = Path(scratch) / "weights.npz"
     arguments = ["--dataset", dataset, "--weights", file]
-    run = launch.tensorflow(LAB / "keras_3.py", *arguments, workers=2, result=True, **how)
+    run = launch.tensorflow(PROGRAMS / "keras_3.py", *arguments, workers=2, result=True, **how)
     saved = dict(np.load(file))
 print(f"{run.seconds:.0f} s")
 
 # %%
-train_3 = programs.module(LAB / "keras_3.py")
+train_3 = programs.module(PROGRAMS / "keras_3.py")
 options = train_3.parse(["--dataset", dataset])
 rates = {"SGD": options.sgd, "Adam": options.adam}
 print("                       distance from serial,    loss of the")
@@ -820,16 +821,16 @@ for epsilon in (1e-7, 1e-16):
 # `LayoutMap` from the paths of variables to their splits. The
 # [guide](https://keras.io/guides/distribution/) names JAX and PyTorch as backends. This course has TensorFlow.
 #
-# `labs/08_other_strategies/keras_distribution.py` trains with `fit` on four devices, and a probe layer in the network
-# records which devices compute. `MirroredStrategy` is the control. The right half shows what the program recorded on
-# JAX, which the course does not install.
+# `programs/08_other_strategies/keras_distribution.py` trains with `fit` on four devices, and a probe layer in the
+# network records which devices compute. `MirroredStrategy` is the control. The right half shows what the program
+# recorded on JAX, which the course does not install.
 #
 # **Predict.** What does `ModelParallel` do on TensorFlow: split, fail, or nothing?
 
 # %%
 variables = {"OMP_NUM_THREADS": "1"}  # as the two workers had: the launcher can then use their interpreter again
-here = launch.alone(LAB / "keras_distribution.py", echo=False, result=True, environment=variables).result
-recorded = json.loads((LAB / "keras_distribution_jax.json").read_text())
+here = launch.alone(PROGRAMS / "keras_distribution.py", echo=False, result=True, environment=variables).result
+recorded = json.loads((PROGRAMS / "keras_distribution_jax.json").read_text())
 
 
 def parts(run):

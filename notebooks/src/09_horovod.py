@@ -62,7 +62,7 @@ from distlab.simulate import World
 launch.require_horovod()
 draw.apply_style()
 tf.get_logger().setLevel("ERROR")
-labs = Path("../labs/09_horovod")
+PROGRAMS = Path("programs/09_horovod")
 print(data.describe(dataset))
 
 # %% [markdown] tags=["slide-picture"]
@@ -200,7 +200,7 @@ print(f"rank {hvd.rank()}: {mine.size()} in its set, sum {hvd.allreduce(line, op
 # `train_serial.py` trains the lecture's network on one device. These are its main parts:
 
 # %%
-programs.show(labs / "train_serial.py", "step", "train")
+programs.show(PROGRAMS / "train_serial.py", "step", "train")
 
 # %% [markdown] tags=["slide-text"]
 # `train_tape.py` is the same program with Horovod. Each function that has changed is a step; the next cells make the
@@ -210,7 +210,7 @@ programs.show(labs / "train_serial.py", "step", "train")
 # others. TensorFlow would take memory on *all* GPUs that it sees, in every process.
 
 # %% tags=["slide-output", "slide-continued"]
-serial, tape = labs / "train_serial.py", labs / "train_tape.py"
+serial, tape = PROGRAMS / "train_serial.py", PROGRAMS / "train_tape.py"
 
 
 def changed(*names, before=serial, after=tape):
@@ -312,7 +312,7 @@ checks.assert_equal_weights(model.get_weights(), alone(2, epochs)["weights"])
 
 # %%
 # %%px
-sys.path.insert(0, "../labs/09_horovod")
+sys.path.insert(0, "programs/09_horovod")
 import train_tape
 
 options = train_tape.parse([*arguments, "--resume", "--epochs", more])
@@ -393,7 +393,7 @@ draw_seen(
 # replaces the function of `train_tape.py` by that of the serial program. Then it asks each run the same questions.
 
 # %%
-programs.show(labs / "forgotten_steps.py", "without", "forgotten")
+programs.show(PROGRAMS / "forgotten_steps.py", "without", "forgotten")
 
 # %% [markdown] tags=["slide-predict"]
 # **Predict.** In which of the six cases do the ranks end with different weights? In which does the loss look best?
@@ -480,7 +480,7 @@ for step, missing in noticed:
 # wrapped tape, and callbacks do some of the rest. Here `hvd` is `horovod.tensorflow.keras`.
 
 # %%
-serial_keras, keras, keras3 = (labs / f"train_{name}.py" for name in ("serial_keras", "keras", "keras3"))
+serial_keras, keras, keras3 = (PROGRAMS / f"train_{name}.py" for name in ("serial_keras", "keras", "keras3"))
 changed("make_optimizer", "callbacks", before=serial_keras, after=keras)
 
 # %% [markdown]
@@ -644,7 +644,7 @@ for name, run in runs.items() if hvd.rank() == 0 else ():
 proofs, second_team = {team: dict(ranks.view["list(compared.items())"][0])}, 6 - team
 ranks.stop()
 print(f"$ mpirun -np {second_team} --oversubscribe python equal_to_one_process.py --dataset {dataset}")
-program = labs / "equal_to_one_process.py"
+program = PROGRAMS / "equal_to_one_process.py"
 run = launch.mpirun(program, "--dataset", dataset, ranks=second_team, result=True, echo=False)
 proofs[second_team] = run.result["programs"]
 

@@ -47,7 +47,7 @@ from distlab.large_batch import LAMB, LARS, FourNumbers, FourNumbersPanel
 
 launch.require_horovod()
 draw.apply_style()
-LABS = Path("../labs/10_large_batch_and_warmup")
+PROGRAMS = Path("programs/10_large_batch_and_warmup")
 RANKS, run_epochs = 8, max(epochs, 5)
 print(data.describe(dataset))
 
@@ -97,7 +97,7 @@ for replicas in (1, 2, 4):
 # **Predict.** How many times fewer steps are needed from batch 4 to 8, from 32 to 64, and from 128 to 512?
 
 # %%
-one_process = programs.module(LABS / "one_process.py")
+one_process = programs.module(PROGRAMS / "one_process.py")
 SEED, TARGET, LARGEST = 10, 0.3, 512
 mlp = one_process.OneProcess(dataset, lambda: models.mlp(0.0), tf.keras.optimizers.SGD(), images=8_000)
 
@@ -260,7 +260,7 @@ for rate, values in apart.items():
 # `train.py` does it with a smaller CNN and the same number of steps. The rate is a function of the step:
 
 # %%
-programs.show(LABS / "train.py", "loss_and_gradients", "train")
+programs.show(PROGRAMS / "train.py", "loss_and_gradients", "train")
 
 # %% [markdown] tags=["slide-predict"]
 # Which images are in a step is a function of step and seed alone, and each rank takes its share. So the same training
@@ -281,7 +281,7 @@ def eight_ranks(*arguments):
     """What each of these programs, with `--then` between them, has given."""
     print(f"$ horovodrun -np {RANKS} --gloo python together.py", *map(str, arguments))
     how = {"start_seconds": 600, "echo": False, "result": True}
-    return launch.horovodrun(LABS / "together.py", *arguments, ranks=RANKS, **how).result
+    return launch.horovodrun(PROGRAMS / "together.py", *arguments, ranks=RANKS, **how).result
 
 
 experiment = ["train", "--dataset", dataset, "--images", used]
@@ -426,7 +426,7 @@ for name in ("none", "gradual"):
 # notes the rate of each step. The same ranks then run the program of section 6.
 
 # %%
-programs.show(LABS / "warm_up_callback.py", "train")
+programs.show(PROGRAMS / "warm_up_callback.py", "train")
 
 # %%
 ranks |= eight_ranks("warm_up_callback", "--dataset", dataset, "--then", "batch_norm", "--dataset", dataset)
@@ -495,7 +495,7 @@ print(f"the worst line is {max(goyal, key=goyal.get)} there and {worst} here")
 # and computes the variance from them.
 
 # %%
-programs.show(LABS / "batch_norm.py", "moments")
+programs.show(PROGRAMS / "batch_norm.py", "moments")
 
 # %% [markdown]
 # `hvd.allreduce` is differentiable: the gradient of a mean over ranks is a mean over ranks of gradients, so the tape
@@ -615,7 +615,7 @@ draw.show(figure, "Test accuracy at batch 512 against epochs, left, and seconds,
 # rank's own gradient before the all-reduce, and their mean after it.
 
 # %%
-programs.show(LABS / "noise_scale.py", "record")
+programs.show(PROGRAMS / "noise_scale.py", "record")
 
 # %% [markdown] tags=["slide-predict"]
 # Each estimate is unbiased and very noisy: average $|G|^2$ and $\operatorname{tr}\Sigma$ over steps first, divide

@@ -49,7 +49,7 @@ from distlab import costs, data, devices, draw, launch, metrics, profiling, prog
 launch.require_horovod()
 draw.apply_style()
 epochs = max(2, epochs)  # one to warm up, and one to look at
-labs = Path("../labs/11_scaling_and_profiling")
+PROGRAMS = Path("programs/11_scaling_and_profiling")
 scratch = tempfile.TemporaryDirectory()
 folder = Path(scratch.name)
 print(data.describe(dataset))
@@ -79,7 +79,7 @@ print(data.describe(dataset))
 # the images of each batch; the other three methods belong to a callback that reads the metric and the clock.
 
 # %%
-programs.show(labs / "throughput.py", "update_state", "on_epoch_begin", "on_train_batch_end", "on_epoch_end")
+programs.show(PROGRAMS / "throughput.py", "update_state", "on_epoch_begin", "on_train_batch_end", "on_epoch_end")
 
 # %% [markdown] tags=["slide-predict"]
 # `train.py` trains the course's CNN with Horovod's Keras interface, as in section 7 of [notebook 09](09_horovod.ipynb),
@@ -100,7 +100,7 @@ instruments = {"HOROVOD_TIMELINE": str(folder / "timeline.json"), "MPI_PROFILE":
 # Without Horovod's memory of what the ranks agreed on in earlier steps the timeline shows who was ready when.
 instruments["HOROVOD_CACHE_CAPACITY"] = "0"
 try:
-    library, problem = profiling.mpi_profile.build(labs / "mpi_profile.c", folder), None
+    library, problem = profiling.mpi_profile.build(PROGRAMS / "mpi_profile.c", folder), None
     instruments["LD_PRELOAD"] = str(library)
 except profiling.mpi_profile.NoCompiler as error:
     problem = str(error)
@@ -111,7 +111,7 @@ arguments = ["--dataset", dataset, "--epochs", epochs, "--images", 5000, "--trac
 limits = {"result": True, "start_seconds": 300, "echo": False}
 print("$ HOROVOD_TIMELINE=timeline.json HOROVOD_CACHE_CAPACITY=0 MPI_PROFILE=profile LD_PRELOAD=libmpi_profile.so \\")
 print(f"  mpirun -np {ranks} python train.py --dataset {dataset} --epochs {epochs} --images 5000 --trace trace")
-trained = launch.mpirun(labs / "train.py", *arguments, ranks=ranks, environment=instruments, **limits).result
+trained = launch.mpirun(PROGRAMS / "train.py", *arguments, ranks=ranks, environment=instruments, **limits).result
 
 # %% tags=["slide-output"]
 size, steps = trained["batch"], trained["steps_per_epoch"]
@@ -243,7 +243,7 @@ print(f"first epoch, with tracing: {first:.1f} s, {first / np.mean(others):.1f} 
 # **oversubscribed**. The step and its stopwatch:
 
 # %%
-programs.show(labs / "scaling.py", "step", "block")
+programs.show(PROGRAMS / "scaling.py", "step", "block")
 
 # %% [markdown] tags=["slide-predict"]
 # Starting TensorFlow takes longer than measuring, so one launch measures all world sizes: Horovod is initialised again
@@ -258,7 +258,7 @@ largest = 2 ** int(np.log2(max(2, workers)))
 counting = {} if problem else {"LD_PRELOAD": str(library), "MPI_PROFILE": str(folder / "scaling")}
 arguments = ["--blocks", 6, "--steps", 3]
 print(f"$ mpirun -np {largest} --oversubscribe --bind-to none python scaling.py --blocks 6 --steps 3")
-several = launch.mpirun(labs / "scaling.py", *arguments, ranks=largest, environment=counting, **limits).result
+several = launch.mpirun(PROGRAMS / "scaling.py", *arguments, ranks=largest, environment=counting, **limits).result
 
 # %%
 measured = {int(ranks): of_size for ranks, of_size in several["sizes"].items()}
@@ -528,7 +528,7 @@ print(f"calls of MPI_Allreduce: {calls} for {len(every)} tensors, {calls / (step
 # **Predict.** With the defaults `fit` made 27 steps. How many bytes of gradient does a rank pass to `MPI_Allreduce`?
 
 # %% tags=["varies"]
-display(programs.show(labs / "train.py", "counted_by_mpi_profile"))
+display(programs.show(PROGRAMS / "train.py", "counted_by_mpi_profile"))
 profile = {} if problem else profiling.mpi_profile.read(folder / "profile")
 print("routine          type              calls       bytes  µs a call" if profile else problem)
 for row in profile.get(0, []):
@@ -589,7 +589,7 @@ if not problem:
 # %% tags=["varies"]
 ring_ranks, repeats = 4, 10
 if not problem:
-    measure = labs.parent / "06_collectives_and_ring_all_reduce" / "measure_all_reduce.py"
+    measure = PROGRAMS.parent / "06_collectives_and_ring_all_reduce" / "measure_all_reduce.py"
     arguments = ["--modes", "mpi", "ring", "--sizes", nbytes, "--repeats", repeats, "--warm-up", 0]
     counting = {"LD_PRELOAD": str(library), "MPI_PROFILE": str(folder / "ring")}
     launch.mpirun(measure, *arguments, ranks=ring_ranks, environment=counting, prepared=False, **limits)
@@ -622,7 +622,7 @@ if not problem:
 # **Predict.** The dense layer has most of the weights, the convolution few. Which takes longer?
 
 # %% tags=["varies", "slide-output"]
-display(programs.show(labs / "train.py", "trace_epoch"))
+display(programs.show(PROGRAMS / "train.py", "trace_epoch"))
 busiest = {}
 for operation in trained["operations"]:
     busiest[operation["kind"]] = busiest.get(operation["kind"], 0) + 1e3 * operation["seconds"] / steps

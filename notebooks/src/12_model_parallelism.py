@@ -53,7 +53,7 @@ from distlab.simulate import Network, World
 layered_network, pipelines = model_parallel.layered_network, model_parallel.pipelines
 zero = model_parallel.sharded_optimizers
 draw.apply_style()
-LAB, ranks = Path("../labs/12_model_parallelism"), max(workers, 2)
+PROGRAMS, ranks = Path("programs/12_model_parallelism"), max(workers, 2)
 names = devices.at_least(4)
 print(data.describe(dataset))
 
@@ -156,7 +156,7 @@ print(f"with the ReLU after the sum the loss is off by {loss_off:.2f}")
 # DTensor must make its devices before TensorFlow does anything, so it runs in a child process.
 
 # %%
-tensor_split = LAB / "tensor_split.py"
+tensor_split = PROGRAMS / "tensor_split.py"
 text = tensor_split.read_text()
 print(text[text.index("SPLITS = {") : text.index("def parse")])
 programs.show(tensor_split, "step", "train_split")
@@ -216,7 +216,7 @@ checks.assert_equal(differences, [0.0] * len(differences), "weights")
 # not cut the batch, order the passes, or keep the tapes. The program must:
 
 # %%
-stages_program = LAB / "pipeline_stages.py"
+stages_program = PROGRAMS / "pipeline_stages.py"
 staged = programs.module(stages_program)
 programs.show(stages_program, "forward", "backward")
 
@@ -351,8 +351,8 @@ print(figures_table(bubbles[::3]))
 # with `mpirun`.
 
 # %%
-spatial = programs.module(LAB / "spatial_split.py")
-programs.show(LAB / "spatial_split.py", "with_halo")
+spatial = programs.module(PROGRAMS / "spatial_split.py")
+programs.show(PROGRAMS / "spatial_split.py", "with_halo")
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # `convolve_tiles` does two convolutions with a ReLU between, then their gradients. The backward pass needs a halo, too:
@@ -469,7 +469,7 @@ for stage, run in sharded.items():
 # The same program over real processes, two of them:
 
 # %% tags=["varies"]
-real = launch.mpirun(LAB / "shard_optimizer.py", "--dataset", dataset, ranks=2, **settings).result
+real = launch.mpirun(PROGRAMS / "shard_optimizer.py", "--dataset", dataset, ranks=2, **settings).result
 
 # %%
 all_states = sum(real["stages"]["0"]["bytes_held"][0].values())

@@ -50,8 +50,8 @@ import tensorflow as tf
 from distlab import checks, collectives, data, draw, launch, models, programs, quizzes
 from distlab.simulate import Network, World
 
-LAB = Path("../labs/13_fault_tolerance")  # the programs of this chapter; parts of them are shown below
-sys.path.insert(0, str(LAB))
+PROGRAMS = Path("programs/13_fault_tolerance")  # the programs of this chapter; parts of them are shown below
+sys.path.insert(0, str(PROGRAMS))
 import train
 import whole_checkpoints
 
@@ -100,7 +100,7 @@ for minutes in (1, math.sqrt(2 * 30 * between_faults) / 60, 60):
 # computes which image is at a position of a shuffled epoch, without shuffling the epoch:
 
 # %%
-programs.show(LAB / "train.py", "batches")
+programs.show(PROGRAMS / "train.py", "batches")
 
 # %%
 from_start = [images.numpy() for images, _ in train.batches(options, first_step=0)]
@@ -167,7 +167,7 @@ checks.assert_equal_weights(run_to(total, folder / "stopped"), final_weights)
 # worker to a temporary one.
 
 # %%
-programs.show(LAB / "train.py", "train", "resume", "values_of_chief")
+programs.show(PROGRAMS / "train.py", "train", "resume", "values_of_chief")
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # ## 2. A worker is killed
@@ -186,7 +186,7 @@ def job(name, *arguments):
     (folder / name).mkdir(exist_ok=True)
     places = ["--backup", folder / name / "backup", "--steps-done", folder / name]
     arguments = ["--dataset", dataset, "--epochs", epochs, *places, *arguments]
-    return launch.tensorflow(LAB / "train.py", *arguments, workers=2, result=True, start_seconds=240)
+    return launch.tensorflow(PROGRAMS / "train.py", *arguments, workers=2, result=True, start_seconds=240)
 
 
 killed_at = min(13, total - 4)
@@ -318,12 +318,12 @@ draw.show(draw.timeline(run), "Timeline of five steps: rank 1 computes all the t
 # rank 1, so that other programs on your machine disturb the times little.
 
 # %%
-programs.show(LAB / "find_straggler.py", "train")
+programs.show(PROGRAMS / "find_straggler.py", "train")
 
 # %% tags=["varies"]
 arguments = ["--dataset", dataset, "--slow-rank", slow_rank, "--times-slower", slower]
 arguments += ["--pause", milliseconds_per_image / 1000]
-trainings = launch.mpirun(LAB / "find_straggler.py", *arguments, ranks=ranks, result=True).result
+trainings = launch.mpirun(PROGRAMS / "find_straggler.py", *arguments, ranks=ranks, result=True).result
 for name in ("even", "slow"):
     training = trainings[name]
     print(f"\n{name}: {1e3 * training['step']:.0f} ms a step")
@@ -378,12 +378,12 @@ checks.assert_equal([training["difference"]], [0], "weights")  # from those that
 # **Predict.** What does worker 0 print, and after how long does it give up?
 
 # %%
-programs.show(LAB / "late_worker.py", "main")
+programs.show(PROGRAMS / "late_worker.py", "main")
 
 # %% tags=["varies", "slide-output"]
 for deadline in (6, 30, 120):
     try:
-        launch.tensorflow(LAB / "late_worker.py", "--late-worker", 1, workers=2, start_seconds=deadline)
+        launch.tensorflow(PROGRAMS / "late_worker.py", "--late-worker", 1, workers=2, start_seconds=deadline)
     except launch.WorkerMissing as error:
         missing = error
     print(f"\nWorkerMissing: {missing}")
@@ -424,7 +424,7 @@ for deadline in (6, 30, 120):
 # it.
 
 # %%
-programs.show(LAB / "whole_checkpoints.py", "seal", "broken_seal", "unreadable")
+programs.show(PROGRAMS / "whole_checkpoints.py", "seal", "broken_seal", "unreadable")
 
 # %%
 last_saved, saves = (total - 1) // save_every * save_every, folder / "saves"
@@ -517,7 +517,7 @@ print("restored with a missing index:", tf.train.latest_checkpoint(folder / "ind
 # seal, every value, and the shapes of the variables. The last folder below has two damaged checkpoints.
 
 # %%
-programs.show(LAB / "whole_checkpoints.py", "newest")
+programs.show(PROGRAMS / "whole_checkpoints.py", "newest")
 
 # %%
 both = Path(shutil.copytree(saves, folder / "both_cut"))
@@ -563,7 +563,7 @@ for name in ("none", "data_cut_in_half", "index_missing", "older_data_and_index"
 # Its last rank kills itself after a step, and later rank 0 adds a slot to the list of hosts.
 
 # %%
-programs.show(LAB / "train_elastic.py", "batches", "train", "on_train_batch_end")
+programs.show(PROGRAMS / "train_elastic.py", "batches", "train", "on_train_batch_end")
 
 # %% [markdown] tags=["slide-predict"]
 # `train` is called again after each change, with the state that all ranks agree on. Each rank finds its share of the
@@ -592,7 +592,7 @@ else:
     arguments = ["--dataset", dataset, *sizes, *faults]
     quiet = {"HOROVOD_LOG_LEVEL": "fatal"}  # else the survivor's network errors, with their C++ source lines
     settings = {"result": True, "start_seconds": 200, "environment": quiet}
-    elastic = launch.horovodrun(LAB / "train_elastic.py", *arguments, options=elastic_options, **settings).result
+    elastic = launch.horovodrun(PROGRAMS / "train_elastic.py", *arguments, options=elastic_options, **settings).result
 
 # %% tags=["varies", "slide-output"]
 if elastic:
@@ -641,7 +641,7 @@ if elastic:
 # same step, save together, and exit with a status that means "start me again".
 
 # %%
-programs.show(LAB / "train.py", "SaveAndStop")
+programs.show(PROGRAMS / "train.py", "SaveAndStop")
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # The second call of `notices` is a barrier: without it, a worker could exit while the chief is still writing.

@@ -47,8 +47,8 @@ from distlab import checks, data, draw, frameworks, launch, programs, quizzes
 
 draw.apply_style()
 tf.get_logger().setLevel("ERROR")
-LAB, ranks = Path("../labs/14_other_frameworks"), 4 if workers >= 4 else 2
-sys.path.insert(0, str(LAB))  # the programs of this chapter
+PROGRAMS, ranks = Path("programs/14_other_frameworks"), 4 if workers >= 4 else 2
+sys.path.insert(0, str(PROGRAMS))  # the programs of this chapter
 import layouts
 import start
 import train_tensorflow
@@ -71,7 +71,7 @@ for name, part in frameworks.PARTS.items():
 
 # %%
 start.write(first, dataset)
-programs.show(LAB / "start.py", "first_weights", "write")
+programs.show(PROGRAMS / "start.py", "first_weights", "write")
 
 # %%
 with np.load(first) as arrays:
@@ -126,13 +126,13 @@ print(f"training moved a weight by up to {checks.largest_difference(keras_weight
 
 # %% [markdown]
 # Now the same program as workers of a `MultiWorkerMirroredStrategy`. It names the *global* batch; the strategy divides
-# it. (From PyTorch on, the notebook shows the programs; read these two in `labs/14_other_frameworks`.) Each comment
+# it. (From PyTorch on, the notebook shows the programs; read these two in `programs/14_other_frameworks`.) Each comment
 # `Step` in the programs for TensorFlow, Horovod, PyTorch and DeepSpeed is one of the eight steps of [notebook
 # 09](09_horovod.ipynb).
 
 # %% tags=["varies"]
 file = first.with_name("workers.npz")
-run = launch.tensorflow(LAB / "train_tensorflow.py", first, "--weights", file, workers=ranks, result=True)
+run = launch.tensorflow(PROGRAMS / "train_tensorflow.py", first, "--weights", file, workers=ranks, result=True)
 
 # %%
 checks.assert_equal_weights(layouts.read(file), serial)
@@ -157,7 +157,7 @@ comparison.judge("Horovod", "horovod")
 # initialise, 2 device, 3 rate, 4 average, 5 broadcast, 6 checkpoint, 7 shard, 8 steps per epoch):
 
 # %%
-programs.show(LAB / "train_ddp.py", "initialize", "train")
+programs.show(PROGRAMS / "train_ddp.py", "initialize", "train")
 
 # %% [markdown] tags=["slide-predict"]
 # The program wraps the *model*, neither tape nor optimizer. DDP puts the gradients into buckets, and starts the
@@ -205,7 +205,7 @@ print(f"bfloat16 moves a weight by up to {comparison.difference('ddp_mixed'):.0e
 # more.
 
 # %%
-before, after = (programs.source(LAB / name, "train") for name in ("train_ddp.py", "train_fsdp.py"))
+before, after = (programs.source(PROGRAMS / name, "train") for name in ("train_ddp.py", "train_fsdp.py"))
 programs.changes(before, after)
 
 # %% [markdown]
@@ -239,7 +239,7 @@ comparison.judge("PyTorch FSDP", "fsdp")
 # weights too.
 
 # %%
-programs.show(LAB / "train_deepspeed.py", "configuration", "train")
+programs.show(PROGRAMS / "train_deepspeed.py", "configuration", "train")
 
 # %% tags=["varies"]
 deepspeed = comparison.run("deepspeed")
@@ -354,7 +354,7 @@ for title, run in runs.items():
 # is the launcher, the list of hosts and the shared folder: here Ray sends the images to the workers.
 
 # %%
-programs.show(LAB / "train_ray.py", "train_with_horovod", "ray_executor")
+programs.show(PROGRAMS / "train_ray.py", "train_with_horovod", "ray_executor")
 
 # %% [markdown] tags=["slide-predict"]
 # `RayExecutor` belongs to Horovod: it asks Ray for places, tells each rank its number and where to meet, and runs the
@@ -386,7 +386,7 @@ comparison.judge("Ray, TensorflowTrainer", "ray_tensorflow")
 # and one or more servers share the keys.
 
 # %%
-programs.show(LAB / "train_mxnet.py", "train")
+programs.show(PROGRAMS / "train_mxnet.py", "train")
 
 # %% [markdown]
 # `set_optimizer` decides what a pull returns. With it the *server* turns each complete sum into a step, and returns

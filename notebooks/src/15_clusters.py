@@ -48,15 +48,15 @@ from distlab import checks, cluster, collectives, costs, draw, launch, programs,
 from distlab.simulate import Network, World
 
 draw.apply_style()
-LAB = Path("../labs/15_clusters")  # programs and job scripts of this chapter
+PROGRAMS = Path("programs/15_clusters")  # programs and job scripts of this chapter
 scratch = tempfile.TemporaryDirectory()
 folder = Path(scratch.name)  # a folder that all nodes see; commands run in it
-for place in (LAB, LAB / "slurm", Path("../labs/13_fault_tolerance")):
+for place in (PROGRAMS, PROGRAMS / "slurm", Path("programs/13_fault_tolerance")):
     for file in [*place.glob("*.py"), *place.glob("*.sbatch")]:
         shutil.copy(file, folder)
 
 # %% tags=["varies"]
-login = cluster.LoginNode(cluster.find(), folder, LAB)
+login = cluster.LoginNode(cluster.find(), folder, PROGRAMS)
 print(login.source())
 
 # %% [markdown] tags=["slide-picture"]
@@ -204,7 +204,7 @@ print(state, *lines, sep="\n")
 # folder, does so.)
 
 # %%
-programs.show(LAB / "slurm" / "batch.sbatch")
+programs.show(PROGRAMS / "slurm" / "batch.sbatch")
 
 # %% [markdown]
 # `train_multi_worker.py` trains with `MultiWorkerMirroredStrategy` ([notebook 07](07_multi_worker.ipynb)). There
@@ -419,7 +419,7 @@ for name in ("dying", "short"):
 # knows its number from `SLURM_ARRAY_TASK_ID`:
 
 # %%
-programs.show(LAB / "slurm" / "array.sbatch")
+programs.show(PROGRAMS / "slurm" / "array.sbatch")
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # `1-3%1` means tasks 1, 2 and 3, one at a time, so that they do not disturb one another. If one fails, the others still

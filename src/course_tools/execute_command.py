@@ -77,7 +77,7 @@ def _execute(options: argparse.Namespace) -> int:
 def _states_of_course() -> dict[Path, tuple[int, int]]:
     """When each file that a notebook may run was written, and its size."""
     states = {}
-    for file in [*NOTEBOOKS.glob("*.ipynb"), *Path("labs").rglob("*.py"), *PACKAGE.rglob("*.py")]:
+    for file in [*NOTEBOOKS.glob("*.ipynb"), *NOTEBOOKS.rglob("programs/**/*.py"), *PACKAGE.rglob("*.py")]:
         with suppress(OSError):  # it has just been removed
             states[file] = file.stat().st_mtime_ns, file.stat().st_size
     return states

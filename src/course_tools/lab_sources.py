@@ -34,7 +34,7 @@ _ONLY_IN_THE_COURSE = ("solution.ipynb", "make check")
 _SENTENCES = re.compile(r"(?<=[.?!])\s+(?=[A-Z`\[])")
 _LINK_TO_COURSE = re.compile(r"\[([^\]]*)\]\(\.\./[^)]*\)")
 CHECK = "check_"
-STUDENT, SOLUTION = "lab.ipynb", "solution.ipynb"
+TEXT, STUDENT, SOLUTION = "lab.py", "lab.ipynb", "solution.ipynb"
 _NOT_WRITTEN = f"no {STUDENT} or {SOLUTION} was written."
 HANDED_OUT, NBGRADER, SOURCE = "students", "nbgrader", "source"
 
@@ -43,17 +43,12 @@ class BrokenSource(PlainError):
     """A lab's source and its module do not fit together; the message says where."""
 
 
-def folder_of(source: Path) -> Path:
-    """The folder `labs/NN_topic` of a source `labs/src/NN_topic.py`."""
-    return source.parent.parent / source.stem
-
-
 def chosen(labs: Path, only: str | None = None) -> list[Path]:
-    """The sources in `labs`/src, in order; `only` names some by number, separated by commas ("06" or "02,06").
+    """The sources `labs`/NN_topic/lab.py, in order; `only` names some by number, separated by commas ("06" or "02,06").
 
     Raises registry.NoSuchLab for one that is not there, or when there is none at all.
     """
-    by_number = {source.stem[:2]: source for source in notebooks.sources(labs)}
+    by_number = {source.parent.name[:2]: source for source in sorted(labs.glob(f"[0-9][0-9]_*/{TEXT}"))}
     if not by_number:
         raise registry.NoSuchLab(f"There is no lab in {labs.resolve()}; run this in the course's folder.")
     if not only:
@@ -68,9 +63,9 @@ def convert(source: Path, lab: Lab | None = None) -> NotebookNode:
     Raises BrokenSource unless it has, for each exercise of the lab, the cell for the answer and that of the check, and
     if a solution would be in the student's notebook because its marks are misspelt or misplaced.
     """
-    lab = lab or registry.lab(source.stem)
-    notebook = notebooks.convert_plainly(source)
-    _check(notebook, lab, source.name)
+    lab = lab or registry.lab(source.parent.name)
+    notebook = notebooks.convert_plainly(source, lab.number)
+    _check(notebook, lab, f"{source.parent.name}/{source.name}")
     return notebook
 
 
@@ -99,12 +94,11 @@ def regenerate(source: Path) -> list[Path]:
 
     Raises BrokenSource, text_sources.UnusableSource and hand_edits.EditedByHand; both files then stay as they are.
     """
-    folder = folder_of(source)
+    folder = source.parent
     for name in (STUDENT, SOLUTION):
         hand_edits.require_none(folder / name, source)
-    lab = registry.lab(source.stem)
+    lab = registry.lab(source.parent.name)
     whole = convert(source, lab)
-    folder.mkdir(exist_ok=True)
     if not os.access(folder, os.W_OK):  # before the solution runs for a minute
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder / STUDENT))
     try:
@@ -148,26 +142,31 @@ def release(
     programs = {source: _programs(source, on_left_out) for source in lab_sources}
     released = {source: without_course(convert(source)) for source in lab_sources}
     parts = (HANDED_OUT, f"{NBGRADER}/{SOURCE}")
-    of_course = [source.stem for source in notebooks.sources(lab_sources[0].parent.parent)]
+    of_course = [source.parent.name for source in chosen(lab_sources[0].parents[1])]
     with released_labs.replacing(folder, parts, of_course, on_kept) as new:
         for source, notebook in released.items():
             for part, handed_out in zip(parts, (student(notebook), notebook), strict=True):
-                place = new / part / source.stem
+                place = new / part / source.parent.name
                 place.mkdir()
                 for file in programs[source]:
                     shutil.copy(file, place)
                 nbformat.write(handed_out, place / STUDENT)
-    shutil.copy(lab_sources[0].parent.parent / "nbgrader_config.py", folder / NBGRADER)
+    shutil.copy(lab_sources[0].parents[1] / "nbgrader_config.py", folder / NBGRADER)
     with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=folder) as unfinished:
         packed = Path(shutil.make_archive(str(Path(unfinished) / "labs"), "zip", folder / HANDED_OUT))
         packed = packed.replace(folder / packed.name)
     return [folder / HANDED_OUT, packed, folder / NBGRADER]
 
 
+def is_given(file: Path) -> bool:
+    """Whether a file is handed out with its lab: no notebook, and not the lab's text, which has the solutions."""
+    return file.is_file() and file.suffix != ".ipynb" and file.name != TEXT
+
+
 def _programs(source: Path, on_left_out: Callable[[Path], object]) -> list[Path]:
     """The files that are handed out with a lab: an instructor may keep notes beside them."""
-    files = [file for file in sorted(folder_of(source).glob("*")) if file.is_file() and file.suffix != ".ipynb"]
-    if not (known := git_files.known(source.parent.parent)):
+    files = [file for file in sorted(source.parent.glob("*")) if is_given(file)]
+    if not (known := git_files.known(source.parents[1])):
         return files
     for file in files:
         if file not in known and not file.name.startswith("."):
@@ -210,7 +209,7 @@ def _check(notebook: NotebookNode, lab: Lab, name: str) -> None:
     expected = [grade_id for exercise in lab for grade_id in (exercise.name, CHECK + exercise.name)]
     unknown = sorted(set(grade_ids) - set(expected))
     if unknown:
-        module = f"src/distlab/labs/lab_{lab.number}/lab.py"
+        module = "its judge/lab.py"
         raise BrokenSource(
             f"{name} has cells of {', '.join(unknown)}, but {module} has no exercise with a judge for them."
         )

@@ -75,13 +75,15 @@ def notebook_of(source: Path) -> Path:
 
 def convert(source: Path) -> NotebookNode:
     """The notebook of a chapter without outputs, with links to the glossary; the same for the same text."""
-    notebook = convert_plainly(source)
+    notebook = convert_plainly(source, source.stem[:2])
     glossary.link_first_uses(notebook, source.parents[2] / "docs" / "glossary.md", "../docs/glossary.md")
     return notebook
 
 
-def convert_plainly(source: Path) -> NotebookNode:
+def convert_plainly(source: Path, number: str) -> NotebookNode:
     """The notebook that a text source describes, without outputs; the same for the same text, cell ids included.
+
+    `number` is that of its chapter.
 
     Raises text_sources.UnusableSource.
     """
@@ -95,7 +97,7 @@ def convert_plainly(source: Path) -> NotebookNode:
         }
     )
     for index, cell in enumerate(notebook.cells):
-        cell["id"] = f"{source.stem[:2]}-{index:02d}"
+        cell["id"] = f"{number}-{index:02d}"
         if VARIES in cell.metadata.get("tags", []):
             cell.metadata["nbreg"] = nbformat.from_dict(NOT_COMPARED)
     notebook.nbformat, notebook.nbformat_minor = 4, 5

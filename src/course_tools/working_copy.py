@@ -32,9 +32,9 @@ from distlab.runtime.lookups import look_up
 from distlab.runtime.unused_names import unused
 
 NAME = "work"
-_PARTS = ("notebooks/*.ipynb", "labs/[0-9][0-9]_*/**/*", "figures/*.svg", "docs/*.md")
+_PARTS = ("notebooks/*.ipynb", "notebooks/programs/**/*", "labs/[0-9][0-9]_*/*", "figures/*.svg", "docs/*.md")
 _NOT_COPIED = {"__pycache__", ".ipynb_checkpoints"}
-_LAB, _SOLUTION = "lab.ipynb", "solution.ipynb"
+_TEXT, _LAB, _SOLUTION = "lab.py", "lab.ipynb", "solution.ipynb"
 _TO_SOLUTION = re.compile(r"(?:next\s+to\s+this\s+file,\s+)?in\s+\[solution\.ipynb\]\(solution\.ipynb\)")
 _ON_SOLUTION = re.compile(r"\s+A\s+full\s+solution\s+is[^.]*\[solution\.ipynb\]\(solution\.ipynb\)[^.]*\.")
 _TO_LAB = re.compile(r"\]\((?:\.\./)(\d\d_\w+/lab\.ipynb)\)")
@@ -117,12 +117,13 @@ def chapter_files(course: Path, number: str) -> list[str]:
     chapters: dict[str, list[str]] = {}
     for name in _files(course):
         if is_of_chapter(name):
-            chapters.setdefault(Path(name).parts[1][:2], []).append(name)
+            chapter = next(part[:2] for part in Path(name).parts if part[:2].isdigit())
+            chapters.setdefault(chapter, []).append(name)
     return look_up(chapters, number.zfill(2), "chapter")
 
 
 def is_of_chapter(name: str) -> bool:
-    """Whether a file of the copy belongs to one chapter, whose number its second part begins with."""
+    """Whether a file of the copy belongs to one chapter, whose number a part of its name begins with."""
     file = Path(name)
     return file.parts[0] in ("notebooks", "labs", "solutions") and file.name != makefile_of_copy.NAME
 
@@ -158,7 +159,7 @@ def _files(course: Path) -> dict[str, Path]:
     files = {}
     for part in _PARTS:
         for file in sorted(course.glob(part)):
-            if not file.is_file() or _NOT_COPIED & set(file.parts):
+            if not file.is_file() or _NOT_COPIED & set(file.parts) or file.name == _TEXT:
                 continue
             name = file.relative_to(course)
             if file.name != _SOLUTION:

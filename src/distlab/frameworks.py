@@ -15,7 +15,7 @@ from typing import NamedTuple
 from distlab.runtime.errors import PlainError
 
 PROJECT = Path(__file__).parents[2]
-LAB = PROJECT / "labs" / "14_other_frameworks"
+LAB = PROJECT / "notebooks" / "programs" / "14_other_frameworks"
 
 
 class Part(NamedTuple):

@@ -1,4 +1,4 @@
-"""The programs in labs/ as a notebook shows them: parts of the source, the change from one to the other, a module."""
+"""The programs of the chapters as a notebook shows them: parts of the source, what changed between two, a module."""
 
 import ast
 import difflib
@@ -13,6 +13,8 @@ from distlab.runtime.arguments import require_kind
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import look_up, seen_from
 
+FOLDER = Path(__file__).parents[2] / "notebooks" / "programs"
+"""The programs that chapters launch, a folder for each chapter."""
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 

@@ -1,6 +1,7 @@
 """The labs' notebooks come from their sources, run from top to bottom, and nbgrader takes them as they are."""
 
 import csv
+import re
 import subprocess
 import sys
 import zipfile
@@ -19,13 +20,13 @@ from tests.distlab.labs import sample_lab
 from tests.distlab.labs.sample_lab import points
 
 LABS = Path(__file__).parents[2] / "labs"
-SOURCES = notebooks.sources(LABS)
-every_lab = pytest.mark.parametrize("source", SOURCES, ids=[source.stem for source in SOURCES])
+SOURCES = lab_sources.chosen(LABS)
+every_lab = pytest.mark.parametrize("source", SOURCES, ids=[source.parent.name for source in SOURCES])
 SECONDS = 900
 
 
 def committed(source: Path, name: str) -> nbformat.NotebookNode:
-    return nbformat.read(lab_sources.folder_of(source) / name, as_version=4)
+    return nbformat.read(source.parent / name, as_version=4)
 
 
 def printed(made: nbformat.NotebookNode) -> dict[str, str]:
@@ -40,7 +41,7 @@ def printed(made: nbformat.NotebookNode) -> dict[str, str]:
 
 
 def test_every_lab_has_a_module_and_every_module_a_source() -> None:
-    assert [source.stem[:2] for source in SOURCES] == list(registry.MODULES)
+    assert [source.parent.name[:2] for source in SOURCES] == list(registry.MODULES)
 
 
 @every_lab
@@ -81,14 +82,14 @@ def test_a_lab_that_is_handed_out_names_nothing_that_is_not_there(source: Path) 
 @pytest.mark.long
 @every_lab
 def test_the_solution_gives_its_committed_outputs(source: Path, nb_regression: NBRegressionFixture) -> None:
-    nb_regression.exec_cwd = str(lab_sources.folder_of(source))
-    nb_regression.check(str(lab_sources.folder_of(source) / lab_sources.SOLUTION))
+    nb_regression.exec_cwd = str(source.parent)
+    nb_regression.check(str(source.parent / lab_sources.SOLUTION))
 
 
 @pytest.mark.slow
 @every_lab
 def test_an_untouched_lab_runs_from_top_to_bottom_and_nothing_is_done(source: Path) -> None:
-    made = notebooks.execute(committed(source, lab_sources.STUDENT), lab_sources.folder_of(source))
+    made = notebooks.execute(committed(source, lab_sources.STUDENT), source.parent)
     assert all("not done yet" in text for text in printed(made).values()), printed(made)
 
 
@@ -98,9 +99,7 @@ def test_in_grading_the_solution_gets_all_points_and_the_untouched_lab_none(sour
     graded_lab = material.load(source)
     with Server(sorted(graded_lab.modules)) as server:
         for name, share in ((lab_sources.SOLUTION, 1), (lab_sources.STUDENT, 0)):
-            fitted = notebook.fit(
-                notebook.read(lab_sources.folder_of(source) / name), graded_lab.steps, graded_lab.stubs
-            )
+            fitted = notebook.fit(notebook.read(source.parent / name), graded_lab.steps, graded_lab.stubs)
             with SandboxedWork(server, graded_lab.limits, graded_lab.files) as work:
                 report = grade.grade(graded_lab.lab, fitted, work, seed=20_261_120)
             assert points(report) == {exercise.name: share * exercise.points for exercise in graded_lab.lab}, [
@@ -111,14 +110,14 @@ def test_in_grading_the_solution_gets_all_points_and_the_untouched_lab_none(sour
 
 @pytest.mark.long
 def test_nbgrader_generates_grades_writes_feedback_and_exports(tmp_path: Path) -> None:
-    chosen = [source for source in SOURCES if not registry.lab(source.stem).tensorflow]
+    chosen = [source for source in SOURCES if not registry.lab(source.parent.name).tensorflow]
     lab_sources.release(chosen, tmp_path / "release")
     course = tmp_path / "release" / lab_sources.NBGRADER
     for source in chosen:
         for student, file in (("solved", lab_sources.SOLUTION), ("untouched", lab_sources.STUDENT)):
-            place = course / "submitted" / student / source.stem
+            place = course / "submitted" / student / source.parent.name
             place.mkdir(parents=True)
-            (place / lab_sources.STUDENT).write_bytes((lab_sources.folder_of(source) / file).read_bytes())
+            (place / lab_sources.STUDENT).write_bytes((source.parent / file).read_bytes())
     program = Path(__file__).parents[1] / "grading" / "nbgrader_course.py"
     done = subprocess.run(
         [sys.executable, str(program), str(course)], capture_output=True, text=True, timeout=SECONDS, check=False
@@ -127,11 +126,11 @@ def test_nbgrader_generates_grades_writes_feedback_and_exports(tmp_path: Path) -
     with (course / "grades.csv").open() as stream:
         scores = {(row["student_id"], row["assignment"]): float(row["score"]) for row in csv.DictReader(stream)}
     for source in chosen:
-        assert scores["solved", source.stem] == registry.lab(source.stem).points
-        assert scores["untouched", source.stem] == 0
-        assert (course / "feedback" / "solved" / source.stem / "lab.html").stat().st_size > 0
-        generated = nbformat.read(course / "release" / source.stem / lab_sources.STUDENT, as_version=4)
-        handed_out = tmp_path / "release" / lab_sources.HANDED_OUT / source.stem / lab_sources.STUDENT
+        assert scores["solved", source.parent.name] == registry.lab(source.parent.name).points
+        assert scores["untouched", source.parent.name] == 0
+        assert (course / "feedback" / "solved" / source.parent.name / "lab.html").stat().st_size > 0
+        generated = nbformat.read(course / "release" / source.parent.name / lab_sources.STUDENT, as_version=4)
+        handed_out = tmp_path / "release" / lab_sources.HANDED_OUT / source.parent.name / lab_sources.STUDENT
         ours = nbformat.read(handed_out, as_version=4)
         assert [cell.source.strip() for cell in generated.cells] == [cell.source.strip() for cell in ours.cells]
 
@@ -139,12 +138,13 @@ def test_nbgrader_generates_grades_writes_feedback_and_exports(tmp_path: Path) -
 def test_only_named_labs_are_released_and_of_what_stood_there_the_instructors_work_stays(
     tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
 ) -> None:
-    sample_source = tmp_path_factory.mktemp("labs") / "src" / "90_sample.py"
+    sample_source = tmp_path_factory.mktemp("labs") / "90_sample" / "lab.py"
     sample_source.parent.mkdir()
     sample_source.write_text(sample_lab.source())
-    lab_sources.folder_of(sample_source).mkdir()
-    (lab_sources.folder_of(sample_source) / "given.py").write_text("NUMBER = 7\n")
-    (sample_source.parent / "91_old.py").write_text("# a lab of the course that is not named now\n")
+    (sample_source.parent / "given.py").write_text("NUMBER = 7\n")
+    old = sample_source.parents[1] / "91_old" / "lab.py"
+    old.parent.mkdir()
+    old.write_text("# a lab of the course that is not named now\n")
     (sample_source.parents[1] / "nbgrader_config.py").write_text("c = get_config()\n")
     for part in (Path(lab_sources.HANDED_OUT), Path(lab_sources.NBGRADER, lab_sources.SOURCE)):
         for name in ("90_sample", "91_old", "99_mylab"):
@@ -173,16 +173,17 @@ def test_only_named_labs_are_released_and_of_what_stood_there_the_instructors_wo
 @pytest.mark.fault
 @pytest.mark.parametrize("in_git", [True, False], ids=["git knows the course", "no repository"])
 def test_notes_beside_a_lab_are_not_handed_out_where_git_knows_the_course(made_lab: Path, in_git: bool) -> None:
-    labs, folder = made_lab.parents[1], lab_sources.folder_of(made_lab)
+    labs, folder = made_lab.parents[1], made_lab.parent
     (labs / "nbgrader_config.py").write_text("c = get_config()\n")
     for name in ("given.py", "data.csv", "grading_notes.md"):
         (folder / name).write_text("")
     if in_git:
-        for words in (["init", "-q"], ["add", "src", f"{folder.name}/given.py", f"{folder.name}/data.csv"]):
+        known = [f"{folder.name}/{name}" for name in ("lab.py", "given.py", "data.csv")]
+        for words in (["init", "-q"], ["add", *known]):
             subprocess.run(["git", "-C", str(labs), *words], check=True)
     left_out: list[Path] = []
     students, *_ = lab_sources.release([made_lab], labs.parent / "release", left_out.append)
-    handed_out = sorted(file.name for file in (students / made_lab.stem).iterdir())
+    handed_out = sorted(file.name for file in (students / made_lab.parent.name).iterdir())
     notes = folder / "grading_notes.md"
     assert left_out == ([notes] if in_git else [])
     assert handed_out == ["data.csv", "given.py", *([] if in_git else [notes.name]), "lab.ipynb"]
@@ -203,14 +204,13 @@ def test_a_stub_replaces_each_solution() -> None:
 def made_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The source of the sample lab, whose notebooks are there, with a check that takes every answer for right."""
     monkeypatch.setattr(lab_sources.registry, "lab", lambda name: sample_lab.lab())
-    source = tmp_path / "labs" / "src" / "90_sample.py"
+    source = tmp_path / "labs" / "90_sample" / "lab.py"
     source.parent.mkdir(parents=True)
     text = sample_lab.source()
     assert "check=print" in text
     source.write_text(text.replace("check=print", "check=lambda name: print(f'{name}: ✔ right')"))
-    lab_sources.folder_of(source).mkdir()
     for name in (lab_sources.STUDENT, lab_sources.SOLUTION):
-        (lab_sources.folder_of(source) / name).write_text("as it was")
+        (source.parent / name).write_text("as it was")
     return source
 
 
@@ -226,7 +226,7 @@ def test_a_lab_whose_notebook_was_edited_itself_is_not_made_again(made_lab: Path
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("text")])
     hand_edits.note_cells(notebook)
     notebook.cells[0].source = "text, and a note of a teacher"
-    file = lab_sources.folder_of(made_lab) / lab_sources.STUDENT
+    file = made_lab.parent / lab_sources.STUDENT
     nbformat.write(notebook, file)
     edited = file.read_text()
     with pytest.raises(hand_edits.EditedByHand):
@@ -259,11 +259,9 @@ def test_a_lab_whose_solution_fails_or_is_not_right_is_named_and_nothing_is_writ
         lab_sources.regenerate(made_lab)
     assert str(raised.value).startswith(str(made_lab)) and said in str(raised.value)
     assert "\n" not in str(raised.value)
-    files = sorted(lab_sources.folder_of(made_lab).iterdir())
-    assert [(file.name, file.read_text()) for file in files] == [
-        (lab_sources.STUDENT, "as it was"),
-        (lab_sources.SOLUTION, "as it was"),
-    ]
+    assert {file.name for file in made_lab.parent.iterdir()} == {"lab.py", "lab.ipynb", "solution.ipynb"}
+    for name in ("lab.ipynb", "solution.ipynb"):
+        assert made_lab.with_name(name).read_text() == "as it was"
 
 
 @pytest.mark.parametrize(
@@ -272,7 +270,7 @@ def test_a_lab_whose_solution_fails_or_is_not_right_is_named_and_nothing_is_writ
         (
             '"grade_id": "steps"',
             '"grade_id": "step"',
-            "has cells of step, but src/distlab/labs/lab_90/lab.py has no exercise",
+            "has cells of step, but its judge/lab.py has no exercise",
         ),
         ('"points": 1', '"points": 2', "2 points, but the exercise 1"),
         ("### BEGIN SOLUTION\nsteps = 6\n### END SOLUTION", "steps = 6", "the answer's cell needs"),
@@ -284,7 +282,8 @@ def test_a_lab_whose_solution_fails_or_is_not_right_is_named_and_nothing_is_writ
 def test_a_source_that_does_not_fit_its_module_is_refused(tmp_path: Path, before: str, after: str, said: str) -> None:
     text = sample_lab.source()
     assert before in text
-    file = tmp_path / "90_sample.py"
+    file = tmp_path / "90_sample" / "lab.py"
+    file.parent.mkdir()
     file.write_text(text.replace(before, after, 1))
     with pytest.raises(lab_sources.BrokenSource, match=said):
         lab_sources.convert(file, sample_lab.lab())
@@ -322,7 +321,7 @@ def test_a_solution_whose_marks_are_misspelt_or_misplaced_is_not_handed_out(
     for hand_out in (lab_sources.regenerate, lambda source: lab_sources.release([source], tmp_path / "release")):
         with pytest.raises(lab_sources.BrokenSource) as raised:
             hand_out(made_lab)
-        assert str(raised.value).startswith("90_sample.py, the cell that begins with ") and said in str(raised.value)
+        assert re.match("90_sample/lab.py, the cell that begins with ", str(raised.value)) and said in str(raised.value)
         assert "\n" not in str(raised.value)
-    assert (lab_sources.folder_of(made_lab) / lab_sources.STUDENT).read_text() == "as it was"
+    assert (made_lab.parent / lab_sources.STUDENT).read_text() == "as it was"
     assert not (tmp_path / "release").exists()

@@ -22,7 +22,8 @@ from distlab.runtime import processes
 from distlab.runtime.lookups import NoSuchName
 from tests import small_disks
 
-NOTEBOOK, LAB, PROGRAM = "notebooks/03_topic.ipynb", "labs/03_topic/lab.ipynb", "labs/03_topic/train.py"
+NOTEBOOK, LAB, PROGRAM = "notebooks/03_topic.ipynb", "labs/03_topic/lab.ipynb", "notebooks/programs/03_topic/train.py"
+BATCH = "notebooks/programs/03_topic/slurm/batch.sbatch"
 
 
 def write_notebook(file: Path, text: str) -> None:
@@ -36,13 +37,13 @@ def course(tmp_path: Path) -> Path:
     folder = tmp_path / "course"
     write_notebook(folder / NOTEBOOK, "1")
     write_notebook(folder / LAB, "2")
-    (folder / "labs/03_topic/train.py").write_text("print('training')\n")
-    (folder / "labs/03_topic/slurm").mkdir()
-    (folder / "labs/03_topic/slurm/batch.sbatch").write_text("#!/bin/bash\n")
-    (folder / "labs/03_topic/__pycache__").mkdir()
-    (folder / "labs/03_topic/__pycache__/train.pyc").write_bytes(b"")
-    (folder / "labs/src").mkdir()
-    (folder / "labs/src/03_topic.py").write_text("# the source\n")
+    (folder / BATCH).parent.mkdir(parents=True)
+    (folder / BATCH).write_text("#!/bin/bash\n")
+    (folder / PROGRAM).write_text("print('training')\n")
+    (folder / PROGRAM).with_name("__pycache__").mkdir()
+    (folder / "notebooks/programs/03_topic/__pycache__/train.pyc").write_bytes(b"")
+    (folder / "labs/03_topic/data.json").write_text("{}")
+    (folder / "labs/03_topic/lab.py").write_text("# the source\n")
     return folder
 
 
@@ -61,7 +62,7 @@ def files(folder: Path) -> set[str]:
 
 def test_notebooks_labs_and_their_programs_are_copied_and_sources_are_not(course: Path, copy: Path) -> None:
     assert working_copy.update(course, copy) == []
-    programs = {"labs/03_topic/train.py", "labs/03_topic/slurm/batch.sbatch"}
+    programs = {PROGRAM, BATCH, "labs/03_topic/data.json"}
     assert files(copy) == {NOTEBOOK, LAB, ".copied.json"} | programs
     assert code_of(copy / NOTEBOOK) == ["1"]
 
@@ -89,15 +90,15 @@ def add_solution(course: Path, text: str) -> None:
         nbformat.write(nbformat.v4.new_notebook(cells=cells), course / name)
 
 
-def test_the_solution_is_in_a_folder_of_its_own_with_the_programs(course: Path, copy: Path) -> None:
+def test_the_solution_is_in_a_folder_of_its_own_with_the_data(course: Path, copy: Path) -> None:
     links = "Before, see [16](../16_last/lab.ipynb) and [3](../../notebooks/03_topic.ipynb)."
     add_solution(course, f"A full solution is next to\nthis file, in [solution.ipynb](solution.ipynb). {links}")
     assert working_copy.update(course, copy) == []
     assert {name for name in files(copy) if name.startswith("labs")} == {
-        f"labs/03_topic/{name}" for name in ("lab.ipynb", "train.py", "slurm/batch.sbatch")
+        f"labs/03_topic/{name}" for name in ("lab.ipynb", "data.json")
     }
     assert {name for name in files(copy) if name.startswith("solutions")} == {
-        f"solutions/03_topic/{name}" for name in ("solution.ipynb", "train.py", "slurm/batch.sbatch")
+        f"solutions/03_topic/{name}" for name in ("solution.ipynb", "data.json")
     }
     link = "A full solution is in [solution.ipynb](../../solutions/03_topic/solution.ipynb)."
     lab, solution = (code_of(copy / name)[0] for name in (LAB, "solutions/03_topic/solution.ipynb"))
@@ -112,7 +113,7 @@ def test_the_solution_is_in_a_folder_of_its_own_with_the_programs(course: Path, 
 
 def test_what_the_course_no_longer_has_goes_unless_the_student_has_changed_it(course: Path, copy: Path) -> None:
     working_copy.update(course, copy)
-    program, batch = (Path("labs/03_topic") / name for name in ("train.py", "slurm/batch.sbatch"))
+    program, batch = Path(PROGRAM), Path(BATCH)
     (copy / program).write_text("print('mine')\n")
     for name in (program, batch):
         (course / name).unlink()
@@ -273,7 +274,7 @@ def test_a_chapter_given_back_keeps_the_students_own(course: Path, copy: Path) -
     write_notebook(copy / LAB, "my answer")
     (copy / PROGRAM).write_text("raise SystemExit('mine')\n")
     names = working_copy.chapter_files(course, "3")
-    assert names == [NOTEBOOK, LAB, "labs/03_topic/slurm/batch.sbatch", PROGRAM]
+    assert names == [NOTEBOOK, BATCH, PROGRAM, "labs/03_topic/data.json", LAB]
     assert working_copy.differing(course, copy, names) == [LAB, PROGRAM]
     kept, program = working_copy.give_back(course, copy, names)
     assert "my answer" in kept.read_text() and kept.parent == (copy / LAB).parent

@@ -235,7 +235,7 @@ GOING_ON = {
 @pytest.mark.parametrize("program", GOING_ON)
 def test_no_program_goes_on_with_another_data_set(runs: PreparedRuns, root: Path, tmp_path: Path, program: str) -> None:
     first, more = GOING_ON[program]
-    command = [root / "labs" / program, *first.split(), tmp_path]
+    command = [root / "notebooks/programs" / program, *first.split(), tmp_path]
     assert runs.run(*command).status == 0
     note = (tmp_path / saved_states.NOTE).read_text()
     assert note.splitlines()[0] == "digits"
@@ -250,7 +250,15 @@ def test_no_program_goes_on_with_another_data_set(runs: PreparedRuns, root: Path
 
 @pytest.mark.long
 def test_the_program_of_chapter_07_goes_on_from_an_older_step(runs: PreparedRuns, root: Path, tmp_path: Path) -> None:
-    command = [root / "labs/07_multi_worker/train.py", "--ways", "loop", "--images", "480", "--folder", tmp_path]
+    command = [
+        root / "notebooks/programs/07_multi_worker/train.py",
+        "--ways",
+        "loop",
+        "--images",
+        "480",
+        "--folder",
+        tmp_path,
+    ]
     nothing = runs.run(*command, "--resume")
     assert nothing.status == 1 and "Traceback" not in nothing.output
     assert nothing.output.splitlines()[-1] == f"There is nothing saved in {tmp_path}/checkpoints to go on from."
@@ -276,7 +284,7 @@ def resumed(runs: PreparedRuns, program: Path, folder: Path) -> processes.Finish
 def test_the_programs_of_chapter_09_go_on_from_an_older_epoch(
     runs: PreparedRuns, root: Path, tmp_path: Path, name: str, older: str
 ) -> None:
-    finished = resumed(runs, root / "labs" / "09_horovod" / f"{name}.py", tmp_path)
+    finished = resumed(runs, root / "notebooks/programs/09_horovod" / f"{name}.py", tmp_path)
     assert finished.status == 0 and "Traceback" not in finished.output
     assert f": going on from {older}." in finished.output
 
@@ -300,7 +308,7 @@ def test_the_program_of_chapter_15_names_checkpoints_of_another_program(
     runs: PreparedRuns, root: Path, tmp_path: Path
 ) -> None:
     saved(tmp_path, 1.0)
-    program = root / "labs/15_clusters/train_resumable.py"
+    program = root / "notebooks/programs/15_clusters/train_resumable.py"
     finished = runs.run(program, "--checkpoints", tmp_path, "--steps", "2")
     assert finished.status == 1 and "Traceback" not in finished.output
     assert finished.output.splitlines()[-1] == (
@@ -314,7 +322,7 @@ def test_the_program_of_chapter_15_keeps_its_options(runs: PreparedRuns, root: P
     saved_states.of_dataset(tmp_path, "digits", resume=False, batch=48, learning_rate=0.05, units=64)
     saved(tmp_path, 1.0)
     saved_states.of_dataset(tmp_path / "elsewhere", "digits", resume=False)  # this process leaves the folder
-    program = root / "labs/15_clusters/train_resumable.py"
+    program = root / "notebooks/programs/15_clusters/train_resumable.py"
     for option, before, changed in (("--learning-rate", 0.05, 0.5), ("--units", 64, 128)):
         finished = runs.run(program, "--checkpoints", tmp_path, "--steps", "2", option, changed)
         assert finished.status == 1 and "Traceback" not in finished.output
@@ -324,7 +332,7 @@ def test_the_program_of_chapter_15_keeps_its_options(runs: PreparedRuns, root: P
 @small_disks.needs_mounts
 @pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 def test_a_full_disk_is_one_sentence(root: Path, tmp_path: Path) -> None:
-    program = root / "labs/09_horovod/train_tape.py"
+    program = root / "notebooks/programs/09_horovod/train_tape.py"
     command = [sys.executable, str(program), "--images", "320", "--epochs", "3", "--folder", str(tmp_path)]
     finished = processes.run(small_disks.with_disk(tmp_path, "size=1200k", command), 300)
     assert finished.status == 1 and "Traceback" not in finished.output
@@ -336,7 +344,7 @@ def test_a_full_disk_is_one_sentence(root: Path, tmp_path: Path) -> None:
 def test_the_program_of_chapter_10_names_a_file_that_it_cannot_use(
     runs: PreparedRuns, root: Path, tmp_path: Path
 ) -> None:
-    program = root / "labs" / "10_large_batch_and_warmup" / "train.py"
+    program = root / "notebooks/programs/10_large_batch_and_warmup/train.py"
     command = [program, "--checkpoints", tmp_path, "--images", "240", "--schedules", "none"]
     assert runs.run(*command, "--epochs", "1").status == 0
     other = runs.run(*command, "--epochs", "2", "--filters", "4")

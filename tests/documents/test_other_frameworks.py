@@ -22,7 +22,7 @@ def tables(root: Path) -> list[list[list[str]]]:
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_program_has_each_of_the_eight_steps_once(root: Path, program: str) -> None:
-    source = (root / "labs" / "14_other_frameworks" / program).read_text()
+    source = (root / "notebooks/programs/14_other_frameworks" / program).read_text()
     assert sorted(re.findall(r"Step (\d)", source)) == list("12345678")
 
 
@@ -35,7 +35,7 @@ def test_the_tables_have_the_eight_steps_and_those_that_differ(root: Path) -> No
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_call_in_the_tables_is_in_its_program(root: Path, program: str) -> None:
-    source = (root / "labs" / "14_other_frameworks" / program).read_text()
+    source = (root / "notebooks/programs/14_other_frameworks" / program).read_text()
     table, column = divmod(PROGRAMS.index(program), 3)
     calls = [call for row in tables(root)[table] for call in re.findall(r"`([^`]+)`", row[1 + column])]
     assert len(calls) >= 3

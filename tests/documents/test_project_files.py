@@ -106,7 +106,7 @@ def test_the_readme_lists_every_lab(root: Path) -> None:
     text = (root / "README.md").read_text()
     table = text[text.index(readme_tables.BEGIN_LABS) : text.index(readme_tables.END_LABS)]
     listed = re.findall(r"\(labs/(\w+)/lab\.ipynb\) \| (.+?) \| (\d+) \|", table)
-    assert [row[0] for row in listed] == [file.stem for file in sorted((root / "labs" / "src").glob("*.py"))]
+    assert [row[0] for row in listed] == [file.parent.name for file in sorted((root / "labs").glob("*/lab.py"))]
     expected = readme_tables.labs_table(readme_tables.lab_entries(root / "labs"))
     assert table == f"{readme_tables.BEGIN_LABS}\n{expected}\n"
 
@@ -201,7 +201,7 @@ def test_where_there_is_no_repository_its_tests_are_skipped_with_git_s_reason(tm
 def test_a_clone_of_git_for_windows_has_scripts_with_the_line_ends_of_unix(root: Path, tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     shutil.copy(root / ".gitattributes", tmp_path)
-    script = Path(shutil.copy(root / "labs/15_clusters/slurm/interactive.sh", tmp_path))
+    script = Path(shutil.copy(root / "notebooks/programs/15_clusters/slurm/interactive.sh", tmp_path))
     before = script.read_bytes()
     git = ["git", "-C", str(tmp_path), "-c", "core.autocrlf=true"]
     subprocess.run([*git, "add", "."], check=True)

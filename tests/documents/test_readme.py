@@ -11,9 +11,9 @@ LOCKS = {
     "TensorFlow": ("tensorflow", "requirements.lock"),
     "tf-keras": ("tf-keras", "requirements.lock"),
     "Keras 3": ("keras", "requirements.lock"),
-    "DeepSpeed": ("deepspeed", "labs/14_other_frameworks/deepspeed.lock"),
-    "Ray": ("ray", "labs/14_other_frameworks/ray.lock"),
-    "MXNet": ("mxnet", "labs/14_other_frameworks/mxnet.lock"),
+    "DeepSpeed": ("deepspeed", "notebooks/programs/14_other_frameworks/deepspeed.lock"),
+    "Ray": ("ray", "notebooks/programs/14_other_frameworks/ray.lock"),
+    "MXNet": ("mxnet", "notebooks/programs/14_other_frameworks/mxnet.lock"),
 }
 
 

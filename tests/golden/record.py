@@ -70,15 +70,14 @@ def lines(items: Mapping[str, Any]) -> str:
 # Labs ----------------------------------------------------------------------------------------------------------------
 
 MODULES = {
-    number: [f"tests.distlab.labs.lab_{number}.answers_{number}"]
+    number: [f"lab_{number}_tests.answers_{number}"]
     for number in (path.name[:2] for path in sorted(LABS.glob("[0-9][0-9]_*")))
-    if (ROOT / "tests" / "distlab" / "labs" / f"lab_{number}").exists()
 }
 """The modules with the answers to each lab."""
 for apart in ("02.answers_02_tensorflow", "03.answers_03_mirrored", "05.answers_05_run", "05.test_lab"):
-    MODULES[apart[:2]].append(f"tests.distlab.labs.lab_{apart}")
+    MODULES[apart[:2]].append(f"lab_{apart[:2]}_tests{apart[2:]}")
 for apart in ("09.answers_09_horovod", "16.answers_16_training"):
-    MODULES[apart[:2]].append(f"tests.distlab.labs.lab_{apart}")
+    MODULES[apart[:2]].append(f"lab_{apart[:2]}_tests{apart[2:]}")
 
 MOVES = re.compile(r"\btmp\w{8}\b|(?<=in line )\d+(?= of its cell)|\b0x[0-9a-f]{6,}\b")
 """Names of temporary folders, lines of the files with the answers, addresses."""
@@ -111,6 +110,9 @@ def judge(number: str, module: str) -> list[tuple[str, str, list]]:
     """Exercise, title and verdicts of every answer in a module."""
     from distlab.labs import registry
     from tests.distlab.labs.known_wrong import verdict_on
+    from tests.distlab.labs.packages import make_answers_importable
+
+    make_answers_importable()
 
     lab = registry.lab(number)
     with contextlib.redirect_stdout(io.StringIO()):  # what answers print

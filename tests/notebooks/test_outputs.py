@@ -47,7 +47,7 @@ def differences(regression: NBRegressionFixture, committed: Path, executed: Note
 
 def has_just_run(executed: Path, notebook: Path, root: Path) -> bool:
     """Whether `make execute` has written it with the default parameters, and nothing that it uses is newer."""
-    used = [notebook, *(root / "src").rglob("*.py"), *(root / "labs" / notebook.stem).glob("*.py")]
+    used = [notebook, *(root / "src").rglob("*.py"), *(root / "notebooks/programs" / notebook.stem).glob("*.py")]
     if not ran_to_its_end(executed) or executed.stat().st_mtime < max(file.stat().st_mtime for file in used):
         return False
     return not nbformat.read(executed, as_version=4).metadata.papermill.parameters

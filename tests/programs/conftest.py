@@ -14,5 +14,5 @@ from tests.programs.chapter_programs import Chapter, chapter
 @pytest.fixture(scope="module")
 def chapter_09(root: Path) -> Iterator[Chapter]:
     """The programs of notebook 09."""
-    with chapter(root / "labs" / "09_horovod") as programs:
+    with chapter(root / "notebooks/programs/09_horovod") as programs:
         yield programs

@@ -11,7 +11,7 @@ from distlab.runtime import processes
 # isort: split
 import tensorflow as tf
 
-LAB = Path(__file__).parents[2] / "labs" / "14_other_frameworks"
+LAB = Path(__file__).parents[2] / "notebooks/programs/14_other_frameworks"
 STEPS, GLOBAL_BATCH = 20, 48
 
 

@@ -16,7 +16,7 @@ from distlab.runtime import processes
 from tests.distlab.cluster.cluster_bench import until
 
 ROOT = Path(__file__).parents[2]
-LAB = ROOT / "labs" / "15_clusters"
+LAB = ROOT / "notebooks/programs/15_clusters"
 SECONDS = 900.0  # for a job that trains, on a machine that does much else
 
 network = programs.module(LAB / "network.py")

@@ -257,7 +257,7 @@ def test_no_script_runs_without_a_program(script: Path, folder: Path) -> None:
 @pytest.mark.parametrize("script", [script for script in SCRIPTS if script.suffix == ".sbatch"], ids=lambda s: s.stem)
 def test_every_script_says_how_to_submit_it_and_has_a_limit(script: Path) -> None:
     text = script.read_text()
-    assert re.search(rf"^# .*sbatch .*labs/15_clusters/slurm/{script.name}", text, re.MULTILINE)
+    assert re.search(rf"^# .*sbatch .*notebooks/programs/15_clusters/slurm/{script.name}", text, re.MULTILINE)
     for option in ("--job-name=", "--time=", "--output="):
         assert f"\n#SBATCH {option}" in text
 

@@ -48,7 +48,8 @@ def folder(runs: PreparedRuns, root: Path, tmp_path_factory: pytest.TempPathFact
     folder = tmp_path_factory.mktemp("started")
     (folder / "file").touch()
     assert (
-        runs.run(root / "labs" / "14_other_frameworks" / "start.py", folder / "start.npz", "--images", 96).status == 0
+        runs.run(root / "notebooks/programs/14_other_frameworks/start.py", folder / "start.npz", "--images", 96).status
+        == 0
     )
     return folder
 
@@ -56,9 +57,9 @@ def folder(runs: PreparedRuns, root: Path, tmp_path_factory: pytest.TempPathFact
 @pytest.mark.parametrize("line", REFUSED)
 def test_what_does_not_fit_is_refused_in_one_sentence(line: str, root: Path, folder: Path, runs: PreparedRuns) -> None:
     program, *arguments = line.split()
-    if "orovod" in (root / "labs" / program).read_text():
+    if "orovod" in (root / "notebooks/programs" / program).read_text():
         launch.horovod_problem() and pytest.skip("Horovod is not installed here")
-    finished = runs.run(root / "labs" / program, *arguments, folder=folder)
+    finished = runs.run(root / "notebooks/programs" / program, *arguments, folder=folder)
     assert finished.status in (1, 2) and "Traceback" not in finished.output, finished.output
     assert REFUSED[line] in finished.output.splitlines()[-1]
     assert sorted(file.name for file in folder.iterdir()) == ["file", "start.npz"]
@@ -69,7 +70,7 @@ def test_a_batch_of_all_ranks_is_no_larger_than_the_images(
 ) -> None:
     launch.horovod_problem() and pytest.skip("Horovod is not installed here")
     monkeypatch.setenv("HOROVOD_SIZE", "4")
-    program = root / "labs" / "14_other_frameworks" / "train_horovod.py"
+    program = root / "notebooks/programs/14_other_frameworks/train_horovod.py"
     finished = runs.run(program, "start.npz", "--batch", 48, folder=folder)
     assert finished.status == 2 and "takes 192 images, and start.npz has 96" in finished.output.splitlines()[-1]
 
@@ -77,7 +78,9 @@ def test_a_batch_of_all_ranks_is_no_larger_than_the_images(
 @pytest.mark.parametrize("script", ["slurm/torch.sbatch", "slurm/ray.sbatch", "pbs/torch.pbs", "pbs/ray.pbs"])
 def test_a_job_script_names_the_environment_that_it_needs(script: str, root: Path) -> None:
     variables = {"PATH": "/usr/bin:/bin", "PBS_O_WORKDIR": "/", "PROGRAM": "program.py"}
-    finished = processes.run(["bash", root / "labs" / "15_clusters" / script, "program.py"], 300, env=variables)
+    finished = processes.run(
+        ["bash", root / "notebooks/programs/15_clusters" / script, "program.py"], 300, env=variables
+    )
     assert finished.status == 1
     assert re.fullmatch(
         r"There is no (torchrun|ray) here: make setup-frameworks PART=(torch|ray), "
@@ -92,7 +95,7 @@ def test_a_training_that_ends_before_its_first_save_says_so(
 ) -> None:
     options = ["--epochs", 1, "--steps-per-epoch", 2, "--save-every", save_every, "--backup", "saved"]
     options += ["--steps-done", "none/steps"]
-    finished = runs.run(root / "labs" / "13_fault_tolerance" / "train.py", *options, folder=tmp_path)
+    finished = runs.run(root / "notebooks/programs/13_fault_tolerance/train.py", *options, folder=tmp_path)
     assert finished.status == 0, finished.output
     sentence = "Nothing was saved in saved: all steps were done before --save-every 3."
     assert (sentence in finished.output) == (save_every == 3)
@@ -103,7 +106,7 @@ def test_a_training_that_ends_before_its_first_save_says_so(
 def test_a_job_that_may_begin_again_says_that_it_has_saved_nothing(
     root: Path, tmp_path: Path, runs: PreparedRuns
 ) -> None:
-    program = root / "labs" / "15_clusters" / "train_resumable.py"
+    program = root / "notebooks/programs/15_clusters/train_resumable.py"
     finished = runs.run(program, "--steps", 2, "--checkpoints", "saved", folder=tmp_path)
     assert finished.status == 0, finished.output
     assert "Nothing was saved in saved: all steps were done before a signal came." in finished.output

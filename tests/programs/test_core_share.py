@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_every_epoch_begins_when_all_are_there_and_has_a_share(root: Path) -> None:
-    program = programs.module(root / "labs" / "11_scaling_and_profiling" / "core_share.py")
+    program = programs.module(root / "notebooks/programs/11_scaling_and_profiling/core_share.py")
     meetings: list[int] = []
     share = program.CoreShare(lambda: meetings.append(len(share.epochs)))
     model = tf.keras.Sequential([tf.keras.layers.Input((4,)), tf.keras.layers.Dense(3)])

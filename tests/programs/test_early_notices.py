@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.fault]
 def test_a_notice_while_modules_are_imported_does_not_end_the_program(program: str, tmp_path: Path) -> None:
     (tmp_path / "numpy.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGUSR1)\nos._exit(7)\n")
     variables = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    finished = processes.run([sys.executable, str(ROOT / "labs" / program)], 300, env=variables)
+    finished = processes.run([sys.executable, str(ROOT / "notebooks/programs" / program)], 300, env=variables)
     assert finished.status == 7, finished.output
 
 

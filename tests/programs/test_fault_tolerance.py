@@ -32,7 +32,7 @@ PATIENT = {"echo": False, "seconds": 900, "start_seconds": 600}
 
 @pytest.fixture(scope="module")
 def labs(root: Path) -> Path:
-    return root / "labs" / "13_fault_tolerance"
+    return root / "notebooks/programs/13_fault_tolerance"
 
 
 def arrays(weights: list) -> list[np.ndarray]:

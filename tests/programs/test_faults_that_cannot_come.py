@@ -31,7 +31,7 @@ REFUSED = {
 
 @pytest.fixture
 def labs(root: Path) -> Path:
-    return root / "labs" / "13_fault_tolerance"
+    return root / "notebooks/programs/13_fault_tolerance"
 
 
 def refusal(runs: PreparedRuns, program: Path, *arguments: str, folder: Path, **variables: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 from distlab import launch, programs, saved_states
 from tests.prepared_runs import PreparedRuns
 
-LABS = Path(__file__).parents[2] / "labs"
+LABS = Path(__file__).parents[2] / "notebooks/programs"
 network = programs.module(LABS / "15_clusters" / "network.py")
 FEW_STEPS = "--steps 4 --weights weights.npz"
 PROGRAMS = [

@@ -36,7 +36,7 @@ JOBS = [(launch.horovodrun, 2), (launch.mpirun, 3), (launch.mpirun, 4)]
 
 @pytest.fixture(scope="module")
 def labs(root: Path) -> Path:
-    return root / "labs" / "09_horovod"
+    return root / "notebooks/programs/09_horovod"
 
 
 def arrays(weights: list) -> list[np.ndarray]:

@@ -22,7 +22,7 @@ OF_KERAS = ("DataParallel", "ModelParallel", "ModelParallel, part of the path")
 
 @pytest.fixture(scope="module")
 def lab(root: Path) -> Path:
-    return root / "labs" / "08_other_strategies"
+    return root / "notebooks/programs/08_other_strategies"
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ PATIENT = {"echo": False, "seconds": 900, "start_seconds": 600}
 
 @pytest.fixture(scope="module")
 def labs(root: Path) -> Path:
-    return root / "labs" / "10_large_batch_and_warmup"
+    return root / "notebooks/programs/10_large_batch_and_warmup"
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ pytestmark = [
 
 
 def program(root: Path) -> Path:
-    return root / "labs" / "06_collectives_and_ring_all_reduce" / "measure_all_reduce.py"
+    return root / "notebooks/programs/06_collectives_and_ring_all_reduce/measure_all_reduce.py"
 
 
 def mpirun(root: Path, *arguments: str, ranks: int = RANKS) -> processes.Finished:

@@ -25,7 +25,11 @@ def options(root: Path) -> dict:
     with mock.patch.dict(os.environ):
         os.environ.pop("HOROVOD_TIMELINE", None)
         return launch.mpirun(
-            root / "labs" / "09_horovod" / "measure_options.py", echo=False, result=True, seconds=900, start_seconds=600
+            root / "notebooks/programs/09_horovod/measure_options.py",
+            echo=False,
+            result=True,
+            seconds=900,
+            start_seconds=600,
         ).result
 
 

@@ -12,7 +12,7 @@ from distlab import launch, programs, strategy_support
 from distlab.strategy_support.table import NOTEBOOK, PUBLISHED, SECTION
 from tests.long_tests import long
 
-FOLDER = Path(__file__).parents[2] / "labs" / "08_other_strategies"
+FOLDER = Path(__file__).parents[2] / "notebooks/programs/08_other_strategies"
 TABLE = FOLDER / "support_table.json"
 
 # Adds 400 equal gradients to the weights, from two workers at once: how many arrive does not depend on their order.

@@ -17,7 +17,7 @@ SMALL = ["--images", 96, "--batch", 32, "--epochs", 2]
 
 @pytest.fixture(scope="module")
 def program(root: Path) -> Path:
-    return root / "labs" / "11_scaling_and_profiling" / "measure_throughput.py"
+    return root / "notebooks/programs/11_scaling_and_profiling/measure_throughput.py"
 
 
 def measured(program: Path, way: str, *arguments: object, count: int = 2) -> dict:

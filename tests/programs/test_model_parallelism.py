@@ -21,7 +21,7 @@ from tests.prepared_runs import PreparedRuns
 pytestmark = pytest.mark.slow
 
 TOLERANCE = 1e-5
-LAB = Path(__file__).parents[2] / "labs" / "12_model_parallelism"
+LAB = Path(__file__).parents[2] / "notebooks/programs/12_model_parallelism"
 RANKS = 4
 
 

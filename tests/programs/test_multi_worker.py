@@ -27,7 +27,7 @@ HOW = {"seconds": DEADLINE, "start_seconds": DEADLINE, "echo": False}
 
 @pytest.fixture(scope="module")
 def labs(root: Path) -> Path:
-    return root / "labs" / "07_multi_worker"
+    return root / "notebooks/programs/07_multi_worker"
 
 
 @pytest.fixture(scope="module")

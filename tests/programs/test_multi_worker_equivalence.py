@@ -129,7 +129,7 @@ def of_workers(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable
         if workers not in done:
             folder = tmp_path_factory.mktemp("workers")
             launch.tensorflow(
-                root / "labs" / "07_multi_worker" / "train.py",
+                root / "notebooks/programs/07_multi_worker/train.py",
                 *("--images", STEPS * GLOBAL_BATCH, "--global-batch", GLOBAL_BATCH, "--seed", SEED, "--folder", folder),
                 workers=workers,
                 seconds=DEADLINE,

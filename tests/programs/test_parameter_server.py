@@ -20,7 +20,7 @@ DEADLINES = {"seconds": 900, "start_seconds": 600, "echo": False, "result": True
 
 
 def lab(root: Path, name: str) -> Path:
-    return root / "labs" / "08_other_strategies" / name
+    return root / "notebooks/programs/08_other_strategies" / name
 
 
 @pytest.fixture(scope="module")

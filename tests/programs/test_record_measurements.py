@@ -10,7 +10,7 @@ RATES = ("1gbit", "100mbit")
 
 
 def recorded(root: Path, hosts: int, rate: str) -> costs.ClusterMeasurement:
-    return costs.read_measurement(root / f"labs/15_clusters/recorded/measured_{hosts}_hosts_{rate}.json")
+    return costs.read_measurement(root / f"notebooks/programs/15_clusters/recorded/measured_{hosts}_hosts_{rate}.json")
 
 
 @pytest.mark.parametrize("rate", RATES)

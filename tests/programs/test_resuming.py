@@ -34,7 +34,7 @@ TOTAL, SAVE_EVERY, STOPPED_AT = 24, 5, 18
 
 @pytest.fixture(scope="module")
 def labs(root: Path) -> Path:
-    return root / "labs" / "13_fault_tolerance"
+    return root / "notebooks/programs/13_fault_tolerance"
 
 
 @pytest.fixture(scope="module")

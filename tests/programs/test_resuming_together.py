@@ -33,7 +33,7 @@ train.main()
 
 @pytest.fixture(scope="module")
 def labs(root: Path) -> Path:
-    return root / "labs" / "13_fault_tolerance"
+    return root / "notebooks/programs/13_fault_tolerance"
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ def labs(root: Path) -> Path:
         pytest.skip(problem)
     if not shutil.which("mpirun"):
         pytest.skip("there is no mpirun")
-    return root / "labs" / "11_scaling_and_profiling"
+    return root / "notebooks/programs/11_scaling_and_profiling"
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from distlab import programs
 
 @pytest.fixture
 def table(root: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("table", root / "labs" / "15_clusters" / "scaling_table.py")
+    spec = importlib.util.spec_from_file_location("table", root / "notebooks/programs/15_clusters/scaling_table.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -77,7 +77,7 @@ def test_results_of_an_earlier_study_are_named(
 def test_the_trainings_of_the_chapter_write_what_their_table_compares(
     root: Path, table: ModuleType, tmp_path: Path
 ) -> None:
-    network = programs.module(root / "labs" / "15_clusters" / "network.py")
+    network = programs.module(root / "notebooks/programs/15_clusters/network.py")
     for ranks, batch in ((1, "4"), (2, "2")):
         words = ["--batch", batch, "--steps", "2", "--result", str(tmp_path / f"{ranks}.json")]
         batches = network.Batches(network.parser("").parse_args(words), 0, ranks)

@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.fault,
     pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem())),
 ]
-LABS = Path(__file__).parents[2] / "labs"
+LABS = Path(__file__).parents[2] / "notebooks/programs"
 TASK = {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"}
 FIX = "do not know of each other: add --mpi=pmix to srun"
 LINES = [

@@ -16,7 +16,7 @@ from tests.prepared_runs import PreparedRuns
 
 @pytest.fixture
 def lab(root: Path) -> Path:
-    return root / "labs" / "14_other_frameworks"
+    return root / "notebooks/programs/14_other_frameworks"
 
 
 @pytest.fixture

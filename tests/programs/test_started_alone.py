@@ -28,6 +28,6 @@ pytestmark = [
 )
 def test_what_is_missing_is_named(runs: PreparedRuns, root: Path, words: list[str], sentence: str) -> None:
     program, *more = words
-    finished = runs.run(root / "labs" / "09_horovod" / program, *more)
+    finished = runs.run(root / "notebooks/programs/09_horovod" / program, *more)
     assert finished.status == 2, finished.output
     assert finished.output.splitlines()[-1] == f"{program}: error: {sentence}"

@@ -20,7 +20,7 @@ def result(root: Path) -> dict:
     """One launch for all tests."""
     arguments = ["--gradients", GRADIENTS, "--seconds", SECONDS, "--slow-seconds", SLOW_SECONDS]
     arguments += ["--learning-rate", LEARNING_RATE]
-    program = root / "labs" / "08_other_strategies" / "synchronous.py"
+    program = root / "notebooks/programs/08_other_strategies/synchronous.py"
     how = {"seconds": 900, "start_seconds": 600, "echo": False, "result": True}
     return launch.tensorflow(program, *arguments, workers=WORKERS, **how).result
 

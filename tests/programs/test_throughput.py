@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def program(root: Path) -> ModuleType:
-    return programs.module(root / "labs" / "11_scaling_and_profiling" / "throughput.py")
+    return programs.module(root / "notebooks/programs/11_scaling_and_profiling/throughput.py")
 
 
 def fitted(program: ModuleType, fed: tf.data.Dataset, steps_per_execution: int = 1, **how: object) -> list[int]:

@@ -23,7 +23,7 @@ DEADLINE = 900
 
 @pytest.fixture(scope="module")
 def path() -> Path:
-    return Path(__file__).parents[2] / "labs" / "07_multi_worker" / "uneven_data.py"
+    return Path(__file__).parents[2] / "notebooks/programs/07_multi_worker/uneven_data.py"
 
 
 @pytest.fixture(scope="module")

@@ -69,7 +69,7 @@ def assert_refused(finished: processes.Finished, folder: Path) -> None:
 def test_a_program_begins_in_no_folder_that_has_checkpoints(
     started: Started, root: Path, tmp_path: Path, name: str
 ) -> None:
-    command = [root / "labs" / name, "--folder", tmp_path, *PROGRAMS[name]]
+    command = [root / "notebooks/programs" / name, "--folder", tmp_path, *PROGRAMS[name]]
     first = started(*command)
     assert first.status == 0, first.output
     before = files_of(tmp_path)
@@ -82,7 +82,7 @@ def test_a_program_begins_in_no_folder_that_has_checkpoints(
 
 @pytest.fixture(scope="module")
 def in_07(root: Path) -> Path:
-    return root / "labs" / "07_multi_worker" / "train.py"
+    return root / "notebooks/programs/07_multi_worker/train.py"
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +146,7 @@ def test_a_finished_job_of_two_workers_ends_well_and_one_that_is_not_says_where_
 
 @pytest.fixture(scope="module")
 def in_14(root: Path) -> Path:
-    return root / "labs" / "14_other_frameworks"
+    return root / "notebooks/programs/14_other_frameworks"
 
 
 @pytest.fixture(scope="module")

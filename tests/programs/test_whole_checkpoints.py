@@ -21,7 +21,7 @@ DATA, INDEX = "ckpt-11.data-00000-of-00001", "ckpt-11.index"
 
 @pytest.fixture(scope="module")
 def program(root: Path) -> ModuleType:
-    return programs.module(root / "labs" / "13_fault_tolerance" / "whole_checkpoints.py")
+    return programs.module(root / "notebooks/programs/13_fault_tolerance/whole_checkpoints.py")
 
 
 @pytest.fixture(scope="module")

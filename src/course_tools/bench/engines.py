@@ -57,7 +57,7 @@ def measure_virtual_cluster() -> list[Measure]:
     return measures
 
 
-ALL_REDUCE_PROGRAM = Path("labs") / "06_collectives_and_ring_all_reduce" / "measure_all_reduce.py"
+ALL_REDUCE_PROGRAM = Path("notebooks") / "programs" / "06_collectives_and_ring_all_reduce" / "measure_all_reduce.py"
 RANKS = 2
 
 

@@ -27,14 +27,22 @@ def measure_grading(labs: Path, students: int = STUDENTS) -> list[Measure]:
         with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
             Path(folder, "labs").symlink_to(labs.resolve())
             for student in range(students):
-                file = Path(folder, "submissions", f"student{student:02d}", source.stem, lab_sources.STUDENT)
+                file = Path(folder, "submissions", f"student{student:02d}", source.parent.name, lab_sources.STUDENT)
                 file.parent.mkdir(parents=True)
                 nbformat.write(solution, file)
-            command = [sys.executable, "-m", "course_tools.cli", "grade", "submissions", "--only", source.stem]
+            command = [
+                sys.executable,
+                "-m",
+                "course_tools.cli",
+                "grade",
+                "submissions",
+                "--only",
+                source.parent.name[:2],
+            ]
             begin = time.perf_counter()
             finished = processes.run(command, SECONDS, cwd=folder)
             seconds = time.perf_counter() - begin
-        name = f"lab {source.stem[:2]}, {students} notebooks"
+        name = f"lab {source.parent.name[:2]}, {students} notebooks"
         if finished.status == 0:
             measures.append(timed(GRADING, name, [seconds], reference, GRADING_GOAL))
         else:
@@ -47,10 +55,10 @@ def measure_checks(labs: Path) -> list[Measure]:
     measures = []
     for source in lab_sources.chosen(labs):
         reference = [import_seconds()]
-        solution = lab_sources.folder_of(source) / lab_sources.SOLUTION
+        solution = source.with_name(lab_sources.SOLUTION)
         with tempfile.TemporaryDirectory(prefix="distlab-") as build:
             [outcome] = runner.execute(runner.ExecutionPlan([solution], Path(build))).values()
-        name = f"lab {source.stem[:2]}, the slowest"
+        name = f"lab {source.parent.name[:2]}, the slowest"
         if outcome.status != runner.OK:
             measures.append(skipped(CHECK, name, outcome.error or "it did not run"))
             continue

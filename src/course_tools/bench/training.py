@@ -10,7 +10,7 @@ from course_tools.bench.measures import Measure, skipped
 from distlab import launch
 
 PART = "training"
-PROGRAM = Path("labs") / "11_scaling_and_profiling" / "measure_throughput.py"
+PROGRAM = Path("notebooks") / "programs" / "11_scaling_and_profiling" / "measure_throughput.py"
 SECONDS_PER_LAUNCH = 240
 ROUNDS = 3
 ARGUMENTS: tuple[object, ...] = ()

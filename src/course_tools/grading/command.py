@@ -94,7 +94,9 @@ def _grade(options: argparse.Namespace) -> int:
         raise deadline.NotATime("A share for late work needs the deadline: DUE='2026-11-20 18:00'.")
     folder = _results_folder()
     sources = lab_sources.chosen(LABS, options.only)
-    handed_in = submissions.find(options.submissions, [source.stem for source in sources], due, bool(options.only))
+    handed_in = submissions.find(
+        options.submissions, [source.parent.name for source in sources], due, bool(options.only)
+    )
     protected, weak = protections.strongest(options.weak)
     print(protected)
     if due is not None:
@@ -103,7 +105,7 @@ def _grade(options: argparse.Namespace) -> int:
     late_files = [(each.late_file, each.student) for each in handed_in if each.late_file is not None]
     plan = run.GradingPlan(
         handed_in,
-        {source.stem: material.load(source) for source in sources if source.stem in labs},
+        {source.parent.name: material.load(source) for source in sources if source.parent.name in labs},
         folder,
         secrets.randbits(62) if options.seed is None else options.seed,
         protected,

@@ -92,13 +92,13 @@ class Material:
 
 
 def load(source: Path, lab: Lab | None = None) -> Material:
-    """The material of `labs/src/NN_topic.py`. Raises lab_sources.BrokenSource."""
-    lab = lab or registry.lab(source.stem)
+    """The material of `labs/NN_topic/lab.py`. Raises lab_sources.BrokenSource."""
+    lab = lab or registry.lab(source.parent.name)
     notebook = lab_sources.convert(source, lab)
     stubs = {name: cell.source for name, cell in lab_cells.answer_cells(lab_sources.student(notebook).cells)}
     steps = _steps(notebook.cells)
     named = set[str]().union(*(_named_in(step.text) for step in steps if step.kind == StepKind.GIVEN))
-    files = files_in(lab_sources.folder_of(source))
+    files = files_in(source.parent)
     return Material(lab, steps, stubs, {name: content for name, content in files.items() if name in named})
 
 
@@ -107,7 +107,7 @@ def files_in(folder: Path) -> dict[str, bytes]:
     return {
         file.name: file.read_bytes()
         for file in sorted(folder.glob("*"))
-        if file.is_file() and file.suffix != ".ipynb" and file.stat().st_size <= _LARGEST_FILE
+        if lab_sources.is_given(file) and file.stat().st_size <= _LARGEST_FILE
     }
 
 

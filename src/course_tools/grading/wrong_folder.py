@@ -10,7 +10,7 @@ def other_kind(folder: Path) -> str:
     """What else of the course the folder is, and what to do, to be added to its name; "" for any other folder."""
     if working_copy.is_copy(folder):
         return "is your working copy of the course; `make check LAB=06` checks a lab in it"
-    if (folder / "labs" / "src").is_dir():
+    if (folder / "labs" / "nbgrader_config.py").exists():
         return "is the course itself; set SUBMISSIONS to the folder of what was handed in"
     if (folder / lab_sources.SOURCE).is_dir() and (folder / "nbgrader_config.py").exists():
         return f"is nbgrader's course folder; what was handed in is in {folder / 'submitted'}"
@@ -26,7 +26,7 @@ def hint(folder: Path, labs: Sequence[str]) -> str:
     deeper = sorted({place.parents[1] for place in places if not place.parents[1].name.startswith((".", "_"))})
     if deeper:
         return f"; those of {deeper[0]} do: set SUBMISSIONS={deeper[0]}"
-    is_course_s = folder.name == lab_sources.HANDED_OUT or (folder / "src").is_dir()
+    is_course_s = folder.name == lab_sources.HANDED_OUT or (folder / "nbgrader_config.py").exists()
     if any((folder / lab).is_dir() for lab in labs) and not is_course_s:
         return f"; {folder} looks like the folder of one student: set SUBMISSIONS={folder.absolute().parent}"
     if notebooks := sorted([*folder.glob("[!._]*/[!._]*.ipynb"), *folder.glob("[!._]*.ipynb")]):

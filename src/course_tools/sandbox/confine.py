@@ -186,8 +186,11 @@ def _hide(root: str, hidden: Iterable[str]) -> None:
 def _visible_paths() -> list[str]:
     """What a student's process sees of this machine: the system's programs, Python and the packages it imports from."""
     import distlab
+    from distlab import programs
+    from distlab.labs.registry import JUDGES
 
     python = [sys.prefix, sys.base_prefix, *sys.path, str(Path(distlab.__file__).parents[1])]
+    python += [str(programs.FOLDER), *map(str, JUDGES.values())]
     candidates = [*_SYSTEM, *(f"/etc/{name}" for name in _ETC), *filter(None, python)]
     existing = {str(Path(path).absolute()) for path in candidates if os.path.lexists(path)}
     visible: list[str] = []

@@ -42,6 +42,7 @@ def main(arguments: list[str]) -> None:
     warnings.simplefilter("ignore", DeprecationWarning)  # we mean to fork although TensorFlow has idle threads
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))  # the grader's own limit is not the students'
+
     gc.disable()  # what imports make stays: the collector would search it again and again for nothing
     for module in modules:
         with suppress(Exception):  # code that needs it will see why it cannot be imported

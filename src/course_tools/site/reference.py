@@ -85,7 +85,7 @@ def reached(course: Path) -> list[str]:
 
 
 def _student_code(course: Path) -> list[ast.Module]:
-    files = sorted([*course.glob("notebooks/src/*.py"), *course.glob("labs/src/*.py")])
+    files = sorted([*course.glob("notebooks/src/*.py"), *course.glob("labs/*/lab.py")])
     return [ast.parse(file.read_text()) for file in files]
 
 

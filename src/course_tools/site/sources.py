@@ -9,7 +9,7 @@ from course_tools.site.chapters import chapter_notebooks, how_to_repair
 from distlab.runtime.errors import PlainError
 
 LABS, LAB, SOLUTION = "labs/[0-9][0-9]_*", "lab.ipynb", "solution.ipynb"
-PARTS = (f"{LABS}/{LAB}", f"{LABS}/*.py", "docs/*.md", "figures/*.svg")
+PARTS = (f"{LABS}/{LAB}", "notebooks/programs/*/*.py", f"{LABS}/[!l]*.py", "docs/*.md", "figures/*.svg")
 STATIC = "static"
 SOLUTIONS = f"{LABS}/{SOLUTION}"
 

@@ -1,8 +1,7 @@
-"""The labs: what all of them share, and one package per lab (`lab_06`) with its exercises, judges, hints and fakes.
+"""What all labs share: exercise and lab, the answer that a judge asks, the verdict, fakes, and `labs.open("06")`.
 
-It may import the teaching library (`simulate` … `draw`) and `runtime`, never `sandbox`, `grading`, `course` or `setup`;
-a lab's package never imports another lab's. A notebook begins with `lab = labs.open("06")`. Begin to read with `lab`
-(exercise and lab), `answer` (what a judge may ask) and `verdict` (what it says); `docs/labs.md` says how to write one.
+The exercises, judges and hints of one lab are in its folder, `labs/06_topic/judge`, which is imported as `lab_06`; it
+never imports another lab's. Begin with `lab`, `answer` and `verdict`; `docs/labs.md` says how to write a lab.
 """
 
 from distlab.labs.answer import Answer, OwnAnswer

@@ -5,6 +5,8 @@ import os
 import secrets
 import sys
 from collections.abc import Mapping
+from importlib.machinery import ModuleSpec
+from importlib.util import module_from_spec
 from pathlib import Path
 from types import ModuleType
 from typing import cast
@@ -15,9 +17,22 @@ from distlab.labs.verdict import NOT_DONE, RIGHT, Verdict
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import NoSuchName, look_up
 
-_NUMBERS = ("02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12", "13", "14", "15", "16")
-MODULES = {number: f"distlab.labs.lab_{number}.lab" for number in _NUMBERS}
+LABS = Path(__file__).parents[3] / "labs"
+JUDGES = {folder.parent.name[:2]: folder for folder in sorted(LABS.glob("[0-9][0-9]_*/judge"))}
+"""The folder of each lab's judges, by the number of its chapter."""
+MODULES = {number: f"lab_{number}.lab" for number in JUDGES}
 """The module that defines each lab as LAB, by the number of its chapter."""
+
+
+def importable(name: str, folder: Path) -> None:
+    """Let `import NAME.module` find the modules in a folder: `labs/06_topic/judge` is no name for a package itself."""
+    spec = ModuleSpec(name, None, is_package=True)
+    spec.submodule_search_locations = [str(folder)]
+    sys.modules.setdefault(name, module_from_spec(spec))
+
+
+for _number, _folder in JUDGES.items():
+    importable(f"lab_{_number}", _folder)
 
 
 _FAKES = ("fake_horovod", "fake_torch", "fake_cluster")
@@ -28,16 +43,13 @@ NEXT_TO_STUDENTS = ("__init__", "given", "observe", *_FAKES, *_PARTS_OF_LABS, "h
 
 def judges() -> list[Path]:
     """The files and folders that say what is right: hidden in grading, bytecode included."""
-    packages = [Path(__file__).parent / f"lab_{number}" for number in MODULES]
-    files = [file for package in packages for file in package.glob("*.py") if file.stem not in NEXT_TO_STUDENTS]
-    return [*files, *(package / "__pycache__" for package in packages)]
+    files = [file for folder in JUDGES.values() for file in folder.glob("*.py") if file.stem not in NEXT_TO_STUDENTS]
+    return [*files, *(folder / "__pycache__" for folder in JUDGES.values())]
 
 
 def observers(number: str) -> list[str]:
     """The modules of a lab's package that run next to a student's code, by their whole names."""
-    package = MODULES[number].rpartition(".")[0]
-    folder = Path(__file__).parent / package.rpartition(".")[2]
-    return [f"{package}.{name}" for name in NEXT_TO_STUDENTS[1:] if (folder / f"{name}.py").exists()]
+    return [f"lab_{number}.{name}" for name in NEXT_TO_STUDENTS[1:] if (JUDGES[number] / f"{name}.py").exists()]
 
 
 class NoSuchLab(NoSuchName):

@@ -20,7 +20,7 @@ _OF_SLURM = {"from_slurm", "SlurmClusterResolver"}
 # Those for whose sake a program is launched; each of them imports NumPy.
 _NUMPY = "numpy"
 _PACKAGES = {"deepspeed", "distlab", "horovod", "keras", "mpi4py", "mxnet", "ray", "tensorflow", "tf_keras", "torch"}
-_LABS = Path(__file__).parents[3] / "labs"
+_PROGRAMS = Path(__file__).parents[3] / "notebooks" / "programs"
 # By file, for `differs_from_import`.
 _first_sources: dict[Path, bytes] = {}
 
@@ -103,13 +103,13 @@ def modules_to_copy(program: Path, more_places: Sequence[str] = ()) -> tuple[str
         return {name for name in names if (folder / f"{name}.py").exists() and not PathFinder.find_spec(name, places)}
 
     always = set().union(*(_imported(tree.body) for tree in trees))
-    by_folder = {folder: missing for folder in sorted(_LABS.glob("*")) if (missing := missing_from(folder, always))}
+    by_folder = {folder: missing for folder in sorted(_PROGRAMS.glob("*")) if (missing := missing_from(folder, always))}
     if not by_folder:
         return None
     folder = max(by_folder, key=lambda folder: ((folder / program.name).exists(), len(by_folder[folder])))
     files = [program, *(folder / f"{name}.py" for name in by_folder[folder])]
     every = missing_from(folder, set().union(*map(imported_packages, files)))
-    return f"{_LABS.name}/{folder.name}", sorted(f"{name}.py" for name in every)
+    return f"notebooks/programs/{folder.name}", sorted(f"{name}.py" for name in every)
 
 
 def differs_from_import(program: Path) -> bool:

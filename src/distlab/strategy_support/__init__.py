@@ -1,6 +1,6 @@
 """Which strategy works with which training API: a table whose every cell is a program that ran and was judged.
 
-`labs/08_other_strategies/measure_support.py` runs the cells, `judge` decides each, `write` and `read` keep the table's
+Chapter 08's `measure_support.py` runs the cells, `judge` decides each, `write` and `read` keep the table's
 file, `markdown` and `then_and_now` show it. It may import runtime and `checks`. Begin with `read` and `markdown`.
 """
 

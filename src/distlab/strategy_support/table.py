@@ -1,6 +1,6 @@
 """The table "strategy × training API": read from the file of `make support-table`, shown as markdown.
 
-`labs/08_other_strategies/measure_support.py` writes the file; every cell is a program that ran.
+`notebooks/programs/08_other_strategies/measure_support.py` writes the file; every cell is a program that ran.
 """
 
 import json

@@ -25,7 +25,7 @@ CLUSTER = f'sys.modules[{LABS} + "lab_07.fake_cluster"]'
 
 SAVE = {
     "replaces the function that looks": f"""{SAVES_EVERYWHERE}{FORGED}
-from distlab.labs.lab_07 import fake_cluster
+from lab_07 import fake_cluster
 for name in dir(fake_cluster):
     if callable(getattr(fake_cluster, name)):
         setattr(fake_cluster, name, forged)
@@ -196,14 +196,14 @@ async def ring_all_reduce(rank, array):
 """
 
 TAKEN = {
-    "imports the judge's own function": "from distlab.labs.lab_03.four_numbers import numbers_of as numbers",
+    "imports the judge's own function": "from lab_03.four_numbers import numbers_of as numbers",
     "imports the package of the judges": "from distlab import labs\nnumbers = labs.lab_03.four_numbers.numbers_of",
     "reaches the judge's function from the labs": "numbers = labs.lab_03.four_numbers.numbers_of",
     "reaches the judge from the open lab": "numbers = lab._lab['numbers'].judge.__globals__['numbers_of']",
-    "imports it next to a magic": "def numbers(*case):\n    %time\n    from distlab.labs import lab_03",
+    "imports it next to a magic": "def numbers(*case):\n    %time\n    import lab_03",
     "names the judge's module": """
 import importlib
-numbers = importlib.import_module("distlab.labs.lab_03.four_numbers").numbers_of
+numbers = importlib.import_module("lab_03.four_numbers").numbers_of
 """,
 }
 

@@ -14,7 +14,7 @@ import nbformat
 import psutil
 import pytest
 
-from course_tools import cli, lab_cells, lab_sources, notebooks
+from course_tools import cli, lab_cells, lab_sources
 from course_tools.grading import run
 from distlab.labs import registry
 from distlab.runtime import processes
@@ -34,7 +34,7 @@ def course(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def source(root: Path) -> Path:
-    return next(source for source in notebooks.sources(root / "labs") if source.stem.startswith(NUMBER))
+    return next((root / "labs").glob(f"{NUMBER}_*/lab.py"))
 
 
 def distlab(*arguments: str) -> subprocess.CompletedProcess:
@@ -46,7 +46,7 @@ def hand_in(folder: Path, student: str, source: Path, **answers: str) -> None:
     made = lab_sources.solved(lab_sources.convert(source))
     for name, cell in lab_cells.answer_cells(made.cells):
         cell.source = answers.get(name, cell.source)
-    place = folder / student / source.stem
+    place = folder / student / source.parent.name
     place.mkdir(parents=True)
     nbformat.write(made, place / "lab.ipynb")
 
@@ -67,7 +67,7 @@ def test_a_class_is_graded_from_the_command_line(course: Path, source: Path) -> 
     assert float(rows["ada"]["score"]) == lab.points / 2
     assert float(rows["grace"]["score"]) == (lab.points - last.points) / 2
     assert rows["ada"]["note"].startswith("late by")
-    assert (course / "build" / "grades" / "feedback" / "grace" / f"{source.stem}.html").exists()
+    assert (course / "build" / "grades" / "feedback" / "grace" / f"{source.parent.name}.html").exists()
 
 
 def processes_below(process: psutil.Process) -> Iterator[psutil.Process]:
@@ -95,7 +95,7 @@ def test_a_release_and_a_check_are_made_from_the_command_line(
     course: Path, source: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["release", "--only", NUMBER]) == 0
-    assert (course / "build" / "release" / "students" / source.stem / "lab.ipynb").exists()
+    assert (course / "build" / "release" / "students" / source.parent.name / "lab.ipynb").exists()
     assert (course / "build" / "release" / "nbgrader" / "nbgrader_config.py").exists()
     assert cli.main(["check", NUMBER]) == 0
     *_, points, last = capsys.readouterr().out.splitlines()
@@ -107,7 +107,7 @@ def test_a_check_says_that_an_answer_has_become_markdown(
     course: Path, source: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (course / "labs").unlink()  # a link to the course's own
-    file = Path(shutil.copytree(source.parents[1] / source.stem, course / "labs" / source.stem)) / "lab.ipynb"
+    file = Path(shutil.copytree(source.parent, course / "labs" / source.parent.name)) / "lab.ipynb"
     content = json.loads(file.read_text())
     answer = next(cell for cell in content["cells"] if cell["metadata"].get("nbgrader", {}).get("solution"))
     answer["cell_type"] = "markdown"

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
+from lab_05.hints import Lab05Hint
+from lab_05.lab import LAB
+from lab_05_tests.test_lab import LOST_AT_RESTART, ORDER_IN_ITS_CELL, SAME_AFTER_RESTART
 
 from course_tools.sandbox import PLAIN, SandboxedWork, Server
-from distlab.labs.lab_05.hints import Lab05Hint
-from distlab.labs.lab_05.lab import LAB
-from tests.distlab.labs.lab_05.test_lab import LOST_AT_RESTART, ORDER_IN_ITS_CELL, SAME_AFTER_RESTART
 
 pytestmark = pytest.mark.slow
 
@@ -17,7 +17,7 @@ SECONDS = 300.0
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     """What sandboxes are forked from."""
-    with Server(["numpy", "distlab.labs.lab_05.observe"]) as server:
+    with Server(["numpy", "lab_05.observe"]) as server:
         yield server
 
 

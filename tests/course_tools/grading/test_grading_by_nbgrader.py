@@ -25,8 +25,8 @@ def commands(root: Path) -> list[str]:
 
 @pytest.mark.long
 def test_they_grade_a_course_folder_and_a_cell_that_raises_costs_its_points_alone(root: Path, tmp_path: Path) -> None:
-    (source,) = {root / "labs" / "src" / f"{line.split()[2]}.py" for line in commands(root) if line.split()[2:]}
-    lab, handed_in = registry.lab(source.stem), lab_sources.folder_of(source)
+    (source,) = {root / "labs" / line.split()[2] / "lab.py" for line in commands(root) if line.split()[2:]}
+    lab, handed_in = registry.lab(source.parent.name), source.parent
     lab_sources.release([source], tmp_path)
     course = tmp_path / lab_sources.NBGRADER
     mistaken = nbformat.read(handed_in / lab_sources.SOLUTION, as_version=4)
@@ -37,7 +37,7 @@ def test_they_grade_a_course_folder_and_a_cell_that_raises_costs_its_points_alon
         "mistaken": mistaken,
     }
     for student, notebook in notebooks.items():
-        place = course / "submitted" / student / source.stem
+        place = course / "submitted" / student / source.parent.name
         place.mkdir(parents=True)
         nbformat.write(notebook, place / lab_sources.STUDENT)
 
@@ -55,12 +55,12 @@ def test_they_grade_a_course_folder_and_a_cell_that_raises_costs_its_points_alon
         scores = {row["student_id"]: float(row["score"]) for row in csv.DictReader(stream)}
     assert scores == {"solved": lab.points, "untouched": 0, "mistaken": lab.points - lab[MISTAKE].points}
     for student in notebooks:
-        assert (course / "feedback" / student / source.stem / "lab.html").stat().st_size > 0
+        assert (course / "feedback" / student / source.parent.name / "lab.html").stat().st_size > 0
 
 
 @pytest.mark.long
 def test_only_a_solved_lab_validates_as_success(root: Path, tmp_path: Path) -> None:
-    folder = root / "labs" / "06_collectives_and_ring_all_reduce"
+    folder = root / "notebooks/programs/06_collectives_and_ring_all_reduce"
     wrong = nbformat.read(folder / lab_sources.SOLUTION, as_version=4)
     next(cell for name, cell in lab_cells.answer_cells(wrong.cells) if name == MISTAKE).source = f"{MISTAKE} = None"
     nbformat.write(wrong, tmp_path / "wrong.ipynb")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from lab_06.hints import Lab06Hint
 
 from course_tools.grading import material, notebook
 from course_tools.grading.grade import Graded, Report, grade
@@ -17,7 +18,6 @@ from course_tools.grading.material import Material
 from course_tools.grading.notebook import SubmittedCell
 from course_tools.sandbox import SandboxedWork, Server
 from distlab.labs import OwnAnswer
-from distlab.labs.lab_06.hints import Lab06Hint
 from distlab.labs.verdict import RIGHT
 from tests.course_tools.grading.forgeries import (
     HABITS,
@@ -47,7 +47,7 @@ pytestmark = [
 @cache
 def lab(number: str) -> Material:
     """A lab of the course."""
-    (source,) = (Path(__file__).parents[3] / "labs" / "src").glob(f"{number}_*.py")
+    (source,) = (Path(__file__).parents[3] / "labs").glob(f"{number}_*/lab.py")
     return material.load(source)
 
 
@@ -137,7 +137,7 @@ def test_code_that_changes_the_checker_is_told_what_it_changed(plain_server: Ser
     report = graded(plain_server, "07", "save", SAVE["replaces it under a name that is put together"])
     said = report.exercises[-1].verdict.text
     assert "the checker's own functions" in said
-    assert "distlab.labs.lab_07.fake_cluster" in said
+    assert "lab_07.fake_cluster" in said
     assert "the cell of save changes the checker's own functions" in report.remarks
 
 

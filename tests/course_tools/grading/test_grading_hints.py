@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 
 import pytest
+from lab_06 import lab as lab_06
+from lab_06_tests import answers_06
+from lab_07 import lab as lab_07
+from lab_07_tests import answers_07
 
 from course_tools.sandbox import PLAIN, SandboxedWork, Server
 from distlab.labs import WRONG
-from distlab.labs.lab_06 import lab as lab_06
-from distlab.labs.lab_07 import lab as lab_07
 from tests.distlab.labs.known_wrong import WrongAnswer
-from tests.distlab.labs.lab_06 import answers_06
-from tests.distlab.labs.lab_07 import answers_07
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +34,7 @@ HEARD = {}
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     """What sandboxes are forked from; it has loaded what the answers need."""
-    with Server(["numpy", "distlab.labs.lab_06.lab", "distlab.labs.lab_07.lab"]) as server:
+    with Server(["numpy", "lab_06.lab", "lab_07.lab"]) as server:
         yield server
 
 

@@ -56,7 +56,8 @@ def test_notebooks_that_lie_as_a_learning_platform_packs_them_are_named(tmp_path
 
 @pytest.mark.fault
 def test_the_course_and_nbgrader_s_folder_are_not_graded(tmp_path: Path) -> None:
-    (tmp_path / "labs" / "src").mkdir(parents=True)
+    (tmp_path / "labs").mkdir()
+    (tmp_path / "labs" / "nbgrader_config.py").touch()
     put(tmp_path, "labs", "{}")
     with pytest.raises(submissions.NoSubmissions, match="is the course itself"):
         submissions.find(tmp_path, [LAB])

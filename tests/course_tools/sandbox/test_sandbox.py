@@ -11,12 +11,12 @@ from collections.abc import Iterator
 import numpy as np
 import psutil
 import pytest
+from lab_02 import observe
 
 from course_tools.sandbox import PLAIN, TENSORFLOW, SandboxedWork, Server, system_call_filter, wire
 from course_tools.sandbox.process import Sandbox
 from distlab import simulate
 from distlab.labs import Answer, NotDone, OwnAnswer
-from distlab.labs.lab_02 import observe
 from distlab.simulate import Network, World
 from tests.course_tools.sandbox import weakly_limited
 

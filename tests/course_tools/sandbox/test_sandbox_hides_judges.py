@@ -112,7 +112,7 @@ ASKED_FOR = [
 def test_what_a_lab_asks_for_can_neither_be_imported_nor_read(
     root: Path, number: str, module: str, name: str, text: str
 ) -> None:
-    lab = material.load(next((root / "labs" / "src").glob(f"{number}_*.py")))
+    lab = material.load(next((root / "labs").glob(f"{number}_*/lab.py")))
     with Server(sorted(lab.modules), hidden=lab.hidden) as server, SandboxedWork(server, PLAIN) as work:
         if not _is_isolated(work):
             pytest.skip("without namespaces nothing is hidden; the report of grading says so")

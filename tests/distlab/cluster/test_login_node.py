@@ -143,7 +143,7 @@ def test_a_file_that_a_job_never_writes_is_named_when_the_job_has_ended(live: Lo
 
 
 def test_the_record_of_the_notebook_names_no_machine(root: Path) -> None:
-    folder = root / "labs" / "15_clusters" / "recorded"
+    folder = root / "notebooks/programs/15_clusters/recorded"
     record = recorded_results.read(RECORD, folder)
     assert {"slurm", "python", "tensorflow", "horovod"} <= set(record.versions) and record.command == COMMAND
     text = json.dumps(record.result)

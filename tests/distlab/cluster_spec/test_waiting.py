@@ -46,7 +46,7 @@ def environment(addresses: list[str]) -> dict[str, str]:
 @pytest.mark.parametrize("name", PROGRAMS if "DISTLAB_FAULTS" in os.environ else list(PROGRAMS)[:2])
 def test_ctrl_c_ends_a_worker_that_waits_for_the_others(name: str, root: Path, tmp_path: Path) -> None:
     addresses = free_addresses(2)
-    command = [sys.executable, str(root / "labs" / name), *PROGRAMS[name]]
+    command = [sys.executable, str(root / "notebooks/programs" / name), *PROGRAMS[name]]
     quiet = subprocess.DEVNULL
     with subprocess.Popen(command, cwd=tmp_path, env=environment(addresses), stdout=quiet, stderr=quiet) as worker:
         try:

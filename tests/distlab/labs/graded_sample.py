@@ -19,12 +19,10 @@ Handin = Callable[..., nbformat.NotebookNode]
 @pytest.fixture(scope="session")
 def sample_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample lab's text in a folder like labs/, with a program beside its notebooks."""
-    folder = tmp_path_factory.mktemp("labs")
-    (folder / "src").mkdir()
-    file = folder / "src" / "90_sample.py"
+    file = tmp_path_factory.mktemp("labs") / "90_sample" / "lab.py"
+    file.parent.mkdir()
     file.write_text(sample_lab.source())
-    (folder / "90_sample").mkdir()
-    (folder / "90_sample" / "given.py").write_text("NUMBER = 7\n")
+    file.with_name("given.py").write_text("NUMBER = 7\n")
     return file
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from course_tools import lab_cells, lab_sources, notebooks
+from course_tools import lab_cells, lab_sources
 from distlab.labs import NOT_DONE, RIGHT, WRONG, Hint, Lab, OwnAnswer, Verdict
 
 LABS = Path(__file__).parents[3] / "labs"
@@ -85,7 +85,7 @@ class LabAnswers:
 
 def written_solution(number: str, exercise: str) -> Any:
     """The value under the exercise's name in the lab's own solution; the cell must need no other cell."""
-    (source,) = [file for file in notebooks.sources(LABS) if file.stem.startswith(number)]
+    [source] = lab_sources.chosen(LABS, number)
     cells = dict(lab_cells.answer_cells(lab_sources.solved(lab_sources.convert(source)).cells))
     namespace: dict[str, Any] = {}
     exec(cells[exercise].source, namespace)

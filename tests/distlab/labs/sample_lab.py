@@ -85,7 +85,7 @@ _FIXED = '"schema_version": 3, "task": false'
 
 
 def source() -> str:
-    """The lab's text, as in labs/src."""
+    """The lab's text, as a lab.py has it."""
     parts = [
         "# %% [markdown]\n# # Lab 90: a sample\n",
         "# %%\nfrom types import SimpleNamespace\n\nimport numpy as np\n\n"

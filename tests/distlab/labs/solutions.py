@@ -2,14 +2,14 @@
 
 import functools
 
-from course_tools import lab_sources, notebooks
+from course_tools import lab_sources
 from tests.distlab.labs.known_wrong import LABS
 
 
 @functools.cache
 def solved_cells(number: str) -> dict[str, str]:
     """The text of each answer by exercise, after the given cells, which have numbers; without checks and prints."""
-    (source,) = [file for file in notebooks.sources(LABS) if file.stem.startswith(number)]
+    [source] = lab_sources.chosen(LABS, number)
     solved = lab_sources.solved(lab_sources.convert(source))
     cells: dict[str, str] = {}
     for place, cell in enumerate(solved.cells):

@@ -1,6 +1,6 @@
 """In every lab solutions get full marks, known-wrong answers their hints, and what nobody has touched nothing.
 
-Hints are asserted by their ids. Their texts are in `lab_NN/hint_texts.json`, which `pytest --snapshot-update` writes.
+Hints are asserted by their ids. Their texts are in a lab's `hint_texts.json`; `pytest --snapshot-update` writes it.
 Each answer is judged with three seeds; `ALL_SEEDS=1` takes thirteen, `LABS="02 07"` the answers to these labs alone.
 """
 
@@ -10,7 +10,6 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,9 +22,7 @@ from distlab.labs import Verdict, registry
 from tests.distlab.labs.known_wrong import SEEDS, assert_not_done, assert_right, assert_wrong, verdict_on
 
 CHOSEN = os.environ.get("LABS", " ".join(registry.MODULES)).split()
-ANSWERS = {
-    number: importlib.import_module(f"tests.distlab.labs.lab_{number}.answers_{number}").ANSWERS for number in CHOSEN
-}
+ANSWERS = {number: importlib.import_module(f"lab_{number}_tests.answers_{number}").ANSWERS for number in CHOSEN}
 # Exercises whose answers start TensorFlow are judged in a process of their own, by the lab's own test file.
 APART = {"02": 3, "03": 1, "05": 1, "09": 3, "16": 1}
 LABS = {number: registry.lab(number) for number in ANSWERS}
@@ -95,12 +92,12 @@ def test_no_two_of_at_least_five_wrong_answers_get_one_text(number: str, exercis
 
 
 def texts_file(number: str) -> type[JSONSnapshotExtension]:
-    """Where the snapshot of a lab's texts is: `lab_NN/hint_texts.json`, next to its answers."""
+    """Where the snapshot of a lab's texts is: `hint_texts.json`, next to its answers."""
 
     class HintTexts(JSONSnapshotExtension):
         @classmethod
         def dirname(cls, *, test_location: PyTestLocation) -> str:
-            return str(Path(test_location.filepath).parent / f"lab_{number}")
+            return str(registry.JUDGES[number].with_name("tests"))
 
         @classmethod
         def get_file_basename(cls, *, test_location: PyTestLocation, index: SnapshotIndex) -> str:

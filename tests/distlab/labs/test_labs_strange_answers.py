@@ -2,22 +2,22 @@
 
 import numpy as np
 import pytest
+from lab_02 import lab as lab_02
+from lab_03 import lab as lab_03
+from lab_04 import lab as lab_04
+from lab_05 import lab as lab_05
+from lab_06 import lab as lab_06
+from lab_07 import lab as lab_07
+from lab_08 import lab as lab_08
+from lab_10 import lab as lab_10
+from lab_11 import lab as lab_11
+from lab_12 import lab as lab_12
+from lab_13 import lab as lab_13
+from lab_14 import lab as lab_14
+from lab_15 import lab as lab_15
+from lab_16 import lab as lab_16
 
 from distlab.labs import NOT_DONE, WRONG
-from distlab.labs.lab_02 import lab as lab_02
-from distlab.labs.lab_03 import lab as lab_03
-from distlab.labs.lab_04 import lab as lab_04
-from distlab.labs.lab_05 import lab as lab_05
-from distlab.labs.lab_06 import lab as lab_06
-from distlab.labs.lab_07 import lab as lab_07
-from distlab.labs.lab_08 import lab as lab_08
-from distlab.labs.lab_10 import lab as lab_10
-from distlab.labs.lab_11 import lab as lab_11
-from distlab.labs.lab_12 import lab as lab_12
-from distlab.labs.lab_13 import lab as lab_13
-from distlab.labs.lab_14 import lab as lab_14
-from distlab.labs.lab_15 import lab as lab_15
-from distlab.labs.lab_16 import lab as lab_16
 from tests.distlab.labs.known_wrong import verdict_on
 
 STRANGE = {

@@ -136,7 +136,7 @@ def test_a_name_that_hides_nothing_is_free_to_use(tmp_path: Path) -> None:
 def test_a_program_that_was_copied_without_its_modules_is_told_which_it_needs(tmp_path: Path) -> None:
     folder = LABS / "13_fault_tolerance"
     copy = Path(shutil.copy(folder / "train.py", tmp_path))
-    needs = "what is beside it in the course's folder labs/13_fault_tolerance: copy"
+    needs = "what is beside it in the course's folder notebooks/programs/13_fault_tolerance: copy"
     with pytest.raises(launch.LaunchError) as refused:
         launch.tensorflow(copy, "--backup", tmp_path / "backup")
     assert str(refused.value) == f"{copy} needs {needs} backup_folder.py, faults.py, whole_checkpoints.py too."
@@ -149,13 +149,13 @@ def test_a_program_that_was_copied_without_its_modules_is_told_which_it_needs(tm
 @pytest.mark.fault
 def test_a_copy_with_another_name_is_told_all_that_its_modules_need(tmp_path: Path) -> None:
     copy = Path(shutil.copy(LABS / "15_clusters" / "train_ray.py", tmp_path / "my_own.py"))
-    assert modules_to_copy(copy) == ("labs/15_clusters", ["network.py", "train_multi_worker.py"])
+    assert modules_to_copy(copy) == ("notebooks/programs/15_clusters", ["network.py", "train_multi_worker.py"])
 
 
 def test_a_program_that_finds_the_course_s_modules_is_left_alone(tmp_path: Path) -> None:
     folder = LABS / "15_clusters"
     file = program(tmp_path, "import network, torch_of_another_environment\n")
-    assert modules_to_copy(file) == ("labs/15_clusters", ["network.py"])
+    assert modules_to_copy(file) == ("notebooks/programs/15_clusters", ["network.py"])
     assert modules_to_copy(file, [str(folder)]) is None
     assert modules_to_copy(program(tmp_path, f"import sys\nsys.path.append({str(folder)!r})\nimport network\n")) is None
     assert modules_to_copy(program(tmp_path, "try:\n    import network\nexcept ImportError:\n    pass\n")) is None

@@ -102,7 +102,7 @@ def test_the_allocation_of_a_scheduler_does_not_reach_a_job_on_this_machine(
 def test_a_dead_proxy_in_the_shell_does_not_stand_between_workers(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    program = root / "labs" / "07_multi_worker" / "minimal.py"
+    program = root / "notebooks/programs/07_multi_worker/minimal.py"
     run = launch.tensorflow(program, workers=2, echo=False, seconds=600, start_seconds=300)
     assert run.exit_codes == {"worker 0": 0, "worker 1": 0}
 

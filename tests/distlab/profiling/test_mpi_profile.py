@@ -50,7 +50,7 @@ def test_without_mpicc_one_sentence_says_so(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.fault
 @small_disks.needs_mounts
 def test_a_disk_from_which_nothing_may_be_loaded_is_named(root: Path, tmp_path: Path) -> None:
-    source, disk = root / "labs" / "11_scaling_and_profiling" / "mpi_profile.c", tmp_path / "disk"
+    source, disk = root / "notebooks/programs/11_scaling_and_profiling/mpi_profile.c", tmp_path / "disk"
     disk.mkdir()
     code = f"from pathlib import Path; from distlab.profiling import mpi_profile as m; m.build(Path({str(source)!r}), "
     command = [sys.executable, "-c", f"{code}Path({str(disk)!r}))"]

@@ -13,7 +13,7 @@ from distlab.runtime import processes
 from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER
 
 pytestmark = [pytest.mark.slow, NEEDS_CLUSTER]
-RECORDER = Path("labs/15_clusters/record_measurements.py")
+RECORDER = Path("notebooks/programs/15_clusters/record_measurements.py")
 # The gradients of the wide CNN are 5.5 MB: on such a link their all-reduce takes almost half a second, and the step of
 # a small batch some milliseconds. Small all-reduces are left out: their times are mostly a busy machine's noise.
 RATE, MODEL = "100mbit", ["--model=wide_cnn", "--batch=4"]

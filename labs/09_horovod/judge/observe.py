@@ -1,0 +1,289 @@
+"""What a student's Horovod functions do on the ranks of the fake Horovod; runs in the process of the student's code.
+
+The functions are those of chapter 09's `train_tape.py`; everything around each of them is right, so that a mistake
+counts only once.
+"""
+
+import argparse
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import asdict, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from lab_09.observations import (
+    MOMENTUM,
+    PER_HOST,
+    SIZE,
+    Begun,
+    Fed,
+    GaveNothing,
+    Observation,
+    Optimized,
+    Saved,
+    Started,
+    Stepped,
+    Weights,
+)
+
+from distlab import data
+from distlab.labs.fake_horovod import FakeJob, hvd, run_ranks, tapes_wrapped
+from distlab.labs.plain_data import Array, Plain, plain
+from distlab.labs.student_programs import Function, written
+
+EPOCHS_DONE = 5
+
+
+def start(namespace: Mapping[str, Any]) -> dict[str, Plain]:
+    """Call `start()` on hosts with as many GPUs as ranks, by slot and by node, then on hosts without; gives Started."""
+    import tensorflow as tf
+
+    def on_hosts_with(count: int, by_node: bool = False) -> Plain:
+        devices = [tf.config.PhysicalDevice(f"/physical_device:GPU:{index}", "GPU") for index in range(count)]
+        processor = tf.config.PhysicalDevice("/physical_device:CPU:0", "CPU")
+        chosen: dict[int, list[int]] = {}
+        without_type: set[int] = set()
+
+        def physical(device_type: str | None = None) -> list[Any]:
+            processors = [processor] if device_type in (None, "CPU") else []
+            return [*processors, *(devices if device_type in (None, "GPU") else [])]
+
+        def choose(visible: Any, device_type: str | None = None) -> None:
+            visible = list(visible) if isinstance(visible, (list, tuple)) and visible not in devices else [visible]
+            if device_type is None and processor not in visible:
+                without_type.add(_rank())
+            if device_type in (None, "GPU"):
+                others = [device for device in visible if device not in devices]
+                gpus = [devices.index(device) for device in visible if device in devices]
+                chosen[_rank()] = gpus + ([-1] if others and device_type == "GPU" else [])
+
+        def program(function: Function) -> Started:
+            function()
+            return Started(hvd.is_initialized(), _rank() in chosen, chosen.get(_rank(), []), _rank() in without_type)
+
+        fakes = {
+            "list_physical_devices": physical,
+            "get_visible_devices": physical,
+            "set_visible_devices": choose,
+            "set_memory_growth": lambda *anything: None,
+        }
+        with ExitStack() as stack:
+            for module in (tf.config, tf.config.experimental):
+                for name, fake in fakes.items():
+                    if hasattr(module, name):
+                        stack.enter_context(mock.patch.object(module, name, fake))
+            job = (4, 2) if by_node else (SIZE, PER_HOST)
+            return _observed(namespace, "start", program, False, job, by_node)
+
+    return {
+        "with GPUs": on_hosts_with(PER_HOST),
+        "by node": on_hosts_with(2, by_node=True),
+        "without GPUs": on_hosts_with(0),
+    }
+
+
+def feeding(namespace: Mapping[str, Any], options: Mapping[str, Any], steps: int) -> dict[str, Plain]:
+    """Call `batches` for two epochs of `steps` steps, observing Fed, and `steps_per_epoch`, observing its value."""
+    parsed = argparse.Namespace(**options)
+
+    images, labels = data.load(parsed.dataset).train
+
+    def fed(function: Function) -> Fed:
+        epochs: list[list[list[int]]] = []
+        images_fit, labels_fit = True, True
+        for epoch in range(2):
+            batches = function(parsed, epoch)
+            if batches is None:
+                raise GaveNothing
+            epochs.append([])
+            for numbers, own_images, own_labels in batches.take(steps).as_numpy_iterator():
+                numbers = np.atleast_1d(numbers)
+                epochs[-1].append(numbers.tolist())
+                known = numbers.min(initial=0) >= 0 and numbers.max(initial=0) < len(images)
+                images_fit &= bool(known and np.array_equal(own_images, images[numbers]))
+                labels_fit &= bool(known and np.array_equal(np.ravel(own_labels), labels[numbers]))
+        return Fed(epochs, images_fit, labels_fit)
+
+    def count_of(images: int) -> Callable[[Function], object]:
+        def count(function: Function) -> object:
+            value = function(argparse.Namespace(**vars(parsed) | {"images": images}))
+            return value.item() if isinstance(value, np.generic) else value
+
+        return count
+
+    one_short = SIZE * parsed.batch * steps - 1  # a rank alone may have samples for one batch more
+
+    with mock.patch.object(data, "load", cache(data.load)):  # read once, not by every rank
+        return {
+            "batches": _observed(namespace, "batches", fed),
+            "steps": _observed(namespace, "steps_per_epoch", count_of(parsed.images)),
+            "steps of one image less": _observed(namespace, "steps_per_epoch", count_of(one_short)),
+        }
+
+
+def training(
+    namespace: Mapping[str, Any],
+    weights: Sequence[Weights],
+    saved: Weights,
+    batches: Sequence[tuple[Array, Array]],
+    rate: float,
+) -> dict[str, Plain]:
+    """Call `make_optimizer`, `begin`, `step` and `save`; observes Optimized, Begun, Stepped, and whether a rank wrote.
+
+    weights: of each rank, at first; saved: those in the checkpoint that `begin` may find; batches: one of each rank.
+    """
+    import tensorflow as tf
+
+    with tempfile.TemporaryDirectory() as place:
+        folders = [Path(place) / f"rank-{rank}" for rank in range(SIZE)]
+        for folder in folders:
+            folder.mkdir()
+        states = [_state(own, rank) for rank, own in enumerate(weights)]
+
+        def options(**more: Any) -> argparse.Namespace:
+            known = {"learning_rate": rate, "folder": folders[_rank()], "resume": False}
+            return argparse.Namespace(**known | more)
+
+        def optimizer(function: Function) -> Optimized:
+            made = function(options())
+            if made is None:
+                raise GaveNothing
+            momentum = float(getattr(made, "momentum", 0.0))
+            return Optimized(type(made).__name__, float(np.asarray(made.learning_rate)), momentum)
+
+        def begin(function: Function, resume: bool = False) -> Begun:
+            state = states[_rank()]
+            function(options(resume=resume), state)
+            slots = [variable.numpy() for variable in state.optimizer.variables if np.ndim(variable) > 0]
+            return Begun(state.model.get_weights(), slots, int(state.epochs_done))
+
+        def step(function: Function) -> Stepped:
+            state = states[_rank()]
+            loss = function(state, *map(tf.constant, batches[_rank()]))
+            weights, tapes = state.model.get_weights(), tapes_wrapped()
+            function(state, *map(tf.constant, batches[_rank()]))
+            value = None if loss is None or np.size(loss) != 1 else float(np.ravel(loss)[0])
+            return Stepped(weights, state.model.get_weights(), value, tapes)
+
+        def save(function: Function) -> Saved:
+            state, folder = states[_rank()], folders[_rank()]
+            function(options(folder=None), state)
+            function(options(), state)
+            newest = tf.train.latest_checkpoint(str(folder))
+            missing = [] if newest is None else _missing(newest, state)
+            return Saved(any(folder.iterdir()), newest is not None, missing)
+
+        observations = {
+            "optimizer": _observed(namespace, "make_optimizer", optimizer),
+            "optimizer of four": _observed(namespace, "make_optimizer", optimizer, job=(4, 2)),
+        }
+        observations["begin"] = _observed(namespace, "begin", begin)
+        _reset(states, [weights[0]] * SIZE)
+        for state in states:
+            for variable in state.optimizer.variables:
+                variable.assign(tf.zeros_like(variable))
+            state.optimizer.learning_rate.assign(rate)
+        observations["step"] = _observed(namespace, "step", step)
+        observations["save"] = _observed(namespace, "save", save)
+        for folder in folders:
+            for file in folder.iterdir():
+                file.unlink()
+        _reset([states[0]], [saved])
+        states[0].epochs_done.assign(EPOCHS_DONE)
+        states[0].save(str(folders[0] / "checkpoint"))
+        _reset(states, weights)
+        observations["not resumed"] = _observed(namespace, "begin", begin)
+        _reset(states, weights)
+        observations["resumed"] = _observed(namespace, "begin", lambda function: begin(function, resume=True))
+    return observations
+
+
+def _observed(
+    namespace: Mapping[str, Any],
+    name: str,
+    program: Callable[[Function], object],
+    initialised: bool = True,
+    job: tuple[int, int] = (SIZE, PER_HOST),
+    by_node: bool = False,
+) -> Plain:
+    """The fields of an Observation of `program(function)` on every rank."""
+    function = written(namespace, name)
+    if function is None:
+        return plain(_fields(Observation(False, [], [], [])))
+    # The fake Horovod, also for a student who has imported Horovod itself or made another fake.
+    patched = nullcontext() if namespace.get("hvd") is hvd else mock.patch.dict(namespace, {"hvd": hvd})
+    with patched, _eagerly():
+        outcomes = run_ranks(FakeJob(*job, by_node=by_node), lambda: program(function), initialised)
+    kinds, messages = zip(*(outcome.error or ("", "") for outcome in outcomes), strict=True)
+    values = [_fields(outcome.value) for outcome in outcomes]
+    return plain(_fields(Observation(True, values, list(kinds), list(messages))))
+
+
+def _fields(value: Any) -> Any:
+    """The fields of one of the dataclasses of `observations`, by name; every other value as it is."""
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def _missing(checkpoint: str, state: Any) -> list[str]:
+    """What of a state is not in a checkpoint."""
+    import tensorflow as tf
+
+    names = [name for name, _ in tf.train.list_variables(checkpoint)]
+    needed = {
+        "the weights": "model/",
+        "the momentum": "optimizer/_variables/",
+        "epochs_done": "epochs_done/",
+    }
+    return [what for what, start in needed.items() if not any(name.startswith(start) for name in names)]
+
+
+def _state(weights: Weights, rank: int) -> Any:
+    """The state of a training, a tf.train.Checkpoint."""
+    import tensorflow as tf
+
+    layers = [tf.keras.layers.Flatten(), tf.keras.layers.Dense(weights[1].size, activation="relu")]
+    model = tf.keras.Sequential([tf.keras.layers.Input((28, 28)), *layers, tf.keras.layers.Dense(weights[3].size)])
+    optimizer = tf.keras.optimizers.SGD(0.1, momentum=MOMENTUM)
+    optimizer.build(model.trainable_variables)
+    state = tf.train.Checkpoint(model=model, optimizer=optimizer, epochs_done=tf.Variable(0, dtype=tf.int64))
+    _reset([state], [weights], first=rank)
+    return state
+
+
+def _reset(states: Sequence[Any], weights: Sequence[Weights], first: int = 0) -> None:
+    """Give the states these weights, and each rank another momentum: its number plus a half."""
+    import tensorflow as tf
+
+    for rank, (state, own) in enumerate(zip(states, weights, strict=True), start=first):
+        state.model.set_weights(own)
+        state.epochs_done.assign(0)
+        for variable in state.optimizer.variables:
+            if variable.shape.rank:
+                variable.assign(tf.fill(variable.shape, rank + 0.5))
+
+
+def _rank() -> int:
+    """The rank, also before hvd.init()."""
+    before = hvd.is_initialized()
+    hvd.init()
+    rank = hvd.rank()
+    if not before:
+        hvd.shutdown()
+    return rank
+
+
+@contextmanager
+def _eagerly() -> Iterator[None]:
+    """Without graphs, in which ranks that wait would take the threads of ranks that are waited for."""
+    import tensorflow as tf
+
+    before = tf.config.functions_run_eagerly()
+    tf.config.run_functions_eagerly(True)
+    try:
+        yield
+    finally:
+        tf.config.run_functions_eagerly(before)
