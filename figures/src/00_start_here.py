@@ -51,30 +51,30 @@ def course_map(folder: Path) -> None:
 
 LAYERS = (
     ("what people open", ("notebooks/", "labs/", "figures/", "make, distlab")),
-    ("the course's workshop", ("grading", "course", "setup", "cli")),
-    ("the labs and\ntheir sandbox", ("sandbox", "labs", "lab_02 … lab_16")),
-    (
-        "the teaching library",
-        ("draw, launch,\nprofiling", "costs,\nmodel_parallel", "collectives,\nlarge_batch", "data, devices,\nmodels …"),
-    ),
-    ("the ground", ("simulate", "runtime")),
+    ("src/course_tools:\nwhat make calls", ("set-up, execution", "site, slides", "grading, sandbox")),
+    ("src/distlab:\nwhat students import", ("labs", "quizzes")),
+    ("", ("launch, cluster", "costs", "strategy_support")),
+    ("", ("draw", "recorded_results")),
+    ("", ("model_parallel,\nlarge_batch", "metrics, models,\nchecks", "cluster_spec,\nprofiling …")),
+    ("", ("collectives", "data, devices")),
+    ("", ("simulate", "runtime")),
 )
 
 
 def architecture(folder: Path) -> None:
     """The layers of the code; each imports only what is below it."""
-    figure, axes = canvas(7.2, 4.5)
+    figure, axes = canvas(7.2, 5.4)
     described = ["The layers of the code, each imports only layers below it. From the top:"]
     for number, (title, rooms) in enumerate(LAYERS):
-        bottom = 3.82 - 0.92 * number
-        label(axes, (0.1, bottom + 0.29), title, ha="left", fontweight="bold")
+        bottom = 4.85 - 0.68 * number
+        label(axes, (0.1, bottom + 0.22), title, ha="left", fontweight="bold")
         lefts, width = row(len(rooms), 2.1, 7.1, 0.15)
         for left, room in zip(lefts, rooms, strict=True):
-            box(axes, (left, bottom), width, 0.58, room)
+            box(axes, (left, bottom), width, 0.44, room)
         if number + 1 < len(LAYERS):
-            arrow(axes, (4.6, bottom - 0.03), (4.6, bottom - 0.31))
+            arrow(axes, (4.6, bottom - 0.02), (4.6, bottom - 0.22))
         names = ", ".join(room.replace("\n", " ") for room in rooms)
-        described.append(f"{title.replace(chr(10), ' ')}: {names}.")
+        described.append(f"{title.replace(chr(10), ' ') or 'below'}: {names}.")
     draw.save(figure, folder / "00_architecture.svg", " ".join(described))
 
 
