@@ -23,11 +23,11 @@ def test_the_line_that_is_wrong_is_named(tmp_path: Path, content: bytes, line: i
     file = tmp_path / "01_topic.py"
     file.write_bytes(content)
     with pytest.raises(UnusableSource) as raised:
-        notebooks.convert_plainly(file)
+        notebooks.convert_plainly(file, "01")
     assert str(raised.value).startswith(f"{file}, line {line}: {said}")
 
 
 @pytest.mark.parametrize("text", ["# %%\n1\n", "# %% [markdown]\n# # Title\n# ======\n", "1 + 1\n", "\ufeff# %%\n1\n"])
 def test_one_cell_of_code_or_text_is_enough(tmp_path: Path, text: str) -> None:
     (tmp_path / "01_topic.py").write_text(text)
-    assert len(notebooks.convert_plainly(tmp_path / "01_topic.py").cells) == 1
+    assert len(notebooks.convert_plainly(tmp_path / "01_topic.py", "01").cells) == 1

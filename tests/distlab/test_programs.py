@@ -89,8 +89,8 @@ def test_a_missing_file_is_named_with_the_folder_it_was_looked_for_from(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(programs.NoSuchProgram) as failure:
-        use("../labs/07/minimal.py")
-    assert str(failure.value) == f"There is no file ../labs/07/minimal.py, seen from the working folder {tmp_path}."
+        use("programs/07/minimal.py")
+    assert str(failure.value) == f"There is no file programs/07/minimal.py, seen from the working folder {tmp_path}."
 
 
 def test_a_program_that_is_no_python_is_named_with_the_line(program: Path) -> None:

@@ -58,7 +58,7 @@ def test_every_source_of_a_notebook_and_a_lab_is_listed(page: str, root: Path) -
 
 
 def test_every_source_of_the_code_is_listed_and_every_listed_one_is_used(page: str, root: Path) -> None:
-    folders = ("notebooks/src", "labs", "figures/src", "src/distlab")
+    folders = ("notebooks", "labs", "figures/src", "src/distlab")
     used = {
         number for folder in folders for file in (root / folder).rglob("*.py") for number in numbers(file.read_text())
     }

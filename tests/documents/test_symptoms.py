@@ -104,7 +104,7 @@ def test_a_switch_of_make_is_on_by_one_only(root: Path, value: str, said: str | 
     ],
 )
 def test_a_python_without_the_courses_packages_names_a_module(root: Path, program: str, sentence: str) -> None:
-    command = [sys.executable, "-I", "-S", str(root / "labs" / f"{program}.py")]
+    command = [sys.executable, "-I", "-S", str(root / "notebooks/programs" / f"{program}.py")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert sentence in done.stderr

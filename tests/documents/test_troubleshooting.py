@@ -20,7 +20,8 @@ def lines(root: Path) -> list[list[str]]:
 def names_of_tests(root: Path) -> set[str]:
     return {
         name
-        for file in (root / "tests").rglob("test_*.py")
+        for folder in ("tests", "labs")
+        for file in (root / folder).rglob("test_*.py")
         for name in re.findall(r"^ *def (test_\w+)\(", file.read_text(), re.MULTILINE)
     }
 
@@ -33,6 +34,7 @@ def said(root: Path) -> str:
         *(file for file in (root / "tests").rglob("*.py") if file.name != Path(__file__).name),
         *(root / "notebooks").glob("*.ipynb"),
         *(root / "labs").rglob("*.*"),
+        *(root / "notebooks/programs").rglob("*.py"),
         root / "Makefile",
     ]
     text = " ".join(file.read_text() for file in places if "__pycache__" not in file.parts)
