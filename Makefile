@@ -30,7 +30,7 @@ count = $(if $($1),$(if $(filter-out 0%,$(shell echo '$(subst ','\'',$($1))' | g
 
 TARGETS := help environment setup horovod setup-frameworks setup-mxnet record-frameworks record-measurements record-cluster \
 	doctor lab progress execute test test-all test-fast notebooks labs check release cluster cluster-down grade figures site slides html map \
-	bench test-faults support-table lock lock-frameworks clean
+	bench support-table lock lock-frameworks clean
 
 # Only what is typed after `make` counts: a variable that the shell has for something else must choose no seed and no chapter.
 NAMES := ONLY AT_ONCE WORKERS EPOCHS DATASET LAB FRESH SUBMISSIONS DUE LATE_SHARE SEED WEAK SITE SOLUTIONS EXECUTED PART TORCH \
@@ -141,8 +141,6 @@ test-all: setup  ## run all tests, as before a release; takes twice as long
 test-fast: setup  ## run the quick tests, in less than a minute
 	@exec $(BIN)/python -m pytest -m "not slow" $(TEST_WORKERS)
 
-test-faults: setup  ## inject every fault of the long list and print the results
-	@exec $(BIN)/python -m pytest -p tests.fault_report -m fault
 
 notebooks: setup  ## write the notebooks with fresh outputs from notebooks/src, on an idle machine: make notebooks ONLY=03
 	@exec $(BIN)/distlab notebooks $(if $(ONLY),--only "$(ONLY)") $(call switch,FORCE,--force) $(call switch,TAGS,--tags)

@@ -208,7 +208,7 @@ def run_one(notebook: Path, plan: ExecutionPlan, outer_mark: str, progress: Prog
         finally:
             limit.cancel()
             processes.end(mark)
-            logging.join(SECONDS_FOR_LOG)  # where a process can hide (see docs/reliability.md), it holds the pipe
+            logging.join(SECONDS_FOR_LOG)
     seconds = time.perf_counter() - start
     if outcome is None and limit.is_reached:
         error = f"the notebook ran longer than {plan.seconds_per_notebook} s"

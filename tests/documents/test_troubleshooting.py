@@ -5,16 +5,21 @@ from pathlib import Path
 
 import pytest
 
-COLUMNS = ["Symptom", "Cause", "Fix", "Shown by"]
+COLUMNS, OF_PROMISES = ["Symptom", "Cause", "Fix", "Shown by"], ["When", "You get", "Held by"]
 
 
-def lines(root: Path) -> list[list[str]]:
-    """The cells of every line of every table, without their heads."""
+def lines(root: Path, columns: list[str] = COLUMNS) -> list[list[str]]:
+    """The cells of every line of the tables with these columns, without their heads."""
     text = (root / "docs" / "troubleshooting.md").read_text()
-    found = [
-        [cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines() if line.startswith("|")
-    ]
-    return [cells for cells in found if cells != COLUMNS and not cells[0].startswith("---")]
+    found: list[list[str]] = []
+    head: list[str] = []
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if cells in (COLUMNS, OF_PROMISES):
+            head = cells
+        elif line.startswith("|") and head == columns and not cells[0].startswith("---"):
+            found.append(cells)
+    return found
 
 
 def names_of_tests(root: Path) -> set[str]:
@@ -59,6 +64,12 @@ def test_what_shows_a_line_exists(root: Path) -> None:
         assert named or linked, symptom
         assert [name for name in named if name not in existing] == [], symptom
         assert [link for link in linked if not (root / "docs" / link).is_file()] == [], symptom
+
+
+def test_there_are_at_most_25_promises_and_a_test_holds_each(root: Path) -> None:
+    existing, promises = names_of_tests(root), lines(root, OF_PROMISES)
+    assert 11 <= len(promises) <= 25
+    assert [promise for *_, promise in promises if promise.strip("`") not in existing] == []
 
 
 @pytest.mark.slow
