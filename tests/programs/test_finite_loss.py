@@ -11,8 +11,8 @@ import pytest
 from distlab import launch, programs, saved_states
 from tests.prepared_runs import PreparedRuns
 
-LABS = Path(__file__).parents[2] / "notebooks/programs"
-network = programs.module(LABS / "15_clusters" / "network.py")
+FOLDER = Path(__file__).parents[2] / "notebooks/programs"
+network = programs.module(FOLDER / "15_clusters" / "network.py")
 FEW_STEPS = "--steps 4 --weights weights.npz"
 PROGRAMS = [
     ("15_clusters/train_serial.py", FEW_STEPS),
@@ -37,7 +37,7 @@ SENTENCE = "The loss is no longer finite after step 4: take a smaller --learning
 def test_a_rate_that_is_far_too_large_is_named_and_nothing_is_written(
     name: str, options: str, runs: PreparedRuns, tmp_path: Path
 ) -> None:
-    program = LABS / name
+    program = FOLDER / name
     if "horovod" in program.read_text() and (problem := launch.horovod_problem()):
         pytest.skip(problem)
     words = ["--learning-rate", "1e30", "--result", "result.json", *options.split()]
@@ -68,7 +68,7 @@ def test_no_rank_waits_for_one_that_has_ended(start: Callable, name: str, tmp_pa
     if "horovod" in name and (problem := launch.horovod_problem()):
         pytest.skip(problem)
     program, saved = tmp_path / "caught.py", tmp_path / "saved"
-    program.write_text(CAUGHT.replace("PROGRAM", repr(str(LABS / name))))
+    program.write_text(CAUGHT.replace("PROGRAM", repr(str(FOLDER / name))))
     run = start(program, "--learning-rate", 1e30, "--folder", saved, seconds=600, echo=False)
     ranks = [process for process in run.output if process.endswith((" 0", " 1"))]
     assert len(ranks) == 2 and all("no longer finite after step 20:" in run.output[rank] for rank in ranks)
@@ -79,7 +79,7 @@ def test_no_rank_waits_for_one_that_has_ended(start: Callable, name: str, tmp_pa
 @pytest.mark.fault
 def test_the_program_of_the_capstone_names_its_own_option(runs: PreparedRuns, tmp_path: Path) -> None:
     words = ["--rate", "1e30", "--texts", "128", "--batch", "32", "--epochs", "1"]
-    finished = runs.run(LABS / "16_capstone" / "train_serial.py", *words, folder=tmp_path)
+    finished = runs.run(FOLDER.parents[1] / "labs/16_capstone/train_serial.py", *words, folder=tmp_path)
     assert finished.status == 1 and finished.output.splitlines()[-1] == SENTENCE.replace("learning-", "")
 
 

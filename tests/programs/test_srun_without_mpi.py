@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.fault,
     pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem())),
 ]
-LABS = Path(__file__).parents[2] / "notebooks/programs"
+FOLDER = Path(__file__).parents[2] / "notebooks/programs"
 TASK = {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"}
 FIX = "do not know of each other: add --mpi=pmix to srun"
 LINES = [
@@ -35,7 +35,7 @@ LINES = [
 
 
 def test_an_srun_without_pmix_is_named_in_one_sentence(runs: PreparedRuns, tmp_path: Path) -> None:
-    program = LABS / "09_horovod" / "train_tape.py"
+    program = FOLDER / "09_horovod" / "train_tape.py"
     finished = runs.run(program, folder=tmp_path, variables=dict(os.environ) | TASK)
     assert finished.status == 1 and "Traceback" not in finished.output, finished.output
     assert finished.output.splitlines()[-1].endswith(FIX)
@@ -44,8 +44,8 @@ def test_an_srun_without_pmix_is_named_in_one_sentence(runs: PreparedRuns, tmp_p
 @pytest.mark.parametrize("line", LINES)
 def test_each_program_looks_before_horovod_starts(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name, *words = line.split()
-    with chapter((LABS / name).parent):
-        module = programs.module(LABS / name)
+    with chapter((FOLDER / name).parent):
+        module = programs.module(FOLDER / name)
     for variable, value in TASK.items():
         monkeypatch.setenv(variable, value)
     monkeypatch.setattr(sys, "argv", [name, *words])

@@ -69,7 +69,8 @@ def assert_refused(finished: processes.Finished, folder: Path) -> None:
 def test_a_program_begins_in_no_folder_that_has_checkpoints(
     started: Started, root: Path, tmp_path: Path, name: str
 ) -> None:
-    command = [root / "notebooks/programs" / name, "--folder", tmp_path, *PROGRAMS[name]]
+    folder = "labs" if name.startswith("16") else "notebooks/programs"
+    command = [root / folder / name, "--folder", tmp_path, *PROGRAMS[name]]
     first = started(*command)
     assert first.status == 0, first.output
     before = files_of(tmp_path)

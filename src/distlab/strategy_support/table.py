@@ -11,7 +11,7 @@ from typing import NamedTuple, TypedDict
 STATES = ("works", "fails", "wrong result", "does not end", "no such device", "skipped")
 COMMAND = "make support-table"
 # What to do where Keras 3 does not work by itself: a section of this notebook, seen from the table's folder.
-NOTEBOOK, SECTION = "../../notebooks/08_other_strategies.ipynb", "#9.-Keras-3"
+NOTEBOOK, SECTION = "../../08_other_strategies.ipynb", "#9.-Keras-3"
 KERAS_3, BROKEN = "keras-3", ("fails", "wrong result", "does not end")
 
 
