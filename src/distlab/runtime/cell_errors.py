@@ -15,17 +15,14 @@ if TYPE_CHECKING:
 
 NUMBERS = ("epochs", "workers")
 """The parameters of a chapter that are numbers."""
-LABS = Path(__file__).parents[3] / "labs"
-"""The course's folders of labs."""
-_OPENED_LAB = re.compile(r"""labs\.open\(\s*["']?(\d{1,2})\b""", re.ASCII)
 _NEW_FOLDER = re.compile(r"^(\w+) = tempfile\.TemporaryDirectory\(", re.MULTILINE)
 
 
 def load_ipython_extension(shell: "InteractiveShell") -> None:
     """Let a cell end in one sentence if its error comes from outside of it.
 
-    Such are a file that hides a package, a number given as text, a temporary folder that a cell made again, and a file
-    of a lab that is not next to its notebook. Where it may come from cells that were run again, a sentence is added.
+    Such are a file that hides a package, a number given as text, and a temporary folder that a cell made again. Where
+    it may come from cells that were run again, a sentence is added.
     """
     runs = Runs()
 
@@ -44,8 +41,7 @@ def load_ipython_extension(shell: "InteractiveShell") -> None:
     ) -> None:
         file = hidden_packages.cause(error)
         sentence = f"{file} Then restart the kernel." if file else None
-        sentence = sentence or _number_as_text(shell, error) or _folder_made_again(shell, error)
-        if sentence := sentence or _left_in_course(shell, error):
+        if sentence := sentence or _number_as_text(shell, error) or _folder_made_again(shell, error):
             text = f"{error}. {sentence}"
             _reword(error, text)
             error._render_traceback_ = lambda: [f"{kind.__name__}: {text}"]  # type: ignore[attr-defined]
@@ -92,17 +88,3 @@ def _folder_made_again(shell: "InteractiveShell", error: BaseException) -> str |
         f"Cell [{again[1]}] has made the temporary folder of cell [{again[0]}] again, without the files that were in "
         "it: run all cells from the one that makes it on again."
     )
-
-
-def _left_in_course(shell: "InteractiveShell", error: BaseException) -> str | None:
-    """Where the course has a file that is not next to the notebook, as when a lab's notebook was moved alone."""
-    if not isinstance(error, FileNotFoundError) or not isinstance(error.filename, str | Path):
-        return None
-    file = Path(error.filename).absolute()
-    if file.parent != Path.cwd():
-        return None
-    folders = [folder for folder in sorted(LABS.glob("[0-9][0-9]_*")) if (folder / file.name).is_file()]
-    opened = {number.zfill(2) for cell in shell.user_ns.get("In", []) for number in _OPENED_LAB.findall(cell)}
-    if len(folders) > 1:  # as there is a train.py in several
-        folders = [folder for folder in folders if folder.name[:2] in opened]
-    return f"{file.name} is in {folders[0]}: copy it next to this notebook." if folders else None

@@ -40,24 +40,6 @@ def test_a_folder_that_a_cell_made_again_is_named_with_the_cells(capsys: pytest.
     assert "data.csv" in str(failed.error_in_exec) and "temporary folder" not in str(failed.error_in_exec)
 
 
-@pytest.mark.fault
-def test_a_file_that_a_lab_s_notebook_was_moved_without_is_named_with_its_place(
-    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    shell = new_shell()
-    shell.run_cell("open('broken_runs.json')", store_history=True)
-    assert capsys.readouterr().out == (
-        "FileNotFoundError: [Errno 2] No such file or directory: 'broken_runs.json'. broken_runs.json is in "
-        f"{root / 'labs' / '05_save_and_load'}: copy it next to this notebook.\n"
-    )
-    for text in ("open('train.py')", "open('mine/broken_runs.json')", "open('mine.json')"):
-        shell.run_cell(text, store_history=True)
-        assert "next to" not in capsys.readouterr().out
-    shell.run_cell("# lab = labs.open(7)\nfrom pathlib import Path\nPath('train.py').read_text()", store_history=True)
-    assert f"is in {root / 'labs' / '07_multi_worker'}: copy" in capsys.readouterr().out
-
-
 @pytest.mark.slow
 @pytest.mark.fault
 def test_a_cell_ends_with_a_sentence_on_its_cause(tmp_path: Path) -> None:
