@@ -3,7 +3,6 @@
 import re
 import tempfile
 from contextlib import suppress
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
