@@ -142,15 +142,6 @@ def test_mistakes_in_a_command_end_in_a_sentence(
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("option", [["--late-share", "2"], ["--late-share", "nan"], ["--seed", "-1"]])
-def test_numbers_that_make_no_sense_are_refused_before_grading(
-    course: Path, option: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        cli.main(["grade", "labs", *option])
-    assert f"argument {option[0]}: {option[1]} is no" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("submissions", ["in", "nowhere"])
 def test_a_place_that_cannot_take_the_grades_is_refused_before_grading(
     course: Path, source: Path, submissions: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
