@@ -1,4 +1,4 @@
-"""A plugin of pytest for `make test-faults`: a line for each injected fault, with what it left behind.
+"""A plugin of pytest: a line for each injected fault, with what it left behind.
 
 `pytest -p tests.fault_report -m fault` runs the long list: every moment, every starter.
 """
@@ -16,7 +16,7 @@ from course_tools.readme_tables import replace_between
 SECONDS_TO_END = 10.0
 HEADINGS = ("fault", "outcome", "seconds", "processes left")
 PAGE = Path(__file__).parents[1] / "docs" / "reliability.md"
-BEGIN, END = "<!-- faults: written by `make test-faults` -->", "<!-- end of the faults -->"
+BEGIN, END = "<!-- faults: written by tests/fault_report.py -->", "<!-- end of the faults -->"
 
 
 def pytest_configure(config: pytest.Config) -> None:
