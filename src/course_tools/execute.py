@@ -10,7 +10,6 @@ from cyclopts.validators import Number
 
 from course_tools import html_pages, runner, user_folders
 from course_tools.runner import ExecutionPlan, Outcomes
-from course_tools.site import build, sources
 from course_tools.site.chapters import copies
 from distlab import data, devices
 from distlab.runtime import environment, processes
@@ -123,6 +122,8 @@ def _write_results(outcomes: Outcomes, plan: ExecutionPlan) -> list[str]:
 
 def _write_site(plan: ExecutionPlan) -> list[str]:
     """Write the site with the outputs and times of this run; returns a sentence if it was not written."""
+    from course_tools.site import build, sources  # here, since it imports matplotlib
+
     try:
         site = build.build(Path.cwd(), plan.build, plan.build / "executed")
     except (PlainError, OSError) as fault:
