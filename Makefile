@@ -10,7 +10,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 
 .PHONY: help environment setup horovod setup-frameworks doctor lab progress check execute release grade site slides html \
 	cluster cluster-down notebooks labs figures test test-all test-fast bench map support-table record-frameworks \
-	record-measurements record-cluster lock lock-frameworks clean
+	record-cluster lock lock-frameworks clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  %-16s  %s\n", $$1, $$2}'
@@ -92,8 +92,6 @@ support-table: setup
 	@exec $(BIN)/python labs/08_other_strategies/measure_support.py
 record-frameworks: setup
 	@exec $(BIN)/python labs/14_other_frameworks/record.py $(subst $(comma), ,$(ONLY))
-record-measurements: setup
-	@exec $(BIN)/python labs/15_clusters/record_measurements.py
 record-cluster: setup
 	@exec $(BIN)/distlab record-cluster
 
