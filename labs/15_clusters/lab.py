@@ -338,7 +338,7 @@ lab.points("rent")
 # %% [markdown]
 # ## Try your scripts on a real Slurm
 #
-# If `make cluster NODES=9` runs ([clusters.md](../../docs/clusters.md)), you can submit your scripts. Make a folder of
+# If a cluster of nine nodes runs ([clusters.md](../../docs/clusters.md)), you can submit your scripts. Make a folder of
 # your own with a folder `scaling` in it. Write your scripts there, for example by
 # `pathlib.Path("batch.sh").write_text(batch)`, and this as `prepare.py`, `train.py` and `evaluate.py`:
 #

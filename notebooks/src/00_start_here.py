@@ -110,8 +110,8 @@ print(data.describe(dataset))
 # ## How to work through it
 #
 # In a browser: `make lab` opens JupyterLab on your own copy of this notebook, in the folder `work`. It listens on this
-# machine only. Run the cells from top to bottom with Shift+Enter. `make lab FRESH=00` gives you the notebook back as it
-# was, and keeps yours under another name.
+# machine only. Run the cells from top to bottom with Shift+Enter. `.venv/bin/distlab lab --fresh 00` gives you the
+# notebook back as it was, and keeps yours under another name.
 #
 # Without a browser: `make execute` runs every notebook in a fresh kernel, writes pages to `build/html` and times to
 # `build/report.json`. It passes parameters on:

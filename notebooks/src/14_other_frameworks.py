@@ -25,7 +25,8 @@
 # - What were MXNet and Mesh TensorFlow, and what happened to their ideas?
 #
 # **Hardware.** Two processor cores. PyTorch, DeepSpeed, Ray and MXNet are extras in separate environments:
-# `make setup-frameworks` and `make setup-mxnet`. Without them you see recorded results, with machine and date.
+# `make setup-frameworks`, and for MXNet `.venv/bin/distlab setup-frameworks mxnet`. Without them you see recorded
+# results, with machine and date.
 
 # %% tags=["parameters"]
 dataset = "digits"  # digits, mnist or fashion_mnist; 960 images are trained on

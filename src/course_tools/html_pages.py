@@ -13,9 +13,12 @@ import jinja2
 import nbformat
 from nbconvert import HTMLExporter
 from nbformat import NotebookNode
+from nbformat.reader import NotJSONError
 
+from course_tools import runner, user_folders
 from course_tools.notebooks import WIDGET_VIEW
 from course_tools.runner_child import NotebookOutcome
+from course_tools.site.chapters import how_to_repair
 from course_tools.site.mathml import mathml
 
 FORMULA = re.compile(r"\$\$(?P<block>.+?)\$\$|(?<![\\$\w])\$(?P<inline>[^$\n]+?)\$(?![\w$])", re.DOTALL)
@@ -69,6 +72,23 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 </table>
 </body></html>
 """)
+
+
+def write_pages() -> int:
+    """Write a page of each committed notebook to `build/html`; 1 if one cannot be read."""
+    notebooks = Path("notebooks")
+    files = runner.choose(notebooks)
+    pages = user_folders.require_folder(user_folders.announced("build", "the pages go") / "html")
+    write_glossary(notebooks, pages)
+    damaged = []
+    for notebook in files:
+        try:
+            missing = write_page(notebook, pages / f"{notebook.stem}.html", notebooks)
+            print(pages / f"{notebook.stem}.html", *missing, sep="\n")
+        except NotJSONError:
+            damaged.append(f"{notebook} cannot be read as a notebook; {how_to_repair(notebook)}.")
+    print("\n".join(damaged), end="\n" if damaged else "")
+    return 1 if damaged else 0
 
 
 def write_page(notebook_file: Path, page: Path, folder: Path) -> list[str]:

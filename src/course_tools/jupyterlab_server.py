@@ -12,7 +12,9 @@ from typing import NoReturn
 import psutil
 from jupyter_core import paths
 
-from course_tools import user_folders
+from course_tools import user_folders, working_copy
+from distlab import devices
+from distlab.runtime import environment
 
 SETTINGS_OF_STUDENTS = Path(__file__).with_name("jupyterlab")
 """JupyterLab's for `make lab`: no buttons of nbgrader or nbdime, no news, whole file names, described figures, and the
@@ -42,6 +44,53 @@ _NOT_HANDED_ON = (
     "MPLBACKEND",  # with one for windows, a cell's own pictures would not be seen
     *("MAKEFLAGS", "MFLAGS", "MAKELEVEL"),  # else `make` in a terminal there would take what this one was given
 )
+
+
+def open_lab(*, fresh: str | None = None, copy_only: bool = False) -> int:
+    """Bring the working copy up to date, say what differs from the course's files, and open JupyterLab on it.
+
+    Args:
+        fresh: Give all files of a chapter back as they were, and end: "03".
+        copy_only: Bring the copy up to date, for another server to open.
+    """
+    devices.require_loopback()
+    devices.require_processes()
+    environment.choose_legacy_keras()
+    course = Path.cwd()
+    to_give_back = working_copy.chapter_files(course, fresh) if fresh else []
+    copy = user_folders.announced(working_copy.NAME, "your working copy goes").absolute()
+    changed_in_both = working_copy.update(
+        course,
+        copy,
+        lambda kept: print(f"The course's file replaces yours, which differs from it and is kept: {kept}"),
+        lambda left: print(f"{left}: the course no longer has this file under this name; yours stays as it is."),
+    )
+    for name in sorted(set(changed_in_both) - set(to_give_back)):
+        number = Path(name).parts[1][:2]
+        fix = f"`.venv/bin/distlab lab --fresh {number}` gives you the course's, and keeps yours under another name"
+        if not working_copy.is_of_chapter(name):
+            fix = "Rename or remove yours, and the next `make lab` gives you the course's"
+        print(f"{copy / name} differs from the course's file; yours stays. {fix}.")
+    if fresh:
+        return _give_back(course, copy, to_give_back)
+    print(f"Your working copy is {copy}; what you run there leaves the course's files as they are.", flush=True)
+    return 0 if copy_only else open_copy(copy)
+
+
+def _give_back(course: Path, copy: Path, names: list[str]) -> int:
+    if differing := working_copy.differing(course, copy, names):
+        print(f"The course's files replace these of yours, kept under other names: {', '.join(differing)}.")
+        if sys.stdin.isatty() and input("Go on? [y/N] ").strip().lower() not in ("y", "yes"):
+            print("Nothing was changed.")
+            return 1
+    for kept in working_copy.give_back(course, copy, names):
+        print(f"Kept: {kept}")
+    number = Path(names[0]).parts[1][:2]
+    then = "`make lab` opens JupyterLab"
+    if running_on(copy):
+        then = "JupyterLab is open: take File > Reload Notebook from Disk there"
+    print(f"All files of chapter {number} are as in the course; {then}.")
+    return 0
 
 
 def open_copy(copy: Path) -> int:

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 import nbformat
 from nbformat import NotebookNode
 
-from course_tools import git_files, hand_edits, lab_cells, notebooks, released_labs
+from course_tools import git_files, hand_edits, lab_cells, notebooks, released_labs, user_folders
 from course_tools.failed_cells import CellFailed
 from distlab.labs import registry
 from distlab.labs.lab import Exercise, Lab
+from distlab.runtime import processes, startup_notes
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import look_up
 
@@ -37,10 +38,43 @@ CHECK = "check_"
 TEXT, STUDENT, SOLUTION = "lab.py", "lab.ipynb", "solution.ipynb"
 _NOT_WRITTEN = f"no {STUDENT} or {SOLUTION} was written."
 HANDED_OUT, NBGRADER, SOURCE = "students", "nbgrader", "source"
+LABS = Path("labs")
 
 
 class BrokenSource(PlainError):
     """A lab's source and its module do not fit together; the message says where."""
+
+
+def write_labs(*, only: str | None = None) -> None:
+    """Write the notebooks of each lab, and print their files.
+
+    Args:
+        only: Some labs by number: "06" or "02,06".
+    """
+    for source in chosen(LABS, only):
+        for file in regenerate(source):
+            print(file, flush=True)
+
+
+def hand_out(*, only: str | None = None) -> None:
+    """Write the labs for students and nbgrader's course folder to `build/release`, and print where they are.
+
+    Args:
+        only: Some labs by number: "06" or "02,06".
+    """
+    processes.end_on_signals()
+    folder = user_folders.require_folder(user_folders.announced("build", "the labs to hand out go") / "release")
+    left_out: list[Path] = []
+    kept: list[Path] = []
+    with startup_notes.hidden():
+        paths = release(chosen(LABS, only), folder, left_out.append, kept.append)
+    if not git_files.known(LABS):
+        print("Git does not know this course, so all files next to the labs' notebooks are handed out, your own too.")
+    for file in left_out:
+        print(f"Not handed out: {file}, which git does not know. If students need it, run `git add {file}` first.")
+    for place in kept:
+        print(f"Labs that differ from what the last release wrote are kept in {place}; change tasks in their {TEXT}.")
+    print("\n".join(map(str, paths)))
 
 
 def chosen(labs: Path, only: str | None = None) -> list[Path]:

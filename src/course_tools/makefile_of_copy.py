@@ -6,7 +6,7 @@ from pathlib import Path
 NAME = "Makefile"
 
 _HEAD = "# `make lab` writes this file. "
-# Variables that were typed go along in MAKEFLAGS. Without a level the course's Makefile treats them as typed there.
+# Variables that were typed go along in MAKEFLAGS.
 _TEXT = """\
 {head}Whatever target is typed here, the course's own Makefile makes it.
 MAKEFLAGS += --no-print-directory
@@ -14,7 +14,7 @@ MAKEFLAGS += --no-print-directory
 .PHONY: in-course
 in-course:
 	@cd {course} 2> /dev/null || {{ echo The course is no longer in {course}: run make in its folder.; exit 2; }}; \\
-		MAKELEVEL= exec $(MAKE) $(MAKECMDGOALS)
+		exec $(MAKE) $(MAKECMDGOALS)
 Makefile: ;
 %: in-course ; @:
 """

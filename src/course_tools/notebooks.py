@@ -151,7 +151,7 @@ def require_idle(watch: float = SECONDS_TO_WATCH) -> None:
     if percent > BUSY_PERCENT:
         raise MachineBusy(
             f"Other programs use {percent:.0f} % of the processors, which would show in the recorded outputs: wait "
-            "until they have ended, or record all the same with FORCE=1."
+            "until they have ended, or record all the same with `distlab notebooks --force`."
         )
 
 

@@ -18,7 +18,7 @@ import nbformat
 
 from course_tools import schedule
 from course_tools.notebook_parameters import parameters_without_effect, tags
-from course_tools.notebooks import SECONDS_PER_CELL, chosen
+from course_tools.notebooks import SECONDS_PER_CELL, NoSuchNotebook, chosen
 from course_tools.progress import Progress
 from course_tools.resource_use import MEMORY_MEASURE
 from course_tools.runner_child import (
@@ -97,8 +97,14 @@ class NotebookLimit(threading.Thread):
 
 
 def choose(folder: Path, only: str | None = None) -> list[Path]:
-    """The notebooks of a folder in order; `only` is that of `notebooks.chosen`, which see for what it raises."""
-    return chosen(chapter_notebooks(folder), only)
+    """The notebooks of a folder in order; `only` is that of `notebooks.chosen`.
+
+    Raises NoSuchNotebook for one that is not there, or when there is none at all.
+    """
+    files = chapter_notebooks(folder)
+    if not files:
+        raise NoSuchNotebook(f"There is no notebook in {folder.resolve()}; run this in the course's folder.")
+    return chosen(files, only)
 
 
 def missing_requirement(notebook: Path) -> str | None:

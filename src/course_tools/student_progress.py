@@ -5,12 +5,13 @@ exercise is solved if the last check that was saved says so; one that is written
 """
 
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
 
-from course_tools import student_files
+from course_tools import student_files, user_folders, working_copy
 from course_tools.lab_cells import answered, printed
 from course_tools.site.chapters import is_chapter
 from distlab.labs.registry import says_right
@@ -45,9 +46,19 @@ def progress(copy: Path) -> list[ChapterProgress]:
 
     What counts of a chapter that the course has renamed, `student_files` says.
     """
-    # A student's copies, and what `make lab FRESH=` has replaced, have more in their names.
+    # A student's copies, and what `distlab lab --fresh` has replaced, have more in their names.
     files = (*copy.glob("notebooks/*.ipynb"), *(file.parent for file in copy.glob("labs/*/lab.ipynb")))
     return [_of_chapter(copy, number) for number in sorted({file.name[:2] for file in files if is_chapter(file)})]
+
+
+def print_progress() -> int:
+    """Print the table for the user's working copy; 2 if there is none."""
+    copy = user_folders.user_folder(working_copy.NAME)
+    if not copy.is_dir():
+        print(f"There is no working copy {copy} yet; `make lab` makes it.", file=sys.stderr)
+        return 2
+    print(table(progress(copy)))
+    return 0
 
 
 def show_progress() -> None:
@@ -105,7 +116,7 @@ def _code_cells(file: Path | None, number: str, notes: list[str]) -> list[nbform
     """None of a file that is not there, or that cannot be read, for which `notes` gets a sentence."""
     cells = student_files.code_cells(file) if file else []
     if cells is None:
-        notes.append(f"{file} cannot be read as a notebook; `make lab FRESH={number}` gives it back.")
+        notes.append(f"{file} cannot be read as a notebook; `.venv/bin/distlab lab --fresh {number}` gives it back.")
     return cells or []
 
 

@@ -37,10 +37,12 @@ class Part(NamedTuple):
 FRAMEWORKS, MXNET = ".venv-frameworks", ".venv-mxnet"
 PARTS = {
     # Not in the lock: the build for processors alone, which not every index has, is another file than the one for GPUs.
-    "torch": Part("PyTorch", FRAMEWORKS, "make setup-frameworks PART=torch", packages=("torch==2.13.0",)),
-    "deepspeed": Part("DeepSpeed", FRAMEWORKS, "make setup-frameworks PART=deepspeed", needs="torch"),
-    "ray": Part("Ray", FRAMEWORKS, "make setup-frameworks PART=ray"),
-    "mxnet": Part("MXNet", MXNET, "make setup-mxnet", is_over_the_course=False, newest_python=(3, 11)),
+    "torch": Part("PyTorch", FRAMEWORKS, ".venv/bin/distlab setup-frameworks torch", packages=("torch==2.13.0",)),
+    "deepspeed": Part("DeepSpeed", FRAMEWORKS, ".venv/bin/distlab setup-frameworks deepspeed", needs="torch"),
+    "ray": Part("Ray", FRAMEWORKS, ".venv/bin/distlab setup-frameworks ray"),
+    "mxnet": Part(
+        "MXNet", MXNET, ".venv/bin/distlab setup-frameworks mxnet", is_over_the_course=False, newest_python=(3, 11)
+    ),
 }
 
 

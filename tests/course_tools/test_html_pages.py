@@ -4,8 +4,10 @@ import re
 from pathlib import Path
 
 import nbformat
+import pytest
 
-from course_tools import html_pages, notebooks
+from course_tools import cli, html_pages, notebooks
+from distlab.runtime import processes
 
 
 def test_pages_show_widgets_as_a_note_and_images_inside(tmp_path: Path) -> None:
@@ -78,3 +80,49 @@ def test_a_picture_that_was_not_pasted_along_is_named_and_the_page_is_written(tm
     ]
     page = (tmp_path / "00.html").read_text()
     assert 'alt="pasted"' in page and "data:image/png;base64,AAAA" in page
+
+
+def test_a_damaged_notebook_is_named_and_the_other_pages_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notebooks = tmp_path / "notebooks"
+    notebooks.mkdir()
+    (notebooks / "01_damaged.ipynb").write_text("{")
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Whole")]), notebooks / "02_b.ipynb")
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["pages"]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "build/html/02_b.html",
+        "notebooks/01_damaged.ipynb cannot be read as a notebook; `git checkout notebooks/01_damaged.ipynb` restores "
+        "it, without your changes.",
+    ]
+
+
+@pytest.fixture
+def course_with_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a chapter and the copy that JupyterLab makes of it."""
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_markdown_cell("# Rings"), nbformat.v4.new_code_cell("print(1)")]
+    )
+    (tmp_path / "notebooks").mkdir()
+    for name in ("01_rings", "01_rings-Copy1"):
+        nbformat.write(notebook, tmp_path / "notebooks" / f"{name}.ipynb")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(processes, "end_on_signals", lambda: None)
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_a_copy_of_a_chapter_is_not_executed_and_named(
+    course_with_a_copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["execute", "--only", "01", "--no-site"]) == 0
+    said = capsys.readouterr().out
+    assert "notebooks/01_rings-Copy1.ipynb is left out: it is no chapter of the course.\n" in said
+    assert "The notebook ran without an error." in said
+    assert [file.name for file in (course_with_a_copy / "build" / "executed").iterdir()] == ["01_rings.ipynb"]
+
+
+def test_a_copy_of_a_chapter_is_no_page(course_with_a_copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["pages"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["build/html/01_rings.html"]

@@ -128,7 +128,7 @@ def start(copy: Path, **variables: str) -> tuple[str, dict[str, str]]:
 @pytest.mark.fault
 def test_neither_a_socks_proxy_of_the_shell_matters_nor_where_it_lets_matplotlib_draw(tmp_path: Path) -> None:
     of_shell = dict.fromkeys(("ALL_PROXY", "all_proxy"), "socks5://127.0.0.1:1080") | {"MPLBACKEND": "TkAgg"}
-    of_shell["MAKEFLAGS"] = " -- FRESH=03"  # `make lab FRESH=03` has started it
+    of_shell["MAKEFLAGS"] = " -- ONLY=03"  # make has started it
     said, variables = start(tmp_path, **of_shell)
     assert "http://127.0.0.1:" in said, said
     assert "MPLBACKEND" not in variables and "MAKEFLAGS" not in variables

@@ -12,7 +12,7 @@ from course_tools import makefile_of_copy, working_copy
 
 MAKEFILE = """\
 help doctor check:
-\t@echo "$@ $(LAB) in $(notdir $(CURDIR)), level $(MAKELEVEL)"
+\t@echo "$@ $(LAB) in $(notdir $(CURDIR))"
 wrong:
 \t@exit 3
 """
@@ -44,7 +44,7 @@ def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_make_in_the_copy_is_that_of_the_course(copy: Path) -> None:
     for folder in (".", "notebooks", "labs", "labs/03_topic", "solutions/03_topic"):
         made = make(copy / folder, "check", "LAB=06")
-        assert (made.stdout, made.stderr) == ("check 06 in it's a course, level 0\n", "")
+        assert (made.stdout, made.stderr) == ("check 06 in it's a course\n", "")
     assert make(copy, "doctor", "check").stdout.count("\n") == 2
     assert make(copy).stdout.startswith("help ")
     failed = make(copy, "wrong")
@@ -83,4 +83,4 @@ def test_a_copy_that_was_copied_to_another_course_calls_that(course: Path, copy:
     shutil.copytree(course, other)
     shutil.copytree(copy, other / "work", ignore=lambda folder, names: [name for name in names if name[0] == "."])
     assert working_copy.update(other, other / "work") == []
-    assert make(other / "work" / "labs", "check").stdout == "check  in next year, level 0\n"
+    assert make(other / "work" / "labs", "check").stdout == "check  in next year\n"

@@ -62,7 +62,7 @@ def test_nothing_is_recorded_while_other_programs_use_the_processors(
 ) -> None:
     assert cli.main(["notebooks", "--only", "03"]) == 2
     sentence = capsys.readouterr().err
-    assert sentence.startswith("Other programs use ") and "FORCE=1" in sentence
+    assert sentence.startswith("Other programs use ") and "--force" in sentence
     assert not list((course / "notebooks").glob("*.ipynb"))
 
 

@@ -109,7 +109,7 @@ def test_a_notebook_that_cannot_be_read_counts_as_untouched_and_is_named(copy: P
     notebook, lab = copy / "notebooks/03_topic.ipynb", copy / "labs/03_topic/lab.ipynb"
     notebook.write_text("<<<<<<< HEAD")
     lab.write_bytes(lab.read_bytes()[:300])
-    sentence = "cannot be read as a notebook; `make lab FRESH=03` gives it back."
+    sentence = "cannot be read as a notebook; `.venv/bin/distlab lab --fresh 03` gives it back."
     lines = f"{notebook} {sentence}", f"{lab} {sentence}"
     chapters = student_progress.progress(copy)
     assert chapters[0] == ChapterProgress("03 topic", 0, 0, 0, 0, lines)

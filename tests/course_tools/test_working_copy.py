@@ -308,7 +308,7 @@ def test_a_chapter_given_back_says_what_is_kept_only_where_something_is(
     course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(course)
-    end = "All files of chapter 03 are as in the course; `make lab` without FRESH opens JupyterLab.\n"
+    end = "All files of chapter 03 are as in the course; `make lab` opens JupyterLab.\n"
     assert cli.main(["lab", "--fresh", "03"]) == 0
     assert capsys.readouterr().out == end
     (course / "work" / PROGRAM).write_text("mine\n")
@@ -344,7 +344,7 @@ def test_a_document_that_both_have_changed_belongs_to_no_chapter(
     monkeypatch.chdir(course)
     assert cli.main(["lab", "--copy-only"]) == 0
     said = capsys.readouterr().out
-    assert "yours stays. Rename or remove yours, and the next `make lab` gives" in said and "FRESH" not in said
+    assert "yours stays. Rename or remove yours, and the next `make lab` gives" in said and "--fresh" not in said
 
 
 def git(course: Path, *words: str) -> None:

@@ -77,24 +77,6 @@ def test_a_target_whose_program_the_system_kills_ends_with_killed(root: Path, tm
     assert "lab] Killed" in done.stderr
 
 
-def test_make_in_another_folder_says_where_it_belongs(root: Path, tmp_path: Path) -> None:
-    command = ["make", "-f", str(root / "Makefile"), "help"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
-    assert done.returncode != 0
-    assert "Run make in the course's folder: make -C FOLDER." in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("value", "said"), [("1", "--weak"), ("0", None), ("", None), ("yes", "WEAK=yes makes no sense; write WEAK=1")]
-)
-def test_a_switch_of_make_is_on_by_one_only(root: Path, value: str, said: str | None) -> None:
-    command = ["make", "-n", "grade", "SUBMISSIONS=folder", f"WEAK={value}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=root)
-    output = done.stdout + done.stderr
-    assert (said or "distlab grade") in output
-    assert ("--weak" in output) == (value == "1")
-
-
 @pytest.mark.parametrize(
     ("program", "sentence"),
     [

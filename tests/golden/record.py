@@ -7,12 +7,11 @@
     grades   what `distlab grade` gives a class of ten: grades/
     predict  the tables of `distlab predict`: predict/
     figures  digests of the pictures, committed and drawn again: figures.json
-    help     what each command says about itself: help.txt
     outputs  what the cells of the committed notebooks gave, without those that vary: outputs/
 
 No record has a time, a path or a name of the machine that wrote it, and each part gives the same records again. Only
-`labs` imports the course; the other parts use what anybody sees: commands, files, pages. Words of Python itself, in
-hints and in --help, are those of Python 3.11. `knowledge.md` and the class in `class/` are written by hand.
+`labs` imports the course; the other parts use what anybody sees: commands, files, pages. Words of Python itself in
+hints are those of Python 3.11. `knowledge.md` and the class in `class/` are written by hand.
 """
 
 import argparse
@@ -259,19 +258,6 @@ def figures(only: list[str]) -> Records:
     yield "figures.json", f"{lines(digests)}\n"
 
 
-def help_texts(only: list[str]) -> Records:
-    """Of `distlab`, of its commands, and of their actions."""
-
-    def of(*command: str) -> Iterator[str]:
-        text = distlab(*command, "--help")
-        yield f"$ distlab {' '.join((*command, '--help'))}\n{text}"
-        if listed := re.search(r"^  (COMMAND|ACTION)\n(.*?)^\S", text, re.MULTILINE | re.DOTALL):
-            for name in re.findall(r"^    (\S+)", listed[2], re.MULTILINE):
-                yield from of(*command, name)
-
-    yield "help.txt", "\n\n".join(of())
-
-
 def outputs(only: list[str]) -> Records:
     """What is printed and shown as text; a line of dashes between two cells."""
     for file in sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb")):
@@ -301,7 +287,6 @@ PARTS: dict[str, Callable[[list[str]], Records]] = {
     "grades": grades,
     "predict": predict,
     "figures": figures,
-    "help": help_texts,
     "outputs": outputs,
 }
 

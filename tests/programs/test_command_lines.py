@@ -83,7 +83,7 @@ def test_a_job_script_names_the_environment_that_it_needs(script: str, root: Pat
     )
     assert finished.status == 1
     assert re.fullmatch(
-        r"There is no (torchrun|ray) here: make setup-frameworks PART=(torch|ray), "
+        r"There is no (torchrun|ray) here: make setup-frameworks, "
         r"source \.venv-frameworks/bin/activate, (sbatch|qsub) again\.\n",
         finished.output,
     )

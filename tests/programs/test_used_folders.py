@@ -28,7 +28,7 @@ PROGRAMS = {
     "09_horovod/train_serial_keras.py": ["--images", "64"],
     "16_capstone/train_serial.py": ["--texts", "500", "--epochs", "2"],
 }
-# Those of chapter 09 do as that of the capstone; `make test-faults` runs them, too.
+# Those of chapter 09 do as that of the capstone; `pytest -m fault` runs them, too.
 TRIED = [name for name in PROGRAMS if "DISTLAB_FAULTS" in os.environ or not name.startswith("09")]
 WITH_START = {
     "train_tensorflow.py": pytest.param("train_tensorflow.py"),

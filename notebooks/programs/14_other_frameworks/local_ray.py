@@ -16,7 +16,7 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 try:
     import ray
 except ModuleNotFoundError:
-    raise SystemExit("Ray is not installed here; `make setup-frameworks PART=ray`, then use its python.") from None
+    raise SystemExit("Ray is not installed here; `make setup-frameworks`, then use its python.") from None
 
 # Waits until the program that holds its standard input has ended, in whatever way, then ends Ray and removes its files.
 # When the program is killed while Ray starts, Ray by itself lives on for a while.

@@ -38,7 +38,7 @@ try:
     # With the role scheduler or server this line serves the workers until they are done, and then ends the process.
     import mxnet as mx
 except ModuleNotFoundError:
-    raise SystemExit("MXNet is not installed here; `make setup-mxnet`, then use .venv-mxnet/bin/python.") from None
+    raise SystemExit("MXNet is not here: `.venv/bin/distlab setup-frameworks mxnet` makes .venv-mxnet.") from None
 
 GLOBAL_BATCH, LEARNING_RATE, MOMENTUM = 48, 0.02, 0.9  # the rate is for the global batch
 

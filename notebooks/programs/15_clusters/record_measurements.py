@@ -1,6 +1,6 @@
 """Measure two and three hosts with links of 1 Gbit/s and 100 Mbit/s, and record what `distlab measure` gives.
 
-On an idle machine with Slurm (`make record-measurements`):
+On an idle machine with Slurm:
 
     python record_measurements.py
 

@@ -1,4 +1,4 @@
-"""Train the network of this folder with Ray's TensorflowTrainer (needs `make setup-frameworks PART=ray`).
+"""Train the network of this folder with Ray's TensorflowTrainer (needs `make setup-frameworks`).
 
 The program connects to a Ray that runs on all nodes. In a batch script or after `salloc --nodes=3 --ntasks-per-node=1`
 (slurm/ray.sbatch does this, with a port, a password and folders of the job's own):

@@ -1,4 +1,4 @@
-"""Train the network of this folder with PyTorch, started by torchrun (needs `make setup-frameworks PART=torch`).
+"""Train the network of this folder with PyTorch, started by torchrun (needs `make setup-frameworks`).
 
 In a batch script or after `salloc --nodes=3 --ntasks-per-node=1`; torchrun starts the ranks of its node and meets the
 others at an address of the first node (slurm/torch.sbatch does this):

@@ -7,18 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import psutil
+from cyclopts import Parameter
 
 from course_tools import runner, schedule
-from course_tools.bench import comparison, engines, labs_and_doctor, notebooks, page, start_up, training
+from course_tools.bench import comparison, engines, labs_and_doctor, notebooks, page, release, start_up, training
 from course_tools.bench.measures import Measure, as_rows, from_rows
 from course_tools.bench.time_account import account
 from distlab import devices
+from distlab.runtime import processes
 from distlab.runtime.lookups import NoSuchName, require_name
 
 ACCOUNT = "account"
+BUILD = Path("build")
 
 Part = Callable[[Sequence[Path], Path], list[Measure]]
 
@@ -38,6 +41,22 @@ PARTS: Mapping[str, Part] = {
 
 class NoSuchPart(NoSuchName):
     """The benchmark has no part of that name; the message lists those it has."""
+
+
+def bench(*, only: str | None = None, to_docs: Annotated[bool, Parameter(name="--release")] = False) -> None:
+    """Measure the course, and print what became worse.
+
+    Args:
+        only: Some parts by name: "training,start"; all by default.
+        to_docs: Write the figures to docs/, as those of the last release.
+    """
+    if to_docs:
+        print(release.write(BUILD / "bench.json", Path("docs")))
+        return
+    names = chosen(only)
+    processes.end_on_signals()
+    worse = run(names, Path("notebooks"), Path("labs"), BUILD, lambda line: print(line, flush=True))
+    print("\n".join([*worse, f"{BUILD / 'bench.json'}\n{BUILD / 'bench.html'}"]))
 
 
 def chosen(only: str | None) -> list[str]:

@@ -32,7 +32,7 @@ def due_time(text: str) -> datetime:
         if len(text) <= len("2026-11-20"):
             time += timedelta(days=1, seconds=-1)
     except ValueError:
-        raise NotATime(f"{text!r} is not a time: write DUE='2026-11-20 18:00'.") from None
+        raise NotATime(f"{text!r} is not a time: write --due '2026-11-20 18:00'.") from None
     if time.tzinfo is None:
         _require_time_zone(time)
     return time if time.tzinfo else time.astimezone()
@@ -50,7 +50,7 @@ def _require_time_zone(time: datetime) -> None:
     if not is_known:
         raise NotATime(
             f"TZ={name} is no time zone of this machine, which would take UTC: write TZ=Europe/Berlin, or the deadline "
-            "with its offset, DUE='2026-11-20 18:00+01:00'."
+            "with its offset, --due '2026-11-20 18:00+01:00'."
         )
 
 

@@ -130,7 +130,7 @@ def check(number: str, folder: Path) -> Iterator[str]:
         lab = registry.lab(number)
     counting = student_files.lab(folder, lab.number)
     file = counting.file if counting else folder / lab.name / lab_sources.STUDENT
-    fresh = f"make lab FRESH={lab.name[:2]}"
+    fresh = f".venv/bin/distlab lab --fresh {lab.name[:2]}"
     if counting is None:
         raise CannotCheck(f"{file} is not there; `{fresh}` gives the lab back.")
     try:

@@ -118,11 +118,11 @@ def strongest(accept_weak: bool) -> tuple[Protections, bool]:
         if not accept_weak:
             raise NoSandbox(
                 f"{error} On Linux allow namespaces (run as root, or permit unprivileged user namespaces); or set "
-                "WEAK=1 to grade with limits only, on a machine where students' code can do no harm."
+                "--weak to grade with limits only, on a machine where students' code can do no harm."
             ) from None
         return find(weak=True), True
     if not protections.complete and not accept_weak:
-        raise NoSandbox(f"{protections} Set WEAK=1 to grade anyway, on a machine where students' code can do no harm.")
+        raise NoSandbox(f"{protections} Add --weak to grade anyway, on a machine where students' code can do no harm.")
     return protections, False
 
 

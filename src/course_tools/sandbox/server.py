@@ -130,4 +130,4 @@ class Server:
         log = self._log.read_text(errors="replace").strip()
         if "Traceback" in log:
             return f"has ended: {log.splitlines()[-1]}"
-        return "was killed, perhaps because memory was short; grade again, with AT_ONCE=1"
+        return "was killed, perhaps because memory was short; grade again, with --at-once 1"

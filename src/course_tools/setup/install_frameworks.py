@@ -1,6 +1,6 @@
 """Installs the other frameworks into environments of their own.
 
-`make setup-frameworks` and `make setup-mxnet` call it. It does only what is missing; what an interrupted set-up left is
+`distlab setup-frameworks` calls it. It does only what is missing; what an interrupted set-up left is
 completed by the next. Nothing is installed into the course's own environment.
 """
 
@@ -24,7 +24,7 @@ SECONDS_TO_COMPILE = 900
 GPU_BUILD = (
     "The only PyTorch that pip finds here is the one for GPUs, which brings several GB, and this machine has no GPU. "
     "PyTorch has an index of builds for processors alone (its address is on the page “Get started” of PyTorch): put "
-    "the address into PIP_EXTRA_INDEX_URL and run the same command again, or add TORCH=1 to take the large one."
+    "the address into PIP_EXTRA_INDEX_URL and run the same command again, or add --any-torch to take the large one."
 )
 
 

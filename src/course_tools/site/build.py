@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from course_tools import runner, user_folders
 from course_tools.site import notebook_pages, pictures, sources
 from distlab.runtime.errors import PlainError
 
@@ -79,6 +80,25 @@ class Site:
 
     index: Path
     warnings: list[str]
+
+
+def write_site(*, executed: bool = False, no_solutions: bool = False) -> int:
+    """Write the site of the course in the working folder; 1 if something in it is wrong.
+
+    Args:
+        executed: With the outputs and times of the last `make execute`.
+        no_solutions: Leave the solutions of the labs out.
+    """
+    runner.choose(Path("notebooks"))
+    folder = user_folders.announced("build", "the site goes")
+    runs = folder / "executed" if executed else None
+    if runs and (numbers := sources.chapters_without_run(Path.cwd(), runs)):
+        print(f"With the committed outputs, since they have no newer run that came to its end: {', '.join(numbers)}.")
+    site = build(Path.cwd(), folder, runs, solutions=not no_solutions)
+    for warning in site.warnings:
+        print(warning)
+    print(site.index)
+    return 1 if site.warnings else 0
 
 
 def build(course: Path, folder: Path, executed: Path | None = None, solutions: bool = True) -> Site:

@@ -13,6 +13,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.reader import NotJSONError
 
+from course_tools import runner, user_folders
 from course_tools.html_pages import title_of
 from course_tools.site.chapters import how_to_repair, is_chapter
 from course_tools.site.sources import ran_to_its_end
@@ -35,6 +36,20 @@ class Decks:
     index: Path
     pages: list[Path]
     problems: list[str]
+
+
+def write_slides(*, only: str | None = None, executed: bool = False) -> int:
+    """Write the decks to `build/slides`, and print where they are; 1 if one could not be written.
+
+    Args:
+        only: Some chapters by number or name: "03" or "02,04".
+        executed: With the outputs of the last `make execute`.
+    """
+    notebooks = runner.choose(Path("notebooks"), only)
+    folder = user_folders.announced("build", "the slides go")
+    decks = build(notebooks, folder / "slides", folder / "executed" if executed else None)
+    print("\n".join([*decks.problems, str(decks.index)]))
+    return 0 if len(decks.pages) == len(notebooks) else 1
 
 
 def build(notebooks: Sequence[Path], folder: Path, executed: Path | None = None) -> Decks:

@@ -2,7 +2,6 @@
 
 import os
 import re
-from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -28,13 +27,6 @@ class Host:
 
     name: str
     count: int
-
-
-def one_word(text: str) -> str:
-    """The text of --hosts; a blank after a comma ends the word, and the next host would be taken for the program."""
-    if text.rstrip().endswith((",", ":")):
-        raise ArgumentTypeError(f"{text} goes on after a blank; write the hosts without blanks: {EXAMPLE}")
-    return text
 
 
 def parse(text: str | Sequence[str]) -> list[Host]:

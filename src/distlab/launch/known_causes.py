@@ -100,7 +100,7 @@ def of_failure(run: LaunchedRun, name: str, starter: str) -> str:
         file = match[1]
         return (
             f" {file} has the marks of a merge that git could not finish: edit it, or get the course's version back, "
-            f"by `git checkout HEAD {file}` or, in your copy, by `make lab FRESH=` with the chapter's number."
+            f"by `git checkout HEAD {file}` or, in your copy, by `distlab lab --fresh` with the chapter's number."
         )
     if run.exit_codes.get(name) in (-signal.SIGTERM, 128 + signal.SIGTERM) and _CANCELLED.search(
         run.output.get(starter, "")

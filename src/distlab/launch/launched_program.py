@@ -181,7 +181,7 @@ class LaunchedProgram:
         if not path:
             fix = "; `make doctor` says what is missing and the fix."
             if name == "torchrun":
-                fix = ": run `make setup-frameworks PART=torch`, then launch with --python .venv-frameworks/bin/python."
+                fix = ": run `make setup-frameworks`, then launch with --python .venv-frameworks/bin/python."
             raise LaunchError(f"There is no {name} in this environment{fix}")
         return path
 

@@ -3,7 +3,6 @@
 How many processes there are is the launcher's to say: it waits for each of them.
 """
 
-import argparse
 import math
 import shlex
 from collections.abc import Sequence
@@ -20,14 +19,6 @@ _GLOO_WAITS = "--gloo-timeout-seconds"
 _LONGEST_WAIT = 7 * 86_400.0
 
 
-def split(text: str) -> list[str]:
-    """The options in a text as a shell splits them; a type for argparse. Raises ArgumentTypeError."""
-    try:
-        return shlex.split(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text} has a quotation mark that is not closed") from None
-
-
 def check(starter: str, options: Sequence[str]) -> None:
     """Raise LaunchError if the options of this starter are one text, or say how many processes to start."""
     if isinstance(options, str):
@@ -41,12 +32,6 @@ def check(starter: str, options: Sequence[str]) -> None:
                 f"Leave {name} out of the options of {starter}: `ranks=`, or --workers on the command line, says how "
                 "many processes there are."
             )
-
-
-def count_among(words: Sequence[str]) -> str | None:
-    """The first of these words that is an option by which a starter is told how many processes there are, or None."""
-    names = {name for options in _COUNTS.values() for name in options}
-    return next((word for word in words if word.partition("=")[0] in names), None)
 
 
 def waiting(starter: str, options: Sequence[str], seconds: float) -> list[str]:

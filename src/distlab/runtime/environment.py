@@ -10,8 +10,8 @@ import os
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 _GARBAGE_THRESHOLDS = (50_000, 20, 20)
@@ -182,22 +182,6 @@ def choose_legacy_keras() -> None:
     if not has_legacy_keras():
         print(f"{_KERAS}={os.environ.get(_KERAS)} is set for other projects: the notebooks run with 1.", flush=True)
         os.environ[_KERAS] = "1"
-
-
-@contextmanager
-def in_use() -> Iterator[None]:
-    """Meanwhile `make clean` refuses to remove this environment; nothing where set-up has not made it.
-
-    A program that replaces this one, as JupyterLab does, keeps it in use.
-    """
-    with ExitStack() as stack:
-        with suppress(ImportError, OSError):
-            import fcntl
-
-            file = stack.enter_context((Path(sys.prefix) / "ready").open())
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            os.set_inheritable(file.fileno(), True)
-        yield
 
 
 def cache_folder() -> Path:

@@ -109,7 +109,7 @@ def _full_folder() -> str | None:
 
 
 def _of_another_environment(framework: str) -> str:
-    command = f"make setup-frameworks PART={framework}"
+    command = f".venv/bin/distlab setup-frameworks {framework}"
     return (
         f"{framework} is not in this environment: run `{command}`, then the program with .venv-frameworks/bin/python."
     )

@@ -369,7 +369,9 @@ def test_in_a_terminal_an_exercise_without_a_cell_is_said_to_have_none(
     made.cells = [cell for cell in made.cells if cell.metadata.get("nbgrader", {}).get("grade_id") != "mean"]
     save_as_lab(made, tmp_path, monkeypatch)
     lines = list(run.check("90", tmp_path))
-    assert "mean: … its cell is missing from the notebook; `make lab FRESH=90` gives the lab back." in lines
+    assert (
+        "mean: … its cell is missing from the notebook; `.venv/bin/distlab lab --fresh 90` gives the lab back." in lines
+    )
     assert "all_gather: … not done yet. `all_gather` is still empty." in lines
 
 
@@ -437,7 +439,7 @@ def test_in_a_terminal_the_notebook_of_another_lab_is_named(
     [lab_12] = (root / "labs").glob("12_*")
     put(tmp_path, "90_sample", (lab_12 / "lab.ipynb").read_text(), "lab.ipynb")
     monkeypatch.setattr(registry, "lab", lambda number: sample_lab.lab())
-    with pytest.raises(run.CannotCheck, match="cannot be checked: this is the notebook of lab 12; `make lab FRESH=90`"):
+    with pytest.raises(run.CannotCheck, match=r"cannot be checked: this is the notebook of lab 12; .* --fresh 90`"):
         next(run.check("90", tmp_path))
 
 
@@ -447,5 +449,5 @@ def test_a_lab_or_a_notebook_that_is_not_there_is_said_in_a_sentence(
     with pytest.raises(registry.NoSuchLab, match="There is no lab '98'; there are 02, 03"):
         next(run.check("98", tmp_path))
     monkeypatch.setattr(registry, "lab", lambda number: sample_lab.lab())
-    with pytest.raises(run.CannotCheck, match=r"is not there; `make lab FRESH=90` gives the lab back"):
+    with pytest.raises(run.CannotCheck, match=r"is not there; `.venv/bin/distlab lab --fresh 90` gives the lab back"):
         next(run.check("90", tmp_path))

@@ -66,7 +66,7 @@ def test_a_missing_extra_is_said_with_its_command_and_the_course_can_run(monkeyp
     monkeypatch.setattr(frameworks, "installed", lambda part: frameworks.recipe(part) if part == "torch" else None)
     rows = doctor._frameworks()
     assert [row.ok for row in rows] == [part == "torch" for part in frameworks.PARTS]
-    assert rows[-1].state == "MXNet is not installed" and "`make setup-mxnet`" in rows[-1].fix
+    assert rows[-1].state == "MXNet is not installed" and "`.venv/bin/distlab setup-frameworks mxnet`" in rows[-1].fix
     assert doctor.can_run(rows)
 
 

@@ -32,7 +32,7 @@ PACKAGES, FILES = 4, 300
 # By which signal a set-up is interrupted, and when, as a part of the time that one takes.
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 INTERRUPTIONS = list(zip(SIGNALS, (0.2, 0.5, 0.8), strict=True))
-if "DISTLAB_FAULTS" in os.environ:  # `make test-faults`
+if "DISTLAB_FAULTS" in os.environ:  # see tests/fault_report.py
     INTERRUPTIONS = [(number, moment / 20) for number in SIGNALS for moment in range(20)]
 SYSTEM_PYTHON = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
 

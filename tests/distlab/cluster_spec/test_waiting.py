@@ -16,7 +16,7 @@ from distlab.launch.job import free_addresses
 from distlab.launch.ports import is_open
 
 SECONDS_TO_IMPORT, SECONDS_TO_END = 600, 60
-# Each of them starts as worker 0 of two, of which the other never comes. `make test-faults` starts all of them.
+# Each of them starts as worker 0 of two, of which the other never comes. `pytest -m fault` starts all of them.
 PROGRAMS = {
     "07_multi_worker/train.py": [],
     "07_multi_worker/uneven_data.py": [],

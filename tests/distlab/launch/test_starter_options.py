@@ -1,7 +1,6 @@
-"""Options of mpirun and its like that cannot be split, or that contradict the launcher, are refused in a sentence."""
+"""Options of mpirun and its like that contradict the launcher, are refused in a sentence."""
 
 import math
-from argparse import ArgumentTypeError
 from collections.abc import Callable
 from pathlib import Path
 
@@ -36,12 +35,6 @@ def test_other_options_are_let_through() -> None:
 def test_a_text_in_the_place_of_a_list_is_refused_with_the_list_that_is_meant() -> None:
     with pytest.raises(launch.LaunchError, match=r"give a list, such as \['--mca', 'btl', 'self'\]"):
         starter_options.check("mpirun", "--mca btl self")
-
-
-def test_a_text_is_split_as_a_shell_does() -> None:
-    assert starter_options.split("--mca btl 'self, tcp'") == ["--mca", "btl", "self, tcp"]
-    with pytest.raises(ArgumentTypeError, match="has a quotation mark that is not closed"):
-        starter_options.split("--mca 'btl")
 
 
 def test_ranks_of_horovod_wait_for_each_other_as_long_as_the_job_may_take() -> None:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -279,96 +278,6 @@ def test_a_kernel_of_the_same_name_for_other_packages_is_not_found(variables: di
     assert variables["JUPYTER_PATH"].split(os.pathsep)[1:] == [str(tmp_path / "site")]
     argv = kernelspec.KernelSpecManager(kernel_dirs=paths.jupyter_path("kernels")).get_kernel_spec("python3").argv
     assert argv[0] != "/opt/gone/python"
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("flock"), reason="make clean asks flock")
-def test_an_environment_in_use_is_not_removed(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copy(root / "Makefile", tmp_path)
-    (tmp_path / "src" / "distlab").mkdir(parents=True)
-    (tmp_path / ".venv").mkdir()
-    (tmp_path / ".venv" / "ready").touch()
-    monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
-    clean = ["make", "-C", str(tmp_path), "clean"]
-    with environment.in_use():
-        refused = processes.run(clean, 300)
-    assert refused.status != 0
-    assert "A program of this course still runs, such as make lab or make execute" in refused.output
-    assert (tmp_path / ".venv" / "ready").exists()
-    assert processes.run(clean, 300).status == 0
-    assert not (tmp_path / ".venv").exists()
-
-
-@pytest.mark.fault
-def test_grades_are_not_removed_with_what_can_be_made_again(root: Path, tmp_path: Path) -> None:
-    shutil.copy(root / "Makefile", tmp_path)
-    for folder in ("src/distlab", "build/grades", "build/grades-2026-11-26-030327", "build/site"):
-        (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "build" / "report.json").touch()
-    clean = ["make", "-C", str(tmp_path), "clean"]
-    assert "The grades stay" in processes.run(clean, 300).output
-    assert {file.name for file in (tmp_path / "build").iterdir()} == {"grades", "grades-2026-11-26-030327"}
-    for folder in (tmp_path / "build").iterdir():
-        folder.rmdir()
-    assert "The grades stay" not in processes.run(clean, 300).output
-    assert not (tmp_path / "build").exists()
-
-
-@pytest.mark.fault
-@pytest.mark.parametrize("own", ["gradebook.db", "submitted/alice/06_topic/lab.ipynb", "source/my_own_lab/lab.ipynb"])
-def test_what_nbgrader_or_an_instructor_keeps_is_not_removed(root: Path, tmp_path: Path, own: str) -> None:
-    shutil.copy(root / "Makefile", tmp_path)
-    course = tmp_path / "build" / "release" / "nbgrader"
-    for file in ("build/site/index.html", "labs/06_topic/lab.ipynb", "src/course_tools/cli.py"):
-        (tmp_path / file).parent.mkdir(parents=True)
-        (tmp_path / file).touch()
-    for file in ("nbgrader_config.py", "source/06_topic/lab.ipynb", own):
-        (course / file).parent.mkdir(parents=True, exist_ok=True)
-        (course / file).touch()
-    clean = ["make", "-C", str(tmp_path), "clean"]
-    finished = processes.run(clean, 300)
-    assert finished.status == 0 and "build/release stays" in finished.output and "grades stay" not in finished.output
-    assert (course / own).exists() and not (tmp_path / "build" / "site").exists()
-    shutil.rmtree(course / own.split("/")[0]) if "/" in own else (course / own).unlink()
-    (course / "source" / "06_topic").mkdir(parents=True, exist_ok=True)
-    assert processes.run(clean, 300).status == 0
-    assert not (tmp_path / "build").exists()
-
-
-@pytest.mark.fault
-def test_released_labs_that_an_instructor_has_changed_are_not_removed(root: Path, tmp_path: Path) -> None:
-    shutil.copy(root / "Makefile", tmp_path)
-    changed = tmp_path / "build" / "release" / "changed-2026-11-26-142233" / "students" / "06_topic"
-    for folder in (changed, tmp_path / "src" / "distlab"):
-        folder.mkdir(parents=True)
-    (tmp_path / "src" / "distlab" / "cli.py").touch()
-    finished = processes.run(["make", "-C", str(tmp_path), "clean"], 300)
-    assert finished.status == 0 and "build/release stays" in finished.output
-    assert changed.exists()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("flock"), reason="asks flock")
-def test_a_program_that_replaces_the_command_keeps_the_environment_in_use(tmp_path: Path) -> None:
-    ready = tmp_path / "ready"
-    ready.touch()
-    code = f"""
-import os, sys
-from distlab.runtime import environment
-sys.prefix = {str(tmp_path)!r}
-with environment.in_use():
-    os.execvp("cat", ["cat"])
-"""
-    ask = ["flock", "--nonblock", str(ready), "true"]
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
-        assert program.stdin and program.stdout
-        program.stdin.write(b"replaced\n")
-        program.stdin.flush()
-        assert program.stdout.readline() == b"replaced\n"
-        assert subprocess.run(ask).returncode == 1
-        program.stdin.close()
-        program.wait(60)
-    assert subprocess.run(ask).returncode == 0
 
 
 def test_a_keras_that_is_chosen_for_other_projects_is_said_and_replaced(

@@ -9,14 +9,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from distlab import devices
-from distlab.costs.measured.measurement import ClusterMeasurement, Spread, WrongMeasurement
+from distlab import cluster_spec, devices
+from distlab.costs.measured.measurement import ClusterMeasurement, Spread, WrongMeasurement, write
 from distlab.costs.measured.other_programs import CoreWatch, share_taken
+from distlab.costs.measured.ranks import RANKS
+from distlab.costs.measured.report import described
+from distlab.runtime.errors import PlainError
 
 if TYPE_CHECKING:
     from distlab.costs.measured.ranks import Communicator
@@ -35,6 +38,61 @@ class MeasureOptions:
     repeats: int
     warm_up: int
     sizes: tuple[int, ...]
+
+
+def measure_cluster(
+    *,
+    output: Path,
+    model: Literal["cnn", "mlp", "wide_cnn"] = "cnn",
+    batch: int = 64,
+    with_: Literal["horovod", "mpi"] = "horovod",
+    gloo_from_slurm: bool = False,
+    threads: int | None = None,
+    repeats: int = 20,
+    warm_up: int = 3,
+    sizes: list[int] | None = None,
+) -> int:
+    """Measure on all ranks; rank 0 writes and speaks, also for the others' mistakes. Returns the exit status.
+
+    Args:
+        output: JSON file that rank 0 writes.
+        model: A network of the course; wide_cnn has 128 filters.
+        batch: Images per rank and step.
+        with_: What communicates.
+        gloo_from_slurm: srun has started the ranks, without MPI.
+        threads: Of each rank; by default the ranks divide a host's cores.
+        repeats: Of each measurement.
+        warm_up: Repeats before, not counted.
+        sizes: Bytes to all-reduce, multiples of 4; by default 1 KiB to all gradients.
+    """
+    if gloo_from_slurm:
+        if with_ != "horovod":
+            raise WrongMeasurement("--gloo-from-slurm is for --with horovod.")
+        cluster_spec.gloo_from_slurm()
+    if not output.parent.is_dir():  # before it has measured for minutes
+        raise WrongMeasurement(f"There is no folder {output.parent}.")
+    if any(size < 4 or size % 4 for size in sizes or ()):
+        raise WrongMeasurement("--sizes are bytes of numbers, multiples of 4.")
+    import tensorflow as tf  # before MPI, whose libraries it would disturb at the end
+
+    tf.get_logger().setLevel("ERROR")
+    communicator = RANKS[with_]()
+    what = MeasureOptions(model, batch, repeats, warm_up, tuple(sizes or ()))
+    try:
+        used_threads, gpus = use_devices(communicator, threads)
+        result = measure(communicator, what, used_threads, gpus)
+    except PlainError:
+        if communicator.rank == 0:
+            raise
+        return 2
+    except Exception:
+        communicator.give_up()
+        raise
+    if communicator.rank == 0:
+        write(result, output)
+        print(described(result))
+    communicator.barrier()
+    return 0
 
 
 def use_devices(communicator: "Communicator", threads: int | None) -> tuple[int, int]:

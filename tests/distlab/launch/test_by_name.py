@@ -61,14 +61,6 @@ def test_options_that_do_not_go_together_are_refused_in_a_sentence(
 
 
 @pytest.mark.slow
-def test_an_interpreter_before_the_program_is_to_be_left_out(launched: Launched) -> None:
-    for words in (["python", launched.program], ["/usr/bin/python3.12", launched.program, "--", "x"]):
-        done = subprocess.run(command(*words), capture_output=True, text=True, timeout=300)
-        assert done.returncode == 2
-        assert f"; leave `{words[0]}` out;" in done.stderr
-
-
-@pytest.mark.slow
 def test_an_interpreter_of_this_folder_is_not_looked_for_on_the_path(launched: Launched) -> None:
     own = launched.folder / "mpirun"  # a name that PATH knows too
     own.write_text(f'#!/bin/sh\necho mine\nexec {sys.executable} "$@"\n')

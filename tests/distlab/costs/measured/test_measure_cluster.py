@@ -10,8 +10,8 @@ import pytest
 
 from course_tools.cli import main
 from distlab import launch
-from distlab.costs.measured.command import described
 from distlab.costs.measured.measurement import read, write
+from distlab.costs.measured.report import described
 from distlab.launch import LaunchedRun
 from distlab.models import cnn, mlp
 from distlab.runtime import environment, processes
@@ -86,22 +86,15 @@ def test_ranks_that_disagree_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["measure"], "the following arguments are required: --output"),
-        (["measure", "--output", "missing/a.json"], "there is no folder missing"),
-        (["measure", "--output", "a.json", "--sizes", "6"], "6 is no multiple of 4"),
-        (["measure", "--output", "a.json", "--model", "vgg"], "invalid choice: 'vgg'"),
+        (["measure", "--output", "missing/a.json"], "There is no folder missing"),
+        (["measure", "--output", "a.json", "--sizes", "6"], "multiples of 4"),
         (["measure", "--output", "a.json", "--with", "mpi", "--gloo-from-slurm"], "is for --with horovod"),
         (
             ["predict", "--measured", "missing.json"],
             "There is no file missing.json; `mpirun -np 2 distlab measure --output",
         ),
-        (
-            ["predict", "--measured", "two.json", "--model", "cnn"],
-            "--model is for formulas alone, not for measurements",
-        ),
-        (["predict", "--measured", "two.json", "--published"], "--published is for formulas alone"),
+        (["predict", "--measured", "two.json", "--model", "cnn"], "--model is for predictions by formula"),
         (["predict", "--measured", "two.json", "--ranks", "0..4"], "ranks are written 8, 1,2,4 or 1..1024"),
-        (["predict", "--measured", "two.json", "other.json"], "do not belong together: the version of tensorflow is"),
         (
             ["predict", "--measured", "two.json", "--compare", "other.json"],
             "the version of tensorflow is 2.21.0 and 2.20",
@@ -109,8 +102,7 @@ def test_ranks_that_disagree_are_refused(tmp_path: Path) -> None:
         (["predict", "--measured", "two.json", "--compare", "three.json", "--ranks", "4"], "no prediction for 3 ranks"),
         (["predict", "--measured", "host.json", "--ranks", "1..8"], "ask for at most 2 ranks, or measure on two hosts"),
         (["predict", "--measured", "two.json", "--picture", "a.gif"], "a.gif does not end in .svg or .png"),
-        (["predict", "--compare", "two.json"], "--compare is for measurements (--measured), not for resnet50"),
-        (["predict", "--own-cores"], "--own-cores is for measurements (--measured), not for resnet50"),
+        (["predict", "--compare", "two.json"], "--compare needs --measured"),
     ],
 )
 def test_a_mistake_is_one_sentence(
@@ -126,12 +118,8 @@ def test_a_mistake_is_one_sentence(
     write(measurement(3), Path("three.json"))
     write(measurement(4, versions=versions), Path("other.json"))
     write(measurement(2, ranks_per_host=(2,), machines=1, cores=2), Path("host.json"))
-    try:
-        status = main(words)
-    except SystemExit as exit:
-        status = exit.code
+    assert main(words) == 2
     message = capsys.readouterr().err
-    assert status == 2
     assert expected in message
     assert len(message.splitlines()) == 1
 

@@ -6,18 +6,14 @@ import pytest
 
 from course_tools.cli import main
 from distlab.costs import Assumptions, Split, predict, predict_split
-from distlab.costs.command import ranks_in
+from distlab.costs.prediction.report import ranks_in
 from distlab.costs.published.efficiencies import compare, summary, table
 from distlab.costs.published.split_figures import compare_figures, figures_table
 
 
 def assert_one_sentence(arguments: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The command ends with status 2, says one sentence that contains `expected`, and prints nothing else."""
-    try:
-        status = main(["predict", *arguments.split()])
-    except SystemExit as ended:  # what argparse itself finds wrong
-        status = ended.code
-    assert status == 2
+    assert main(["predict", *arguments.split()]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert expected in captured.err
@@ -76,11 +72,8 @@ def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
         ("--algorithm rings", "halving_doubling"),
         ("--overlap much", "fusion, layers, none"),
         ("--ranks none", "1..1024"),
-        ("--ranks=", "not ''"),
-        ("--published --model vgg16", "--model is for predictions, not for --published"),
-        ("--batch many", "--batch"),
+        ("--published --model vgg16", "--model makes no sense here"),
         ("--baseline 0", "not 0"),
-        ("--rank 3 --colour", "--ranks"),
     ],
 )
 def test_mistakes_on_the_command_line_get_one_sentence(
@@ -132,10 +125,10 @@ def test_the_command_prints_a_split_transformer_as_json(capsys: pytest.CaptureFi
     ("arguments", "expected"),
     [
         ("--model gpt-9b", "palm-540b"),
-        ("--model resnet50 --pipeline 4", "--pipeline is for transformers (gpt-1.7b"),
-        ("--model gpt-175b --batch 4", "--batch is for networks of images (mlp"),
+        ("--model resnet50 --pipeline 4", "--pipeline is for transformers: gpt-1.7b"),
+        ("--model gpt-175b --batch 4", "--batch is for networks of images: mlp"),
         ("--model gpt-175b --tensor 8 --ranks 12", "12 ranks are no multiple of tensor × pipeline = 8 × 1 = 8"),
-        ("--model gpt-175b --zero 4", "choose from 0, 1, 2, 3"),
+        ("--model gpt-175b --zero 4", "the stages 1, 2 and 3"),
         ("--model gpt-175b --hardware gigabit", "no matrix units"),
         ("--model gpt-175b --tensor 0", "tensor is 0; it is a whole number of at least 1"),
         ("--model gpt-175b --chunks 0", "chunks is 0; it is a whole number of at least 1"),

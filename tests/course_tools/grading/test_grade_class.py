@@ -121,12 +121,9 @@ def test_a_check_says_that_an_answer_has_become_markdown(
     ("arguments", "said"),
     [
         (["grade", "nowhere"], "/nowhere; set SUBMISSIONS=folder"),
-        (["grade", "labs/nbgrader_config.py"], "nbgrader_config.py is no folder (unpack an archive); set SUBMISSIONS="),
         (["grade", "labs"], "holds a lab"),
         (["grade", "labs", "--due", "tomorrow"], "is not a time"),
         (["check", "98"], "There is no lab '98'"),
-        (["labs", "--only", "98"], "There is no lab '98'"),
-        (["release", "--only", ","], "There is no lab ','"),
         (["grade", "labs", "--late-share", "0.5"], "A share for late work needs the deadline"),
     ],
 )
@@ -140,36 +137,6 @@ def test_mistakes_in_a_command_end_in_a_sentence(
     monkeypatch.setattr(processes, "end_on_signals", lambda: None)
     assert cli.main(arguments) == 2
     assert said in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("option", [["--late-share", "2"], ["--late-share", "nan"], ["--seed", "-1"]])
-def test_numbers_that_make_no_sense_are_refused_before_grading(
-    course: Path, option: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        cli.main(["grade", "labs", *option])
-    assert f"argument {option[0]}: {option[1]} is no" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("submissions", ["in", "nowhere"])
-def test_a_place_that_cannot_take_the_grades_is_refused_before_grading(
-    course: Path, source: Path, submissions: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(processes, "end_on_signals", lambda: None)
-    hand_in(course / "in", "ada", source)
-    (course / "build").mkdir()
-    grades = course / "build" / "grades"
-    reasons = {
-        "is a file, and a folder of that name is needed; move or remove it.": grades.touch,
-        "is a link to /no/drive, which does not exist; make that folder, or remove the link.": (
-            lambda: grades.symlink_to("/no/drive")
-        ),
-    }
-    for reason, make in reasons.items():
-        make()
-        assert cli.main(["grade", submissions, "--only", NUMBER, "--weak"]) == 2
-        assert capsys.readouterr() == ("", f"build/grades {reason}\n")
-        grades.unlink()
 
 
 @pytest.mark.long
@@ -195,12 +162,3 @@ def test_where_the_course_cannot_be_written_to_grades_go_to_the_user_or_where_a_
     said = "This folder cannot be written to: the grades go to" in capsys.readouterr().out
     assert said != linked
     assert ((drive if linked else home / "distlab-build" / "grades") / "grades.csv").exists()
-
-
-def test_files_in_the_place_of_folders_are_named(course: Path, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (course / "notebooks").symlink_to(root / "notebooks")
-    (course / "build").mkdir()
-    for command, name in (("release", "release"), ("pages", "html")):
-        (course / "build" / name).touch()
-        assert cli.main([command]) == 2
-        assert f"build/{name} is a file, and a folder of that name is needed" in capsys.readouterr().err

@@ -1,57 +1,61 @@
-"""`distlab execute`: running the notebooks without a browser, and what it leaves: pages, report, site, exit status."""
+"""Running the notebooks without a browser, and what it leaves: pages, report, site, exit status."""
 
-import argparse
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated
 
-from course_tools import user_folders
-from distlab import valid
+from cyclopts import Parameter
+from cyclopts.types import PositiveInt
+from cyclopts.validators import Number
+
+from course_tools import html_pages, runner, user_folders
+from course_tools.runner import ExecutionPlan, Outcomes
+from course_tools.site.chapters import copies
+from distlab import data, devices
 from distlab.runtime import environment, processes
 from distlab.runtime.errors import PlainError
-
-if TYPE_CHECKING:
-    from argparse import _SubParsersAction
-
-    from course_tools.runner import ExecutionPlan, Outcomes
 
 NOTEBOOKS = Path("notebooks")
 README = Path("README.md")
 PACKAGE = Path(__file__).parents[0]
-_MOST_WORKERS = 8
+MOST_WORKERS = 8
 
 
-class WrongParameter(PlainError, ValueError):
-    """A notebook cannot run with this parameter; the message says why."""
+def execute(
+    *,
+    dataset: str | None = None,
+    epochs: PositiveInt | None = None,
+    workers: Annotated[int | None, Parameter(validator=Number(gte=1, lte=MOST_WORKERS))] = None,
+    only: str | None = None,
+    at_once: PositiveInt | None = None,
+    no_site: bool = False,
+    seconds_per_cell: PositiveInt = ExecutionPlan.seconds_per_cell,
+    seconds_per_notebook: PositiveInt = ExecutionPlan.seconds_per_notebook,
+) -> int:
+    """Run the notebooks and write what they give to `build`; returns the exit status.
 
-
-def add_command(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `execute` to the parser of `distlab`."""
-    execute = commands.add_parser(
-        "execute",
-        help="run the notebooks without a browser; write pages and a report",
-        epilog="Exit status: 0 when every notebook ran or was skipped for a reason that is given, 1 when one failed, "
-        "the results could not be written, or files of the course changed meanwhile, 2 for a wrong option, 130 when "
-        "the run was interrupted, 143 after SIGTERM.",
+    Args:
+        dataset: digits, mnist or fashion_mnist.
+        epochs: How long each training takes.
+        workers: Devices or processes of each training, at most 8.
+        only: Some notebooks by number or name: "03" or "02,04".
+        at_once: Notebooks at a time; by default one per core, at most 4.
+        no_site: Do not write the course's site at the end, which takes a minute.
+        seconds_per_cell: The longest that a cell may take.
+        seconds_per_notebook: The longest that a notebook may take.
+    """
+    parameters = {"dataset": dataset, "epochs": epochs, "workers": workers}
+    notebooks = runner.choose(NOTEBOOKS, only)
+    if dataset:
+        print(data.describe(dataset))
+    plan = ExecutionPlan(
+        notebooks,
+        user_folders.announced("build", "results go"),
+        {name: value for name, value in parameters.items() if value is not None},
+        seconds_per_cell,
+        seconds_per_notebook,
+        at_once or runner.default_at_once(devices.cores()),
     )
-    execute.add_argument("--dataset", help="digits, mnist or fashion_mnist")
-    execute.add_argument("--epochs", type=valid.whole)
-    execute.add_argument("--workers", type=valid.whole)
-    execute.add_argument("--only", help='some notebooks by number or name: "03" or "02,04"')
-    execute.add_argument("--at-once", type=valid.whole, help="notebooks at a time; by default one per core, at most 4")
-    execute.add_argument("--no-site", action="store_true", help="do not write the course's site at the end")
-    execute.add_argument("--seconds-per-cell", type=valid.whole)
-    execute.add_argument("--seconds-per-notebook", type=valid.whole)
-    execute.set_defaults(run=_execute)
-
-
-def _execute(options: argparse.Namespace) -> int:
-    from course_tools import runner
-    from course_tools.site.chapters import copies
-    from distlab import devices
-
-    plan = _plan(options)
     before = _states_of_course()
     for copy in copies(NOTEBOOKS):
         _say(f"{copy} is left out: it is no chapter of the course.")
@@ -68,7 +72,7 @@ def _execute(options: argparse.Namespace) -> int:
         _say(f"Not finished: {', '.join(interrupt.unfinished)}.")
         return interrupt.status
     problems = [*_changed_since(before), *_write_results(outcomes, plan)]
-    if README.is_file() and not options.no_site:
+    if README.is_file() and not no_site:
         problems += _write_site(plan)
     _say("\n".join([runner.summary(outcomes), *problems]))
     return 1 if problems or any(outcome.status == runner.FAILED for outcome in outcomes.values()) else 0
@@ -95,10 +99,8 @@ def _changed_since(before: dict[Path, tuple[int, int]]) -> list[str]:
     ]
 
 
-def _write_results(outcomes: "Outcomes", plan: "ExecutionPlan") -> list[str]:
+def _write_results(outcomes: Outcomes, plan: ExecutionPlan) -> list[str]:
     """Write the pages and the report, and say where they are; returns a sentence for each that was not written."""
-    from course_tools import html_pages, runner
-
     html, problems = plan.build / "html", []
     for notebook in plan.notebooks:
         executed = plan.build / "executed" / notebook.name
@@ -118,9 +120,9 @@ def _write_results(outcomes: "Outcomes", plan: "ExecutionPlan") -> list[str]:
     return problems
 
 
-def _write_site(plan: "ExecutionPlan") -> list[str]:
+def _write_site(plan: ExecutionPlan) -> list[str]:
     """Write the site with the outputs and times of this run; returns a sentence if it was not written."""
-    from course_tools.site import build, sources
+    from course_tools.site import build, sources  # here, since it imports matplotlib
 
     try:
         site = build.build(Path.cwd(), plan.build, plan.build / "executed")
@@ -135,33 +137,3 @@ def _write_site(plan: "ExecutionPlan") -> list[str]:
 def _say(text: str) -> None:
     with suppress(OSError):  # nobody reads it any more, or the disk that it goes to is full
         print(text, flush=True)
-
-
-def _plan(options: argparse.Namespace) -> "ExecutionPlan":
-    """The plan that the options ask for. Raises WrongParameter, NoSuchNotebook and data.DataError."""
-    from course_tools import runner
-    from distlab import data, devices
-
-    parameters = {
-        name: value for name in ("dataset", "epochs", "workers") if (value := getattr(options, name)) is not None
-    }
-    notebooks = runner.choose(NOTEBOOKS, options.only)
-    if options.dataset:
-        print(data.describe(options.dataset))
-    for name in ("epochs", "workers", "at_once", "seconds_per_cell", "seconds_per_notebook"):
-        if (value := getattr(options, name)) is not None and value < 1:
-            raise WrongParameter(f"{name.upper()}={value} makes no sense: it must be 1 or more.")
-    if (options.workers or 1) > _MOST_WORKERS:
-        raise WrongParameter(f"WORKERS={options.workers} is too many: the chapters take 1 to {_MOST_WORKERS}.")
-    require_notebooks(notebooks)
-    plan = runner.ExecutionPlan(notebooks, user_folders.announced("build", "results go"), parameters)
-    plan.at_once = options.at_once or runner.default_at_once(devices.cores())
-    plan.seconds_per_cell = options.seconds_per_cell or plan.seconds_per_cell
-    plan.seconds_per_notebook = options.seconds_per_notebook or plan.seconds_per_notebook
-    return plan
-
-
-def require_notebooks(notebooks: Sequence[Path]) -> None:
-    """Raises WrongParameter where the working folder has no notebooks."""
-    if not notebooks:
-        raise WrongParameter(f"There is no notebook in {NOTEBOOKS.resolve()}; run this in the course's folder.")

@@ -1,0 +1,146 @@
+"""A prediction in words: as a table, and for programs; and the numbers of ranks that a person writes."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distlab.costs.prediction.data_parallel import OVERLAPS, Prediction
+from distlab.costs.prediction.model_parallel import PARTS, SplitPrediction
+from distlab.model_parallel.sharded_optimizers import STAGES
+from distlab.runtime import tables
+
+_SHORT = 16
+MOST_RANKS = 10**9
+
+
+def ranks_in(text: str) -> NDArray[np.int64]:
+    """Numbers of ranks from "8", "1,2,4" or "1..1024"; int64 (n,), ascending.
+
+    Of a range with more than 16 numbers only both ends and the powers of two between them. Raises ValueError, with
+    what is understood, for anything else.
+    """
+    ranks: set[int] = set()
+    try:
+        for part in text.split(","):
+            first, dots, last = part.partition("..")
+            low, high = int(first), int(last if dots else first)
+            if not 1 <= low <= high <= MOST_RANKS:
+                raise ValueError
+            if high - low < _SHORT:
+                ranks.update(range(low, high + 1))
+            else:
+                ranks.update({low, high} | {2**power for power in range(high.bit_length()) if low <= 2**power <= high})
+    except ValueError:
+        raise ValueError(
+            f"ranks are written 8, 1,2,4 or 1..1024, with whole numbers from 1 to {MOST_RANKS:,}, not {text!r}"
+        ) from None
+    return np.array(sorted(ranks))
+
+
+def as_table(prediction: Prediction) -> str:
+    """One line per number of ranks, below what it is about."""
+    lines = [
+        f"{prediction.model.title}: {prediction.model.parameters:,} parameters, "
+        f"{prediction.model.gradient_bytes / 1e6:.1f} MB of gradient, {prediction.batch} images per rank and step",
+        f"{prediction.hardware.title}",
+        f"all-reduce: {prediction.algorithm}; overlap: {prediction.overlap}, {OVERLAPS[prediction.overlap]}",
+        f"speed of one device {prediction.speed_source}",
+        f"efficiency relative to {prediction.baseline_ranks} rank{'s' if prediction.baseline_ranks > 1 else ''}",
+        "",
+    ]
+    columns = {
+        f"{'ranks':>7}": [f"{count}" for count in prediction.ranks],
+        f"{'step':>12}": _milliseconds(prediction.step_seconds),
+        f"{'computing':>12}": _milliseconds(prediction.compute_seconds),
+        f"{'all-reduce':>12}": _milliseconds(prediction.communication_seconds),
+        f"{'not hidden':>12}": _milliseconds(prediction.exposed_seconds),
+        f"{'images/s':>14}": [f"{speed:,.0f}" for speed in prediction.images_per_second],
+        f"{'efficiency':>12}": [f"{100 * efficiency:.1f}%" for efficiency in prediction.efficiency],
+    }
+    rows = list(zip(*columns.values(), strict=True))
+    return "\n".join([*lines, tables.text(tuple(columns), rows, range(len(columns)), gap="")])
+
+
+def as_json(prediction: Prediction) -> str:
+    """The same for programs: names, the assumptions, and one list per quantity (seconds, images/s, fractions)."""
+    quantities = ("step_seconds", "compute_seconds", "communication_seconds", "exposed_seconds", "images_per_second")
+    return _json(
+        {
+            "model": prediction.model.name,
+            "hardware": prediction.hardware.name,
+            "algorithm": prediction.algorithm,
+            "overlap": prediction.overlap,
+            "batch": prediction.batch,
+            "baseline_ranks": prediction.baseline_ranks,
+            "speed_source": prediction.speed_source,
+            "assumptions": asdict(prediction.assumptions),
+            "ranks": prediction.ranks.tolist(),
+            **{name: getattr(prediction, name).tolist() for name in quantities},
+            "all_reduces": prediction.all_reduces.tolist(),
+            "efficiency": prediction.efficiency.tolist(),
+        }
+    )
+
+
+def splits_as_table(predictions: Sequence[SplitPrediction]) -> str:
+    """One line per number of ranks, below what it is about; `predictions` are of one model, cluster and split."""
+    first = predictions[0]
+    split = first.split
+    schedule = f" (1F1B, interleaved, {split.chunks} chunks a stage)" if split.chunks > 1 else " (1F1B)"
+    pipeline = f"{split.pipeline}{schedule if split.pipeline > 1 else ''}"
+    lines = [
+        f"{first.transformer.title}: {first.transformer.parameters:,} parameters in {first.transformer.layers} layers",
+        f"{first.hardware.title}, {first.hardware.memory_bytes / 1e9:g} GB a device",
+        f"tensor {split.tensor} × pipeline {pipeline}, micro-batches of {split.micro_batch}",
+        f"ZeRO {split.zero}: {STAGES[split.zero]}; mixed precision, Adam, activations recomputed",
+        "batch: sequences in a step; in %: matrix products, other computing, communication by split, bubble",
+        "",
+    ]
+    header = (
+        *("  ranks", " data", "  batch", "      step"),
+        # The parts of a step, in the order of PARTS.
+        *("  matrices", "   other", "  tensor", "  pipeline", "  bubble", "   data"),
+        *("  TFLOP/s", "   states", "  activations", ""),
+    )
+    rows = [
+        (
+            *(prediction.ranks, prediction.data, prediction.sequences, f"{prediction.step_seconds:.2f} s"),
+            *(f"{100 * getattr(prediction, part) / prediction.step_seconds:.1f}%" for part in PARTS),
+            f"{prediction.flops_per_device / 1e12:.1f}",
+            f" {prediction.state_bytes / 1e9:.1f} GB",
+            f" {prediction.activation_bytes / 1e9:.1f} GB",
+            "" if prediction.fits else "  does not fit",
+        )
+        for prediction in predictions
+    ]
+    bubble = f"\nthe bubble is {100 * first.bubble_fraction:.1f} % of the pipeline's time on {first.ranks} ranks"
+    return "\n".join([*lines, tables.text(header, rows, range(len(header) - 1), gap=""), bubble])
+
+
+def splits_as_json(predictions: Sequence[SplitPrediction]) -> str:
+    """The same for programs: names, the split, and one object per number of ranks."""
+    first = predictions[0]
+    quantities = (
+        *("ranks", "data", "sequences", "micro_batches", "step_seconds", *PARTS, "bubble_fraction"),
+        *("flops_per_device", "tokens_per_second", "state_bytes", "activation_bytes", "fits"),
+    )
+    return _json(
+        {
+            "model": first.transformer.name,
+            "hardware": first.hardware.name,
+            "parameters": first.transformer.parameters,
+            "split": asdict(first.split),
+            "predictions": [{name: getattr(prediction, name) for name in quantities} for prediction in predictions],
+        }
+    )
+
+
+def _json(content: dict[str, object]) -> str:
+    return json.dumps(content, indent=2, ensure_ascii=False)
+
+
+def _milliseconds(seconds: NDArray[np.float64]) -> list[str]:
+    return [f"{1e3 * value:.1f} ms" for value in seconds]

@@ -1,0 +1,171 @@
+"""What `distlab predict` prints: the prediction for images, for a transformer, from measurements, or the published."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from distlab.costs.measured import report as measured_report
+from distlab.costs.measured.measurement import read
+from distlab.costs.measured.picture import save_picture
+from distlab.costs.measured.prediction import most_ranks, predict_measured
+from distlab.costs.prediction.data_parallel import predict
+from distlab.costs.prediction.model_parallel import Split, predict_split
+from distlab.costs.prediction.networks import MODELS
+from distlab.costs.prediction.report import as_json, as_table, ranks_in, splits_as_json, splits_as_table
+from distlab.costs.prediction.transformers import TRANSFORMERS
+from distlab.costs.published import efficiencies
+from distlab.costs.published.split_figures import split_sections
+from distlab.runtime.errors import PlainError
+from distlab.runtime.lookups import require_name
+
+RANKS, MOST_MEASURED_RANKS = "1..1024", 1024
+MODEL, HARDWARE, HARDWARE_OF_TRANSFORMERS = "resnet50", "bigbasin-ethernet50", "selene"
+OF_TRANSFORMERS = f"is for transformers: {', '.join(TRANSFORMERS)}"
+OF_IMAGES = f"is for networks of images: {', '.join(MODELS)}"
+OF_FORMULAS, OF_MEASUREMENTS = "is for predictions by formula", "needs --measured"
+
+
+class WrongPrediction(PlainError, ValueError):
+    """The command line asks for a prediction that cannot be; the message is one sentence."""
+
+
+def print_prediction(
+    *,
+    model: str | None = None,
+    hardware: str | None = None,
+    ranks: str | None = None,
+    algorithm: str | None = None,
+    overlap: str | None = None,
+    batch: int | None = None,
+    baseline: int | None = None,
+    pipeline: int | None = None,
+    tensor: int | None = None,
+    zero: int | None = None,
+    micro_batch: int | None = None,
+    chunks: int | None = None,
+    sequences: int | None = None,
+    json: bool = False,
+    published: bool = False,
+    measured: list[Path] | None = None,
+    compare: list[Path] | None = None,
+    images: int | None = None,
+    own_cores: bool = False,
+    picture: Path | None = None,
+) -> None:
+    """Print a prediction. Raises WrongPrediction.
+
+    Args:
+        model: A network of images or a transformer of docs/sources.md; by default resnet50.
+        hardware: A machine of docs/sources.md; by default bigbasin-ethernet50, for transformers selene.
+        ranks: "8", "1,2,4" or by default "1..1024", of which its powers of two.
+        algorithm: Of the all-reduce, such as ring or hierarchical; by default what the hardware's users ran.
+        overlap: fusion, layers or none; by default fusion.
+        batch: Images per rank and step; by default the published one.
+        baseline: Ranks that efficiency is relative to; by default 1.
+        pipeline: Transformers: stages that the layers are divided among.
+        tensor: Transformers: ranks that share each layer.
+        zero: Transformers: how far model states are sharded, 0 to 3.
+        micro_batch: Transformers: sequences in a micro-batch; by default 1.
+        chunks: Transformers: chunks a stage, above 1 interleaved; by default 1.
+        sequences: Transformers: of all ranks in a step; by default 4 micro-batches a stage.
+        json: The same for programs.
+        published: Instead compare the model with published results.
+        measured: Predict from these files of `distlab measure`, of different numbers of ranks.
+        compare: With --measured: measurements to compare the prediction with.
+        images: With --measured: that the core or GPU hours are for; by default 1,000,000.
+        own_cores: With --measured: as if measured hosts that share cores had their own.
+        picture: With --measured: file that the picture is written to, .svg or .png.
+    """
+    by_formula = _given(model=model, hardware=hardware)
+    of_images = _given(algorithm=algorithm, overlap=overlap, batch=batch, baseline_ranks=baseline)
+    of_split = _given(tensor=tensor, pipeline=pipeline, zero=zero, micro_batch=micro_batch, chunks=chunks)
+    of_transformers = of_split | _given(sequences=sequences)
+    of_measurements = _given(compare=compare, images=images, own_cores=own_cores or None, picture=picture)
+    model = model or MODEL
+    try:
+        if measured:
+            _refuse(by_formula | of_images | of_transformers | _given(published=published or None), OF_FORMULAS)
+            print(_from_measurements(measured, ranks, json, **of_measurements))
+            return
+        _refuse(of_measurements, OF_MEASUREMENTS)
+        if published:
+            _refuse(
+                by_formula | of_images | of_transformers | _given(ranks=ranks, json=json or None), "makes no sense here"
+            )
+            print(comparison_with_published())
+        elif model in TRANSFORMERS:
+            _refuse(of_images, OF_IMAGES)
+            split = Split(**of_split)
+            counts = ranks_in(ranks or RANKS)
+            if ranks is None:
+                # Of the usual numbers only those that make whole replicas; a single replica where there are none.
+                replica = split.tensor * split.pipeline
+                counts = counts[counts % replica == 0] if np.any(counts % replica == 0) else np.array([replica])
+            machine = hardware or HARDWARE_OF_TRANSFORMERS
+            splits = [predict_split(model, machine, int(count), split, sequences=sequences) for count in counts]
+            print(splits_as_json(splits) if json else splits_as_table(splits))
+        else:
+            require_name([*MODELS, *TRANSFORMERS], model, "model")
+            _refuse(of_transformers, OF_TRANSFORMERS)
+            prediction = predict(model, hardware or HARDWARE, ranks_in(ranks or RANKS), **of_images)
+            print(as_json(prediction) if json else as_table(prediction))
+    except ValueError as error:
+        raise WrongPrediction(str(error)) from error
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _refuse(options: Mapping[str, Any], why: str) -> None:
+    """Raise WrongPrediction if the user has given one of these options, which would have no effect."""
+    for name in options:
+        raise WrongPrediction(f"--{name.removesuffix('_ranks').replace('_', '-')} {why}.")
+
+
+def _from_measurements(
+    measured: Sequence[Path],
+    ranks: str | None,
+    json: bool,
+    compare: Sequence[Path] = (),
+    images: int = measured_report.IMAGES,
+    own_cores: bool | None = None,
+    picture: Path | None = None,
+) -> str:
+    """The prediction; without `ranks` for powers of two and those that were measured."""
+    measurements, compared = ([read(file) for file in files] for files in (measured, compare))
+    if ranks is None:
+        limit = min(most_ranks(measurement) or MOST_MEASURED_RANKS for measurement in measurements)
+        powers = {2**power for power in range(limit.bit_length()) if 2**power <= limit}
+        counts = np.array(sorted(powers | {each.ranks for each in (*measurements, *compared)}))
+    else:
+        counts = ranks_in(ranks)
+    prediction = predict_measured(measurements, counts, own_cores=own_cores)
+    if picture:
+        save_picture(prediction, picture, compared)
+    form = measured_report.as_json if json else measured_report.as_table
+    return form(prediction, images, compared)
+
+
+def comparison_with_published() -> str:
+    """Published and predicted efficiencies, the assumptions, where the model is off, what each assumption matters.
+
+    Then bubble, memory and throughput of split models in the same way.
+    """
+    comparisons = efficiencies.compare()
+    sections = (
+        (
+            "Published and predicted scaling efficiency",
+            f"{efficiencies.table(comparisons)}\n\n{efficiencies.summary(comparisons)}",
+        ),
+        ("The assumptions, the same for every row", efficiencies.describe_assumptions()),
+        ("Where the model is off", efficiencies.where_it_is_off(comparisons)),
+        (
+            "If one assumption were another: change of the prediction in points",
+            efficiencies.describe_sensitivity(),
+        ),
+        *split_sections(),
+    )
+    return "\n\n".join(f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections)
