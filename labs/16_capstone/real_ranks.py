@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from distlab import launch, programs, valid
+from distlab import launch, programs
 
 SERIAL = Path(__file__).with_name("train_serial.py")
 SECONDS = 300.0
@@ -111,7 +111,7 @@ def main() -> None:
     """With --first or --folder as a process that trains, else as the one that starts the others."""
     parser = argparse.ArgumentParser(description="Run the capstone's program on real ranks.", allow_abbrev=False)
     parser.add_argument("program", type=Path)
-    parser.add_argument("--ranks", type=valid.count, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--first", type=Path, help="write the first checkpoint to this folder")
     parser.add_argument("--folder", type=Path, help="train as one rank, in this folder")
     parsed, options = parser.parse_known_args()  # the others are for train_serial.py

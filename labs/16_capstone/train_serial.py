@@ -8,10 +8,11 @@ written after each epoch, and `--resume` goes on from the newest one.
 
 import argparse
 import time
+from pathlib import Path
 
 import numpy as np
 
-from distlab import checks, data, models, saved_states, valid  # before TensorFlow: it selects tf-keras
+from distlab import checks, data, models, saved_states  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -22,13 +23,13 @@ loss_of_each = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True, r
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Classify short texts by topic, on one device.")
-    parser.add_argument("--texts", type=valid.count, default=4000, help="how many texts to train on")
-    parser.add_argument("--batch", type=valid.count, default=256, help="texts in a step")
-    parser.add_argument("--epochs", type=valid.count, default=3)
-    parser.add_argument("--rate", type=valid.rate, default=0.5, help="the learning rate for this batch")
-    parser.add_argument("--units", type=valid.count, default=64, help="numbers in a word's vector")
-    parser.add_argument("--seed", type=valid.seed, default=16)
-    parser.add_argument("--folder", type=valid.folder, help="for checkpoints; without it nothing is saved")
+    parser.add_argument("--texts", type=int, default=4000, help="how many texts to train on")
+    parser.add_argument("--batch", type=int, default=256, help="texts in a step")
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--rate", type=float, default=0.5, help="the learning rate for this batch")
+    parser.add_argument("--units", type=int, default=64, help="numbers in a word's vector")
+    parser.add_argument("--seed", type=int, default=16)
+    parser.add_argument("--folder", type=Path, help="for checkpoints; without it nothing is saved")
     parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint in --folder")
     options = parser.parse_args(arguments)
     if options.resume and not options.folder:

@@ -30,11 +30,10 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-
-from distlab import valid
 
 SIZES = [4**power for power in range(2, 12)]
 """16 bytes to 4 MiB."""
@@ -118,7 +117,7 @@ def measure(backend: Backend, array_bytes: int, repeats: int, warm_up: int) -> t
 
 def size_of_array(text: str) -> int:
     """A size in bytes from the command line: a positive multiple of 4."""
-    if valid.count(text) % 4:
+    if int(text) % 4:
         raise argparse.ArgumentTypeError(f"{text} is no multiple of 4, the bytes of a number")
     return int(text)
 
@@ -128,9 +127,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure an all-reduce by message size.")
     parser.add_argument("--modes", nargs="+", choices=MODES, default=["mpi"], help="what to measure, in this order")
     parser.add_argument("--sizes", nargs="+", type=size_of_array, default=SIZES, help="bytes, multiples of 4")
-    parser.add_argument("--repeats", type=valid.count, default=15, help="measurements of each size (default: 15)")
+    parser.add_argument("--repeats", type=int, default=15, help="measurements of each size (default: 15)")
     parser.add_argument("--warm-up", type=int, default=3, help="all-reduces before those, not counted (default: 3)")
-    parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args(arguments)
     if options.warm_up < 0:
         parser.error("--warm-up is 0 or more")

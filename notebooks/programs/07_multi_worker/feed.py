@@ -13,15 +13,14 @@ The last line that each worker prints is JSON: for each way to feed, the numbers
 
 import argparse
 import json
-
-from distlab import valid  # before TensorFlow: it selects tf-keras
+from pathlib import Path
 
 # isort: split
 import tensorflow as tf
 
 parser = argparse.ArgumentParser(description="Show which samples each worker gets.")
 parser.add_argument(
-    "--files", nargs="+", type=valid.existing, required=True, help="TFRecord files; each record is a number as text"
+    "--files", nargs="+", type=Path, required=True, help="TFRecord files; each record is a number as text"
 )
 files = [str(file) for file in parser.parse_args().files]
 

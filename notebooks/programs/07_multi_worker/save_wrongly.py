@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import distlab  # noqa: F401  selects tf-keras; it must come before TensorFlow
-from distlab import cluster_spec, models, valid
+from distlab import cluster_spec, models
 
 # isort: split
 import tensorflow as tf
@@ -77,13 +77,11 @@ def save_alone(model: tf.keras.Model, path: Path, patience: float) -> None:
 def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Save wrongly, and fail safely.")
-    parser.add_argument("--folder", type=valid.folder, required=True, help="a folder that all workers see")
-    parser.add_argument("--tries", type=valid.count, default=200, help="the largest number of saves by everybody")
-    parser.add_argument("--patience", type=valid.rate, default=5, help="seconds that the chief waits for a save")
-    parser.add_argument("--result", type=valid.output, help="JSON file that the chief writes")
-    options = parser.parse_args()
-    valid.check_paths(parser, options)
-    return options
+    parser.add_argument("--folder", type=Path, required=True, help="a folder that all workers see")
+    parser.add_argument("--tries", type=int, default=200, help="the largest number of saves by everybody")
+    parser.add_argument("--patience", type=float, default=5, help="seconds that the chief waits for a save")
+    parser.add_argument("--result", type=Path, help="JSON file that the chief writes")
+    return parser.parse_args()
 
 
 def main() -> int:

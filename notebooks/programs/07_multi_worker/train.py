@@ -28,7 +28,7 @@ from pathlib import Path
 
 import numpy as np
 
-from distlab import checks, cluster_spec, data, models, saved_states, valid  # before TensorFlow: it selects tf-keras
+from distlab import checks, cluster_spec, data, models, saved_states  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -41,18 +41,15 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--workers", nargs="+", metavar="HOST:PORT", help="the addresses of all workers")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS), help="how to train, one after the other")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    parser.add_argument("--images", type=valid.count, default=960, help="how many images to train on")
-    parser.add_argument(
-        "--global-batch", type=valid.count, default=48, help="images in a step, of all workers together"
-    )
-    parser.add_argument("--epochs", type=valid.count, default=1)
-    parser.add_argument("--learning-rate", type=valid.rate, default=0.05)
-    parser.add_argument("--seed", type=valid.seed, default=7)
-    parser.add_argument("--folder", type=valid.folder, help="where the chief saves; without it nothing is saved")
+    parser.add_argument("--images", type=int, default=960, help="how many images to train on")
+    parser.add_argument("--global-batch", type=int, default=48, help="images in a step, of all workers together")
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--learning-rate", type=float, default=0.05)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--folder", type=Path, help="where the chief saves; without it nothing is saved")
     parser.add_argument("--resume", action="store_true", help="the loop resumes from the newest checkpoint in --folder")
-    parser.add_argument("--result", type=valid.output, help="JSON file that the chief writes")
+    parser.add_argument("--result", type=Path, help="JSON file that the chief writes")
     options = parser.parse_args()
-    valid.check_paths(parser, options)
     if (options.index is None) != (options.workers is None) or (options.resume and not options.folder):
         parser.error("--index and --workers belong together, and --resume needs --folder")
     if options.resume and "loop" not in options.ways:

@@ -26,12 +26,13 @@ import argparse
 import json
 import math
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 
 import distlab.cluster_spec  # isort: skip  it selects tf-keras, and so must come before TensorFlow
 import distlab.data  # isort: skip
-from distlab import valid  # isort: skip
+
 import tensorflow as tf
 
 FEEDINGS = ("sharded", "drop_remainder", "repeat", "not_sharded", "padded")
@@ -189,10 +190,10 @@ def main() -> None:
     """Feed in every way, with every size of the global batch."""
     parser = argparse.ArgumentParser(description="Feed uneven data to several workers.")
     parser.add_argument("--dataset", choices=distlab.data.NAMES, default="digits", help="(default: digits)")
-    parser.add_argument("--samples", type=valid.count, default=1000, help="how many (default: 1000)")
-    parser.add_argument("--global-batch", nargs="+", type=valid.count, default=[96], help="sizes to try (default: 96)")
+    parser.add_argument("--samples", type=int, default=1000, help="how many (default: 1000)")
+    parser.add_argument("--global-batch", nargs="+", type=int, default=[96], help="sizes to try (default: 96)")
     parser.add_argument("--own-loop", action="store_true", help="hang, with the first size as the batch of a worker")
-    parser.add_argument("--result", type=valid.output, help="JSON file that worker 0 writes")
+    parser.add_argument("--result", type=Path, help="JSON file that worker 0 writes")
     options = parser.parse_args()
     if options.samples > (most := len(distlab.data.load(options.dataset).train.labels)):
         parser.error(f"--samples is {most} at most: {options.dataset} has no more for training")

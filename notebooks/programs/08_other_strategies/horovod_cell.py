@@ -18,8 +18,7 @@ The model, the data and the result are those of `support_cell.py`, next to it. R
 """
 
 import argparse
-
-from distlab import valid  # before TensorFlow: distlab selects tf-keras unless TF_USE_LEGACY_KERAS is 0
+from pathlib import Path
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -78,8 +77,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Train with Horovod, by one API.")
     parser.add_argument("--api", choices=["fit", "custom"], required=True)
     parser.add_argument("--changed", action="store_true", help="in the way that works with Keras 3")
-    parser.add_argument("--steps", type=valid.count, default=20, help="updates of the weights (default: 20)")
-    parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
+    parser.add_argument("--steps", type=int, default=20, help="updates of the weights (default: 20)")
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args()
     hvd.init()
     model, optimizer = (changed if options.changed else as_documented)(options.api, options.steps)

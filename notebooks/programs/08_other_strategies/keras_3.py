@@ -30,10 +30,11 @@ said, and the weights, one vector for each way. `serial` is what they are compar
 import argparse
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 
-from distlab import cluster_spec, data, valid  # before TensorFlow
+from distlab import cluster_spec, data  # before TensorFlow
 
 # isort: split
 import keras
@@ -50,16 +51,13 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--index", type=int, help="which of --workers this process is, from 0; else TF_CONFIG says it")
     parser.add_argument("--workers", nargs="+", metavar="HOST:PORT", help="the addresses of all workers")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    parser.add_argument(
-        "--steps", type=valid.count, default=20, help="updates of the weights in each way (default: 20)"
-    )
-    parser.add_argument("--sgd", type=valid.rate, default=0.1, help="SGD's learning rate (default: 0.1)")
-    parser.add_argument("--adam", type=valid.rate, default=0.01, help="Adam's learning rate (default: 0.01)")
-    parser.add_argument("--seed", type=valid.seed, default=8)
-    parser.add_argument("--result", type=valid.output, help="JSON file that worker 0 writes")
-    parser.add_argument("--weights", type=valid.output, help=".npz file that worker 0 writes")
+    parser.add_argument("--steps", type=int, default=20, help="updates of the weights in each way (default: 20)")
+    parser.add_argument("--sgd", type=float, default=0.1, help="SGD's learning rate (default: 0.1)")
+    parser.add_argument("--adam", type=float, default=0.01, help="Adam's learning rate (default: 0.01)")
+    parser.add_argument("--seed", type=int, default=8)
+    parser.add_argument("--result", type=Path, help="JSON file that worker 0 writes")
+    parser.add_argument("--weights", type=Path, help=".npz file that worker 0 writes")
     options = parser.parse_args(arguments)
-    valid.check_paths(parser, options)
     if (options.index is None) != (options.workers is None):
         parser.error("--index and --workers belong together")
     return options

@@ -33,10 +33,11 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 
-from distlab import checks, data, devices, valid  # before TensorFlow
+from distlab import checks, data, devices  # before TensorFlow
 
 # isort: split
 import keras
@@ -177,8 +178,8 @@ def surroundings(count: int) -> dict:
 def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(description="Measure which devices a distribution of Keras uses.")
-    parser.add_argument("--devices", type=valid.count, default=4, help="how many (default: 4)")
-    parser.add_argument("--result", type=valid.output, help="JSON file for the measurements")
+    parser.add_argument("--devices", type=int, default=4, help="how many (default: 4)")
+    parser.add_argument("--result", type=Path, help="JSON file for the measurements")
     options = parser.parse_args()
     names = find_devices(options.devices)
     result = surroundings(len(names)) | {"runs": runs(names), "errors": errors(names)}

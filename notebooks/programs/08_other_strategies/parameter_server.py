@@ -32,10 +32,11 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
-from distlab import cluster_spec, data, models, valid  # before TensorFlow: it selects tf-keras
+from distlab import cluster_spec, data, models  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -149,28 +150,19 @@ def parse() -> argparse.Namespace:
     """The command line; the same for all processes, though only the chief looks at it."""
     parser = argparse.ArgumentParser(description="Train with parameter servers, and measure the staleness.")
     parser.add_argument("--runs", nargs="+", choices=["in_order", "equal", "slow"], default=["in_order", "equal"])
-    parser.add_argument(
-        "--gradients", type=valid.count, default=100, help="of all workers together, in a run (default: 100)"
-    )
-    parser.add_argument("--seconds", type=valid.amount, default=0.05, help="sleep in each gradient (default: 0.05)")
-    parser.add_argument(
-        "--slow-seconds", type=valid.amount, default=0.2, help="the last worker's in run slow (default: 0.2)"
-    )
-    parser.add_argument("--learning-rate", type=valid.rate, default=0.03)
-    parser.add_argument("--batch", type=valid.count, default=32, help="images in a gradient (default: 32)")
-    parser.add_argument(
-        "--images", type=valid.count, default=1280, help="of the training images, the first (default: 1280)"
-    )
+    parser.add_argument("--gradients", type=int, default=100, help="of all workers together, in a run (default: 100)")
+    parser.add_argument("--seconds", type=float, default=0.05, help="sleep in each gradient (default: 0.05)")
+    parser.add_argument("--slow-seconds", type=float, default=0.2, help="the last worker's in run slow (default: 0.2)")
+    parser.add_argument("--learning-rate", type=float, default=0.03)
+    parser.add_argument("--batch", type=int, default=32, help="images in a gradient (default: 32)")
+    parser.add_argument("--images", type=int, default=1280, help="of the training images, the first (default: 1280)")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    parser.add_argument("--weights", type=valid.output, help=".npz file for the weights after the run in_order")
-    parser.add_argument("--result", type=valid.output, help="JSON file that the chief writes")
+    parser.add_argument("--weights", type=Path, help=".npz file for the weights after the run in_order")
+    parser.add_argument("--result", type=Path, help="JSON file that the chief writes")
     parser.add_argument("--rank", type=int, help="which of --addresses this process is, from 0; else TF_CONFIG says it")
     parser.add_argument("--addresses", nargs="+", metavar="HOST:PORT", help="of the chief, the workers and the servers")
-    parser.add_argument(
-        "--servers", type=valid.count, default=1, help="how many of --addresses are servers' (default: 1)"
-    )
+    parser.add_argument("--servers", type=int, default=1, help="how many of --addresses are servers' (default: 1)")
     options = parser.parse_args()
-    valid.check_paths(parser, options)
     if options.addresses and options.rank not in range(len(options.addresses)):
         parser.error(f"--rank is from 0 to {len(options.addresses) - 1}, the place of this process in --addresses")
     return options

@@ -26,7 +26,7 @@ import json
 import os
 from pathlib import Path
 
-from distlab import data, devices, valid  # before TensorFlow: selects tf-keras unless TF_USE_LEGACY_KERAS is 0
+from distlab import data, devices  # before TensorFlow: selects tf-keras unless TF_USE_LEGACY_KERAS is 0
 
 # isort: split
 import numpy as np
@@ -157,8 +157,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Train with one strategy, by one API.")
     parser.add_argument("--strategy", choices=STRATEGIES, required=True)
     parser.add_argument("--api", choices=["fit", "custom"], required=True)
-    parser.add_argument("--steps", type=valid.count, default=20, help="updates of the weights (default: 20)")
-    parser.add_argument("--result", type=valid.output, help="JSON file that the chief writes")
+    parser.add_argument("--steps", type=int, default=20, help="updates of the weights (default: 20)")
+    parser.add_argument("--result", type=Path, help="JSON file that the chief writes")
     options = parser.parse_args()
     strategy = make_strategy(options.strategy)
     model, optimizer = {"fit": fit, "custom": custom}[options.api](strategy, options.steps)

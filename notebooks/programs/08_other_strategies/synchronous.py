@@ -28,10 +28,11 @@ import argparse
 import json
 import os
 import time
+from pathlib import Path
 
 import numpy as np
 
-from distlab import cluster_spec, data, models, valid  # before TensorFlow: it selects tf-keras
+from distlab import cluster_spec, data, models  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -106,20 +107,14 @@ def parse() -> argparse.Namespace:
     """The command line; the same for all workers."""
     parser = argparse.ArgumentParser(description="Train synchronously with one slow worker.")
     parser.add_argument("--runs", nargs="+", choices=["equal", "slow"], default=["equal", "slow"])
-    parser.add_argument(
-        "--gradients", type=valid.count, default=100, help="of all workers together, in a run (default: 100)"
-    )
-    parser.add_argument("--seconds", type=valid.amount, default=0.05, help="sleep for each gradient (default: 0.05)")
-    parser.add_argument(
-        "--slow-seconds", type=valid.amount, default=0.2, help="the last worker's in run slow (default: 0.2)"
-    )
-    parser.add_argument("--learning-rate", type=valid.rate, default=0.03)
-    parser.add_argument("--batch", type=valid.count, default=32, help="images in a gradient (default: 32)")
-    parser.add_argument(
-        "--images", type=valid.count, default=1280, help="of the training images, the first (default: 1280)"
-    )
+    parser.add_argument("--gradients", type=int, default=100, help="of all workers together, in a run (default: 100)")
+    parser.add_argument("--seconds", type=float, default=0.05, help="sleep for each gradient (default: 0.05)")
+    parser.add_argument("--slow-seconds", type=float, default=0.2, help="the last worker's in run slow (default: 0.2)")
+    parser.add_argument("--learning-rate", type=float, default=0.03)
+    parser.add_argument("--batch", type=int, default=32, help="images in a gradient (default: 32)")
+    parser.add_argument("--images", type=int, default=1280, help="of the training images, the first (default: 1280)")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    parser.add_argument("--result", type=valid.output, help="JSON file that worker 0 writes")
+    parser.add_argument("--result", type=Path, help="JSON file that worker 0 writes")
     parser.add_argument("--rank", type=int, help="which of --addresses this process is, from 0; else TF_CONFIG says it")
     parser.add_argument("--addresses", nargs="+", metavar="HOST:PORT", help="of all workers")
     return parser.parse_args()

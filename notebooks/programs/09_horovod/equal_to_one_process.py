@@ -16,6 +16,7 @@ largest difference of any weight from the serial run's, the largest between two 
 
 import argparse
 import json
+from pathlib import Path
 
 import horovod.tensorflow as hvd
 import train_keras
@@ -23,7 +24,7 @@ import train_keras3
 import train_serial
 import train_tape
 
-from distlab import checks, cluster_spec, valid
+from distlab import checks, cluster_spec
 
 PROGRAMS = {"tape": train_tape, "Keras": train_keras, "Keras 3": train_keras3}
 STEPS = 20
@@ -59,7 +60,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Compare Horovod's programs with one process.")
     parser.add_argument("--dataset", default="digits")
     parser.add_argument("--programs", nargs="+", choices=PROGRAMS, default=list(PROGRAMS))
-    parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args()
     cluster_spec.check_mpi_of_srun()
     hvd.init()

@@ -28,7 +28,7 @@ import tensorflow as tf
 import train_serial
 import train_tape
 
-from distlab import checks, cluster_spec, saved_states, valid
+from distlab import checks, cluster_spec, saved_states
 
 FUNCTIONS = {
     "scale the learning rate": "make_optimizer",
@@ -161,7 +161,7 @@ def main() -> None:
     """Forget each step in turn; rank 0 writes the result."""
     parser = argparse.ArgumentParser(description="Forget each step in turn.")
     parser.add_argument("--dataset", default="digits")
-    parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args()
     cluster_spec.check_mpi_of_srun()
     hvd.init()

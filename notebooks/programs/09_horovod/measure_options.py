@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from distlab import checks, profiling, valid  # before TensorFlow: it selects tf-keras
+from distlab import checks, profiling  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -158,7 +158,7 @@ def measured() -> dict:
 def main() -> None:
     """Measure; rank 0 writes the result."""
     parser = argparse.ArgumentParser(description="Measure what Horovod's options do.")
-    parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args()
     if MPI.COMM_WORLD.Get_size() < 2:
         parser.error("it takes two ranks that MPI connects: mpirun -np 2 python measure_options.py")

@@ -12,10 +12,11 @@ with Horovod: each function that differs is one step of the way, or several.
 import argparse
 import functools
 import json
+from pathlib import Path
 
 import numpy as np
 
-from distlab import checks, data, models, saved_states, valid  # before TensorFlow: it selects tf-keras
+from distlab import checks, data, models, saved_states  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -26,16 +27,15 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Train the lecture's network on one device with fit.")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    parser.add_argument("--images", type=valid.count, default=1280, help="how many images to train on")
-    parser.add_argument("--batch", type=valid.count, default=32, help="images in a step")
-    parser.add_argument("--epochs", type=valid.count, default=1)
-    parser.add_argument("--learning-rate", type=valid.rate, default=0.02)
-    parser.add_argument("--seed", type=valid.seed, default=9)
-    parser.add_argument("--folder", type=valid.folder, help="for saved epochs; without it nothing is saved")
+    parser.add_argument("--images", type=int, default=1280, help="how many images to train on")
+    parser.add_argument("--batch", type=int, default=32, help="images in a step")
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--learning-rate", type=float, default=0.02)
+    parser.add_argument("--seed", type=int, default=9)
+    parser.add_argument("--folder", type=Path, help="for saved epochs; without it nothing is saved")
     parser.add_argument("--resume", action="store_true", help="go on from the newest epoch in --folder")
-    parser.add_argument("--result", type=valid.output, help="JSON file to write")
+    parser.add_argument("--result", type=Path, help="JSON file to write")
     options = parser.parse_args(arguments)
-    valid.check_paths(parser, options)
     if options.resume and not options.folder:
         parser.error("--resume needs --folder")
     most = len(data.load(options.dataset).train.labels)

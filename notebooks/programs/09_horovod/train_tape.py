@@ -17,10 +17,11 @@ Horovod: each function that differs is one step of the way.
 
 import argparse
 import json
+from pathlib import Path
 
 import numpy as np
 
-from distlab import checks, cluster_spec, data, models, saved_states, valid  # before TensorFlow: it selects tf-keras
+from distlab import checks, cluster_spec, data, models, saved_states  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -33,23 +34,22 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Train the lecture's network with Horovod and a gradient tape.")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    parser.add_argument("--images", type=valid.count, default=1280, help="how many images to train on")
-    parser.add_argument("--batch", type=valid.count, default=32, help="images of one rank in a step")
-    parser.add_argument("--epochs", type=valid.count, default=1)
-    parser.add_argument("--learning-rate", type=valid.rate, default=0.02, help="for one rank; it is scaled")
-    parser.add_argument("--seed", type=valid.seed, default=9)
+    parser.add_argument("--images", type=int, default=1280, help="how many images to train on")
+    parser.add_argument("--batch", type=int, default=32, help="images of one rank in a step")
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--learning-rate", type=float, default=0.02, help="for one rank; it is scaled")
+    parser.add_argument("--seed", type=int, default=9)
     parser.add_argument(
         "--feeding",
         choices=["partition", "everything"],
         default="partition",
         help="every rank owns a partition of each epoch, or draws from everything with a seed of its own",
     )
-    parser.add_argument("--folder", type=valid.folder, help="for checkpoints; without it nothing is saved")
+    parser.add_argument("--folder", type=Path, help="for checkpoints; without it nothing is saved")
     parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint in --folder")
-    parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args(arguments)
     cluster_spec.check_mpi_of_srun()
-    valid.check_paths(parser, options)
     if options.resume and not options.folder:
         parser.error("--resume needs --folder")
     most = len(data.load(options.dataset).train.labels)

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from unittest import mock
 
-from distlab import launch, programs, valid
+from distlab import launch, programs
 
 RANKS = 2
 SECONDS = 150.0
@@ -67,7 +67,7 @@ def main() -> None:
     """With --result as a rank, without it as the process that starts the ranks."""
     parser = argparse.ArgumentParser(description="Train with the functions of lab 09 on two ranks of Horovod.")
     parser.add_argument("file", type=Path)
-    parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args()
     if options.file.suffix != ".py" or not options.file.is_file():
         parser.error(f"there is no Python program {options.file}")

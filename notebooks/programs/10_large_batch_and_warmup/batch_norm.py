@@ -14,10 +14,11 @@ checkpoints.
 import argparse
 import json
 import warnings
+from pathlib import Path
 
 import numpy as np
 
-from distlab import cluster_spec, data, large_batch, valid  # before TensorFlow: it selects tf-keras
+from distlab import cluster_spec, data, large_batch  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -62,12 +63,10 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Train with batch normalisation, per rank and synchronised.")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    parser.add_argument(
-        "--per-replica-batch", type=valid.count, default=4, help="images a rank takes in a step (default: 4)"
-    )
-    parser.add_argument("--steps", type=valid.count, default=20)
-    parser.add_argument("--seed", type=valid.seed, default=0)
-    parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
+    parser.add_argument("--per-replica-batch", type=int, default=4, help="images a rank takes in a step (default: 4)")
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     cluster_spec.check_mpi_of_srun()
     return parser.parse_args(arguments)
 

@@ -13,8 +13,9 @@ A measurement of seconds; it writes no checkpoints. The network is the lecture's
 
 import argparse
 import json
+from pathlib import Path
 
-from distlab import cluster_spec, data, large_batch, models, valid  # before TensorFlow: it selects tf-keras
+from distlab import cluster_spec, data, large_batch, models  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -25,13 +26,11 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Record what the gradient noise scale is estimated from.")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    parser.add_argument(
-        "--per-replica-batch", type=valid.count, default=8, help="images a rank takes in a step (default: 8)"
-    )
-    parser.add_argument("--learning-rate", type=valid.rate, default=0.08, help="of SGD (default: 0.08)")
-    parser.add_argument("--steps", type=valid.count, default=120)
-    parser.add_argument("--seed", type=valid.seed, default=0)
-    parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
+    parser.add_argument("--per-replica-batch", type=int, default=8, help="images a rank takes in a step (default: 8)")
+    parser.add_argument("--learning-rate", type=float, default=0.08, help="of SGD (default: 0.08)")
+    parser.add_argument("--steps", type=int, default=120)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     cluster_spec.check_mpi_of_srun()
     return parser.parse_args(arguments)
 

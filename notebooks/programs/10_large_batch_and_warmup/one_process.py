@@ -11,10 +11,11 @@ import argparse
 import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
-from distlab import data, large_batch, models, valid  # before TensorFlow: it selects tf-keras
+from distlab import data, large_batch, models  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -131,18 +132,16 @@ def main() -> None:
     """Every schedule from every seed; the result has one history for each."""
     parser = argparse.ArgumentParser(description="Train in one process with a scaled learning rate.")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    parser.add_argument("--images", type=valid.count, help="use only the first of the training images")
+    parser.add_argument("--images", type=int, help="use only the first of the training images")
     parser.add_argument("--schedules", nargs="+", choices=large_batch.schedules.NAMES, default=["none", "gradual"])
-    parser.add_argument("--seeds", nargs="+", type=valid.seed, default=[0, 1, 2, 3, 4])
-    parser.add_argument(
-        "--ranks", type=valid.count, default=8, help="whose global batch and scaled learning rate (default: 8)"
-    )
-    parser.add_argument("--per-replica-batch", type=valid.count, default=12)
-    parser.add_argument("--learning-rate", type=valid.rate, default=0.01, help="for one rank (default: 0.01)")
-    parser.add_argument("--warm-up-epochs", type=valid.amount, default=3)
-    parser.add_argument("--epochs", type=valid.count, default=6)
-    parser.add_argument("--filters", type=valid.count, default=8, help="of the CNN's convolution (default: 8)")
-    parser.add_argument("--result", type=valid.output, help="JSON file to write")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
+    parser.add_argument("--ranks", type=int, default=8, help="whose global batch and scaled learning rate (default: 8)")
+    parser.add_argument("--per-replica-batch", type=int, default=12)
+    parser.add_argument("--learning-rate", type=float, default=0.01, help="for one rank (default: 0.01)")
+    parser.add_argument("--warm-up-epochs", type=float, default=3)
+    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--filters", type=int, default=8, help="of the CNN's convolution (default: 8)")
+    parser.add_argument("--result", type=Path, help="JSON file to write")
     options = parser.parse_args()
     training = OneProcess(options.dataset, lambda: models.cnn(options.filters), images=options.images)
     result = {}

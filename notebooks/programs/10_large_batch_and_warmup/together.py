@@ -18,8 +18,6 @@ import sys
 from itertools import groupby
 from pathlib import Path
 
-from distlab import valid  # before TensorFlow: it selects tf-keras
-
 # isort: split
 import horovod.tensorflow as hvd
 
@@ -29,7 +27,7 @@ PROGRAMS = ("train", "noise_scale", "batch_norm", "warm_up_callback")
 def parse() -> tuple[list[list[str]], Path | None]:
     """The programs, each a list of its name and its arguments, which it can take, and the file for the result."""
     parser = argparse.ArgumentParser(description="Run programs one after the other in the same ranks.")
-    parser.add_argument("--result", type=valid.output, action="append", help="JSON file that rank 0 writes")
+    parser.add_argument("--result", type=Path, action="append", help="JSON file that rank 0 writes")
     options, rest = parser.parse_known_args()
     calls = [list(words) for is_separator, words in groupby(rest, lambda word: word == "--then") if not is_separator]
     if not calls or any(call[0] not in PROGRAMS for call in calls):

@@ -26,10 +26,11 @@ on step and seed alone. With `--checkpoints FOLDER` rank 0 saves after every epo
 import argparse
 import json
 import time
+from pathlib import Path
 
 import numpy as np
 
-from distlab import cluster_spec, data, large_batch, models, saved_states, valid  # before TensorFlow
+from distlab import cluster_spec, data, large_batch, models, saved_states  # before TensorFlow
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -44,23 +45,18 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Train with a scaled learning rate, with and without warm-up.")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    parser.add_argument("--images", type=valid.count, help="use only the first of the training images")
+    parser.add_argument("--images", type=int, help="use only the first of the training images")
     parser.add_argument("--schedules", nargs="*", choices=large_batch.schedules.NAMES, default=["none", "gradual"])
-    parser.add_argument(
-        "--per-replica-batch", type=valid.count, default=12, help="images a rank takes in a step (default: 12)"
-    )
-    parser.add_argument("--learning-rate", type=valid.rate, default=0.01, help="for one rank (default: 0.01)")
-    parser.add_argument("--warm-up-epochs", type=valid.amount, default=3)
-    parser.add_argument("--epochs", type=valid.count, default=6)
-    parser.add_argument("--filters", type=valid.count, default=8, help="of the CNN's convolution (default: 8)")
-    parser.add_argument(
-        "--seed", type=valid.seed, default=0, help="of the first weights and of the order of the images"
-    )
-    parser.add_argument("--checkpoints", type=valid.folder, help="a folder that all ranks see; rank 0 saves there")
-    parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
+    parser.add_argument("--per-replica-batch", type=int, default=12, help="images a rank takes in a step (default: 12)")
+    parser.add_argument("--learning-rate", type=float, default=0.01, help="for one rank (default: 0.01)")
+    parser.add_argument("--warm-up-epochs", type=float, default=3)
+    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--filters", type=int, default=8, help="of the CNN's convolution (default: 8)")
+    parser.add_argument("--seed", type=int, default=0, help="of the first weights and of the order of the images")
+    parser.add_argument("--checkpoints", type=Path, help="a folder that all ranks see; rank 0 saves there")
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args(arguments)
     cluster_spec.check_mpi_of_srun()
-    valid.check_paths(parser, options)
     return options
 
 

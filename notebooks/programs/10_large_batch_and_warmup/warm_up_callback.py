@@ -11,8 +11,9 @@ It takes seconds and writes no checkpoints. The network is the lecture's.
 
 import argparse
 import json
+from pathlib import Path
 
-from distlab import cluster_spec, data, models, valid  # before TensorFlow: it selects tf-keras
+from distlab import cluster_spec, data, models  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import horovod.tensorflow.keras as hvd
@@ -26,8 +27,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Train with Horovod's callback for gradual warm-up.")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    parser.add_argument("--seed", type=valid.seed, default=0)
-    parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     cluster_spec.check_mpi_of_srun()
     return parser.parse_args(arguments)
 

@@ -32,9 +32,10 @@ import argparse
 import json
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
-from distlab import cluster_spec, data, devices, models, valid  # before TensorFlow: it selects tf-keras
+from distlab import cluster_spec, data, devices, models  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import numpy as np
@@ -52,20 +53,14 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Images per second of one network, trained in one of several ways.")
     parser.add_argument("--way", choices=WAYS, required=True)
     parser.add_argument("--model", choices=MODELS, default="mlp", help="(default: mlp, the lecture's 784 - 128 - 10)")
-    parser.add_argument(
-        "--devices", type=valid.count, default=1, help="of one process, for --way mirrored (default: 1)"
-    )
+    parser.add_argument("--devices", type=int, default=1, help="of one process, for --way mirrored (default: 1)")
     parser.add_argument("--cores", type=int, default=0, help="of each process, and threads (default: all, not bound)")
     parser.add_argument("--apart", action="store_true", help="workers or ranks train side by side, without all-reduce")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    parser.add_argument(
-        "--batch", type=valid.count, help="images of a device in a step (default: 128; the lecture's is 32)"
-    )
-    parser.add_argument(
-        "--images", type=valid.count, default=16384, help="of an epoch and a device; a small set is repeated"
-    )
-    parser.add_argument("--epochs", type=valid.count, default=5, help="that count (default: 5)")
-    parser.add_argument("--result", type=valid.output, help="JSON file that the first process writes")
+    parser.add_argument("--batch", type=int, help="images of a device in a step (default: 128; the lecture's is 32)")
+    parser.add_argument("--images", type=int, default=16384, help="of an epoch and a device; a small set is repeated")
+    parser.add_argument("--epochs", type=int, default=5, help="that count (default: 5)")
+    parser.add_argument("--result", type=Path, help="JSON file that the first process writes")
     options = parser.parse_args()
     options.batch = options.batch or (32 if options.way == "lecture" else 128)
     if options.batch > options.images:

@@ -29,8 +29,9 @@ import json
 import time
 import timeit
 from collections.abc import Callable
+from pathlib import Path
 
-from distlab import devices, models, valid  # before TensorFlow: it selects tf-keras
+from distlab import devices, models  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -46,10 +47,10 @@ def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Weak and strong scaling of a training step.")
     parser.add_argument("--sizes", type=int, nargs="+", help="world sizes (default: the powers of two up to all)")
-    parser.add_argument("--batch", type=valid.count, default=64, help="images of a rank, or of all (default: 64)")
-    parser.add_argument("--blocks", type=valid.count, default=7, help="measurements, after one that does not count")
-    parser.add_argument("--steps", type=valid.count, default=4, help="steps in a block (default: 4)")
-    parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
+    parser.add_argument("--batch", type=int, default=64, help="images of a rank, or of all (default: 64)")
+    parser.add_argument("--blocks", type=int, default=7, help="measurements, after one that does not count")
+    parser.add_argument("--steps", type=int, default=4, help="steps in a block (default: 4)")
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args()
     options.sizes = sorted(options.sizes or [2**power for power in range(WORLD.size.bit_length())], reverse=True)
     if not 1 <= options.sizes[-1] <= options.sizes[0] <= WORLD.size or any(options.batch % p for p in options.sizes):

@@ -35,29 +35,24 @@ import numpy as np
 import tensorflow as tf
 from throughput import Throughput
 
-from distlab import checks, cluster_spec, data, devices, models, profiling, saved_states, valid
+from distlab import checks, cluster_spec, data, devices, models, profiling, saved_states
 
 
 def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Train a CNN with Horovod and count the images.")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    parser.add_argument("--images", type=valid.count, default=5000, help="of all ranks, a small data set is repeated")
-    parser.add_argument("--batch", type=valid.count, default=256, help="images in a step of one rank (default: 256)")
-    parser.add_argument("--epochs", type=valid.count, default=3)
-    parser.add_argument(
-        "--learning-rate", type=valid.rate, default=0.01, help="of one rank; it is multiplied by the ranks"
-    )
-    parser.add_argument("--seed", type=valid.seed, default=11)
+    parser.add_argument("--images", type=int, default=5000, help="of all ranks, a small data set is repeated")
+    parser.add_argument("--batch", type=int, default=256, help="images in a step of one rank (default: 256)")
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--learning-rate", type=float, default=0.01, help="of one rank; it is multiplied by the ranks")
+    parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--free", action="store_true", help="do not hold each rank to one core")
-    parser.add_argument("--folder", type=valid.folder, help="where rank 0 saves; without it nothing is saved")
-    parser.add_argument(
-        "--trace", type=valid.folder, help="after training rank 0 traces some steps with TensorFlow's profiler"
-    )
-    parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
+    parser.add_argument("--folder", type=Path, help="where rank 0 saves; without it nothing is saved")
+    parser.add_argument("--trace", type=Path, help="after training rank 0 traces some steps with TensorFlow's profiler")
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args()
     cluster_spec.check_mpi_of_srun()
-    valid.check_paths(parser, options)
     return options
 
 

@@ -19,10 +19,11 @@ import argparse
 import json
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 
-from distlab import checks, data, devices, model_parallel, valid  # before TensorFlow: it selects tf-keras
+from distlab import checks, data, devices, model_parallel  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -34,14 +35,14 @@ SIZES = (28 * 28, 48, 40, 32, 10)
 def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Train a network by stages and compare with the undivided one.")
-    parser.add_argument("--stages", type=valid.count, nargs="+", default=[2, 4], help="each at most 4 (default: 2 4)")
+    parser.add_argument("--stages", type=int, nargs="+", default=[2, 4], help="each at most 4 (default: 2 4)")
     parser.add_argument("--schedules", nargs="+", choices=["gpipe", "1f1b"], default=["gpipe", "1f1b"])
-    parser.add_argument("--micro-batches", type=valid.count, default=8)
-    parser.add_argument("--steps", type=valid.count, default=20)
-    parser.add_argument("--batch", type=valid.count, default=64)
-    parser.add_argument("--learning-rate", type=valid.rate, default=0.1)
+    parser.add_argument("--micro-batches", type=int, default=8)
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--learning-rate", type=float, default=0.1)
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    parser.add_argument("--result", type=valid.output, help="JSON file with the differences and the tapes held")
+    parser.add_argument("--result", type=Path, help="JSON file with the differences and the tapes held")
     options = parser.parse_args()
     if not all(stages < len(SIZES) for stages in options.stages):
         parser.error(f"--stages are 1 to {len(SIZES) - 1}, one layer or more for each")

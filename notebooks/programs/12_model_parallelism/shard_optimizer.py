@@ -17,11 +17,12 @@ it sent.
 
 import argparse
 import json
+from pathlib import Path
 
 import numpy as np
 from mpi4py import MPI
 
-from distlab import checks, data, model_parallel, valid
+from distlab import checks, data, model_parallel
 from distlab.simulate import run_over_mpi
 
 zero = model_parallel.sharded_optimizers
@@ -30,13 +31,13 @@ zero = model_parallel.sharded_optimizers
 def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Train with sharded optimizer states and compare with one process.")
-    parser.add_argument("--stages", type=valid.count, nargs="+", choices=zero.STAGES, default=[0, 1, 2, 3])
-    parser.add_argument("--steps", type=valid.count, default=10)
-    parser.add_argument("--batch", type=valid.count, default=64, help="images in a global batch (default: 64)")
-    parser.add_argument("--units", type=valid.count, default=64, help="of the hidden layer (default: 64)")
-    parser.add_argument("--learning-rate", type=valid.rate, default=1e-3)
+    parser.add_argument("--stages", type=int, nargs="+", choices=zero.STAGES, default=[0, 1, 2, 3])
+    parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--batch", type=int, default=64, help="images in a global batch (default: 64)")
+    parser.add_argument("--units", type=int, default=64, help="of the hidden layer (default: 64)")
+    parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     return parser.parse_args()
 
 

@@ -16,21 +16,22 @@ whole image and writes how far the outputs and the gradients differ, and the byt
 
 import argparse
 import json
+from pathlib import Path
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from distlab import checks, collectives, valid
+from distlab import checks, collectives
 from distlab.simulate import Rank, run_over_mpi
 
 
 def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Convolve one image in tiles and compare with the whole.")
-    parser.add_argument("--height", type=valid.count, default=301, help="pixels (default: 301)")
-    parser.add_argument("--width", type=valid.count, default=203, help="pixels (default: 203)")
-    parser.add_argument("--kernel", type=valid.count, default=5, help="pixels, odd (default: 5)")
-    parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
+    parser.add_argument("--height", type=int, default=301, help="pixels (default: 301)")
+    parser.add_argument("--width", type=int, default=203, help="pixels (default: 203)")
+    parser.add_argument("--kernel", type=int, default=5, help="pixels, odd (default: 5)")
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args()
     if options.kernel % 2 == 0:
         parser.error(f"--kernel is an odd number of pixels, not {options.kernel}")

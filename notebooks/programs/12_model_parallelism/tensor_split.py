@@ -27,10 +27,11 @@ for every split the largest difference of any weight from the plain run, the los
 import argparse
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 
-from distlab import checks, data, valid  # before TensorFlow: it selects tf-keras
+from distlab import checks, data  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -55,14 +56,14 @@ def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Split a network with DTensor and compare with one device.")
     parser.add_argument(
-        "--devices", type=valid.count, default=8, help="the most devices of a mesh, an even number (default: 8)"
+        "--devices", type=int, default=8, help="the most devices of a mesh, an even number (default: 8)"
     )
-    parser.add_argument("--steps", type=valid.count, default=20)
-    parser.add_argument("--units", type=valid.count, default=80, help="of the hidden layer (default: 80)")
-    parser.add_argument("--batch", type=valid.count, default=64)
-    parser.add_argument("--learning-rate", type=valid.rate, default=0.1)
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--units", type=int, default=80, help="of the hidden layer (default: 80)")
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--learning-rate", type=float, default=0.1)
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    parser.add_argument("--result", type=valid.output, help="JSON file with the differences, losses and shapes")
+    parser.add_argument("--result", type=Path, help="JSON file with the differences, losses and shapes")
     options = parser.parse_args()
     if clients := [name for name in CLIENTS if name in os.environ]:
         raise SystemExit(f"This program is one client of DTensor, on one host: unset {' '.join(clients)}.")

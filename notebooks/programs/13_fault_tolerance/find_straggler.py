@@ -19,11 +19,12 @@ rank computes and waits in a step, the median seconds of a step, and how far the
 import argparse
 import json
 import time
+from pathlib import Path
 
 import numpy as np
 from mpi4py import MPI
 
-from distlab import data, valid
+from distlab import data
 
 BATCH = 64
 """Images in a global batch, whatever the number of ranks."""
@@ -35,11 +36,11 @@ def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Find the slow rank of a synchronous job.")
     parser.add_argument("--dataset", default="digits", choices=data.NAMES)
-    parser.add_argument("--steps", type=valid.count, default=15, help="of each of the three trainings (default: 15)")
-    parser.add_argument("--pause", type=valid.rate, default=1e-3, help="seconds for an image (default: 0.001)")
-    parser.add_argument("--slow-rank", type=valid.index, default=1)
-    parser.add_argument("--times-slower", type=valid.rate, default=4.0)
-    parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
+    parser.add_argument("--steps", type=int, default=15, help="of each of the three trainings (default: 15)")
+    parser.add_argument("--pause", type=float, default=1e-3, help="seconds for an image (default: 0.001)")
+    parser.add_argument("--slow-rank", type=int, default=1)
+    parser.add_argument("--times-slower", type=float, default=4.0)
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args()
     if options.slow_rank >= (ranks := MPI.COMM_WORLD.size):
         parser.error(f"--slow-rank is {options.slow_rank}, and the last rank is {ranks - 1}: start more by mpirun")

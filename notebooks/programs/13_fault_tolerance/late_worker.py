@@ -23,14 +23,14 @@ import json
 import os
 import time
 
-from distlab import cluster_spec, valid
+from distlab import cluster_spec
 
 
 def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="A job one of whose workers comes late or never.")
-    parser.add_argument("--late-worker", type=valid.index, default=1)
-    parser.add_argument("--late-seconds", type=valid.rate, default=3600)
+    parser.add_argument("--late-worker", type=int, default=1)
+    parser.add_argument("--late-seconds", type=float, default=3600)
     parser.add_argument("--slurm", action="store_true", help="find the other workers by Slurm's variables")
     options = parser.parse_args()
     if not options.slurm and "TF_CONFIG" not in os.environ:

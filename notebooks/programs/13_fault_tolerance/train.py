@@ -49,7 +49,6 @@ from distlab import (  # importing distlab also selects tf-keras for tf.keras
     cluster_spec,
     data,
     models,
-    valid,
 )
 
 BATCH = 64  # images in a global batch, whatever the number of workers
@@ -64,20 +63,17 @@ def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Train so that the job can be started again after a fault.")
     parser.add_argument("--dataset", default="digits", choices=data.NAMES)
-    parser.add_argument("--epochs", type=valid.count, default=2)
-    parser.add_argument("--steps-per-epoch", type=valid.count, default=12)
-    parser.add_argument(
-        "--save-every", type=valid.count, default=5, help="steps from one save to the next (default: 5)"
-    )
-    parser.add_argument("--backup", type=valid.folder, required=True, help="the chief's folder for checkpoints")
-    parser.add_argument("--kill-worker", type=valid.index, help="the worker that sends itself a signal")
-    parser.add_argument("--kill-at-step", type=valid.count, help="after this step")
+    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--steps-per-epoch", type=int, default=12)
+    parser.add_argument("--save-every", type=int, default=5, help="steps from one save to the next (default: 5)")
+    parser.add_argument("--backup", type=Path, required=True, help="the chief's folder for checkpoints")
+    parser.add_argument("--kill-worker", type=int, help="the worker that sends itself a signal")
+    parser.add_argument("--kill-at-step", type=int, help="after this step")
     parser.add_argument("--signal", choices=("KILL", "USR1", "TERM"), default="KILL", help="which one (default: KILL)")
-    parser.add_argument("--steps-done", type=valid.folder, help="folder in which each worker notes its steps")
+    parser.add_argument("--steps-done", type=Path, help="folder in which each worker notes its steps")
     parser.add_argument("--slurm", action="store_true", help="find the other workers by Slurm's variables")
-    parser.add_argument("--result", type=valid.output, help="JSON file that the chief writes")
+    parser.add_argument("--result", type=Path, help="JSON file that the chief writes")
     options = parser.parse_args()
-    valid.check_paths(parser, options)
     most = len(data.load(options.dataset).train.labels) // BATCH
     if options.steps_per_epoch > most:
         parser.error(

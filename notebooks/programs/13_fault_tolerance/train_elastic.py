@@ -30,7 +30,7 @@ from pathlib import Path
 import horovod.tensorflow.keras as hvd
 import tensorflow as tf
 
-from distlab import data, models, valid  # importing distlab also selects tf-keras for tf.keras
+from distlab import data, models  # importing distlab also selects tf-keras for tf.keras
 
 BATCH = 64
 """Images in a global batch, whatever the number of ranks."""
@@ -48,15 +48,13 @@ def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Train with Horovod Elastic.")
     parser.add_argument("--dataset", default="digits", choices=data.NAMES)
-    parser.add_argument("--steps", type=valid.count, default=32, help="steps in all (default: 32)")
-    parser.add_argument("--steps-per-epoch", type=valid.count, default=16, help="after these the images begin again")
-    parser.add_argument(
-        "--commit-every", type=valid.count, default=5, help="steps from one commit to the next (default: 5)"
-    )
-    parser.add_argument("--kill-at-step", type=valid.count, help="the last rank kills itself after so many steps")
-    parser.add_argument("--add-at-step", type=valid.count, help="rank 0 adds a slot to --hosts after so many steps")
+    parser.add_argument("--steps", type=int, default=32, help="steps in all (default: 32)")
+    parser.add_argument("--steps-per-epoch", type=int, default=16, help="after these the images begin again")
+    parser.add_argument("--commit-every", type=int, default=5, help="steps from one commit to the next (default: 5)")
+    parser.add_argument("--kill-at-step", type=int, help="the last rank kills itself after so many steps")
+    parser.add_argument("--add-at-step", type=int, help="rank 0 adds a slot to --hosts after so many steps")
     parser.add_argument("--hosts", type=Path, help="the file that the host-discovery script prints")
-    parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args()
     most = len(data.load(options.dataset).train.labels) // BATCH
     if options.steps_per_epoch > most:

@@ -16,7 +16,6 @@ without an error.
 """
 
 import json
-import math
 import os
 import zipfile
 import zlib
@@ -57,63 +56,6 @@ def read(file: Path) -> list[np.ndarray]:
     """The weights in such a file, in Keras's layout."""
     with np.load(file) as arrays:
         return [arrays[f"weight_{index}"] for index in range(sum(name.startswith("weight_") for name in arrays.files))]
-
-
-def count(text: str) -> int:
-    """For argparse: a whole number from 1 on."""
-    number = int(text) if text.strip().lstrip("+").isdecimal() else 0
-    if number < 1:
-        raise ArgumentTypeError(f"{text} is no whole number from 1 on")
-    return number
-
-
-def rate(text: str) -> float:
-    """For argparse: a finite number above 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 < number < math.inf:
-        raise ArgumentTypeError(f"{text} is no number above 0")
-    return number
-
-
-def folder(text: str) -> Path:
-    """For argparse: the path of a folder for checkpoints, which may not exist yet."""
-    path = Path(text)
-    nearest = next(place for place in (path, *path.absolute().parents) if place.exists())
-    if not nearest.is_dir() or not text:
-        raise ArgumentTypeError(f"{nearest} is a file, and a folder is needed" if text else "'' names no folder")
-    if not os.access(nearest, os.W_OK | os.X_OK):
-        raise ArgumentTypeError(f"{text} cannot be written: {nearest} does not allow it")
-    return path
-
-
-def output_file(text: str) -> Path:
-    """For argparse: the path of a file that can be written once the training is over."""
-    file = Path(text)
-    if file.is_dir():
-        raise ArgumentTypeError(f"{file} is a folder, and a file will be written")
-    if not file.parent.is_dir():
-        raise ArgumentTypeError(f"there is no folder {file.parent}")
-    if not os.access(file if file.exists() else file.parent, os.W_OK):
-        raise ArgumentTypeError(f"{file} cannot be written")
-    return file
-
-
-def check_outputs(parser: ArgumentParser, start: Path, *files: Path | None, folder: Path | None = None) -> None:
-    """End the program with one sentence if one of the files that it will write is, or would hold, another path."""
-    folders = [folder.resolve(), *folder.resolve().parents] if folder else []
-    written = [file for file in files if file and (file.is_file() or not file.exists())]  # not /dev/null
-    for file in written:
-        if file.exists() and file.samefile(start):
-            parser.error(f"{file} is the file that the program starts from; choose another name for what it writes")
-        if file.resolve() in folders:
-            parser.error(f"{file} will be a file, and --folder {folder} needs a folder there; choose another name")
-    if len({file.resolve() for file in written}) < len(written):
-        parser.error(
-            f"{written[0]} is the name of two files that the program writes; choose another one for one of them"
-        )
 
 
 def ranks() -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 import layouts
 import numpy as np
 
-from distlab import data, valid
+from distlab import data
 
 FILTERS, UNITS = 16, 64
 FEATURES = (13, 13, FILTERS)  # of a 28 × 28 image after a 3 × 3 convolution and 2 × 2 pooling
@@ -41,10 +41,10 @@ def write(file: Path, dataset: str = "digits", images: int = 960, seed: int = 14
 def main() -> None:
     """Write the file that is asked for."""
     parser = argparse.ArgumentParser(description="Write first weights and images in the order of training.")
-    parser.add_argument("file", type=valid.output)
+    parser.add_argument("file", type=Path)
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    parser.add_argument("--images", type=valid.count, default=960)
-    parser.add_argument("--seed", type=valid.seed, default=14)
+    parser.add_argument("--images", type=int, default=960)
+    parser.add_argument("--seed", type=int, default=14)
     options = parser.parse_args()
     if options.images > (most := len(data.load(options.dataset).train.labels)):
         parser.error(f"--images is {most} at most: {options.dataset} has no more for training")

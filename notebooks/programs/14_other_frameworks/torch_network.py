@@ -24,22 +24,19 @@ def parser(description: str) -> argparse.ArgumentParser:
     arguments = argparse.ArgumentParser(description=description)
     # Not --start: torchrun reads the options of the program too, and would stop with "ambiguous option".
     arguments.add_argument("start", type=layouts.start_file, help="the file that start.py wrote")
-    arguments.add_argument("--batch", type=layouts.count, default=24, help="images of one rank in a step")
-    arguments.add_argument("--epochs", type=layouts.count, default=1)
-    arguments.add_argument("--learning-rate", type=layouts.rate, default=0.01, help="for one rank; it is scaled")
-    arguments.add_argument("--folder", type=layouts.folder, help="for checkpoints; without it nothing is saved")
+    arguments.add_argument("--batch", type=int, default=24, help="images of one rank in a step")
+    arguments.add_argument("--epochs", type=int, default=1)
+    arguments.add_argument("--learning-rate", type=float, default=0.01, help="for one rank; it is scaled")
+    arguments.add_argument("--folder", type=Path, help="for checkpoints; without it nothing is saved")
     arguments.add_argument("--resume", action="store_true", help="go on from the checkpoint in --folder")
-    arguments.add_argument(
-        "--weights", type=layouts.output_file, help=".npz file for the trained weights, in Keras's layout"
-    )
-    arguments.add_argument("--result", type=layouts.output_file, help="JSON file that rank 0 writes")
+    arguments.add_argument("--weights", type=Path, help=".npz file for the trained weights, in Keras's layout")
+    arguments.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     return arguments
 
 
 def parse(arguments: argparse.ArgumentParser, checkpoint: str) -> argparse.Namespace:
     """The command line, checked; `checkpoint` is the name of what the program saves in --folder."""
     options = arguments.parse_args()
-    layouts.check_outputs(arguments, options.start, options.weights, options.result, folder=options.folder)
     layouts.check_batch(arguments, options.start, "--batch", options.batch * layouts.ranks())
     layouts.check_folder(arguments, options, checkpoint)
     return options

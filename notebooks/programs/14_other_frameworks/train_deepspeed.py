@@ -121,8 +121,6 @@ def main() -> None:
     options = arguments.parse_args()
     layouts.check_batch(arguments, options.start, "--batch", options.batch * layouts.ranks())
     for stage in options.stages:
-        weights = weights_file(options, stage)
-        layouts.check_outputs(arguments, options.start, weights, options.result, folder=options.folder)
         layouts.check_folder(arguments, options, f"stage_{stage}")
     initialize()
     deepspeed.utils.logger.setLevel("ERROR")

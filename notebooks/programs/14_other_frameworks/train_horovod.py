@@ -16,6 +16,7 @@ in comments are the eight steps of notebook 09.
 
 import argparse
 import json
+from pathlib import Path
 
 import layouts
 import memory
@@ -34,15 +35,14 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Train with Horovod.")
     parser.add_argument("start", type=layouts.start_file, help="the file that start.py wrote")
-    parser.add_argument("--batch", type=layouts.count, default=24, help="images of one rank in a step")
-    parser.add_argument("--epochs", type=layouts.count, default=1)
-    parser.add_argument("--learning-rate", type=layouts.rate, default=0.01, help="for one rank; it is scaled")
-    parser.add_argument("--folder", type=layouts.folder, help="for checkpoints; without it nothing is saved")
+    parser.add_argument("--batch", type=int, default=24, help="images of one rank in a step")
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--learning-rate", type=float, default=0.01, help="for one rank; it is scaled")
+    parser.add_argument("--folder", type=Path, help="for checkpoints; without it nothing is saved")
     parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint in --folder")
-    parser.add_argument("--weights", type=layouts.output_file, help=".npz file for the trained weights")
-    parser.add_argument("--result", type=layouts.output_file, help="JSON file that rank 0 writes")
+    parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args(arguments)
-    layouts.check_outputs(parser, options.start, options.weights, options.result, folder=options.folder)
     layouts.check_batch(parser, options.start, "--batch", options.batch * layouts.ranks())
     layouts.check_folder(parser, options, "checkpoint-*.index")
     return options

@@ -26,6 +26,7 @@ files. No run can be resumed exactly: the momentum lies in the server, and MXNet
 import argparse
 import json
 import os
+from pathlib import Path
 
 import layouts
 import memory
@@ -47,13 +48,11 @@ def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Train with MXNet's key-value store.")
     parser.add_argument("start", type=layouts.start_file, help="the file that start.py wrote")
-    parser.add_argument("--steps", type=layouts.count, default=20)
+    parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--optimizer-on", choices=["server", "worker"], default="server")
-    parser.add_argument("--weights", type=layouts.output_file, help=".npz file for the trained weights")
-    parser.add_argument("--result", type=layouts.output_file, help="JSON file that worker 0 writes")
-    options = parser.parse_args()
-    layouts.check_outputs(parser, options.start, options.weights, options.result)
-    return options
+    parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")
+    parser.add_argument("--result", type=Path, help="JSON file that worker 0 writes")
+    return parser.parse_args()
 
 
 def network(weights: list[np.ndarray]) -> tuple[mx.gluon.nn.Sequential, list[mx.gluon.Parameter]]:

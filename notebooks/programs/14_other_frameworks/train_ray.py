@@ -40,17 +40,14 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Train with Horovod or with TensorFlow, on Ray.")
     parser.add_argument("start", type=layouts.start_file, help="the file that start.py wrote")
     parser.add_argument("--way", choices=WAYS, required=True)
-    parser.add_argument("--workers", type=layouts.count, default=2)
+    parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--address", help="HOST:PORT of a Ray cluster; without it Ray is started on this machine")
-    parser.add_argument(
-        "--folder", type=layouts.folder, help="that all machines see, for the checkpoint of TensorflowTrainer"
-    )
+    parser.add_argument("--folder", type=Path, help="that all machines see, for the checkpoint of TensorflowTrainer")
     parser.add_argument("--gpus", action="store_true", help="a GPU for each worker")
     parser.add_argument("--log", action="store_true", help="show what the workers print")
-    parser.add_argument("--weights", type=layouts.output_file, help=".npz file for the trained weights")
-    parser.add_argument("--result", type=layouts.output_file, help="JSON file")
+    parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")
+    parser.add_argument("--result", type=Path, help="JSON file")
     options = parser.parse_args()
-    layouts.check_outputs(parser, options.start, options.weights, options.result, folder=options.folder)
     if options.workers < 1 or GLOBAL_BATCH % options.workers:
         parser.error(f"--workers must divide the global batch of {GLOBAL_BATCH}")
     return options

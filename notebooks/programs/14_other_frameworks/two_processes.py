@@ -12,7 +12,7 @@ import traceback
 from pathlib import Path
 from types import SimpleNamespace
 
-from distlab import frameworks, launch, valid
+from distlab import frameworks, launch
 
 RANKS = 2
 IMAGES, BATCH, EPOCHS = 480, 24, 3
@@ -144,7 +144,7 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("start", type=Path, nargs="?", help="the file that start.py wrote, for a process")
     parser.add_argument("saved", type=Path, nargs="?", help="the folder for checkpoints, for a process")
-    parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args()
     if options.result:
         train(options.file, options.start, options.saved, options.result)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from distlab import checks, data, valid
+from distlab import checks, data
 
 Weights = Sequence[NDArray[np.float32]]
 Batch = tuple[NDArray[np.float32], NDArray[np.int64]]
@@ -29,21 +29,14 @@ def parser(description: str) -> argparse.ArgumentParser:
     """The options that all programs have."""
     arguments = argparse.ArgumentParser(description=description)
     arguments.add_argument("--dataset", choices=data.NAMES, default="digits")
-    arguments.add_argument("--steps", type=valid.count, default=20)
-    arguments.add_argument("--batch", type=valid.count, default=48, help="images of all ranks in a step (default: 48)")
-    arguments.add_argument("--units", type=valid.count, default=64, help="of the hidden layer (default: 64)")
-    arguments.add_argument("--learning-rate", type=valid.rate, default=0.05, help="for the whole batch")
-    arguments.add_argument("--log-every", type=valid.count, help="rank 0 prints a line after so many steps")
-    arguments.add_argument("--weights", type=valid.output, help=".npz file for the trained weights")
-    arguments.add_argument("--result", type=valid.output, help="JSON file for what the last line says")
+    arguments.add_argument("--steps", type=int, default=20)
+    arguments.add_argument("--batch", type=int, default=48, help="images of all ranks in a step (default: 48)")
+    arguments.add_argument("--units", type=int, default=64, help="of the hidden layer (default: 64)")
+    arguments.add_argument("--learning-rate", type=float, default=0.05, help="for the whole batch")
+    arguments.add_argument("--log-every", type=int, help="rank 0 prints a line after so many steps")
+    arguments.add_argument("--weights", type=Path, help=".npz file for the trained weights")
+    arguments.add_argument("--result", type=Path, help="JSON file for what the last line says")
     return arguments
-
-
-def parse(arguments: argparse.ArgumentParser) -> argparse.Namespace:
-    """The command line; paths that are in each other's way are refused."""
-    options = arguments.parse_args()
-    valid.check_paths(arguments, options)
-    return options
 
 
 def first_weights(units: int) -> list[NDArray[np.float32]]:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from distlab import cluster, costs, valid
+from distlab import cluster, costs
 
 RECORDED = Path(__file__).with_name("recorded")
 RATES, HOSTS = ("1gbit", "100mbit"), (2, 3)
@@ -33,9 +33,7 @@ def measure(running: cluster.Cluster, hosts: int, file: Path, options: Sequence[
 def main() -> None:
     """Record everything, and say how far the predictions of two hosts for three were off."""
     parser = argparse.ArgumentParser(description="Record measurements of hosts with slow links.")
-    parser.add_argument(
-        "--folder", type=valid.folder, default=RECORDED, help="(default: recorded, next to this program)"
-    )
+    parser.add_argument("--folder", type=Path, default=RECORDED, help="(default: recorded, next to this program)")
     folder = parser.parse_args().folder
     folder.mkdir(exist_ok=True)
     with cluster.up(CLUSTER, max(HOSTS)) as running:

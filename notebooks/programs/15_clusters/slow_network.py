@@ -17,10 +17,11 @@ import json
 import time
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 
-from distlab import cluster_spec, valid  # before TensorFlow: distlab selects tf-keras
+from distlab import cluster_spec  # before TensorFlow: distlab selects tf-keras
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -36,13 +37,13 @@ def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Time training steps with several ways of sending the gradients.")
     parser.add_argument("--ways", nargs="+", choices=WAYS, help="(default: all with two ranks, else plain)")
-    parser.add_argument("--layers", type=valid.count, default=20, help="hidden layers (default: 20)")
-    parser.add_argument("--width", type=valid.count, default=100, help="units of each (default: 100)")
-    parser.add_argument("--batch", type=valid.count, default=32, help="images per rank (default: 32)")
-    parser.add_argument("--batches", type=valid.count, default=4, help="of a step that accumulates (default: 4)")
-    parser.add_argument("--repeats", type=valid.count, default=5, help="of each measurement (default: 5)")
+    parser.add_argument("--layers", type=int, default=20, help="hidden layers (default: 20)")
+    parser.add_argument("--width", type=int, default=100, help="units of each (default: 100)")
+    parser.add_argument("--batch", type=int, default=32, help="images per rank (default: 32)")
+    parser.add_argument("--batches", type=int, default=4, help="of a step that accumulates (default: 4)")
+    parser.add_argument("--repeats", type=int, default=5, help="of each measurement (default: 5)")
     parser.add_argument("--gloo-from-slurm", action="store_true", help="srun has started the ranks, without MPI")
-    parser.add_argument("--result", type=valid.output, help="JSON file that rank 0 writes")
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     return parser.parse_args()
 
 

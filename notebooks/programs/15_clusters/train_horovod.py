@@ -26,7 +26,7 @@ def main() -> None:
     arguments = network.parser("Train with Horovod.")
     arguments.add_argument("--gloo-from-slurm", action="store_true", help="srun has started the ranks, without MPI")
     arguments.add_argument("--fp16", action="store_true", help="send the gradients as float16")
-    options = network.parse(arguments)
+    options = arguments.parse_args()
     if options.gloo_from_slurm:
         cluster_spec.gloo_from_slurm()
     else:

@@ -67,7 +67,7 @@ def train(options: argparse.Namespace, name: str) -> tuple[float, list[np.ndarra
 
 def main() -> None:
     """Train in the cluster of Slurm, or that of TF_CONFIG."""
-    options = network.parse(network.parser("Train with MultiWorkerMirroredStrategy."))
+    options = network.parser("Train with MultiWorkerMirroredStrategy.").parse_args()
     if "SLURM_PROCID" in os.environ and "TF_CONFIG" not in os.environ:
         os.environ["TF_CONFIG"] = cluster_spec.from_slurm()
     train(options, "MultiWorkerMirroredStrategy")

@@ -26,8 +26,6 @@ from ray import train
 from ray.train import RunConfig, ScalingConfig
 from ray.train.tensorflow import TensorflowTrainer
 
-from distlab import valid
-
 
 def train_one_worker(config: dict[str, Any]) -> None:
     """What each worker does: Ray has set TF_CONFIG. Rank 0 hands the weights to Ray's storage."""
@@ -59,12 +57,12 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     """The command line."""
     arguments = network.parser("Train with Ray's TensorflowTrainer.")
-    arguments.add_argument("--workers", type=valid.count, default=2)
+    arguments.add_argument("--workers", type=int, default=2)
     arguments.add_argument(
         "--address", default="auto", help="HOST:PORT of Ray (default: the one that RAY_ADDRESS names)"
     )
-    arguments.add_argument("--folder", type=valid.folder, required=True, help="for checkpoints; all nodes see it")
-    options = network.parse(arguments)
+    arguments.add_argument("--folder", type=Path, required=True, help="for checkpoints; all nodes see it")
+    options = arguments.parse_args()
     for name in ("weights", "result"):  # the workers run in folders of their own
         if path := getattr(options, name):
             setattr(options, name, path.absolute())

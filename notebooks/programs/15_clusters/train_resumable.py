@@ -11,6 +11,7 @@ me again". The next attempt goes on from there. On a laptop: `horovodrun --gloo 
 
 import signal
 import sys
+from pathlib import Path
 
 # ruff: noqa: E402 - a notice may come while modules are being imported, and would end the program
 NOTICES = (signal.SIGUSR1, signal.SIGTERM)
@@ -23,7 +24,7 @@ for notice in NOTICES:
 # isort: split
 import network
 
-from distlab import cluster_spec, saved_states, valid  # before TensorFlow: distlab selects tf-keras
+from distlab import cluster_spec, saved_states  # before TensorFlow: distlab selects tf-keras
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -43,9 +44,9 @@ def anybody_has_a_notice() -> bool:
 def main() -> None:
     """Train from the newest checkpoint, or from the start, to the end or to a signal."""
     arguments = network.parser("Train with Horovod so that the job can begin again.")
-    arguments.add_argument("--checkpoints", type=valid.folder, required=True, help="that rank 0 sees in every attempt")
+    arguments.add_argument("--checkpoints", type=Path, required=True, help="that rank 0 sees in every attempt")
     arguments.add_argument("--gloo-from-slurm", action="store_true", help="srun has started the ranks, without MPI")
-    options = network.parse(arguments)
+    options = arguments.parse_args()
     if options.gloo_from_slurm:
         cluster_spec.gloo_from_slurm()
     else:

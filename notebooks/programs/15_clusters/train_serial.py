@@ -19,7 +19,7 @@ mean_loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
 def main() -> None:
     """Train and report."""
-    options = network.parse(network.parser("Train in one process."))
+    options = network.parser("Train in one process.").parse_args()
     model = tf.keras.Sequential(
         [
             tf.keras.layers.Input((network.INPUTS,)),

@@ -32,7 +32,7 @@ def make_network(units: int) -> nn.Sequential:
 
 def main() -> None:
     """Train and report."""
-    options = network.parse(network.parser("Train with PyTorch's DistributedDataParallel."))
+    options = network.parser("Train with PyTorch's DistributedDataParallel.").parse_args()
     backend = "nccl" if torch.cuda.is_available() else "gloo"
     if "RANK" in os.environ:  # torchrun has set it, WORLD_SIZE, and where to meet
         dist.init_process_group(backend)
