@@ -6,16 +6,10 @@ comma := ,
 space := $() $()
 BIN := $(VENV)/bin
 
-# What makes the environment: $(PYTHON) if given, else the first one found that fits. The first of a name on PATH may not
-# start, as with pyenv, so the others on PATH come after it.
-PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python)
-CANDIDATES = $(PYTHONS) $(if $(PYTHON),,$(foreach name,$(PYTHONS),$(foreach file,$(wildcard \
-	$(addsuffix /$(name),$(subst :, ,$(PATH)))),'$(subst ','\'',$(file))')))
-DOES_NOT_FIT := 3
-# A Python that was built without a library lacks the modules that need it.
-NEEDED := _bz2 _ctypes _sqlite3 _ssl zlib
-FITS := import sys; from importlib.util import find_spec; sys.exit(not all(map(find_spec, "$(NEEDED)".split())) \
-	if (3, 11) <= sys.version_info[:2] <= (3, 13) else $(DOES_NOT_FIT))
+# What makes the environment: $(PYTHON) if given, else the first one that fits. The first of a name on PATH may not
+# start, as with pyenv, or was built without a library; so the others on PATH come after it.
+PYTHONS := python3 python3.13 python3.12 python3.11 python
+FITS := import bz2, ctypes, sqlite3, ssl, sys, zlib; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 
 # Elsewhere (make -f) nothing would be found.
 $(if $(wildcard src/distlab),,$(error Run make in the course's folder: make -C FOLDER))
@@ -86,8 +80,6 @@ export PATH := $(if $(shell [ -L $(VENV) ] && ! [ -e $(VENV) ] && echo nowhere),
 # What a shell has set for other packages would be imported instead of the course's.
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 
-HOROVOD_OPTIONS = $(if $(GPU),--gpu $(GPU)) $(if $(MPI),--mpi $(MPI)) $(if $(CUDA),--cuda $(CUDA))
-
 .DEFAULT_GOAL := help
 .PHONY: $(TARGETS)
 
@@ -96,20 +88,16 @@ help:  ## list the targets
 
 # The environment without Horovod, for the targets below that then ask for one kind of Horovod or the other.
 environment:
-	@for python in $(CANDIDATES); do \
-		"$$python" -c '$(FITS)' 2>/dev/null && PYTHONPATH=src exec "$$python" -P -m course_tools.setup.make_environment \
-			$(if $(filter setup,$(MAKECMDGOALS)),$(call switch,FORCE,--force)); \
-		[ $$? = $(DOES_NOT_FIT) ] || ! command -v "$$python" > /dev/null || \
-			case ' $(PYTHONS) ' in *" $$python "*) failing="$$failing $$python";; esac; \
-	done; \
-	echo "The course needs Python 3.11, 3.12 or 3.13 and found none among: $(PYTHONS)$${failing:+ (there, but not starting or without one of $(NEEDED):$$failing)}; run 'make setup PYTHON=/path/to/python3.12'$(if $(PYTHON),$(comma) or unset PYTHON in your shell)."; \
-	exit 1
+	@for python in $(or $(PYTHON),$(PYTHONS) $$(which -a $(PYTHONS) 2> /dev/null)); do \
+		"$$python" -c '$(FITS)' 2> /dev/null && PYTHONPATH=src exec "$$python" -P -m course_tools.setup.environment; \
+	done; echo "The course needs Python 3.11, 3.12 or 3.13 (with bz2, ctypes, sqlite3, ssl and zlib) and found none;" \
+		"name one: make setup PYTHON=/path/to/python3.12"; exit 1
 
 setup: environment  ## make .venv with everything the course needs, or add what is missing
 	@exec $(BIN)/distlab setup
 
 horovod: environment  ## build and install Horovod again; for NVIDIA GPUs: make horovod GPU=nccl MPI=system CUDA=packages
-	@exec $(BIN)/distlab setup --retry $(HOROVOD_OPTIONS)
+	@exec $(BIN)/distlab setup --retry $(if $(GPU),--gpu $(GPU)) $(if $(MPI),--mpi $(MPI)) $(if $(CUDA),--cuda $(CUDA))
 
 $(VENV)/ready:
 	@$(MAKE) --no-print-directory setup
