@@ -100,10 +100,8 @@ def _tensorflow() -> list[Finding]:
 def _machine() -> list[Finding]:
     gpus, cores, memory = devices.gpu_names(), devices.cores(), devices.memory_gib()
     memory_fix = f"the course needs at least {GIB_NEEDED} GiB: close other programs"
-    is_python = (3, 11) <= sys.version_info[:2] <= (3, 13)
-    python_fix = "install Python 3.11, 3.12 or 3.13 and run `make setup`"
     return [
-        Finding("Python", is_python, platform.python_version(), python_fix, True),
+        Finding("Python", True, platform.python_version(), "", True),
         Finding("GPUs", True, ", ".join(gpus) or "none: the notebooks use logical CPU devices"),
         Finding("cores", cores >= 2, str(cores), "two workers need at least two cores"),
         Finding("memory", memory >= GIB_NEEDED, f"{memory:.1f} GiB", memory_fix),

@@ -22,14 +22,7 @@ from distlab import devices
 from distlab.launch.horovod import built_for, horovod_problem, record, write_record
 from distlab.runtime.environment import SITE_MPI_LIBRARY, cache_folder, site_mpi_folder
 
-SWITCHES = {
-    "HOROVOD_WITH_TENSORFLOW": "1",
-    "HOROVOD_WITHOUT_PYTORCH": "1",
-    "HOROVOD_WITHOUT_MXNET": "1",
-    "HOROVOD_WITH_GLOO": "1",
-    "HOROVOD_WITH_MPI": "1",
-}
-_UV = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--no-deps", "--python", sys.executable]
+SWITCHES = dict.fromkeys(("WITH_TENSORFLOW", "WITHOUT_PYTORCH", "WITHOUT_MXNET", "WITH_GLOO", "WITH_MPI"), "1")
 _NO_COMPILER = "there is no C++ compiler: install g++ or clang++, or correct CXX"
 
 
@@ -43,9 +36,7 @@ class Build(NamedTuple):
     def __str__(self) -> str:
         """What Horovod is made of, as one sentence."""
         named = {"NCCL": self.nccl, "CUDA": self.cuda, "MPI": self.mpi}
-        parts = [
-            f"{name} of {'NVIDIA' if place == nvidia.PACKAGES else place}, " for name, place in named.items() if place
-        ]
+        parts = [f"{name} of {place}, " for name, place in named.items() if place]
         return f"Horovod with {''.join(parts)}Gloo{'' if self.mpi else ' and the packaged Open MPI'}."
 
 
@@ -98,7 +89,7 @@ def install(build: Build | None = None) -> None:
             wheel = _build_wheel(name, build)
         if build.nccl == nvidia.PACKAGES:
             nvidia.install_nccl()
-        subprocess.run([*_UV, "--compile-bytecode", "--reinstall", str(wheel)], check=True)
+        subprocess.run([*nvidia.UV, "--compile-bytecode", "--reinstall", str(wheel)], check=True)
         _prefer_mpi(build.mpi)
     except (NotBuilt, OSError, subprocess.CalledProcessError) as error:
         what = error if isinstance(error, NotBuilt) else f"Horovod was not installed: {error}"
@@ -139,7 +130,8 @@ def _build_wheel(name: str, build: Build) -> Path:
 def _variables(build: Build, prefix: Path) -> dict[str, str]:
     """The variables of the build by the environment that is reached by the path `prefix`."""
     # The user's own variables for Horovod would change the build.
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("HOROVOD_")} | SWITCHES
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("HOROVOD_")}
+    variables |= {f"HOROVOD_{name}": value for name, value in SWITCHES.items()}
     # Not the jobserver of a make that has started this: the build could not reach it, and would use one core. Two jobs
     # of the compiler need 3 GB.
     variables["MAKEFLAGS"] = f"-j{min(devices.cores(), 8)}"

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from course_tools.setup.horovod_source import Edit, NotBuilt
 
-PACKAGES = "packages"  # in the place of a folder of the site
+PACKAGES = "NVIDIA's packages"  # in the place of a folder of the site
+UV = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--no-deps", "--python", sys.executable]
 DRIVER = Path("/proc/driver/nvidia/version")
 _VARIABLES = ("HOROVOD_CUDA_HOME", "CUDA_HOME", "CUDA_PATH"), ("HOROVOD_NCCL_HOME", "NCCL_HOME", "NCCL_ROOT")
 # From Pascal to Blackwell; code for one of them also runs on the others of its generation.
@@ -79,13 +80,13 @@ EDITS = (
 def find(wanted: str | None) -> tuple[str, str]:
     """Where CUDA and NCCL are taken from: two folders of the site, or PACKAGES in their place.
 
-    wanted: "site" or PACKAGES for CUDA; None for the site's where there is one. Raises NotBuilt.
+    wanted: "site" or "packages" for CUDA; None for the site's where there is one. Raises NotBuilt.
     """
     named_cuda, named_nccl = (next(filter(None, map(os.environ.get, names)), None) for names in _VARIABLES)
     program = shutil.which("nvcc")
     cuda = named_cuda or (str(Path(program).resolve().parents[1]) if program else "/usr/local/cuda")
-    if wanted == PACKAGES or not (Path(cuda) / "bin" / "nvcc").exists():
-        if wanted != PACKAGES and (named_cuda or wanted):
+    if wanted == "packages" or not (Path(cuda) / "bin" / "nvcc").exists():
+        if wanted != "packages" and (named_cuda or wanted):
             raise NotBuilt(f"{cuda} has no bin/nvcc: load your site's module for CUDA, or add CUDA=packages.")
         cuda = PACKAGES
         driver = re.search(r"NVRM version:.*?\s(\d+)\.\d", DRIVER.read_text() if DRIVER.exists() else "")
@@ -103,8 +104,7 @@ def install(packages: str, *options: str) -> None:
     """Install packages by uv, their digests checked. Raises CalledProcessError."""
     print(f"Fetching {', '.join(re.findall(r'^[a-z0-9-]+', packages, re.MULTILINE))}", flush=True)
     # Copies: the rights of files that share their content with uv's cache could not be changed.
-    command = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--no-deps", "--python", sys.executable]
-    command += ["--link-mode", "copy", "--require-hashes", *options, "--requirement", "-"]
+    command = [*UV, "--link-mode", "copy", "--require-hashes", *options, "--requirement", "-"]
     subprocess.run(command, input=packages, text=True, check=True)
 
 

@@ -19,7 +19,15 @@ from tests.long_tests import long
 pytestmark = pytest.mark.slow
 
 UV = Path(sys.executable).with_name("uv")
-PROJECT = '[project]\nname = "distlab"\n[build-system]\nrequires = []\nbuild-backend = "build"\nbackend-path = ["."]\n'
+PROJECT = """
+[project]
+name = "distlab"
+version = "1.0"
+[build-system]
+requires = []
+build-backend = "build"
+backend-path = ["."]
+"""
 BUILD = """
 import shutil
 def build_editable(folder, settings=None, metadata=None):
@@ -36,6 +44,8 @@ class Course:
         setup = self.folder / "src" / "course_tools" / "setup"
         setup.mkdir(parents=True)
         (self.folder / "wheels").mkdir()
+        for folder in (setup, setup.parent):
+            (folder / "__init__.py").touch()
         shutil.copy(root / "src" / "course_tools" / "setup" / "environment.py", setup)
         self.lock = self.wheel("first") + self.wheel("uv", version("uv"), uv=f'#!/bin/sh\nexec "{UV}" "$@"\n')
         self.wheel("distlab")
@@ -52,7 +62,9 @@ class Course:
         files[f"{metadata}/RECORD"] = "".join(f"{file},,\n" for file in [*files, f"{metadata}/RECORD"])
         with zipfile.ZipFile(file, "w") as archive:
             for inner, content in files.items():
-                archive.writestr(inner, content)
+                information = zipfile.ZipInfo(inner)
+                information.external_attr = 0o100755 << 16
+                archive.writestr(information, content)
         return f"{name}=={number} \\\n    --hash=sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}\n"
 
     def set_up(self, lock: str = "") -> tuple[int, str, set[str]]:
