@@ -120,11 +120,11 @@ def _build_wheel(name: str, build: Build) -> Path:
             wheel = next(Path(folder).glob("*.whl"))
             return Path(shutil.copy(wheel, cached / "copy")).replace(cached / wheel.name)
         except (OSError, ValueError, subprocess.CalledProcessError) as error:
-            output.write(f"\n{error}\n")
+            output.write(f"\nerror: {error}\n")
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    print("\n".join(lines[-10:]), flush=True)
-    reason = next((line.strip() for line in lines if re.search(r"\berror:|CMake Error", line)), lines[-1])
-    raise NotBuilt(f"Horovod could not be built ({reason}), the log is {log}")
+    first = next(number for number, line in enumerate(lines) if re.search(r"\berror:|CMake Error", line))
+    print("\n".join(lines[first : first + 10]), flush=True)
+    raise NotBuilt(f"Horovod could not be built ({lines[first].strip()}), the log is {log}")
 
 
 def _variables(build: Build, prefix: Path) -> dict[str, str]:

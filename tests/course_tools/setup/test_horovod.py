@@ -110,7 +110,7 @@ def test_another_kind_replaces_the_installed_one_only_when_it_is_built_and_is_ke
     assert horovod.chosen() == WITH_MPI and machine.builds == [Build(), WITH_MPI, WITH_MPI]
 
 
-def test_a_failing_build_shows_the_end_of_its_log(
+def test_a_failing_build_shows_its_first_error_and_names_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     python = tmp_path / "an environment" / "bin" / "python"
