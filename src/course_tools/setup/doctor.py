@@ -21,7 +21,6 @@ from distlab.runtime.other_mpi import other_mpi_fix
 
 SECONDS = 300
 GIB_NEEDED = 4
-CANNOT_RUN = "The course cannot run here yet: fix the lines above."
 VERSIONS = """
 import distlab, tensorflow as tf
 print("versions:", tf.__version__, tf.keras.Model.__module__)
@@ -76,7 +75,8 @@ def table(rows: list[Finding]) -> str:
         lines += [] if row.ok else [f"{'':<{width}}  fix:      {row.fix}"]
     lacking = " and ".join(row.item for row in rows if row.item in ("MPI", "Horovod") and not row.ok)
     but = f", but not the chapters with {lacking}" if lacking else ""
-    return "\n".join([*lines, "", f"The course can run here{but}." if can_run(rows) else CANNOT_RUN])
+    verdict = f"can run here{but}" if can_run(rows) else "cannot run here yet: fix the lines above"
+    return "\n".join([*lines, "", f"The course {verdict}."])
 
 
 def as_json(rows: list[Finding]) -> str:
