@@ -8,43 +8,24 @@ pytest = $(BIN)/python -m pytest --numprocesses auto --dist loadscope --no-loads
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 
-.PHONY: help environment setup horovod setup-frameworks doctor lab progress check execute release grade site slides html \
-	cluster cluster-down notebooks labs figures test test-all test-fast bench map support-table record-frameworks \
-	record-cluster lock lock-frameworks clean
-
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' Makefile)
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  %-16s  %s\n", $$1, $$2}'
 
-# Set-up: what makes the environment is $(PYTHON) if given, else the first one found that fits. The first of a name on
-# PATH may not start, as with pyenv, so the others on PATH come after it.
-PYTHON ?=
-comma := ,
-PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python)
-CANDIDATES = $(PYTHONS) $(if $(PYTHON),,$(foreach name,$(PYTHONS),$(foreach file,$(wildcard \
-	$(addsuffix /$(name),$(subst :, ,$(PATH)))),'$(subst ','\'',$(file))')))
-DOES_NOT_FIT := 3
-# A Python that was built without a library lacks the modules that need it.
-NEEDED := _bz2 _ctypes _sqlite3 _ssl zlib
-FITS := import sys; from importlib.util import find_spec; sys.exit(not all(map(find_spec, "$(NEEDED)".split())) \
-	if (3, 11) <= sys.version_info[:2] <= (3, 13) else $(DOES_NOT_FIT))
-
+# What makes the environment: $(PYTHON), else the first that fits. The first of a name on PATH may not start, as with pyenv.
+PYTHONS := python3 python3.13 python3.12 python3.11 python
+FITS := import bz2, ctypes, sqlite3, ssl, sys, zlib; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 environment:
-	@for python in $(CANDIDATES); do \
-		"$$python" -c '$(FITS)' 2>/dev/null && PYTHONPATH=src exec "$$python" -P -m course_tools.setup.make_environment \
-			$(if $(FORCE),--force); \
-		[ $$? = $(DOES_NOT_FIT) ] || ! command -v "$$python" > /dev/null || \
-			case ' $(PYTHONS) ' in *" $$python "*) failing="$$failing $$python";; esac; \
-	done; \
-	echo "The course needs Python 3.11, 3.12 or 3.13 and found none among: $(PYTHONS)$${failing:+ (there, but not starting or without one of $(NEEDED):$$failing)}; run 'make setup PYTHON=/path/to/python3.12'$(if $(PYTHON),$(comma) or unset PYTHON in your shell)."; \
-	exit 1
-
+	@for python in $(or $(PYTHON),$(PYTHONS) $$(which -a $(PYTHONS) 2> /dev/null)); do \
+		"$$python" -c '$(FITS)' 2> /dev/null && PYTHONPATH=src exec "$$python" -P -m course_tools.setup.environment; \
+	done; echo "The course needs Python 3.11, 3.12 or 3.13 (with bz2, ctypes, sqlite3, ssl and zlib) and found none;" \
+		"name one: make setup PYTHON=/path/to/python3.12"; exit 1
 setup: environment  ## make .venv with everything the course needs, or add what is missing
 	@exec $(BIN)/distlab setup
 horovod: environment  ## build and install Horovod again; for NVIDIA GPUs: make horovod GPU=nccl MPI=system CUDA=packages
 	@exec $(BIN)/distlab setup --retry $(if $(GPU),--gpu $(GPU)) $(if $(MPI),--mpi $(MPI)) $(if $(CUDA),--cuda $(CUDA))
 setup-frameworks: setup  ## add PyTorch, DeepSpeed and Ray in .venv-frameworks
 	@exec $(BIN)/distlab setup-frameworks
-# The end of set-up.
 
 doctor: setup  ## check this machine for the course and say how to fix what is missing
 	@exec $(BIN)/distlab doctor
@@ -91,7 +72,7 @@ map: setup
 support-table: setup
 	@exec $(BIN)/python notebooks/programs/08_other_strategies/measure_support.py
 record-frameworks: setup
-	@exec $(BIN)/python notebooks/programs/14_other_frameworks/record.py $(subst $(comma), ,$(ONLY))
+	@exec $(BIN)/python notebooks/programs/14_other_frameworks/record.py $$(echo $(ONLY) | tr , ' ')
 record-cluster: setup
 	@exec $(BIN)/distlab record-cluster
 
@@ -106,4 +87,4 @@ lock-frameworks: setup
 	done
 clean:  ## remove what the targets made, including .venv and the other environments, but no grades and no release
 	@[ ! -d build ] || find build -mindepth 1 -maxdepth 1 ! -name 'grades*' ! -name release -exec rm -rf {} +
-	@rm -rf .venv .venv.before .venv-frameworks .venv-mxnet .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis src/*.egg-info
+	@rm -rf .venv .venv-frameworks .venv-mxnet .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis src/*.egg-info

@@ -2,7 +2,7 @@
 
 They are extras: without them notebook 14 shows recorded results. PyTorch, DeepSpeed and Ray share `.venv-frameworks`,
 which lies over the course's environment and so finds TensorFlow, Horovod and NumPy there; MXNet, which needs a NumPy of
-2022, has `.venv-mxnet` to itself. `course_tools.setup.install_frameworks` makes them.
+2022, has `.venv-mxnet` to itself. `course_tools.setup.other_frameworks` makes them.
 """
 
 import hashlib

@@ -1,4 +1,1 @@
-"""Set-up of a machine: the doctor, the build of Horovod's wheel, the environments of the other frameworks.
-
-Begin with `command`, which has the subcommands.
-"""
+"""Set-up of a machine: the environment, Horovod's wheel, the other frameworks, the doctor; see `command`."""

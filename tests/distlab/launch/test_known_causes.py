@@ -156,7 +156,7 @@ def test_a_folder_for_temporary_files_that_mpi_cannot_make_is_named(
     monkeypatch.setenv("TMPDIR", str(folder))
     with pytest.raises(launch.WorkerFailed) as failure:
         launch.mpirun(program, echo=False, seconds=300)
-    finding = doctor._mpi()
+    [finding] = doctor._mpi()
     assert finding.state == f"Open MPI cannot make {folder} for its temporary files (Not a directory)"
     assert finding.fix == "set TMPDIR to a folder that can be written to"
     assert f" {finding.state}: {finding.fix}.\n" in str(failure.value)

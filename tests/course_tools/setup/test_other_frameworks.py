@@ -1,0 +1,96 @@
+"""The environments of the other frameworks: what is missing is said with its fix, and nothing is done twice."""
+
+import re
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from course_tools.setup import command, other_frameworks
+from distlab import frameworks
+from distlab.frameworks import PARTS
+
+
+@pytest.fixture
+def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is run for a project with the locks and without any environment; PyTorch is the one for GPUs."""
+    commands: list[str] = []
+
+    def run(command: list[str], **options: object) -> SimpleNamespace:
+        commands.append(" ".join(command))
+        if any(word.endswith("ray.lock") for word in command):
+            raise subprocess.CalledProcessError(1, command)
+        return SimpleNamespace(stdout=b'{"install": [{"metadata": {"name": "nvidia-nccl"}}]}')
+
+    monkeypatch.setattr(frameworks, "PROJECT", tmp_path)
+    monkeypatch.setattr(other_frameworks.subprocess, "run", run)
+    monkeypatch.setattr(other_frameworks.devices, "gpu_names", list)
+    monkeypatch.setattr(other_frameworks.sysconfig, "get_path", lambda *of: str(tmp_path))
+    return commands
+
+
+def pretend_installed(part: str) -> None:
+    frameworks.interpreter(PARTS[part].folder).parent.mkdir(parents=True, exist_ok=True)
+    frameworks.interpreter(PARTS[part].folder).touch()
+    frameworks.record(part).write_text(frameworks.recipe(part))
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_what_is_not_installed_is_said_with_the_command_that_gets_it(commands: list[str], part: str) -> None:
+    with pytest.raises(
+        frameworks.FrameworkMissing, match=f"{PARTS[part].title} is not installed; `{PARTS[part].command}`"
+    ):
+        frameworks.python(part)
+
+
+def test_a_part_comes_after_what_it_needs_and_is_not_installed_again_until_its_lock_changes(
+    commands: list[str],
+) -> None:
+    lock = frameworks.PROJECT / frameworks.FRAMEWORKS / "extensions" / "deepspeed_shm_comm" / "lock"
+    lock.parent.mkdir(parents=True)  # as a killed build leaves it
+    other_frameworks.install("deepspeed", any_torch=True)
+    locks = [word for line in commands for word in line.split() if word.endswith(".lock")]
+    assert locks == [str(frameworks.lock("torch")), str(frameworks.lock("deepspeed"))] and not lock.parent.exists()
+    pretend_installed("torch")  # nothing has made an interpreter
+    commands.clear()
+    other_frameworks.install("deepspeed")
+    assert commands == [] and frameworks.problem("deepspeed") is None
+    frameworks.record("torch").write_text(frameworks.recipe("torch").replace(" ", " 0", 1))
+    assert "up to date" in str(frameworks.problem("deepspeed"))
+
+
+def test_an_installation_that_fails_is_told_with_status_1_and_leaves_no_record(
+    commands: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    pretend_installed("ray")
+    frameworks.record("ray").write_text("of another lock")
+    assert command.setup_frameworks("ray") == 1
+    assert (
+        "Ray was not installed, for the reason above; `.venv/bin/distlab setup-frameworks ray`"
+        in capsys.readouterr().out
+    )
+    assert frameworks.installed("ray") is None
+
+
+def test_a_pytorch_of_several_gigabytes_is_not_taken_unasked(commands: list[str]) -> None:
+    with pytest.raises(other_frameworks.GpuBuildOnly, match="PIP_EXTRA_INDEX_URL"):
+        other_frameworks.install("torch")
+    assert "--dry-run" in commands[-1]
+
+
+def test_mxnet_gets_an_older_python_and_none_is_downloaded(commands: list[str]) -> None:
+    (frameworks.PROJECT / frameworks.MXNET).mkdir()
+    other_frameworks.install("mxnet")
+    assert "--no-python-downloads --python >=3.10,<3.12" in commands[0]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_lock_pins_every_package_with_hashes_and_to_the_courses_versions(part: str, root: Path) -> None:
+    entry = r"^([\w.-]+)(?:\[[\w,-]+\])?==([^ ;\\]+).*\\\n {4}--hash=sha256:"
+    course, own = (root / "requirements.lock").read_text(), frameworks.lock(part).read_text()
+    pins, of_course = (re.findall(entry, text, re.MULTILINE) for text in (own, course))
+    assert len(pins) == len(re.findall(r"^[\w.-]+", own, re.MULTILINE)) > 0
+    assert not re.search(r"https?://|--find-links|^(torch|nvidia-[\w-]+|triton)==", own, re.MULTILINE)
+    if PARTS[part].is_over_the_course:
+        assert [pin for pin in pins if pin not in of_course and pin[0] in dict(of_course)] == []
