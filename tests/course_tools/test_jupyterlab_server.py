@@ -32,7 +32,6 @@ SECONDS = 60
 
 
 @pytest.mark.slow
-@pytest.mark.fault
 @pytest.mark.skipif(sys.platform != "linux", reason="a terminal that is closed is seen otherwise elsewhere")
 def test_the_server_ends_when_its_terminal_is_closed() -> None:
     leader, terminal = pty.fork()
@@ -83,7 +82,6 @@ def test_a_server_that_runs_on_the_copy_is_found_and_one_that_has_ended_is_not(
     assert jupyterlab_server.running_on(tmp_path) is None
 
 
-@pytest.mark.fault
 def test_no_second_server_is_started_on_one_copy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -125,7 +123,6 @@ def start(copy: Path, **variables: str) -> tuple[str, dict[str, str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.fault
 def test_neither_a_socks_proxy_of_the_shell_matters_nor_where_it_lets_matplotlib_draw(tmp_path: Path) -> None:
     of_shell = dict.fromkeys(("ALL_PROXY", "all_proxy"), "socks5://127.0.0.1:1080") | {"MPLBACKEND": "TkAgg"}
     of_shell["MAKEFLAGS"] = " -- ONLY=03"  # make has started it
@@ -135,7 +132,6 @@ def test_neither_a_socks_proxy_of_the_shell_matters_nor_where_it_lets_matplotlib
 
 
 @pytest.mark.slow
-@pytest.mark.fault
 def test_settings_for_another_course_do_not_matter_and_a_theme_does(tmp_path: Path) -> None:
     settings, copy = tmp_path / "home" / ".jupyter", tmp_path / "work"
     (settings / "lab" / "user-settings").mkdir(parents=True)
@@ -149,7 +145,6 @@ def test_settings_for_another_course_do_not_matter_and_a_theme_does(tmp_path: Pa
     assert variables["JUPYTERLAB_SETTINGS_DIR"] == str(settings / "lab" / "user-settings")
 
 
-@pytest.mark.fault
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a browser needs no DISPLAY")
 @pytest.mark.parametrize(("variables", "opens"), [({}, False), ({"DISPLAY": ":0"}, True), ({"BROWSER": "w3m"}, True)])
 def test_without_a_screen_no_browser_for_text_takes_the_terminal(

@@ -170,7 +170,6 @@ def test_only_named_labs_are_released_and_of_what_stood_there_the_instructors_wo
     assert len(list(kept.rglob("before.txt"))) == 4
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("in_git", [True, False], ids=["git knows the course", "no repository"])
 def test_notes_beside_a_lab_are_not_handed_out_where_git_knows_the_course(made_lab: Path, in_git: bool) -> None:
     labs, folder = made_lab.parents[1], made_lab.parent
@@ -289,7 +288,6 @@ def test_a_source_that_does_not_fit_its_module_is_refused(tmp_path: Path, before
         lab_sources.convert(file, sample_lab.lab())
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize(
     ("cell", "added", "said"),
     [

@@ -40,7 +40,6 @@ def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["make", *arguments], cwd=folder, env=variables, capture_output=True, text=True)
 
 
-@pytest.mark.fault
 def test_make_in_the_copy_is_that_of_the_course(copy: Path) -> None:
     for folder in (".", "notebooks", "labs", "labs/03_topic", "solutions/03_topic"):
         made = make(copy / folder, "check", "LAB=06")
@@ -52,13 +51,11 @@ def test_make_in_the_copy_is_that_of_the_course(copy: Path) -> None:
     assert "Error 3" in failed.stderr
 
 
-@pytest.mark.fault
 def test_a_target_with_the_name_of_a_folder_is_made(course: Path, copy: Path) -> None:
     (course / "Makefile").write_text(".PHONY: labs\nlabs:\n\t@echo $@\n")
     assert make(copy, "labs").stdout == "labs\n"
 
 
-@pytest.mark.fault
 def test_a_course_that_is_gone_is_named(course: Path, copy: Path) -> None:
     moved = course.rename(course.with_name("moved"))
     assert make(copy, "check").stdout == f"The course is no longer in {course}: run make in its folder.\n"
@@ -66,7 +63,6 @@ def test_a_course_that_is_gone_is_named(course: Path, copy: Path) -> None:
     assert make(copy, "check").stdout.startswith("check  in moved")
 
 
-@pytest.mark.fault
 def test_a_makefile_of_the_student_stays_and_is_not_named(course: Path, copy: Path) -> None:
     own = copy / "labs/03_topic" / makefile_of_copy.NAME
     own.write_text("all:\n\techo own\n")
@@ -76,7 +72,6 @@ def test_a_makefile_of_the_student_stays_and_is_not_named(course: Path, copy: Pa
     assert all("Makefile" not in name for name in working_copy.chapter_files(moved, "03"))
 
 
-@pytest.mark.fault
 def test_a_copy_that_was_copied_to_another_course_calls_that(course: Path, copy: Path, tmp_path: Path) -> None:
     """As by `cp -r old/work/* new/work`, which leaves the hidden record of the copy behind."""
     other = tmp_path / "next year"

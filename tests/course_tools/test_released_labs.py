@@ -42,7 +42,6 @@ def test_new_labs_replace_all_of_the_course_s_and_nothing_else(tmp_path: Path) -
     assert texts(tmp_path) == whole("second", LABS[:1]) | {"students/own.txt": "mine"}
 
 
-@pytest.mark.fault
 def test_a_run_that_fails_leaves_what_was_handed_out(tmp_path: Path) -> None:
     hand_out(tmp_path, "first")
     with pytest.raises(KeyboardInterrupt), released_labs.replacing(tmp_path, PARTS, LABS) as new:
@@ -52,7 +51,6 @@ def test_a_run_that_fails_leaves_what_was_handed_out(tmp_path: Path) -> None:
     assert sorted(entry.name for entry in tmp_path.iterdir()) == [released_labs.RECORD, "nbgrader", "students"]
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("name", ["lab.ipynb", "data.csv"])
 @pytest.mark.parametrize("part", PARTS)
 def test_a_lab_that_was_changed_since_is_kept_outside_the_parts(tmp_path: Path, part: str, name: str) -> None:
@@ -69,7 +67,6 @@ def test_a_lab_that_was_changed_since_is_kept_outside_the_parts(tmp_path: Path, 
     assert hand_out(tmp_path, "third") == []
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("record", [None, "", "[1]"], ids=["missing", "empty", "foreign"])
 def test_without_the_record_of_the_last_release_its_labs_are_kept(tmp_path: Path, record: str | None) -> None:
     hand_out(tmp_path, "first")
@@ -95,7 +92,6 @@ while True:
 
 
 @pytest.mark.slow
-@pytest.mark.fault
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_at_any_moment_of_an_interrupt_all_labs_are_of_one_run(number: int, root: Path, tmp_path: Path) -> None:
     for _ in range(5):

@@ -200,7 +200,6 @@ UNREADABLE = {
 ODD_SOURCE = {"cell_type": "code", "id": "odd", "metadata": {}, "outputs": [], "execution_count": None, "source": 42}
 
 
-@pytest.mark.fault
 def test_notebooks_that_cannot_be_read_fail_and_the_others_run(tmp_path: Path) -> None:
     folder = tmp_path / "notebooks"
     folder.mkdir()
@@ -222,7 +221,6 @@ def test_notebooks_that_cannot_be_read_fail_and_the_others_run(tmp_path: Path) -
     assert [row["status"] for row in report["notebooks"]] == ["failed"] * 7 + ["ok", "failed"]
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize(
     ("cells", "error"),
     [
@@ -251,7 +249,6 @@ def test_a_parameter_that_would_change_nothing_fails_the_notebook(
     assert (outcome.error or "").startswith(f"EPOCHS {error}")
 
 
-@pytest.mark.fault
 def test_a_byte_order_mark_is_named(tmp_path: Path) -> None:
     file = write_notebook(tmp_path, "00_mark", "1 + 1")
     file.write_text(file.read_text(), encoding="utf-8-sig")
@@ -260,14 +257,12 @@ def test_a_byte_order_mark_is_named(tmp_path: Path) -> None:
     assert "git checkout" not in (outcome.error or "")
 
 
-@pytest.mark.fault
 def test_a_magic_that_is_missing_is_named(tmp_path: Path) -> None:
     write_notebook(tmp_path, "00_magic", "%nosuchmagic 3")
     outcome = runner.execute(runner.ExecutionPlan(runner.choose(tmp_path), tmp_path / "build"))["00_magic"]
     assert outcome.status == "failed" and "nosuchmagic" in (outcome.error or "")
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize(
     ("cell", "error"),
     [
@@ -282,7 +277,6 @@ def test_an_error_without_a_text_is_named(tmp_path: Path, cell: str, error: str)
     assert outcome.status == "failed" and error in (outcome.error or "")
 
 
-@pytest.mark.fault
 def test_a_cell_that_prints_without_end_is_interrupted_and_little_of_it_is_kept(tmp_path: Path) -> None:
     write_notebook(tmp_path, "00_prints", "while True:\n    print('x' * 1000)", "1 + 1")
     plan = runner.ExecutionPlan(runner.choose(tmp_path), tmp_path / "build", seconds_per_cell=300)
@@ -293,7 +287,6 @@ def test_a_cell_that_prints_without_end_is_interrupted_and_little_of_it_is_kept(
     assert (tmp_path / "build" / "executed" / "00_prints.ipynb").stat().st_size < 15_000_000
 
 
-@pytest.mark.fault
 def test_a_kernel_that_writes_to_the_log_without_end_does_not_fill_the_disk(tmp_path: Path) -> None:
     write_notebook(tmp_path, "00_logs", "import os\nfor _ in range(30):\n    os.write(2, b'x\\n' * 500_000)")
     plan = runner.ExecutionPlan(runner.choose(tmp_path), tmp_path / "build", seconds_per_cell=300)
@@ -301,7 +294,6 @@ def test_a_kernel_that_writes_to_the_log_without_end_does_not_fill_the_disk(tmp_
     assert (tmp_path / "build" / "logs" / "00_logs.log").stat().st_size < 11_000_000
 
 
-@pytest.mark.fault
 def test_a_file_in_the_place_of_the_results_is_named(tmp_path: Path) -> None:
     (tmp_path / "notebooks").mkdir()
     write_notebook(tmp_path / "notebooks", "00_good", "1 + 1")
@@ -312,7 +304,6 @@ def test_a_file_in_the_place_of_the_results_is_named(tmp_path: Path) -> None:
     assert (tmp_path / "build").read_text() == "mine"
 
 
-@pytest.mark.fault
 def test_a_link_to_nowhere_in_the_place_of_the_results_is_named(tmp_path: Path) -> None:
     (tmp_path / "notebooks").mkdir()
     write_notebook(tmp_path / "notebooks", "00_good", "1 + 1")
@@ -322,7 +313,6 @@ def test_a_link_to_nowhere_in_the_place_of_the_results_is_named(tmp_path: Path) 
     assert (finished.status, finished.output.strip()) == (2, sentence)
 
 
-@pytest.mark.fault
 @small_disks.needs_mounts
 def test_a_full_home_is_named_before_a_kernel_dies_of_it(tmp_path: Path) -> None:
     home = tmp_path / "home"
@@ -343,7 +333,6 @@ pathlib.Path({file!r}).write_text(str(child.pid))
 
 
 @pytest.mark.long
-@pytest.mark.fault
 @pytest.mark.skipif(sys.platform != "linux", reason="such a process is found on Linux only")
 @pytest.mark.parametrize(("last_cell", "status"), [("1 + 1", "ok"), ("import time\ntime.sleep(600)", "failed")])
 def test_a_process_without_an_environment_does_not_outlive_its_notebook(
@@ -357,7 +346,6 @@ def test_a_process_without_an_environment_does_not_outlive_its_notebook(
     assert not psutil.pid_exists(int((tmp_path / "left").read_text()))
 
 
-@pytest.mark.fault
 def test_output_that_comes_later_than_its_cell_ends_is_waited_for(tmp_path: Path) -> None:
     """The kernel is faster than who reads its thousands of messages."""
     cell = "from IPython.display import clear_output\nfor i in range(3000):\n    clear_output(wait=True)\n    print(i)"
@@ -369,7 +357,6 @@ def test_output_that_comes_later_than_its_cell_ends_is_waited_for(tmp_path: Path
 
 
 @pytest.mark.long
-@pytest.mark.fault
 @pytest.mark.parametrize("redirection", ["| head -1", ">&-", "> /dev/full"])
 @pytest.mark.parametrize("colour", ["", "1"], ids=["", "started by a kernel"])
 def test_output_that_nobody_takes_stops_nothing(
@@ -386,7 +373,6 @@ def test_output_that_nobody_takes_stops_nothing(
     assert [row["status"] for row in report["notebooks"]] == ["ok", "ok"]
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("numbers", [[signal.SIGINT], [signal.SIGTERM], 3 * [signal.SIGTERM]])
 def test_an_interrupted_run_says_what_was_finished(tmp_path: Path, numbers: list[int]) -> None:
     """`timeout` sends SIGTERM to make and to all of its processes, and make sends it on."""
@@ -409,7 +395,6 @@ def test_an_interrupted_run_says_what_was_finished(tmp_path: Path, numbers: list
         processes.end(mark)
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_leaves_no_process(tmp_path: Path, number: int) -> None:
     folder = tmp_path / "notebooks"
@@ -451,7 +436,6 @@ def test_the_command_line_ends_with_status_1_and_writes_the_pages_all_the_same(t
 
 
 @pytest.mark.slow
-@pytest.mark.fault
 def test_a_course_that_changes_during_the_run_is_named_and_the_status_is_1(tmp_path: Path) -> None:
     folder = tmp_path / "notebooks"
     folder.mkdir()

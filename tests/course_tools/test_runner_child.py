@@ -18,7 +18,7 @@ from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from course_tools import runner_child
 from distlab.runtime import processes
 
-pytestmark = [pytest.mark.slow, pytest.mark.fault]
+pytestmark = [pytest.mark.slow]
 
 # Looks more often than usual, so that a short stop is one.
 CHILD = """

@@ -67,7 +67,6 @@ def test_an_exercise_whose_check_was_deleted_still_counts(copy: Path) -> None:
     assert student_progress.progress(copy)[0] == ChapterProgress("03 topic", 1, 2, 1, 4)
 
 
-@pytest.mark.fault
 def test_exercises_that_are_written_and_whose_checks_have_no_output_are_named(copy: Path) -> None:
     names = ("first", "second", "third", "fourth")
     save(
@@ -122,7 +121,6 @@ def test_a_students_copy_of_a_notebook_is_no_chapter(copy: Path) -> None:
     assert student_progress.progress(copy) == before
 
 
-@pytest.mark.fault
 def test_a_chapter_that_the_course_has_renamed_counts_once_with_what_has_run(copy: Path) -> None:
     save(copy.parent / "course/notebooks/03_subject.ipynb")
     assert [chapter.title for chapter in student_progress.progress(copy)] == ["03 topic", "04 many words"]
@@ -144,7 +142,6 @@ def test_a_chapter_that_the_course_has_renamed_counts_once_with_what_has_run(cop
 NOT_BEGUN = f"def first():\n{textwrap.indent(STUB, '    ')}"
 
 
-@pytest.mark.fault
 def test_answers_that_are_not_in_the_copy_s_own_file_are_named(copy: Path) -> None:
     lab = copy / "labs/04_many_words/lab.ipynb"
     own = copy.parent / "course/labs/04_many_words/lab.ipynb"
@@ -182,7 +179,6 @@ def test_the_table_adds_up(copy: Path) -> None:
     assert table[-2].split() == ["together", "1", "of", "3", "1", "of", "3"]
 
 
-@pytest.mark.fault
 def test_solved_is_said_to_be_what_the_check_found_when_it_last_ran(copy: Path) -> None:
     table = student_progress.table(student_progress.progress(copy))
     assert table.splitlines()[-1].startswith("Solved is what the check said when it last ran in the notebook.")

@@ -83,7 +83,6 @@ def folder_for(user: int) -> str:
     return said
 
 
-@pytest.mark.fault
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
 @pytest.mark.parametrize("place", ["work", "work/notebooks/03_topic.ipynb"])
 def test_a_folder_of_root_in_a_course_of_the_user_is_named_and_no_other_is_taken(
@@ -111,7 +110,6 @@ def test_a_folder_that_is_not_there_yet_is_the_courses(course: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.fault
 @small_disks.needs_mounts
 def test_jupyterlab_is_not_started_where_the_home_is_full(course: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"

@@ -136,7 +136,6 @@ def test_links_between_the_files_of_a_copy_lead_somewhere(root: Path, copy: Path
         assert [target for target in targets if not (file.parent / target).exists()] == []
 
 
-@pytest.mark.fault
 def test_labs_whose_solutions_were_removed_speak_of_none(root: Path, course: Path, copy: Path) -> None:
     for lab in (root / "labs").glob("*/lab.ipynb"):
         place = course / "labs" / lab.parent.name / lab.name
@@ -174,7 +173,6 @@ def write_chapter(file: Path, text: str, count: int | None = None) -> None:
     nbformat.write(notebook, file)
 
 
-@pytest.mark.fault
 def test_a_chapter_that_was_only_run_follows_the_course_and_the_run_one_is_kept(course: Path, copy: Path) -> None:
     write_chapter(course / NOTEBOOK, "1")
     working_copy.update(course, copy)
@@ -235,7 +233,6 @@ print(*sorted(working_copy._read(copy).keys() ^ names.keys()))
 
 
 @pytest.mark.slow
-@pytest.mark.fault
 @small_disks.needs_mounts
 def test_a_disk_that_becomes_full_cuts_no_file_and_the_next_run_completes_the_copy(course: Path, copy: Path) -> None:
     write_notebook(course / "notebooks/04_long.ipynb", "x" * 10**6)
@@ -286,7 +283,6 @@ def test_a_chapter_given_back_keeps_the_students_own(course: Path, copy: Path) -
     assert working_copy.give_back(course, copy, names) == []
 
 
-@pytest.mark.fault
 def test_versions_of_one_second_are_all_kept(course: Path, copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Stopped(datetime):
         @classmethod
@@ -319,7 +315,6 @@ def test_a_chapter_given_back_says_what_is_kept_only_where_something_is(
 
 
 @pytest.mark.slow
-@pytest.mark.fault
 def test_a_chapter_given_back_beside_an_open_jupyterlab_is_to_be_loaded_there(
     course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -360,7 +355,6 @@ def course_in_git(course: Path) -> Path:
     return course
 
 
-@pytest.mark.fault
 def test_what_was_edited_in_the_course_is_kept_when_the_course_goes_back(course_in_git: Path, copy: Path) -> None:
     course = course_in_git
     own = "labs/03_topic/mine.py"
@@ -384,7 +378,6 @@ def test_what_was_edited_in_the_course_is_kept_when_the_course_goes_back(course_
     assert (copy / own).read_text() == "print('my own')\n"
 
 
-@pytest.mark.fault
 def test_what_was_edited_in_the_course_and_committed_follows_the_course(course_in_git: Path, copy: Path) -> None:
     course, kept = course_in_git, list[Path]()
     for text in ("1", "2"):

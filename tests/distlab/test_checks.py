@@ -125,7 +125,6 @@ class Variable(np.ndarray):
         self[...] = value
 
 
-@pytest.mark.fault
 def test_a_variable_is_not_compared_with_itself() -> None:
     variables = [array.view(Variable) for array in WEIGHTS]
     before = variables

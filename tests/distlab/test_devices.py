@@ -194,7 +194,6 @@ def test_where_the_system_holds_nothing_it_says_so(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.slow
-@pytest.mark.fault
 @pytest.mark.parametrize(
     "command", ["launch --workers 2 program.py", "launch --with mpirun program.py", "execute --only 00", "lab"]
 )

@@ -23,7 +23,7 @@ import tensorflow as tf
 
 from distlab import saved_states
 
-pytestmark = [pytest.mark.slow, pytest.mark.fault]
+pytestmark = [pytest.mark.slow]
 
 
 def cut(file: Path, size: int) -> None:

@@ -36,7 +36,6 @@ def test_its_help_fits_on_a_screen(root: Path) -> None:
         ("execute ONLY=02,03 DATASET=mnist EPOCHS=5", '--only "02,03" --dataset mnist --epochs 5'),
         ("check LAB=06", "distlab check 06"),
         ("grade SUBMISSIONS=a ONLY=06", 'distlab grade "a" --only "06"'),
-        ("record-frameworks ONLY=ddp,ps", "record.py ddp ps"),
         ("lock", "uv pip compile"),
     ],
 )

@@ -189,13 +189,11 @@ def test_nothing_else_stands_at_the_top_level(root: Path) -> None:
     assert {"README.md", "Makefile", "LICENSE", "environment.yml", "notebooks", "figures", "tests"} <= top
 
 
-@pytest.mark.fault
 def test_where_there_is_no_repository_its_tests_are_skipped_with_git_s_reason(tmp_path: Path) -> None:
     with pytest.raises(pytest.skip.Exception, match="git lists no files here: fatal: not a git repository"):
         tracked_files(tmp_path)
 
 
-@pytest.mark.fault
 @pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 def test_a_clone_of_git_for_windows_has_scripts_with_the_line_ends_of_unix(root: Path, tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", tmp_path], check=True)

@@ -42,7 +42,6 @@ def test_make_says_which_python_it_needs_and_finds_the_first_that_fits(root: Pat
         assert f"started {fits}" in done.stdout
 
 
-@pytest.mark.fault
 def test_a_target_whose_program_the_system_kills_ends_with_killed(root: Path, tmp_path: Path) -> None:
     shutil.copy(root / "Makefile", tmp_path)
     (tmp_path / "src" / "distlab").mkdir(parents=True)

@@ -10,7 +10,7 @@ from distlab import launch
 from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER
 from tests.programs.job_bench import LAB, Jobs, running_jobs
 
-pytestmark = [pytest.mark.slow, pytest.mark.fault, NEEDS_CLUSTER]
+pytestmark = [pytest.mark.slow, NEEDS_CLUSTER]
 
 NEEDS_HOROVOD = pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 SECONDS_TO_END = 900.0

@@ -9,7 +9,7 @@ from distlab import launch
 from distlab.runtime import processes
 from tests.prepared_runs import PreparedRuns
 
-pytestmark = [pytest.mark.slow, pytest.mark.fault]
+pytestmark = [pytest.mark.slow]
 NEEDS_HOROVOD = pytest.mark.skipif(launch.horovod_problem() is not None, reason="needs Horovod")
 TWO_WORKERS = "--workers localhost:1024 localhost:1025"
 REFUSED = {

@@ -9,7 +9,7 @@ import pytest
 from distlab.runtime import processes
 from tests.programs.job_bench import LAB, ROOT
 
-pytestmark = [pytest.mark.slow, pytest.mark.fault]
+pytestmark = [pytest.mark.slow]
 
 
 @pytest.mark.parametrize("program", ["13_fault_tolerance/train.py", "15_clusters/train_resumable.py"])

@@ -105,7 +105,6 @@ def test_the_resumed_run_has_the_weights_of_a_run_without_a_fault(
 
 
 @pytest.mark.long
-@pytest.mark.fault
 def test_workers_that_cannot_share_a_batch_equally_train_nothing(labs: Path, tmp_path: Path) -> None:
     with pytest.raises(launch.LaunchError, match="A batch of 64 cannot be split into 3 equal parts: let 1, 2, 4 or 8"):
         launch.tensorflow(labs / "train.py", "--backup", tmp_path / "backup", workers=3, **PATIENT)

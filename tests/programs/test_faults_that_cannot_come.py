@@ -78,7 +78,6 @@ THREE_RANKS = {
 
 
 @pytest.mark.slow
-@pytest.mark.fault
 @pytest.mark.skipif(launch.horovod_problem() is not None, reason="needs Horovod")
 @pytest.mark.parametrize("moment", THREE_RANKS)
 def test_ranks_that_cannot_share_a_batch_equally_are_refused(

@@ -32,7 +32,6 @@ SENTENCE = "The loss is no longer finite after step 4: take a smaller --learning
 
 
 @pytest.mark.slow
-@pytest.mark.fault
 @pytest.mark.parametrize(("name", "options"), PROGRAMS)
 def test_a_rate_that_is_far_too_large_is_named_and_nothing_is_written(
     name: str, options: str, runs: PreparedRuns, tmp_path: Path
@@ -59,7 +58,6 @@ except SystemExit as end:
 
 
 @pytest.mark.slow
-@pytest.mark.fault
 @pytest.mark.parametrize(
     ("start", "name"),
     [(launch.tensorflow, "07_multi_worker/train.py"), (launch.horovodrun, "09_horovod/train_tape.py")],
@@ -76,7 +74,6 @@ def test_no_rank_waits_for_one_that_has_ended(start: Callable, name: str, tmp_pa
 
 
 @pytest.mark.slow
-@pytest.mark.fault
 def test_the_program_of_the_capstone_names_its_own_option(runs: PreparedRuns, tmp_path: Path) -> None:
     words = ["--rate", "1e30", "--texts", "128", "--batch", "32", "--epochs", "1"]
     finished = runs.run(FOLDER.parents[1] / "labs/16_capstone/train_serial.py", *words, folder=tmp_path)

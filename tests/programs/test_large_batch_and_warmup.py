@@ -183,7 +183,6 @@ def test_together_refuses_what_one_of_its_programs_cannot_take_before_the_first_
     assert finished.status == 2 and answer in finished.output.splitlines()[-1]
 
 
-@pytest.mark.fault
 def test_together_writes_what_it_has_before_a_program_fails(runs: PreparedRuns, labs: Path, tmp_path: Path) -> None:
     if problem := launch.horovod_problem():
         pytest.skip(problem)

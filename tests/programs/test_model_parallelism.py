@@ -73,7 +73,6 @@ def test_what_cannot_be_divided_is_said_in_one_sentence(runs: PreparedRuns, wron
     assert "--devices is 4, 8 or 16" in done.output and "Traceback" not in done.output
 
 
-@pytest.mark.fault
 def test_variables_of_a_job_on_several_hosts_are_named(runs: PreparedRuns, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DTENSOR_JOBS", "node1:10000,node2:10000")
     monkeypatch.setenv("DTENSOR_CLIENT_ID", "")

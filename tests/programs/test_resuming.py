@@ -27,7 +27,7 @@ from tests.prepared_runs import PreparedRuns
 # isort: split
 import tensorflow as tf
 
-pytestmark = [pytest.mark.slow, pytest.mark.fault]
+pytestmark = [pytest.mark.slow]
 
 TOTAL, SAVE_EVERY, STOPPED_AT = 24, 5, 18
 

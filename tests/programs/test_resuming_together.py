@@ -17,7 +17,7 @@ from distlab import checks, launch, programs
 # isort: split
 import tensorflow as tf
 
-pytestmark = [pytest.mark.slow, pytest.mark.fault]
+pytestmark = [pytest.mark.slow]
 
 START_AGAIN = 85
 PATIENT = {"echo": False, "seconds": 900, "start_seconds": 600}

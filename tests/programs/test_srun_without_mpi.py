@@ -14,7 +14,6 @@ from tests.programs.chapter_programs import chapter
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.fault,
     pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem())),
 ]
 FOLDER = Path(__file__).parents[2] / "notebooks/programs"

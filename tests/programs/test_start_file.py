@@ -92,7 +92,6 @@ def test_the_programs_refuse_it_before_they_train(lab: Path, tmp_path: Path, run
 
 
 @pytest.mark.slow
-@pytest.mark.fault
 def test_the_programs_do_not_write_over_it(lab: Path, tmp_path: Path, runs: PreparedRuns) -> None:
     (tmp_path / "start.npz").write_bytes(arrays())
     done = runs.run(lab / "train_tensorflow.py", "start.npz", "--weights", "start.npz", folder=tmp_path)

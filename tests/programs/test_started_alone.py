@@ -12,7 +12,6 @@ environment.apply()  # Open MPI finds its files
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.fault,
     pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem())),
 ]
 

@@ -14,7 +14,7 @@ from distlab.runtime import processes
 from tests.long_tests import long
 from tests.prepared_runs import PreparedRuns
 
-pytestmark = [pytest.mark.slow, pytest.mark.fault]
+pytestmark = [pytest.mark.slow]
 
 SECONDS = 900
 Started = Callable[..., processes.Finished]
@@ -196,7 +196,6 @@ def start_file(folder: Path, image: int = 0) -> Path:
     return file
 
 
-@pytest.mark.fault
 def test_a_resumed_run_of_chapter_14_has_the_options_of_the_first(
     layouts: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

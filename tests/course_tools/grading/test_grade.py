@@ -43,7 +43,6 @@ def test_an_answer_written_with_jupyter_s_own_syntax_counts(graded: Grading, han
     assert report.score == 6, [each.verdict for each in report.exercises]
 
 
-@pytest.mark.fault
 @slow
 def test_magics_with_options_and_a_file_that_a_cell_writes_do_not_stop_an_answer(
     graded: Grading, handed_in: Handin
@@ -60,7 +59,6 @@ def test_magics_with_options_and_a_file_that_a_cell_writes_do_not_stop_an_answer
     assert (report.score, report.remarks) == (6, []), [each.verdict for each in report.exercises]
 
 
-@pytest.mark.fault
 @slow
 def test_a_question_that_nobody_answers_is_named(graded: Grading, handed_in: Handin) -> None:
     [_, steps, _] = graded(handed_in(steps="steps = int(input('Steps: '))")).exercises
@@ -83,7 +81,6 @@ def test_a_note_has_no_name_of_an_error_that_the_student_chose(graded: Grading, 
     assert report.remarks == ["the cell of steps failed with an error"]
 
 
-@pytest.mark.fault
 @slow
 def test_what_a_newer_python_may_allow_is_to_be_looked_at(graded: Grading, handed_in: Handin) -> None:
     made = handed_in(steps="steps = = 6")
@@ -95,7 +92,6 @@ def test_what_a_newer_python_may_allow_is_to_be_looked_at(graded: Grading, hande
     assert f"({why})" in report.exercises[1].verdict.text
 
 
-@pytest.mark.fault
 @slow
 @pytest.mark.parametrize("newer", [False, True])
 def test_characters_of_text_processors_are_named_in_a_syntax_error(
@@ -116,7 +112,6 @@ def test_characters_of_text_processors_are_named_in_a_syntax_error(
     assert not report.look_at and not any("Python" in text for text in texts)
 
 
-@pytest.mark.fault
 @slow
 def test_a_package_that_grading_does_not_have_is_named_and_to_be_looked_at(graded: Grading, handed_in: Handin) -> None:
     imported = "def mean(values):\n    import pandas_of_home\n    return float(values.mean())"
@@ -130,7 +125,6 @@ def test_a_package_that_grading_does_not_have_is_named_and_to_be_looked_at(grade
     assert f"({why})" in report.exercises[1].verdict.text
 
 
-@pytest.mark.fault
 @slow
 def test_data_that_was_handed_in_and_is_missed_in_grading_is_to_be_looked_at(
     graded: Grading, handed_in: Handin, tmp_path: Path
@@ -149,7 +143,6 @@ def test_data_that_was_handed_in_and_is_missed_in_grading_is_to_be_looked_at(
     assert report.remarks == [*look_at, "the cell of all_gather failed with FileNotFoundError"]
 
 
-@pytest.mark.fault
 @slow
 def test_the_own_cell_that_failed_is_named_where_its_name_is_missed(
     graded: Grading, handed_in: Handin, tmp_path: Path
@@ -167,7 +160,6 @@ def test_the_own_cell_that_failed_is_named_where_its_name_is_missed(
     assert points(report) == {"mean": 0, "steps": 1, "all_gather": 3}
 
 
-@pytest.mark.fault
 @slow
 def test_an_own_cell_that_comes_after_its_use_is_named_and_to_be_looked_at(graded: Grading, handed_in: Handin) -> None:
     made = handed_in(mean="def mean(values):\n    return total(values) / len(values)")
@@ -249,7 +241,6 @@ def test_when_the_time_for_the_lab_is_used_up_earlier_points_stay(
     assert "stopped after 3 s in all" in report.remarks
 
 
-@pytest.mark.fault
 @slow
 def test_own_cells_that_use_up_the_time_for_the_lab_are_named_and_no_answer_is_accused(
     sample_source: Path, graded: Grading, handed_in: Handin

@@ -18,7 +18,6 @@ def of(sample: Material, handed_in: Handin, folder: Path, cell: nbformat.Noteboo
     return sample.for_notebook(put(folder, "alice", made))
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize(
     "text", ["import math\nimport tensorflow as tf", "from keras import layers", "import tf_keras"]
 )

@@ -21,7 +21,6 @@ def test_what_is_no_notebook_is_unreadable(tmp_path: Path, content: str) -> None
         notebook.read(file)
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("content", ["", "\n", "\0\0\0"])
 def test_an_empty_file_is_called_empty(tmp_path: Path, content: str) -> None:
     (tmp_path / "lab.ipynb").write_text(content)
@@ -29,7 +28,6 @@ def test_an_empty_file_is_called_empty(tmp_path: Path, content: str) -> None:
         notebook.read(tmp_path / "lab.ipynb")
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("before", ["", '{"cells": [],\n'])
 def test_a_merge_conflict_is_called_one(tmp_path: Path, before: str) -> None:
     (tmp_path / "lab.ipynb").write_text(f"{before}<<<<<<< HEAD\n=======\n>>>>>>> theirs\n")
@@ -37,7 +35,6 @@ def test_a_merge_conflict_is_called_one(tmp_path: Path, before: str) -> None:
         notebook.read(tmp_path / "lab.ipynb")
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("page", ["<!DOCTYPE html>\n<html></html>", "\n <html>"])
 def test_a_page_that_shows_a_notebook_is_called_one(tmp_path: Path, page: str) -> None:
     (tmp_path / "lab.ipynb").write_text(page)
@@ -51,7 +48,6 @@ def test_a_pipe_instead_of_a_notebook_does_not_hang_the_grader(tmp_path: Path) -
         notebook.read(tmp_path / "lab.ipynb")
 
 
-@pytest.mark.fault
 def test_a_notebook_that_is_removed_after_it_was_found_is_said_to_have_vanished(tmp_path: Path) -> None:
     with pytest.raises(notebook.Unreadable, match=r"^it has vanished since it was found$"):
         notebook.read(tmp_path / "lab.ipynb")

@@ -84,7 +84,6 @@ with replacing(Path(sys.argv[1]), print) as new:
 """
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("linked", [False, True])
 def test_what_a_killed_run_has_left_goes_with_the_next_and_that_of_a_running_one_stays(
     tmp_path: Path, linked: bool
@@ -130,7 +129,6 @@ def test_of_two_runs_at_once_both_are_kept(tmp_path: Path, linked: bool) -> None
     assert (tmp_path / "grades" / "grades.csv").exists() and len(said) == 1
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("linked", [False, True])
 def test_results_are_in_place_before_anything_is_said_that_nobody_reads(tmp_path: Path, linked: bool) -> None:
     if linked:
@@ -147,7 +145,6 @@ def test_results_are_in_place_before_anything_is_said_that_nobody_reads(tmp_path
     assert not list(tmp_path.rglob("*unfinished*"))
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("linked", [True, False], ids=["a link", "a folder"])
 def test_a_folder_on_a_full_disk_is_named(shared: Path, tmp_path: Path, linked: bool) -> None:
     folder = tmp_path / "build" / "grades" if linked else tmp_path / "grades"

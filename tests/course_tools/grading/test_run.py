@@ -152,7 +152,6 @@ def test_late_work_is_noted_and_counts_the_share_that_is_said(
     ]
 
 
-@pytest.mark.fault
 def test_a_file_of_the_student_s_that_is_missed_in_grading_is_to_be_looked_at(
     handed_in: Handin, sample: Material, tmp_path: Path
 ) -> None:
@@ -167,7 +166,6 @@ def test_a_file_of_the_student_s_that_is_missed_in_grading_is_to_be_looked_at(
     assert result.faults == [f"alice {LAB}: {note}"]
 
 
-@pytest.mark.fault
 def test_the_notebook_of_another_lab_is_named_and_to_be_looked_at(sample: Material, tmp_path: Path, root: Path) -> None:
     [lab_12] = (root / "labs").glob("12_*")
     put(tmp_path / "in", "alice", (lab_12 / "solution.ipynb").read_text())
@@ -242,7 +240,6 @@ def test_a_trouble_of_the_grader_is_repeated_alone_and_never_becomes_a_grade(
         assert (alice.score, alice.note, result.faults) == (6, "", [])
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("at_once", [1, 2])
 def test_the_process_that_starts_sandboxes_may_be_killed_and_all_are_graded(
     handed_in: Handin, sample: Material, tmp_path: Path, at_once: int
@@ -322,7 +319,6 @@ def test_in_a_terminal_the_exercises_of_the_own_notebook_are_checked(
     ]
 
 
-@pytest.mark.fault
 def test_in_a_terminal_a_cell_of_the_student_s_that_failed_is_named(
     sample_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -345,7 +341,6 @@ def test_in_a_terminal_a_cell_of_the_student_s_that_failed_is_named(
     assert lines[-2] == f"Code cell {number}: {failed}"
 
 
-@pytest.mark.fault
 def test_in_a_terminal_the_cell_that_has_overwritten_a_name_of_the_lab_is_named_once(
     sample_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -403,7 +398,6 @@ def test_in_a_terminal_a_copied_cell_is_named(
     ]
 
 
-@pytest.mark.fault
 def test_in_a_terminal_the_answers_under_a_lab_s_former_name_are_checked_with_the_course_s_files(
     sample_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -432,7 +426,6 @@ def test_in_a_terminal_the_answers_under_a_lab_s_former_name_are_checked_with_th
     )
 
 
-@pytest.mark.fault
 def test_in_a_terminal_the_notebook_of_another_lab_is_named(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

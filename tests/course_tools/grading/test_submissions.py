@@ -36,7 +36,6 @@ def test_two_notebooks_by_one_student_are_noted_and_the_rule_is_fixed(tmp_path: 
     assert by_student["dora"].notes == [f"2 folders for this lab, {LAB} counts"]
 
 
-@pytest.mark.fault
 def test_a_folder_of_submissions_that_is_one_level_off_is_named(tmp_path: Path) -> None:
     put(tmp_path / "in", "alice", "{}")
     with pytest.raises(submissions.NoSubmissions, match=f"set SUBMISSIONS={tmp_path / 'in'}.$"):
@@ -45,7 +44,6 @@ def test_a_folder_of_submissions_that_is_one_level_off_is_named(tmp_path: Path) 
         submissions.find(tmp_path / "in" / "alice", [LAB])
 
 
-@pytest.mark.fault
 def test_notebooks_that_lie_as_a_learning_platform_packs_them_are_named(tmp_path: Path) -> None:
     for student, name in (("Alice_17_assignsubmission_file", "lab.ipynb"), (".", "bob_18_lab.ipynb")):
         folder = tmp_path / name
@@ -54,7 +52,6 @@ def test_notebooks_that_lie_as_a_learning_platform_packs_them_are_named(tmp_path
             submissions.find(folder, [LAB])
 
 
-@pytest.mark.fault
 def test_the_course_and_nbgrader_s_folder_are_not_graded(tmp_path: Path) -> None:
     (tmp_path / "labs").mkdir()
     (tmp_path / "labs" / "nbgrader_config.py").touch()
@@ -67,7 +64,6 @@ def test_the_course_and_nbgrader_s_folder_are_not_graded(tmp_path: Path) -> None
         submissions.find(tmp_path / "nbgrader", [LAB])
 
 
-@pytest.mark.fault
 def test_the_course_s_solution_counts_after_every_other_notebook_and_is_to_be_looked_at(tmp_path: Path) -> None:
     own = put(tmp_path, "alice", "{}", f"{LAB}/lab_alice.ipynb")
     os.utime(own, (1, 1))
@@ -128,7 +124,6 @@ def test_a_list_of_students_is_read_as_spreadsheets_write_it(tmp_path: Path) -> 
     ]
 
 
-@pytest.mark.fault
 def test_a_blank_behind_the_name_of_a_folder_is_named(tmp_path: Path) -> None:
     put(tmp_path, "alice ", "{}")
     put(tmp_path, "bob", "{}")
@@ -138,7 +133,6 @@ def test_a_blank_behind_the_name_of_a_folder_is_named(tmp_path: Path) -> None:
     assert (of_list.student, of_folder.student, of_folder.look_at) == ("alice", "alice ", [])
 
 
-@pytest.mark.fault
 def test_a_folder_that_the_list_of_students_does_not_have_is_to_be_looked_at(tmp_path: Path) -> None:
     for name in ("alice_bob", "carol"):
         put(tmp_path, name, "{}")
@@ -244,7 +238,6 @@ def test_any_time_and_size_of_a_file_is_read(tmp_path: Path) -> None:
     assert len(bob.look_at) == 1 and "which is no time that is understood" in bob.look_at[0]
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("date", ["1970-01-01", "1980-01-01", "1999-12-30", "2400-01-01"])
 def test_a_file_whose_time_cannot_be_that_of_the_work_is_to_be_looked_at(tmp_path: Path, date: str) -> None:
     for student, day in (("alice", date), ("bob", "2020-02-02")):
@@ -295,7 +288,6 @@ def test_work_beside_the_folders_of_students_is_named(tmp_path: Path) -> None:
     assert submissions.left_out(tmp_path) == [f"'kim.zip' {reason}", f"'lea.ipynb' {reason}"]
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("name", ["students.txt.txt", "Students.txt", "Teilnehmer.xlsx"])
 def test_a_file_that_may_be_a_list_of_students_of_another_name_is_named(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
@@ -314,7 +306,6 @@ def test_what_is_there_instead_of_a_notebook_is_named(tmp_path: Path) -> None:
     assert (carl.notes, carl.look_at) == (["missing: the folder is empty"], [])
 
 
-@pytest.mark.fault
 def test_folders_of_labs_with_students_in_them_are_refused(tmp_path: Path) -> None:
     for student in ("alice", "bob"):
         put(tmp_path, LAB, "{}", f"{student}/lab.ipynb")
@@ -322,7 +313,6 @@ def test_folders_of_labs_with_students_in_them_are_refused(tmp_path: Path) -> No
         submissions.find(tmp_path, [LAB])
 
 
-@pytest.mark.fault
 def test_a_notebook_one_folder_deeper_is_named_with_that_folder(tmp_path: Path) -> None:
     put(tmp_path, "alice", "{}", f"{LAB}/inner/lab.ipynb")
     put(tmp_path, "bob", "{}", f"bob/{LAB}/lab.ipynb")
@@ -334,7 +324,6 @@ def test_a_notebook_one_folder_deeper_is_named_with_that_folder(tmp_path: Path) 
     assert dora.look_at == []
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("ending", [".txt", ".json", ".zip"])
 def test_a_notebook_to_which_a_browser_gave_another_ending_is_to_be_renamed(tmp_path: Path, ending: str) -> None:
     put(tmp_path, "alice", "{}")
@@ -345,7 +334,6 @@ def test_a_notebook_to_which_a_browser_gave_another_ending_is_to_be_renamed(tmp_
     assert bob.look_at == [f"missing: the folder holds no notebook, but {file}{asked}"]
 
 
-@pytest.mark.fault
 def test_a_working_copy_is_not_graded(tmp_path: Path) -> None:
     put(tmp_path, "labs", "{}")
     (tmp_path / ".copied.json").write_text("{}")

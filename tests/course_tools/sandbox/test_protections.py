@@ -41,7 +41,6 @@ def test_a_sandbox_that_cannot_be_made_is_said_in_a_sentence(monkeypatch: pytest
         protections.find()
 
 
-@pytest.mark.fault
 @pytest.mark.slow
 @small_disks.needs_mounts
 def test_a_sandbox_that_could_not_begin_says_why(tmp_path: Path) -> None:

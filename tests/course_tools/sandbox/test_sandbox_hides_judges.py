@@ -62,7 +62,6 @@ def test_a_lab_opens_with_what_is_given_and_without_its_judges(work: SandboxedWo
     assert work.answer(30.0).value("target") == ""
 
 
-@pytest.mark.fault
 @pytest.mark.slow
 def test_a_check_in_a_cell_of_the_student_s_does_nothing_where_judges_are_hidden(work: SandboxedWork) -> None:
     checks = "from distlab import labs\nlab = labs.open('06')\nlab.check('all_gather')\nlab.points('all_gather')\n"

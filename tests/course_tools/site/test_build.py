@@ -164,7 +164,6 @@ def files_of(site: Path) -> dict[str, int]:
 
 
 @pytest.mark.long
-@pytest.mark.fault
 def test_a_site_whose_build_was_interrupted_is_whole_after_the_next(course: Path, tmp_path: Path) -> None:
     whole, interrupted = tmp_path / "whole", tmp_path / "interrupted"
     for number in range(12):  # so that the signal comes while pages are written
@@ -180,7 +179,6 @@ def test_a_site_whose_build_was_interrupted_is_whole_after_the_next(course: Path
 
 
 @pytest.mark.slow
-@pytest.mark.fault
 def test_where_the_site_is_a_link_to_a_web_folder_only_pages_go_there(course: Path, tmp_path: Path) -> None:
     web = tmp_path / "server" / "web"
     web.mkdir(parents=True)

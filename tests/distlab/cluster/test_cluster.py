@@ -49,7 +49,6 @@ def test_no_process_of_it_is_in_the_network_of_this_machine(bench: Bench) -> Non
             assert not here & own_namespaces(process.pid)
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize(
     "victim", ["slurmctld", "slurmd", "munged", "sshd", "unshare", "sleep", "cluster-holder", "holder"]
 )
@@ -74,7 +73,6 @@ def _victims(name: str, bench: Bench) -> list[psutil.Process]:
     return next(found for process_name, found in by_name.items() if process_name.startswith(name))[:1]
 
 
-@pytest.mark.fault
 def test_when_the_holder_is_killed_everything_ends_at_once(bench: Bench) -> None:
     own = cluster.up()
     _victims("holder", bench)[0].kill()
@@ -86,7 +84,6 @@ def test_when_the_holder_is_killed_everything_ends_at_once(bench: Bench) -> None
         assert again.run(["hostname"]).output == "login\n"
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_start_that_is_interrupted_leaves_nothing(number: signal.Signals, bench: Bench) -> None:
     before = bench.traces()

@@ -8,7 +8,7 @@ import pytest
 from distlab import cluster
 from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER, Bench
 
-pytestmark = [pytest.mark.slow, pytest.mark.fault, NEEDS_CLUSTER]
+pytestmark = [pytest.mark.slow, NEEDS_CLUSTER]
 
 
 @pytest.mark.parametrize("daemon", ["munged", "slurmctld", "sshd"])

@@ -72,7 +72,6 @@ def test_a_node_that_does_not_exist_is_named(own: Cluster) -> None:
         own.link("node4", rate="1mbit")
 
 
-@pytest.mark.fault
 def test_a_cut_cable_is_noticed_and_restored(own: Cluster) -> None:
     reach = ["ssh", "-o", "ConnectTimeout=2", "node3", "hostname"]
     own.cut("node3")
@@ -82,7 +81,6 @@ def test_a_cut_cable_is_noticed_and_restored(own: Cluster) -> None:
     until(lambda: own.run(reach).output == "node3\n", "node3 is not reached again")
 
 
-@pytest.mark.fault
 def test_a_cut_cable_with_latency_is_restored(own: Cluster) -> None:
     own.link("node3", latency="1ms")
     own.cut("node3")
@@ -104,7 +102,6 @@ def test_the_relay_ends_when_its_interfaces_are_missing() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.fault
 def test_slurm_gives_a_node_behind_a_cut_cable_up(own: Cluster) -> None:
     own.cut("node3")
     until(lambda: state(own, "node3").startswith("down"), "slurmctld has not noticed")

@@ -29,7 +29,6 @@ def is_running(word: str, bench: Bench) -> Callable[[], bool]:
     return lambda: any(command_line(process) == ["sleep", word] for process in bench.processes().get("sleep", []))
 
 
-@pytest.mark.fault
 @pytest.mark.long
 @pytest.mark.parametrize("starter", [["--hosts", "node1:1,node2:1"], ["--with", "srun"]], ids=["ssh", "srun"])
 def test_the_end_of_the_cluster_is_said_where_a_command_runs(starter: list[str], bench: Bench, tmp_path: Path) -> None:
@@ -52,14 +51,12 @@ def test_the_end_of_the_cluster_is_said_where_a_command_runs(starter: list[str],
     until(lambda: not any((folder / "ranks").exists() for folder in new), f"one of {new} stays")
 
 
-@pytest.mark.fault
 def test_a_command_that_is_killed_says_nothing_of_a_cluster_that_runs(running: Cluster) -> None:
     with started("sh", "-c", "kill -9 $$") as command:
         assert command.communicate(timeout=300) == ("", "")
     assert command.returncode == -signal.SIGKILL
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_a_signal_to_the_command_line_ends_the_command(number: signal.Signals, running: Cluster, bench: Bench) -> None:
     word = f"98765{number}"
@@ -113,7 +110,6 @@ def test_ctrl_c_at_the_very_start_of_the_command_ends_it_too(bench: Bench) -> No
     until(lambda: not is_running("987652", bench)(), "the command runs on")
 
 
-@pytest.mark.fault
 def test_the_end_of_its_terminal_ends_the_command(running: Cluster, bench: Bench) -> None:
     pid, terminal = in_a_terminal("987651", bench)
     os.close(terminal)

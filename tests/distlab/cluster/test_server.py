@@ -12,7 +12,6 @@ from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER, Bench, lines_of_r
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.fault,
     NEEDS_CLUSTER,
     pytest.mark.skipif(not shutil.which("pkill"), reason="needs pkill, of Debian's package procps"),
 ]

@@ -46,7 +46,6 @@ def test_status_shows_nodes_links_and_jobs(running: Cluster) -> None:
     assert "Mbit" not in distlab_cluster("link", "node3", "--restore").output
 
 
-@pytest.mark.fault
 def test_status_says_why_a_job_without_output_has_failed(running: Cluster, tmp_path: Path) -> None:
     words = ["sbatch", "--job-name=vanished", f"--chdir={tmp_path}", "--output=my logs/%j.out", "--wrap=hostname"]
     running.run(words)
@@ -57,7 +56,6 @@ def test_status_says_why_a_job_without_output_has_failed(running: Cluster, tmp_p
     assert ["vanished", f"{sentence}'{tmp_path}/my logs'`"] in lines, lines
 
 
-@pytest.mark.fault
 def test_status_says_which_signal_has_ended_a_job(running: Cluster) -> None:
     running.run(["srun", "--job-name=killed", "sh", "-c", "kill -9 $$"])  # as srun ends its tasks after Ctrl-C
     lines = [line.split(maxsplit=2)[1:] for line in distlab_cluster("status").output.splitlines()]
@@ -65,7 +63,6 @@ def test_status_says_which_signal_has_ended_a_job(running: Cluster) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.fault
 def test_status_says_so_when_slurmctld_is_dead(bench: Bench) -> None:
     before = set(bench.processes().get("slurmctld", []))  # of the cluster that other tests may use
     cluster.up("dead", nodes=1)
@@ -102,7 +99,6 @@ def test_a_mistake_is_one_sentence(words: list[str], sentence: str, running: Clu
     assert len(finished.output.splitlines()) == 1
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("action", ["down", "status", "up"])
 def test_on_a_node_a_command_about_the_cluster_is_refused(action: str, running: Cluster) -> None:
     own = [sys.executable, "-m", "course_tools.cli", "cluster", action]
@@ -122,7 +118,6 @@ def test_a_second_start_with_another_number_of_nodes_says_that_it_changed_nothin
     assert finished.output.endswith("It has 3 nodes, not 2: end it first, or start another one with --name.\n")
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("damage", ["printf garbage >holder", "rm holder", "rm -r ."], ids=["changed", "lost", "all"])
 def test_a_cluster_whose_record_was_lost_is_found_and_ended(bench: Bench, damage: str) -> None:
     before = {process for processes_alike in bench.processes().values() for process in processes_alike}

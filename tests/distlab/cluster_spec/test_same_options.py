@@ -9,7 +9,7 @@ from distlab import cluster_spec, launch
 # isort: split
 import tensorflow as tf
 
-pytestmark = [pytest.mark.slow, pytest.mark.fault]
+pytestmark = [pytest.mark.slow]
 
 PROGRAM = """
 import sys

@@ -224,7 +224,6 @@ PLANTED = {
 
 
 @pytest.mark.slow
-@pytest.mark.fault
 @pytest.mark.parametrize("kind", PLANTED)
 def test_whatever_lies_in_the_place_of_a_set_gives_a_sentence(places: dict[str, Path], kind: str) -> None:
     place = places["own"] / "mnist.npz"
@@ -236,7 +235,6 @@ def test_whatever_lies_in_the_place_of_a_set_gives_a_sentence(places: dict[str, 
     assert line.startswith(("DamagedFile: ", "WrongContent: ")) and "mnist.npz: expected" in line
 
 
-@pytest.mark.fault
 @pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("capsh"), reason="root may read every file")
 def test_a_file_that_may_not_be_read_is_not_called_damaged(places: dict[str, Path]) -> None:
     file = write_npz(places["own"])
@@ -362,7 +360,6 @@ def arrays(count: int = 40) -> Arrays:
     return {"x_train": x, "y_train": y, "x_test": x[:9], "y_test": y[:9]}
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize(("part", "fewer"), [("training", 1432), ("test", 363)])
 def test_a_set_that_was_shortened_is_named_before_a_chapter_trains_on_it(
     part: str, fewer: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -518,7 +515,6 @@ def test_a_missing_array_is_named(file: Path, name: str) -> None:
     assert f"found no {name} but {there};" in refusal(file, npz(**{name: None}), data.WrongContent)
 
 
-@pytest.mark.fault
 def test_digits_without_scikit_learns_file_are_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "sklearn").mkdir()
     (tmp_path / "sklearn" / "__init__.py").touch()

@@ -44,7 +44,6 @@ def test_a_picture_that_cannot_be_drawn_leaves_the_verdict(capsys: pytest.Captur
     ]
 
 
-@pytest.mark.fault
 def test_a_check_that_is_interrupted_ends_in_a_sentence_and_the_next_one_works(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -15,7 +15,6 @@ SCRIPTS = {
     "no number": ("#!/bin/sh\necho localhost:two", "printed 'localhost:two';"),
     "no host": ("#!/bin/sh\necho", "printed no host;"),
 }
-pytestmark = pytest.mark.fault
 
 
 def script(folder: Path, text: str | None, mode: int = 0o755) -> Path:

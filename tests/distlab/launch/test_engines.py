@@ -66,7 +66,6 @@ def test_engines_are_the_ranks_of_one_job_and_leave_nothing(
 
 
 @pytest.mark.long
-@pytest.mark.fault
 def test_engines_wait_for_a_controller_that_answers_late(monkeypatch: pytest.MonkeyPatch) -> None:
     mark = processes.new_mark()
     monkeypatch.setenv(processes.MARK, mark)
@@ -141,7 +140,6 @@ except launch.EnginesFailed as error:
 
 
 @pytest.mark.long
-@pytest.mark.fault
 def test_the_rank_that_goes_on_with_an_interrupted_cell_is_named_and_no_cell_waits_for_it() -> None:
     finished = processes.run([sys.executable, "-c", INTERRUPTED], seconds=600)
     said = [line for line in finished.output.splitlines() if line.startswith("said:")]

@@ -141,7 +141,6 @@ def test_a_worker_of_tensorflow_whose_end_arrives_last_is_named(
     assert "After it ended: worker 0 (exit code 1)" in str(caught.value)
 
 
-@pytest.mark.fault
 def test_a_worker_that_left_the_others_is_named_though_it_ended_well(launched: Launched) -> None:
     with pytest.raises(launch.WorkerFailed) as caught:
         launch.tensorflow(launched.program, "1=listen,meet", "0=listen,lose1", **LIMITS)
@@ -152,7 +151,6 @@ def test_a_worker_that_left_the_others_is_named_though_it_ended_well(launched: L
     )
 
 
-@pytest.mark.fault
 def test_workers_that_ended_well_are_no_reason_for_a_worker_that_fails_by_itself(launched: Launched) -> None:
     with pytest.raises(launch.WorkerFailed, match=r"^worker 0 failed, exit code 1; the job was ended\.\nThe last"):
         launch.tensorflow(launched.program, "all=listen", "1=exit0", "0=raise", **LIMITS)
@@ -218,7 +216,6 @@ for step in range(2 - hvd.rank()):
 
 @needs_horovod
 @pytest.mark.slow
-@pytest.mark.fault
 def test_a_rank_of_horovod_that_made_fewer_steps_is_named(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(FEWER_STEPS)

@@ -97,7 +97,6 @@ def kill_working(process: Process) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.fault
 @pytest.mark.parametrize(
     "end",
     [

@@ -45,7 +45,6 @@ def test_a_rank_whose_job_was_cancelled_is_told_so(reason: str, is_told: bool) -
         assert ("as by scancel" in known_causes.of_failure(run, name, "srun")) == is_told
 
 
-@pytest.mark.fault
 def test_a_connection_too_slow_for_tensorflow_s_signs_of_life_is_named(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     said = "Collective ops is aborted by: Deadline Exceeded\n\nRPC: /tensorflow.CoordinationService/Heartbeat\n"
@@ -54,7 +53,6 @@ def test_a_connection_too_slow_for_tensorflow_s_signs_of_life_is_named(tmp_path:
         launch.alone(program, echo=False)
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("start", ["", "import sys\n"])
 def test_a_program_that_git_could_not_merge_is_told_so(start: str, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
@@ -73,7 +71,6 @@ def test_a_notebook_s_wish_for_colours_does_not_hide_the_cause(tmp_path: Path, m
 
 
 @pytest.mark.long
-@pytest.mark.fault
 def test_ranks_that_wait_for_one_that_left_early_are_told_where_it_is(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text("from mpi4py.MPI import COMM_WORLD as c\nif c.rank == 0:\n    c.allreduce(1)\n")
@@ -82,7 +79,6 @@ def test_ranks_that_wait_for_one_that_left_early_are_told_where_it_is(tmp_path: 
 
 
 @pytest.mark.long
-@pytest.mark.fault
 @pytest.mark.skipif(horovod_problem() is not None, reason="needs Horovod")
 def test_an_elastic_job_without_enough_slots_is_told_to_look_at_its_script(tmp_path: Path) -> None:
     script, program = tmp_path / "hosts.sh", tmp_path / "program.py"
@@ -95,7 +91,6 @@ def test_an_elastic_job_without_enough_slots_is_told_to_look_at_its_script(tmp_p
 
 
 @pytest.mark.slow
-@pytest.mark.fault
 @needs_packaged_mpi
 @pytest.mark.parametrize("setting", ["pml=ucx", "btl=openib,self", "plm=slurm"])
 def test_settings_of_another_mpi_in_the_shell_are_named(
@@ -116,7 +111,6 @@ def test_settings_of_another_mpi_in_the_shell_are_named(
 
 
 @pytest.mark.slow
-@pytest.mark.fault
 @small_disks.needs_mounts
 @pytest.mark.skipif(horovod_problem() is not None, reason="needs Horovod")
 def test_an_address_of_the_machine_s_name_that_it_does_not_have_is_named(tmp_path: Path) -> None:
@@ -144,7 +138,6 @@ def test_an_address_of_the_machine_s_name_that_it_does_not_have_is_named(tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.fault
 @needs_packaged_mpi
 def test_a_folder_for_temporary_files_that_mpi_cannot_make_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -172,7 +165,6 @@ def test_many_settings_of_another_mpi_are_counted_and_a_handful_named(monkeypatc
 
 
 @pytest.mark.slow
-@pytest.mark.fault
 @needs_packaged_mpi
 def test_settings_of_another_mpi_at_home_do_not_reach_the_packaged_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -188,7 +180,6 @@ def test_settings_of_another_mpi_at_home_do_not_reach_the_packaged_one(
 
 
 @pytest.mark.slow
-@pytest.mark.fault
 @pytest.mark.parametrize(("limits", "number"), [("(most, most)", 9), ("(most, -1)", 24)], ids=["hard", "soft"])
 def test_a_shell_s_limit_of_processor_time_is_named_and_not_memory(limits: str, number: int, tmp_path: Path) -> None:
     program, launcher = tmp_path / "program.py", tmp_path / "launcher.py"

@@ -13,7 +13,7 @@ from distlab.runtime import environment, processes
 from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER, until
 
 environment.apply()  # puts this environment's mpirun on the path
-pytestmark = [pytest.mark.fault, pytest.mark.slow]
+pytestmark = [pytest.mark.slow]
 
 LAUNCH = [sys.executable, "-m", "course_tools.cli", "launch", "nowhere.py"]
 GOES_ON = "There is no program nowhere.py"

@@ -129,7 +129,6 @@ def test_a_program_is_not_forked_where_a_library_would_have_read_another_variabl
     assert prepared_interpreter._current._interpreter is before
 
 
-@pytest.mark.fault
 def test_a_program_is_not_forked_that_sets_a_variable_before_its_imports(program: Path) -> None:
     for line, is_forked in (
         ('os.environ["HOROVOD_CYCLE_TIME"] = "1"', True),

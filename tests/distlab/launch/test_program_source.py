@@ -29,14 +29,12 @@ def program(folder: Path, text: str) -> Path:
     return file
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("start", [launch.mpirun, launch.horovodrun, launch.torchrun, launch.srun])
 def test_workers_that_would_get_no_tf_config_are_not_started(start: Start, tmp_path: Path) -> None:
     with pytest.raises(launch.LaunchError, match=r"^train\.py trains with MultiW.* each of 3 ranks would train alone"):
         start(program(tmp_path, STRATEGY), ranks=3)
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize(
     "name", ["07_multi_worker/minimal.py", "07_multi_worker/train.py", "13_fault_tolerance/train.py"]
 )
@@ -98,7 +96,6 @@ def test_only_an_import_that_always_happens_is_one_that_the_program_begins_with(
     assert not begins_with(program(tmp_path, "def train():\n    import horovod\n"), "horovod")
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize(
     ("name", "package", "lines"),
     [
@@ -117,7 +114,6 @@ def test_a_program_with_the_name_of_a_package_that_it_needs_is_refused(
         launch.horovodrun(file)
 
 
-@pytest.mark.fault
 def test_a_file_beside_the_program_with_the_name_of_a_package_is_named(tmp_path: Path) -> None:
     (tmp_path / "tensorflow.py").touch()
     with pytest.raises(launch.LaunchError, match=r"^The file .*tensorflow\.py hides the package tensorflow"):
@@ -132,7 +128,6 @@ def test_a_name_that_hides_nothing_is_free_to_use(tmp_path: Path) -> None:
     assert hidden_package(program(tmp_path, "print(1)\n").rename(tmp_path / "random.py")) is None
 
 
-@pytest.mark.fault
 def test_a_program_that_was_copied_without_its_modules_is_told_which_it_needs(tmp_path: Path) -> None:
     folder = LABS / "13_fault_tolerance"
     copy = Path(shutil.copy(folder / "train.py", tmp_path))
@@ -146,7 +141,6 @@ def test_a_program_that_was_copied_without_its_modules_is_told_which_it_needs(tm
         launch.tensorflow(copy, "--backup", tmp_path / "backup")
 
 
-@pytest.mark.fault
 def test_a_copy_with_another_name_is_told_all_that_its_modules_need(tmp_path: Path) -> None:
     copy = Path(shutil.copy(LABS / "15_clusters" / "train_ray.py", tmp_path / "my_own.py"))
     assert modules_to_copy(copy) == ("notebooks/programs/15_clusters", ["network.py", "train_multi_worker.py"])
@@ -167,7 +161,6 @@ def test_every_program_of_the_course_is_whole_and_hides_nothing() -> None:
         assert (hidden_package(file), modules_to_copy(file)) == (None, None), file
 
 
-@pytest.mark.fault
 def test_a_program_that_was_edited_after_its_import_is_told_from_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

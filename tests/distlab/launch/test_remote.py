@@ -111,7 +111,6 @@ def test_a_rank_that_fails_ends_the_job_and_is_named_with_its_node(
     assert jobs.left() == []
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize(
     ("starter", "number"),
     [
@@ -154,7 +153,6 @@ def squeue(jobs: ClusterJobs) -> str:
 
 
 @pytest.mark.long
-@pytest.mark.fault
 def test_a_node_that_is_cut_off_or_dies_is_named_and_nothing_stays(jobs: ClusterJobs, launched: Launched) -> None:
     """One node's link is cut; of another all daemons, and all processes of the job, are killed at once."""
     settings = {f"{starter}, cut off": STARTERS[starter] for starter in STARTERS}
@@ -189,7 +187,6 @@ def restore(jobs: ClusterJobs, node: str) -> None:
     until(lambda: "down" not in jobs.running.run(["sinfo", "--noheader", f"--nodes={node}"]).output, f"{node} is down")
 
 
-@pytest.mark.fault
 def test_when_the_launchers_process_on_a_node_is_killed_its_ranks_end(jobs: ClusterJobs, launched: Launched) -> None:
     with jobs.started("tensorflow", launched.program, UP, hosts="node1:1,node2:1") as job:
         wait_for(job, "up")
@@ -199,7 +196,6 @@ def test_when_the_launchers_process_on_a_node_is_killed_its_ranks_end(jobs: Clus
     jobs.until_nothing_is_left("node1")
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize(
     ("name", "settings", "sentence"),
     [
@@ -236,7 +232,6 @@ def test_hosts_that_cannot_be_used_are_refused_in_a_sentence(
 
 
 @pytest.mark.long
-@pytest.mark.fault
 def test_a_partition_that_is_down_is_named_within_the_deadline(jobs: ClusterJobs, launched: Launched) -> None:
     update = ["scontrol", "update", "PartitionName=lab"]
     jobs.running.run([*update, "State=DOWN"])
@@ -251,7 +246,6 @@ def test_a_partition_that_is_down_is_named_within_the_deadline(jobs: ClusterJobs
 
 
 @pytest.mark.long
-@pytest.mark.fault
 def test_a_rank_that_does_not_connect_is_named_with_its_node(jobs: ClusterJobs, launched: Launched) -> None:
     outcome = jobs.run("srun", launched.program, "0=open,wait", "1=wait", nodes=2, start_seconds=30)
     assert (outcome["error"], outcome["run"]["hosts"]["rank 1"]) == ("WorkerMissing", "node2")
@@ -259,7 +253,6 @@ def test_a_rank_that_does_not_connect_is_named_with_its_node(jobs: ClusterJobs, 
     assert jobs.left() == []
 
 
-@pytest.mark.fault
 def test_a_folder_that_a_node_does_not_see_is_named(jobs: ClusterJobs, launched: Launched) -> None:
     request = json.dumps(["tensorflow", [str(launched.program)], {"hosts": "node1:1", "echo": False}])
     own_folder = 'mkdir /dev/shm/mine && cd /dev/shm/mine && exec "$@"'  # each node has its own /dev/shm

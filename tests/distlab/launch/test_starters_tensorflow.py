@@ -77,7 +77,6 @@ def test_tensorflow_notes_are_left_out_and_errors_are_not(launched: Launched) ->
 
 
 @pytest.mark.slow
-@pytest.mark.fault
 def test_a_worker_that_is_done_first_is_not_shown_as_crashed(
     launched: Launched, capsys: pytest.CaptureFixture[str]
 ) -> None:

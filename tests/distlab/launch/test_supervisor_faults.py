@@ -16,7 +16,7 @@ from distlab import launch
 from distlab.launch.job import free_addresses
 from distlab.runtime import processes
 
-pytestmark = [pytest.mark.slow, pytest.mark.fault]
+pytestmark = [pytest.mark.slow]
 
 # A process in a session of its own, with an empty environment, whose parent has ended.
 LEAVES_ONE = """

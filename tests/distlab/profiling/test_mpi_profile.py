@@ -47,7 +47,6 @@ def test_without_mpicc_one_sentence_says_so(tmp_path: Path, monkeypatch: pytest.
         mpi_profile.build(Path("mpi_profile.c"), tmp_path)
 
 
-@pytest.mark.fault
 @small_disks.needs_mounts
 def test_a_disk_from_which_nothing_may_be_loaded_is_named(root: Path, tmp_path: Path) -> None:
     source, disk = root / "notebooks/programs/11_scaling_and_profiling/mpi_profile.c", tmp_path / "disk"

@@ -17,7 +17,6 @@ def new_shell() -> InteractiveShell:
     return shell
 
 
-@pytest.mark.fault
 def test_a_folder_that_a_cell_made_again_is_named_with_the_cells(capsys: pytest.CaptureFixture[str]) -> None:
     shell = new_shell()
     for cell in (
@@ -41,7 +40,6 @@ def test_a_folder_that_a_cell_made_again_is_named_with_the_cells(capsys: pytest.
 
 
 @pytest.mark.slow
-@pytest.mark.fault
 def test_a_cell_ends_with_a_sentence_on_its_cause(tmp_path: Path) -> None:
     file = tmp_path / "numpy.py"
     file.write_text("")

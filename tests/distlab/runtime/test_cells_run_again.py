@@ -18,7 +18,6 @@ def ran(*cells: str | tuple[str, str]) -> Runs:
     return runs
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("again", [[SAVES], [SAVES, READS]], ids=["itself", "one before"])
 def test_a_cell_that_was_run_again_with_a_name_set_again_is_named(again: list[str]) -> None:
     assert ran(MAKES, SAVES, READS, TAKES, *again).cause() == (
@@ -46,7 +45,6 @@ def test_no_cell_is_named_that_sees_what_it_saw_at_first(cells: list[str | tuple
     assert ran(*cells).cause() is None
 
 
-@pytest.mark.fault
 def test_the_sentence_is_below_the_error_of_the_cell(capsys: pytest.CaptureFixture[str]) -> None:
     shell = InteractiveShell(config=Config({"HistoryManager": {"enabled": False}}))
     cell_errors.load_ipython_extension(shell)

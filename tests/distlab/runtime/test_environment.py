@@ -123,7 +123,6 @@ def test_a_plain_child_keeps_what_the_user_has_set() -> None:
     assert child_variables(PRINT, TF_USE_LEGACY_KERAS="0")["TF_USE_LEGACY_KERAS"] == "0"
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize(
     ("backend", "expected"), [("torch", "tensorflow"), ("", "tensorflow"), ("jax", "jax")], ids=["torch", "none", "jax"]
 )
@@ -230,7 +229,6 @@ def test_what_keras_is_told_for_other_projects_does_not_choose_its_backend(
     assert done.stdout == "tensorflow\n", done.stderr
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize(
     ("settings", "is_left_out"),
     [
@@ -257,7 +255,6 @@ def test_keras_computes_as_the_course_whatever_it_is_told_for_other_projects(
     assert variables["KERAS_HOME"] == "/own"
 
 
-@pytest.mark.fault
 def test_a_kernel_of_the_same_name_for_other_packages_is_not_found(variables: dict[str, str], tmp_path: Path) -> None:
     for place in ("home/.local/share/jupyter", "site"):
         folder = tmp_path / place / "kernels" / "python3"

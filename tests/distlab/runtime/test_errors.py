@@ -109,7 +109,6 @@ def test_full_shared_memory_is_named() -> None:
     assert done.stderr.startswith("/dev/shm could not be written (No space left on device): make room on that disk")
 
 
-@pytest.mark.fault
 @pytest.mark.long
 def test_an_address_that_another_worker_has_is_one_sentence(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
@@ -129,7 +128,6 @@ def test_an_address_that_another_worker_has_is_one_sentence(tmp_path: Path) -> N
         assert cause in sentence
 
 
-@pytest.mark.fault
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("jax") is not None, reason="JAX is installed here")
 def test_a_backend_of_keras_that_is_not_here_is_named_with_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:

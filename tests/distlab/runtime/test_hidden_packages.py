@@ -10,7 +10,6 @@ from distlab.runtime import hidden_packages, processes
 SENTENCE = "The file {file} hides the package {package}: give it another name."
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize(
     ("name", "text", "program"),
     [

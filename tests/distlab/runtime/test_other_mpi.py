@@ -15,7 +15,6 @@ OWN = Path(sys.prefix) / "lib"
 NAMES = ("libmpi.so.40", "libopen-pal.so.40", "libopen-rte.so.40")
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.fault,
     pytest.mark.skipif(
         not shutil.which("gcc") or not all((OWN / name).exists() for name in NAMES),
         reason="needs gcc and the packaged Open MPI",

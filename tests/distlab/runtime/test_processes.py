@@ -71,7 +71,6 @@ def test_the_guard_does_not_read_the_modules_of_the_working_folder(tmp_path: Pat
     assert processes.alive(mark) == []
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("is_ignored", [True, False], ids=["under nohup", "in a terminal"])
 def test_a_closed_terminal_ends_a_program_unless_it_is_told_to_go_on(is_ignored: bool) -> None:
     code = "import os, signal; from distlab.runtime import processes; processes.end_on_signals(); "
@@ -81,7 +80,6 @@ def test_a_closed_terminal_ends_a_program_unless_it_is_told_to_go_on(is_ignored:
     assert (done.stdout, done.returncode) == (("goes on\n", 143) if is_ignored else ("", 129))
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("notice", [signal.SIGUSR1, signal.SIGUSR2])
 def test_a_schedulers_notice_ends_a_program_in_order(notice: signal.Signals) -> None:
     code = "import os; from distlab.runtime import processes; processes.end_on_signals()\n"

@@ -30,7 +30,6 @@ async def on_one_rank(rank: Rank, array: np.ndarray) -> np.ndarray | None:
     return array
 
 
-@pytest.mark.fault
 @pytest.mark.parametrize("program", [as_a_statement, kept_in_a_variable, on_one_rank])
 def test_a_collective_that_is_not_awaited_is_named(program: Program) -> None:
     sentence = r"^ring_all_reduce\(…\) is called without awaiting it: write `await ring_all_reduce\(…\)`$"
@@ -41,7 +40,6 @@ def test_a_collective_that_is_not_awaited_is_named(program: Program) -> None:
     assert isinstance(raised.value.__cause__, DeadlockError) == (program is on_one_rank)
 
 
-@pytest.mark.fault
 def test_a_received_array_that_is_used_before_it_is_awaited_is_named() -> None:
     async def adds(rank: Rank, array: np.ndarray) -> np.ndarray | None:
         if rank.index == 0:

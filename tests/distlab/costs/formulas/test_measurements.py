@@ -154,7 +154,6 @@ def test_times_that_grow_with_the_ranks_are_all_serial(recwarn: pytest.WarningsR
     assert list(recwarn) == []
 
 
-@pytest.mark.fault
 def test_speed_ups_are_not_taken_for_seconds_without_a_warning() -> None:
     with pytest.warns(UserWarning, match="begin at 1 and do not fall, as speed-ups; seconds are needed"):
         assert costs.fit_amdahl(RANKS, [1.0, 1.8, 3.2, 5.1]).serial_share == 1

@@ -32,7 +32,6 @@ def test_the_machine_with_the_least_for_its_ranks_counts(uses: list[CoreUse], sh
 
 
 @pytest.mark.slow
-@pytest.mark.fault
 def test_a_program_that_takes_the_same_core_is_noticed() -> None:
     allowed = devices.allowed_cores()
     try:
