@@ -625,7 +625,7 @@ for name, step in chosen.items():
 # %%
 command = "predict --model gpt-175b --tensor 4 --pipeline 4 --zero 1 --sequences 1024 --ranks 256,512"
 print("distlab", command)
-program = [sys.executable, "-m", "course_tools.cli", *command.split()]
+program = [sys.executable, "-m", "course_tools", *command.split()]
 done = subprocess.run(program, capture_output=True, text=True)
 print(done.stdout or done.stderr)
 

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from course_tools import cli, readme_tables, source_tables
+from course_tools import __main__ as cli
+from course_tools import readme_tables, source_tables
 
 COMMANDS = Path("docs/commands.md")
 

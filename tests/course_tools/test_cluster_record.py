@@ -20,7 +20,7 @@ def test_the_added_cell_calls_what_the_notebook_defines(root: Path) -> None:
 
 @pytest.mark.slow
 def test_without_a_cluster_one_sentence_says_what_to_do(root: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "course_tools.cli", "record-cluster", "--force"]
+    command = [sys.executable, "-m", "course_tools", "record-cluster", "--force"]
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
     finished = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=600)
     assert finished.returncode != 0

@@ -6,7 +6,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_tools import cli, html_pages, notebooks
+from course_tools import __main__ as cli
+from course_tools import html_pages, notebooks
 from distlab.runtime import processes
 
 

@@ -77,7 +77,7 @@ def address(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     home = tmp_path_factory.mktemp("home")
     variables = os.environ | {"HOME": str(home), "BROWSER": "true", "MPLCONFIGDIR": matplotlib.get_configdir()}
     mark = processes.new_mark()
-    command = [sys.executable, "-m", "course_tools.cli", "lab"]
+    command = [sys.executable, "-m", "course_tools", "lab"]
     server = processes.start(command, mark, cwd=course, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert server.stdout
     try:
@@ -243,7 +243,7 @@ def test_arrow_keys_in_a_quiz_choose_an_answer_and_not_a_cell(open_notebook: Cal
 
 def progress(window: LabWindow) -> str:
     """What `distlab progress` says of the working copy of this notebook."""
-    command = [sys.executable, "-m", "course_tools.cli", "progress"]
+    command = [sys.executable, "-m", "course_tools", "progress"]
     course = next(folder for folder in window.file.parents if folder.name == "work").parent
     return subprocess.run(command, cwd=course, capture_output=True, text=True, check=True).stdout
 

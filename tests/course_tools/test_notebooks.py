@@ -10,7 +10,8 @@ import psutil
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from course_tools import cli, hand_edits, notebooks
+from course_tools import __main__ as cli
+from course_tools import hand_edits, notebooks
 from tests.conftest import ROOT
 
 NAMES = ["00_start", "03_topic", "10_other"]

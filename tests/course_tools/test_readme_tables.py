@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from course_tools import cli, readme_tables
+from course_tools import __main__ as cli
+from course_tools import readme_tables
 
 
 def test_without_a_report_the_fix_is_said_and_nothing_is_written(

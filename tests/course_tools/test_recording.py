@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-DISTLAB = [sys.executable, "-m", "course_tools.cli"]
+DISTLAB = [sys.executable, "-m", "course_tools"]
 
 
 @pytest.mark.long

@@ -208,7 +208,7 @@ def test_notebooks_that_cannot_be_read_fail_and_the_others_run(tmp_path: Path) -
     write_notebook(folder, "07_good", "1 + 1")
     odd = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [ODD_SOURCE]}
     (folder / "08_odd.ipynb").write_text(json.dumps(odd))
-    command = [sys.executable, "-m", "course_tools.cli", "execute", "--at-once", "1"]
+    command = [sys.executable, "-m", "course_tools", "execute", "--at-once", "1"]
     finished = processes.run(command, 600, cwd=tmp_path)
     assert finished.status == 1
     assert "Traceback" not in finished.output
@@ -298,7 +298,7 @@ def test_a_file_in_the_place_of_the_results_is_named(tmp_path: Path) -> None:
     (tmp_path / "notebooks").mkdir()
     write_notebook(tmp_path / "notebooks", "00_good", "1 + 1")
     (tmp_path / "build").write_text("mine")
-    finished = processes.run([sys.executable, "-m", "course_tools.cli", "execute"], 300, cwd=tmp_path)
+    finished = processes.run([sys.executable, "-m", "course_tools", "execute"], 300, cwd=tmp_path)
     assert finished.status == 2
     assert finished.output.strip() == "build is a file, and a folder of that name is needed; move or remove it."
     assert (tmp_path / "build").read_text() == "mine"
@@ -308,7 +308,7 @@ def test_a_link_to_nowhere_in_the_place_of_the_results_is_named(tmp_path: Path) 
     (tmp_path / "notebooks").mkdir()
     write_notebook(tmp_path / "notebooks", "00_good", "1 + 1")
     (tmp_path / "build").symlink_to("/nowhere/build")
-    finished = processes.run([sys.executable, "-m", "course_tools.cli", "execute"], 300, cwd=tmp_path)
+    finished = processes.run([sys.executable, "-m", "course_tools", "execute"], 300, cwd=tmp_path)
     sentence = "build is a link to /nowhere/build, which does not exist; make that folder, or remove the link."
     assert (finished.status, finished.output.strip()) == (2, sentence)
 
@@ -319,7 +319,7 @@ def test_a_full_home_is_named_before_a_kernel_dies_of_it(tmp_path: Path) -> None
     for folder in (home, tmp_path / "notebooks"):
         folder.mkdir()
     write_notebook(tmp_path / "notebooks", "00_good", "1 + 1")
-    command = small_disks.with_disk(home, "size=4k", [sys.executable, "-m", "course_tools.cli", "execute"])
+    command = small_disks.with_disk(home, "size=4k", [sys.executable, "-m", "course_tools", "execute"])
     finished = processes.run(command, 300, cwd=tmp_path, env={**os.environ, "HOME": str(home)})
     assert finished.status == 2
     assert finished.output.startswith(f"The disk of HOME={home} is full") and finished.output.count("\n") == 1
@@ -366,7 +366,7 @@ def test_output_that_nobody_takes_stops_nothing(
     (tmp_path / "notebooks").mkdir()
     write_notebook(tmp_path / "notebooks", "00_good", "1 + 1")
     write_notebook(tmp_path / "notebooks", "01_good", "1 + 1")
-    command = f"'{sys.executable}' -m course_tools.cli execute {redirection}"
+    command = f"'{sys.executable}' -m course_tools execute {redirection}"
     finished = processes.run(["sh", "-c", command], 600, cwd=tmp_path)
     assert "Traceback" not in finished.output
     report = json.loads((tmp_path / "build" / "report.json").read_text())
@@ -379,7 +379,7 @@ def test_an_interrupted_run_says_what_was_finished(tmp_path: Path, numbers: list
     (tmp_path / "notebooks").mkdir()
     write_notebook(tmp_path / "notebooks", "00_good", "1 + 1")
     write_notebook(tmp_path / "notebooks", "01_waits", "import time\ntime.sleep(300)")
-    command = [sys.executable, "-m", "course_tools.cli", "execute", "--at-once", "1"]
+    command = [sys.executable, "-m", "course_tools", "execute", "--at-once", "1"]
     mark = processes.new_mark()
     run = processes.start(command, mark, cwd=tmp_path, stdout=subprocess.PIPE)
     try:
@@ -402,9 +402,7 @@ def test_an_interrupted_run_leaves_no_process(tmp_path: Path, number: int) -> No
     left = tmp_path / "left"
     write_notebook(folder, "00_waits", LEAVES_A_PROCESS.format(file=str(left)), "import time\ntime.sleep(300)")
     mark = processes.new_mark()
-    run = processes.start(
-        [sys.executable, "-m", "course_tools.cli", "execute"], mark, cwd=tmp_path, stdout=subprocess.PIPE
-    )
+    run = processes.start([sys.executable, "-m", "course_tools", "execute"], mark, cwd=tmp_path, stdout=subprocess.PIPE)
     try:
         for line in run.stdout:
             if "cell 3 of 3" in line:
@@ -425,7 +423,7 @@ def test_the_command_line_ends_with_status_1_and_writes_the_pages_all_the_same(t
     (tmp_path / "figures" / "00_picture.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"></svg>')
     write_notebook(folder, "00_good", "1 + 1")
     write_notebook(folder, "01_error", "raise ValueError('on purpose')")
-    finished = processes.run([sys.executable, "-m", "course_tools.cli", "execute"], 600, cwd=tmp_path)
+    finished = processes.run([sys.executable, "-m", "course_tools", "execute"], 600, cwd=tmp_path)
     assert finished.status == 1, finished.output
     assert "FAILED 01_error, cell 2 (raise ValueError('on purpose')): ValueError: on purpose" in finished.output
     assert "data:image/svg+xml;base64" in (tmp_path / "build" / "html" / "00_good.html").read_text()
@@ -442,7 +440,7 @@ def test_a_course_that_changes_during_the_run_is_named_and_the_status_is_1(tmp_p
     edit = "from pathlib import Path\nfile = Path('01_edited.ipynb')\nfile.write_text(file.read_text() + ' ');"
     write_notebook(folder, "00_edits", edit)
     write_notebook(folder, "01_edited", "1 + 1")
-    finished = processes.run([sys.executable, "-m", "course_tools.cli", "execute", "--no-site"], 600, cwd=tmp_path)
+    finished = processes.run([sys.executable, "-m", "course_tools", "execute", "--no-site"], 600, cwd=tmp_path)
     assert finished.status == 1, finished.output
     assert "Files of the course changed during the run, notebooks/01_edited.ipynb: the results may" in finished.output
 
@@ -459,7 +457,7 @@ def test_a_wrong_option_ends_in_one_sentence(tmp_path: Path, arguments: list[str
     folder = tmp_path / "notebooks"
     folder.mkdir()
     write_notebook(folder, "00_good", "1 + 1")
-    finished = processes.run([sys.executable, "-m", "course_tools.cli", "execute", *arguments], 300, cwd=tmp_path)
+    finished = processes.run([sys.executable, "-m", "course_tools", "execute", *arguments], 300, cwd=tmp_path)
     assert finished.status == 2
     assert finished.output.strip() == sentence
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_tools import cli, student_files, student_progress
+from course_tools import __main__ as cli
+from course_tools import student_files, student_progress
 from course_tools.lab_cells import STUB
 from course_tools.student_progress import ChapterProgress
 

@@ -114,7 +114,7 @@ def test_a_folder_that_is_not_there_yet_is_the_courses(course: Path) -> None:
 def test_jupyterlab_is_not_started_where_the_home_is_full(course: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    command = small_disks.with_disk(home, "size=4k", [sys.executable, "-m", "course_tools.cli", "lab"])
+    command = small_disks.with_disk(home, "size=4k", [sys.executable, "-m", "course_tools", "lab"])
     variables = os.environ | {"HOME": str(home)}
     ended = subprocess.run(command, cwd=course, env=variables, capture_output=True, text=True)
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)

@@ -17,7 +17,8 @@ import pytest
 from ipykernel.ipkernel import IPythonKernel
 from nbformat.sign import NotebookNotary
 
-from course_tools import cli, hand_edits, working_copy
+from course_tools import __main__ as cli
+from course_tools import hand_edits, working_copy
 from distlab.runtime import processes
 from distlab.runtime.lookups import NoSuchName
 from tests import small_disks
@@ -434,7 +435,7 @@ def test_jupyterlab_opens_on_the_copy_and_leaves_the_course_alone(course: Path, 
     write_notebook(course / "notebooks/00_start_here.ipynb", "0")
     before = {name: (course / name).read_bytes() for name in files(course)}
     mark = processes.new_mark()
-    command = [sys.executable, "-m", "course_tools.cli", "lab"]
+    command = [sys.executable, "-m", "course_tools", "lab"]
     variables = {**os.environ, "HOME": str(tmp_path), "BROWSER": "true", "DISPLAY": ""}
     server = processes.start(command, mark, cwd=course, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert server.stdout

@@ -19,7 +19,7 @@ library = ctypes.CDLL(None, use_errno=True)
 new_network, new_user = 0x40000000, 0x10000000
 if library.unshare(new_network) and library.unshare(new_network | new_user):
     sys.exit(77)
-os.execv(sys.executable, [sys.executable, "-m", "course_tools.cli", *sys.argv[1:]])
+os.execv(sys.executable, [sys.executable, "-m", "course_tools", *sys.argv[1:]])
 """
 
 HOLDING = """

@@ -57,7 +57,7 @@ def test_tests_mirror_the_source(root: Path) -> None:
         if place.parts[0] in OTHER_TESTS or len(place.parts) == 1:
             continue
         folder = root / "src" / place.parent
-        subjects = {path.stem for path in folder.glob("*") if path.suffix in ("", ".py")} | {folder.name}
+        subjects = {path.stem.strip("_") for path in folder.glob("*") if path.suffix in ("", ".py")} | {folder.name}
         # A module that takes several files of tests gives each its name and a facet: test_starters_ranks.
         if not folder.is_dir() or not any(name == subject or name.startswith(f"{subject}_") for subject in subjects):
             strangers.append(str(place))

@@ -13,7 +13,8 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from course_tools import cli, readme_tables
+from course_tools import __main__ as cli
+from course_tools import readme_tables
 from tests.documents.tracked_files import tracked_files
 
 AS_COMMITTED = ("--cached", "--others", "--exclude-standard")

@@ -52,7 +52,7 @@ SECONDS = 3600
 
 def distlab(*arguments: str, folder: Path = ROOT, statuses: Iterable[int] = (0,)) -> str:
     """What a command of the course prints."""
-    command = [sys.executable, "-m", "course_tools.cli", *arguments]
+    command = [sys.executable, "-m", "course_tools", *arguments]
     run = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert run.returncode in statuses, (arguments, run.returncode, run.stdout, run.stderr)
     return run.stdout

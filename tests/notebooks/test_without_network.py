@@ -17,7 +17,7 @@ def test_notebooks_are_executed_without_a_network(tmp_path: Path) -> None:
     small = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("print(1)")])
     nbformat.write(small, tmp_path / "notebooks" / "05_small.ipynb")
     command = [sys.executable, without_network.__file__]
-    command += [sys.executable, "-m", "course_tools.cli", "execute", "--only", "05"]
+    command += [sys.executable, "-m", "course_tools", "execute", "--only", "05"]
     finished = processes.run(command, seconds=400, cwd=tmp_path)
     if finished.status == without_network.NOT_ALLOWED:
         pytest.skip(f"this machine does not let a test cut its network: {finished.output.strip()}")

@@ -23,7 +23,7 @@ CLUSTER, SECONDS = "measurements", 300
 def measure(running: cluster.Cluster, hosts: int, file: Path, options: Sequence[str] = ()) -> None:
     """One rank of one thread on each host, started by srun, with Horovod over Gloo between them."""
     tasks = [f"--nodes={hosts}", "--ntasks-per-node=1", "--kill-on-bad-exit=1"]
-    measure = [sys.executable, "-m", "course_tools.cli", "measure"]
+    measure = [sys.executable, "-m", "course_tools", "measure"]
     program = [*measure, "--gloo-from-slurm", "--threads=1", f"--output={file}"]
     finished = running.run(["srun", *tasks, *program, *options], SECONDS)
     if finished.status != 0:

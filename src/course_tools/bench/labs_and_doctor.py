@@ -33,7 +33,7 @@ def measure_grading(labs: Path, students: int = STUDENTS) -> list[Measure]:
             command = [
                 sys.executable,
                 "-m",
-                "course_tools.cli",
+                "course_tools.__main__",
                 "grade",
                 "submissions",
                 "--only",
@@ -74,6 +74,6 @@ def measure_doctor() -> list[Measure]:
     for _ in range(3):
         reference.append(import_seconds())
         begin = time.perf_counter()
-        processes.run([sys.executable, "-m", "course_tools.cli", "doctor"], SECONDS, env=os.environ)
+        processes.run([sys.executable, "-m", "course_tools", "doctor"], SECONDS, env=os.environ)
         seconds.append(time.perf_counter() - begin)
     return [timed(DOCTOR, "distlab doctor", seconds, reference, DOCTOR_GOAL)]

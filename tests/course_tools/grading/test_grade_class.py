@@ -14,7 +14,8 @@ import nbformat
 import psutil
 import pytest
 
-from course_tools import cli, lab_cells, lab_sources
+from course_tools import __main__ as cli
+from course_tools import lab_cells, lab_sources
 from course_tools.grading import run
 from distlab.labs import registry
 from distlab.runtime import processes
@@ -38,7 +39,7 @@ def source(root: Path) -> Path:
 
 
 def distlab(*arguments: str) -> subprocess.CompletedProcess:
-    started = [sys.executable, "-m", "course_tools.cli", *arguments]
+    started = [sys.executable, "-m", "course_tools", *arguments]
     return subprocess.run(started, capture_output=True, text=True, timeout=SECONDS, check=False)
 
 
@@ -77,7 +78,7 @@ def processes_below(process: psutil.Process) -> Iterator[psutil.Process]:
 def test_grading_that_is_interrupted_leaves_no_process(course: Path, source: Path) -> None:
     first = registry.lab(NUMBER).exercises[0]
     hand_in(course / "in", "ada", source, **{first.name: "while True: pass"})
-    started = [sys.executable, "-m", "course_tools.cli", "grade", "in", "--only", NUMBER, "--weak"]
+    started = [sys.executable, "-m", "course_tools", "grade", "in", "--only", NUMBER, "--weak"]
     grading = subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert "limits" in grading.stdout.readline()
     watched = psutil.Process(grading.pid)

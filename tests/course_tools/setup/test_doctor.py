@@ -72,7 +72,7 @@ def test_the_compiler_data_sets_and_extras_are_looked_for(monkeypatch: pytest.Mo
 
 @pytest.mark.slow
 def test_the_command_answers_in_json_with_status_0_where_the_course_can_run() -> None:
-    command = [sys.executable, "-m", "course_tools.cli", "doctor", "--json"]
+    command = [sys.executable, "-m", "course_tools", "doctor", "--json"]
     finished = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert (finished.returncode, finished.stderr) == (0, "")  # and no note of TensorFlow's C++ code
     answer = json.loads(finished.stdout)

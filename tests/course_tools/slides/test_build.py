@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_tools import cli
+from course_tools import __main__ as cli
 from course_tools.slides import build
 
 PAGE = Path("build/slides/03_rings.html")

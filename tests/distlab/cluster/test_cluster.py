@@ -21,7 +21,7 @@ from tests.distlab.cluster.cluster_bench import (
     used_namespaces,
 )
 
-DISTLAB = [sys.executable, "-m", "course_tools.cli", "cluster"]
+DISTLAB = [sys.executable, "-m", "course_tools", "cluster"]
 THREE = ["node1", "node2", "node3"]
 
 pytestmark = [pytest.mark.slow, NEEDS_CLUSTER]

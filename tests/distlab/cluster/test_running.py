@@ -17,7 +17,7 @@ from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER, Bench, command_li
 
 pytestmark = [pytest.mark.slow, NEEDS_CLUSTER]
 
-RUN = [sys.executable, "-m", "course_tools.cli", "cluster", "run"]
+RUN = [sys.executable, "-m", "course_tools", "cluster", "run"]
 
 
 def started(*command: str, name: str = "default", **options: object) -> subprocess.Popen[str]:
@@ -37,7 +37,7 @@ def test_the_end_of_the_cluster_is_said_where_a_command_runs(starter: list[str],
     temporary.mkdir()
     before = set(Path("/tmp").glob("distlab-*"))
     cluster = up("ends", nodes=2)
-    launch = [sys.executable, "-m", "course_tools.cli", "launch", "--workers", "2", *starter, str(program)]
+    launch = [sys.executable, "-m", "course_tools", "launch", "--workers", "2", *starter, str(program)]
     with started(*launch, name="ends", env=os.environ | {"TMPDIR": str(temporary)}) as command:
         assert command.stdout and command.stderr
         for _ in range(2):

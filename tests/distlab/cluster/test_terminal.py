@@ -25,7 +25,7 @@ STUDENT = 12345
 
 
 def distlab_cluster(*words: str) -> Finished:
-    return processes.run([sys.executable, "-m", "course_tools.cli", "cluster", *words], 600)
+    return processes.run([sys.executable, "-m", "course_tools", "cluster", *words], 600)
 
 
 def test_run_passes_output_and_exit_status_through(running: Cluster) -> None:
@@ -82,7 +82,7 @@ def test_status_says_so_when_slurmctld_is_dead(bench: Bench) -> None:
         (["run", "--name", "none", "--", "hostname"], "start it with 'distlab cluster up --name none'."),
         (["run"], "Say which command to run: distlab cluster run -- srun --nodes 3 hostname"),
         (
-            ["run", "--", sys.executable, "-m", "course_tools.cli", "cluster", "down"],
+            ["run", "--", sys.executable, "-m", "course_tools", "cluster", "down"],
             "You are inside the cluster: leave it",
         ),
         (["status", "--name", "none"], "The cluster 'none' does not run"),
@@ -101,7 +101,7 @@ def test_a_mistake_is_one_sentence(words: list[str], sentence: str, running: Clu
 
 @pytest.mark.parametrize("action", ["down", "status", "up"])
 def test_on_a_node_a_command_about_the_cluster_is_refused(action: str, running: Cluster) -> None:
-    own = [sys.executable, "-m", "course_tools.cli", "cluster", action]
+    own = [sys.executable, "-m", "course_tools", "cluster", action]
     finished = distlab_cluster("run", "--", "ssh", "node2", *own)
     assert (
         finished.output == "You are on node2, inside a cluster: leave it first, and repeat the command from outside.\n"

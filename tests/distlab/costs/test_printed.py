@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from course_tools.cli import main
+from course_tools.__main__ import main
 from distlab.costs import Assumptions, Split, predict, predict_split
 from distlab.costs.prediction.report import ranks_in
 from distlab.costs.published.efficiencies import compare, summary, table

@@ -10,7 +10,7 @@ from tests.distlab.launch.launched_program import Launched
 
 
 def command(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "course_tools.cli", "launch", *map(str, arguments)]
+    return [sys.executable, "-m", "course_tools", "launch", *map(str, arguments)]
 
 
 @pytest.mark.slow

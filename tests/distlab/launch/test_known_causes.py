@@ -121,7 +121,7 @@ def test_an_address_of_the_machine_s_name_that_it_does_not_have_is_named(tmp_pat
     command = [
         sys.executable,
         "-m",
-        "course_tools.cli",
+        "course_tools.__main__",
         "launch",
         "--with",
         "horovodrun",
@@ -174,7 +174,7 @@ def test_settings_of_another_mpi_at_home_do_not_reach_the_packaged_one(
     monkeypatch.setenv("HOME", str(tmp_path))
     program = tmp_path / "program.py"
     program.write_text(ADD_UP)
-    for started in (["-m", "course_tools.cli", "launch", "--with", "mpirun", "--workers", "2"], []):
+    for started in (["-m", "course_tools", "launch", "--with", "mpirun", "--workers", "2"], []):
         finished = processes.run([sys.executable, *started, str(program)], 300)
         assert finished.status == 0, finished.output
 

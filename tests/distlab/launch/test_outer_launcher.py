@@ -15,7 +15,7 @@ from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER, until
 environment.apply()  # puts this environment's mpirun on the path
 pytestmark = [pytest.mark.slow]
 
-LAUNCH = [sys.executable, "-m", "course_tools.cli", "launch", "nowhere.py"]
+LAUNCH = [sys.executable, "-m", "course_tools", "launch", "nowhere.py"]
 GOES_ON = "There is no program nowhere.py"
 REFUSED = "{} has started 2 launchers, each of which would run the whole job: leave out {} in front of `distlab launch`"
 

@@ -231,7 +231,7 @@ def test_a_notice_to_a_process_that_bears_the_programs_name_reaches_the_program(
         "Path(__file__).with_suffix(f'.{os.getpid()}').touch()\nwhile not noticed:\n    signal.sigtimedwait([], 0.1)\n"
         "print('saved')\n"
     )
-    command = [sys.executable, "-m", "course_tools.cli", "launch", "--workers", "2", str(program)]
+    command = [sys.executable, "-m", "course_tools", "launch", "--workers", "2", str(program)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as job:
         until = time.monotonic() + 300
         while len(list(tmp_path.glob("noticed.[0-9]*"))) < 2 and time.monotonic() < until:

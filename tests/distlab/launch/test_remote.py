@@ -129,7 +129,7 @@ def test_a_launcher_that_is_ended_leaves_nothing_on_any_node(
     command = [
         sys.executable,
         "-m",
-        "course_tools.cli",
+        "course_tools.__main__",
         "launch",
         *COMMAND_LINE[starter],
         str(launched.program),

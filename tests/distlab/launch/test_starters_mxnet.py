@@ -96,7 +96,7 @@ def test_counts_that_make_no_sense_are_refused(program: Path, counts: dict) -> N
 @pytest.mark.slow
 def test_the_command_line_takes_servers_and_an_interpreter(program: Path) -> None:
     options = ["--with", "mxnet", "--workers", "1", "--servers", "2", "--python", sys.executable, "--seconds", "300"]
-    command = [sys.executable, "-m", "course_tools.cli", "launch", *options, str(program), "--"]
+    command = [sys.executable, "-m", "course_tools", "launch", *options, str(program), "--"]
     finished = processes.run([*command, str(program.parent / "places")], seconds=600)
     assert finished.status == 0, finished.output
     roles = sorted(place["DMLC_ROLE"] for place in places(program))

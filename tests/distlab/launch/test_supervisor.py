@@ -45,7 +45,7 @@ def test_a_python_program_that_is_ended_leaves_nothing(launched: Launched, numbe
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_the_command_line_that_is_ended_leaves_nothing(launched: Launched, number: signal.Signals) -> None:
-    command = [sys.executable, "-m", "course_tools.cli", "launch", "--start-seconds", "300"]
+    command = [sys.executable, "-m", "course_tools", "launch", "--start-seconds", "300"]
     with parent([*command, str(launched.program), "--", *ACTS]) as process:
         launched.wait_for(PROCESSES)
         process.send_signal(number)

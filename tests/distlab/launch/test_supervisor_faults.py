@@ -112,7 +112,7 @@ def test_a_machine_whose_name_has_no_address_is_told_before_horovod_starts(tmp_p
     launch.require_horovod()
     program = write(tmp_path, PRINTS_ITS_RANK[launch.horovodrun])
     command = (
-        f"hostname no-such-name.invalid && '{sys.executable}' -m course_tools.cli launch --with horovodrun '{program}'"
+        f"hostname no-such-name.invalid && '{sys.executable}' -m course_tools launch --with horovodrun '{program}'"
     )
     finished = processes.run(["unshare", "--uts", "sh", "-c", command], 600)
     assert finished.status == 1, finished.output
@@ -284,7 +284,7 @@ def test_more_processes_than_a_machine_has_room_for_are_refused(tmp_path: Path) 
 )
 def test_output_that_has_no_place_ends_the_job_in_a_sentence(tmp_path: Path, redirection: str, why: str) -> None:
     program = write(tmp_path, "import time\nfor number in range(600):\n    print(number)\n    time.sleep(0.1)\n")
-    command = f"'{sys.executable}' -m course_tools.cli launch --with mpirun '{program}' {redirection}"
+    command = f"'{sys.executable}' -m course_tools launch --with mpirun '{program}' {redirection}"
     finished = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=300, cwd=tmp_path)
     assert finished.stderr.strip() == f"The output could not be written, since {why}."
 
@@ -293,7 +293,7 @@ def test_a_launcher_that_is_killed_leaves_no_file(tmp_path: Path) -> None:
     program = write(tmp_path, "import time; print('up', flush=True); time.sleep(600)")
     folder = tmp_path / "temporary"
     folder.mkdir()
-    command = [sys.executable, "-m", "course_tools.cli", "launch", "--with", "mpirun", str(program)]
+    command = [sys.executable, "-m", "course_tools", "launch", "--with", "mpirun", str(program)]
     variables = {**os.environ, "TMPDIR": str(folder)}
     launcher = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, text=True)
     while "up" not in launcher.stdout.readline():
@@ -318,7 +318,7 @@ def test_the_launcher_says_that_all_processes_are_ended_when_they_are(
     command = [
         sys.executable,
         "-m",
-        "course_tools.cli",
+        "course_tools.__main__",
         "launch",
         "--workers",
         "1",

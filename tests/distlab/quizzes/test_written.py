@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from course_tools.cli import main
+from course_tools.__main__ import main
 from distlab.quizzes import CHAPTERS, page, paper, quiz
 
 

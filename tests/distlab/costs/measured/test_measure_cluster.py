@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from course_tools.cli import main
+from course_tools.__main__ import main
 from distlab import launch
 from distlab.costs.measured.measurement import read, write
 from distlab.costs.measured.report import described
@@ -59,7 +59,7 @@ def test_it_measures_under_every_launcher(
 
 
 def distlab(*words: object, starter: tuple[object, ...] = ()) -> Finished:
-    command = [*starter, sys.executable, "-m", "course_tools.cli", *words]
+    command = [*starter, sys.executable, "-m", "course_tools", *words]
     return processes.run(["env", *map("=".join, environment.variables().items()), *map(str, command)], 900)
 
 
@@ -74,7 +74,7 @@ def test_one_rank_alone_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_ranks_that_disagree_are_refused(tmp_path: Path) -> None:
-    own = [sys.executable, "-m", "course_tools.cli", "measure", "--with=mpi", f"--output={tmp_path / 'two.json'}"]
+    own = [sys.executable, "-m", "course_tools", "measure", "--with=mpi", f"--output={tmp_path / 'two.json'}"]
     pair = ["mpirun", "-np", "1", *own, "--batch=4", ":", "-np", "1"]
     finished = distlab(*own[3:], "--batch=8", starter=tuple(pair))
     assert finished.status == 2

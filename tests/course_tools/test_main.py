@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from course_tools import cli, course_map
+from course_tools import __main__ as cli
+from course_tools import course_map
 from distlab.runtime import processes
 from distlab.runtime.errors import PlainError
 
-DISTLAB = [sys.executable, "-m", "course_tools.cli"]
+DISTLAB = [sys.executable, "-m", "course_tools"]
 COMMANDS = [[name] for commands in cli.COMMANDS.values() for name in commands]
 COMMANDS += [["cluster", name] for name in cli.CLUSTER]
 
@@ -48,9 +49,8 @@ def test_the_documents_name_only_options_that_there_are(root: Path) -> None:
 
 
 def test_its_help_needs_none_of_the_packages_that_do_the_work() -> None:
-    code = (
-        "import sys\nfrom course_tools import cli\ncli.main(['--help'])\nprint({'numpy', 'nbformat'} & {*sys.modules})"
-    )
+    run = "import sys\nfrom course_tools import __main__\n__main__.main(['--help'])\n"
+    code = f"{run}print({{'numpy', 'nbformat'}} & {{*sys.modules}})"
     finished = processes.run([sys.executable, "-c", code], 300)
     assert finished.output.endswith("set()\n")
 
