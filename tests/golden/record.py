@@ -240,7 +240,7 @@ def predict(only: list[str]) -> Records:
     """The examples of the README, the handbook and chapter 12, and what is published."""
     with tempfile.TemporaryDirectory() as temporary:
         for name, file in MEASUREMENTS.items():
-            shutil.copy(LABS / "15_clusters" / "recorded" / file, Path(temporary) / name)
+            shutil.copy(ROOT / "notebooks/programs/15_clusters/recorded" / file, Path(temporary) / name)
         for name, options in PREDICTIONS.items():
             printed = distlab("predict", *options.split(), folder=Path(temporary))
             yield f"predict/{name}.txt", f"$ distlab predict {options}\n{printed}"
