@@ -33,7 +33,7 @@ def gather(course: Path, folder: Path, executed: Path | None, solutions: bool) -
         raise NoCourse(f"There is no notebook in {course.resolve() / 'notebooks'}; run this in the course's folder.")
     problems = []
     for name, file in list(files.items()):
-        replacement = executed / name.name if executed and name.parts[0] == "notebooks" else file
+        replacement = executed / name.name if executed and file in notebooks else file
         if name.suffix == ".ipynb" and not _replaces(replacement, file):
             replacement = file
             if not _is_notebook(file):
@@ -98,7 +98,11 @@ def _is_notebook(file: Path) -> bool:
 
 
 def _films(folder: Path, names: list[Path]) -> list[Path]:
-    notebooks = [json.loads((folder / name).read_text()) for name in names if name.parts[0] == "notebooks"]
+    notebooks = [
+        json.loads((folder / name).read_text())
+        for name in names
+        if name.parts[0] == "notebooks" and name.suffix == ".ipynb"
+    ]
     programs = set().union(*(notebook_pages.films_of(notebook) for notebook in notebooks))
     return films.write(sorted(programs), folder / STATIC / films.FOLDER)
 

@@ -25,7 +25,7 @@ def in_table(code: str) -> nodes.literal:
     [
         ("MultiWorkerMirroredStrategy", ["Multi", "Worker", "Mirrored", "Strategy"]),
         ("tf.train.CheckpointManager(…)", ["tf.", "train.", "Checkpoint", "Manager(…)"]),
-        ("labs/NN_topic/lab.py", ["labs/", "src/", "NN_", "topic.py"]),
+        ("labs/NN_topic/lab.py", ["labs/", "NN_", "topic/", "lab.py"]),
         ("LATE_SHAPE=0.5", ["LATE_", "SHAPE=", "0.5"]),
         (".venv", [".venv"]),
         ("--seed 2", ["--seed 2"]),

@@ -43,7 +43,6 @@ def test_a_module_that_a_notebook_reaches_through_its_package_is_on_the_package_
     pages = reference.pages(root)
     messages = pages["distlab.profiling"].partition("py:currentmodule} distlab.profiling.messages\n")[2]
     assert "py:function} between_devices(" in messages
-    assert "py:function} examine(" in pages["course_tools.setup"]
     assert not [name for name in reference.reached(root) if name.startswith("distlab.metrics.")]
     assert pages["distlab.collectives"].count("py:class} Update(") == 1
 
