@@ -140,7 +140,7 @@ def _is_watched(module: str) -> bool:
 
 
 def _is_ours(module: str) -> bool:
-    return module.partition(".")[0] in ("distlab", "course_tools")
+    return module.startswith(("distlab", "course_tools", "lab_"))
 
 
 def _matters(key: str, value: object, everything: bool) -> bool:

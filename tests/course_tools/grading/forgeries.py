@@ -19,8 +19,7 @@ FORGED = """
 def forged(*anything):
     return {"folder": {}, "temporary": [], "elsewhere": []}
 """
-LABS = '"distlab." + "lab" + "s."'
-CLUSTER = f'sys.modules[{LABS} + "lab_07.fake_cluster"]'
+CLUSTER = 'sys.modules["lab" + "_07.fake_cluster"]'
 """The module that looks at what `save` does, under a name that is put together."""
 
 SAVE = {
@@ -109,7 +108,7 @@ RING = {
     "says that arrays are equal": f"{CHANGES_ITS_INPUT}\nnp.array_equal = lambda *anything, **more: True",
     "replaces the function that looks": f"""{CHANGES_ITS_INPUT}
 import sys
-runs = sys.modules[{LABS} + "lab_06.runs"]
+runs = sys.modules["lab" + "_06.runs"]
 assert runs.inputs_afterwards
 runs.inputs_afterwards = lambda namespace, name, inputs: inputs
 """,
@@ -293,15 +292,15 @@ hvd = Met()
 def start():
     tf.config.set_visible_devices([], "CPU")
 """,
-    "replaces the function that looks": f"""
+    "replaces the function that looks": """
 import sys
 def start():
     tf.config.set_visible_devices([], "CPU")
-seen = [{{"is_initialised": True, "has_chosen": True, "gpus": [rank % 3]}} for rank in range(6)]
-seen = {{"is_written": True, "values": seen, "kinds": [""] * 6, "messages": [""] * 6}}
-observe = sys.modules[{LABS} + "lab_09.observe"]
+seen = [{"is_initialised": True, "has_chosen": True, "gpus": [rank % 3]} for rank in range(6)]
+seen = {"is_written": True, "values": seen, "kinds": [""] * 6, "messages": [""] * 6}
+observe = sys.modules["lab" + "_09.observe"]
 assert observe.start
-observe.start = lambda namespace: {{"with GPUs": seen, "without GPUs": seen}}
+observe.start = lambda namespace: {"with GPUs": seen, "without GPUs": seen}
 """,
 }
 

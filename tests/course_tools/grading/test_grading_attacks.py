@@ -229,7 +229,13 @@ def test_the_network_is_out_of_reach(graded: Grading, handed_in: Handin) -> None
 
 def test_the_grader_s_files_are_out_of_reach(graded: Grading, handed_in: Handin, root: Path) -> None:
     with tempfile.NamedTemporaryFile() as secret:
-        for place in (secret.name, str(root / "Makefile"), str(root / "labs"), "/etc/shadow", "/var"):
+        for place in (
+            secret.name,
+            str(root / "Makefile"),
+            str(next(root.glob("labs/06_*/lab.py"))),
+            "/etc/shadow",
+            "/var",
+        ):
             text = f"import os\nassert os.path.exists({place!r}), 'nothing there'\nsteps = 6"
             assert "nothing there" in everything_said(attack(graded, handed_in, text))
     package = root / "src" / "distlab" / "labs" / "added.py"

@@ -246,8 +246,8 @@ def test_a_drawing_that_cannot_be_made_costs_the_picture_alone(
 
 
 def test_only_files_that_given_cells_name_are_in_the_sandbox(graded: Grading, handed_in: Handin, root: Path) -> None:
-    lab_09 = material.load(next((root / "labs").glob("09_*/lab.py")))
-    assert set(lab_09.files) == {"train_serial.py"}
+    lab_05 = material.load(next((root / "labs").glob("05_*/lab.py")))
+    assert set(lab_05.files) == {"broken_runs.json"}
     report = graded(handed_in(steps="import os\nsteps = 6 if os.listdir() == ['given.py'] else os.listdir()"))
     assert report.score == 6
 

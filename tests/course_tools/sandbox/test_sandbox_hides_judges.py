@@ -9,23 +9,31 @@ from course_tools.sandbox import PLAIN, SandboxedWork, Server
 from distlab.labs import registry
 
 SEARCH = """
-import distlab, gc, importlib, sys
-from pathlib import Path
+import gc, importlib, sys
+from distlab.labs.registry import JUDGES
 
 def found(words, modules):
     texts = []
-    for file in Path(distlab.__file__).parent.rglob("*"):
-        if file.is_file() and "labs" in file.parts:
-            texts.append(file.read_bytes())
+    for folder in JUDGES.values():
+        texts += [file.read_bytes() for file in folder.parent.rglob("*") if file.is_file()]
     for module in modules:
         try:
             texts.append(repr(vars(importlib.import_module(module))).encode())
         except Exception:
             pass
-    texts += [repr(sorted(vars(module))).encode() for name, module in list(sys.modules.items()) if ".labs.lab_" in name]
+    of_labs = [module for name, module in list(sys.modules.items()) if name.startswith("lab_")]
+    texts += [repr(sorted(vars(module))).encode() for module in of_labs]
     return [word for word in words if any(word.encode() in text for text in texts)]
 """
-KEYS = ["DOUBTS", "judge_diagnosis", "def judge_order", "def samples_seen", "def noise_scale", "def planned"]
+KEYS = [
+    "BEGIN SOLUTION",
+    "DOUBTS",
+    "judge_diagnosis",
+    "def judge_order",
+    "def samples_seen",
+    "def noise_scale",
+    "def planned",
+]
 OPENED = """
 from distlab import labs
 causes = list(labs.open("02").given.CAUSES)

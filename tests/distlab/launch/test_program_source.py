@@ -20,7 +20,7 @@ from distlab.launch.program_source import (
 Start = Callable[..., launch.LaunchedRun]
 
 STRATEGY = "import tensorflow as tf\nstrategy = tf.distribute.MultiWorkerMirroredStrategy()\n"
-LABS = Path(__file__).parents[3] / "labs"
+PROGRAMS = Path(__file__).parents[3] / "notebooks/programs"
 
 
 def program(folder: Path, text: str) -> Path:
@@ -39,7 +39,7 @@ def test_workers_that_would_get_no_tf_config_are_not_started(start: Start, tmp_p
     "name", ["07_multi_worker/minimal.py", "07_multi_worker/train.py", "13_fault_tolerance/train.py"]
 )
 def test_the_chapters_programs_get_no_tf_config_from_mpirun(name: str) -> None:
-    assert needs_tf_config(LABS / name, "mpirun")
+    assert needs_tf_config(PROGRAMS / name, "mpirun")
 
 
 def test_a_program_that_makes_its_tf_config_of_what_the_starter_says_needs_none(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_the_programs_of_the_labs_that_read_slurms_variables_need_no_tf_config()
         "13_fault_tolerance/late_worker.py",
         "15_clusters/train_multi_worker.py",
     ):
-        assert not needs_tf_config(LABS / name, "srun")
+        assert not needs_tf_config(PROGRAMS / name, "srun")
 
 
 def test_the_variables_are_found_that_a_program_and_its_modules_set(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_name_that_hides_nothing_is_free_to_use(tmp_path: Path) -> None:
 
 
 def test_a_program_that_was_copied_without_its_modules_is_told_which_it_needs(tmp_path: Path) -> None:
-    folder = LABS / "13_fault_tolerance"
+    folder = PROGRAMS / "13_fault_tolerance"
     copy = Path(shutil.copy(folder / "train.py", tmp_path))
     needs = "what is beside it in the course's folder notebooks/programs/13_fault_tolerance: copy"
     with pytest.raises(launch.LaunchError) as refused:
@@ -142,12 +142,12 @@ def test_a_program_that_was_copied_without_its_modules_is_told_which_it_needs(tm
 
 
 def test_a_copy_with_another_name_is_told_all_that_its_modules_need(tmp_path: Path) -> None:
-    copy = Path(shutil.copy(LABS / "15_clusters" / "train_ray.py", tmp_path / "my_own.py"))
+    copy = Path(shutil.copy(PROGRAMS / "15_clusters" / "train_ray.py", tmp_path / "my_own.py"))
     assert modules_to_copy(copy) == ("notebooks/programs/15_clusters", ["network.py", "train_multi_worker.py"])
 
 
 def test_a_program_that_finds_the_course_s_modules_is_left_alone(tmp_path: Path) -> None:
-    folder = LABS / "15_clusters"
+    folder = PROGRAMS / "15_clusters"
     file = program(tmp_path, "import network, torch_of_another_environment\n")
     assert modules_to_copy(file) == ("notebooks/programs/15_clusters", ["network.py"])
     assert modules_to_copy(file, [str(folder)]) is None
@@ -157,7 +157,7 @@ def test_a_program_that_finds_the_course_s_modules_is_left_alone(tmp_path: Path)
 
 @pytest.mark.slow
 def test_every_program_of_the_course_is_whole_and_hides_nothing() -> None:
-    for file in LABS.glob("*/*.py"):
+    for file in PROGRAMS.glob("*/*.py"):
         assert (hidden_package(file), modules_to_copy(file)) == (None, None), file
 
 
