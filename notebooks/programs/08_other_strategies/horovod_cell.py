@@ -20,6 +20,8 @@ The model, the data and the result are those of `support_cell.py`, next to it. R
 import argparse
 from pathlib import Path
 
+import distlab  # noqa: F401  # before TensorFlow: selects tf-keras unless TF_USE_LEGACY_KERAS is 0
+
 # isort: split
 import horovod.tensorflow as hvd
 import horovod.tensorflow.keras as hvd_keras

@@ -18,6 +18,8 @@ import sys
 from itertools import groupby
 from pathlib import Path
 
+import distlab  # noqa: F401  # before TensorFlow: it selects tf-keras
+
 # isort: split
 import horovod.tensorflow as hvd
 
