@@ -118,7 +118,7 @@ def test_nbgrader_generates_grades_writes_feedback_and_exports(tmp_path: Path) -
             place = course / "submitted" / student / source.parent.name
             place.mkdir(parents=True)
             (place / lab_sources.STUDENT).write_bytes((source.parent / file).read_bytes())
-    program = Path(__file__).parents[1] / "grading" / "nbgrader_course.py"
+    program = Path(__file__).parent / "grading" / "nbgrader_course.py"
     done = subprocess.run(
         [sys.executable, str(program), str(course)], capture_output=True, text=True, timeout=SECONDS, check=False
     )
