@@ -211,17 +211,6 @@ def test_a_machine_whose_programs_cannot_reach_each_other_is_named(command: str,
     assert line.startswith("Programs on this machine cannot reach each other: 127.0.0.1 does not answer.")
 
 
-@pytest.mark.slow
-def test_the_doctor_examines_only_the_machine_whose_programs_cannot_reach_each_other() -> None:
-    finished = subprocess.run([sys.executable, "-c", LONELY, "doctor"], capture_output=True, text=True, timeout=300)
-    if finished.returncode == 77:
-        pytest.skip("this user may not have a network of its own")
-    assert finished.returncode == 1
-    [line] = [line for line in finished.stdout.splitlines() if line.startswith("loopback")]
-    assert "missing" in line and "127.0.0.1 does not answer" in line
-    assert finished.stdout.splitlines()[-1].startswith("The course cannot run here yet")
-
-
 @pytest.mark.parametrize("count", [0, "2", 4 / 2])
 def test_devices_are_counted_in_whole_numbers(count: int) -> None:
     with pytest.raises(WrongArgument, match="give a whole number of 1 or more"):
