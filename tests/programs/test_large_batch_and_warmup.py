@@ -171,7 +171,6 @@ def test_most_seeds_diverge_without_warm_up_and_none_with_it(
             "together.py noise_scale: error: unrecognized arguments: --",
         ),
         (["train", "--result", "a", "--then", "train", "--result", "b"], "--result is one file for the results of all"),
-        (["train", "--checkpoints", "new", "--result", "new"], "--result and --checkpoints are the same path, new; ch"),
     ],
 )
 def test_together_refuses_what_one_of_its_programs_cannot_take_before_the_first_begins(
