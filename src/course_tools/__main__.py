@@ -39,9 +39,8 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "execute": (
             "course_tools.execute:execute",
             "Run the notebooks without a browser; write pages and a report.\n\n"
-            "Exit status: 0 when every notebook ran or was skipped for a reason that is given, 1 when one failed, the "
-            "results could not be written, or files of the course changed meanwhile, 2 for a wrong option, 130 when "
-            "the run was interrupted, 143 after SIGTERM.",
+            "Exit status: 0 when every notebook ran or was skipped for a reason that is given, 1 when one failed or "
+            "results could not be written, 2 for a wrong option, 130 when the run was interrupted, 143 after SIGTERM.",
         ),
         "release": ("course_tools.lab_sources:hand_out", "Write the labs to hand out to build/release."),
         "grade": (

@@ -17,7 +17,6 @@ from distlab.runtime.errors import PlainError
 
 NOTEBOOKS = Path("notebooks")
 README = Path("README.md")
-PACKAGE = Path(__file__).parents[0]
 MOST_WORKERS = 8
 
 
@@ -56,7 +55,6 @@ def execute(
         seconds_per_notebook,
         at_once or runner.default_at_once(devices.cores()),
     )
-    before = _states_of_course()
     for copy in copies(NOTEBOOKS):
         _say(f"{copy} is left out: it is no chapter of the course.")
     user_folders.require_home()
@@ -71,32 +69,11 @@ def execute(
         _say(f"\nInterrupted; everything that the notebooks had started is ended. Finished: {finished}.")
         _say(f"Not finished: {', '.join(interrupt.unfinished)}.")
         return interrupt.status
-    problems = [*_changed_since(before), *_write_results(outcomes, plan)]
+    problems = _write_results(outcomes, plan)
     if README.is_file() and not no_site:
         problems += _write_site(plan)
     _say("\n".join([runner.summary(outcomes), *problems]))
     return 1 if problems or any(outcome.status == runner.FAILED for outcome in outcomes.values()) else 0
-
-
-def _states_of_course() -> dict[Path, tuple[int, int]]:
-    """When each file that a notebook may run was written, and its size."""
-    states = {}
-    for file in [*NOTEBOOKS.glob("*.ipynb"), *NOTEBOOKS.rglob("programs/**/*.py"), *PACKAGE.rglob("*.py")]:
-        with suppress(OSError):  # it has just been removed
-            states[file] = file.stat().st_mtime_ns, file.stat().st_size
-    return states
-
-
-def _changed_since(before: dict[Path, tuple[int, int]]) -> list[str]:
-    """A sentence if files of the course are others than before: earlier notebooks ran with the former ones."""
-    now = _states_of_course()
-    changed = sorted(file for file in before.keys() | now.keys() if before.get(file) != now.get(file))
-    if not changed:
-        return []
-    more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
-    return [
-        f"Files of the course changed during the run, {changed[0]}{more}: the results may mix two editions; run again."
-    ]
 
 
 def _write_results(outcomes: Outcomes, plan: ExecutionPlan) -> list[str]:

@@ -66,10 +66,9 @@ def open_lab(*, fresh: str | None = None, copy_only: bool = False) -> int:
         lambda left: print(f"{left}: the course no longer has this file under this name; yours stays as it is."),
     )
     for name in sorted(set(changed_in_both) - set(to_give_back)):
-        number = Path(name).parts[1][:2]
-        fix = f"`.venv/bin/distlab lab --fresh {number}` gives you the course's, and keeps yours under another name"
-        if not working_copy.is_of_chapter(name):
-            fix = "Rename or remove yours, and the next `make lab` gives you the course's"
+        fix = "Rename or remove yours, and the next `make lab` gives you the course's"
+        if number := working_copy.chapter_of(name):
+            fix = f"`.venv/bin/distlab lab --fresh {number}` gives you the course's, and keeps yours under another name"
         print(f"{copy / name} differs from the course's file; yours stays. {fix}.")
     if fresh:
         return _give_back(course, copy, to_give_back)
@@ -85,7 +84,7 @@ def _give_back(course: Path, copy: Path, names: list[str]) -> int:
             return 1
     for kept in working_copy.give_back(course, copy, names):
         print(f"Kept: {kept}")
-    number = Path(names[0]).parts[1][:2]
+    number = working_copy.chapter_of(names[0])
     then = "`make lab` opens JupyterLab"
     if running_on(copy):
         then = "JupyterLab is open: take File > Reload Notebook from Disk there"

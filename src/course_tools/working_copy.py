@@ -116,16 +116,17 @@ def chapter_files(course: Path, number: str) -> list[str]:
     """
     chapters: dict[str, list[str]] = {}
     for name in _files(course):
-        if is_of_chapter(name):
-            chapter = next(part[:2] for part in Path(name).parts if part[:2].isdigit())
+        if chapter := chapter_of(name):
             chapters.setdefault(chapter, []).append(name)
     return look_up(chapters, number.zfill(2), "chapter")
 
 
-def is_of_chapter(name: str) -> bool:
-    """Whether a file of the copy belongs to one chapter, whose number a part of its name begins with."""
-    file = Path(name)
-    return file.parts[0] in ("notebooks", "labs", "solutions") and file.name != makefile_of_copy.NAME
+def chapter_of(name: str) -> str | None:
+    """The number of the chapter that a file of the copy belongs to, such as "06"; None if it belongs to none."""
+    folder, *parts = Path(name).parts
+    if folder not in ("notebooks", "labs", "solutions") or parts[-1] == makefile_of_copy.NAME:
+        return None
+    return next((part[:2] for part in parts if part[:2].isdigit()), None)
 
 
 def differing(course: Path, copy: Path, names: list[str]) -> list[str]:

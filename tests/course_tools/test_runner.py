@@ -433,18 +433,6 @@ def test_the_command_line_ends_with_status_1_and_writes_the_pages_all_the_same(t
     assert 'href="00_good.html">Title of 00_good</a>' in index and "ValueError: on purpose" in index
 
 
-@pytest.mark.slow
-def test_a_course_that_changes_during_the_run_is_named_and_the_status_is_1(tmp_path: Path) -> None:
-    folder = tmp_path / "notebooks"
-    folder.mkdir()
-    edit = "from pathlib import Path\nfile = Path('01_edited.ipynb')\nfile.write_text(file.read_text() + ' ');"
-    write_notebook(folder, "00_edits", edit)
-    write_notebook(folder, "01_edited", "1 + 1")
-    finished = processes.run([sys.executable, "-m", "course_tools", "execute", "--no-site"], 600, cwd=tmp_path)
-    assert finished.status == 1, finished.output
-    assert "Files of the course changed during the run, notebooks/01_edited.ipynb: the results may" in finished.output
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -329,6 +329,17 @@ def test_a_chapter_given_back_beside_an_open_jupyterlab_is_to_be_loaded_there(
     assert "JupyterLab is open: take File > Reload Notebook from Disk there." in capsys.readouterr().out
 
 
+def test_a_program_that_both_have_changed_names_its_chapter(
+    course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    working_copy.update(course, course / "work")
+    (course / "work" / PROGRAM).write_text("mine\n")
+    (course / PROGRAM).write_text("new\n")
+    monkeypatch.chdir(course)
+    assert cli.main(["lab", "--copy-only"]) == 0
+    assert f"{PROGRAM} differs" in (said := capsys.readouterr().out) and "lab --fresh 03` gives" in said
+
+
 def test_a_document_that_both_have_changed_belongs_to_no_chapter(
     course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -22,27 +22,19 @@ def measure_grading(labs: Path, students: int = STUDENTS) -> list[Measure]:
     """Elapsed seconds of `distlab grade` for a class whose students all handed in the solution, by lab."""
     measures = []
     for source in lab_sources.chosen(labs):
-        reference = [import_seconds()]
+        reference, topic = [import_seconds()], source.parent.name
         solution = lab_sources.solved(lab_sources.convert(source))
         with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
             Path(folder, "labs").symlink_to(labs.resolve())
             for student in range(students):
-                file = Path(folder, "submissions", f"student{student:02d}", source.parent.name, lab_sources.STUDENT)
+                file = Path(folder, "submissions", f"student{student:02d}", topic, lab_sources.STUDENT)
                 file.parent.mkdir(parents=True)
                 nbformat.write(solution, file)
-            command = [
-                sys.executable,
-                "-m",
-                "course_tools.__main__",
-                "grade",
-                "submissions",
-                "--only",
-                source.parent.name[:2],
-            ]
+            command = [sys.executable, "-m", "course_tools", "grade", "submissions", "--only", topic[:2]]
             begin = time.perf_counter()
             finished = processes.run(command, SECONDS, cwd=folder)
             seconds = time.perf_counter() - begin
-        name = f"lab {source.parent.name[:2]}, {students} notebooks"
+        name = f"lab {topic[:2]}, {students} notebooks"
         if finished.status == 0:
             measures.append(timed(GRADING, name, [seconds], reference, GRADING_GOAL))
         else:

@@ -37,7 +37,7 @@ def text(course: Path, files: Sequence[Path], report: Path | None = None) -> str
     names = [name for name in HANDBOOKS if name in handbooks]
     names += [name for name in handbooks if name not in names]
     contents = [
-        _contents("Chapters", [file for file in files if file.parts[0] == "notebooks" and file.suffix == ".ipynb"]),
+        _contents("Chapters", [file for file in files if file.match("notebooks/*.ipynb")]),
         _contents("Labs", [file for file in files if file.name == "lab.ipynb"]),
         _contents("Handbooks", [handbooks[name] for name in names]),
         _contents("Reference", [Path("reference/index.md")]),

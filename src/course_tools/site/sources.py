@@ -9,6 +9,7 @@ from course_tools.site.chapters import chapter_notebooks, how_to_repair
 from distlab.runtime.errors import PlainError
 
 LABS, LAB, SOLUTION = "labs/[0-9][0-9]_*", "lab.ipynb", "solution.ipynb"
+# Of a lab not lab.py, which has the solutions.
 PARTS = (f"{LABS}/{LAB}", "notebooks/programs/*/*.py", f"{LABS}/[!l]*.py", "docs/*.md", "figures/*.svg")
 STATIC = "static"
 SOLUTIONS = f"{LABS}/{SOLUTION}"
@@ -98,11 +99,7 @@ def _is_notebook(file: Path) -> bool:
 
 
 def _films(folder: Path, names: list[Path]) -> list[Path]:
-    notebooks = [
-        json.loads((folder / name).read_text())
-        for name in names
-        if name.parts[0] == "notebooks" and name.suffix == ".ipynb"
-    ]
+    notebooks = [json.loads((folder / name).read_text()) for name in names if name.match("notebooks/*.ipynb")]
     programs = set().union(*(notebook_pages.films_of(notebook) for notebook in notebooks))
     return films.write(sorted(programs), folder / STATIC / films.FOLDER)
 
