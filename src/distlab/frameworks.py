@@ -15,7 +15,7 @@ from typing import NamedTuple
 from distlab.runtime.errors import PlainError
 
 PROJECT = Path(__file__).parents[2]
-LAB = PROJECT / "notebooks" / "programs" / "14_other_frameworks"
+PROGRAMS = PROJECT / "notebooks" / "programs" / "14_other_frameworks"
 
 
 class Part(NamedTuple):
@@ -74,7 +74,7 @@ def interpreter(folder: str) -> Path:
 
 def lock(part: str) -> Path:
     """The file with the exact versions of this part's packages."""
-    return LAB / f"{part}.lock"
+    return PROGRAMS / f"{part}.lock"
 
 
 def recipe(part: str) -> str:

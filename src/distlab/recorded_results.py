@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from distlab import devices, frameworks
 from distlab.runtime.errors import PlainError
 
-FOLDER = frameworks.LAB / "recorded"
+FOLDER = frameworks.PROGRAMS / "recorded"
 
 
 class BadRecord(PlainError, ValueError):

@@ -27,8 +27,8 @@ GOOD = {
 @pytest.fixture
 def record(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The program that makes the records."""
-    monkeypatch.setattr(sys, "path", [str(frameworks.LAB), *sys.path])
-    specification = importlib.util.spec_from_file_location("record", frameworks.LAB / "record.py")
+    monkeypatch.setattr(sys, "path", [str(frameworks.PROGRAMS), *sys.path])
+    specification = importlib.util.spec_from_file_location("record", frameworks.PROGRAMS / "record.py")
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     return module
@@ -53,7 +53,7 @@ def test_a_record_names_versions_machine_date_and_a_command_that_makes_it_again(
         r"^record-frameworks:.*\n\t.*record\.py .*\$\(ONLY\)", (root / "Makefile").read_text(), re.MULTILINE
     )
     assert (found.framework, found.program, found.arguments) == (run.framework, run.program, list(run.arguments))
-    assert (frameworks.LAB / run.program).is_file()
+    assert (frameworks.PROGRAMS / run.program).is_file()
     assert set(found.versions) == {"python", *run.packages}
     if run.part:
         for package in set(found.versions) & {run.part}:

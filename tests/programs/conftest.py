@@ -1,4 +1,4 @@
-"""Tests of the programs in labs/: a file is named after its program, or after the folder of its chapter.
+"""Tests of the programs of the chapters: a file is named after its program, or after the folder of its chapter.
 
 This file loads the programs of chapter 09.
 """

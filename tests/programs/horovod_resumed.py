@@ -35,11 +35,11 @@ def refused(program: ModuleType, *arguments: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("labs", type=Path)
+    parser.add_argument("chapter_folder", type=Path)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--result", type=Path)
     options = parser.parse_args()
-    sys.path.insert(0, str(options.labs))
+    sys.path.insert(0, str(options.chapter_folder))
     hvd.init()
     result = {}
     for name, module_name in PROGRAMS.items():

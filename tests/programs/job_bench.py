@@ -16,10 +16,10 @@ from distlab.runtime import processes
 from tests.distlab.cluster.cluster_bench import until
 
 ROOT = Path(__file__).parents[2]
-LAB = ROOT / "notebooks/programs/15_clusters"
+CHAPTER = ROOT / "notebooks/programs/15_clusters"
 SECONDS = 900.0  # for a job that trains, on a machine that does much else
 
-network = programs.module(LAB / "network.py")
+network = programs.module(CHAPTER / "network.py")
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Jobs:
 
     def submit(self, script: Path | str, *words: str | Path, options: tuple[str, ...] = ()) -> str:
         """Submit a script of slurm/, or another; the number of the job."""
-        path = LAB / "slurm" / script
+        path = CHAPTER / "slurm" / script
         submitted = self.cluster.run(["sbatch", "--parsable", *options, str(path), *map(str, words)])
         assert submitted.status == 0, submitted.output
         return submitted.output.strip()

@@ -8,7 +8,7 @@ import pytest
 
 from distlab import launch
 from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER
-from tests.programs.job_bench import LAB, Jobs, running_jobs
+from tests.programs.job_bench import CHAPTER, Jobs, running_jobs
 
 pytestmark = [pytest.mark.slow, NEEDS_CLUSTER]
 
@@ -32,7 +32,7 @@ def begin(jobs: Jobs, script: str, program: str) -> str:
     A second time if the first one crashes: on a busy machine Horovod over MPI may do so while it starts.
     """
     for _ in range(2):
-        job = jobs.submit(script, LAB / program, *ENDLESS, options=("--nodelist=node1,node2", "--no-requeue"))
+        job = jobs.submit(script, CHAPTER / program, *ENDLESS, options=("--nodelist=node1,node2", "--no-requeue"))
         try:
             jobs.wait_for_line(job, "step 5 of")
         except AssertionError:

@@ -9,7 +9,7 @@ import pytest
 from distlab import checks, frameworks, launch
 from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER
 from tests.long_tests import long
-from tests.programs.job_bench import LAB, Jobs, network, running_jobs, serial_weights
+from tests.programs.job_bench import CHAPTER, Jobs, network, running_jobs, serial_weights
 
 pytestmark = [pytest.mark.slow, NEEDS_CLUSTER]
 
@@ -59,7 +59,7 @@ def test_every_launcher_trains_the_serial_runs_weights(
     if missing:
         pytest.skip(missing)
     file = folder / "weights.npz"
-    job = jobs.submit(script, LAB / program, "--weights", file, options=(f"--nodes={nodes}",))
+    job = jobs.submit(script, CHAPTER / program, "--weights", file, options=(f"--nodes={nodes}",))
     output = jobs.wait(job, "COMPLETED")
     for rank in range(nodes):
         assert f"rank {rank} of {nodes} on node{rank + 1 if launcher != 'ray' else ''}" in output
@@ -71,14 +71,14 @@ def test_every_launcher_trains_the_serial_runs_weights(
 
 
 def test_the_serial_program_trains_what_the_derivatives_say(jobs: Jobs, folder: Path) -> None:
-    finished = jobs.cluster.run(["srun", "python", str(LAB / "train_serial.py"), "--weights", "weights.npz"], 600)
+    finished = jobs.cluster.run(["srun", "python", str(CHAPTER / "train_serial.py"), "--weights", "weights.npz"], 600)
     assert finished.status == 0, finished.output
     assert "serial: 1 rank, 20 steps" in finished.output
     assert checks.largest_difference(network.read(folder / "weights.npz"), serial_weights()) < checks.TOLERANCE
 
 
 def test_a_batch_that_cannot_be_split_is_one_sentence(jobs: Jobs) -> None:
-    job = jobs.submit("batch.sbatch", LAB / "train_multi_worker.py", "--batch", "47")
+    job = jobs.submit("batch.sbatch", CHAPTER / "train_multi_worker.py", "--batch", "47")
     output = jobs.wait(job, "FAILED")
     assert "A batch of 47 cannot be split into 2 equal parts" in output
     assert "Traceback" not in output

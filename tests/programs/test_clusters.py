@@ -19,7 +19,7 @@ import pytest
 from distlab import checks, data, launch
 from distlab.runtime import processes
 from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER, lines_of_ranks
-from tests.programs.job_bench import LAB, Jobs, network, running_jobs, serial_weights
+from tests.programs.job_bench import CHAPTER, Jobs, network, running_jobs, serial_weights
 
 pytestmark = pytest.mark.slow
 
@@ -67,9 +67,9 @@ print(os.uname().nodename, os.stat(own).st_dev != os.stat("/tmp").st_dev, len(da
 # The number of steps is read when the program starts: attempts of a job have the same command line.
 TRAINS_AS_MANY_STEPS_AS_A_FILE_SAYS = f"""
 import pathlib, runpy, sys
-sys.path.insert(0, {str(LAB)!r})
+sys.path.insert(0, {str(CHAPTER)!r})
 sys.argv += ["--steps", pathlib.Path("steps").read_text()]
-runpy.run_path({str(LAB / "train_resumable.py")!r}, run_name="__main__")
+runpy.run_path({str(CHAPTER / "train_resumable.py")!r}, run_name="__main__")
 """
 
 
@@ -133,7 +133,7 @@ def test_an_array_fills_a_scaling_table_although_one_task_fails(jobs: Jobs, fold
     output = jobs.wait(job, "COMPLETED", "FAILED")
     assert sorted(jobs.states(job)) == ["COMPLETED", "COMPLETED", "FAILED"]
     assert "no data for 2 ranks" in output
-    table = jobs.cluster.run(["python", str(LAB / "scaling_table.py"), f"scaling-{job}"])
+    table = jobs.cluster.run(["python", str(CHAPTER / "scaling_table.py"), f"scaling-{job}"])
     rows = [line.split() for line in table.output.splitlines()]
     assert [row[0] for row in rows] == ["ranks", "1", "3"]
     assert rows[2][-2:] == [f"{3**0.5:.2f}", f"{3**0.5 / 3:.0%}"]
@@ -141,7 +141,7 @@ def test_an_array_fills_a_scaling_table_although_one_task_fails(jobs: Jobs, fold
 
 @NEEDS_CLUSTER
 def test_a_scaling_table_of_nothing_is_one_sentence(jobs: Jobs, folder: Path) -> None:
-    table = jobs.cluster.run(["python", str(LAB / "scaling_table.py"), "."])
+    table = jobs.cluster.run(["python", str(CHAPTER / "scaling_table.py"), "."])
     assert table.status == 2
     assert "there is no result in .: look for the error in the jobs' outputs" in table.output
 
@@ -179,7 +179,7 @@ def test_staged_data_is_on_every_nodes_own_disk_and_goes_with_the_job(
 @NEEDS_CLUSTER
 def test_an_interactive_job_gives_a_shell_on_a_node_of_an_allocation_of_two(jobs: Jobs) -> None:
     terminal, other_end = pty.openpty()
-    command = ["setsid", "--ctty", "--wait", *jobs.cluster.entering([str(LAB / "slurm" / "interactive.sh")])]
+    command = ["setsid", "--ctty", "--wait", *jobs.cluster.entering([str(CHAPTER / "slurm" / "interactive.sh")])]
     shell = subprocess.Popen(command, stdin=other_end, stdout=other_end, stderr=other_end)
     os.close(other_end)
     try:
@@ -193,7 +193,7 @@ def test_an_interactive_job_gives_a_shell_on_a_node_of_an_allocation_of_two(jobs
     finally:
         shell.kill()
         os.close(terminal)
-    finished = jobs.cluster.run([str(LAB / "slurm" / "interactive.sh"), "uname", "--nodename"])
+    finished = jobs.cluster.run([str(CHAPTER / "slurm" / "interactive.sh"), "uname", "--nodename"])
     assert "node1" in finished.output.split()
 
 
@@ -234,7 +234,7 @@ def test_all_ranks_save_the_same_step_and_no_step_is_lost_or_done_twice(jobs: Jo
         assert checks.largest_difference(weights, serial_weights(steps)) > 10 * checks.TOLERANCE
 
 
-SCRIPTS = sorted(file for kind in ("slurm", "pbs") for file in (LAB / kind).iterdir())
+SCRIPTS = sorted(file for kind in ("slurm", "pbs") for file in (CHAPTER / kind).iterdir())
 
 
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
@@ -264,7 +264,7 @@ def test_every_script_says_how_to_submit_it_and_has_a_limit(script: Path) -> Non
 
 @pytest.mark.long
 def test_a_checkpoint_beyond_the_steps_that_are_asked_for_is_named(tmp_path: Path) -> None:
-    program = [sys.executable, str(LAB / "train_resumable.py"), "--checkpoints", str(tmp_path), "--steps"]
+    program = [sys.executable, str(CHAPTER / "train_resumable.py"), "--checkpoints", str(tmp_path), "--steps"]
     with subprocess.Popen([*program, "2000000", "--log-every", "5"], stdout=subprocess.PIPE, text=True) as first:
         assert first.stdout
         for line in first.stdout:

@@ -1,4 +1,4 @@
-"""What does not fit on the command line of a program in labs is refused in one sentence, before anything trains."""
+"""What does not fit on the command line of a chapter's program is refused in one sentence, before anything trains."""
 
 import re
 from pathlib import Path

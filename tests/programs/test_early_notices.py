@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from distlab.runtime import processes
-from tests.programs.job_bench import LAB, ROOT
+from tests.programs.job_bench import CHAPTER, ROOT
 
 pytestmark = [pytest.mark.slow]
 
@@ -27,6 +27,6 @@ def test_a_rank_that_the_notice_ended_before_it_began_is_explained(tmp_path: Pat
         (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n")
         (tmp_path / name).chmod(0o755)
     variables = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    finished = processes.run(["bash", str(LAB / "slurm" / "requeue.sbatch"), str(program)], 300, env=variables)
+    finished = processes.run(["bash", str(CHAPTER / "slurm" / "requeue.sbatch"), str(program)], 300, env=variables)
     assert finished.status == 138
     assert finished.output.endswith("\nThe signal came before the program was ready for it: ask for more --time.\n")

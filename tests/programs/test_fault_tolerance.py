@@ -31,7 +31,7 @@ PATIENT = {"echo": False, "seconds": 900, "start_seconds": 600}
 
 
 @pytest.fixture(scope="module")
-def labs(root: Path) -> Path:
+def chapter_folder(root: Path) -> Path:
     return root / "notebooks/programs/13_fault_tolerance"
 
 
@@ -40,9 +40,9 @@ def arrays(weights: list) -> list[np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def train(labs: Path) -> Iterator[ModuleType]:
-    with mock.patch.object(sys, "path", [str(labs), *sys.path]):
-        yield programs.module(labs / "train.py")
+def train(chapter_folder: Path) -> Iterator[ModuleType]:
+    with mock.patch.object(sys, "path", [str(chapter_folder), *sys.path]):
+        yield programs.module(chapter_folder / "train.py")
 
 
 @pytest.fixture(scope="module")
@@ -76,14 +76,16 @@ class Killed:
 
 @pytest.fixture(scope="module")
 @long
-def killed(labs: Path, train: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Killed:
+def killed(chapter_folder: Path, train: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Killed:
     folder = tmp_path_factory.mktemp("killed")
     arguments = ["--epochs", EPOCHS, "--steps-per-epoch", STEPS_PER_EPOCH, "--save-every", SAVE_EVERY]
     arguments += ["--backup", folder / "backup", "--steps-done", folder]
     with pytest.raises(launch.WorkerFailed) as raised:
-        launch.tensorflow(labs / "train.py", *arguments, "--kill-worker", 0, "--kill-at-step", KILLED_AT, **PATIENT)
+        launch.tensorflow(
+            chapter_folder / "train.py", *arguments, "--kill-worker", 0, "--kill-at-step", KILLED_AT, **PATIENT
+        )
     saved = train.whole_checkpoints.number(tf.train.latest_checkpoint(folder / "backup"))
-    resumed = launch.tensorflow(labs / "train.py", *arguments, result=True, **PATIENT)
+    resumed = launch.tensorflow(chapter_folder / "train.py", *arguments, result=True, **PATIENT)
     return Killed(raised.value, saved, resumed, folder)
 
 
@@ -105,9 +107,9 @@ def test_the_resumed_run_has_the_weights_of_a_run_without_a_fault(
 
 
 @pytest.mark.long
-def test_workers_that_cannot_share_a_batch_equally_train_nothing(labs: Path, tmp_path: Path) -> None:
+def test_workers_that_cannot_share_a_batch_equally_train_nothing(chapter_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(launch.LaunchError, match="A batch of 64 cannot be split into 3 equal parts: let 1, 2, 4 or 8"):
-        launch.tensorflow(labs / "train.py", "--backup", tmp_path / "backup", workers=3, **PATIENT)
+        launch.tensorflow(chapter_folder / "train.py", "--backup", tmp_path / "backup", workers=3, **PATIENT)
     assert not list(tmp_path.rglob("ckpt*"))
 
 
@@ -132,7 +134,7 @@ def test_an_epoch_has_every_image_once(train: ModuleType) -> None:
 
 @pytest.fixture(scope="module")
 @long
-def elastic(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
+def elastic(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
     if problem := launch.horovod_problem():
         pytest.skip(problem)
     folder = tmp_path_factory.mktemp("elastic")
@@ -144,7 +146,9 @@ def elastic(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
     options += ["--host-discovery-script", str(discover)]
     arguments = ["--steps", TOTAL, "--steps-per-epoch", STEPS_PER_EPOCH, "--commit-every", 5, "--hosts", hosts]
     arguments += ["--kill-at-step", 13, "--add-at-step", 17]
-    return launch.horovodrun(labs / "train_elastic.py", *arguments, options=options, result=True, **PATIENT).result
+    return launch.horovodrun(
+        chapter_folder / "train_elastic.py", *arguments, options=options, result=True, **PATIENT
+    ).result
 
 
 def test_the_elastic_job_goes_on_from_the_commit_and_grows_again(elastic: dict) -> None:
@@ -159,9 +163,9 @@ def test_the_elastic_job_has_the_weights_of_a_run_without_a_fault(elastic: dict,
 
 
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun")
-def test_the_straggler_is_the_rank_that_waits_least(labs: Path) -> None:
+def test_the_straggler_is_the_rank_that_waits_least(chapter_folder: Path) -> None:
     arguments = ["--steps", 7, "--slow-rank", 2, "--times-slower", 5]
-    trainings = launch.mpirun(labs / "find_straggler.py", *arguments, ranks=3, result=True, **PATIENT).result
+    trainings = launch.mpirun(chapter_folder / "find_straggler.py", *arguments, ranks=3, result=True, **PATIENT).result
     assert np.argmin(trainings["slow"]["waiting"]) == 2
     assert np.argmax(trainings["slow"]["computing"]) == 2
     assert [sum(training["shares"]) for training in trainings.values()] == [64, 64, 64]
@@ -171,27 +175,29 @@ def test_the_straggler_is_the_rank_that_waits_least(labs: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun")
-def test_shares_are_in_proportion_to_the_speeds(labs: Path) -> None:
+def test_shares_are_in_proportion_to_the_speeds(chapter_folder: Path) -> None:
     # In a process of its own: importing the program starts MPI, and what this process starts later would inherit that.
     speeds = [[1, 1], [1, 1, 1], [1, 0.25, 1], [1]]
     code = f"import find_straggler; print([find_straggler.shares_by(speeds) for speeds in {speeds}])"
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=labs, capture_output=True, text=True, timeout=300, check=True
+        [sys.executable, "-c", code], cwd=chapter_folder, capture_output=True, text=True, timeout=300, check=True
     )
     assert json.loads(done.stdout) == [[32, 32], [22, 21, 21], [29, 7, 28], [64]]
 
 
 @pytest.mark.long
-def test_a_worker_that_never_comes_is_named_with_its_address(labs: Path) -> None:
+def test_a_worker_that_never_comes_is_named_with_its_address(chapter_folder: Path) -> None:
     with pytest.raises(launch.WorkerMissing) as raised:
-        launch.tensorflow(labs / "late_worker.py", "--late-worker", 1, echo=False, seconds=300, start_seconds=120)
+        launch.tensorflow(
+            chapter_folder / "late_worker.py", "--late-worker", 1, echo=False, seconds=300, start_seconds=120
+        )
     assert raised.value.ranks == ["worker 1"]
     assert "waiting for it: worker 0" in str(raised.value)
     assert "worker 1 (nobody listens at 127.0.0.1:" in str(raised.value)
 
 
 @pytest.mark.long
-def test_a_worker_that_comes_late_is_waited_for(labs: Path) -> None:
+def test_a_worker_that_comes_late_is_waited_for(chapter_folder: Path) -> None:
     arguments = ["--late-worker", 1, "--late-seconds", 5]
-    run = launch.tensorflow(labs / "late_worker.py", *arguments, **PATIENT)
+    run = launch.tensorflow(chapter_folder / "late_worker.py", *arguments, **PATIENT)
     assert "all 2 are here" in run.output["worker 0"]

@@ -26,7 +26,7 @@ REFUSED = {
 
 
 @pytest.fixture
-def labs(root: Path) -> Path:
+def chapter_folder(root: Path) -> Path:
     return root / "notebooks/programs/13_fault_tolerance"
 
 
@@ -40,27 +40,29 @@ def refusal(runs: PreparedRuns, program: Path, *arguments: str, folder: Path, **
 
 
 @pytest.mark.parametrize("line", REFUSED)
-def test_a_fault_that_would_never_come_is_refused(line: str, labs: Path, runs: PreparedRuns, tmp_path: Path) -> None:
+def test_a_fault_that_would_never_come_is_refused(
+    line: str, chapter_folder: Path, runs: PreparedRuns, tmp_path: Path
+) -> None:
     if line.startswith("train_elastic"):
         launch.horovod_problem() and pytest.skip("Horovod is not installed here")
     program, *arguments = line.split()
-    assert REFUSED[line] in refusal(runs, labs / program, *arguments, folder=tmp_path, TF_CONFIG=WORKER)
+    assert REFUSED[line] in refusal(runs, chapter_folder / program, *arguments, folder=tmp_path, TF_CONFIG=WORKER)
 
 
 @pytest.mark.parametrize("line", ["train.py --backup b", "late_worker.py"])
-def test_a_cluster_with_a_chief_is_refused(line: str, labs: Path, runs: PreparedRuns, tmp_path: Path) -> None:
+def test_a_cluster_with_a_chief_is_refused(line: str, chapter_folder: Path, runs: PreparedRuns, tmp_path: Path) -> None:
     """The programs count from worker 0, and a chief would be another number 0."""
     cluster = {"chief": ["localhost:1024"], "worker": ["localhost:1025"]}
     config = json.dumps({"cluster": cluster, "task": {"type": "chief", "index": 0}})
     program, *arguments = line.split()
-    said = refusal(runs, labs / program, *arguments, folder=tmp_path, TF_CONFIG=config)
+    said = refusal(runs, chapter_folder / program, *arguments, folder=tmp_path, TF_CONFIG=config)
     assert said == (
         "ClusterSpecError: cluster has chief, and every process of this program is a worker: list workers alone"
     )
 
 
-def test_a_late_worker_needs_others(labs: Path, runs: PreparedRuns, tmp_path: Path) -> None:
-    assert "TF_CONFIG names no other worker" in refusal(runs, labs / "late_worker.py", folder=tmp_path)
+def test_a_late_worker_needs_others(chapter_folder: Path, runs: PreparedRuns, tmp_path: Path) -> None:
+    assert "TF_CONFIG names no other worker" in refusal(runs, chapter_folder / "late_worker.py", folder=tmp_path)
 
 
 # Horovod calls `on_reset` of the state when ranks have come or gone.
@@ -77,11 +79,11 @@ THREE_RANKS = {
 @pytest.mark.skipif(launch.horovod_problem() is not None, reason="needs Horovod")
 @pytest.mark.parametrize("moment", THREE_RANKS)
 def test_ranks_that_cannot_share_a_batch_equally_are_refused(
-    moment: str, labs: Path, runs: PreparedRuns, tmp_path: Path
+    moment: str, chapter_folder: Path, runs: PreparedRuns, tmp_path: Path
 ) -> None:
     program, folder = tmp_path / "three.py", tmp_path / "empty"
     folder.mkdir()
-    begin = f"import sys\nsys.path.insert(0, {str(labs)!r})\nimport train_elastic\n"
+    begin = f"import sys\nsys.path.insert(0, {str(chapter_folder)!r})\nimport train_elastic\n"
     program.write_text(f"{begin}{THREE_RANKS[moment]}train_elastic.main()\n")
     said = refusal(runs, program, "--result", "result.json", folder=folder)
     assert said == "A batch of 64 cannot be split into 3 equal parts: let 1, 2, 4 or 8 ranks train."

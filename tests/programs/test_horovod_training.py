@@ -35,7 +35,7 @@ JOBS = [(launch.horovodrun, 2), (launch.mpirun, 3), (launch.mpirun, 4)]
 
 
 @pytest.fixture(scope="module")
-def labs(root: Path) -> Path:
+def chapter_folder(root: Path) -> Path:
     return root / "notebooks/programs/09_horovod"
 
 
@@ -48,10 +48,10 @@ def arrays(weights: list) -> list[np.ndarray]:
 
 @pytest.fixture(scope="module", params=JOBS, ids=[f"{start.__name__}-{ranks}" for start, ranks in JOBS])
 @long
-def equality(request: pytest.FixtureRequest, labs: Path) -> dict:
+def equality(request: pytest.FixtureRequest, chapter_folder: Path) -> dict:
     """What equal_to_one_process.py says: over Gloo with two ranks, over MPI with three and four."""
     start, ranks = request.param
-    result = start(labs / "equal_to_one_process.py", ranks=ranks, **HOW).result
+    result = start(chapter_folder / "equal_to_one_process.py", ranks=ranks, **HOW).result
     assert result["ranks"] == ranks
     return result["programs"]
 
@@ -69,10 +69,10 @@ def test_ranks_with_seeds_of_their_own_end_with_identical_weights(equality: dict
 
 @pytest.mark.long
 def test_a_program_started_plainly_is_one_rank_and_the_serial_one(
-    labs: Path, chapter_09: Chapter, tmp_path: Path
+    chapter_folder: Path, chapter_09: Chapter, tmp_path: Path
 ) -> None:
     file = tmp_path / "result.json"
-    finished = processes.run([sys.executable, str(labs / "train_tape.py"), "--result", str(file)], 300)
+    finished = processes.run([sys.executable, str(chapter_folder / "train_tape.py"), "--result", str(file)], 300)
     assert finished.status == 0 and "1 ranks, 40 steps" in finished.output, finished.output
     result, serial = json.loads(file.read_text()), chapter_09("train_serial")
     np.testing.assert_allclose(result["losses"], serial.train(serial.parse([]))["losses"], atol=1e-5)
@@ -105,9 +105,9 @@ def test_horovod_waits_for_names_that_one_rank_alone_has(tmp_path: Path) -> None
 
 @pytest.fixture(scope="module")
 @long
-def resumed(labs: Path, root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
+def resumed(chapter_folder: Path, root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
     folder = tmp_path_factory.mktemp("resumed")
-    return launch.mpirun(root / "tests" / "programs" / "horovod_resumed.py", labs, folder, **HOW).result
+    return launch.mpirun(root / "tests" / "programs" / "horovod_resumed.py", chapter_folder, folder, **HOW).result
 
 
 @pytest.fixture(scope="module")
@@ -196,8 +196,8 @@ def test_images_that_are_too_few_or_not_there_are_refused_in_a_sentence(
 
 @pytest.fixture(scope="module")
 @long
-def answers(labs: Path) -> dict:
-    return launch.mpirun(labs / "forgotten_steps.py", **HOW).result
+def answers(chapter_folder: Path) -> dict:
+    return launch.mpirun(chapter_folder / "forgotten_steps.py", **HOW).result
 
 
 def test_a_complete_program_is_found_complete(answers: dict, chapter_09: Chapter) -> None:
@@ -228,13 +228,17 @@ def test_each_write_of_two_to_one_path_fails_or_leaves_one_file(answers: dict) -
     assert race["failures"] > 0 or set(race["kept"]) == {0, 1}
 
 
-def test_every_function_that_can_be_forgotten_differs_between_the_programs(chapter_09: Chapter, labs: Path) -> None:
+def test_every_function_that_can_be_forgotten_differs_between_the_programs(
+    chapter_09: Chapter, chapter_folder: Path
+) -> None:
     from distlab import programs
 
     functions = chapter_09("forgotten_steps").FUNCTIONS
     assert tuple(functions) == STEPS
     for name in functions.values():
-        assert programs.source(labs / "train_serial.py", name) != programs.source(labs / "train_tape.py", name)
+        assert programs.source(chapter_folder / "train_serial.py", name) != programs.source(
+            chapter_folder / "train_tape.py", name
+        )
 
 
 @pytest.mark.parametrize(

@@ -21,23 +21,23 @@ OF_KERAS = ("DataParallel", "ModelParallel", "ModelParallel, part of the path")
 
 
 @pytest.fixture(scope="module")
-def lab(root: Path) -> Path:
+def chapter_folder(root: Path) -> Path:
     return root / "notebooks/programs/08_other_strategies"
 
 
 @pytest.fixture(scope="module")
-def keras_3(lab: Path) -> ModuleType:
+def keras_3(chapter_folder: Path) -> ModuleType:
     """The program, whose `serial` is a run of `fit` in this process, without a strategy."""
-    return programs.module(lab / "keras_3.py")
+    return programs.module(chapter_folder / "keras_3.py")
 
 
 @pytest.fixture(scope="module")
 @long
-def two_workers(lab: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, dict[str, np.ndarray]]:
+def two_workers(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, dict[str, np.ndarray]]:
     """The result and the weights of one launch."""
     file = tmp_path_factory.mktemp("keras_3") / "weights.npz"
     arguments = ["--steps", STEPS, "--sgd", SGD, "--adam", ADAM, "--weights", file]
-    run = launch.tensorflow(lab / "keras_3.py", *arguments, workers=WORKERS, **HOW)
+    run = launch.tensorflow(chapter_folder / "keras_3.py", *arguments, workers=WORKERS, **HOW)
     return run.result, dict(np.load(file))
 
 
@@ -51,15 +51,15 @@ def serial(keras_3: ModuleType) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 @pytest.fixture(scope="module")
 @long
-def here(lab: Path) -> dict:
+def here(chapter_folder: Path) -> dict:
     """What `keras_distribution.py` measures on TensorFlow."""
-    return launch.tensorflow(lab / "keras_distribution.py", workers=1, **HOW).result
+    return launch.tensorflow(chapter_folder / "keras_distribution.py", workers=1, **HOW).result
 
 
 @pytest.fixture(scope="module")
-def on_jax(lab: Path) -> dict:
+def on_jax(chapter_folder: Path) -> dict:
     """What it recorded on JAX."""
-    return json.loads((lab / "keras_distribution_jax.json").read_text())
+    return json.loads((chapter_folder / "keras_distribution_jax.json").read_text())
 
 
 def difference(one: np.ndarray, other: np.ndarray) -> float:
@@ -131,9 +131,9 @@ def test_fit_of_keras_3_on_two_workers_ends_with_the_error_that_is_quoted(two_wo
 
 
 @pytest.mark.long
-def test_one_worker_alone_sees_neither_the_trap_nor_the_error(lab: Path, tmp_path: Path) -> None:
+def test_one_worker_alone_sees_neither_the_trap_nor_the_error(chapter_folder: Path, tmp_path: Path) -> None:
     arguments = ["--steps", 5, "--weights", tmp_path / "weights.npz"]
-    run = launch.tensorflow(lab / "keras_3.py", *arguments, workers=1, **HOW)
+    run = launch.tensorflow(chapter_folder / "keras_3.py", *arguments, workers=1, **HOW)
     weights = np.load(tmp_path / "weights.npz")
     assert run.result["fit"] == "works"
     assert difference(weights["SGD, added before"], weights["SGD, as they are"]) < checks.TOLERANCE
@@ -201,10 +201,10 @@ def test_on_jax_the_same_program_saw_the_batch_and_the_kernel_split(on_jax: dict
     assert set(on_jax["errors"].values()) == {None}
 
 
-def test_the_record_says_what_it_was_made_with_and_how_to_make_it_again(on_jax: dict, lab: Path) -> None:
+def test_the_record_says_what_it_was_made_with_and_how_to_make_it_again(on_jax: dict, chapter_folder: Path) -> None:
     assert on_jax["versions"]["keras"] == version("keras"), "measure it again on JAX, with the Keras of the lock"
     assert re.fullmatch(r"\d+\.\d+\.\d+", on_jax["versions"]["jax"])
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", on_jax["measured"])
     assert re.fullmatch(r"\w+ \w+, \d+ cores", on_jax["machine"])
     assert on_jax["command"].startswith("KERAS_BACKEND=jax JAX_NUM_CPU_DEVICES=4 python keras_distribution.py")
-    assert "KERAS_BACKEND=jax JAX_NUM_CPU_DEVICES=4 python" in (lab / "keras_distribution.py").read_text()
+    assert "KERAS_BACKEND=jax JAX_NUM_CPU_DEVICES=4 python" in (chapter_folder / "keras_distribution.py").read_text()

@@ -24,18 +24,18 @@ PATIENT = {"echo": False, "seconds": 900, "start_seconds": 600}
 
 
 @pytest.fixture(scope="module")
-def labs(root: Path) -> Path:
+def chapter_folder(root: Path) -> Path:
     return root / "notebooks/programs/10_large_batch_and_warmup"
 
 
 @pytest.fixture(scope="module")
-def one_process(labs: Path) -> ModuleType:
-    return programs.module(labs / "one_process.py")
+def one_process(chapter_folder: Path) -> ModuleType:
+    return programs.module(chapter_folder / "one_process.py")
 
 
 @pytest.fixture(scope="module")
 @long
-def ranks(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
+def ranks(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
     """One launch for all: a run of two epochs, the same again to three, noise scale, batch normalisation, callback."""
     if problem := launch.horovod_problem():
         pytest.skip(problem)
@@ -44,7 +44,7 @@ def ranks(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
     arguments = [*train, "--epochs", EPOCHS, "--then", *train, "--epochs", EPOCHS + 1]
     arguments += ["--then", "noise_scale", "--steps", 60, "--per-replica-batch", 16, "--then", "batch_norm"]
     arguments += ["--then", "warm_up_callback"]
-    result = launch.mpirun(labs / "together.py", *arguments, ranks=RANKS, result=True, **PATIENT).result
+    result = launch.mpirun(chapter_folder / "together.py", *arguments, ranks=RANKS, result=True, **PATIENT).result
     return result | {"files": sorted(file.name for file in folder.iterdir())}
 
 
@@ -174,21 +174,23 @@ def test_most_seeds_diverge_without_warm_up_and_none_with_it(
     ],
 )
 def test_together_refuses_what_one_of_its_programs_cannot_take_before_the_first_begins(
-    runs: PreparedRuns, labs: Path, tmp_path: Path, arguments: list[str], answer: str
+    runs: PreparedRuns, chapter_folder: Path, tmp_path: Path, arguments: list[str], answer: str
 ) -> None:
     if problem := launch.horovod_problem():
         pytest.skip(problem)
-    finished = runs.run(labs / "together.py", *arguments, folder=tmp_path)
+    finished = runs.run(chapter_folder / "together.py", *arguments, folder=tmp_path)
     assert finished.status == 2 and answer in finished.output.splitlines()[-1]
 
 
-def test_together_writes_what_it_has_before_a_program_fails(runs: PreparedRuns, labs: Path, tmp_path: Path) -> None:
+def test_together_writes_what_it_has_before_a_program_fails(
+    runs: PreparedRuns, chapter_folder: Path, tmp_path: Path
+) -> None:
     if problem := launch.horovod_problem():
         pytest.skip(problem)
     (tmp_path / "none.npz").write_bytes(b"damaged")
     train = ["train", "--schedules", "none", "--images", 24, "--epochs", 1, "--checkpoints", tmp_path]
     finished = runs.run(
-        labs / "together.py", "warm_up_callback", "--then", *train, "--result", "result.json", folder=tmp_path
+        chapter_folder / "together.py", "warm_up_callback", "--then", *train, "--result", "result.json", folder=tmp_path
     )
     assert finished.status == 1 and "none.npz is damaged" in finished.output.splitlines()[-1]
     assert list(json.loads((tmp_path / "result.json").read_text())) == ["warm_up_callback"]

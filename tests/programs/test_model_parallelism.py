@@ -21,7 +21,7 @@ from tests.prepared_runs import PreparedRuns
 pytestmark = pytest.mark.slow
 
 TOLERANCE = 1e-5
-LAB = Path(__file__).parents[2] / "notebooks/programs/12_model_parallelism"
+CHAPTER = Path(__file__).parents[2] / "notebooks/programs/12_model_parallelism"
 RANKS = 4
 
 
@@ -31,7 +31,7 @@ def alone(runs: PreparedRuns, tmp_path_factory: pytest.TempPathFactory) -> Calla
 
     def run(program: str, *arguments: object) -> dict:
         file = tmp_path_factory.mktemp("result") / "result.json"
-        done = runs.run(LAB / program, *arguments, "--result", file)
+        done = runs.run(CHAPTER / program, *arguments, "--result", file)
         assert done.status == 0, done.output[-2000:]
         return json.loads(file.read_text())
 
@@ -68,7 +68,7 @@ def test_each_device_has_its_part_of_every_tensor(split: dict) -> None:
 
 @pytest.mark.parametrize("wrong", [["--devices", "6"], ["--devices", "8", "--units", "12"]])
 def test_what_cannot_be_divided_is_said_in_one_sentence(runs: PreparedRuns, wrong: list[str]) -> None:
-    done = runs.run(LAB / "tensor_split.py", *wrong)
+    done = runs.run(CHAPTER / "tensor_split.py", *wrong)
     assert done.status == 2
     assert "--devices is 4, 8 or 16" in done.output and "Traceback" not in done.output
 
@@ -76,7 +76,7 @@ def test_what_cannot_be_divided_is_said_in_one_sentence(runs: PreparedRuns, wron
 def test_variables_of_a_job_on_several_hosts_are_named(runs: PreparedRuns, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DTENSOR_JOBS", "node1:10000,node2:10000")
     monkeypatch.setenv("DTENSOR_CLIENT_ID", "")
-    done = runs.run(LAB / "tensor_split.py", "--devices", "8")
+    done = runs.run(CHAPTER / "tensor_split.py", "--devices", "8")
     assert done.status == 1
     assert done.output.endswith("on one host: unset DTENSOR_JOBS DTENSOR_CLIENT_ID.\n"), done.output
 
@@ -117,7 +117,7 @@ def test_stages_hold_as_many_tapes_as_the_formula_says(staged: dict) -> None:
 
 @pytest.fixture(scope="module")
 def spatial() -> ModuleType:
-    return programs.module(LAB / "spatial_split.py")
+    return programs.module(CHAPTER / "spatial_split.py")
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 6, 9])
@@ -187,7 +187,7 @@ def test_a_tile_smaller_than_its_halo_is_refused(spatial: ModuleType) -> None:
 
 def test_too_few_pixels_are_refused_in_one_sentence() -> None:
     with pytest.raises(launch.WorkerFailed) as failure:
-        launch.mpirun(LAB / "spatial_split.py", "--height", 3, "--width", 3, ranks=2, seconds=600, echo=False)
+        launch.mpirun(CHAPTER / "spatial_split.py", "--height", 3, "--width", 3, ranks=2, seconds=600, echo=False)
     said = "".join(failure.value.run.output.values())
     assert "3 × 3 pixels are too few for 2 tiles that each have a halo of 2." in said
     assert "Traceback" not in said
@@ -196,7 +196,7 @@ def test_too_few_pixels_are_refused_in_one_sentence() -> None:
 def test_tiles_over_mpi_equal_the_whole_image(spatial: ModuleType) -> None:
     arguments = ["--height", 61, "--width", 47, "--kernel", 5]
     how = {"seconds": 600, "result": True, "echo": False}
-    found = launch.mpirun(LAB / "spatial_split.py", *arguments, ranks=RANKS, **how).result
+    found = launch.mpirun(CHAPTER / "spatial_split.py", *arguments, ranks=RANKS, **how).result
     assert found["difference"] <= TOLERANCE and found["gradients_difference"] <= TOLERANCE
     assert found["tiles"] == [[31, 24], [31, 23], [30, 24], [30, 23]]
     # As many bytes as on the virtual cluster.
@@ -212,7 +212,7 @@ def test_tiles_over_mpi_equal_the_whole_image(spatial: ModuleType) -> None:
 def test_sharded_optimizers_over_mpi_train_as_one_process_does() -> None:
     how = {"seconds": 600, "result": True, "echo": False}
     arguments = ["--steps", 4, "--units", 40]
-    found = launch.mpirun(LAB / "shard_optimizer.py", *arguments, ranks=RANKS, **how).result
+    found = launch.mpirun(CHAPTER / "shard_optimizer.py", *arguments, ranks=RANKS, **how).result
     parameters = found["parameters"]
     assert parameters == 785 * 40 + 41 * 10
     assert found["moved"] > 100 * TOLERANCE

@@ -26,7 +26,7 @@ HOW = {"seconds": DEADLINE, "start_seconds": DEADLINE, "echo": False}
 
 
 @pytest.fixture(scope="module")
-def labs(root: Path) -> Path:
+def chapter_folder(root: Path) -> Path:
     return root / "notebooks/programs/07_multi_worker"
 
 
@@ -38,14 +38,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 @long
-def by_hand(labs: Path, folder: Path) -> dict:
+def by_hand(chapter_folder: Path, folder: Path) -> dict:
     """The result of two processes, each started alone with its --index; TF_CONFIG is not set."""
     addresses = free_addresses(WORKERS)
     file = folder.parent / f"{folder.name}.json"
     options = ["--images", str(IMAGES), "--seed", str(SEED), "--folder", str(folder), "--result", str(file)]
 
     def started(index: int) -> processes.Finished:
-        command = [sys.executable, str(labs / "train.py"), "--index", str(index), "--workers", *addresses, *options]
+        command = [
+            sys.executable,
+            str(chapter_folder / "train.py"),
+            "--index",
+            str(index),
+            "--workers",
+            *addresses,
+            *options,
+        ]
         return processes.run(command, DEADLINE)
 
     with ThreadPoolExecutor(WORKERS) as together:
@@ -55,11 +63,11 @@ def by_hand(labs: Path, folder: Path) -> dict:
 
 
 @pytest.fixture(scope="module")
-def resumed(by_hand: dict, labs: Path, folder: Path) -> dict:
+def resumed(by_hand: dict, chapter_folder: Path, folder: Path) -> dict:
     """What one process makes of the checkpoint that two workers left, with as many steps again."""
     file = folder.parent / f"{folder.name}_resumed.json"
     options = ["--images", str(IMAGES), "--epochs", "2", "--seed", str(SEED), "--folder", str(folder), "--resume"]
-    command = [sys.executable, str(labs / "train.py"), "--ways", "loop", *options, "--result", str(file)]
+    command = [sys.executable, str(chapter_folder / "train.py"), "--ways", "loop", *options, "--result", str(file)]
     finished = processes.run(command, DEADLINE)
     assert finished.status == 0, finished.output
     return json.loads(file.read_text())
@@ -136,9 +144,13 @@ def test_a_resumed_run_is_the_uninterrupted_one(resumed: dict, folder: Path) -> 
     ],
 )
 def test_a_mistake_in_the_cluster_ends_the_program_with_a_sentence(
-    labs: Path, arguments: list[str], sentence: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+    chapter_folder: Path,
+    arguments: list[str],
+    sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
 ) -> None:
-    train = programs.module(labs / "train.py")
+    train = programs.module(chapter_folder / "train.py")
     monkeypatch.setattr(sys, "argv", ["train.py", *arguments])
     monkeypatch.delenv("TF_CONFIG", raising=False)
     with pytest.raises(SystemExit) as error:
@@ -147,8 +159,8 @@ def test_a_mistake_in_the_cluster_ends_the_program_with_a_sentence(
     assert sentence in f"{error.value.code} {capsys.readouterr().err}"
 
 
-def test_a_cluster_with_parameter_servers_is_refused(labs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    train = programs.module(labs / "train.py")
+def test_a_cluster_with_parameter_servers_is_refused(chapter_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    train = programs.module(chapter_folder / "train.py")
     cluster = {"chief": ["h:1"], "worker": ["i:1"], "ps": ["j:1"]}
     monkeypatch.setattr(sys, "argv", ["train.py"])
     monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "worker", "index": 0}}))
@@ -158,13 +170,13 @@ def test_a_cluster_with_parameter_servers_is_refused(labs: Path, monkeypatch: py
 
 @pytest.fixture(scope="module")
 @long
-def wrong(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, launch.WorkerFailed, Path]:
+def wrong(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, launch.WorkerFailed, Path]:
     """What the wrong ways to save gave, how the job ended, and where they saved."""
     folder = tmp_path_factory.mktemp("wrong")
     file = folder.parent / f"{folder.name}.json"
     options = ["--folder", folder, "--patience", 4, "--result", file]
     with pytest.raises(launch.WorkerFailed) as failure:
-        launch.tensorflow(labs / "save_wrongly.py", *options, workers=WORKERS, **HOW)
+        launch.tensorflow(chapter_folder / "save_wrongly.py", *options, workers=WORKERS, **HOW)
     return json.loads(file.read_text()), failure.value, folder
 
 
@@ -190,15 +202,15 @@ def test_the_chief_alone_hangs_in_model_save_until_its_patience_ends(wrong: tupl
 
 
 @pytest.mark.parametrize("in_time", [False, True])
-def test_collective_operations_must_be_configured_first(labs: Path, in_time: bool) -> None:
-    run = launch.tensorflow(labs / "too_late.py", *(["--in-time"] if in_time else []), workers=1, **HOW)
+def test_collective_operations_must_be_configured_first(chapter_folder: Path, in_time: bool) -> None:
+    run = launch.tensorflow(chapter_folder / "too_late.py", *(["--in-time"] if in_time else []), workers=1, **HOW)
     message = "Collective ops must be configured at program startup"
     assert (message in run.output["worker 0"]) is not in_time
 
 
 @pytest.mark.long
-def test_the_minimal_program_lowers_the_loss_on_every_worker(labs: Path) -> None:
-    run = launch.tensorflow(labs / "minimal.py", workers=WORKERS, **HOW)
+def test_the_minimal_program_lowers_the_loss_on_every_worker(chapter_folder: Path) -> None:
+    run = launch.tensorflow(chapter_folder / "minimal.py", workers=WORKERS, **HOW)
     lines = {output.splitlines()[-1] for output in run.output.values()}
     assert len(lines) == 1
     first, last = json.loads(lines.pop().partition(": ")[2])
@@ -207,7 +219,7 @@ def test_the_minimal_program_lowers_the_loss_on_every_worker(labs: Path) -> None
 
 @pytest.fixture(scope="module")
 @long
-def fed(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, list[int]]]:
+def fed(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, list[int]]]:
     """What each of two workers is given of 32 numbers in 8 files."""
     folder = tmp_path_factory.mktemp("files")
     files = [folder / f"numbers-{file}.tfrecord" for file in range(8)]
@@ -215,7 +227,7 @@ def fed(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, 
         with tf.io.TFRecordWriter(str(path)) as writer:
             for number in range(4 * file, 4 * file + 4):
                 writer.write(str(number))
-    run = launch.tensorflow(labs / "feed.py", "--files", *files, workers=WORKERS, **HOW)
+    run = launch.tensorflow(chapter_folder / "feed.py", "--files", *files, workers=WORKERS, **HOW)
     return [json.loads(run.output[f"worker {index}"].splitlines()[-1]) for index in range(WORKERS)]
 
 

@@ -10,19 +10,19 @@ from distlab import checks, frameworks, launch, programs
 
 pytestmark = pytest.mark.slow
 
-LAB = frameworks.LAB
+CHAPTER = frameworks.PROGRAMS
 LIMITS = {"echo": False, "result": True, "seconds": 900, "start_seconds": 600}
 NETWORK_BYTES = 4 * (9 * 16 + 16 + 13 * 13 * 16 * 64 + 64 + 64 * 10 + 10)
 
 
-layouts = programs.module(LAB / "layouts.py")
+layouts = programs.module(CHAPTER / "layouts.py")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the start of all programs."""
     folder = tmp_path_factory.mktemp("frameworks")
-    launch.alone(LAB / "start.py", folder / "start.npz", echo=False)
+    launch.alone(CHAPTER / "start.py", folder / "start.npz", echo=False)
     return folder
 
 
@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def serial(folder: Path) -> list[np.ndarray]:
     """The weights that TensorFlow trains on one device."""
     file = folder / "serial.npz"
-    launch.alone(LAB / "train_tensorflow.py", folder / "start.npz", "--weights", file, echo=False, seconds=900)
+    launch.alone(CHAPTER / "train_tensorflow.py", folder / "start.npz", "--weights", file, echo=False, seconds=900)
     return layouts.read(file)
 
 
@@ -44,8 +44,8 @@ def run(folder: Path) -> Callable[..., tuple[dict, list[np.ndarray]]]:
         file = folder / "weights.npz"
         share = ["--batch", 48 // ranks, "--learning-rate", 0.02 / ranks]
         every = [folder / "start.npz", *share, *arguments, "--weights", file]
-        how = LIMITS | {"python": frameworks.python("torch"), "environment": {"PYTHONPATH": str(LAB)}}
-        result = launch.torchrun(LAB / program, *every, ranks=ranks, **how).result
+        how = LIMITS | {"python": frameworks.python("torch"), "environment": {"PYTHONPATH": str(CHAPTER)}}
+        result = launch.torchrun(CHAPTER / program, *every, ranks=ranks, **how).result
         return result, layouts.read(file)
 
     return run
@@ -53,7 +53,7 @@ def run(folder: Path) -> Callable[..., tuple[dict, list[np.ndarray]]]:
 
 def changed(program: str, folder: Path, before: str, after: str) -> Path:
     """A copy of a program with one known-wrong change."""
-    source = (LAB / program).read_text()
+    source = (CHAPTER / program).read_text()
     assert source.count(before) == 1
     (folder / f"known_wrong_{program}").write_text(source.replace(before, after))
     return folder / f"known_wrong_{program}"
@@ -106,7 +106,7 @@ def test_every_stage_of_zero_trains_the_serial_runs_weights(folder: Path, serial
         pytest.skip(reason)
     arguments = [folder / "start.npz", "--stages", 0, 1, 2, 3, "--weights", folder / "zero.npz"]
     how = LIMITS | {"python": frameworks.python("deepspeed")}
-    result = launch.torchrun(LAB / "train_deepspeed.py", *arguments, ranks=2, **how).result
+    result = launch.torchrun(CHAPTER / "train_deepspeed.py", *arguments, ranks=2, **how).result
     for stage in range(4):
         weights = layouts.read(folder / f"zero_{stage}.npz")
         assert checks.largest_difference(weights, serial) < 1e-5

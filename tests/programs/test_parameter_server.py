@@ -19,7 +19,7 @@ WORKERS, SERVERS = 2, 2
 DEADLINES = {"seconds": 900, "start_seconds": 600, "echo": False, "result": True}
 
 
-def lab(root: Path, name: str) -> Path:
+def chapter_folder(root: Path, name: str) -> Path:
     return root / "notebooks/programs/08_other_strategies" / name
 
 
@@ -34,7 +34,7 @@ def asynchronous(root: Path, weights_file: Path) -> dict:
     """One launch of a chief, two workers and two parameter servers, for all tests."""
     arguments = ["--runs", "in_order", "equal", "slow", "--gradients", GRADIENTS, "--weights", weights_file]
     arguments += ["--seconds", SECONDS, "--slow-seconds", SLOW_SECONDS]
-    program = lab(root, "parameter_server.py")
+    program = chapter_folder(root, "parameter_server.py")
     return launch.tensorflow(program, *arguments, workers=WORKERS, parameter_servers=SERVERS, **DEADLINES).result
 
 
@@ -153,7 +153,7 @@ def serial(steps: int, learning_rate: float = 0.03) -> list[np.ndarray]:
 @pytest.fixture
 def program(root: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The program as a module."""
-    spec = importlib.util.spec_from_file_location("parameter_server", lab(root, "parameter_server.py"))
+    spec = importlib.util.spec_from_file_location("parameter_server", chapter_folder(root, "parameter_server.py"))
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "parameter_server", module)
     spec.loader.exec_module(module)
@@ -197,6 +197,6 @@ def test_a_rank_beyond_the_addresses_is_refused(
 @pytest.mark.slow
 def test_the_minimal_program_lowers_the_loss(root: Path) -> None:
     settings = {name: value for name, value in DEADLINES.items() if name != "result"}
-    run = launch.tensorflow(lab(root, "minimal.py"), workers=WORKERS, parameter_servers=1, **settings)
+    run = launch.tensorflow(chapter_folder(root, "minimal.py"), workers=WORKERS, parameter_servers=1, **settings)
     words = run.output["chief"].splitlines()[-1].split()
     assert float(words[-1]) < 0.5 * float(words[5].rstrip(","))

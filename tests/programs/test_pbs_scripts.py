@@ -15,11 +15,11 @@ from distlab import checks, frameworks, launch
 from distlab.runtime import processes
 from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER, lines_of_ranks
 from tests.long_tests import long
-from tests.programs.job_bench import LAB, SECONDS, Jobs, network, running_jobs, serial_weights
+from tests.programs.job_bench import CHAPTER, SECONDS, Jobs, network, running_jobs, serial_weights
 
 pytestmark = pytest.mark.slow
 
-SCRIPTS = sorted((LAB / "pbs").glob("*.pbs"))
+SCRIPTS = sorted((CHAPTER / "pbs").glob("*.pbs"))
 JOB = 17
 OPTIONS = {"-N": r"[a-z-]+", "-l": r"(select|place|walltime)=\S+", "-j": "oe", "-J": r"\d+-\d+"}
 # Each prints its rank and its node, and fails where it is told to.
@@ -76,7 +76,7 @@ class Queue:
         self.jobs, self.folder = jobs, folder
 
     def run(self, script: str, program: str, nodes: tuple[str, ...], **more: str) -> processes.Finished:
-        if not program.startswith(str(LAB)):
+        if not program.startswith(str(CHAPTER)):
             (self.folder / "program.py").write_text(program)
             program = "program.py"
         (self.folder / "nodes").write_text("".join(f"{node}\n" for node in nodes))
@@ -89,7 +89,7 @@ class Queue:
             "PATH": os.environ["PATH"],
         }
         settings = [f"{name}={shlex.quote(value)}" for name, value in (variables | more).items()]
-        body = shlex.quote(str(LAB / "pbs" / script))
+        body = shlex.quote(str(CHAPTER / "pbs" / script))
         return self.jobs.cluster.run(["ssh", nodes[0], "cd / && env", *settings, f"bash {body}"], SECONDS)
 
 
@@ -122,7 +122,7 @@ NEEDS_HOROVOD = pytest.mark.skipif(launch.horovod_problem() is not None, reason=
 )
 def test_a_job_trains_the_serial_runs_weights(queue: Queue, script: str, program: str) -> None:
     file = queue.folder / "weights.npz"
-    finished = queue.run(script, f"{LAB / program} --weights {file}", ("node1", "node2"))
+    finished = queue.run(script, f"{CHAPTER / program} --weights {file}", ("node1", "node2"))
     assert finished.status == 0, finished.output
     assert all(f"rank {rank} of 2 on node{rank + 1}" in finished.output for rank in range(2))
     assert checks.largest_difference(network.read(file), serial_weights()) < checks.TOLERANCE
@@ -204,7 +204,7 @@ def test_a_job_whose_clock_runs_out_saves_and_submits_itself_again(queue: Queue)
     (commands / "qsub").write_text(QSUB)
     (commands / "qsub").chmod(0o755)
     path = os.pathsep.join([str(commands), os.environ["PATH"]])
-    script = str(LAB / "pbs" / "requeue.pbs")
+    script = str(CHAPTER / "pbs" / "requeue.pbs")
     finished = queue.run("requeue.pbs", SAVES, ("node1", "node2"), SECONDS_OF_WORK="30", SCRIPT=script, PATH=path)
     assert finished.status == 0, finished.output
     assert re.findall(r"attempt \d|resumed on node\d", "\n".join(sorted(finished.output.splitlines()))) == [

@@ -33,14 +33,14 @@ TOTAL, SAVE_EVERY, STOPPED_AT = 24, 5, 18
 
 
 @pytest.fixture(scope="module")
-def labs(root: Path) -> Path:
+def chapter_folder(root: Path) -> Path:
     return root / "notebooks/programs/13_fault_tolerance"
 
 
 @pytest.fixture(scope="module")
-def train(labs: Path) -> Iterator[ModuleType]:
-    with mock.patch.object(sys, "path", [str(labs), *sys.path]), mock.patch("signal.signal"):
-        yield programs.module(labs / "train.py")
+def train(chapter_folder: Path) -> Iterator[ModuleType]:
+    with mock.patch.object(sys, "path", [str(chapter_folder), *sys.path]), mock.patch("signal.signal"):
+        yield programs.module(chapter_folder / "train.py")
 
 
 def options(backup: Path, **changed: object) -> argparse.Namespace:
@@ -64,11 +64,11 @@ def undisturbed(train: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="module")
-def stopped(runs: PreparedRuns, labs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stopped(runs: PreparedRuns, chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run that was killed after step 18: checkpoints 10 and 15."""
     folder = tmp_path_factory.mktemp("stopped")
     fault = ["--kill-worker", "0", "--kill-at-step", STOPPED_AT]
-    assert runs.run(labs / "train.py", "--backup", folder, *fault).status == -9
+    assert runs.run(chapter_folder / "train.py", "--backup", folder, *fault).status == -9
     assert saved_steps(folder) == [10, 15]
     return folder
 
@@ -205,7 +205,7 @@ def test_a_finished_run_that_is_started_again_trains_no_step(backup: Path, train
 
 KILLED_IN_A_SAVE = """
 import os, sys
-sys.path.insert(0, {labs!r})
+sys.path.insert(0, {chapter_folder!r})
 import tensorflow as tf, train, whole_checkpoints
 from tensorflow.python.ops import gen_io_ops
 saves = []
@@ -228,11 +228,16 @@ MOMENTS = {
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_killed_in_the_middle_of_a_save(
-    moment: str, labs: Path, train: ModuleType, tmp_path: Path, undisturbed: list, capsys: pytest.CaptureFixture[str]
+    moment: str,
+    chapter_folder: Path,
+    train: ModuleType,
+    tmp_path: Path,
+    undisturbed: list,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     place, count = MOMENTS[moment]
     program, backup = tmp_path / "killed.py", tmp_path / "backup"
-    program.write_text(KILLED_IN_A_SAVE.format(labs=str(labs), place=place, count=count))
+    program.write_text(KILLED_IN_A_SAVE.format(chapter_folder=str(chapter_folder), place=place, count=count))
     killed = subprocess.run([sys.executable, str(program), "--backup", str(backup)], check=False)
     assert killed.returncode == -9
     result = run(train, backup)
@@ -263,15 +268,17 @@ def test_a_folder_that_cannot_be_written_to_is_one_sentence(
     assert ended.value.code == f"Cannot save in {folder} ({reason}): choose another folder with --backup."
 
 
-def command(labs: Path, backup: Path) -> str:
+def command(chapter_folder: Path, backup: Path) -> str:
     """For a shell."""
-    return shlex.join([sys.executable, str(labs / "train.py"), "--backup", str(backup)])
+    return shlex.join([sys.executable, str(chapter_folder / "train.py"), "--backup", str(backup)])
 
 
 @small_disks.needs_mounts
-def test_a_full_disk_ends_in_a_sentence_and_the_checkpoint_before_stays_whole(labs: Path, tmp_path: Path) -> None:
+def test_a_full_disk_ends_in_a_sentence_and_the_checkpoint_before_stays_whole(
+    chapter_folder: Path, tmp_path: Path
+) -> None:
     """The disk has room for one checkpoint and most of another."""
-    script = ["sh", "-c", f"{command(labs, tmp_path)}; echo status $?; ls {shlex.quote(str(tmp_path))}"]
+    script = ["sh", "-c", f"{command(chapter_folder, tmp_path)}; echo status $?; ls {shlex.quote(str(tmp_path))}"]
     said = processes.run(small_disks.with_disk(tmp_path, "size=1200k", script), 600).output
     assert "Traceback" not in said
     end = said[said.index(f"Cannot save in {tmp_path}") :].splitlines()
@@ -282,22 +289,22 @@ def test_a_full_disk_ends_in_a_sentence_and_the_checkpoint_before_stays_whole(la
 
 
 @pytest.mark.skipif(not shutil.which("capsh") or os.geteuid() != 0, reason="only root can give its rights away")
-def test_a_checkpoint_in_the_way_that_may_not_be_touched_is_named(labs: Path, backup: Path) -> None:
+def test_a_checkpoint_in_the_way_that_may_not_be_touched_is_named(chapter_folder: Path, backup: Path) -> None:
     for file in backup.glob("ckpt-15.*"):
         file.chmod(0)
     drop = "--drop=cap_dac_override,cap_dac_read_search"
-    finished = processes.run(["capsh", drop, "--", "-c", command(labs, backup)], 600)
+    finished = processes.run(["capsh", drop, "--", "-c", command(chapter_folder, backup)], 600)
     assert finished.status == 1 and "Traceback" not in finished.output
     assert f"Checkpoint 15 cannot be used (it cannot be read: Permission denied): {FROM_10}" in finished.output
     assert "ckpt-15.index: Permission denied); checkpoint 10 is whole: remove that file" in finished.output
 
 
 def test_checkpoints_of_another_program_are_refused_and_stay_listed(
-    runs: PreparedRuns, labs: Path, tmp_path: Path, train: ModuleType, backup: Path
+    runs: PreparedRuns, chapter_folder: Path, tmp_path: Path, train: ModuleType, backup: Path
 ) -> None:
     state = tf.train.Checkpoint(value=tf.Variable(1.0))
     state.save(str(tmp_path / "checkpoint"))
-    finished = runs.run(labs / "train.py", "--backup", tmp_path)
+    finished = runs.run(chapter_folder / "train.py", "--backup", tmp_path)
     assert finished.status == 1 and "Traceback" not in finished.output
     assert finished.output.splitlines()[-1].startswith(
         f"{tmp_path} has checkpoints of another program (checkpoint-1): choose another folder"
@@ -316,8 +323,10 @@ def test_checkpoints_of_another_data_set_are_refused(train: ModuleType, backup: 
     assert (backup / "dataset.txt").read_text() == "mnist\n--steps-per-epoch 12\n"
 
 
-def test_checkpoints_of_epochs_with_other_images_are_refused(runs: PreparedRuns, labs: Path, backup: Path) -> None:
-    finished = runs.run(labs / "train.py", "--backup", backup, "--epochs", 3, "--steps-per-epoch", 10)
+def test_checkpoints_of_epochs_with_other_images_are_refused(
+    runs: PreparedRuns, chapter_folder: Path, backup: Path
+) -> None:
+    finished = runs.run(chapter_folder / "train.py", "--backup", backup, "--epochs", 3, "--steps-per-epoch", 10)
     assert finished.status == 1 and "Traceback" not in finished.output
     assert finished.output.splitlines()[-1] == (
         f"What is saved in {backup} was trained with --steps-per-epoch 12, not 10: go on with --steps-per-epoch 12, or "
@@ -340,19 +349,19 @@ def test_a_folder_that_was_removed_meanwhile_says_again_what_it_holds(
 
 
 def test_a_checkpoint_beyond_the_steps_that_are_asked_for_is_named(
-    runs: PreparedRuns, labs: Path, backup: Path
+    runs: PreparedRuns, chapter_folder: Path, backup: Path
 ) -> None:
-    finished = runs.run(labs / "train.py", "--backup", backup, "--epochs", 1)
+    finished = runs.run(chapter_folder / "train.py", "--backup", backup, "--epochs", 1)
     assert finished.status == 1 and "Traceback" not in finished.output
     sentence = f"Checkpoint 15 in {backup} is beyond the 12 steps of --epochs and --steps-per-epoch: ask"
     assert finished.output.splitlines()[-1].startswith(sentence)
 
 
-def test_a_second_job_in_the_same_folder_is_refused(runs: PreparedRuns, labs: Path, backup: Path) -> None:
+def test_a_second_job_in_the_same_folder_is_refused(runs: PreparedRuns, chapter_folder: Path, backup: Path) -> None:
     before = sorted(path.name for path in backup.iterdir())
     with (backup / "dataset.txt").open() as note:
         fcntl.flock(note, fcntl.LOCK_EX)
-        finished = runs.run(labs / "train.py", "--backup", backup)
+        finished = runs.run(chapter_folder / "train.py", "--backup", backup)
     assert finished.status == 1
     sentence = f"Another job saves in {backup}: end it, or choose another folder with --backup."
     assert finished.output.splitlines()[-1] == sentence
@@ -360,8 +369,8 @@ def test_a_second_job_in_the_same_folder_is_refused(runs: PreparedRuns, labs: Pa
 
 
 def test_an_epoch_longer_than_the_data_set_is_refused_before_anything_is_made(
-    runs: PreparedRuns, labs: Path, tmp_path: Path
+    runs: PreparedRuns, chapter_folder: Path, tmp_path: Path
 ) -> None:
-    finished = runs.run(labs / "train.py", "--backup", tmp_path / "backup", "--steps-per-epoch", 50)
+    finished = runs.run(chapter_folder / "train.py", "--backup", tmp_path / "backup", "--steps-per-epoch", 50)
     assert finished.status == 2 and "--steps-per-epoch is 22 at most" in finished.output
     assert not (tmp_path / "backup").exists()

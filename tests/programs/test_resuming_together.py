@@ -24,7 +24,7 @@ PATIENT = {"echo": False, "seconds": 900, "start_seconds": 600}
 
 IN_OWN_FOLDER = """
 import json, os, sys
-sys.path.insert(0, {labs!r})
+sys.path.insert(0, {chapter_folder!r})
 os.chdir("worker-" + str(json.loads(os.environ["TF_CONFIG"])["task"]["index"]))
 import train
 train.main()
@@ -32,14 +32,14 @@ train.main()
 
 
 @pytest.fixture(scope="module")
-def labs(root: Path) -> Path:
+def chapter_folder(root: Path) -> Path:
     return root / "notebooks/programs/13_fault_tolerance"
 
 
 @pytest.fixture(scope="module")
-def train(labs: Path) -> Iterator[ModuleType]:
-    with mock.patch.object(sys, "path", [str(labs), *sys.path]):
-        yield programs.module(labs / "train.py")
+def train(chapter_folder: Path) -> Iterator[ModuleType]:
+    with mock.patch.object(sys, "path", [str(chapter_folder), *sys.path]):
+        yield programs.module(chapter_folder / "train.py")
 
 
 def weights_of(result: dict) -> list[np.ndarray]:
@@ -47,23 +47,23 @@ def weights_of(result: dict) -> list[np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> list[np.ndarray]:
+def undisturbed(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> list[np.ndarray]:
     backup = tmp_path_factory.mktemp("undisturbed") / "backup"
-    return weights_of(launch.tensorflow(labs / "train.py", "--backup", backup, result=True, **PATIENT).result)
+    return weights_of(launch.tensorflow(chapter_folder / "train.py", "--backup", backup, result=True, **PATIENT).result)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["USR1", "TERM"])
 def test_after_a_notice_all_save_at_one_step_and_nothing_is_lost(
-    name: str, labs: Path, train: ModuleType, tmp_path: Path, undisturbed: list
+    name: str, chapter_folder: Path, train: ModuleType, tmp_path: Path, undisturbed: list
 ) -> None:
     arguments = ["--backup", tmp_path / "backup", "--steps-done", tmp_path]
     notice = ["--kill-worker", 1, "--kill-at-step", 8, "--signal", name]
     with pytest.raises(launch.WorkerFailed) as stopped:
-        launch.tensorflow(labs / "train.py", *arguments, *notice, **PATIENT)
+        launch.tensorflow(chapter_folder / "train.py", *arguments, *notice, **PATIENT)
     assert stopped.value.exit_code == START_AGAIN
     assert train.whole_checkpoints.problem(str(tmp_path / "backup" / "ckpt-9")) is None
-    resumed = launch.tensorflow(labs / "train.py", *arguments, result=True, **PATIENT)
+    resumed = launch.tensorflow(chapter_folder / "train.py", *arguments, result=True, **PATIENT)
     assert resumed.result["first_step"] == 9
     for worker in range(2):
         steps = [int(line) for line in (tmp_path / f"worker-{worker}.txt").read_text().split()]
@@ -72,13 +72,13 @@ def test_after_a_notice_all_save_at_one_step_and_nothing_is_lost(
 
 
 @pytest.fixture
-def own_folders(labs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_folders(chapter_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A program whose workers each have their own folder; the chief was killed after step 18."""
     for worker in range(2):
         (tmp_path / f"worker-{worker}").mkdir()
     monkeypatch.chdir(tmp_path)
     program = tmp_path / "in_own_folder.py"
-    program.write_text(IN_OWN_FOLDER.format(labs=str(labs)))
+    program.write_text(IN_OWN_FOLDER.format(chapter_folder=str(chapter_folder)))
     with pytest.raises(launch.WorkerFailed) as killed:
         launch.tensorflow(program, "--backup", "backup", "--kill-worker", 0, "--kill-at-step", 18, **PATIENT)
     assert killed.value.exit_code == -signal.SIGKILL

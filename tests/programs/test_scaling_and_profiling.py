@@ -25,7 +25,7 @@ PATIENT = {"echo": False, "result": True, "seconds": 900, "start_seconds": 600}
 
 
 @pytest.fixture(scope="module")
-def labs(root: Path) -> Path:
+def chapter_folder(root: Path) -> Path:
     if problem := launch.horovod_problem():
         pytest.skip(problem)
     if not shutil.which("mpirun"):
@@ -35,18 +35,18 @@ def labs(root: Path) -> Path:
 
 @pytest.fixture(scope="module")
 @long
-def recorded(labs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, Path]:
+def recorded(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, Path]:
     """The result of a training under every instrument, and the folder with what they wrote."""
     folder = tmp_path_factory.mktemp("recorded")
     variables = {"HOROVOD_TIMELINE": str(folder / "timeline.json"), "HOROVOD_CACHE_CAPACITY": "0"}
     try:
-        library = mpi_profile.build(labs / "mpi_profile.c", folder)
+        library = mpi_profile.build(chapter_folder / "mpi_profile.c", folder)
         variables |= {"LD_PRELOAD": str(library), "MPI_PROFILE": str(folder / "profile")}
     except mpi_profile.NoCompiler:
         pass
     arguments = ["--images", IMAGES, "--batch", BATCH, "--epochs", EPOCHS]
     arguments += ["--folder", folder / "saved", "--trace", folder / "trace"]
-    run = launch.mpirun(labs / "train.py", *arguments, ranks=RANKS, environment=variables, **PATIENT)
+    run = launch.mpirun(chapter_folder / "train.py", *arguments, ranks=RANKS, environment=variables, **PATIENT)
     return run.result, folder
 
 
@@ -141,30 +141,32 @@ def test_the_trace_holds_the_operations_of_the_model(result: dict) -> None:
 
 
 @pytest.mark.long
-def test_the_job_goes_on_after_the_epochs_that_were_saved(recorded: tuple[dict, Path], labs: Path) -> None:
+def test_the_job_goes_on_after_the_epochs_that_were_saved(recorded: tuple[dict, Path], chapter_folder: Path) -> None:
     arguments = ["--images", IMAGES, "--batch", BATCH, "--epochs", EPOCHS + 1, "--folder", recorded[1] / "saved"]
-    resumed = launch.mpirun(labs / "train.py", *arguments, ranks=1, **PATIENT).result
+    resumed = launch.mpirun(chapter_folder / "train.py", *arguments, ranks=1, **PATIENT).result
     assert resumed["first_epoch"] == EPOCHS
     assert len(resumed["losses"]) == 1
     assert resumed["losses"][0] < recorded[0]["losses"][0]
 
 
 @pytest.mark.long
-def test_two_ranks_that_resume_lose_the_same_as_those_that_were_never_interrupted(labs: Path, tmp_path: Path) -> None:
+def test_two_ranks_that_resume_lose_the_same_as_those_that_were_never_interrupted(
+    chapter_folder: Path, tmp_path: Path
+) -> None:
     """Rank 0 alone restores, so the others must get its weights before the first step."""
     images = 3 * RANKS * BATCH  # every epoch has the same three batches on each rank
     arguments = ["--images", images, "--batch", BATCH, "--epochs", 3, "--learning-rate", 0.1, "--folder", tmp_path]
-    whole = launch.mpirun(labs / "train.py", *arguments, ranks=RANKS, **PATIENT).result
+    whole = launch.mpirun(chapter_folder / "train.py", *arguments, ranks=RANKS, **PATIENT).result
     (tmp_path / "checkpoint").write_text('model_checkpoint_path: "ckpt-2"\n')
-    resumed = launch.mpirun(labs / "train.py", *arguments, ranks=RANKS, **PATIENT).result
+    resumed = launch.mpirun(chapter_folder / "train.py", *arguments, ranks=RANKS, **PATIENT).result
     assert resumed["first_epoch"] == 2
     assert resumed["losses"] == pytest.approx(whole["losses"][2:], abs=1e-6)
 
 
 @pytest.mark.long
-def test_scaling_measures_every_world_size_in_one_launch(labs: Path) -> None:
+def test_scaling_measures_every_world_size_in_one_launch(chapter_folder: Path) -> None:
     arguments = ["--batch", 32, "--blocks", 2, "--steps", 2]
-    result = launch.mpirun(labs / "scaling.py", *arguments, ranks=RANKS, **PATIENT).result
+    result = launch.mpirun(chapter_folder / "scaling.py", *arguments, ranks=RANKS, **PATIENT).result
     assert set(result["sizes"]) == {"1", "2"}
     assert result["parameters"]["dense"] > 5 * result["parameters"]["cnn"]
     cores = devices.allowed_cores()
@@ -183,12 +185,12 @@ def test_scaling_measures_every_world_size_in_one_launch(labs: Path) -> None:
     assert not {"turns", "placements", "counted"} & set(result["sizes"]["1"])
 
 
-def test_the_courses_ring_sends_what_the_formula_says(labs: Path, tmp_path: Path) -> None:
+def test_the_courses_ring_sends_what_the_formula_says(chapter_folder: Path, tmp_path: Path) -> None:
     try:
-        library = mpi_profile.build(labs / "mpi_profile.c", tmp_path)
+        library = mpi_profile.build(chapter_folder / "mpi_profile.c", tmp_path)
     except mpi_profile.NoCompiler as error:
         pytest.skip(str(error))
-    program = labs.parent / "06_collectives_and_ring_all_reduce" / "measure_all_reduce.py"
+    program = chapter_folder.parent / "06_collectives_and_ring_all_reduce" / "measure_all_reduce.py"
     variables = {"LD_PRELOAD": str(library), "MPI_PROFILE": str(tmp_path / "ring")}
     arguments = ["--modes", "ring", "--sizes", 40_000, "--repeats", 3, "--warm-up", 0]
     launch.mpirun(program, *arguments, ranks=4, environment=variables, **PATIENT)

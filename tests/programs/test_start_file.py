@@ -15,13 +15,13 @@ from tests.prepared_runs import PreparedRuns
 
 
 @pytest.fixture
-def lab(root: Path) -> Path:
+def chapter_folder(root: Path) -> Path:
     return root / "notebooks/programs/14_other_frameworks"
 
 
 @pytest.fixture
-def layouts(lab: Path) -> Iterator[ModuleType]:
-    yield programs.module(lab / "layouts.py")
+def layouts(chapter_folder: Path) -> Iterator[ModuleType]:
+    yield programs.module(chapter_folder / "layouts.py")
 
 
 def arrays(**others: object) -> bytes:
@@ -75,17 +75,17 @@ def test_what_is_missing_or_a_folder_is_named(layouts: ModuleType, tmp_path: Pat
     ],
 )
 def test_images_that_are_not_there_are_refused(
-    words: list[str], sentence: str, lab: Path, tmp_path: Path, runs: PreparedRuns
+    words: list[str], sentence: str, chapter_folder: Path, tmp_path: Path, runs: PreparedRuns
 ) -> None:
-    done = runs.run(lab / "start.py", *words, folder=tmp_path)
+    done = runs.run(chapter_folder / "start.py", *words, folder=tmp_path)
     assert done.status == 2 and sentence in done.output.splitlines()[-1]
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow
-def test_the_programs_refuse_it_before_they_train(lab: Path, tmp_path: Path, runs: PreparedRuns) -> None:
+def test_the_programs_refuse_it_before_they_train(chapter_folder: Path, tmp_path: Path, runs: PreparedRuns) -> None:
     (tmp_path / "start.npz").write_text("<html>")
-    done = runs.run(lab / "train_tensorflow.py", "start.npz", folder=tmp_path)
+    done = runs.run(chapter_folder / "train_tensorflow.py", "start.npz", folder=tmp_path)
     assert done.status == 2 and "start.npz is not what start.py writes" in done.output.splitlines()[-1]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from distlab import checks, frameworks, launch
-from tests.programs.frameworks_lab import LAB, STEPS, serial, weights_in, write_start
+from tests.programs.frameworks_chapter import CHAPTER, STEPS, serial, weights_in, write_start
 
 MISSING = frameworks.problem("mxnet")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(MISSING is not None, reason=str(MISSING))]
@@ -30,7 +30,7 @@ def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     servers, options = WAYS[request.param]
     how = {"python": frameworks.python("mxnet"), "result": True, "seconds": 600, "echo": False}
     arguments = [start, "--weights", weights, *options]
-    run = launch.mxnet(LAB / "train_mxnet.py", *arguments, workers=2, servers=servers, **how)
+    run = launch.mxnet(CHAPTER / "train_mxnet.py", *arguments, workers=2, servers=servers, **how)
     return Trained(run, weights_in(weights), start)
 
 
@@ -50,6 +50,6 @@ def test_gradients_that_are_summed_twice_would_be_seen(trained: Trained) -> None
 def test_without_a_role_it_is_one_process(tmp_path: Path) -> None:
     start = write_start(tmp_path / "start.npz")
     how = {"python": frameworks.python("mxnet"), "result": True, "seconds": 600, "echo": False}
-    run = launch.alone(LAB / "train_mxnet.py", start, "--weights", tmp_path / "weights.npz", **how)
+    run = launch.alone(CHAPTER / "train_mxnet.py", start, "--weights", tmp_path / "weights.npz", **how)
     assert (run.result["ranks"], run.result["store"]) == (1, "local")
     checks.assert_equal_weights(weights_in(tmp_path / "weights.npz"), serial(start)[0])

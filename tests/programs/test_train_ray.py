@@ -16,7 +16,7 @@ import pytest
 
 from distlab import checks, frameworks, launch
 from distlab.runtime import processes
-from tests.programs.frameworks_lab import LAB, STEPS, serial, weights_in, write_start
+from tests.programs.frameworks_chapter import CHAPTER, STEPS, serial, weights_in, write_start
 
 MISSING = frameworks.problem("ray") or launch.horovod_problem()
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(MISSING is not None, reason=str(MISSING))]
@@ -34,7 +34,7 @@ class Place:
         self.mark = processes.new_mark()
 
     def begin(self, *options: str) -> subprocess.Popen:
-        command = [str(frameworks.python("ray")), str(LAB / "train_ray.py"), str(self.start), *options]
+        command = [str(frameworks.python("ray")), str(CHAPTER / "train_ray.py"), str(self.start), *options]
         # Keras, which writes its settings there, has a folder of its own.
         variables = {"HOME": str(self.home), "KERAS_HOME": str(self.weights.parent / "keras")}
         variables["RAY_TMPDIR"] = str(self.ray_folder)

@@ -13,7 +13,7 @@ from distlab import frameworks
 @pytest.fixture
 def layouts() -> ModuleType:
     """The conversion of weights."""
-    specification = importlib.util.spec_from_file_location("layouts", frameworks.LAB / "layouts.py")
+    specification = importlib.util.spec_from_file_location("layouts", frameworks.PROGRAMS / "layouts.py")
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     return module

@@ -23,7 +23,7 @@ from distlab.cluster.requirements import missing
 from distlab.recorded_results import BadRecord
 
 RECORD = "notebook"
-"""Name of the file with all that a notebook was told, in the folder `recorded` of its lab."""
+"""Name of the file with all that a notebook was told, in the folder `recorded` of its programs."""
 
 COMMAND = "make record-cluster"
 FEWEST_NODES = 3
@@ -42,12 +42,12 @@ class LoginNode:
     ends are cancelled, and the limits of the links are taken away.
     """
 
-    def __init__(self, cluster: Cluster | None, folder: Path, lab: Path, without: str | None = None) -> None:
-        """`cluster`: None reads the record. `folder`: where commands run, which all nodes see. `lab`: has the record.
+    def __init__(self, cluster: Cluster | None, folder: Path, programs: Path, without: str | None = None) -> None:
+        """`cluster`: None reads the record, which `programs` has. `folder`: where commands run, which all nodes see.
 
         `without` says in one sentence why the record is read although a cluster runs.
         """
-        self._folder, self._lab = Path(folder), Path(lab)
+        self._folder, self._programs = Path(folder), Path(programs)
         if cluster and len(cluster.nodes()) < FEWEST_NODES:
             without = f"The cluster has {len(cluster.nodes())} nodes, and this chapter needs {FEWEST_NODES}."
         self._cluster = None if without else cluster
@@ -60,7 +60,7 @@ class LoginNode:
             self._free_links()
             atexit.register(self.close)
         else:
-            self._recorded = recorded_results.read(RECORD, self._lab / "recorded")
+            self._recorded = recorded_results.read(RECORD, self._programs / "recorded")
 
     @property
     def is_live(self) -> bool:
@@ -76,7 +76,7 @@ class LoginNode:
 
     def recorded_only(self, reason: str | None) -> "LoginNode":
         """The same, but from the record if something is missing here, which `reason` says; None changes nothing."""
-        return self if reason is None else LoginNode(None, self._folder, self._lab, reason)
+        return self if reason is None else LoginNode(None, self._folder, self._programs, reason)
 
     def parameter(self, name: str, value: Any) -> Any:
         """The value of a notebook's parameter, or the one with which it was recorded."""
@@ -136,7 +136,7 @@ class LoginNode:
                 versions[package] = version(package)
             except PackageNotFoundError:
                 raise BadRecord(f"There is nothing to record: {package} is not installed.") from None
-        folder = self._lab / "recorded"
+        folder = self._programs / "recorded"
         recorded_results.write(RECORD, "Slurm", versions, COMMAND, "notebook", [], self._kept, folder)
         return folder / f"{RECORD}.json"
 

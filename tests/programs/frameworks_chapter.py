@@ -11,13 +11,13 @@ from distlab.runtime import processes
 # isort: split
 import tensorflow as tf
 
-LAB = Path(__file__).parents[2] / "notebooks/programs/14_other_frameworks"
+CHAPTER = Path(__file__).parents[2] / "notebooks/programs/14_other_frameworks"
 STEPS, GLOBAL_BATCH = 20, 48
 
 
 def write_start(file: Path) -> Path:
     """The file of first weights and images."""
-    finished = processes.run([sys.executable, str(LAB / "start.py"), str(file)], seconds=600)
+    finished = processes.run([sys.executable, str(CHAPTER / "start.py"), str(file)], seconds=600)
     assert finished.status == 0, finished.output
     return file
 
