@@ -29,6 +29,7 @@ CONFIGURATION: Mapping[str, object] = {
     "author": "the authors of the course",
     "copyright": "the authors of the course. Text and figures: CC BY 4.0, code: MIT",
     "language": "en",
+    "smartquotes_action": "qe",  # and no dashes: -- begins an option
     "extensions": ["myst_nb", "sphinx_copybutton", "course_tools.site.extension"],
     "root_doc": "index",
     "templates_path": [str(TEMPLATES)],
