@@ -19,7 +19,9 @@ def make(root: Path, *words: str) -> str:
     """What make prints for these words, as if no make stood above, which hands down its own arguments."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     command = ["make", *words]
-    return subprocess.run(command, cwd=root, env=variables, capture_output=True, text=True, timeout=60, check=True).stdout
+    return subprocess.run(
+        command, cwd=root, env=variables, capture_output=True, text=True, timeout=60, check=True
+    ).stdout
 
 
 def dry_run(root: Path, *words: str) -> str:
