@@ -240,7 +240,7 @@ WARM_UP = ByPrograms(
     all_steps,
     said=step_in_words,
     parts=(FIRST, RISING, RISING_ON, FULL),
-    part_of=part_of_step,
+    split=lambda case, rate: {part_of_step(case): rate},
     tolerance=1e-9,
     form=lambda case, rate: (
         None

@@ -8,9 +8,9 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -25,12 +25,17 @@ Case: TypeAlias = Any
 Program: TypeAlias = Callable[..., Any]
 Text: TypeAlias = str | Callable[[Any, Any], str]
 """A hint, or a function of the case and of what the answer gives in it."""
+Hint: TypeAlias = Text | Mapping[str, Text]
+"""One for each part of the exercise, or for all."""
+
+Drawn = TypeVar("Drawn")
+_NEAR_A_MISTAKE = 0.01  # where a right number may be off by more
 
 
 class Mistake(NamedTuple):
     """A known-wrong program and its hint; hints by part are for these parts only."""
 
-    hint: Text | Mapping[str, Text]
+    hint: Hint
     program: Program
 
     def text(self, part: str) -> Text | None:
@@ -55,30 +60,45 @@ class Failure(NamedTuple):
 
 def formulas(
     right_program: Program,
-    tables: Mapping[str, Mapping[str, str]],
+    tables: Mapping[str, Mapping[str, Hint]],
     more: Callable[..., Mapping[str, Any]] = lambda *case: {},
 ) -> list[Mistake]:
-    """Mistakes in one number each of a program that gives numbers by name: formulas with their hints, by that name.
+    """Mistakes in what a program gives: formulas with their hints, by the name of the number, "" for the whole value.
 
-    A formula knows the arguments of the program, its right numbers ("global batch" is `global_batch`), and the names
-    that `more(*arguments)` gives. A hint may have formulas too, in braces: "that makes {batch * ranks} images".
+    A formula knows the arguments of the program, what is right ("global batch" is `global_batch`, a whole value is
+    `right`), and the names that `more(*arguments)` gives. A hint may have formulas too: "that is {2 * batch} images".
     """
     parameters = inspect.signature(right_program).parameters
 
     def known(case: Case) -> dict[str, Any]:
-        numbers = {re.sub(r"\W", "_", name): value for name, value in right_program(*case).items()}
-        return {"math": math, "np": np, **numbers, **dict(zip(parameters, case, strict=True)), **more(*case)}
+        value = right_program(*case)
+        numbers = value if isinstance(value, dict) else {"right": value}
+        names = {re.sub(r"\W", "_", name): number for name, number in numbers.items()}
+        return {"math": math, "np": np, **names, **dict(zip(parameters, case, strict=True)), **more(*case)}
 
-    def mistake(name: str, formula: str, hint: str) -> Mistake:
+    def mistake(name: str, formula: str, hint: Hint) -> Mistake:
         code = compile(formula, formula, "eval")
+
+        def program(*case: Any) -> Any:
+            value = eval(code, known(case))
+            return {**right_program(*case), name: value} if name else value
+
+        if not isinstance(hint, str) or "{" not in hint:
+            return Mistake(hint, program)
         return Mistake(
-            (lambda case, said: re.sub(r"{(.*?)}", lambda match: str(eval(match[1], known(case))), hint))
-            if "{" in hint
-            else hint,
-            lambda *case: {**right_program(*case), name: eval(code, known(case))},
+            lambda case, said: re.sub(r"{(.*?)}", lambda match: str(eval(match[1], known(case))), hint), program
         )
 
     return [mistake(name, *row) for name, table in tables.items() for row in table.items()]
+
+
+def drawn_until(is_clear: Callable[[Drawn], bool], draw: Callable[[], Drawn], tries: int = 500) -> Drawn:
+    """The first draw in which the mistakes can be told from what is right; the last one if there is none."""
+    for _ in range(tries):
+        drawn = draw()
+        if is_clear(drawn):
+            break
+    return drawn
 
 
 @dataclass(frozen=True)
@@ -87,8 +107,9 @@ class ByPrograms:
 
     cases: what the function is called with, drawn from a generator.  mistakes: the first that fits is said.
     otherwise: the hint where none fits.  said: a case in words, such as "for 8 ranks".
-    parts: what earns an equal share each: names in the dictionary that the function gives, or with `part_of` the parts
-    of the exercise to which its cases belong; without parts it is all or nothing.
+    parts: what earns an equal share each, or one by `weights`: names in the dictionary that the function gives, or what
+    `split(case, value)` gives by name: a part of the value, or the part of the exercise to which the case belongs.
+    Without parts it is all or nothing.  after: by part, those that must be right before it counts.
     form: what is wrong with the form of a value, or None.  follows: numbers that only follow from a wrong one.
     tolerance: the relative error that numbers may have.  praise: said of a right answer, a function of the cases.
     """
@@ -96,13 +117,14 @@ class ByPrograms:
     right: Program
     cases: Callable[[np.random.Generator], Sequence[Case]]
     mistakes: Sequence[Mistake]
-    otherwise: Text | Mapping[str, Text]
+    otherwise: Hint
     said: Callable[[Case], str]
     parts: Sequence[str] = ("",)
-    part_of: Callable[[Case], str] | None = None
+    split: Callable[[Case, Any], Mapping[str, Any]] | None = None
+    after: Mapping[str, Sequence[str]] = field(default_factory=dict)
     form: Callable[[Case, Any], str | None] = lambda case, value: None
     follows: Sequence[Follows] = ()
-    tolerance: float = TOLERANCE
+    tolerance: float | Mapping[str, float] = TOLERANCE
     weights: Mapping[str, float] | None = None
     praise: Callable[[Sequence[Case]], str] = lambda cases: ""
     picture: Callable[[], Picture] | None = None
@@ -114,6 +136,9 @@ class ByPrograms:
         if problem := asked.problem():
             return problem
         verdicts = {part: asked.verdict(part) for part in self.parts}
+        for part, sources in self.after.items():
+            if not all(verdicts[source].is_right for source in sources):
+                verdicts[part] = not_done(f"{' and '.join(sources)} must be right first")
         if all(verdict.is_right for verdict in verdicts.values()):
             return right(self.praise(cases), self.picture)
         return verdicts[""] if "" in verdicts else parts(verdicts, weights=self.weights)
@@ -126,15 +151,17 @@ class ByPrograms:
     @property
     def is_by_name(self) -> bool:
         """Whether the function gives a dictionary of the parts."""
-        return self.part_of is None and tuple(self.parts) != ("",)
+        return self.split is None and tuple(self.parts) != ("",)
 
-    def by_part(self, case: Case, value: Any) -> dict[str, Any]:
+    def by_part(self, case: Case, value: Any) -> Mapping[str, Any]:
         """What a value says about each part of the exercise."""
-        if self.is_by_name:
-            return {name: value if isinstance(value, Failure) else value[name] for name in self.parts}
-        return {self.part_of(case) if self.part_of else "": value}
+        if isinstance(value, Failure):
+            return dict.fromkeys(self.by_part(case, self.right(*case)), value)
+        if self.split:
+            return self.split(case, value)
+        return {name: value[name] for name in self.parts} if self.is_by_name else {"": value}
 
-    def outcome(self, program: Program, case: Case) -> dict[str, Any]:
+    def outcome(self, program: Program, case: Case) -> Mapping[str, Any]:
         """What a program of the lab gives, by part; it may fail as an answer may."""
         try:
             return self.by_part(case, program(*case))
@@ -165,7 +192,7 @@ class _Asked:
     values: Sequence[Any]
 
     @cached_property
-    def given(self) -> list[dict[str, Any]]:
+    def given(self) -> list[Mapping[str, Any]]:
         """What the answer gives, by part, case by case; raises an error by which all numbers of a case are missing."""
         given = []
         for place, value in enumerate(self.values):
@@ -185,12 +212,12 @@ class _Asked:
         )
 
     @cached_property
-    def expected(self) -> list[dict[str, Any]]:
+    def expected(self) -> list[Mapping[str, Any]]:
         """What is right."""
         return [self.judge.outcome(self.judge.right, case) for case in self.cases]
 
     @cached_property
-    def mistaken(self) -> Callable[[int, int], dict[str, Any]]:
+    def mistaken(self) -> Callable[[int, int], Mapping[str, Any]]:
         """What a mistake gives in a case, both by their places."""
         judge = self.judge
         return cache(lambda which, place: judge.outcome(judge.mistakes[which].program, self.cases[place]))
@@ -269,10 +296,14 @@ class _Asked:
         return text(case, value) if callable(text) else text
 
     def _is_right(self, part: str, place: int) -> bool:
-        return self._is(self.expected[place], part, place)
+        return is_same(self.given[place][part], self.expected[place][part], self._tolerance(part))
 
     def _is(self, gives: Mapping[str, Any], part: str, place: int) -> bool:
-        return is_same(self.given[place][part], gives[part], self.judge.tolerance)
+        return is_same(self.given[place][part], gives.get(part), min(self._tolerance(part), _NEAR_A_MISTAKE))
+
+    def _tolerance(self, part: str) -> float:
+        tolerance = self.judge.tolerance
+        return tolerance[part] if isinstance(tolerance, Mapping) else tolerance
 
 
 def _context(value: Any, said: str) -> str:
