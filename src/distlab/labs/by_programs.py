@@ -109,7 +109,8 @@ class ByPrograms:
     otherwise: the hint where none fits.  said: a case in words, such as "for 8 ranks".
     parts: what earns an equal share each, or one by `weights`: names in the dictionary that the function gives, or what
     `split(case, value)` gives by name: a part of the value, or the part of the exercise to which the case belongs.
-    Without parts it is all or nothing.  after: by part, those that must be right before it counts.
+    Without parts it is all or nothing.  after: by part, those that must be right before it counts, or a function that
+    gives the part that must be right for a case of it to count.
     form: what is wrong with the form of a value, or None.  follows: numbers that only follow from a wrong one.
     tolerance: the relative error that numbers may have.  praise: said of a right answer, a function of the cases.
     """
@@ -121,7 +122,7 @@ class ByPrograms:
     said: Callable[[Case], str]
     parts: Sequence[str] = ("",)
     split: Callable[[Case, Any], Mapping[str, Any]] | None = None
-    after: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    after: Mapping[str, Sequence[str] | Callable[[Case], str]] = field(default_factory=dict)
     form: Callable[[Case, Any], str | None] = lambda case, value: None
     follows: Sequence[Follows] = ()
     tolerance: float | Mapping[str, float] = TOLERANCE
@@ -137,7 +138,7 @@ class ByPrograms:
             return problem
         verdicts = {part: asked.verdict(part) for part in self.parts}
         for part, sources in self.after.items():
-            if not all(verdicts[source].is_right for source in sources):
+            if not callable(sources) and not all(verdicts[source].is_right for source in sources):
                 verdicts[part] = not_done(f"{' and '.join(sources)} must be right first")
         if all(verdict.is_right for verdict in verdicts.values()):
             return right(self.praise(cases), self.picture)
@@ -246,6 +247,11 @@ class _Asked:
     def verdict(self, part: str) -> Verdict:
         """On one part: its first wrong case, with the hint for all of them."""
         tried = [place for place, given in enumerate(self.given) if part in given]
+        source_of = self.judge.after.get(part)
+        if callable(source_of):
+            tried = [place for place in tried if self.verdict(source_of(self.cases[place])).is_right]
+            if not tried:
+                return not_done("no other part is right yet")
         wrong_ones = [place for place in tried if not self._is_right(part, place)]
         if not wrong_ones and any(part in expected for expected in self.expected[len(self.given) :]):
             return not_done("it was not tried, because an earlier case was stopped")
@@ -263,9 +269,14 @@ class _Asked:
             return wrong(Advice(text, (hint,)), context=_context(value, said))
         if isinstance(value, Failure):
             return wrong(str(value.error), context=f"{said}: ")
-        if value is None:
+        if value is None and not self._may_be_none(part):
             return not_done("this is None" if self.judge.is_by_name else f"{said}: this is None")
         return wrong(self._otherwise(part, wrong_ones[0]), context=_context(value, said))
+
+    def _may_be_none(self, part: str) -> bool:
+        """Whether None is right in some case."""
+        pairs = [pair for expected in self.expected for pair in expected.items()]
+        return any(value is None for name, value in pairs if name == part or not self.judge.is_by_name)
 
     def _hint(self, part: str, pairs: Sequence[tuple[int, str]]) -> Text | None:
         """Of the first mistake that gives the same in these cases and parts."""
@@ -287,7 +298,7 @@ class _Asked:
     def _otherwise(self, part: str, place: int) -> Advice | NumberHint | str:
         case, value, expected = self.cases[place], self.given[place][part], self.expected[place][part]
         if number(expected) is not None:
-            if number(value) is None:
+            if number(value) is None and value is not None:
                 return NumberHint.NOT_A_NUMBER
             if is_rounded(number(value), number(expected)):
                 return NumberHint.ROUNDED
