@@ -1,7 +1,7 @@
 """Judge an answer by programs: the right one, and known-wrong ones, each with its hint.
 
 A mistake is recognised by what it gives: its hint is said where the answer gives what that wrong program gives. The
-same programs are the tests: `tests/distlab/labs/test_mistakes.py` hands in each of them, and expects its own hint.
+same programs are the tests: `tests/distlab/labs/test_labs_mistakes.py` hands in each of them, and expects its own hint.
 """
 
 import inspect
