@@ -79,8 +79,8 @@ lab.points("audit")
 print(lab.given.published_table())
 
 # %% [markdown]
-# Write a function that computes the true efficiency from the claimed one, without any time. It returns `None` if the
-# run made no step.
+# Write a function that computes the true efficiency from the claimed one, a fraction such as 0.88, without any time. It
+# returns `None` if the run made no step; one step is enough for an efficiency.
 #
 # Target: right for the published claims and for others. Half of the points are for the runs that made steps, half for
 # those that made none. When the answer is right, the check prints the corrected table. The claims are rounded, so the

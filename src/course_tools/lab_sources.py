@@ -193,8 +193,8 @@ def release(
 
 
 def is_given(file: Path) -> bool:
-    """Whether a file is handed out with its lab: no notebook, and not the lab's text, which has the solutions."""
-    return file.is_file() and file.suffix != ".ipynb" and file.name != TEXT
+    """Whether a file is handed out with its lab: no notebook, not the lab's text with the solutions, no judge."""
+    return file.is_file() and file.suffix != ".ipynb" and file.name != TEXT and not registry.is_of_judge(file)
 
 
 def _programs(source: Path, on_left_out: Callable[[Path], object]) -> list[Path]:
@@ -243,10 +243,7 @@ def _check(notebook: NotebookNode, lab: Lab, name: str) -> None:
     expected = [grade_id for exercise in lab for grade_id in (exercise.name, CHECK + exercise.name)]
     unknown = sorted(set(grade_ids) - set(expected))
     if unknown:
-        module = "its judge/lab.py"
-        raise BrokenSource(
-            f"{name} has cells of {', '.join(unknown)}, but {module} has no exercise with a judge for them."
-        )
+        raise BrokenSource(f"{name} has cells of {', '.join(unknown)}, but its judge has no exercise for them.")
     if grade_ids != expected:
         raise BrokenSource(f"The cells of {name} have the grade_ids {grade_ids}, but its exercises ask for {expected}.")
     for exercise, answer, check in zip(lab, cells[::2], cells[1::2], strict=True):

@@ -27,6 +27,7 @@ import nbformat
 from nbformat.sign import NotebookNotary
 
 from course_tools import git_files, hand_edits, makefile_of_copy
+from distlab.labs.registry import is_of_judge
 from distlab.runtime.errors import REFUSED_WRITES, PlainError
 from distlab.runtime.lookups import look_up
 from distlab.runtime.unused_names import unused
@@ -160,7 +161,7 @@ def _files(course: Path) -> dict[str, Path]:
     files = {}
     for part in _PARTS:
         for file in sorted(course.glob(part)):
-            if not file.is_file() or _NOT_COPIED & set(file.parts) or file.name == _TEXT:
+            if not file.is_file() or _NOT_COPIED & set(file.parts) or file.name == _TEXT or is_of_judge(file):
                 continue
             name = file.relative_to(course)
             if file.name != _SOLUTION:

@@ -269,7 +269,7 @@ def test_a_lab_whose_solution_fails_or_is_not_right_is_named_and_nothing_is_writ
         (
             '"grade_id": "steps"',
             '"grade_id": "step"',
-            "has cells of step, but its judge/lab.py has no exercise",
+            "has cells of step, but its judge has no exercise",
         ),
         ('"points": 1', '"points": 2', "2 points, but the exercise 1"),
         ("### BEGIN SOLUTION\nsteps = 6\n### END SOLUTION", "steps = 6", "the answer's cell needs"),

@@ -179,7 +179,7 @@ def _hide(root: str, hidden: Iterable[str]) -> None:
     empty = Path(root) / "empty"
     empty.mkdir()
     for path in (*judges(), *map(Path, hidden)):
-        if path.exists():
+        if Path(f"{root}{path.absolute()}").exists():
             system_calls.bind(str(empty) if path.is_dir() else "/dev/null", f"{root}{path.absolute()}", read_only=True)
 
 
@@ -187,10 +187,10 @@ def _visible_paths() -> list[str]:
     """What a student's process sees of this machine: the system's programs, Python and the packages it imports from."""
     import distlab
     from distlab import programs
-    from distlab.labs.registry import JUDGES
+    from distlab.labs.registry import next_to_students
 
     python = [sys.prefix, sys.base_prefix, *sys.path, str(Path(distlab.__file__).parents[1])]
-    python += [str(programs.FOLDER), *map(str, JUDGES.values())]
+    python += [str(programs.FOLDER), *map(str, next_to_students())]
     candidates = [*_SYSTEM, *(f"/etc/{name}" for name in _ETC), *filter(None, python)]
     existing = {str(Path(path).absolute()) for path in candidates if os.path.lexists(path)}
     visible: list[str] = []

@@ -18,14 +18,21 @@ from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import NoSuchName, look_up
 
 LABS = Path(__file__).parents[3] / "labs"
-JUDGES = {folder.parent.name[:2]: folder for folder in sorted(LABS.glob("[0-9][0-9]_*/judge"))}
-"""The folder of each lab's judges, by the number of its chapter."""
-MODULES = {number: f"lab_{number}.lab" for number in JUDGES}
+_FOLDERS = {folder.name[:2]: folder for folder in sorted(LABS.glob("[0-9][0-9]_*"))}
+IN_ONE_FILE = [number for number, folder in _FOLDERS.items() if (folder / "judge.py").exists()]
+"""The labs whose judge is one file, by number."""
+JUDGES = {
+    number: folder if number in IN_ONE_FILE else folder / "judge"
+    for number, folder in _FOLDERS.items()
+    if number in IN_ONE_FILE or (folder / "judge").is_dir()
+}
+"""The folder of each lab's judge, which is imported as `lab_06`, by the number of its chapter."""
+MODULES = {number: f"lab_{number}.{'judge' if number in IN_ONE_FILE else 'lab'}" for number in JUDGES}
 """The module that defines each lab as LAB, by the number of its chapter."""
 
 
 def importable(name: str, folder: Path) -> None:
-    """Let `import NAME.module` find the modules in a folder: `labs/06_topic/judge` is no name for a package itself."""
+    """Let `import NAME.module` find the modules in a folder: `labs/06_topic` is no name for a package itself."""
     spec = ModuleSpec(name, None, is_package=True)
     spec.submodule_search_locations = [str(folder)]
     sys.modules.setdefault(name, module_from_spec(spec))
@@ -37,8 +44,23 @@ for _number, _folder in JUDGES.items():
 
 _FAKES = ("fake_horovod", "fake_torch", "fake_cluster")
 _PARTS_OF_LABS = ("jobs", "new_process", "recording", "small_training")
+_OF_JUDGES = ("judge.py", "hints.json", "known_answers.py")
 NEXT_TO_STUDENTS = ("__init__", "given", "observe", *_FAKES, *_PARTS_OF_LABS, "hints")
 """The modules of a lab's package that may run in a student's process; grading hides all others from it."""
+
+
+def is_of_judge(file: Path) -> bool:
+    """Whether a file in a lab's folder belongs to its judge, so that students do not get it."""
+    is_module = file.suffix == ".py" and (file.stem in NEXT_TO_STUDENTS or file.name.startswith("test_"))
+    return (file.parent / "judge.py").exists() and (is_module or file.name in _OF_JUDGES)
+
+
+def next_to_students() -> list[Path]:
+    """The files and folders of labs that a student's process may see; `judges` are hidden in them."""
+    modules = [JUDGES[number] / f"{name}.py" for number in IN_ONE_FILE for name in NEXT_TO_STUDENTS]
+    return [folder for number, folder in JUDGES.items() if number not in IN_ONE_FILE] + [
+        file for file in modules if file.exists()
+    ]
 
 
 def judges() -> list[Path]:

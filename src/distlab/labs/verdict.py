@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class State(StrEnum):
@@ -41,7 +41,7 @@ class Advice:
     """What the student reads, and the hints in it; `str(advice)` is the text."""
 
     text: str
-    hints: tuple[Hint, ...] = ()
+    hints: tuple[Any, ...] = ()
 
     @classmethod
     def of(cls, hint: "AnyHint") -> "Advice":
@@ -87,7 +87,7 @@ class Verdict:
     share: float = 0.0
     picture: Callable[[], Picture] | None = None
     fault: str | None = None
-    hints: tuple[Hint, ...] = ()
+    hints: tuple[Any, ...] = ()
     context: str = ""
 
     @property

@@ -195,14 +195,14 @@ async def ring_all_reduce(rank, array):
 """
 
 TAKEN = {
-    "imports the judge's own function": "from lab_03.four_numbers import numbers_of as numbers",
-    "imports the package of the judges": "from distlab import labs\nnumbers = labs.lab_03.four_numbers.numbers_of",
-    "reaches the judge's function from the labs": "numbers = labs.lab_03.four_numbers.numbers_of",
-    "reaches the judge from the open lab": "numbers = lab._lab['numbers'].judge.__globals__['numbers_of']",
+    "imports the judge's own function": "from lab_03.judge import numbers",
+    "imports the package of the judges": "from distlab import labs\nnumbers = labs.lab_03.judge.numbers",
+    "reaches the judge's function from the labs": "numbers = labs.lab_03.judge.numbers",
+    "reaches the judge from the open lab": "numbers = lab._lab['numbers'].judge.right",
     "imports it next to a magic": "def numbers(*case):\n    %time\n    import lab_03",
     "names the judge's module": """
 import importlib
-numbers = importlib.import_module("lab_03.four_numbers").numbers_of
+numbers = importlib.import_module("lab_03.judge").numbers
 """,
 }
 

@@ -108,6 +108,11 @@ def assert_wrong(verdict: Verdict, wrong: WrongAnswer) -> None:
         assert words in verdict.text, verdict
 
 
+def assert_wrong_state(verdict: Verdict) -> None:
+    """The answer is rejected, and the judge could cope with it."""
+    assert (verdict.state, verdict.fault) == (WRONG, None), verdict
+
+
 def assert_right(verdict: Verdict) -> None:
     """The answer gets all points."""
     assert (verdict.state, verdict.share) == (RIGHT, 1), verdict

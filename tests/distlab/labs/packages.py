@@ -6,4 +6,5 @@ from distlab.labs import registry
 def make_answers_importable() -> None:
     """For all labs, and again without effect."""
     for number, judge in registry.JUDGES.items():
-        registry.importable(f"lab_{number}_tests", judge.with_name("tests"))
+        if number not in registry.IN_ONE_FILE:
+            registry.importable(f"lab_{number}_tests", judge.with_name("tests"))

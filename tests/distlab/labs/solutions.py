@@ -1,6 +1,7 @@
 """The cells of a lab's own solution, by name, as the notebook runs them."""
 
 import functools
+from typing import Any
 
 from course_tools import lab_sources
 from tests.distlab.labs.known_wrong import LABS
@@ -9,10 +10,23 @@ from tests.distlab.labs.known_wrong import LABS
 @functools.cache
 def solved_cells(number: str) -> dict[str, str]:
     """The text of each answer by exercise, after the given cells, which have numbers; without checks and prints."""
+    return _cells(number, solved=True)
+
+
+@functools.cache
+def namespace_of(number: str, solved: bool) -> dict[str, Any]:
+    """The names that a lab's cells define, with its solutions or as students get it."""
+    namespace: dict[str, Any] = {"__name__": "notebook"}
+    for name, text in _cells(number, solved).items():
+        exec(compile(text, f"<{name}>", "exec"), namespace)
+    return namespace
+
+
+def _cells(number: str, solved: bool) -> dict[str, str]:
     [source] = lab_sources.chosen(LABS, number)
-    solved = lab_sources.solved(lab_sources.convert(source))
+    notebook = lab_sources.convert(source)
     cells: dict[str, str] = {}
-    for place, cell in enumerate(solved.cells):
+    for place, cell in enumerate((lab_sources.solved(notebook) if solved else lab_sources.student(notebook)).cells):
         settings = cell.metadata.get("nbgrader", {})
         if cell.cell_type != "code" or settings.get("grade"):
             continue

@@ -1,6 +1,4 @@
-"""Answers to `mirrored` of lab 03; importing this starts TensorFlow, so it is done in a process of its own."""
-
-from lab_03.hints import Lab03Hint
+"""Known answers to `mirrored` of lab 03; importing this starts TensorFlow, so it is done in a process of its own."""
 
 from distlab import devices, models
 from tests.distlab.labs.known_wrong import LabAnswers
@@ -42,12 +40,12 @@ def serial(images, labels, first_weights, batch_size):
     return model, batches
 
 
-@wrong("mirrored", Lab03Hint.NOT_MIRRORED)
+@wrong("mirrored", "The weights exist once, on one device: nothing is mirrored. Where must they be created?")
 def without_scope(strategy, images, labels, first_weights, images_per_replica):
     return serial(images, labels, first_weights, 2 * images_per_replica)
 
 
-@wrong("mirrored", Lab03Hint.DIFFERENT_SCOPES)
+@wrong("mirrored", "What must be created inside the scope?")
 def only_compile_in_the_scope(strategy, images, labels, first_weights, images_per_replica):
     model = models.mlp(0.0)
     model.set_weights(first_weights)
@@ -59,7 +57,7 @@ def only_compile_in_the_scope(strategy, images, labels, first_weights, images_pe
     return model, batches
 
 
-@wrong("mirrored", Lab03Hint.PER_REPLICA_BATCH)
+@wrong("mirrored", "the strategy divides what batch(...) says. Which batch size is that?")
 def batch_of_one_replica(strategy, images, labels, first_weights, images_per_replica):
     with strategy.scope():
         model = compiled()
@@ -69,12 +67,12 @@ def batch_of_one_replica(strategy, images, labels, first_weights, images_per_rep
     return model, batches
 
 
-@wrong("mirrored", Lab03Hint.MULTIPLIED_TWICE)
+@wrong("mirrored", "one multiplication too many.")
 def multiplied_twice(strategy, images, labels, first_weights, images_per_replica):
     return solution(strategy, images, labels, first_weights, 2 * images_per_replica)
 
 
-@wrong("mirrored", Lab03Hint.STEPS_TOO_LONG, share=0.5)
+@wrong("mirrored", "Is something summed or scaled that is already a mean?", share=0.5)
 def learning_rate_scaled(strategy, images, labels, first_weights, images_per_replica):
     with strategy.scope():
         model = compiled(0.1 * strategy.num_replicas_in_sync)
@@ -84,7 +82,7 @@ def learning_rate_scaled(strategy, images, labels, first_weights, images_per_rep
     return model, batches
 
 
-@wrong("mirrored", Lab03Hint.STEPS_TOO_SHORT, share=0.5)
+@wrong("mirrored", "Each step is too short by the number of replicas. Is something divided twice?", share=0.5)
 def learning_rate_divided(strategy, images, labels, first_weights, images_per_replica):
     with strategy.scope():
         model = compiled(0.1 / strategy.num_replicas_in_sync)
@@ -94,7 +92,7 @@ def learning_rate_divided(strategy, images, labels, first_weights, images_per_re
     return model, batches
 
 
-@wrong("mirrored", Lab03Hint.RAISED, "AttributeError", "num_replicas")
+@wrong("mirrored", "`mirrored` raises", "AttributeError", "num_replicas")
 def misremembers_a_name(strategy, images, labels, first_weights, images_per_replica):
     batches = batches_of(images, labels, images_per_replica * strategy.num_replicas)
     with strategy.scope():
@@ -104,7 +102,7 @@ def misremembers_a_name(strategy, images, labels, first_weights, images_per_repl
     return model, batches
 
 
-@wrong("mirrored", Lab03Hint.ANOTHER_OPTIMIZER, "Adam", share=0.5)
+@wrong("mirrored", "; the serial program uses another one.", "Adam", share=0.5)
 def with_adam(strategy, images, labels, first_weights, images_per_replica):
     with strategy.scope():
         model = compiled(0.001, optimizer=tf.keras.optimizers.Adam)
@@ -114,14 +112,18 @@ def with_adam(strategy, images, labels, first_weights, images_per_replica):
     return model, batches
 
 
-@wrong("mirrored", Lab03Hint.WRONG_UPDATES, share=0.5)
+@wrong("mirrored", "updates, and one pass over these batches has", share=0.5)
 def two_epochs(strategy, images, labels, first_weights, images_per_replica):
     model, batches = solution(strategy, images, labels, first_weights, images_per_replica)
     model.fit(batches, verbose=0)
     return model, batches
 
 
-@wrong("mirrored", Lab03Hint.OTHER_WEIGHTS, share=0.5)
+@wrong(
+    "mirrored",
+    "Does the model begin with the first weights that the function gets, and is the learning rate the same?",
+    share=0.5,
+)
 def forgets_the_first_weights(strategy, images, labels, first_weights, images_per_replica):
     with strategy.scope():
         model = compiled()
@@ -130,7 +132,7 @@ def forgets_the_first_weights(strategy, images, labels, first_weights, images_pe
     return model, batches
 
 
-@wrong("mirrored", Lab03Hint.REST_DROPPED)
+@wrong("mirrored", "images are never seen: the last, smaller batch is dropped.")
 def drops_the_rest(strategy, images, labels, first_weights, images_per_replica):
     with strategy.scope():
         model = compiled()
@@ -141,7 +143,7 @@ def drops_the_rest(strategy, images, labels, first_weights, images_per_replica):
     return model, batches
 
 
-@wrong("mirrored", Lab03Hint.WRONG_ORDER)
+@wrong("mirrored", "The images come in another order than in the serial program, so the results cannot be compared.")
 def shuffles(strategy, images, labels, first_weights, images_per_replica):
     with strategy.scope():
         model = compiled()
@@ -152,7 +154,7 @@ def shuffles(strategy, images, labels, first_weights, images_per_replica):
     return model, batches
 
 
-@wrong("mirrored", Lab03Hint.DROPOUT, share=0.5)
+@wrong("mirrored", "The serial program has no dropout.", share=0.5)
 def with_dropout(strategy, images, labels, first_weights, images_per_replica):
     with strategy.scope():
         model = compiled(dropout=0.2)
@@ -162,7 +164,7 @@ def with_dropout(strategy, images, labels, first_weights, images_per_replica):
     return model, batches
 
 
-@wrong("mirrored", Lab03Hint.LOGITS_AS_PROBABILITIES, share=0.5)
+@wrong("mirrored", "Keep the serial program's loss.", share=0.5)
 def loss_by_name(strategy, images, labels, first_weights, images_per_replica):
     with strategy.scope():
         model = models.mlp(0.0)
@@ -173,12 +175,12 @@ def loss_by_name(strategy, images, labels, first_weights, images_per_replica):
     return model, batches
 
 
-@wrong("mirrored", Lab03Hint.NOT_TWO_THINGS)
+@wrong("mirrored", "`mirrored` returns two things, the model and the batches it was trained on.")
 def returns_the_model_alone(strategy, images, labels, first_weights, images_per_replica):
     return solution(strategy, images, labels, first_weights, images_per_replica)[0]
 
 
-@wrong("mirrored", Lab03Hint.MULTIPLIED_TWICE, "With a strategy of one replica")
+@wrong("mirrored", "one multiplication too many.", "With a strategy of one replica")
 def literally_two_replicas(strategy, images, labels, first_weights, images_per_replica):
     with strategy.scope():
         model = compiled()
@@ -188,7 +190,11 @@ def literally_two_replicas(strategy, images, labels, first_weights, images_per_r
     return model, batches
 
 
-@wrong("mirrored", Lab03Hint.STRATEGY_IGNORED, "With a strategy of one replica")
+@wrong(
+    "mirrored",
+    "copies. A function that gets a strategy uses that one: where does another come from?",
+    "With a strategy of one replica",
+)
 def a_strategy_of_its_own(strategy, images, labels, first_weights, images_per_replica):
     own = tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"])
     with own.scope():
@@ -199,7 +205,7 @@ def a_strategy_of_its_own(strategy, images, labels, first_weights, images_per_re
     return model, batches
 
 
-@wrong("mirrored", Lab03Hint.FIT_SHUFFLES, share=0.5)
+@wrong("mirrored", "The serial run keeps the order: what does it give to `fit`?", share=0.5)
 def fit_gets_arrays(strategy, images, labels, first_weights, images_per_replica):
     with strategy.scope():
         model = compiled()
@@ -209,7 +215,7 @@ def fit_gets_arrays(strategy, images, labels, first_weights, images_per_replica)
     return model, batches_of(images, labels, size)
 
 
-@wrong("mirrored", Lab03Hint.NEXT_PASS_BEGINS)
+@wrong("mirrored", "the next pass begins within a batch. Which is first, `batch` or `repeat`?")
 def repeats_before_it_batches(strategy, images, labels, first_weights, images_per_replica):
     with strategy.scope():
         model = compiled()

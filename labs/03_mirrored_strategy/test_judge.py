@@ -1,0 +1,126 @@
+"""Lab 03: other right answers, the auto-shard table against TensorFlow, mirrored programs in a process of their own."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from lab_03 import judge
+from lab_03.judge import LAB, NUMBERS, POLICIES
+
+from distlab.labs import reference_mlp
+from tests.distlab.labs.judged_apart import assert_told_apart, judged_apart
+from tests.distlab.labs.known_wrong import SEEDS, assert_right, verdict_on
+
+SHARD = """
+import distlab, json, sys, tempfile
+from pathlib import Path
+import tensorflow as tf
+from tensorflow.python.distribute import input_ops
+
+def counts(policy, files, workers, batch):
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [str(Path(folder) / f"{number:03}") for number in range(len(files))]
+        for path, images in zip(paths, files):
+            with tf.io.TFRecordWriter(path) as writer:
+                for image in range(images):
+                    writer.write(b"x")
+        options = tf.data.Options()
+        options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy[policy]
+        pipeline = tf.data.TFRecordDataset(paths).batch(batch).with_options(options)
+        try:
+            return [
+                sum(len(batch) for batch in input_ops.auto_shard_dataset(pipeline, workers, worker))
+                for worker in range(workers)
+            ]
+        except tf.errors.InvalidArgumentError:
+            return None
+
+print(json.dumps([counts(*case) for case in json.loads(sys.argv[1])]))
+"""
+
+
+def by_counting(images, per_replica, replicas, epochs):
+    batches, left = [], images
+    while left > 0:
+        batches.append(min(left, per_replica * replicas))
+        left -= batches[-1]
+    values = (per_replica * replicas, len(batches), sum(1 for _ in range(epochs) for _ in batches), batches[-1])
+    return dict(zip(NUMBERS, values, strict=True))
+
+
+def by_dealing(policy, files, workers, batch):
+    numbers = [number for number, count in enumerate(files) for _ in range(count)]
+    hands = [0] * workers
+    if policy == "OFF":
+        return [len(numbers) for _ in hands]
+    if policy == "DATA":
+        for place in range(len(numbers)):
+            hands[place // batch % workers] += 1
+        return tuple(hands) if all(hands) else None
+    if workers > len(files):
+        return None
+    for number in numbers:
+        hands[number % workers] += 1
+    return hands
+
+
+@pytest.mark.parametrize(("name", "answer"), [("numbers", by_counting), ("samples_seen", by_dealing)])
+def test_another_right_answer_gets_full_marks(name, answer):
+    for seed in SEEDS:
+        assert_right(verdict_on(LAB, name, {name: answer}, seed))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda counts: counts[1:] + counts[:1], "for other workers. With which batch or file does worker 0 start?"),
+        (lambda counts: [counts[0] - 1, *counts[1:]], "images."),
+        (lambda counts: [counts[0] - 1, counts[1] + 1, *counts[2:]], "Deal out four parts by hand."),
+        (lambda counts: counts[:-1], "one number for each of"),
+        (lambda counts: None, "TensorFlow does not refuse."),
+        (lambda counts: sum(counts), "one number for each of"),
+    ],
+)
+def test_what_is_no_known_mistake_is_described(change, words):
+    def samples_seen(policy, *run):
+        counts = judge.samples_seen(policy, *run)
+        return change(counts) if policy == "FILE" and counts else counts
+
+    verdict = verdict_on(LAB, "samples_seen", {"samples_seen": samples_seen})
+    assert words in verdict.text and verdict.share == 0.8
+
+
+def test_the_gradient_is_the_slope_of_the_loss():
+    generator = np.random.default_rng(3)
+    weights = [array.astype(np.float64) for array in reference_mlp.drawn_weights(generator)]
+    images, labels = reference_mlp.drawn_batch(generator, 5)
+
+    def loss():
+        return 5 * reference_mlp.cross_entropy(reference_mlp.softmax(reference_mlp.logits(weights, images)), labels)
+
+    for index, of_array in enumerate(reference_mlp.gradient(weights, images, labels)):
+        place = np.unravel_index(np.argmax(np.abs(of_array)), of_array.shape)
+        values = []
+        for change in (1e-5, -2e-5):
+            weights[index][place] += change
+            values.append(loss())
+        weights[index][place] += 1e-5
+        assert (values[0] - values[1]) / 2e-5 == pytest.approx(of_array[place], rel=1e-4)
+
+
+@pytest.mark.slow
+def test_the_table_is_what_tensorflow_does():
+    runs = [([7, 12, 9, 4, 34], 2, 4), ([5, 6, 7, 8, 9, 10, 3], 3, 5), ([9], 2, 4), ([5, 3], 2, 3)]
+    runs += [tuple(case[1:]) for case in judge.FEW_CASES]
+    cases = [(policy, *run) for policy in POLICIES for run in runs]
+    command = [sys.executable, "-c", SHARD, json.dumps(cases)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert run.returncode == 0, run.stderr[-3000:]
+    assert json.loads(run.stdout.splitlines()[-1]) == [judge.samples_seen(*case) for case in cases]
+
+
+@pytest.mark.long
+def test_mirrored_programs_are_told_apart():
+    assert_told_apart(judged_apart("03", "lab_03.known_answers"))

@@ -1,0 +1,106 @@
+"""Lab 10: other right answers, what is said to answers without a form, the judge's numbers against the papers."""
+
+import numpy as np
+import pytest
+from lab_10 import judge
+from lab_10.judge import ESTIMATES, FULL, LAB, NUMBERS, PER, RATE, STEPS, WHOLE
+
+from tests.distlab.labs.known_wrong import SEEDS, assert_not_done, assert_right, verdict_on
+
+
+def by_trying(images, hosts, ranks_per_host, known_batch, known_rate, fits, worthwhile):
+    ranks = len([(host, rank) for host in range(hosts) for rank in range(ranks_per_host)])
+    per_replica = max(batch for batch in range(1, fits + 1) if batch * ranks <= worthwhile)
+    steps = 0
+    while (steps + 1) * ranks * per_replica <= images:
+        steps += 1
+    values = (ranks * per_replica / known_batch) * known_rate, steps, per_replica * ranks, np.int64(per_replica)
+    return dict(zip(NUMBERS[::-1], values, strict=True))
+
+
+def by_adding(step, count, epochs, first, full):
+    rate = first
+    for _ in range(min(step, count * epochs)):
+        rate += (full - first) / (count * epochs)
+    return rate if epochs else full
+
+
+def by_interpolation(step, count, epochs, first, full):
+    return np.interp(step, [0, count * epochs], [first, full]) if epochs else np.float64(full)
+
+
+def by_variances(gradients, batch):
+    variance = batch * np.var(gradients, axis=1, ddof=1).sum(axis=1).mean()
+    norms = np.linalg.norm(gradients.mean(axis=1), axis=1)
+    squared = norms @ norms / len(gradients) - variance / batch / gradients.shape[1]
+    values = squared, variance, variance / squared if squared > 0 else np.inf
+    return dict(zip(ESTIMATES, values, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [("plan", by_trying), ("warm_up", by_adding), ("warm_up", by_interpolation), ("noise_scale", by_variances)],
+)
+def test_another_right_answer_gets_full_marks(name, answer):
+    for seed in SEEDS:
+        assert_right(verdict_on(LAB, name, {name: answer}, seed))
+
+
+@pytest.mark.parametrize(("name", "numbers"), [("plan", NUMBERS), ("noise_scale", ESTIMATES)])
+def test_names_without_numbers_are_not_done_yet_and_another_form_is_wrong(name, numbers):
+    assert_not_done(LAB, name, {name: lambda *arguments: dict.fromkeys(numbers)})
+    verdict = verdict_on(LAB, name, {name: lambda *arguments: tuple(range(len(numbers)))})
+    assert "must give a dictionary with the names" in verdict.text and verdict.share == 0
+
+
+def test_what_follows_from_a_wrong_number_is_said_once():
+    def plan(images, hosts, ranks_per_host, known_batch, known_rate, fits, worthwhile):
+        whole = fits * hosts * ranks_per_host
+        return {PER: fits, WHOLE: whole, STEPS: images // whole, RATE: known_rate * whole / known_batch}
+
+    text = verdict_on(LAB, "plan", {"plan": plan}).text
+    assert "it fits, but the global batch would be 2048" in text
+    assert f"{WHOLE}: wrong: it follows from the wrong {PER}." in text
+    assert f"{STEPS}, {RATE}: wrong: it follows from the wrong {WHOLE}." in text
+
+
+def test_a_rounded_number_is_said_to_be_that():
+    verdict = verdict_on(
+        LAB, "plan", {"plan": lambda *job: judge.plan(*job) | {RATE: round(judge.plan(*job)[RATE], 3)}}
+    )
+    assert "Is it rounded" in verdict.text and verdict.share == 0.75
+
+
+def test_a_rate_that_rises_on_is_above_the_full_one():
+    def warm_up(step, count, epochs, first, full):
+        return first + (full - first) * step / (count * epochs) if epochs else full
+
+    verdict = verdict_on(LAB, "warm_up", {"warm_up": warm_up})
+    assert f"{FULL}: wrong: 0.0858333 in step 13" in verdict.text and "above the full rate" in verdict.text
+
+
+def test_eight_ranks_with_the_known_batch_get_eight_times_the_rate():
+    assert list(judge.plan(60_000, 2, 4, 100, 0.01, 100, 10_000).values()) == [100, 800, 75, pytest.approx(0.08)]
+
+
+def test_goyal_s_warm_up_rises_by_the_same_amount_in_every_iteration():
+    steps, epochs, first, full = 156, 5, 0.1, 3.2  # ImageNet with batches of 8k, section 5.1
+    rates = [judge.warm_up(step, steps, epochs, first, full) for step in range(steps * epochs + 2)]
+    assert rates[0] == first and rates[-2] == full and rates[-1] == full
+    assert np.diff(rates[:-1]) == pytest.approx((full - first) / (steps * epochs))
+
+
+def test_the_estimate_of_many_steps_is_the_scale_that_the_gradients_were_made_with():
+    generator, batch, ranks, parameters = np.random.default_rng(5), 16, 8, 30
+    noise = generator.normal(size=(2000, ranks, parameters)) * np.sqrt(900 / parameters / batch)
+    squared, variance, scale = judge.noise_scale(np.ones(parameters) + noise, batch).values()
+    assert squared == pytest.approx(30, rel=0.03) and variance == pytest.approx(900, rel=0.03)
+    assert scale == pytest.approx(30, rel=0.05)
+
+
+def test_the_targets_are_what_a_calculation_by_hand_gives():
+    last = {name: [line.split()[-1] for line in LAB.target(name).splitlines()[1:]] for name in ("plan", "warm_up")}
+    assert last["plan"] == ["187", "1496", "40", "0.1496"]
+    assert last["warm_up"][::6] == ["0.01000", "0.04500", "0.08000"] and last["warm_up"][13] == "0.08000"
+    numbers = [line.split()[-1] for line in LAB.target("noise_scale").splitlines()[1:]]
+    assert numbers == ["10", "32", "3.2"]  # (16 · 12 − 8 · 14) / 8, (14 − 12) / (1/8 − 1/16), their ratio

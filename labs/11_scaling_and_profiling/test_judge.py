@@ -1,0 +1,133 @@
+"""Lab 11: other right answers, the published table by hand, the judge's fits against the course's."""
+
+import numpy as np
+import pytest
+from lab_11 import given, judge
+from lab_11.judge import AUDITED, LAB
+
+from distlab import costs
+from tests.distlab.labs.known_wrong import SEEDS, assert_not_done, assert_right, verdict_on
+
+
+def by_counting(images, batch, gpus, seconds, seconds_on_one):
+    left, steps = images, 0
+    while left >= batch * gpus:
+        left, steps = left - batch * gpus, steps + 1
+    done, of_one = images - left, images - images % batch
+    efficiency = np.float64(done * seconds_on_one) / (of_one * seconds * gpus) if steps else None
+    return {"efficiency": efficiency, "images": done, "steps": steps, "images per second": done / seconds}
+
+
+def rounded_like_the_claims(claimed, images, batch, gpus):
+    true = judge.corrected(claimed, images, batch, gpus)
+    return true and round(true, 2)
+
+
+def cut_off(claimed, images, batch, gpus):
+    true = judge.corrected(claimed, images, batch, gpus)
+    return true and int(100 * true) / 100
+
+
+def by_the_tails(claimed, images, batch, gpus):
+    kept = [images - images % (batch * count) for count in (gpus, 1)]
+    return np.array(claimed * kept[0] / kept[1]) if batch * gpus <= images else None
+
+
+def by_weighted_line(ranks, seconds):
+    parallel, serial = np.polyfit(1 / ranks, seconds, 1, w=1 / seconds)
+    return [serial, parallel]
+
+
+def by_logarithms(ranks, seconds):
+    from scipy.optimize import least_squares
+
+    start = np.log([seconds.min() / 2, seconds.max()])
+    columns = judge.law_columns(ranks)
+    tolerances = dict.fromkeys(("xtol", "ftol", "gtol"), 1e-12)
+    return np.exp(least_squares(lambda x: np.log(columns @ np.exp(x) / seconds), start, **tolerances).x)
+
+
+def by_the_course(ranks, sizes, seconds):
+    fit = costs.fit(sizes, seconds, lambda n: costs.all_reduce("ring", ranks, n))
+    return fit.latency, fit.seconds_per_byte
+
+
+def by_polynomial(ranks, sizes, seconds):
+    slope, start = np.polyfit(2 * sizes / ranks * (ranks - 1), seconds, 1, w=1 / seconds)
+    return np.array([start / (2 * ranks - 2), slope])
+
+
+def by_own_formulas(ranks, cr, cs, rr, sizes, rs, nbytes):
+    serial, parallel = by_weighted_line(cr, cs)
+    latency, per_byte = by_polynomial(rr, sizes, rs)
+    return np.float64(serial + parallel / ranks + 2 * (ranks - 1) * latency + 2 * nbytes * per_byte * (1 - 1 / ranks))
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("audit", by_counting),
+        ("corrected", rounded_like_the_claims),
+        ("corrected", cut_off),
+        ("corrected", by_the_tails),
+        ("amdahl", by_weighted_line),
+        ("amdahl", by_logarithms),
+        ("alpha_beta", by_the_course),
+        ("alpha_beta", by_polynomial),
+        ("predicted", by_own_formulas),
+    ],
+)
+def test_another_right_answer_gets_full_marks(name, answer):
+    for seed in (*SEEDS, *range(100, 105)):
+        assert_right(verdict_on(LAB, name, {name: answer}, seed))
+
+
+def test_names_without_numbers_are_not_done_and_other_forms_are_said():
+    assert_not_done(LAB, "audit", {"audit": lambda *epoch: dict.fromkeys(AUDITED)})
+    for name, value, words in (
+        ("audit", (1, 2, 3, 4), "must give a dictionary with the names"),
+        ("amdahl", 0.3, "gives two numbers, the serial and the parallel seconds"),
+        ("alpha_beta", [1.0], "gives two numbers, the latency and the seconds per byte"),
+        ("predicted", (1.0, 0.0), "gives one number, the seconds of a step"),
+    ):
+        verdict = verdict_on(LAB, name, {name: lambda *case, value=value: value})
+        assert words in verdict.text and verdict.share == 0
+
+
+def test_a_law_through_the_first_time_is_said_to_miss_the_last():
+    def amdahl(ranks, seconds):  # right only if the first time is that of one rank
+        parallel = (seconds[0] - seconds[-1]) / (1 - 1 / ranks[-1])
+        return seconds[0] - parallel, parallel
+
+    text = verdict_on(LAB, "amdahl", {"amdahl": amdahl}).text
+    assert "Right where the first time is that of one rank, and here it is not. With s = " in text
+
+
+def test_the_published_table_is_recounted_as_by_hand():
+    runs = [claim[1:4] for claim in given.PUBLISHED]
+    assert [judge.processed(*run) for run in runs] == [57_344, 57_344, 49_152, 49_152, 32_768, 0]
+    true = [judge.corrected(claim.efficiency, *run) for claim, run in zip(given.PUBLISHED, runs, strict=True)]
+    assert true[:5] == pytest.approx([0.85, 0.86, 0.71, 0.66, 0.34], abs=0.012)  # from the times that were printed
+    assert true[5] is None
+    table = given.published_table(true).splitlines()
+    assert table[3].split() == ["8", "V100", "2048", "86%", "71%"] and table[6].split()[-1] == "undefined"
+
+
+def test_correcting_a_claim_and_auditing_its_times_agree():
+    epoch = judge.Epoch(50_001, 300, 7, 1.3, 8.0)
+    claimed = (epoch.images / epoch.seconds) / (epoch.gpus * epoch.images / epoch.seconds_on_one)
+    assert judge.corrected(claimed, *epoch[:3]) == pytest.approx(judge.audit(*epoch)["efficiency"])
+
+
+def test_the_judge_s_fits_are_those_of_the_course():
+    ranks, seconds = np.array([1, 2, 4, 16]), np.array([9.0, 5.2, 3.1, 1.9])
+    law = costs.fit_amdahl(ranks, seconds)
+    assert judge.amdahl(ranks, seconds) == pytest.approx((law.serial_seconds, law.parallel_seconds))
+    sizes, seconds = np.array([1e3, 1e5, 1e7]), np.array([3e-4, 5e-4, 2e-2])
+    assert judge.alpha_beta(6, sizes, seconds) == pytest.approx(by_the_course(6, sizes, seconds))
+
+
+def test_the_targets_show_what_the_right_answers_give():
+    assert LAB.target("amdahl") == "amdahl([1, 2, 4, 8], [14, 8, 5, 3.5]) = (2, 12)"
+    assert LAB.target("alpha_beta").endswith("= (2e-05, 1e-09)")
+    assert "predicted" in LAB.target("predicted") and "efficiency" in LAB.target("audit")

@@ -1,0 +1,353 @@
+"""Judge an answer by programs: the right one, and known-wrong ones, each with its hint.
+
+A mistake is recognised by what it gives: its hint is said where the answer gives what that wrong program gives. The
+same programs are the tests: `tests/distlab/labs/test_labs_mistakes.py` hands in each of them, and expects its own hint.
+"""
+
+import inspect
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+
+from distlab.labs.answer import Answer
+from distlab.labs.answer_errors import AnswerError, Changed, Gone, NotDone, TookTooLong
+from distlab.labs.number_judge import TOLERANCE, NumberHint, is_near, is_rounded, number, problem_of_names
+from distlab.labs.verdict import Advice, Picture, Verdict, not_done, parts, right, wrong
+from distlab.simulate import SimulationError
+
+Case: TypeAlias = Any
+"""The arguments of one call, a tuple; with names if it is a NamedTuple."""
+Program: TypeAlias = Callable[..., Any]
+Text: TypeAlias = str | Callable[[Any, Any], str]
+"""A hint, or a function of the case and of what the answer gives in it."""
+Hint: TypeAlias = Text | Mapping[str, Text]
+"""One for each part of the exercise, or for all."""
+
+Drawn = TypeVar("Drawn")
+_NEAR_A_MISTAKE = 0.01  # where a right number may be off by more
+
+
+class Mistake(NamedTuple):
+    """A known-wrong program and its hint; hints by part are for these parts only."""
+
+    hint: Hint
+    program: Program
+
+    def text(self, part: str) -> Text | None:
+        """The hint for a part of the exercise; None if it has none."""
+        return self.hint.get(part) if isinstance(self.hint, Mapping) else self.hint
+
+
+class Follows(NamedTuple):
+    """A part whose number follows from that of another: `formula(case, numbers)` gives it from the answer's own."""
+
+    part: str
+    source: str
+    formula: Callable[[Any, Mapping[str, Any]], float]
+
+
+class Failure(NamedTuple):
+    """What a program gives that raises; `error` is that of the student's answer."""
+
+    kind: str
+    error: AnswerError | SimulationError | None = None
+
+
+def formulas(
+    right_program: Program,
+    tables: Mapping[str, Mapping[str, Hint]],
+    more: Callable[..., Mapping[str, Any]] = lambda *case: {},
+) -> list[Mistake]:
+    """Mistakes in what a program gives: formulas with their hints, by the name of the number, "" for the whole value.
+
+    A formula knows the arguments of the program, what is right ("global batch" is `global_batch`, a whole value is
+    `right`), and the names that `more(*arguments)` gives. A hint may have formulas too: "that is {2 * batch} images".
+    """
+    parameters = inspect.signature(right_program).parameters
+
+    def known(case: Case) -> dict[str, Any]:
+        value = right_program(*case)
+        numbers = value if isinstance(value, dict) else {"right": value}
+        names = {re.sub(r"\W", "_", name): number for name, number in numbers.items()}
+        return {"math": math, "np": np, **names, **dict(zip(parameters, case, strict=True)), **more(*case)}
+
+    def mistake(name: str, formula: str, hint: Hint) -> Mistake:
+        code = compile(formula, formula, "eval")
+
+        def program(*case: Any) -> Any:
+            value = eval(code, known(case))
+            return {**right_program(*case), name: value} if name else value
+
+        if not isinstance(hint, str) or "{" not in hint:
+            return Mistake(hint, program)
+        return Mistake(
+            lambda case, said: re.sub(r"{(.*?)}", lambda match: str(eval(match[1], known(case))), hint), program
+        )
+
+    return [mistake(name, *row) for name, table in tables.items() for row in table.items()]
+
+
+def drawn_until(is_clear: Callable[[Drawn], bool], draw: Callable[[], Drawn], tries: int = 500) -> Drawn:
+    """The first draw in which the mistakes can be told from what is right; the last one if there is none."""
+    for _ in range(tries):
+        drawn = draw()
+        if is_clear(drawn):
+            break
+    return drawn
+
+
+@dataclass(frozen=True)
+class ByPrograms:
+    """The judge of an exercise whose answer is a function; its name is that of the program `right`.
+
+    cases: what the function is called with, drawn from a generator.  mistakes: the first that fits is said.
+    otherwise: the hint where none fits.  said: a case in words, such as "for 8 ranks".
+    parts: what earns an equal share each, or one by `weights`: names in the dictionary that the function gives, or what
+    `split(case, value)` gives by name: a part of the value, or the part of the exercise to which the case belongs.
+    Without parts it is all or nothing.  after: by part, those that must be right before it counts, or a function that
+    gives the part that must be right for a case of it to count.
+    form: what is wrong with the form of a value, or None.  follows: numbers that only follow from a wrong one.
+    tolerance: the relative error that numbers may have.  praise: said of a right answer, a function of the cases.
+    """
+
+    right: Program
+    cases: Callable[[np.random.Generator], Sequence[Case]]
+    mistakes: Sequence[Mistake]
+    otherwise: Hint
+    said: Callable[[Case], str]
+    parts: Sequence[str] = ("",)
+    split: Callable[[Case, Any], Mapping[str, Any]] | None = None
+    after: Mapping[str, Sequence[str] | Callable[[Case], str]] = field(default_factory=dict)
+    form: Callable[[Case, Any], str | None] = lambda case, value: None
+    follows: Sequence[Follows] = ()
+    tolerance: float | Mapping[str, float] = TOLERANCE
+    weights: Mapping[str, float] | None = None
+    praise: Callable[[Sequence[Case]], str] = lambda cases: ""
+    picture: Callable[[], Picture] | None = None
+
+    def __call__(self, answer: Answer, generator: np.random.Generator) -> Verdict:
+        """The verdict on an answer; raises AnswerError as the answer does if nothing else is to be said."""
+        cases = self.cases(generator)
+        asked = _Asked(self, cases, self._values(answer, cases))
+        if problem := asked.problem():
+            return problem
+        verdicts = {part: asked.verdict(part) for part in self.parts}
+        for part, sources in self.after.items():
+            if not callable(sources) and not all(verdicts[source].is_right for source in sources):
+                verdicts[part] = not_done(f"{' and '.join(sources)} must be right first")
+        if all(verdict.is_right for verdict in verdicts.values()):
+            return right(self.praise(cases), self.picture)
+        return verdicts[""] if "" in verdicts else parts(verdicts, weights=self.weights)
+
+    @property
+    def name(self) -> str:
+        """Of the function that the student writes."""
+        return self.right.__name__
+
+    @property
+    def is_by_name(self) -> bool:
+        """Whether the function gives a dictionary of the parts."""
+        return self.split is None and tuple(self.parts) != ("",)
+
+    def by_part(self, case: Case, value: Any) -> Mapping[str, Any]:
+        """What a value says about each part of the exercise."""
+        if isinstance(value, Failure):
+            return dict.fromkeys(self.by_part(case, self.right(*case)), value)
+        if self.split:
+            return self.split(case, value)
+        return {name: value[name] for name in self.parts} if self.is_by_name else {"": value}
+
+    def outcome(self, program: Program, case: Case) -> Mapping[str, Any]:
+        """What a program of the lab gives, by part; it may fail as an answer may."""
+        try:
+            return self.by_part(case, program(*case))
+        except Exception as error:
+            return self.by_part(case, Failure(type(error).__name__))
+
+    def _values(self, answer: Answer, cases: Sequence[Case]) -> list[Any]:
+        """What the answer gives in each case; after one that was stopped no further one is tried."""
+        values: list[Any] = []
+        for case in cases:
+            try:
+                values.append(answer.call(self.name, *case, none_is_an_answer=True))
+            except (NotDone, Changed):
+                raise
+            except (AnswerError, SimulationError) as error:
+                values.append(Failure(getattr(error, "kind", type(error).__name__), error))
+                if isinstance(error, (TookTooLong, Gone)):
+                    break
+        return values
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """An answer's values in the cases of an exercise, as many as were tried."""
+
+    judge: ByPrograms
+    cases: Sequence[Case]
+    values: Sequence[Any]
+
+    @cached_property
+    def given(self) -> list[Mapping[str, Any]]:
+        """What the answer gives, by part, case by case; raises an error by which all numbers of a case are missing."""
+        given = []
+        for place, value in enumerate(self.values):
+            by_part = self.judge.by_part(self.cases[place], value)
+            if isinstance(value, Failure) and value.error and self.judge.is_by_name:
+                by_part = {part: value for part in by_part if self._fails_alike(part, place, value)}
+                if not by_part:
+                    raise value.error
+            given.append(by_part)
+        return given
+
+    def _fails_alike(self, part: str, place: int, value: Failure) -> bool:
+        """Whether a mistake with a hint for this part fails in the same way."""
+        return any(
+            mistake.text(part) is not None and is_same(value, self.mistaken(which, place).get(part))
+            for which, mistake in enumerate(self.judge.mistakes)
+        )
+
+    @cached_property
+    def expected(self) -> list[Mapping[str, Any]]:
+        """What is right."""
+        return [self.judge.outcome(self.judge.right, case) for case in self.cases]
+
+    @cached_property
+    def mistaken(self) -> Callable[[int, int], Mapping[str, Any]]:
+        """What a mistake gives in a case, both by their places."""
+        judge = self.judge
+        return cache(lambda which, place: judge.outcome(judge.mistakes[which].program, self.cases[place]))
+
+    def problem(self) -> Verdict | None:
+        """The verdict on an answer that is not begun, or has no such form; raises an error that all cases have."""
+        judge, errors = self.judge, {str(value.error) for value in self.values if isinstance(value, Failure)}
+        if len(errors) == 1 and all(isinstance(value, Failure) for value in self.values):
+            raise self.values[0].error
+        rights = [value for expected in self.expected for value in expected.values()]
+        if all(value is None for value in self.values) and not any(value is None for value in rights):
+            raise NotDone(f"`{judge.name}` gives None: is a `return` missing?")
+        for case, value in zip(self.cases, self.values, strict=False):
+            if isinstance(value, Failure):
+                continue
+            if value is None and judge.is_by_name:
+                raise NotDone(f"`{judge.name}` gives None: is a `return` missing?")
+            if judge.is_by_name and (problem := problem_of_names(judge.name, judge.parts, value)):
+                return problem
+            if text := judge.form(case, value):
+                return wrong(text)
+        if judge.is_by_name and all(value is None for given in self.given for value in given.values()):
+            return not_done(f"`{judge.name}` gives a dictionary in which all numbers are None")
+        return None
+
+    def verdict(self, part: str) -> Verdict:
+        """On one part: its first wrong case, with the hint for all of them."""
+        tried = [place for place, given in enumerate(self.given) if part in given]
+        source_of = self.judge.after.get(part)
+        if callable(source_of):
+            tried = [place for place in tried if self.verdict(source_of(self.cases[place])).is_right]
+            if not tried:
+                return not_done("no other part is right yet")
+        wrong_ones = [place for place in tried if not self._is_right(part, place)]
+        if not wrong_ones and any(part in expected for expected in self.expected[len(self.given) :]):
+            return not_done("it was not tried, because an earlier case was stopped")
+        if not wrong_ones:
+            return right()
+        case, value = self.cases[wrong_ones[0]], self.given[wrong_ones[0]][part]
+        said = self.judge.said(case)
+        hint = self._hint(part, [(place, name) for place, given in enumerate(self.given) for name in given])
+        if hint is None and (source := self._source(part, wrong_ones)):
+            return wrong(NumberHint.FOLLOWS.says(source=source))
+        for places in (tried, wrong_ones):
+            hint = hint or self._hint(part, [(place, part) for place in places])
+        if hint is not None:
+            text = hint(case, value) if callable(hint) else hint
+            return wrong(Advice(text, (hint,)), context=_context(value, said))
+        if isinstance(value, Failure):
+            return wrong(str(value.error), context=f"{said}: ")
+        if value is None and not self._may_be_none(part):
+            return not_done("this is None" if self.judge.is_by_name else f"{said}: this is None")
+        return wrong(self._otherwise(part, wrong_ones[0]), context=_context(value, said))
+
+    def _may_be_none(self, part: str) -> bool:
+        """Whether None is right in some case."""
+        pairs = [pair for expected in self.expected for pair in expected.items()]
+        return any(value is None for name, value in pairs if name == part or not self.judge.is_by_name)
+
+    def _hint(self, part: str, pairs: Sequence[tuple[int, str]]) -> Text | None:
+        """Of the first mistake that gives the same in these cases and parts."""
+        for which, mistake in enumerate(self.judge.mistakes):
+            text = mistake.text(part)
+            if text is not None and all(self._is(self.mistaken(which, place), name, place) for place, name in pairs):
+                return text
+        return None
+
+    def _source(self, part: str, wrong_ones: Sequence[int]) -> str | None:
+        """The wrong part from which this one follows in all of its wrong cases."""
+        for name, source, formula in self.judge.follows:
+            is_source_wrong = any(not self._is_right(source, place) for place in range(len(self.given)))
+            own = [(self.given[place], self.cases[place]) for place in wrong_ones]
+            if name == part and is_source_wrong and all(_follows(given, case, name, formula) for given, case in own):
+                return source
+        return None
+
+    def _otherwise(self, part: str, place: int) -> Advice | NumberHint | str:
+        case, value, expected = self.cases[place], self.given[place][part], self.expected[place][part]
+        if number(expected) is not None:
+            if number(value) is None and value is not None:
+                return NumberHint.NOT_A_NUMBER
+            if is_rounded(number(value), number(expected)):
+                return NumberHint.ROUNDED
+        otherwise = self.judge.otherwise
+        text = otherwise[part] if isinstance(otherwise, Mapping) else otherwise
+        return text(case, value) if callable(text) else text
+
+    def _is_right(self, part: str, place: int) -> bool:
+        return is_same(self.given[place][part], self.expected[place][part], self._tolerance(part))
+
+    def _is(self, gives: Mapping[str, Any], part: str, place: int) -> bool:
+        return is_same(self.given[place][part], gives.get(part), min(self._tolerance(part), _NEAR_A_MISTAKE))
+
+    def _tolerance(self, part: str) -> float:
+        tolerance = self.judge.tolerance
+        return tolerance[part] if isinstance(tolerance, Mapping) else tolerance
+
+
+def _context(value: Any, said: str) -> str:
+    if isinstance(value, Failure):
+        return f"{said}: "
+    as_number = number(value)
+    return f"{value!r} {said}: " if as_number is None else f"{as_number:.6g} {said}: "
+
+
+def _follows(given: Mapping[str, Any], case: Case, part: str, formula: Program) -> bool:
+    try:
+        return is_near(number(given[part]), formula(case, given))
+    except (TypeError, ZeroDivisionError):  # where there are no such numbers
+        return False
+
+
+def is_same(value: Any, expected: Any, tolerance: float = TOLERANCE) -> bool:
+    """Whether numbers, texts, and lists of these are equal, numbers to a relative error; failures by their kind."""
+    if isinstance(value, Failure) or isinstance(expected, Failure):
+        return isinstance(value, Failure) and isinstance(expected, Failure) and value.kind == expected.kind
+    if (known := number(expected)) is not None:
+        found = number(value)
+        return found is not None and (is_near(found, known, tolerance) or (math.isnan(found) and math.isnan(known)))
+    if isinstance(expected, (list, tuple, np.ndarray)):
+        if (
+            not isinstance(value, (list, tuple, np.ndarray))
+            or getattr(value, "ndim", 1) == 0
+            or len(value) != len(expected)
+        ):
+            return False
+        return all(is_same(item, other, tolerance) for item, other in zip(value, expected, strict=True))
+    if isinstance(expected, dict):
+        if not isinstance(value, dict) or set(value) != set(expected):
+            return False
+        return all(is_same(value[key], item, tolerance) for key, item in expected.items())
+    return type(value) is type(expected) and bool(value == expected)
