@@ -7,9 +7,10 @@ it wherever the statement stands.
 import ast
 import copy
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
-BINARY = {
+OPERATORS: dict[type, list[type]] = {
     ast.Add: [ast.Sub],
     ast.Sub: [ast.Add],
     ast.Mult: [ast.FloorDiv, ast.Add],
@@ -17,8 +18,6 @@ BINARY = {
     ast.FloorDiv: [ast.Div, ast.Mult],
     ast.Mod: [ast.FloorDiv],
     ast.Pow: [ast.Mult],
-}
-COMPARED = {
     ast.Lt: [ast.LtE, ast.GtE],
     ast.LtE: [ast.Lt, ast.Gt],
     ast.Gt: [ast.GtE, ast.LtE],
@@ -27,23 +26,12 @@ COMPARED = {
     ast.NotEq: [ast.Eq],
     ast.In: [ast.NotIn],
     ast.NotIn: [ast.In],
+    ast.And: [ast.Or],
+    ast.Or: [ast.And],
 }
-NAMES = {
-    "min": "max",
-    "max": "min",
-    "ceil": "floor",
-    "floor": "ceil",
-    "minimum": "maximum",
-    "maximum": "minimum",
-    "mean": "sum",
-    "sum": "mean",
-    "ones": "zeros",
-    "size": "local_size",
-    "rank": "local_rank",
-    "local_rank": "rank",
-    "all_gather": "ring_all_reduce",
-    "ring_all_reduce": "all_gather",
-}
+PAIRS = ["min max", "ceil floor", "minimum maximum", "mean sum", "rank local_rank", "all_gather ring_all_reduce"]
+NAMES = {"ones": "zeros", "size": "local_size"}
+NAMES |= {one: other for one, other in map(str.split, PAIRS)} | {other: one for one, other in map(str.split, PAIRS)}
 """A name or attribute that is taken for another one: the other bound, the other rounding, local for global."""
 OF_HOROVOD = ("size", "rank")  # only of `hvd`: a rank of the virtual cluster has no local size
 
@@ -60,16 +48,19 @@ def mutants(text: str) -> list[Mutant]:
     tree = ast.parse(text)
     unchanged = ast.unparse(tree)
     found: dict[str, Mutant] = {}
-    for function in ast.walk(tree):
-        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            continue
+    for function in [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]:
         variables = sorted({node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)})
         variables += sorted({node.id for node in ast.walk(function) if _is_stored(node)} - set(variables))
         for statement in [node for node in ast.walk(function) if isinstance(node, ast.stmt)][1:]:
-            for before, after in _changes(statement, variables):
-                mutant = _changed(tree, statement, before, after)
-                if mutant is not None and mutant.text != unchanged:
-                    found.setdefault(mutant.text, mutant)
+            was = _head(statement)
+            for node, after in list(_changes(statement, variables)):
+                with _instead(node, after):
+                    try:
+                        changed, now = ast.unparse(tree), _head(statement)
+                    except (ValueError, AttributeError):  # no Python
+                        continue
+                if changed != unchanged:
+                    found.setdefault(changed, Mutant(changed, f"{was}  →  {now}"))
     return list(found.values())
 
 
@@ -88,100 +79,72 @@ def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
 
 def _changes(statement: ast.stmt, variables: list[str]) -> Iterator[tuple[ast.AST, ast.AST]]:
     """Pairs of a node of the statement and what replaces it."""
-    if isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr)) and not _is_docstring(statement):
+    is_docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    if isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr)) and not is_docstring:
         yield statement, ast.Pass()
     for node in _own_nodes(statement):
-        match node:
-            case ast.BinOp():
-                yield from ((node, _with(node, op=kind())) for kind in BINARY.get(type(node.op), []))
-            case ast.AugAssign():
-                yield from ((node, _with(node, op=kind())) for kind in BINARY.get(type(node.op), []))
-            case ast.Compare(ops=[op]):
-                yield from ((node, _with(node, ops=[kind()])) for kind in COMPARED.get(type(op), []))
-            case ast.BoolOp():
-                yield node, _with(node, op=ast.Or() if isinstance(node.op, ast.And) else ast.And())
-                yield from ((node, value) for value in node.values)
-            case ast.UnaryOp():
-                yield node, node.operand
-            case ast.IfExp():
-                yield from ((node, part) for part in (node.body, node.orelse))
-            case ast.If():
-                yield from ((node.test, ast.Constant(value)) for value in (True, False))
-            case ast.comprehension(ifs=[_]):
-                yield node, _with(node, ifs=[])
-            case ast.Constant(value=value) if type(value) is int:
-                yield from ((node, ast.Constant(value + step)) for step in (1, -1))
-            case ast.Constant(value=value) if type(value) is float:
-                yield from ((node, ast.Constant(value * factor)) for factor in (2, 0.5))
-            case ast.Call(args=[first, second, *rest]):
-                yield node, _with(node, args=[second, first, *rest])
-            case ast.Slice():
-                yield from (
-                    (node, _with(node, **{part: None})) for part in ("lower", "upper", "step") if _has(node, part)
-                )
-            case ast.Await():
-                yield node, node.value
-            case ast.Name(ctx=ast.Load()):
-                others = _next(node.id, variables) if node.id in variables else []
-                others += [NAMES[node.id]] if node.id in NAMES and node.id not in variables else []
-                yield from ((node, ast.Name(name, ast.Load())) for name in others)
-            case ast.Attribute() if node.attr in NAMES:
-                of_horovod = isinstance(node.value, ast.Name) and node.value.id == "hvd"
-                if of_horovod or node.attr not in OF_HOROVOD:
-                    yield node, _with(node, attr=NAMES[node.attr])
+        yield from ((node, after) for after in _instead_of(node, variables))
 
 
-def _next(name: str, variables: list[str]) -> list[str]:
-    """The two variables after this one, the first after the last: all would be several hundred mutants."""
-    place = variables.index(name)
-    return [other for other in (variables + variables)[place + 1 : place + 3] if other != name]
-
-
-def _has(node: ast.Slice, part: str) -> bool:
-    return getattr(node, part) is not None
-
-
-def _is_docstring(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+def _instead_of(node: ast.AST, variables: list[str]) -> Iterator[ast.AST]:
+    """What may stand in the place of a node by mistake."""
+    match node:
+        case ast.BinOp() | ast.AugAssign():
+            yield from (_with(node, op=kind()) for kind in OPERATORS.get(type(node.op), []))
+        case ast.Compare(ops=[operator]):
+            yield from (_with(node, ops=[kind()]) for kind in OPERATORS.get(type(operator), []))
+        case ast.BoolOp():
+            yield from (_with(node, op=kind()) for kind in OPERATORS[type(node.op)])
+            yield from node.values
+        case ast.UnaryOp():
+            yield node.operand
+        case ast.IfExp():
+            yield from (node.body, node.orelse)
+        case ast.If():
+            yield from (_with(node, test=ast.Constant(value)) for value in (True, False))
+        case ast.comprehension(ifs=[_]):
+            yield _with(node, ifs=[])
+        case ast.Constant(value=value) if type(value) is int:
+            yield from (ast.Constant(value + 1), ast.Constant(value - 1))
+        case ast.Constant(value=value) if type(value) is float:
+            yield from (ast.Constant(value * 2), ast.Constant(value * 0.5))
+        case ast.Call(args=[first, second, *rest]):
+            yield _with(node, args=[second, first, *rest])
+        case ast.Slice():
+            yield from (_with(node, **{part: None}) for part in ("lower", "upper", "step") if getattr(node, part))
+        case ast.Await():
+            yield node.value
+        case ast.Name(ctx=ast.Load()) if node.id in variables:
+            place = variables.index(node.id)  # the next two, the first after the last: all would be several hundred
+            others = (variables + variables)[place + 1 : place + 3]
+            yield from (ast.Name(other, ast.Load()) for other in others if other != node.id)
+        case ast.Name(ctx=ast.Load()) if node.id in NAMES:
+            yield ast.Name(NAMES[node.id], ast.Load())
+        case ast.Attribute() if node.attr in NAMES:
+            if ast.unparse(node.value) == "hvd" or node.attr not in OF_HOROVOD:
+                yield _with(node, attr=NAMES[node.attr])
 
 
 def _with(node: ast.AST, **fields: object) -> ast.AST:
     changed = copy.copy(node)
-    for name, value in fields.items():
-        setattr(changed, name, value)
+    vars(changed).update(fields)
     return changed
 
 
-class _Replace(ast.NodeTransformer):
-    def __init__(self, before: ast.AST, after: ast.AST) -> None:
-        self._before, self._after = before, after
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        return self._after if node is self._before else super().visit(node)
-
-
-def _changed(tree: ast.Module, statement: ast.stmt, before: ast.AST, after: ast.AST) -> Mutant | None:
-    """The tree with `after` instead of `before`; the tree itself stays as it is."""
-    # A deep copy keeps no identities, so that both trees are walked side by side.
-    copied = copy.deepcopy(tree)
-    places = {id(original): clone for original, clone in zip(ast.walk(tree), ast.walk(copied), strict=True)}
-    own, target = places[id(statement)], places[id(before)]
-    was = _head(own)
-    replacement = copy.deepcopy(after)
-    changed = _Replace(target, replacement).visit(copied)
-    now = _head(replacement if target is own else own)
-    ast.fix_missing_locations(changed)
-    try:
-        return Mutant(ast.unparse(changed), f"{was}  →  {now}")
-    except (ValueError, AttributeError):  # no Python
-        return None
+@contextmanager
+def _instead(node: ast.AST, after: ast.AST) -> Iterator[None]:
+    """Let the node be another one in its tree for a while."""
+    kind, fields = node.__class__, dict(vars(node))
+    node.__class__, node.__dict__ = after.__class__, dict(vars(after))
+    yield
+    node.__class__, node.__dict__ = kind, fields
 
 
 def _head(statement: ast.AST) -> str:
     """A statement without the statements in it."""
     bare = copy.copy(statement)
-    if hasattr(bare, "body") and isinstance(bare.body, list):
+    if isinstance(getattr(bare, "body", None), list):
         bare.body = [ast.Expr(ast.Constant(...))]
-    if getattr(bare, "orelse", None) and isinstance(bare, ast.stmt):
+    if getattr(bare, "orelse", None):
         bare.orelse = []
-    return " ".join(ast.unparse(ast.fix_missing_locations(bare)).removesuffix("...").split())
+    return " ".join(ast.unparse(bare).removesuffix("...").split())
