@@ -5,7 +5,7 @@ from pathlib import Path
 
 from course_tools import readme_tables
 from distlab.costs import HARDWARE, MODELS, TRANSFORMERS
-from distlab.costs.published.scaling_results import RESULTS
+from distlab.costs.published.results import RESULTS
 from distlab.costs.published.split_figures import FIGURES, TITLES
 from distlab.runtime import tables
 
@@ -30,11 +30,11 @@ def write(page: Path) -> str:
 def published_numbers() -> str:
     """All tables, each under its heading."""
     sections = (
-        ("Scaling efficiencies", "scaling_results.py` and `benchmark_tables.py", "published", _efficiencies()),
-        *((title, "split_figures.py", "published", table) for title, table in _split_figures()),
-        ("Speed of one device", "networks.py", "prediction", _speeds()),
+        ("Scaling efficiencies", "results.toml", "published", _efficiencies()),
+        *((title, "split_figures.toml", "published", table) for title, table in _split_figures()),
+        ("Speed of one device", "networks.toml", "prediction", _speeds()),
         ("Sizes of transformers", "transformers.py", "prediction", _transformers()),
-        ("Machines", "hardware.py", "prediction", _machines()),
+        ("Machines", "hardware.toml", "prediction", _machines()),
     )
     return "\n\n".join(
         f"### {title}\n\nFrom `src/distlab/costs/{folder}/{module}`.\n\n{table}"

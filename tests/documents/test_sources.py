@@ -59,9 +59,8 @@ def test_every_source_of_a_notebook_and_a_lab_is_listed(page: str, root: Path) -
 
 def test_every_source_of_the_code_is_listed_and_every_listed_one_is_used(page: str, root: Path) -> None:
     folders = ("notebooks", "labs", "figures/src", "src/distlab")
-    used = {
-        number for folder in folders for file in (root / folder).rglob("*.py") for number in numbers(file.read_text())
-    }
+    files = [file for folder in folders for kind in ("*.py", "*.toml") for file in (root / folder).rglob(kind)]
+    used = {number for file in files for number in numbers(file.read_text())}
     assert used - numbers(page) == set()
     # A link of the page may say more than a chapter, which names some papers by their authors only.
     assert {number for number in numbers(page) - used if not number.startswith("10.")} == set()

@@ -2,11 +2,13 @@
 
 The layers are computed from the papers' tables. Only layers with parameters are listed, in the order of the forward
 pass; a batch normalisation counts with the convolution before it. Parameters are the trainable ones, multiply-adds
-those of convolutions and matrix products.
+those of convolutions and matrix products. The speeds and their sources are in `networks.toml`.
 """
 
+import tomllib
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 BYTES_PER_PARAMETER = 4
@@ -180,63 +182,28 @@ def inception_v3() -> tuple[Layer, ...]:
     return *layers, _dense("output", channels, 1000)
 
 
-_ROCE = "Horovod README of 2017 until October, table of 4 servers with 4 Pascal GPUs, row 'Baseline single-GPU'"
-_TCP40 = "Horovod README of 2017 until October, table of 16 servers with 4 Pascal GPUs, row 'Baseline single-GPU'"
+def _speeds(file: Path) -> dict[str, dict[str, Measurement]]:
+    """The published speeds by network and machine."""
+    content = tomllib.loads(file.read_text(encoding="utf-8"))
+    return {
+        network: {
+            machine: Measurement(**{**entries, "source": content["sources"][entries["source"]]})
+            for machine, entries in by_machine.items()
+        }
+        for network, by_machine in content["speeds"].items()
+    }
 
-_NVIDIA = "NVIDIA DeepLearningExamples, PyTorch ResNet50 v1.5, one GPU, container of March 2021"
-_DGX1 = "TensorFlow's performance benchmarks of May 2017, NVIDIA DGX-1 with P100, one GPU, synthetic data"
 
-
-def _horovod(images_per_second: float, on_the_second_cluster: float) -> dict[str, Measurement]:
-    first = Measurement(images_per_second, 64, _ROCE)
-    second = Measurement(on_the_second_cluster, 64, _TCP40)
-    return {"horovod-roce25": first, "horovod-tcp25": first, "horovod-tcp40": second}
-
-
+_SPEEDS = _speeds(Path(__file__).with_suffix(".toml"))
 MODELS: dict[str, Model] = {
-    model.name: model
-    for model in (
-        Model("mlp", "the lecture's MLP, 28 × 28 images", mlp(), batch=64),
-        Model("cnn", "the course's CNN, 28 × 28 images", cnn(), batch=64),
-        Model(
-            "resnet50",
-            "ResNet-50, 224 × 224 images",
-            resnet((3, 4, 6, 3)),
-            batch=32,
-            measured={
-                "bigbasin-ethernet50": Measurement(
-                    138.0,
-                    32,
-                    "29 hours for 90 epochs of 1.28 million images on 8 P100, input pipeline and all-reduce inside the "
-                    "server included (as NVIDIA and other authors report it of Goyal et al.)",
-                    second_hand=True,
-                ),
-                "dgx1-p100": Measurement(219.0, 64, _DGX1),
-                "dgx1-v100": Measurement(367.0, 128, f"{_NVIDIA}, DGX-1 with V100 16 GB, FP32; the batch is assumed"),
-                "dgx-a100": Measurement(938.0, 256, f"{_NVIDIA}, DGX A100 with A100 80 GB, TF32; the batch is assumed"),
-            },
-        ),
-        Model(
-            "resnet101",
-            "ResNet-101, 224 × 224 images",
-            resnet((3, 4, 23, 3)),
-            batch=64,
-            measured=_horovod(119.4, 136.0),
-        ),
-        Model(
-            "inception_v3",
-            "Inception V3, 299 × 299 images",
-            inception_v3(),
-            batch=64,
-            measured=_horovod(134.4, 148.8) | {"dgx1-p100": Measurement(142.0, 64, _DGX1)},
-        ),
-        Model(
-            "vgg16",
-            "VGG-16, 224 × 224 images",
-            vgg16(),
-            batch=64,
-            measured=_horovod(130.9, 149.6) | {"dgx1-p100": Measurement(154.0, 64, _DGX1)},
-        ),
+    name: Model(name, title, layers, batch, _SPEEDS.get(name, {}))
+    for name, title, layers, batch in (
+        ("mlp", "the lecture's MLP, 28 × 28 images", mlp(), 64),
+        ("cnn", "the course's CNN, 28 × 28 images", cnn(), 64),
+        ("resnet50", "ResNet-50, 224 × 224 images", resnet((3, 4, 6, 3)), 32),
+        ("resnet101", "ResNet-101, 224 × 224 images", resnet((3, 4, 23, 3)), 64),
+        ("inception_v3", "Inception V3, 299 × 299 images", inception_v3(), 64),
+        ("vgg16", "VGG-16, 224 × 224 images", vgg16(), 64),
     )
 }
 """Every network by its name."""

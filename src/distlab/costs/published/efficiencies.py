@@ -14,8 +14,7 @@ from distlab.costs.formulas.cost import Array
 from distlab.costs.prediction.assumptions import DESCRIPTIONS, Assumptions
 from distlab.costs.prediction.data_parallel import predict
 from distlab.costs.prediction.hardware import HARDWARE
-from distlab.costs.published.result import PublishedResult
-from distlab.costs.published.scaling_results import RESULTS
+from distlab.costs.published.results import RESULTS, PublishedResult
 from distlab.runtime import tables
 from distlab.simulate import Link
 

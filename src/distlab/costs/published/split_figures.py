@@ -1,12 +1,13 @@
 """Published figures of model parallelism and what the formulas give: bubble, memory with ZeRO, throughput.
 
-Every figure was read in a copy of the paper's own text. HUANG is arXiv:1811.06965, RAJBHANDARI arXiv:1910.02054,
-NARAYANAN arXiv:2104.04473 and QI arXiv:2401.10241.
+The figures and their sources are in `split_figures.toml`.
 """
 
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from distlab.costs.prediction.assumptions import Assumptions
 from distlab.costs.prediction.hardware import HARDWARE
@@ -68,39 +69,41 @@ class FigureComparison:
         return abs(self.difference) <= TOLERANCES[self.figure.kind].within
 
 
-def _bubble(what: str, stages: int, micro_batches: int, chunks: int, published: float) -> Figure:
-    def predicted(assumptions: Assumptions | None) -> float:
-        return 100 * float(bubble_fraction(stages, micro_batches, chunks))
+def _arithmetic(value: float) -> Callable[[Assumptions | None], float]:
+    """A prediction that needs no assumptions."""
+    return lambda assumptions: value
 
-    name = "1F1B" if chunks == 1 else f"interleaved, {chunks} chunks"
-    text = f"{what}, {name}: {stages} stages, {micro_batches} micro-batches"
-    return Figure("bubble", text, 100 * published, predicted, "QI, table 5: from profiled passes and messages")
+
+def _bubbles(size: str, stages: int, deepest: int, rows: Sequence[Sequence[Any]]) -> Iterator[Figure]:
+    for micro_batches, *both in rows:
+        for chunks, published in zip((1, deepest), both, strict=True):
+            name = "1F1B" if chunks == 1 else f"interleaved, {chunks} chunks"
+            text = f"{size}, {name}: {stages} stages, {micro_batches} micro-batches"
+            predicted = 100 * float(bubble_fraction(stages, micro_batches, chunks))
+            source = "QI, table 5: from profiled passes and messages"
+            yield Figure("bubble", text, 100 * published, _arithmetic(predicted), source)
 
 
 def _speed_up(stages: int, published: float) -> Figure:
     """The share that devices idle, from throughputs relative to two stages with one micro-batch, half of them idle."""
-
-    def predicted(assumptions: Assumptions | None) -> float:
-        return 100 * float(bubble_fraction(stages, 32))
-
     text = f"Transformer-48, GPipe: {stages} stages, 32 micro-batches"
     source = "HUANG, table 2: normalised throughput on TPUs against what its stages could do without a bubble"
-    return Figure("bubble", text, 100 * (1 - published / stages), predicted, source, is_described=False)
+    predicted = 100 * float(bubble_fraction(stages, 32))
+    return Figure("bubble", text, 100 * (1 - published / stages), _arithmetic(predicted), source, is_described=False)
 
 
-def _memory(parameters: float, name: str, ranks: int, stage: int, published: float) -> Figure:
-    def predicted(assumptions: Assumptions | None) -> float:
-        return float(model_state_bytes(parameters, ranks, stage)) / 1e9
+def _memory(parameters: float, name: str, rows: Sequence[Sequence[Any]]) -> Iterator[Figure]:
+    for ranks, *gigabytes in rows:
+        source = "RAJBHANDARI, figure 1 and table 1" if ranks == 64 and name == "7.5B" else "RAJBHANDARI, table 1"
+        for stage, published in enumerate(gigabytes, start=1):
+            text = f"{name} parameters, ZeRO {stage}, {ranks} device{'s' * (ranks > 1)}"
+            predicted = float(model_state_bytes(parameters, ranks, stage)) / 1e9
+            yield Figure("memory", text, published, _arithmetic(predicted), source)
 
-    source = "RAJBHANDARI, figure 1 and table 1" if ranks == 64 and name == "7.5B" else "RAJBHANDARI, table 1"
-    return Figure(
-        "memory", f"{name} parameters, ZeRO {stage}, {ranks} device{'s' * (ranks > 1)}", published, predicted, source
-    )
 
+def _throughput(table: int, model: str, ranks: int, sequences: int, published: float, *of_split: int) -> Figure:
+    split = Split(*of_split)
 
-def _throughput(
-    model: str, ranks: int, sequences: int, split: Split, published: float, table: int, is_described: bool = True
-) -> Figure:
     def predicted(assumptions: Assumptions | None) -> float:
         prediction = predict_split(model, "selene", ranks, split, sequences=sequences, assumptions=assumptions)
         return prediction.flops_per_device / 1e12
@@ -108,80 +111,16 @@ def _throughput(
     data = ranks // (split.tensor * split.pipeline)
     text = f"{model}, tensor {split.tensor} × pipeline {split.pipeline} × data {data}"
     text += f", ZeRO {split.zero}" if split.zero else ""
-    return Figure("throughput", text, published, predicted, f"NARAYANAN, table {table}", is_described)
+    return Figure("throughput", text, published, predicted, f"NARAYANAN, table {table}", is_described=split.zero < 3)
 
 
+_CONTENT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 BUBBLES = (
-    *(
-        _bubble(f"{size}", stages, micro_batches, chunks, published)
-        for size, stages, deepest, rows in (
-            ("1.5B", 8, 3, ((24, 0.2431, 0.1055), (32, 0.1985, 0.0818), (64, 0.1240, 0.0443))),
-            ("6.2B", 8, 4, ((24, 0.2347, 0.0808), (32, 0.1898, 0.0628), (64, 0.1091, 0.0320))),
-            ("14.6B", 16, 3, ((48, 0.2552, 0.1104), (64, 0.2082, 0.0852), (128, 0.1251, 0.0445))),
-            ("28.3B", 32, 2, ((96, 0.2646, 0.1493), (128, 0.2168, 0.1164), (256, 0.1352, 0.0624))),
-        )
-        for micro_batches, *both in rows
-        for chunks, published in zip((1, deepest), both, strict=True)
-    ),
-    *(_speed_up(stages, published) for stages, published in ((2, 1.8), (4, 3.4), (8, 6.3))),
+    *(figure for row in _CONTENT["bubbles"] for figure in _bubbles(*row)),
+    *(_speed_up(*row) for row in _CONTENT["speed_ups"]),
 )
-"""QI's rates take profiled times and messages; each chunk is one layer, the first and the last stage have one less."""
-
-MEMORY = tuple(
-    _memory(parameters, name, ranks, stage, published)
-    for parameters, name, rows in (
-        (
-            7.5e9,
-            "7.5B",
-            ((1, 120, 120, 120), (4, 52.5, 41.3, 30), (16, 35.6, 21.6, 7.5), (64, 31.4, 16.6, 1.88)),
-        ),
-        (128e9, "128B", ((64, 536, 284, 32), (1024, 513, 257, 2))),
-        (1e12, "1T", ((64, 4187, 2218, 250), (1024, 4011, 2013, 15.6))),
-    )
-    for ranks, *gigabytes in rows
-    for stage, published in enumerate(gigabytes, start=1)
-)
-
-THROUGHPUTS = (
-    *(
-        _throughput(model, ranks, sequences, Split(*split), published, table=1)
-        for model, split, ranks, sequences, published in (
-            # tensor, pipeline, ZeRO, sequences in a micro-batch, chunks
-            ("gpt-1.7b", (1, 1, 0, 4, 1), 32, 512, 137),
-            ("gpt-3.6b", (2, 1, 0, 4, 1), 64, 512, 138),
-            ("gpt-7.5b", (4, 1, 0, 4, 1), 128, 512, 142),
-            ("gpt-18b", (8, 1, 0, 4, 1), 256, 1024, 135),
-            ("gpt-39b", (8, 2, 0, 1, 2), 512, 1536, 138),
-            ("gpt-76b", (8, 4, 0, 1, 3), 1024, 1792, 140),
-            ("gpt-146b", (8, 8, 0, 1, 2), 1536, 2304, 148),
-            ("gpt-310b", (8, 16, 0, 1, 2), 1920, 2160, 155),
-            ("gpt-530b", (8, 35, 0, 1, 3), 2520, 2520, 163),
-            ("gpt-1t", (8, 64, 0, 1, 2), 3072, 3072, 163),
-        )
-    ),
-    *(
-        _throughput(model, ranks, sequences, Split(8, pipeline, chunks=chunks), published, table=2)
-        for model, pipeline, chunks, sequences, rows in (
-            ("gpt-175b", 12, 2, 1536, ((384, 153), (768, 149), (1536, 141))),
-            ("gpt-530b", 35, 3, 2240, ((560, 171), (1120, 167), (2240, 159))),
-        )
-        for ranks, published in rows
-    ),
-    *(
-        _throughput(model, ranks, sequences, Split(zero=3, micro_batch=size), published, 2, is_described=False)
-        for model, ranks, sequences, size, published in (
-            ("gpt-175b", 384, 1536, 4, 144),
-            ("gpt-175b", 768, 1536, 2, 88),
-            ("gpt-175b", 1536, 1536, 1, 44),
-            ("gpt-530b", 640, 2560, 4, 138),
-            ("gpt-530b", 1120, 2240, 2, 98),
-            ("gpt-530b", 2240, 2240, 1, 48),
-        )
-    ),
-)
-"""Table 1 does not give micro-batches and chunks: assumed are micro-batches of one sequence in a pipeline (as in table
-2), of four without one, and the fewest chunks that interleave. Table 2 gives tensor × pipeline as one number."""
-
+MEMORY = tuple(figure for row in _CONTENT["memory"] for figure in _memory(*row))
+THROUGHPUTS = tuple(_throughput(*row) for row in _CONTENT["throughputs"])
 FIGURES: tuple[Figure, ...] = (*BUBBLES, *MEMORY, *THROUGHPUTS)
 
 

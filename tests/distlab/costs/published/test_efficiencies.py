@@ -15,8 +15,7 @@ from distlab.costs.published.efficiencies import (
     summary,
     where_it_is_off,
 )
-from distlab.costs.published.result import PublishedResult
-from distlab.costs.published.scaling_results import RESULTS
+from distlab.costs.published.results import RESULTS, PublishedResult
 from tests.long_tests import long
 
 # Published below ResNet-101 on the same servers, which no network explains.
