@@ -38,7 +38,6 @@ from distlab.costs.formulas.measurements import (
 )
 from distlab.costs.measured.measurement import ClusterMeasurement, WrongMeasurement
 from distlab.costs.measured.measurement import read as read_measurement
-from distlab.costs.measured.picture import picture as measured_picture
 from distlab.costs.measured.prediction import MeasuredPrediction, predict_measured
 from distlab.costs.measured.report import as_table as measured_table
 from distlab.costs.measured.report import residuals as measured_residuals
@@ -90,7 +89,6 @@ __all__ = [
     "fit_amdahl",
     "gather_linear",
     "gather_tree",
-    "measured_picture",
     "measured_residuals",
     "measured_table",
     "message",

@@ -8,7 +8,6 @@ import numpy as np
 
 from distlab.costs.measured import report as measured_report
 from distlab.costs.measured.measurement import read
-from distlab.costs.measured.picture import save_picture
 from distlab.costs.measured.prediction import most_ranks, predict_measured
 from distlab.costs.prediction.data_parallel import predict
 from distlab.costs.prediction.model_parallel import Split, predict_split
@@ -52,7 +51,6 @@ def print_prediction(
     compare: list[Path] | None = None,
     images: int | None = None,
     own_cores: bool = False,
-    picture: Path | None = None,
 ) -> None:
     """Print a prediction. Raises WrongPrediction.
 
@@ -76,13 +74,12 @@ def print_prediction(
         compare: With --measured: measurements to compare the prediction with.
         images: With --measured: that the core or GPU hours are for; by default 1,000,000.
         own_cores: With --measured: as if measured hosts that share cores had their own.
-        picture: With --measured: file that the picture is written to, .svg or .png.
     """
     by_formula = _given(model=model, hardware=hardware)
     of_images = _given(algorithm=algorithm, overlap=overlap, batch=batch, baseline_ranks=baseline)
     of_split = _given(tensor=tensor, pipeline=pipeline, zero=zero, micro_batch=micro_batch, chunks=chunks)
     of_transformers = of_split | _given(sequences=sequences)
-    of_measurements = _given(compare=compare, images=images, own_cores=own_cores or None, picture=picture)
+    of_measurements = _given(compare=compare, images=images, own_cores=own_cores or None)
     model = model or MODEL
     try:
         if measured:
@@ -132,7 +129,6 @@ def _from_measurements(
     compare: Sequence[Path] = (),
     images: int = measured_report.IMAGES,
     own_cores: bool | None = None,
-    picture: Path | None = None,
 ) -> str:
     """The prediction; without `ranks` for powers of two and those that were measured."""
     measurements, compared = ([read(file) for file in files] for files in (measured, compare))
@@ -143,8 +139,6 @@ def _from_measurements(
     else:
         counts = ranks_in(ranks)
     prediction = predict_measured(measurements, counts, own_cores=own_cores)
-    if picture:
-        save_picture(prediction, picture, compared)
     form = measured_report.as_json if json else measured_report.as_table
     return form(prediction, images, compared)
 

@@ -6,27 +6,24 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from distlab import cluster_spec, devices
 from distlab.costs.measured.measurement import ClusterMeasurement, Spread, WrongMeasurement, write
-from distlab.costs.measured.other_programs import CoreWatch, share_taken
-from distlab.costs.measured.ranks import RANKS
 from distlab.costs.measured.report import described
 from distlab.runtime.errors import PlainError
 
-if TYPE_CHECKING:
-    from distlab.costs.measured.ranks import Communicator
-    from distlab.costs.measured.training import TrainingSteps
-
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
 _SMALLEST, _FACTOR = 1024, 4
+_FUSION_MEBIBYTES = 128
+"""Horovod's default since release 0.21 (docs/tensor-fusion.md)."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,6 @@ def measure_cluster(
     output: Path,
     model: Literal["cnn", "mlp", "wide_cnn"] = "cnn",
     batch: int = 64,
-    with_: Literal["horovod", "mpi"] = "horovod",
     gloo_from_slurm: bool = False,
     threads: int | None = None,
     repeats: int = 20,
@@ -58,7 +54,6 @@ def measure_cluster(
         output: JSON file that rank 0 writes.
         model: A network of the course; wide_cnn has 128 filters.
         batch: Images per rank and step.
-        with_: What communicates.
         gloo_from_slurm: srun has started the ranks, without MPI.
         threads: Of each rank; by default the ranks divide a host's cores.
         repeats: Of each measurement.
@@ -66,8 +61,6 @@ def measure_cluster(
         sizes: Bytes to all-reduce, multiples of 4; by default 1 KiB to all gradients.
     """
     if gloo_from_slurm:
-        if with_ != "horovod":
-            raise WrongMeasurement("--gloo-from-slurm is for --with horovod.")
         cluster_spec.gloo_from_slurm()
     if not output.parent.is_dir():  # before it has measured for minutes
         raise WrongMeasurement(f"There is no folder {output.parent}.")
@@ -76,74 +69,82 @@ def measure_cluster(
     import tensorflow as tf  # before MPI, whose libraries it would disturb at the end
 
     tf.get_logger().setLevel("ERROR")
-    communicator = RANKS[with_]()
-    what = MeasureOptions(model, batch, repeats, warm_up, tuple(sizes or ()))
+    import horovod.tensorflow as hvd
+
+    hvd.init()
     try:
-        used_threads, gpus = use_devices(communicator, threads)
-        result = measure(communicator, what, used_threads, gpus)
+        result = measure(MeasureOptions(model, batch, repeats, warm_up, tuple(sizes or ())), *use_devices(threads))
     except PlainError:
-        if communicator.rank == 0:
+        if hvd.rank() == 0:
             raise
         return 2
-    except Exception:
-        communicator.give_up()
-        raise
-    if communicator.rank == 0:
+    if hvd.rank() == 0:
         write(result, output)
         print(described(result))
-    communicator.barrier()
+    _barrier()
     return 0
 
 
-def use_devices(communicator: "Communicator", threads: int | None) -> tuple[int, int]:
+def use_devices(threads: int | None) -> tuple[int, int]:
     """Give this rank its GPU if there are any, and its threads; returns how many threads, and 1 if there is a GPU.
 
     Before TensorFlow's first operation. By default the ranks of a host divide its cores among them.
     """
+    import horovod.tensorflow as hvd
     import tensorflow as tf
 
     if gpus := tf.config.list_physical_devices("GPU"):
-        tf.config.set_visible_devices(gpus[communicator.local_rank % len(gpus)], "GPU")
+        tf.config.set_visible_devices(gpus[hvd.local_rank() % len(gpus)], "GPU")
     variable = os.environ.get("TF_NUM_INTRAOP_THREADS", "")
     if threads is None:
-        threads = int(variable) if variable.isdigit() else max(1, devices.cores() // communicator.local_size)
+        threads = int(variable) if variable.isdigit() else max(1, devices.cores() // hvd.local_size())
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(threads)
     return threads, int(bool(gpus))
 
 
-def measure(communicator: "Communicator", options: MeasureOptions, threads: int, gpus: int) -> ClusterMeasurement:
+def measure(options: MeasureOptions, threads: int, gpus: int) -> ClusterMeasurement:
     """Measure on all ranks; all get the same result. Raises WrongMeasurement, on all, where that cannot be."""
+    import horovod.tensorflow as hvd
     import tensorflow as tf
 
-    from distlab.costs.measured.training import TrainingSteps
-
-    if communicator.size < 2:
+    if hvd.size() < 2:
         raise WrongMeasurement(
             "Only one rank was started, and communication takes two: "
             "mpirun -np 2 distlab measure …, or horovodrun -np 2 --gloo distlab measure …"
         )
-    versions = {"python": platform.python_version(), "tensorflow": tf.__version__} | communicator.versions()
-    facts = {"communication": communicator.name, **versions, "processor": platform.machine(), **vars(options)}
-    require_agreement(communicator.gather(facts))
-    places = communicator.gather((_machine(), socket.gethostname(), devices.allowed_cores(), gpus))
+    versions = {"python": platform.python_version(), "tensorflow": tf.__version__, "horovod": version("horovod")}
+    if hvd.mpi_enabled():
+        from mpi4py import MPI
 
-    watch = CoreWatch()
-    steps = TrainingSteps(options.model, options.batch, communicator)
+        versions["mpi"] = MPI.Get_library_version().split(",")[0].strip()
+    if nccl := hvd.nccl_built():
+        versions["nccl"] = str(nccl)
+    communication = f"Horovod over {'Gloo' if hvd.gloo_enabled() else 'MPI'}"
+    facts = {"communication": communication, **versions, "processor": platform.machine(), **vars(options)}
+    require_agreement(_gather(facts))
+    # What distinguishes this computer from others, but not the hosts that are its namespaces or containers.
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    machine = boot.read_text().strip() if boot.exists() else socket.gethostname()
+    places = _gather((machine, socket.gethostname(), devices.allowed_cores(), gpus))
+
+    steps = training_steps(options.model, options.batch)
     sizes = options.sizes or default_sizes(sum(steps.gradient_bytes))
-    options = replace(options, sizes=sizes)
-    all_reduces = [_sweep(communicator, size, options) for size in sizes]
-    alone, gradients_alone, together = _step_times(communicator, steps, options)
-    core_uses = communicator.gather(watch.use(_machine(), needed=1 if gpus else threads))
+    all_reduces = tuple(_all_reduce(size, options) for size in sizes)
+    step_alone = Spread.of(_timed(steps.alone, options).max(axis=0))
+    gradients_alone = Spread.of(_timed(steps.communicate, options).max(axis=0))
+    step = Spread.of(_timed(steps.together, options, with_barriers=False).mean(axis=0))
+    fusion = os.environ.get("HOROVOD_FUSION_THRESHOLD", "")
     return ClusterMeasurement(
         date=datetime.now(UTC).date().isoformat(),
         versions=versions,
-        communication=communicator.name,
+        communication=communication,
         processor=platform.machine(),
         model=options.model,
         batch=options.batch,
         gradient_bytes=steps.gradient_bytes,
-        fusion_bytes=communicator.fusion_bytes(sum(steps.gradient_bytes)),
+        # 0, no fusion, counts as 1 byte: each gradient by itself.
+        fusion_bytes=max(1, int(fusion)) if fusion.isdigit() else _FUSION_MEBIBYTES * 2**20,
         ranks_per_host=tuple(Counter((machine, host) for machine, host, _, _ in places).values()),
         machines=len({machine for machine, *_ in places}),
         cores=len({(machine, core) for machine, _, cores, _ in places for core in cores}),
@@ -151,11 +152,66 @@ def measure(communicator: "Communicator", options: MeasureOptions, threads: int,
         threads=threads,
         repeats=options.repeats,
         sizes=sizes,
-        all_reduces=tuple(all_reduces),
-        step_alone=Spread.of(alone.max(axis=0)),
-        gradients_alone=Spread.of(gradients_alone.max(axis=0)),
-        step=Spread.of(together.mean(axis=0)),
-        cores_taken=share_taken(core_uses),
+        all_reduces=all_reduces,
+        step_alone=step_alone,
+        gradients_alone=gradients_alone,
+        step=step,
+    )
+
+
+class TrainingSteps(NamedTuple):
+    """Three functions, each of which does its work once: a step alone, its communication alone, both together."""
+
+    gradient_bytes: tuple[int, ...]
+    alone: Callable[[], object]
+    communicate: Callable[[], object]
+    together: Callable[[], object]
+
+
+def training_steps(name: str, batch: int) -> TrainingSteps:
+    """Of a network of the course on one batch of random images."""
+    from distlab import models  # before TensorFlow: it selects tf-keras
+
+    # isort: split
+    import horovod.tensorflow as hvd
+    import tensorflow as tf
+
+    tf.keras.utils.set_random_seed(1)
+    networks: dict[str, Callable[[], Any]] = {
+        "cnn": models.cnn,
+        "mlp": models.mlp,
+        "wide_cnn": partial(models.cnn, filters=128),
+    }
+    model = networks[name]()
+    optimizer = tf.keras.optimizers.SGD(0.01)
+    optimizer.build(model.trainable_variables)
+    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    random = np.random.default_rng(hvd.rank())
+    images = tf.constant(random.random((batch, *models.IMAGE_SHAPE), np.float32))
+    labels = tf.constant(random.integers(models.CLASSES, size=batch))
+    graph = partial(tf.function, autograph=False)
+
+    def gradients() -> list[Any]:
+        with tf.GradientTape() as tape:
+            value = loss(labels, model(images, training=True))
+        return list(tape.gradient(value, model.trainable_variables))
+
+    def average(gradients: list[Any]) -> list[Any]:
+        # One all-reduce for each gradient, which Horovod fuses, as its DistributedGradientTape does.
+        return [hvd.allreduce(each, name=f"gradient.{place}") for place, each in enumerate(gradients)]
+
+    def apply(gradients: list[Any]) -> Any:
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        return tf.identity(optimizer.iterations)  # known when the weights are
+
+    constant = graph(gradients)()
+    alone, together = graph(lambda: apply(gradients())), graph(lambda: apply(average(gradients())))
+    averaged = graph(average)
+    return TrainingSteps(
+        tuple(4 * int(np.prod(each.shape)) for each in model.trainable_variables),
+        alone=lambda: alone().numpy(),
+        communicate=lambda: averaged(constant)[-1].numpy(),
+        together=lambda: together().numpy(),
     )
 
 
@@ -179,52 +235,51 @@ def require_agreement(facts: list[dict[str, object]]) -> None:
                 )
 
 
-def _step_times(
-    communicator: "Communicator", steps: "TrainingSteps", options: MeasureOptions
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """A step alone, the gradients' all-reduce alone, and whole steps, one after another as in training."""
-    alone = _timed(communicator, steps.alone, options)
-    gradients_alone = _timed(communicator, steps.communicate, options)
-    together = _timed(communicator, steps.together, options, with_barriers=False)
-    return alone, gradients_alone, together
-
-
-def _sweep(communicator: "Communicator", size: int, options: MeasureOptions) -> Spread:
+def _all_reduce(size: int, options: MeasureOptions) -> Spread:
     """One size of the sweep; raises WrongMeasurement for a sum that is wrong."""
+    import horovod.tensorflow as hvd
+    import tensorflow as tf
+
     position = np.arange(size // 4, dtype=np.float32) % 100
-    own = position + np.float32(communicator.rank)
-    expected = position * communicator.size + sum(range(communicator.size))
-    totals: list[NDArray[np.float32]] = []
-
-    def work() -> None:
-        totals[:] = [communicator.all_reduce(own, f"bytes.{size}")]
-
-    repeats = _timed(communicator, work, options)
-    if not all(communicator.gather(np.array_equal(totals[0], expected))):
+    own = tf.constant(position + np.float32(hvd.rank()))
+    expected = position * hvd.size() + sum(range(hvd.size()))
+    # Under one name for all repeats: Horovod remembers what the ranks agreed on for a name, as for gradients.
+    work = partial(hvd.allreduce, own, op=hvd.Sum, name=f"bytes.{size}")
+    repeats = _timed(lambda: work().numpy(), options)
+    if not all(_gather(np.array_equal(work().numpy(), expected))):
         raise WrongMeasurement(f"An all-reduce of {size:,} bytes gave a wrong sum; this installation cannot be used.")
     return Spread.of(repeats.max(axis=0))
 
 
-def _timed(
-    communicator: "Communicator", work: Callable[[], object], options: MeasureOptions, with_barriers: bool = True
-) -> NDArray[np.float64]:
+def _timed(work: Callable[[], object], options: MeasureOptions, with_barriers: bool = True) -> NDArray[np.float64]:
     """Seconds of each repeat on each rank, (ranks, repeats), after the warm-up.
 
     Without barriers only the first repeat waits for all ranks.
     """
     for _ in range(options.warm_up):
         work()
-    communicator.barrier()
+    _barrier()
     own = []
     for _ in range(options.repeats):
         if with_barriers:
-            communicator.barrier()
+            _barrier()
         start = time.perf_counter()
         work()
         own.append(time.perf_counter() - start)
-    return np.array(communicator.gather(own))
+    return np.array(_gather(own))
 
 
-def _machine() -> str:
-    """What distinguishes this computer from others, but not the hosts that are its namespaces or containers."""
-    return _BOOT.read_text().strip() if _BOOT.exists() else socket.gethostname()
+def _gather(value: object) -> list[Any]:
+    """The values of all ranks by rank, on each rank."""
+    import horovod.tensorflow as hvd
+
+    gathered: list[Any] = hvd.allgather_object(value, name="gather")
+    return gathered
+
+
+def _barrier() -> None:
+    """An all-reduce of one number, as Horovod's versions have no barrier in common."""
+    import horovod.tensorflow as hvd
+    import tensorflow as tf
+
+    hvd.allreduce(tf.zeros(1), name="barrier").numpy()

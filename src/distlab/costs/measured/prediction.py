@@ -151,10 +151,6 @@ class MeasuredPrediction:
         """GPU or core hours to train on that many images."""
         return self.devices * images / self.images_per_second / 3600
 
-    def measured_step(self, ranks: int) -> float | None:
-        """What a step took where that many ranks were measured, in seconds."""
-        return next((each.step.median for each in self.model.measurements if each.ranks == ranks), None)
-
 
 def model_of(*measurements: ClusterMeasurement) -> ClusterModel:
     """The model that one measurement gives, or several that differ in the number of ranks.
@@ -192,12 +188,10 @@ def predict_measured(
     the error of the median for computing. With one number of ranks it also covers start-up time that does not grow with
     the ranks.
 
-    Raises WrongMeasurement where there is no measurement, where several do not belong together, or where one host alone
-    was measured and more ranks are asked for than it has cores or GPUs; ValueError for impossible ranks.
+    Raises WrongMeasurement where several do not belong together, or where one host alone was measured and more ranks
+    are asked for than it has cores or GPUs; ValueError for impossible ranks.
     """
     measurements = (measured,) if isinstance(measured, ClusterMeasurement) else tuple(measured)
-    if wrong := [each for each in measurements or ["nothing"] if not isinstance(each, ClusterMeasurement)]:
-        raise WrongMeasurement(f"{wrong[0]!r} is no measurement: costs.read_measurement(FILE) reads one.")
     model = model_of(*measurements)
     p = np.atleast_1d(checked(ranks)[0])
     _require_network(model.base, int(p.max(initial=1)))

@@ -26,7 +26,6 @@ def described(measurement: ClusterMeasurement) -> str:
             measurement.source(),
             f"{measurement.model}, batch {measurement.batch}: {sum(gradients):,} bytes in {len(gradients)} gradients",
             *(f"{name:{width}}  {_spread(spread)}" for name, spread in times.items()),
-            *_remarks([measurement]),
         ]
     )
 
@@ -60,7 +59,7 @@ def as_table(prediction: MeasuredPrediction, images: int = IMAGES, compare: Sequ
     lines = [*_about(prediction), f"{prediction.device} hours: for {images:,} images", ""]
     lines.append(tables.text(header, rows, range(len(header)), gap=""))
     if compare:
-        lines += ["", residuals_table(prediction, compare), *_remarks(compare)]
+        lines += ["", residuals_table(prediction, compare)]
     return "\n".join(lines)
 
 
@@ -112,7 +111,6 @@ def as_json(prediction: MeasuredPrediction, images: int = IMAGES, compare: Seque
         "model": base.model,
         "batch": base.batch,
         "sources": [each.source() for each in model.measurements],
-        "remarks": _remarks([*model.measurements, *compare]),
         "latency": model.fit.latency,
         "seconds_per_byte": model.fit.seconds_per_byte,
         "overhead": model.fit.overhead if model.separates_overhead else None,
@@ -144,7 +142,7 @@ def _about(prediction: MeasuredPrediction) -> list[str]:
         fitted += f", {1e3 * model.fit.overhead:.2f} ms for each all-reduce"
     lines = [
         f"{base.model}, {base.batch} images per rank and step; {gradients}",
-        *(line for each in model.measurements for line in (each.source(), *_remarks([each]))),
+        *(each.source() for each in model.measurements),
         f"fit of the sweep: {fitted}; the gradients took {model.correction:.2f} times as long; "
         f"deviation after that {100 * model.deviation:.0f} %",
         _overlap(model.hidden_share),
@@ -167,10 +165,6 @@ def _overlap(hidden_share: float) -> str:
             f"by {-hidden_share:.0%} of the shorter"
         )
     return f"overlap: {100 * hidden_share:.0f} % of the shorter of computing and all-reduce is hidden"
-
-
-def _remarks(measurements: Sequence[ClusterMeasurement]) -> list[str]:
-    return [remark for measurement in measurements if (remark := measurement.remark())]
 
 
 def _spread(spread: Spread) -> str:

@@ -33,21 +33,16 @@ def mpirun(*arguments: object) -> LaunchedRun:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("start", "ranks", "communication", "model"),
-    [
-        (horovodrun, "horovod", "Horovod over Gloo", "mlp"),
-        (mpirun, "horovod", "Horovod over MPI", "cnn"),
-        (mpirun, "mpi", "MPI by mpi4py", "mlp"),
-    ],
-    ids=["gloo", "horovod-mpi", "mpi4py"],
+    ("start", "communication", "model"),
+    [(horovodrun, "Horovod over Gloo", "mlp"), (mpirun, "Horovod over MPI", "cnn")],
+    ids=["gloo", "mpi"],
 )
 def test_it_measures_under_every_launcher(
-    start: Callable[..., LaunchedRun], ranks: str, communication: str, model: str, tmp_path: Path
+    start: Callable[..., LaunchedRun], communication: str, model: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "measured.json"
-    run = start("measure", "--with", ranks, "--model", model, "--output", file, *SHORT)
+    start("measure", "--model", model, "--output", file, *SHORT)
     result = read(file)
-    assert ("Other programs took" in "".join(run.output.values())) == (result.remark() is not None)
     assert (result.communication, result.ranks_per_host, result.machines) == (communication, (2,), 1)
     assert (result.batch, result.repeats, result.threads) == (4, 5, 1)
     assert result.gradient_bytes == tuple(4 * each.shape.num_elements() for each in MODELS[model]().trainable_variables)
@@ -74,7 +69,7 @@ def test_one_rank_alone_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_ranks_that_disagree_are_refused(tmp_path: Path) -> None:
-    own = [sys.executable, "-m", "course_tools", "measure", "--with=mpi", f"--output={tmp_path / 'two.json'}"]
+    own = [sys.executable, "-m", "course_tools", "measure", f"--output={tmp_path / 'two.json'}"]
     pair = ["mpirun", "-np", "1", *own, "--batch=4", ":", "-np", "1"]
     finished = distlab(*own[3:], "--batch=8", starter=tuple(pair))
     assert finished.status == 2
@@ -88,7 +83,6 @@ def test_ranks_that_disagree_are_refused(tmp_path: Path) -> None:
     [
         (["measure", "--output", "missing/a.json"], "There is no folder missing"),
         (["measure", "--output", "a.json", "--sizes", "6"], "multiples of 4"),
-        (["measure", "--output", "a.json", "--with", "mpi", "--gloo-from-slurm"], "is for --with horovod"),
         (
             ["predict", "--measured", "missing.json"],
             "There is no file missing.json; `mpirun -np 2 distlab measure --output",
@@ -97,11 +91,10 @@ def test_ranks_that_disagree_are_refused(tmp_path: Path) -> None:
         (["predict", "--measured", "two.json", "--ranks", "0..4"], "ranks are written 8, 1,2,4 or 1..1024"),
         (
             ["predict", "--measured", "two.json", "--compare", "other.json"],
-            "the version of tensorflow is 2.21.0 and 2.20",
+            "do not belong together: versions is",
         ),
         (["predict", "--measured", "two.json", "--compare", "three.json", "--ranks", "4"], "no prediction for 3 ranks"),
         (["predict", "--measured", "host.json", "--ranks", "1..8"], "ask for at most 2 ranks, or measure on two hosts"),
-        (["predict", "--measured", "two.json", "--picture", "a.gif"], "a.gif does not end in .svg or .png"),
         (["predict", "--compare", "two.json"], "--compare needs --measured"),
     ],
 )
@@ -142,15 +135,6 @@ def test_of_one_host_no_more_ranks_than_it_has_cores_are_predicted(
     write(measurement(2, ranks_per_host=(2,), machines=1, cores=4), tmp_path / "host.json")
     assert main(["predict", "--measured", str(tmp_path / "host.json"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["ranks"] == [1, 2, 4]
-
-
-@pytest.mark.slow
-def test_the_picture_is_written(tmp_path: Path) -> None:
-    write(measurement(2), tmp_path / "two.json")
-    for name in ("picture.svg", "picture.png"):
-        assert main(["predict", "--measured", str(tmp_path / "two.json"), "--picture", str(tmp_path / name)]) == 0
-        assert (tmp_path / name).stat().st_size > 5000
-    assert "<title>Predicted step and throughput of cnn" in (tmp_path / "picture.svg").read_text()
 
 
 def test_who_has_measured_sees_what_decides() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from distlab.costs.measured.measurement import WrongMeasurement
 from distlab.costs.measured.prediction import predict_measured
-from distlab.costs.measured.report import as_json, as_table, described, residuals
+from distlab.costs.measured.report import as_json, as_table, residuals
 from tests.distlab.costs.measured.synthetic import exactly, measurement
 
 
@@ -46,16 +46,6 @@ def test_it_says_what_is_assumed_of_shared_cores() -> None:
     assert "share 2 cores; so do those predicted" in as_table(predict_measured(shared, [3]))
     assert "share 2 cores; here each rank has its own" in as_table(predict_measured(shared, [3], own_cores=True))
     assert "share" not in as_table(predict_measured(measurement(), [3]))
-
-
-def test_what_other_programs_took_is_said_wherever_the_measurement_is_used() -> None:
-    remark = "Other programs took 43% of the cores that the ranks needed: do not rely on these times, and measure again"
-    busy, quiet = measurement(cores_taken=0.43), measurement(3, cores_taken=0.02)
-    assert described(busy).splitlines()[-1].startswith(remark)
-    assert as_table(predict_measured([busy, quiet], [3])).count(remark) == 1
-    assert as_table(predict_measured(quiet, [2]), compare=[busy]).splitlines()[-1].startswith(remark)
-    assert [text.startswith(remark) for text in json.loads(as_json(predict_measured(busy, [2])))["remarks"]] == [True]
-    assert "Other programs" not in described(quiet)
 
 
 def test_an_overlap_below_nothing_is_said_in_words() -> None:
