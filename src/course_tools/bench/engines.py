@@ -1,8 +1,11 @@
-"""The virtual cluster's speed and memory, and real all-reduces by message size."""
+"""The engines: the virtual ring, the start of ranks, and every way of training that has a goal, in turns."""
 
 import json
+import statistics
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +13,10 @@ from course_tools.bench.measures import Measure, import_seconds, plain, skipped,
 from distlab import launch
 from distlab.runtime import processes
 
-VIRTUAL, ALL_REDUCE = "virtual cluster", "all-reduce"
-SECONDS_PER_LAUNCH = 600
+VIRTUAL, START, TRAINING = "virtual cluster", "start of a rank", "training"
+SECONDS_PER_LAUNCH, ROUNDS = 600, 3
+PROGRAM = Path("notebooks") / "programs" / "11_scaling_and_profiling" / "measure_throughput.py"
+ARGUMENTS: tuple[object, ...] = ()
 
 SIZES = ((64, True, 3, None, None), (1024, True, 3, 3.0, 300.0), (4096, False, 1, 30.0, None))
 """Ranks, whether the events are kept, rounds, and the goals: seconds, and MiB."""
@@ -57,43 +62,115 @@ def measure_virtual_cluster() -> list[Measure]:
     return measures
 
 
-ALL_REDUCE_PROGRAM = Path("notebooks") / "programs" / "06_collectives_and_ring_all_reduce" / "measure_all_reduce.py"
-RANKS = 2
+ONE_STEP = """
+import tensorflow as tf
+model = tf.keras.Sequential([tf.keras.layers.Dense(10)])
+optimizer = tf.keras.optimizers.SGD(0.1)
+
+@tf.function
+def step(images):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(images) ** 2)
+    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+
+step(tf.ones((32, 64)))
+"""
 
 
-def measure_all_reduces() -> list[Measure]:
-    """Two processes, the largest array: MPI, the course's ring over MPI, Horovod over both; ratios are to MPI."""
-    launchers = {
-        "mpi": (["mpirun", "-np", str(RANKS)], ["mpi", "ring"]),
-        "horovod over gloo": (["horovodrun", "-np", str(RANKS), "--gloo"], ["horovod"]),
-        "horovod over mpi": (["mpirun", "-np", str(RANKS)], ["horovod"]),
-    }
-    measures, of_mpi = [], 0.0
-    for name, (launcher, modes) in launchers.items():
-        measured = _all_reduce(launcher, modes)
-        if isinstance(measured, str):
-            measures.append(skipped(ALL_REDUCE, name, measured))
-            continue
-        for mode, rows in measured["modes"].items():
-            seconds = rows["seconds"][-1]
-            of_mpi = of_mpi or seconds
-            label = name if mode == "horovod" else {"mpi": "MPI", "ring": "the course's ring over MPI"}[mode]
-            size = f"{measured['array_bytes'][-1] / 2**20:.0f} MiB"
-            ratio = [seconds / of_mpi]
-            measures.append(Measure(ALL_REDUCE, f"{label}, {size}", "ms", [1e3 * seconds], ratio, "MPI's"))
-    return measures
+def measure_start(ranks: int = 2) -> list[Measure]:
+    """Elapsed seconds of a job whose ranks take one step: with interpreters of their own, and forked, in turns.
 
-
-def _all_reduce(launcher: list[str], modes: list[str]) -> dict[str, Any] | str:
-    """What the program in labs/ wrote, or the reason why there is nothing."""
-    if "horovod" in modes and (problem := launch.horovod_problem()):
-        return problem
+    The forked ones' ratio is to the others of the same round; the fork server is running when they are timed.
+    """
     with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
-        result = Path(folder) / "result.json"
-        program = [sys.executable, str(ALL_REDUCE_PROGRAM.resolve()), "--modes", *modes, "--result", str(result)]
-        finished = processes.run([*launcher, *program], SECONDS_PER_LAUNCH)
-        if finished.status != 0:
-            last = finished.output.strip().splitlines()[-1:] or ["no answer in time"]
-            return f"{' '.join(launcher)} ended with status {finished.status}: {last[0]}"
-        measured: dict[str, Any] = json.loads(result.read_text())
-        return measured
+        program = Path(folder) / "one_step.py"
+        program.write_text(ONE_STEP)
+
+        def seconds(prepared: bool) -> float:
+            return launch.mpirun(program, ranks=ranks, echo=False, prepared=prepared).seconds
+
+        seconds(prepared=True)
+        rounds = [(seconds(prepared=False), seconds(prepared=True)) for _ in range(ROUNDS)]
+    own, forked = map(list, zip(*rounds, strict=True))
+    ratios = [fast / slow for slow, fast in rounds]
+    reference = "those with interpreters of their own"
+    return [
+        Measure(START, f"{ranks} ranks, interpreters of their own", "s", own, [1.0] * ROUNDS, reference),
+        Measure(START, f"{ranks} ranks, forked", "s", forked, ratios, reference),
+    ]
+
+
+@dataclass(frozen=True)
+class Way:
+    """One run of the program: its name for people, its `--way`, devices, workers or ranks, and what it adds."""
+
+    name: str
+    way: str
+    count: int
+    options: tuple[object, ...] = ()
+
+
+CORE_FOR_CORE = ("--model", "cnn", "--cores", 1, "--batch", 1024)
+OURS, LECTURE = Way("ours, 1 device", "ours", 1), Way("the lecture's, 1 device", "lecture", 1)
+RANK = Way("1 rank of Horovod, a core", "horovod", 1, CORE_FOR_CORE)
+RANKS = Way("2 ranks of Horovod, a core each", "horovod", 2, CORE_FOR_CORE)
+WORKER = Way("1 worker, a core", "multi_worker", 1, CORE_FOR_CORE)
+WORKERS = Way("2 workers, a core each", "multi_worker", 2, CORE_FOR_CORE)
+RATIOS = ((OURS, LECTURE, 4.0), (RANKS, RANK, 1.7), (WORKERS, WORKER, 1.5))
+"""What is divided by what in the same round, and the least that the median should be."""
+WAYS = tuple(way for *pair, _ in RATIOS for way in pair)
+
+Rates = dict[str, float | str]
+"""Images per second by name of the way, or the reason why there are none."""
+
+
+def measure_training(say: Callable[[str], None] = print) -> list[Measure]:
+    """Every way in processes of its own, all ways in turn, ROUNDS times; a line for each ratio."""
+    rounds: list[Rates] = []
+    for number in range(1, ROUNDS + 1):
+        rounds.append({way.name: images_per_second(way) for way in WAYS})
+        rates = [f"{name} {rate:,.0f}" for name, rate in rounds[-1].items() if isinstance(rate, float)]
+        say(f"training, round {number} of {ROUNDS}, images/s: {'; '.join(rates)}")
+    return [_rates(way, rounds) for way in (OURS, RANK, WORKER)] + [ratio(*pair, rounds) for pair in RATIOS]
+
+
+def ratio(way: Way, reference: Way, goal: float | None, rounds: Sequence[Rates]) -> Measure:
+    """The ratio of two ways in each round; skipped with the reason when one of them has no rate."""
+    name = f"{way.name}, to {reference.name}"
+    rates = [(of_round[way.name], of_round[reference.name]) for of_round in rounds]
+    if reason := next((rate for pair in rates for rate in pair if isinstance(rate, str)), None):
+        return skipped(TRAINING, name, reason)
+    ratios = [float(rate) / float(divisor) for rate, divisor in rates]
+    return Measure(TRAINING, name, "", ratios, ratios, less_is_better=False, goal=goal)
+
+
+def _rates(way: Way, rounds: Sequence[Rates]) -> Measure:
+    rates = [of_round[way.name] for of_round in rounds]
+    if reason := next((rate for rate in rates if isinstance(rate, str)), None):
+        return skipped(TRAINING, way.name, reason)
+    values = [float(rate) for rate in rates]
+    middle = statistics.median(values)
+    return Measure(TRAINING, way.name, "images/s", values, [value / middle for value in values], "their median")
+
+
+def images_per_second(way: Way) -> float | str:
+    """Images per second, or the reason why there are none."""
+    if way.way == "horovod" and (problem := launch.horovod_problem()):
+        return problem
+    arguments = ["--way", way.way, *way.options, *ARGUMENTS]
+    options: dict[str, Any] = {
+        "echo": False,
+        "result": True,
+        "seconds": SECONDS_PER_LAUNCH,
+        "start_seconds": SECONDS_PER_LAUNCH,
+    }
+    try:
+        if way.way == "horovod":
+            run = launch.horovodrun(PROGRAM, *arguments, ranks=way.count, **options)
+        else:
+            workers = way.count if way.way == "multi_worker" else 1
+            run = launch.tensorflow(PROGRAM, *arguments, workers=workers, **options)
+    except launch.LaunchError as error:
+        return str(error).splitlines()[0]
+    result: Any = run.result
+    return float(result["images_per_second"])

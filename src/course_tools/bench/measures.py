@@ -1,15 +1,16 @@
-"""A measurement: its values, and ratios that can be compared with those of another machine or another hour."""
+"""A measurement: its values, and ratios that can be compared with those of another hour; what became worse since."""
 
 import resource
 import statistics
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 IMPORT_TENSORFLOW = "processor seconds of `import tensorflow`"
 ITSELF = "itself"
+LEAST_SPREAD = 0.1
+"""A line measured once has no spread of its own; and two runs on one machine differ by this share in any case."""
 
 
 @dataclass(frozen=True)
@@ -74,10 +75,10 @@ def skipped(part: str, name: str, reason: str) -> Measure:
     return Measure(part, name, "", [], [], skipped=reason)
 
 
-def processor_seconds(command: Sequence[str], environment: Mapping[str, str] | None = None) -> float:
+def processor_seconds(command: Sequence[str]) -> float:
     """User and system seconds of a program and of what it waited for. Raises CalledProcessError if it fails."""
     before = _children()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return _children() - before
 
 
@@ -86,14 +87,45 @@ def import_seconds() -> float:
     return processor_seconds([sys.executable, "-c", "import tensorflow"])
 
 
-def as_rows(measures: Sequence[Measure]) -> list[dict[str, Any]]:
-    """For JSON."""
-    return [asdict(measure) for measure in measures]
+def became_worse(now: Measure, before: Measure) -> bool:
+    """Whether the median ratio moved in the bad direction by more than the greater of the two spreads."""
+    if not (now.ratios and before.ratios):
+        return False
+    change = now.median - before.median if now.less_is_better else before.median - now.median
+    return change > max(now.spread, before.spread, LEAST_SPREAD * abs(before.median))
 
 
-def from_rows(rows: Sequence[Mapping[str, Any]]) -> list[Measure]:
-    """The measures that `as_rows` gave."""
-    return [Measure(**row) for row in rows]
+def worse(now: Sequence[Measure], before: Sequence[Measure]) -> list[str]:
+    """One sentence for each line that became worse, and for each that is gone; empty when all is well."""
+    earlier = {(measure.part, measure.name): measure for measure in before}
+    lines = []
+    for measure in now:
+        last = earlier.pop((measure.part, measure.name), None)
+        unit = measure.unit if measure.ratios == measure.values else f"times {measure.reference}"
+        if last and became_worse(measure, last):
+            lines.append(
+                f"{measure.part}, {measure.name} became worse: {measure.median:.3g} instead of {last.median:.3g} "
+                f"({unit})."
+            )
+        elif last and measure.skipped and not last.skipped:
+            lines.append(f"{measure.part}, {measure.name} is no longer measured: {measure.skipped}")
+    parts = {measure.part for measure in now}
+    lines += [f"{part}, {name} is no longer measured." for part, name in earlier if part in parts]
+    return lines
+
+
+def missed_goals(measures: Sequence[Measure]) -> list[str]:
+    """One sentence for each line that does not reach its goal on this machine."""
+    lines = []
+    for measure in measures:
+        if measure.goal is None or not measure.values:
+            continue
+        reached = statistics.median(measure.values)
+        if reached > measure.goal if measure.less_is_better else reached < measure.goal:
+            unit = f" {measure.unit}" if measure.unit else ""
+            bound = "at most" if measure.less_is_better else "at least"
+            lines.append(f"{measure.part}, {measure.name}: {number(reached)}{unit}, goal {bound} {measure.goal:g}.")
+    return lines
 
 
 def _children() -> float:
