@@ -10,7 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from distlab.runtime.errors import PlainError
-from distlab.runtime.links import dangling
 
 
 class NotAFolder(PlainError, ValueError):
@@ -69,10 +68,8 @@ def folders_of_jupyter() -> dict[str, str]:
 def require_folder(folder: Path) -> Path:
     """The folder, which may not exist yet.
 
-    Raises NotAFolder when a file has its name, or a link that leads nowhere or to the course's own files.
+    Raises NotAFolder when a file has its name, or a link to the course's own files.
     """
-    if link := dangling(folder):
-        raise NotAFolder(f"{link}; make that folder, or remove the link.")
     course, place = Path.cwd().resolve(), folder.resolve()
     if folder.is_symlink() and (course.is_relative_to(place) or place.is_relative_to(course)):
         raise NotAFolder(f"{folder} is a link to {place}, where the course's own files are; remove the link.")

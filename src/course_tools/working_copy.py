@@ -28,7 +28,7 @@ from nbformat.sign import NotebookNotary
 
 from course_tools import git_files, hand_edits, makefile_of_copy
 from distlab.labs.registry import is_of_judge
-from distlab.runtime.errors import REFUSED_WRITES, PlainError
+from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import look_up
 from distlab.runtime.unused_names import unused
 
@@ -282,5 +282,4 @@ def _copying(copy: Path, digests: dict[str, str]) -> Iterator[list[Path]]:
             record = (json.dumps(digests, indent=1, sort_keys=True) + "\n").encode()
             _new_file(copy / _RECORD, record).replace(copy / _RECORD)
     except OSError as error:
-        fix = f"; {REFUSED_WRITES[error.strerror]}" if error.strerror in REFUSED_WRITES else ""
-        raise CopyNotWritten(f"The working copy in {copy} could not be written: {error}{fix}.") from error
+        raise CopyNotWritten(f"The working copy in {copy} could not be written: {error}.") from error

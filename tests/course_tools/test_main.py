@@ -126,16 +126,6 @@ def test_an_interrupt_while_packages_are_imported_ends_in_a_word() -> None:
 
 
 @pytest.mark.slow
-def test_a_broken_library_is_named_with_the_variable_that_leads_to_it(tmp_path: Path) -> None:
-    (tmp_path / "libstdc++.so.6").write_text("no library")
-    (tmp_path / "numpy.py").write_text(f"raise ImportError('{tmp_path}/libstdc++.so.6: file too short')")
-    environment = os.environ | {"LD_LIBRARY_PATH": str(tmp_path)}
-    finished = processes.run([*DISTLAB, "doctor"], 300, env=environment, cwd=tmp_path)
-    assert finished.status == 1
-    assert "(file too short); LD_LIBRARY_PATH in your shell leads there: `unset LD_LIBRARY_PATH`" in finished.output
-
-
-@pytest.mark.slow
 def test_packages_of_others_that_a_shell_has_set_are_named_and_not_used(tmp_path: Path) -> None:
     """Neither by the command nor by what it launches, which finds the other places of PYTHONPATH."""
     others, own = tmp_path / "others", tmp_path / "own"

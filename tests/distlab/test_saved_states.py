@@ -15,7 +15,6 @@ import pytest
 
 from distlab import launch
 from distlab.runtime import processes
-from tests import small_disks
 from tests.prepared_runs import PreparedRuns
 
 # isort: split
@@ -327,16 +326,6 @@ def test_the_program_of_chapter_15_keeps_its_options(runs: PreparedRuns, root: P
         finished = runs.run(program, "--checkpoints", tmp_path, "--steps", "2", option, changed)
         assert finished.status == 1 and "Traceback" not in finished.output
         assert f"was trained with {option} {before}, not {changed}: go on with" in finished.output.splitlines()[-1]
-
-
-@small_disks.needs_mounts
-@pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
-def test_a_full_disk_is_one_sentence(root: Path, tmp_path: Path) -> None:
-    program = root / "notebooks/programs/09_horovod/train_tape.py"
-    command = [sys.executable, str(program), "--images", "320", "--epochs", "3", "--folder", str(tmp_path)]
-    finished = processes.run(small_disks.with_disk(tmp_path, "size=1200k", command), 300)
-    assert finished.status == 1 and "Traceback" not in finished.output
-    assert finished.output.splitlines()[-1].startswith(f"{tmp_path}/checkpoint-2 could not be written (No space left")
 
 
 @pytest.mark.long

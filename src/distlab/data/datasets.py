@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from distlab.data import download
 from distlab.data.download import KEYS, DataError
 from distlab.runtime.environment import cache_folder
-from distlab.runtime.links import dangling
 from distlab.runtime.lookups import NoSuchName, require_name
 
 NAMES = ("digits", *download.ARCHIVES)
@@ -161,8 +160,6 @@ def _read(place: Path, name: str) -> dict[str, NDArray[Any]]:
         archives = [place / archive.file for archive in download.ARCHIVES[name]]
         return dict(zip(KEYS, map(_read_archive, archives), strict=True))
     try:
-        if link := dangling(place):
-            raise ValueError(link)
         if not place.is_file():  # to open a pipe would wait for somebody to write into it
             raise ValueError("it is not a regular file")
         with place.open("rb") as file:

@@ -28,7 +28,6 @@ from distlab.launch.job import (
 from distlab.launch.rank_process import RESULT, RESULT_NAME, folder_for_sockets
 from distlab.launch.remote import Remote
 from distlab.launch.supervisor import Supervisor
-from distlab.runtime.hidden_packages import hides
 from distlab.runtime.lookups import seen_from
 
 # Importing TensorFlow alone takes a loaded machine most of a minute.
@@ -151,7 +150,7 @@ class LaunchedProgram:
     def _check_modules(self) -> None:
         """Raise LaunchError when every process would miss a module, and a traceback would not say why."""
         if hidden := program_source.hidden_package(self._file):
-            raise LaunchError(hides(*hidden))
+            raise LaunchError("The file {} hides the package {}: give it another name.".format(*hidden))
         more_places = list(filter(None, self.environment.get("PYTHONPATH", "").split(os.pathsep)))
         if to_copy := program_source.modules_to_copy(self._file, more_places):
             folder, files = to_copy

@@ -28,8 +28,6 @@ STARTUP_LINE = "import distlab.runtime.errors; distlab.runtime.errors.show_alone
 KERNEL_CONFIG = """\
 # What TensorFlow's C++ code prints (processor features, missing GPU libraries) goes to Jupyter's terminal, not cells.
 c.IPKernelApp.capture_fd_output = False
-# A file numpy.py beside a notebook, for example, is named where a cell fails by it.
-c.InteractiveShellApp.extensions = ["distlab.runtime.cell_errors"]
 """
 
 

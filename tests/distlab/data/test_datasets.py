@@ -471,15 +471,6 @@ def test_a_folder_in_the_files_place_is_named(file: Path) -> None:
     assert (file / "inside").exists()
 
 
-def test_a_link_to_nowhere_is_named(file: Path) -> None:
-    file.symlink_to("nowhere")
-    with pytest.raises(
-        data.DamagedFile, match=f"^{file}: expected .*{file} is a link to nowhere, which does not exist"
-    ):
-        data.load("mnist")
-    assert file.is_symlink()
-
-
 class Trap:
     """Unpickling it creates a file."""
 
