@@ -8,7 +8,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -29,6 +29,7 @@ Hint: TypeAlias = Text | Mapping[str, Text]
 """One for each part of the exercise, or for all."""
 
 Drawn = TypeVar("Drawn")
+_LONGEST_SHOWN = 90  # characters of a value before its hint
 _NEAR_A_MISTAKE = 0.01  # where a right number may be off by more
 
 
@@ -49,6 +50,22 @@ class Follows(NamedTuple):
     part: str
     source: str
     formula: Callable[[Any, Mapping[str, Any]], float]
+
+
+class OfPart(tuple[Any, ...]):
+    """A case of one part of an exercise: `OfPart("a slow worker", log)` is a call with the log."""
+
+    part: str
+
+    def __new__(cls, part: str, *arguments: Any) -> "OfPart":
+        """The arguments of the call, which remember the part."""
+        case = super().__new__(cls, arguments)
+        case.part = part
+        return case
+
+    def split(self, value: Any) -> Mapping[str, Any]:
+        """The value for this part; `split=OfPart.split` does so for all cases."""
+        return {self.part: value}
 
 
 class Failure(NamedTuple):
@@ -109,8 +126,10 @@ class ByPrograms:
     otherwise: the hint where none fits.  said: a case in words, such as "for 8 ranks".
     parts: what earns an equal share each, or one by `weights`: names in the dictionary that the function gives, or what
     `split(case, value)` gives by name: a part of the value, or the part of the exercise to which the case belongs.
-    Without parts it is all or nothing.  after: by part, those that must be right before it counts, or a function that
-    gives the part that must be right for a case of it to count.
+    Without parts it is all or nothing.  together: what earns one share, with its parts by the names that are said; the
+    first of them that is not right counts.  after: by part, those that must be right before it counts, or a function
+    that gives the part that must be right for a case of it to count.  accepts: whether a value is right in a case,
+    where several are.
     form: what is wrong with the form of a value, or None.  follows: numbers that only follow from a wrong one.
     tolerance: the relative error that numbers may have.  praise: said of a right answer, a function of the cases.
     """
@@ -122,7 +141,9 @@ class ByPrograms:
     said: Callable[[Case], str]
     parts: Sequence[str] = ("",)
     split: Callable[[Case, Any], Mapping[str, Any]] | None = None
+    together: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     after: Mapping[str, Sequence[str] | Callable[[Case], str]] = field(default_factory=dict)
+    accepts: Callable[[Case, Any], bool] | None = None
     form: Callable[[Case, Any], str | None] = lambda case, value: None
     follows: Sequence[Follows] = ()
     tolerance: float | Mapping[str, float] = TOLERANCE
@@ -140,6 +161,8 @@ class ByPrograms:
         for part, sources in self.after.items():
             if not callable(sources) and not all(verdicts[source].is_right for source in sources):
                 verdicts[part] = not_done(f"{' and '.join(sources)} must be right first")
+        for whole, names in self.together.items():
+            verdicts[whole] = _first_wrong({name: verdicts.pop(part) for name, part in names.items()})
         if all(verdict.is_right for verdict in verdicts.values()):
             return right(self.praise(cases), self.picture)
         return verdicts[""] if "" in verdicts else parts(verdicts, weights=self.weights)
@@ -262,7 +285,8 @@ class _Asked:
         hint = self._hint(part, [(place, name) for place, given in enumerate(self.given) for name in given])
         if hint is None and (source := self._source(part, wrong_ones)):
             return wrong(NumberHint.FOLLOWS.says(source=source))
-        for places in (tried, wrong_ones):
+        # Where truth values are wrong, they are those of any mistake.
+        for places in (tried,) if isinstance(self.expected[wrong_ones[0]][part], bool) else (tried, wrong_ones):
             hint = hint or self._hint(part, [(place, part) for place in places])
         if hint is not None:
             text = hint(case, value) if callable(hint) else hint
@@ -307,6 +331,8 @@ class _Asked:
         return text(case, value) if callable(text) else text
 
     def _is_right(self, part: str, place: int) -> bool:
+        if self.judge.accepts:
+            return self.judge.accepts(self.cases[place], self.given[place][part])
         return is_same(self.given[place][part], self.expected[place][part], self._tolerance(part))
 
     def _is(self, gives: Mapping[str, Any], part: str, place: int) -> bool:
@@ -318,10 +344,18 @@ class _Asked:
 
 
 def _context(value: Any, said: str) -> str:
-    if isinstance(value, Failure):
+    if isinstance(value, Failure) or len(repr(value)) > _LONGEST_SHOWN:
         return f"{said}: "
-    as_number = number(value)
+    as_number, value = number(value), value.tolist() if isinstance(value, np.ndarray) else value
     return f"{value!r} {said}: " if as_number is None else f"{as_number:.6g} {said}: "
+
+
+def _first_wrong(verdicts: Mapping[str, Verdict]) -> Verdict:
+    """Of parts that count together: the first verdict that is not right, with the name of its part."""
+    for name, verdict in verdicts.items():
+        if not verdict.is_right:
+            return replace(verdict, text=f"{name}: {verdict.text}", context=f"{name}: {verdict.context}")
+    return right()
 
 
 def _follows(given: Mapping[str, Any], case: Case, part: str, formula: Program) -> bool:
