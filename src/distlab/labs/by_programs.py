@@ -106,7 +106,7 @@ class ByPrograms:
     """The judge of an exercise whose answer is a function; its name is that of the program `right`.
 
     cases: what the function is called with, drawn from a generator.  mistakes: the first that fits is said.
-    otherwise: the hint where none fits.  said: a case in words, such as "for 8 ranks".
+    otherwise: the hint where none fits.  said: a case in words, such as "for 8 ranks"; "" where the hints say it.
     parts: what earns an equal share each, or one by `weights`: names in the dictionary that the function gives, or what
     `split(case, value)` gives by name: a part of the value, or the part of the exercise to which the case belongs.
     Without parts it is all or nothing.  after: by part, those that must be right before it counts, or a function that
@@ -287,7 +287,7 @@ class _Asked:
             text = hint(case, value) if callable(hint) else hint
             return wrong(Advice(text, (hint,)), context=self._context(value, said))
         if isinstance(value, Failure):
-            return wrong(str(value.error), context=f"{said}: ")
+            return wrong(str(value.error), context=self._context(value, said))
         if value is None and not self._may_be_none(part):
             return not_done("this is None" if self.judge.is_by_name else f"{said}: this is None")
         return wrong(self._otherwise(part, wrong_ones[0]), context=self._context(value, said))
@@ -334,7 +334,7 @@ class _Asked:
     def _context(self, value: Any, said: str) -> str:
         """The case in words, after what the answer gives in it; what is only observed is not shown."""
         if isinstance(value, Failure) or self.judge.observe:
-            return f"{said}: "
+            return f"{said}: " if said else ""
         as_number = number(value)
         return f"{value!r} {said}: " if as_number is None else f"{as_number:.6g} {said}: "
 
