@@ -137,23 +137,25 @@ lab.points("mirrored")
 # %% [markdown]
 # ## 3. The auto-shard table
 #
-# Several processes, the workers, read the same TFRecord files; `images_per_file` says how many images are in each file.
-# Every worker's pipeline reads the files in this order and makes batches of `batch` images; the last one may be
-# smaller. Then TensorFlow rewrites the pipelines according to the **auto-shard policy**, so that each worker keeps its
-# share:
+# Several workers, processes with one device each, train under `MultiWorkerMirroredStrategy`. They read the same TFRecord
+# files; `images_per_file` says how many images are in each file. Every worker's pipeline reads the files in this order
+# and makes **global batches** by `.batch(batch)`; the last one may be smaller. Then
+# `strategy.experimental_distribute_dataset`, which `fit` calls for you, rewrites the pipelines: it divides each batch among
+# the workers, and removes from each pipeline what belongs to the others. The **auto-shard policy** says how:
 #
-# - `"OFF"`: nothing is rewritten; every worker reads everything.
-# - `"DATA"`: with $n$ workers, every worker reads everything and keeps every $n$-th batch; worker $i$ starts with batch
-#   $i$, counted from 0. If there are fewer batches than workers, TensorFlow refuses.
-# - `"FILE"`: in the same way, every worker reads every $n$-th file. If there are fewer files than workers, TensorFlow
-#   refuses.
+# - `"OFF"`: nothing is removed; every worker gets all images, in smaller batches.
+# - `"DATA"`: every worker reads everything and keeps its part of *each batch*, worker 0 the first one. A part has as many
+#   images as the batch divided by the number of workers, rounded up. The last parts get what is left, which may be
+#   nothing: of 8 images three workers keep 3, 3, and 2, and of 4 images they keep 2, 2, and 0.
+# - `"FILE"`: with $n$ workers, every worker reads every $n$-th file and keeps all of its images; worker $i$ starts with
+#   file $i$, counted from 0. If there are fewer files than workers, TensorFlow refuses.
 # - `"AUTO"`: `"FILE"` if the pipeline reads files, else `"DATA"`.
 
 # %% [markdown]
 # How many images does each worker get in one epoch? Return a list with one number per worker, or `None` if TensorFlow
 # refuses.
 #
-# Target: the same numbers as TensorFlow. A fifth of the points for each policy, a fifth for few files or batches.
+# Target: the same numbers as TensorFlow. A fifth of the points for each policy, a fifth for few files or images.
 
 
 # %% nbgrader={"grade": false, "grade_id": "samples_seen", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -163,12 +165,18 @@ def samples_seen(policy: str, images_per_file: list[int], workers: int, batch: i
     total = sum(images_per_file)
     if policy == "OFF":
         return [total] * workers
-    parts = images_per_file  # under FILE, and AUTO, which is FILE where files are read
     if policy == "DATA":
-        parts = [min(batch, total - start) for start in range(0, total, batch)]
-    if len(parts) < workers:
+        kept = [0] * workers
+        for start in range(0, total, batch):
+            left = min(batch, total - start)
+            part = math.ceil(left / workers)
+            for worker in range(workers):
+                kept[worker] += min(part, left)
+                left -= min(part, left)
+        return kept
+    if len(images_per_file) < workers:  # under FILE, and AUTO, which is FILE where files are read
         return None
-    return [sum(parts[worker::workers]) for worker in range(workers)]
+    return [sum(images_per_file[worker::workers]) for worker in range(workers)]
     ### END SOLUTION
 
 

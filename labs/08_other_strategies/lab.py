@@ -38,8 +38,8 @@ lab = labs.open("08")
 # Give a list with the staleness of every update, in the order of the updates: the number of updates by *other* workers
 # between the worker's read and this update.
 #
-# Target: right for any log. A point each for workers that take turns, a slow worker, and a worker that pauses before it
-# reads again. For example
+# Target: right for any log, also for one without updates. A point each for workers that take turns, a slow worker, and a
+# worker that pauses before it reads again. For example
 
 # %%
 print(lab.target("staleness"))
