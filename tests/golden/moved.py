@@ -3,7 +3,8 @@
     python -m tests.golden.moved 10
 
 The answers are those of the commit before a lab's judge was moved. State and share must be equal and nothing that was
-rejected may be right, except for the answers that `exceptions.md` lists; of all hints at least 95 % must be the same.
+rejected may be right, except for the answers that `exceptions.md` lists, one by one or `*` for all of an exercise; of
+all other hints at least 95 % must be the same.
 Numbers in hints are not compared, nor the words before them that say in which case they hold.
 """
 
@@ -66,7 +67,7 @@ def compared(number: str, modules: list[str], show_hints: bool = False) -> list[
     """What differs and is no exception, and a last line with the counts; other hints only if they are to be shown."""
     recorded = json.loads((HERE / "labs" / f"{number}.json").read_text())
     listed = {row[1:] for row in EXCEPTION.findall((HERE / "exceptions.md").read_text()) if row[0] == number}
-    found, counts, used = [], dict.fromkeys(("answers", "states", "shares", "hints"), 0), set()
+    found, counts, used = [], dict.fromkeys(("answers", "states", "shares", "hints", "exceptions"), 0), set()
     with tempfile.TemporaryDirectory() as temporary:
         folder = before_the_move(number, Path(temporary))
         verdicts = []
@@ -77,17 +78,19 @@ def compared(number: str, modules: list[str], show_hints: bool = False) -> list[
     for exercise, title, of_seeds in verdicts:
         seen[exercise, title] = seen.get((exercise, title), 0) + 1
         name = f"{title} #{seen[exercise, title]}" if seen[exercise, title] > 1 else title
+        exception = next((row for row in ((exercise, title), (exercise, "*")) if row in listed), None)
         for before, now in zip(recorded[exercise][name], of_seeds, strict=True):
-            counts["answers"] += 1
+            counts["exceptions" if exception else "answers"] += 1
             is_same = [before[0] == now[0], abs(before[1] - now[1]) < 1e-6]
             is_same.append(all(is_same) and (now[0] == "right" or hints(before[2]) == hints(now[2])))
+            if exception:
+                used |= set() if all(is_same) else {exception}
+                continue
             for count, same in zip(("states", "shares", "hints"), is_same, strict=True):
                 counts[count] += same
             if all(is_same):
                 continue
-            if (exercise, title) in listed:
-                used.add((exercise, title))
-            elif not all(is_same[:2]):
+            if not all(is_same[:2]):
                 found.append(f"{number} {exercise} {name}:\n  was {before}\n  is  {now}")
             elif show_hints:
                 found.append(f"{number} {exercise} {name}: another hint\n  was {before[2]}\n  is  {now[2]}")
