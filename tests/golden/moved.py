@@ -5,7 +5,7 @@
 The answers are those of the commit before a lab's judge was moved. State and share must be equal and nothing that was
 rejected may be right, except for the answers that `exceptions.md` lists, one by one or `*` for all of an exercise; of
 all other hints at least 95 % must be the same.
-Numbers in hints are not compared, nor the words before them that say in which case they hold.
+Numbers, capitals and full stops in hints are not compared, nor the words before them that say in which case they hold.
 """
 
 import io
@@ -49,9 +49,9 @@ def judged(number: str, module: str, folder: str) -> list[tuple[str, str, list]]
     from tests.golden import record
 
     lab = registry.lab(number)  # before its package is that of the old judge
-    for name in [name for name in sys.modules if name.split(".")[0] == f"lab_{number}"]:
-        if name != registry.MODULES[number]:  # which old answers reach for the lab's text
-            del sys.modules[name]
+    kept = [registry.MODULES[number], *registry.observers(number)]  # the answers meet the fakes that the judge runs
+    for name in [name for name in sys.modules if name.split(".")[0] == f"lab_{number}" and name not in kept]:
+        del sys.modules[name]
     registry.importable(f"lab_{number}", Path(folder) / "judge")
     registry.importable(f"lab_{number}_tests", Path(folder) / "tests")
     return record.judge(number, module, lab)
@@ -59,7 +59,7 @@ def judged(number: str, module: str, folder: str) -> list[tuple[str, str, list]]
 
 def hints(text: str) -> list[str]:
     """The end of each line of a verdict, where its hint is, without numbers and repetitions."""
-    ends = [line.rpartition(": ")[2] for line in re.sub(r"\d[\d,.]*(e[+-]\d+)?", "#", text).splitlines()]
+    ends = [line.rpartition(": ")[2].strip(".").lower() for line in re.sub(r"\d[\d,.]*(e[+-]\d+)?", "#", text).splitlines()]
     return sorted({end for end in ends if not re.search(r"parts? (is|are) right|^the same as for|must be right", end)})
 
 

@@ -132,6 +132,8 @@ class ByPrograms:
     where several are.
     form: what is wrong with the form of a value, or None.  follows: numbers that only follow from a wrong one.
     tolerance: the relative error that numbers may have.  praise: said of a right answer, a function of the cases.
+    variable: the name of an answer that is a value, no function; `right` and the mistakes are values then too, and
+    `observe` asks for them.
     observe: how a program runs in a case, the answer's or one of the lab, and what is seen of it; it asks an Answer.
     Without it the function is called, and its value is seen.  draw: what was seen of the first wrong case, or of the
     first one, as a picture; None where there is nothing to draw.
@@ -155,6 +157,7 @@ class ByPrograms:
     picture: Callable[[], Picture] | None = None
     observe: Callable[[Answer, Case], Any] | None = None
     draw: Callable[[Case, Any], Callable[[], Picture] | None] = lambda case, seen: None
+    variable: str = ""
 
     def __call__(self, answer: Answer, generator: np.random.Generator) -> Verdict:
         """The verdict on an answer; raises AnswerError as the answer does if nothing else is to be said."""
@@ -175,8 +178,8 @@ class ByPrograms:
 
     @property
     def name(self) -> str:
-        """Of the function that the student writes."""
-        return self.right.__name__
+        """Of the function that the student writes, or of the variable."""
+        return self.variable or self.right.__name__
 
     @property
     def is_by_name(self) -> bool:

@@ -19,45 +19,45 @@ FORGED = """
 def forged(*anything):
     return {"folder": {}, "temporary": [], "elsewhere": []}
 """
-CLUSTER = 'sys.modules["lab" + "_07.fake_cluster"]'
+OBSERVER = 'sys.modules["lab" + "_07.observe"]'
 """The module that looks at what `save` does, under a name that is put together."""
 
 SAVE = {
     "replaces the function that looks": f"""{SAVES_EVERYWHERE}{FORGED}
-from lab_07 import fake_cluster
-for name in dir(fake_cluster):
-    if callable(getattr(fake_cluster, name)):
-        setattr(fake_cluster, name, forged)
+from lab_07 import observe
+for name in dir(observe):
+    if callable(getattr(observe, name)):
+        setattr(observe, name, forged)
 """,
     "replaces it under a name that is put together": f"""{SAVES_EVERYWHERE}{FORGED}
 import sys
-cluster = {CLUSTER}
-for name in ("call_save", "_files"):
-    assert callable(getattr(cluster, name))
-    setattr(cluster, name, forged)
+observer = {OBSERVER}
+for name in ("call_save", "files"):
+    assert callable(getattr(observer, name))
+    setattr(observer, name, forged)
 """,
     "replaces the module that looks": f"""{SAVES_EVERYWHERE}{FORGED}
 import sys
-assert {CLUSTER}.call_save
-class FakeCluster:
+assert {OBSERVER}.call_save
+class Observer:
     call_save = staticmethod(forged)
-{CLUSTER} = FakeCluster
+{OBSERVER} = Observer
 """,
     "replaces the code of the function that looks": f"""{SAVES_EVERYWHERE}{FORGED}
 import sys
-{CLUSTER}.call_save.__code__ = forged.__code__
+{OBSERVER}.call_save.__code__ = forged.__code__
 """,
     "replaces it when it is called": f"""{FORGED}
 import sys
 def save(worker, model, accuracy, folder):
     model.save(folder / "model.keras")
     (folder / "accuracy.txt").write_text(str(accuracy.result()))
-    assert {CLUSTER}._files
-    {CLUSTER}._files = lambda folder: {{}}
+    assert {OBSERVER}.files
+    {OBSERVER}.files = lambda folder: {{}}
 """,
     "shadows a builtin function for the module that looks": f"""{LEAVES_ITS_COPY}
 import sys
-{CLUSTER}.sorted = lambda files: []
+{OBSERVER}.sorted = lambda files: []
 """,
     "changes a builtin function": f"""{LEAVES_ITS_COPY}
 import builtins

@@ -137,7 +137,7 @@ def test_code_that_changes_the_checker_is_told_what_it_changed(plain_server: Ser
     report = graded(plain_server, "07", "save", SAVE["replaces it under a name that is put together"])
     said = report.exercises[-1].verdict.text
     assert "the checker's own functions" in said
-    assert "lab_07.fake_cluster" in said
+    assert "lab_07.observe" in said
     assert "the cell of save changes the checker's own functions" in report.remarks
 
 

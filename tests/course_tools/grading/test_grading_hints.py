@@ -8,11 +8,11 @@ from types import ModuleType
 import pytest
 from lab_06 import lab as lab_06
 from lab_06_tests import answers_06
-from lab_07 import lab as lab_07
-from lab_07_tests import answers_07
+from lab_07 import judge as lab_07
 
 from course_tools.sandbox import PLAIN, SandboxedWork, Server
-from distlab.labs import WRONG
+from distlab.labs import WRONG, OwnAnswer
+from tests.course_tools.grading.forgeries import LEAVES_ITS_COPY, SAVES_EVERYWHERE
 from tests.distlab.labs.known_wrong import WrongAnswer
 
 pytestmark = pytest.mark.slow
@@ -34,7 +34,7 @@ HEARD = {}
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     """What sandboxes are forked from; it has loaded what the answers need."""
-    with Server(["numpy", "lab_06.lab", "lab_07.lab"]) as server:
+    with Server(["numpy", "lab_06.lab", "lab_07.judge"]) as server:
         yield server
 
 
@@ -91,6 +91,18 @@ def test_ranks_share_no_memory(server: Server) -> None:
     assert "KeyError: 1" in verdict.text, verdict  # what rank 1 has put there is nowhere else
 
 
-@pytest.mark.parametrize(("exercise", "wrong"), known_wrong(answers_07))
-def test_configurations_and_saving(server: Server, exercise: str, wrong: WrongAnswer) -> None:
-    assert_same_verdict(server, answers_07, lab_07.LAB, exercise, wrong)
+WRONG_07 = {
+    "tf_config": ["def tf_config(cluster, task_type, index): return {'cluster': cluster}"],
+    "is_chief": ["def is_chief(cluster, task_type, index): return index == 0"],
+    "save": [SAVES_EVERYWHERE, LEAVES_ITS_COPY],
+}
+
+
+@pytest.mark.parametrize(("exercise", "text"), [(name, text) for name, texts in WRONG_07.items() for text in texts])
+def test_configurations_and_saving(server: Server, exercise: str, text: str) -> None:
+    namespace: dict[str, object] = {}
+    exec(GIVEN + text, namespace)
+    with SandboxedWork(server, PLAIN) as work:
+        assert work.run_cell(GIVEN + text, "1", SECONDS).error is None
+        verdict = lab_07.LAB[exercise].verdict(work.answer(SECONDS), seed=12345)
+    assert verdict == lab_07.LAB[exercise].verdict(OwnAnswer(namespace), seed=12345) and verdict.state == WRONG

@@ -108,9 +108,11 @@ class LinearNetwork:
         """Makes no difference to a linear layer."""
         return self
 
-    def eval(self) -> "LinearNetwork":
-        """Makes no difference to a linear layer."""
-        return self
+    eval = train
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradient; there is no difference between none and zeros here."""
+        self.weight.grad = None
 
     def __call__(self, images: Array) -> "Logits":
         """The forward pass; its activations are kept until its backward pass, or until nobody has the logits."""
@@ -144,9 +146,11 @@ class DistributedDataParallel:
         """Makes no difference to a linear layer."""
         return self
 
-    def eval(self) -> "DistributedDataParallel":
-        """Makes no difference to a linear layer."""
-        return self
+    eval = train
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients."""
+        self.module.zero_grad()
 
     def no_sync(self) -> AbstractContextManager[None]:
         """In this block a forward pass does not make the next backward pass average."""
@@ -215,9 +219,7 @@ class BatchLoss:
         """The number alone."""
         return self.value
 
-    def detach(self) -> float:
-        """The number alone, too."""
-        return self.value
+    detach = __float__ = item
 
     def __mul__(self, factor: float) -> "BatchLoss":
         return BatchLoss(self.value * factor, [(logits, gradient * factor) for logits, gradient in self.parts])
@@ -243,9 +245,6 @@ class BatchLoss:
         return BatchLoss(self.value + loss, self.parts)
 
     __radd__ = __add__
-
-    def __float__(self) -> float:
-        return self.value
 
     def __getattr__(self, name: str) -> NoReturn:
         _without("loss", name, "`loss.backward()`, `loss * number` and `loss / number`")

@@ -1,0 +1,483 @@
+"""The judge of lab 07: TF_CONFIG written and fixed, the chief, and saving without a race or a hang."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from lab_07 import given, observe
+from lab_07.given import BROKEN, CHANGES, FIELDS, FIXES
+from lab_07.observe import RESULT, SAVE, FilesLeft
+
+from distlab import cluster_spec
+from distlab.labs import Answer, Exercise, Lab, Verdict, not_done, parts, right, wrong
+from distlab.labs.answer_errors import NotDone
+from distlab.labs.by_programs import ByPrograms, Mistake, formulas
+from distlab.labs.plain_data import Plain, as_record
+
+Cluster = dict[str, list[str]]
+Task = tuple[str, int]
+
+
+def clusters(generator: np.random.Generator) -> list[Cluster]:
+    """With and without a chief and parameter servers, in several orders; hosts and ports are drawn."""
+
+    def addresses(job: str, count: int) -> list[str]:
+        return [f"{job}{number}.lab:{port}" for number, port in enumerate(generator.integers(2000, 60000, count))]
+
+    return [
+        {"worker": addresses("node", int(generator.integers(3, 5)))},
+        {"chief": addresses("head", 1), "worker": addresses("node", int(generator.integers(2, 4)))},
+        {"chief": addresses("head", 1), "worker": addresses("node", 2), "ps": addresses("store", 2)},
+        {"worker": addresses("node", 2), "ps": addresses("store", 1)},
+        {"ps": addresses("store", 2), "worker": addresses("node", 2), "chief": addresses("head", 1)},
+        {"ps": addresses("store", 1), "worker": addresses("node", 3)},
+    ]
+
+
+def tasks_of(cluster: Cluster) -> list[Task]:
+    """The type and index of every process of a cluster, in order."""
+    return [(task_type, index) for task_type in cluster for index in range(len(cluster[task_type]))]
+
+
+def in_words(cluster: Cluster) -> str:
+    """Such as "a cluster of 1 chief, 2 worker"."""
+    return "a cluster of " + ", ".join(f"{len(addresses)} {job}" for job, addresses in cluster.items())
+
+
+# TF_CONFIG -----------------------------------------------------------------------------------------------------------
+
+
+def config(cluster: Any, task_type: str, index: Any) -> dict[str, Any]:
+    """What TF_CONFIG says."""
+    return {"cluster": cluster, "task": {"type": task_type, "index": index}}
+
+
+def tf_config(cluster: Cluster, task_type: str, index: int) -> str:
+    """The text of TF_CONFIG for one task."""
+    return json.dumps(config(cluster, task_type, index))
+
+
+def read(text: str) -> Plain:
+    """What TensorFlow reads; the text without blanks where it is no JSON. An index of 1.0 is none."""
+    try:
+        return json.loads(text, parse_float=str)  # type: ignore[no-any-return]
+    except ValueError:
+        return "".join(text.split())
+
+
+ONE_ADDRESS = "a job has one text instead of a list of addresses. One address is a list too."
+OF_ONE = "`cluster` holds only what this process is part of. How does it find the others?"
+TEXTS = {
+    "str(config(cluster, task_type, index))": (
+        "it has Python's single quotes. TensorFlow reads JSON: what writes a dictionary as JSON?"
+    ),
+    "repr(right)": (
+        "it begins and ends with a quote. A shell needs such quotes around a text and takes them away; nobody does "
+        "that here."
+    ),
+    "json.dumps(right)": "it is JSON of a text that is itself JSON: it was turned into text twice.",
+    "json.dumps(dict(cluster=cluster, type=task_type, index=index))": (
+        "at the top it has the names cluster, type, index. TF_CONFIG has two: one says who takes part, one who this "
+        "process is."
+    ),
+    "json.dumps(cluster)": "it says who takes part. Which of them is this process?",
+    "text(cluster['worker'], task_type, index)": (
+        "`cluster` is not a dictionary: each job, such as worker, has a list of addresses."
+    ),
+    "text({task_type: cluster[task_type][index]}, task_type, index)": ONE_ADDRESS,
+    "text({job: ','.join(cluster[job]) for job in cluster}, task_type, index)": ONE_ADDRESS,
+    "text({task_type: [cluster[task_type][index]]}, task_type, index)": OF_ONE,
+    "text({task_type: cluster[task_type]}, task_type, index)": OF_ONE,
+    "json.dumps(dict(cluster=cluster, task={task_type: index}))": (
+        "`task` must hold two names, type and index, and nothing else."
+    ),
+    "text(cluster, 'worker', index)": "task.type is 'worker'. Is every process of a cluster of the same type?",
+    "text(cluster, task_type, str(index))": "task.index is a text. It is a number: where do the quotes come from?",
+    "text(cluster, task_type, tasks.index((task_type, index)))": (
+        "task.index is {tasks.index((task_type, index))}. It counts among the tasks of one type, not among all."
+    ),
+    "text(cluster, task_type, index + 1)": "task.index is {index + 1}. From which number does TensorFlow count?",
+}
+TF_CONFIG = ByPrograms(
+    tf_config,
+    lambda generator: [(cluster, *task) for cluster in clusters(generator) for task in reversed(tasks_of(cluster))],
+    said=lambda case: f"for {case[1]} {case[2]} of {in_words(case[0])}",
+    split=lambda case, text: {"": read(text)},
+    form=lambda case, text: (
+        None if isinstance(text, str) else f"it is a {type(text).__name__}. An environment variable holds text."
+    ),
+    otherwise="it is not what TensorFlow expects. Which two names are at the top, and what is below each of them?",
+    praise=lambda cases: "Every task of all clusters has its text, and TensorFlow's rules are kept.",
+    mistakes=formulas(
+        tf_config,
+        {"": TEXTS},
+        lambda *case: {"json": json, "text": tf_config, "config": config, "tasks": tasks_of(case[0])},
+    ),
+)
+
+# The chief -----------------------------------------------------------------------------------------------------------
+
+
+def is_chief(cluster: Cluster, task_type: str, index: int) -> bool:
+    """As TensorFlow says it."""
+    return cluster_spec.check(cluster_spec.tf_config(cluster, task_type, index)).is_chief
+
+
+def claims(answer: Answer, case: tuple[Cluster]) -> Plain:
+    """Who says that it is the chief; what it gives if that is no truth value."""
+    claiming = []
+    for task in tasks_of(case[0]):
+        claim = answer.call("is_chief", case[0], *task)
+        if not isinstance(claim, bool):
+            return [claim]
+        claiming += [f"{task[0]} {task[1]}"] if claim else []
+    return " and ".join(claiming) or "nobody"
+
+
+def who(text: str) -> Callable[[Any, Any], str]:
+    """A hint that begins with those who say that they are the chief."""
+    return lambda case, claiming: f"In {in_words(case[0])}, {claiming} {text}"
+
+
+NOBODY = who("says that it is the chief: nothing would be saved.")
+PARAMETER_SERVER_TOO = who("say that they are the chief. A parameter server trains nothing.")
+PARAMETER_SERVER = who("would be the chief. A parameter server trains nothing.")
+CLAIMS = {
+    "task_type == 'chief'": NOBODY,
+    "False": NOBODY,
+    "not right": lambda case, claiming: (
+        f"In {in_words(case[0])}, all say that they are the chief, except the one that is."
+    ),
+    "True": who("say that they are the chief. How many may keep the files?"),
+    "task_type == 'chief' or (task_type, index) == ('worker', 0)": who(
+        "say that they are the chief: two would write the same file."
+    ),
+    "(task_type, index) == ('worker', 0)": who("would be the chief. Who is it when the cluster names one?"),
+    "(task_type, index + 1) == ('worker', len(cluster['worker']))": who(
+        "would be the chief. Which task is the chief when the cluster names none?"
+    ),
+    "index == 0": PARAMETER_SERVER_TOO,
+    "task_type == 'chief' if 'chief' in cluster else index == 0": PARAMETER_SERVER_TOO,
+    "index == 0 and ('chief' not in cluster or task_type != 'worker')": PARAMETER_SERVER_TOO,
+    "(task_type, index) == (next(iter(cluster)), 0)": PARAMETER_SERVER,
+    "(task_type, index) == (min(cluster), 0)": PARAMETER_SERVER,
+}
+IS_CHIEF = ByPrograms(
+    is_chief,
+    lambda generator: [(cluster,) for cluster in clusters(generator)],
+    observe=claims,
+    said=lambda case: "",
+    form=lambda case, claiming: (
+        f"is_chief gives {claiming[0]!r}; it must return True or False." if isinstance(claiming, list) else None
+    ),
+    otherwise=who("would be the chief. Who is it when the cluster names one, and who when it names none?"),
+    praise=lambda cases: "Each cluster has one chief.",
+    mistakes=formulas(is_chief, {"": CLAIMS}),
+)
+
+# Six broken jobs -----------------------------------------------------------------------------------------------------
+
+SYMPTOMS = {
+    "A": (
+        "TensorFlow says that an index exceeds the maximum, so compare a number with a length.",
+        "Both numbers are different already, and one of them names no address.",
+    ),
+    "B": ("One line of TensorFlow's log asks for a port.", "Count the colons in each address."),
+    "C": (
+        "Each process starts, and process 1 waits forever. Whom does it call, and on which machine?",
+        "All addresses have a correct form, but one of them means something else on every machine.",
+    ),
+    "D": (
+        "A JSON reader stops at the second character, before it has read any name.",
+        "It is one line already. Which character is not allowed there?",
+    ),
+    "E": (
+        "The addresses are right and equal everywhere. Two processes use one of them, and nobody uses another.",
+        "They count from 0 already, and all are numbers. Compare them with each other.",
+    ),
+    "F": (
+        "Each text is right by itself. Put the two below each other and compare.",
+        "Every address is right. Who is worker 0 for process 0, and who for process 1?",
+    ),
+}
+"""What would be seen, by letter: a reason to doubt a place, and a reason to doubt a fix in the right place."""
+
+
+def starts(texts: Sequence[str]) -> bool:
+    """Whether a job with these TF_CONFIGs would start and find all its workers."""
+    try:
+        cluster_spec.check_all(texts)
+    except cluster_spec.ClusterSpecError:
+        return False
+    return True
+
+
+def starts_after(letter: str, field: str, fix: str) -> bool:
+    """Whether a broken job starts after this fix in this field."""
+    place, change = CHANGES[fix]
+    try:
+        return place == field and starts(change(BROKEN[letter]))
+    except ValueError:  # the text is no JSON, so nothing in it can be fixed
+        return False
+
+
+def judge_diagnosis(answer: Answer, generator: np.random.Generator) -> Verdict:
+    """A point for each job that starts after the fix that was chosen."""
+    diagnosis = answer.value("diagnosis")
+    if not isinstance(diagnosis, dict):
+        return wrong("`diagnosis` is a dictionary: each letter has a pair (field, fix).")
+    return parts({letter: verdict_on_choice(letter, diagnosis.get(letter)) for letter in BROKEN})
+
+
+def verdict_on_choice(letter: str, choice: Plain) -> Verdict:
+    """Whether the job starts after it."""
+    if choice is None or (isinstance(choice, (list, tuple)) and all(part in (None, "") for part in choice)):
+        return not_done()
+    if not isinstance(choice, (list, tuple)) or len(choice) != 2:
+        return wrong("choose a pair, (field, fix).")
+    for word, listed, kind in zip(choice, (FIELDS, FIXES), ("fields", "fixes"), strict=True):
+        if not isinstance(word, str) or word not in listed:
+            return wrong(f"{word!r} is not in the list of {kind}.")
+    field, fix = str(choice[0]), str(choice[1])
+    if starts_after(letter, field, fix):
+        return right()
+    if CHANGES[fix][0] != field:
+        return wrong(f"the fix {fix!r} cannot be done in {field}.")
+    hint_of_place, hint_of_fix = SYMPTOMS[letter]
+    if any(starts_after(letter, field, right_fix) for right_fix in FIXES):
+        return wrong(hint_of_fix, context="the place is right; with this fix the job still does not start. ")
+    return wrong(hint_of_place)
+
+
+# Saving --------------------------------------------------------------------------------------------------------------
+
+
+class Trained(NamedTuple):
+    """A cluster whose training is over."""
+
+    cluster: Cluster
+    model: str
+    accuracy: float
+
+
+def trained(generator: np.random.Generator) -> list[Trained]:
+    """Two clusters, one of which names a chief."""
+    return [
+        Trained(cluster, f"a model, number {generator.integers(10**9)}", float(generator.integers(500, 999)) / 1000)
+        for cluster in clusters(generator)[:2]
+    ]
+
+
+def save(worker: Any, model: Any, accuracy: Any, folder: Path) -> None:
+    """Everybody calls, the chief keeps the files."""
+    value = accuracy.result()
+    with tempfile.TemporaryDirectory() as scratch:
+        model.save((folder if worker.is_chief else Path(scratch)) / "model.keras")
+    if worker.is_chief:
+        (folder / "accuracy.txt").write_text(f"{value:.3f}")
+
+
+def first_fault(answer: Answer, case: Trained) -> str:
+    """Call `save` for every worker; what is wrong first with the calls and files of all, empty if nothing is."""
+    called: dict[str, list[str]] = {}
+    left: dict[str, FilesLeft] = {}
+    for task in tasks_of(case.cluster):
+        is_chief_here = is_chief(case.cluster, *task)
+        name = "the chief" if is_chief_here else f"{task[0]} {task[1]}"
+        calls = called.setdefault(name, [])
+
+        def respond(call: Plain, calls: list[str] = calls) -> Plain:
+            if call not in (SAVE, RESULT):
+                return None
+            calls.append(str(call))
+            return case.model if call == SAVE else case.accuracy
+
+        files = answer.inside(observe.call_save, *task, is_chief_here, respond=respond)
+        if files is None:
+            raise NotDone("there is no `save` yet: run the cell above")
+        left[name] = as_record(files, FilesLeft, "what `save` leaves")
+    if not any(called[name] or left[name].folder or left[name].temporary for name in called):
+        raise NotDone("`save` does nothing")
+    return next(faults(case, called, left), "")
+
+
+def faults(case: Trained, called: Mapping[str, list[str]], left: Mapping[str, FilesLeft]) -> Iterator[str]:
+    """What is wrong: with the collectives, with the chief's files, with those of the others."""
+    of_chief, files = called["the chief"], left["the chief"].folder
+    peers = [name for name in called if name != "the chief"]
+    for peer in peers:
+        if not called[peer] and len(of_chief) > 1:
+            yield f"{peer} does nothing at all, and the chief waits for it forever"
+        for call in of_chief:
+            if call not in called[peer]:
+                then = (
+                    "the chief waits forever"
+                    if call == SAVE
+                    else f"TensorFlow pairs it with whatever {peer} calls next"
+                )
+                yield f"the chief calls {call}, and {peer} does not. It is a collective: {then}"
+        if sorted(called[peer]) == sorted(of_chief) and called[peer] != of_chief:
+            yield f"{peer} calls {' and '.join(called[peer])} in another order than the chief"
+        if called[peer] != of_chief:
+            yield f"{peer} calls {', '.join(called[peer])}, the chief {', '.join(of_chief)}"
+    for call in (SAVE, RESULT):
+        if call not in of_chief:
+            yield f"nobody calls {call}"
+    if files.get("model.keras") != case.model:
+        state = "no model.keras" if "model.keras" not in files else "another model.keras than model.save wrote"
+        yield f"when the chief has finished, there is {state} in the folder"
+    if "accuracy.txt" not in files:
+        yield "the chief writes no accuracy.txt into the folder"
+    elif not is_near(files["accuracy.txt"], case.accuracy):
+        yield f"accuracy.txt holds {files['accuracy.txt'].strip()[:40]}, the accuracy is {case.accuracy}"
+    if more := sorted(set(files) - {"model.keras", "accuracy.txt"}):
+        yield f"the chief leaves {more[0]} in the folder too, which must hold model.keras and accuracy.txt only"
+    for peer in peers:
+        for file in left[peer].folder:
+            if file == "model.keras":
+                yield f"{peer} and the chief write model.keras at the same path"
+            if file in files:
+                yield f"{peer} and the chief both write {file}"
+            yield f"{peer} leaves {file} in the shared folder, which must hold only the chief's files"
+    for first, second in combinations(called, 2):
+        for path in left[first].written:
+            if path in left[second].written:
+                yield f"{first} and {second} both save to {path}"
+    for name, own in left.items():
+        if own.temporary:
+            yield f"{name} leaves files in the folder for temporary files"
+        if own.elsewhere:
+            yield f"{name} leaves {own.elsewhere[0]} behind. Other programs can write to that path too"
+
+
+def is_near(text: str, accuracy: float) -> bool:
+    """Whether a text is this number, with at least three decimals."""
+    try:
+        return abs(float(text) - accuracy) < 0.0006
+    except ValueError:
+        return False
+
+
+def after(text: str) -> Callable[[Any, Any], str]:
+    """A hint that says the fault, and then this."""
+    return lambda case, fault: f"In {in_words(case.cluster)}: {fault}{text}"
+
+
+SAYS_ALL = after(".")
+RACE = after(": a race, and one of them may lose its file.")
+
+
+def CHIEF(worker: Any) -> bool:  # noqa: N802
+    """Whether it is the chief."""
+    return bool(worker.is_chief)
+
+
+def right_place(worker: Any, folder: Path) -> Path:
+    """The shared folder for the chief, a temporary one for the others."""
+    return folder if worker.is_chief else Path(tempfile.mkdtemp())
+
+
+def saving(
+    place: Callable[[Any, Path], Path] = right_place,
+    file: Callable[[Any], str] = lambda worker: "model.keras",
+    reads: Callable[[Any], bool] = lambda worker: True,
+    saves: Callable[[Any], bool] = lambda worker: True,
+    leaves: bool = False,
+    then: Callable[[Any, Path], Any] = lambda worker, folder: None,
+) -> Callable[..., None]:
+    """A program that saves in this place and file, and does something more; `leaves` what is temporary."""
+
+    def program(worker: Any, model: Any, accuracy: Any, folder: Path) -> None:
+        value, own = accuracy.result() if reads(worker) else 0.0, place(worker, folder)
+        own.mkdir(exist_ok=True)
+        if saves(worker):
+            model.save(own / file(worker))
+        if worker.is_chief:
+            (folder / "accuracy.txt").write_text(str(value))
+        if not leaves and not own.is_relative_to(folder):
+            shutil.rmtree(own)
+        then(worker, folder)
+
+    return program
+
+
+def the_chief_in_another_order(worker: Any, model: Any, accuracy: Any, folder: Path) -> None:
+    """The model first, where the others read the accuracy first."""
+    if worker.is_chief:
+        model.save(folder / "model.keras")
+        (folder / "accuracy.txt").write_text(str(accuracy.result()))
+    else:
+        save(worker, model, accuracy, folder)
+
+
+def of_chief(change: Callable[[Path], Any]) -> Callable[[Any, Path], Any]:
+    """What only the chief does, with the folder."""
+    return lambda worker, folder: change(folder) if worker.is_chief else None
+
+
+def two_decimals(folder: Path) -> None:
+    """Of the accuracy only."""
+    file = folder / "accuracy.txt"
+    file.write_text(f"{float(file.read_text()) - 0.002:.2f}")
+
+
+SAVING = ByPrograms(
+    save,
+    trained,
+    observe=first_fault,
+    said=lambda case: "",
+    otherwise=SAYS_ALL,
+    praise=lambda cases: (
+        "Everybody takes part in every collective, the chief alone keeps the files, and nothing is left behind."
+    ),
+    mistakes=[
+        Mistake(SAYS_ALL, saving(saves=CHIEF)),
+        Mistake(SAYS_ALL, saving(reads=CHIEF)),
+        Mistake(SAYS_ALL, saving(reads=CHIEF, saves=CHIEF)),
+        Mistake(after(": two different collectives would meet."), the_chief_in_another_order),
+        Mistake(after(". Who keeps the result?"), saving(saves=lambda worker: False)),
+        Mistake(after(". Which part of it has each worker?"), saving(reads=lambda worker: False)),
+        Mistake(RACE, saving(lambda worker, folder: folder)),
+        Mistake(RACE, saving(lambda worker, folder: folder if worker.index == 0 else right_place(worker, folder))),
+        Mistake(
+            after(". What is done once is for the chief."),
+            saving(then=lambda worker, folder: (folder / "accuracy.txt").open("a").close()),
+        ),
+        Mistake(
+            SAYS_ALL, saving(lambda worker, folder: folder if worker.is_chief else folder / f"worker-{worker.index}")
+        ),
+        Mistake(
+            after(": a race, even if the file is removed later. Which name does nobody else have?"),
+            saving(
+                lambda worker, folder: folder,
+                lambda worker: "model.keras" if worker.is_chief else "spare.keras",
+                then=lambda worker, folder: (folder / "spare.keras").unlink(missing_ok=True),
+            ),
+        ),
+        Mistake(SAYS_ALL, saving(then=of_chief(lambda folder: (folder / "done").touch()))),
+        Mistake(SAYS_ALL, saving(then=of_chief(two_decimals))),
+        Mistake(SAYS_ALL, saving(then=of_chief(lambda folder: (folder / "accuracy.txt").unlink()))),
+        Mistake(
+            after(": who removes it?"),
+            saving(leaves=True),
+        ),
+        Mistake(after(". Where must the chief save?"), saving(lambda worker, folder: Path(tempfile.mkdtemp()))),
+    ],
+)
+
+LAB = Lab(
+    "07_multi_worker",
+    [
+        Exercise("tf_config", 4, TF_CONFIG),
+        Exercise("is_chief", 3, IS_CHIEF),
+        Exercise("diagnosis", 6, judge_diagnosis),
+        Exercise("save", 5, SAVING),
+    ],
+    solved_in=["distlab.cluster_spec"],
+    given_module=given,
+)

@@ -1,0 +1,385 @@
+"""Lab 14: other right answers, no wrong place of a card is accepted, the rules are PyTorch's, and the fake is too."""
+
+import json
+import subprocess
+import threading
+import time
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lab_14 import given, judge, observe, puzzle, sampler
+from lab_14.fake_torch import DistributedDataParallel, LinearNetwork, Process, cross_entropy
+from lab_14.judge import LAB
+from lab_14.observe import PER_HOST, PUZZLE_RANKS
+from lab_14.puzzle import PROGRAM, put, without
+
+from distlab import frameworks, programs
+from distlab.labs import fake_job
+from distlab.labs.answer import OwnAnswer
+from distlab.labs.fake_job import FakeJob, run_ranks
+from tests.distlab.labs.known_wrong import SEEDS, assert_right, verdict_on
+
+PROGRAMS = programs.FOLDER / "14_other_frameworks"
+SECONDS = 900
+problem = frameworks.problem("torch")
+needs_pytorch = pytest.mark.skipif(problem is not None, reason=str(problem))
+
+
+def an_array(images, ranks, rank, epoch, seed, drop_last):
+    order = np.random.default_rng(epoch + seed).permutation(images)
+    count = int(np.floor(images / ranks) if drop_last else np.ceil(images / ranks))
+    return np.resize(order, count * ranks).reshape(count, ranks)[:, rank]
+
+
+def a_generator(images, ranks, rank, epoch, seed, drop_last):
+    order = np.random.default_rng(epoch + seed).permutation(images).tolist()
+    count = images // ranks if drop_last else (images + ranks - 1) // ranks
+    return (order[(rank + ranks * place) % images] for place in range(count))
+
+
+def by_signs(log, images):
+    if {len(set(share)) for share in log[1]} == {images}:
+        return "no sampler"
+    times = np.bincount([image for epochs in log for image in epochs[0]], minlength=images)
+    if times.min() == 0 and times.max() > 1:
+        return "a seed per rank"
+    if log[1][0] != log[1][1]:
+        return "nothing"
+    if log[1][-1] != log[1][0]:
+        return "set_epoch too late"
+    return "no shuffling" if log[0][1][:3] == [0, len(log), 2 * len(log)] else "no set_epoch"
+
+
+def in_float32(counts, rank):
+    ranks, own, together = (np.float32(number) for number in (len(counts), counts[rank], sum(counts)))
+    return {"weight": 1 / (ranks * own), "factor": ranks * own / together}
+
+
+def by_pytorch_s_flag(model, optimizer, batches):
+    model.train()
+    model.zero_grad()
+    for place, (images, labels) in enumerate(batches, start=1):
+        model.require_backward_grad_sync = place == len(batches)
+        (-cross_entropy(model(images), labels)).div(-len(batches)).backward()
+    optimizer.step()
+
+
+def network_for_the_first(model, optimizer, batches):
+    optimizer.zero_grad(set_to_none=True)
+    for place, (images, labels) in enumerate(batches, start=1):
+        called = model if place == len(batches) else model.module
+        (cross_entropy(called(images), labels) * (1 / len(batches))).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("program", put("init", "read options")),
+        ("program", put("init", "rate by size")),
+        ("program", put("wrap", "optimizer")),
+        ("program", tuple(put("wrap", "epochs"))),
+        ("program", np.array(put("rate by size", "network"))),
+        ("samples", an_array),
+        ("samples", a_generator),
+        ("diagnose", by_signs),
+        ("uneven", in_float32),
+        ("accumulate", by_pytorch_s_flag),
+        ("accumulate", network_for_the_first),
+    ],
+)
+def test_another_right_answer_gets_full_marks(name, answer):
+    for seed in SEEDS:
+        assert_right(verdict_on(LAB, name, {name: answer}, seed))
+
+
+@cache
+def trains_as_one_process(layout):
+    """Whether it ends, steps are those of one process, no image comes twice in an epoch, epochs differ, one saves."""
+    job = puzzle.drawn_job(14)
+    try:
+        records = observe.run(layout, job, puzzle.share)
+    except SyntaxError:  # a guard of a line that others belong to
+        return False
+    if isinstance(records, observe.ProgramFault):
+        return False
+    weights, momentum = records[0].first.copy(), 0.0
+    for epochs in zip(*(record.seen for record in records), strict=True):
+        for together in map(np.concatenate, zip(*epochs, strict=True)):
+            momentum = 0.9 * momentum + judge.gradient(weights, job.images[together], job.labels[together])
+            weights = weights - PUZZLE_RANKS * job.rate * momentum
+    epochs = [np.concatenate([np.ravel(record.seen[epoch]) for record in records]).tolist() for epoch in range(3)]
+    count = len(job.images) // (PUZZLE_RANKS * job.batch) * PUZZLE_RANKS * job.batch
+    return (
+        all(np.allclose(record.last, weights) for record in records)
+        and all(len(set(images)) == len(images) == count for images in epochs)
+        and epochs[0] != epochs[1] != epochs[2] != epochs[0]
+        and [record.device for record in records] == [rank % PER_HOST for rank in range(PUZZLE_RANKS)]
+        and [bool(record.saves) for record in records] == [True] + [False] * (PUZZLE_RANKS - 1)
+        and all(record.models_wrapped == 1 for record in records)
+    )
+
+
+def moved(card):
+    """The solution with a card at every place."""
+    rest = without(card)
+    return [[*rest[:place], card, *rest[place:]] for place in range(len(rest) + 1)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("card", given.CARDS)
+def test_a_program_is_right_exactly_where_it_trains_as_one_process(card):
+    verdicts = [verdict_on(LAB, "program", {"program": layout}) for layout in moved(card)]
+    assert not any(verdict.fault for verdict in verdicts)
+    if card in PROGRAM:
+        assert [verdict.is_right for verdict in verdicts] == [trains_as_one_process(tuple(own)) for own in moved(card)]
+        assert not verdict_on(LAB, "program", {"program": without(card)}).is_right
+    assert any(verdict.is_right for verdict in verdicts) == (card in PROGRAM)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_every_layout_has_a_verdict_without_a_fault(seed):
+    generator = np.random.default_rng(seed)
+    layout = list(given.LINES)
+    for card in generator.permutation(list(given.CARDS))[: int(generator.integers(1, 14))]:
+        layout.insert(int(generator.integers(len(layout) + 1)), str(card))
+    assert verdict_on(LAB, "program", {"program": layout}).fault is None
+
+
+@pytest.mark.parametrize(
+    ("program", "sentence"),
+    [
+        (list(given.LINES), "No card has been placed"),
+        (["set_epoch", *PROGRAM], "'set_epoch' is neither a line nor a card."),
+        (None, "is a list of names"),
+        (PROGRAM, ""),
+    ],
+)
+def test_a_program_that_cannot_run_is_refused_in_a_sentence(program, sentence):
+    text = given.problem(program)
+    assert sentence in text and bool(text) == bool(sentence)
+
+
+@pytest.mark.parametrize("letter", given.LOGS)
+def test_every_fault_has_one_of_the_logs_and_shows_in_it(letter):
+    faults = [sampler.diagnose([*map(list, log)], given.IMAGES) for log in given.LOGS.values()]
+    assert sorted(faults) == sorted(given.FAULTS)
+    assert by_signs(given.LOGS[letter], given.IMAGES) == faults[list(given.LOGS).index(letter)]
+
+
+def test_a_diagnosis_that_fails_for_some_jobs_loses_their_faults():
+    def needs_four_epochs(log, images):
+        return by_signs(log, images) if log[0][3] else "nothing"
+
+    assert "epochs: it raised IndexError" in verdict_on(LAB, "diagnose", {"diagnose": needs_four_epochs}).text
+    words = verdict_on(LAB, "diagnose", {"diagnose": lambda log, images: "A"}).text
+    assert "'A' is not in lab.given.FAULTS." in words
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        (lambda model, optimizer, batches: optimizer.param_groups, "the fake has no `optimizer.param_groups`"),
+        (lambda model, optimizer, batches: cross_entropy(batches[0][1], model(batches[0][0])), "takes first what"),
+        (lambda model, optimizer, batches: {}["no batch"], "rank 0 raises KeyError in line "),
+        (
+            lambda model, optimizer, batches: model.process.number or judge.accumulate(model, optimizer, batches),
+            "it hangs: rank 0 waits in backward for ranks 1, 2, which never come.",
+        ),
+    ],
+)
+def test_an_error_of_a_rank_is_said(program, words):
+    assert words in verdict_on(LAB, "accumulate", {"accumulate": program}).text
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_factors_turn_the_average_into_the_mean_over_all_images(seed):
+    generator = np.random.default_rng(seed)
+    counts = generator.integers(1, 9, 4).tolist()
+    images = [generator.normal(size=(count, 5)) for count in counts]
+    labels = [generator.integers(0, 4, count) for count in counts]
+
+    def program(rank):
+        network = LinearNetwork(np.full((5, 4), 0.1))
+        model = DistributedDataParallel(Process(jobs, rank, is_initialised=True), network)
+        (cross_entropy(model(images[rank]), labels[rank]) * judge.uneven(counts, rank)["factor"]).backward()
+        return network.weight.grad
+
+    jobs = FakeJob(4, 4)
+    expected = judge.gradient(np.full((5, 4), 0.1), np.concatenate(images), np.concatenate(labels))
+    assert all(np.allclose(outcome.value, expected) for outcome in run_ranks(jobs, program))
+
+
+def test_the_targets_show_the_numbers():
+    shares = [json.loads(line.partition(")  ")[2]) for line in LAB.target("samples").splitlines()]
+    assert sorted({image for share in shares for image in share}) == list(range(7)) and sum(map(len, shares)) == 9
+    assert '"weight": 0.25, "factor": 0.666667' in LAB.target("uneven")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("can_be_stopped", [True, False])
+def test_a_rank_that_never_ends_is_said(can_be_stopped):
+    over = threading.Event()
+
+    def spins(model, optimizer, batches):
+        while not over.is_set():
+            with suppress(*([] if can_be_stopped else [BaseException])):
+                time.sleep(0.01)
+
+    try:
+        text = LAB["accumulate"].verdict(OwnAnswer({"accumulate": spins}, 10.0), seed=0).text
+    finally:
+        over.set()
+    assert "Which loop has no end?" in text and ("restart the kernel" in text) != can_be_stopped
+    assert not can_be_stopped or fake_job.ranks_left() == 0
+
+
+# What PyTorch itself does --------------------------------------------------------------------------------------------
+
+SAMPLERS = """
+import json, sys
+import numpy as np, torch
+from torch.utils.data import DistributedSampler
+
+# The same rule, with NumPy's permutation instead of PyTorch's.
+torch.randperm = lambda count, generator: torch.from_numpy(
+    np.random.default_rng(generator.initial_seed()).permutation(count))
+
+def of(images, ranks, rank, epoch, seed, drop_last):
+    sampler = DistributedSampler(range(images), ranks, rank, seed=seed, drop_last=drop_last)
+    sampler.set_epoch(epoch)
+    return list(sampler)
+
+print(json.dumps([of(*job) for job in json.loads(sys.argv[1])]))
+"""
+
+
+@pytest.mark.slow
+@needs_pytorch
+def test_the_rule_is_that_of_pytorch():
+    jobs = [
+        (images, ranks, rank, epoch, seed, drop_last)
+        for images, ranks in ((12, 4), (13, 4), (15, 4), (2, 7), (7, 3))
+        for rank in range(ranks)
+        for epoch, seed in ((0, 0), (3, 0), (2, 40))
+        for drop_last in (False, True)
+        if images >= ranks or not drop_last
+    ]
+    command = [str(frameworks.python("torch")), "-c", SAMPLERS, json.dumps(jobs)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
+    assert json.loads(run.stdout) == [sampler.samples(*job) for job in jobs]
+
+
+@pytest.mark.long
+@needs_pytorch
+@pytest.mark.parametrize("layout", [PROGRAM, without("wrap", "set epoch")])
+def test_the_program_runs_on_two_processes_of_pytorch(tmp_path: Path, layout):
+    given.write(layout, tmp_path / "program.py")
+    report = programs.module(PROGRAMS / "two_processes.py").report(tmp_path / "program.py")
+    assert "480 of 480 different ones" in report and "written by rank 0" in report
+    is_whole = layout == PROGRAM
+    assert ("which had 3 orders" in report, "weights differ by 0\n" in report) == (is_whole, is_whole)
+
+
+@pytest.mark.slow
+@needs_pytorch
+def test_a_program_that_fails_on_pytorch_is_one_sentence(tmp_path: Path):
+    given.write(without("init"), tmp_path / "program.py")
+    report = programs.module(PROGRAMS / "two_processes.py").report(tmp_path / "program.py")
+    assert "The program ended with ValueError in `rate = " in report and "\n" not in report
+
+
+def test_without_pytorch_one_line_says_so(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(frameworks, "PROJECT", tmp_path)
+    report = programs.module(PROGRAMS / "two_processes.py").report(tmp_path / "program.py")
+    assert report.startswith("Skipped: PyTorch is not installed") and "\n" not in report
+
+
+ORDERS = (
+    "F0 B0 F1 B1 F2 B2",
+    "f0 b0 f1 b1 F2 B2",
+    "F2 f0 b0 f1 b1 B2",
+    "F0 F1 F2 B2 B1 B0",
+    "F0 b0 F1 b1 F2 b2",
+    "f0 f1 F2 B0 B1 B2",
+    "F0 B0 f1 b1 f2 b2",
+    "F0 F1 B0 F2 B1 B2",
+    "f0 f1 F2 A",
+)
+"""Passes of three batches: F and B are forward and backward outside `no_sync`, f and b inside; A is one for all."""
+REAL = """
+import json, sys, tempfile
+from contextlib import nullcontext
+import torch, torch.distributed as dist, torch.multiprocessing as mp
+from torch.nn.functional import cross_entropy
+from torch.nn.parallel import DistributedDataParallel
+
+def rank(number, file, given, results):
+    dist.init_process_group("gloo", init_method=f"file://{file}", rank=number, world_size=3)
+    torch.set_default_dtype(torch.float64)
+    *arrays, orders = given
+    weight, images, labels = (torch.tensor(array) for array in arrays)
+    gradients = []
+    for order in orders:
+        network = torch.nn.Linear(5, 4, bias=False)
+        network.weight.data = (weight.T + number).contiguous()  # DDP sends those of rank 0
+        model, losses = DistributedDataParallel(network), {}
+        for call in order.split():
+            with model.no_sync() if call.islower() else nullcontext():
+                if call == "A":
+                    sum(losses.values()).backward()
+                elif call[0] in "Ff":
+                    own = images[number, int(call[1])], labels[number, int(call[1])]
+                    losses[call[1]] = cross_entropy(model(own[0]), own[1]) / 3
+                else:
+                    losses[call[1]].backward()
+        gradients.append(network.weight.grad.T.tolist())
+    results.put((number, gradients))
+    dist.barrier()
+
+if __name__ == "__main__":
+    context = mp.get_context("fork")
+    with tempfile.TemporaryDirectory() as folder:
+        results, given = context.Queue(), json.load(sys.stdin)
+        ranks = [context.Process(target=rank, args=(n, folder + "/meet", given, results)) for n in range(3)]
+        [process.start() for process in ranks]
+        print(json.dumps([of_rank[1] for of_rank in sorted(results.get(timeout=600) for _ in ranks)]))
+        [process.join() for process in ranks]
+"""
+
+
+@pytest.mark.long
+@needs_pytorch
+def test_the_fake_computes_what_pytorch_does_in_any_order_of_passes(tmp_path: Path):
+    generator = np.random.default_rng(5)
+    weight, images = generator.normal(size=(5, 4)), generator.normal(size=(3, 3, 4, 5))
+    labels = generator.integers(0, 4, (3, 3, 4))
+    program = tmp_path / "real.py"
+    program.write_text(REAL)
+    inputs = json.dumps([*(array.tolist() for array in (weight, images, labels)), ORDERS])
+    command = [str(frameworks.python("torch")), str(program)]
+    run = subprocess.run(command, input=inputs, capture_output=True, text=True, timeout=SECONDS, check=True)
+
+    class NoStep:
+        def step(self):
+            """The gradients are compared."""
+
+    def faked(rank):
+        gradients = []
+        for order in ORDERS:
+            network = LinearNetwork(weight + rank)
+            model = DistributedDataParallel(Process(job, rank, is_initialised=True), network)
+            batches = list(zip(images[rank], labels[rank], strict=True))
+            judge.playing(lambda pairs, order=order: order)(model, NoStep(), batches)
+            gradients.append(network.weight.grad)
+        return gradients
+
+    job = FakeJob(3, 3)
+    for outcome, of_rank in zip(run_ranks(job, faked), json.loads(run.stdout), strict=True):
+        for order, gradient, true_gradient in zip(ORDERS, outcome.value, of_rank, strict=True):
+            assert np.allclose(gradient, true_gradient, atol=1e-12), order
