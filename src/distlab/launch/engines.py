@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ipykernel.iostream import OutStream
 
 from distlab import devices
-from distlab.launch import known_causes, parallel_cells
+from distlab.launch import parallel_cells
 from distlab.launch.job import is_of_another_job
 from distlab.launch.parallel_cells import EnginesFailed
 from distlab.runtime import processes
@@ -101,8 +101,7 @@ def start_engines(ranks: int, seconds: float = START_SECONDS) -> Engines:
                 client = cluster.connect_client_sync()
                 client.wait_for_engines(ranks, timeout=seconds, interactive=False)
             except Exception as error:
-                said = f"{error}.{known_causes.of_no_start('mpirun', f'{error}{_logged(folder)}')}{_logged(folder)}"
-                raise EnginesFailed(f"{ranks} engines did not start: {said}") from error
+                raise EnginesFailed(f"{ranks} engines did not start: {error}.{_logged(folder)}") from error
         if shell := get_ipython():
             client.activate()
             ParallelMagics.progress_after_seconds = -1  # no bars: they would go into the outputs

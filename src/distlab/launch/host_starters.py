@@ -130,7 +130,6 @@ def srun(
             f"ranks={ranks} on nodes={nodes} makes no sense: there must be 1 or more, on at most as many."
         )
     launched = LaunchedProgram(program, arguments, settings)
-    launched.check_starter(SRUN, ranks)
     if not (path := shutil.which(SRUN)):
         raise LaunchError(
             "There is no srun on this machine; start the launcher where Slurm's commands are, as on a login node."

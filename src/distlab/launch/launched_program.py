@@ -1,9 +1,7 @@
 """The program of a job and its settings, and how the job is run."""
 
-import difflib
 import json
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -38,17 +36,6 @@ _ATTEMPTS = 3
 # a program whose every process launches it again would fill the machine.
 _LAUNCHED = "DISTLAB_LAUNCHED"
 _MOST_OF_ITSELF = 2
-# An option and its value in one text, as from quotes around both.
-_SEVERAL = re.compile(r"--[a-z][\w-]* +\S")
-# What other launchers call the number of processes, and what others call the settings.
-_COUNTS = {"n", "np", "nproc", "nproc_per_node", "num_workers", "procs", "processes", "size"}
-_COUNTS |= {"rank", "ranks", "worker", "workers"}
-_MEANT = {
-    "timeout": "seconds",
-    "env": "environment",
-    "ps": "parameter_servers",
-    "parameter_server": "parameter_servers",
-}
 
 
 class Settings(TypedDict, total=False):
@@ -73,14 +60,6 @@ class Settings(TypedDict, total=False):
     python: str | Path
 
 
-def _instead_of(unknown: str) -> str:
-    """What a setting of that name may be meant to be: how many processes, a name of another library, a misspelt one."""
-    if unknown in _COUNTS:
-        return " (mpirun, horovodrun, torchrun and srun take ranks=, tensorflow and mxnet take workers=)"
-    close = difflib.get_close_matches(unknown, [*_MEANT, *Settings.__annotations__, "options", "hosts"], n=1)
-    return f" (do you mean {_MEANT.get(close[0], close[0])}=?)" if close else ""
-
-
 class LaunchedProgram:
     """What the processes of a job run: `command`, with RESULT in it, and `as_typed`, the same as a person types it."""
 
@@ -98,8 +77,8 @@ class LaunchedProgram:
         self.name = self._file.name
         if unknown := sorted(set(settings) - set(Settings.__annotations__)):
             raise LaunchError(
-                f"{unknown[0]}= is not known{_instead_of(unknown[0])}: besides its own arguments, which help() shows, "
-                f"each launcher takes {', '.join(Settings.__annotations__)}."
+                f"{unknown[0]}= is not known: besides its own arguments, which help() shows, each launcher takes "
+                f"{', '.join(Settings.__annotations__)}."
             )
         python = str(settings.get("python", sys.executable))
         if not self._file.is_file() or self._file.suffix == ".ipynb":  # the text of a notebook is a Python expression
@@ -119,57 +98,17 @@ class LaunchedProgram:
                 f"{what}; make that environment first (.venv-frameworks by `make setup-frameworks`), or leave out "
                 "`python=`, or --python."
             )
-        if listed := [argument for argument in arguments if isinstance(argument, list | tuple | dict)]:
-            raise LaunchError(f"{listed[0]!r} is one argument of the program; give its texts one by one.")
-        if None in arguments:
-            raise LaunchError(
-                "None is among the program's arguments, to which it would be the text 'None': leave it out."
-            )
-        if joined := [argument for argument in arguments if _SEVERAL.match(str(argument))]:
-            option, *others = str(joined[0]).split()
-            raise LaunchError(
-                f"{joined[0]!r} is one argument with blanks in it: give each word by itself, {option!r}, {others[0]!r} "
-                "and so on."
-            )
         texts = [*map(str, arguments), *(["--result", RESULT] if settings.get("result") else [])]
         typed = [text.replace(RESULT, "result.json") for text in texts]
         self._wants_result = any(RESULT in text for text in texts)
         self.command = [python, *python_options, path, *texts]
         self.as_typed = ["python", *python_options, short_path(self._file), *typed]
         variables = settings.get("environment", {})
-        if not isinstance(variables, Mapping) or not all(isinstance(name, str) for name in variables):
-            raise LaunchError(
-                f'environment={variables!r} makes no sense: give a dictionary such as {{"NAME": "text"}}.'
-            )
         self.environment = dict(variables)
-        if wrong := [name for name, value in self.environment.items() if not isinstance(value, str)]:
-            value = self.environment[wrong[0]]
-            raise LaunchError(f"environment= takes texts, and {wrong[0]} is {value!r}: write {str(value)!r}.")
-        self._check_modules()
-
-    def _check_modules(self) -> None:
-        """Raise LaunchError when every process would miss a module, and a traceback would not say why."""
-        if hidden := program_source.hidden_package(self._file):
-            raise LaunchError("The file {} hides the package {}: give it another name.".format(*hidden))
-        more_places = list(filter(None, self.environment.get("PYTHONPATH", "").split(os.pathsep)))
-        if to_copy := program_source.modules_to_copy(self._file, more_places):
-            folder, files = to_copy
-            raise LaunchError(
-                f"{self._file} needs what is beside it in the course's folder {folder}: copy {', '.join(files)} too."
-            )
 
     def begins_with(self, package: str) -> bool:
         """Whether the program imports the package in any case."""
         return program_source.begins_with(self._file, package)
-
-    def check_starter(self, starter: str, ranks: int) -> None:
-        """Raise LaunchError when each of the ranks that `starter` starts would train alone, for it has no TF_CONFIG."""
-        is_given = "TF_CONFIG" in self.environment
-        if ranks > 1 and not is_given and program_source.needs_tf_config(self._file, starter):
-            raise LaunchError(
-                f"{self.name} trains with MultiWorkerMirroredStrategy, which needs TF_CONFIG, and {starter} does not "
-                f"set it: each of {ranks} ranks would train alone; start it by launch.tensorflow, or without --with."
-            )
 
     def starter(self, name: str) -> str:
         """The path of a program such as mpirun, from the environment that runs this program if it is there."""
@@ -193,11 +132,6 @@ class LaunchedProgram:
         devices.require_loopback()
         if self._echoes:
             print(job.by_hand, flush=True)
-        if program_source.differs_from_import(self._file):
-            note = (
-                f"{self.name} has changed since this kernel imported it: restart the kernel, so that both are the same."
-            )
-            print(note, file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory(prefix="distlab-", dir=folder_for_sockets()) as folder:
             file = Path(folder) / RESULT_NAME
             if remote is None:

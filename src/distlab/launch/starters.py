@@ -89,7 +89,6 @@ def mpirun(
     launched = LaunchedProgram(program, arguments, settings, abort_on_failure)
     places = parse(hosts) if hosts is not None else None
     ranks = _count("ranks", ranks, places)
-    launched.check_starter("mpirun", ranks)
     if places:
         filled = fill(places, ranks, "ranks")
         # All daemons from here: those of `remote_shell`, which only this machine has.
@@ -119,7 +118,6 @@ def horovodrun(
     script = elastic_hosts.script_of(options)
     places = parse(hosts) if hosts is not None else None
     ranks = _count("ranks", ranks, places)
-    launched.check_starter("horovodrun", ranks)
     if places:
         if script is not None:
             raise LaunchError("An elastic job finds its hosts by its script; leave `hosts=`, or --hosts, out.")
@@ -182,7 +180,6 @@ def torchrun(
     launched = LaunchedProgram(program, arguments, settings)
     places = parse(hosts) if hosts is not None else None
     ranks = _count("ranks", ranks, places)
-    launched.check_starter("torchrun", ranks)
     if places:
         return host_starters.with_torchrun(options, launched, fill(places, ranks, "ranks"))
     starter = ["torchrun", "--standalone", "--no-python", "--nproc-per-node", str(ranks), *options]

@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 from enum import Enum, auto
 from pathlib import Path
 
-from distlab.launch import first_failure, known_causes, rank_process
+from distlab.launch import first_failure, rank_process
 from distlab.launch.job import (
     HOST,
     LAST_LINES,
@@ -225,8 +225,7 @@ class Supervisor:
         return DeadlinePassed(
             f"The job was not over after {self._limits.seconds:g} s and was ended; still running: "
             f"{', '.join(map(self._who, running))}. Give it more time (`seconds=`, or --seconds on the command line), "
-            f"or find out what it waits for.{known_causes.of_waiting(self._job.decisive[0], running)}"
-            + "".join(self._last_lines(name) for name in running),
+            f"or find out what it waits for." + "".join(self._last_lines(name) for name in running),
             run,
         )
 
@@ -248,8 +247,7 @@ class Supervisor:
         run.exit_codes[name] = status
         end = "vanished" if status is None else f"was killed by signal {-status}" if status < 0 else "failed"
         if name not in self._job.ranks and not self._pids and (reason := last_error(self._lines.get(name, ()))):
-            hint = known_causes.of_no_start(name, reason)
-            return WorkerFailed(name, status, f"{name} could not start the ranks: {reason}.{hint}", run)
+            return WorkerFailed(name, status, f"{name} could not start the ranks: {reason}.", run)
         left = first_failure.left_without_finalize(run.output.get(self._job.decisive[0], ""))
         if left and self._ended.get(left) == 0:
             name, status, end = left, 0, "ended without MPI_Finalize"
@@ -267,7 +265,6 @@ class Supervisor:
                 f" It could not open port {other_ports[0]}, which is not in the TF_CONFIG that the launcher gave it: "
                 "the program sets TF_CONFIG itself; remove that."
             )
-        after += known_causes.of_failure(run, name, self._job.decisive[0])
         # A program may find a port of its own taken, after it has trained: that does not start the job again.
         may_be_ours = not other_ports and any(sign in said for sign in _PORT_TAKEN)
         was_taken = may_be_ours and (

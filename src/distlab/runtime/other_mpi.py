@@ -1,14 +1,12 @@
-"""Another MPI than this environment's that a shell leads programs to, or has settings for, as modules of a site do."""
+"""Another MPI than this environment's that a shell leads programs to, as modules of a site do."""
 
 import os
 import sys
 from pathlib import Path
 
-from distlab.runtime.environment import site_mpi_folder, variables
+from distlab.runtime.environment import site_mpi_folder
 
 _LIBRARIES = ("libmpi.so.*", "libopen-pal.so.*", "libopen-rte.so.*")
-_SETTING = "OMPI_MCA_"
-_MOST_NAMES = 5
 
 
 def other_mpi() -> Path | None:
@@ -34,18 +32,4 @@ def other_mpi_fix() -> str | None:
     return (
         f"LD_LIBRARY_PATH leads to another MPI, in {folder}: run `unset LD_LIBRARY_PATH`, or unload the module that "
         "sets it"
-    )
-
-
-def other_settings_fix() -> str | None:
-    """The same for settings of Open MPI that are not the course's, in variables of this shell."""
-    names = sorted(name for name in os.environ if name.startswith(_SETTING) and name not in variables())
-    if not names:
-        return None
-    if len(names) <= _MOST_NAMES:
-        return f"this shell has settings for another MPI: run `unset {' '.join(names)}`"
-    some = ", ".join(names[: _MOST_NAMES - 1])
-    return (
-        f"this shell has settings for another MPI, {some} and {len(names) - _MOST_NAMES + 1} more: run "
-        f"`unset ${{!{_SETTING}*}}` in bash"
     )

@@ -327,12 +327,6 @@ def test_the_launcher_says_that_all_processes_are_ended_when_they_are(
         assert launcher.wait(300) == 128 + number
 
 
-def test_a_program_that_waits_for_input_is_told_that_there_is_none(tmp_path: Path) -> None:
-    program = write(tmp_path, "input('How many steps? ')\n")
-    with pytest.raises(launch.WorkerFailed, match="no standard input: give the program its answers as arguments"):
-        launch.tensorflow(program, workers=1, echo=False)
-
-
 LAUNCHES_AND_TELLS_THE_TIMES = """
 import sys, time
 from distlab import launch
@@ -361,7 +355,7 @@ def test_the_time_in_which_the_launcher_is_stopped_counts_for_no_limit(tmp_path:
 
 
 @pytest.mark.skipif(not shutil.which("srun"), reason="Slurm is not installed here")
-def test_slurm_that_does_not_run_is_named_with_what_starts_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slurm_that_does_not_run_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SLURM_CONF", raising=False)
-    with pytest.raises(launch.LaunchError, match=r"No Slurm answers here: .* 'distlab cluster up'"):
+    with pytest.raises(launch.LaunchError, match="srun could not start the ranks: "):
         launch.srun(write(tmp_path, ""), echo=False)

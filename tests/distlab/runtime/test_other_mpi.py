@@ -1,4 +1,4 @@
-"""Libraries of another MPI in LD_LIBRARY_PATH, made for real: what is said by the doctor, the launchers and engines."""
+"""Libraries of another MPI in LD_LIBRARY_PATH, made for real: what the doctor says."""
 
 import shutil
 import subprocess
@@ -52,32 +52,6 @@ def test_the_folder_that_comes_first_counts(folder: Path, monkeypatch: pytest.Mo
 def test_the_mpi_of_the_site_is_used_on_purpose(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(other_mpi, "site_mpi_folder", lambda: tmp_path)
     assert other_mpi.other_mpi() is None
-
-
-@pytest.mark.parametrize("starter", ["mpirun", "horovodrun"])
-def test_another_mpi_is_named_where_ranks_do_not_start(starter: str, folder: Path, tmp_path: Path) -> None:
-    if starter == "horovodrun" and launch.horovod_problem():
-        pytest.skip("needs Horovod")
-    program = tmp_path / "program.py"
-    program.touch()
-    with pytest.raises(launch.WorkerFailed) as failure:
-        getattr(launch, starter)(program, ranks=2, echo=False, seconds=300)
-    assert sentence(folder) in str(failure.value)
-
-
-def test_a_program_that_fails_for_another_reason_is_not_told_so(folder: Path, tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text("raise ValueError('on purpose')")
-    with pytest.raises(launch.WorkerFailed) as failure:
-        launch.alone(program, echo=False)
-    assert "another MPI" not in str(failure.value)
-
-
-@pytest.mark.long
-def test_engines_name_another_mpi(folder: Path) -> None:
-    with pytest.raises(launch.EnginesFailed) as failure:
-        launch.start_engines(2, seconds=60)
-    assert sentence(folder) in str(failure.value)
 
 
 def test_the_doctor_names_another_mpi(folder: Path) -> None:
