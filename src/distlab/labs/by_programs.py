@@ -8,13 +8,13 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from distlab.labs.answer import Answer
+from distlab.labs.answer import Answer, OwnAnswer
 from distlab.labs.answer_errors import AnswerError, Changed, Gone, NotDone, TookTooLong
 from distlab.labs.number_judge import TOLERANCE, NumberHint, is_near, is_rounded, number, problem_of_names
 from distlab.labs.verdict import Advice, Picture, Verdict, not_done, parts, right, wrong
@@ -113,6 +113,9 @@ class ByPrograms:
     gives the part that must be right for a case of it to count.
     form: what is wrong with the form of a value, or None.  follows: numbers that only follow from a wrong one.
     tolerance: the relative error that numbers may have.  praise: said of a right answer, a function of the cases.
+    observe: how a program runs in a case, the answer's or one of the lab, and what is seen of it; it asks an Answer.
+    Without it the function is called, and its value is seen.  draw: what was seen of the first wrong case, or of the
+    first one, as a picture; None where there is nothing to draw.
     """
 
     right: Program
@@ -129,6 +132,8 @@ class ByPrograms:
     weights: Mapping[str, float] | None = None
     praise: Callable[[Sequence[Case]], str] = lambda cases: ""
     picture: Callable[[], Picture] | None = None
+    observe: Callable[[Answer, Case], Any] | None = None
+    draw: Callable[[Case, Any], Callable[[], Picture] | None] = lambda case, seen: None
 
     def __call__(self, answer: Answer, generator: np.random.Generator) -> Verdict:
         """The verdict on an answer; raises AnswerError as the answer does if nothing else is to be said."""
@@ -141,8 +146,9 @@ class ByPrograms:
             if not callable(sources) and not all(verdicts[source].is_right for source in sources):
                 verdicts[part] = not_done(f"{' and '.join(sources)} must be right first")
         if all(verdict.is_right for verdict in verdicts.values()):
-            return right(self.praise(cases), self.picture)
-        return verdicts[""] if "" in verdicts else parts(verdicts, weights=self.weights)
+            return right(self.praise(cases), self.picture or asked.picture())
+        said = verdicts[""] if "" in verdicts else parts(verdicts, weights=self.weights)
+        return replace(said, picture=asked.picture())
 
     @property
     def name(self) -> str:
@@ -157,7 +163,7 @@ class ByPrograms:
     def by_part(self, case: Case, value: Any) -> Mapping[str, Any]:
         """What a value says about each part of the exercise."""
         if isinstance(value, Failure):
-            return dict.fromkeys(self.by_part(case, self.right(*case)), value)
+            return dict.fromkeys(self.outcome(self.right, case), value)
         if self.split:
             return self.split(case, value)
         return {name: value[name] for name in self.parts} if self.is_by_name else {"": value}
@@ -165,20 +171,25 @@ class ByPrograms:
     def outcome(self, program: Program, case: Case) -> Mapping[str, Any]:
         """What a program of the lab gives, by part; it may fail as an answer may."""
         try:
-            return self.by_part(case, program(*case))
+            seen = program(*case) if self.observe is None else self.observe(OwnAnswer({self.name: program}), case)
         except Exception as error:
-            return self.by_part(case, Failure(type(error).__name__))
+            seen = _failure(error)
+        return self.by_part(case, seen)
 
     def _values(self, answer: Answer, cases: Sequence[Case]) -> list[Any]:
         """What the answer gives in each case; after one that was stopped no further one is tried."""
         values: list[Any] = []
         for case in cases:
             try:
-                values.append(answer.call(self.name, *case, none_is_an_answer=True))
+                values.append(
+                    answer.call(self.name, *case, none_is_an_answer=True)
+                    if self.observe is None
+                    else self.observe(answer, case)
+                )
             except (NotDone, Changed):
                 raise
             except (AnswerError, SimulationError) as error:
-                values.append(Failure(getattr(error, "kind", type(error).__name__), error))
+                values.append(_failure(error))
                 if isinstance(error, (TookTooLong, Gone)):
                     break
         return values
@@ -244,6 +255,14 @@ class _Asked:
             return not_done(f"`{judge.name}` gives a dictionary in which all numbers are None")
         return None
 
+    def picture(self) -> Callable[[], Picture] | None:
+        """Of the first case in which something is wrong; of the first case if nothing is."""
+        seen = [place for place, value in enumerate(self.values) if not isinstance(value, Failure)]
+        wrong_ones = [place for place in seen if not all(self._is_right(part, place) for part in self.given[place])]
+        for place in (wrong_ones or seen)[:1]:
+            return self.judge.draw(self.cases[place], self.values[place])
+        return None
+
     def verdict(self, part: str) -> Verdict:
         """On one part: its first wrong case, with the hint for all of them."""
         tried = [place for place, given in enumerate(self.given) if part in given]
@@ -266,12 +285,12 @@ class _Asked:
             hint = hint or self._hint(part, [(place, part) for place in places])
         if hint is not None:
             text = hint(case, value) if callable(hint) else hint
-            return wrong(Advice(text, (hint,)), context=_context(value, said))
+            return wrong(Advice(text, (hint,)), context=self._context(value, said))
         if isinstance(value, Failure):
             return wrong(str(value.error), context=f"{said}: ")
         if value is None and not self._may_be_none(part):
             return not_done("this is None" if self.judge.is_by_name else f"{said}: this is None")
-        return wrong(self._otherwise(part, wrong_ones[0]), context=_context(value, said))
+        return wrong(self._otherwise(part, wrong_ones[0]), context=self._context(value, said))
 
     def _may_be_none(self, part: str) -> bool:
         """Whether None is right in some case."""
@@ -312,16 +331,21 @@ class _Asked:
     def _is(self, gives: Mapping[str, Any], part: str, place: int) -> bool:
         return is_same(self.given[place][part], gives.get(part), min(self._tolerance(part), _NEAR_A_MISTAKE))
 
+    def _context(self, value: Any, said: str) -> str:
+        """The case in words, after what the answer gives in it; what is only observed is not shown."""
+        if isinstance(value, Failure) or self.judge.observe:
+            return f"{said}: "
+        as_number = number(value)
+        return f"{value!r} {said}: " if as_number is None else f"{as_number:.6g} {said}: "
+
     def _tolerance(self, part: str) -> float:
         tolerance = self.judge.tolerance
         return tolerance[part] if isinstance(tolerance, Mapping) else tolerance
 
 
-def _context(value: Any, said: str) -> str:
-    if isinstance(value, Failure):
-        return f"{said}: "
-    as_number = number(value)
-    return f"{value!r} {said}: " if as_number is None else f"{as_number:.6g} {said}: "
+def _failure(error: Exception) -> Failure:
+    said = error if isinstance(error, (AnswerError, SimulationError)) else None
+    return Failure(getattr(error, "kind", type(error).__name__), said)
 
 
 def _follows(given: Mapping[str, Any], case: Case, part: str, formula: Program) -> bool:

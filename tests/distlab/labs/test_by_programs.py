@@ -7,6 +7,8 @@ import pytest
 
 from distlab.labs import Exercise, OwnAnswer, Verdict
 from distlab.labs.by_programs import ByPrograms, Follows, Mistake, drawn_until, formulas, is_same
+from distlab.labs.verdict import Picture
+from distlab.simulate import Rank, World
 
 SUM, MEAN = "sum", "mean"
 
@@ -133,3 +135,43 @@ def test_draws_end_also_where_none_is_clear() -> None:
     numbers = iter(range(1000))
     assert drawn_until(lambda number: number > 4, lambda: next(numbers)) == 5
     assert drawn_until(lambda number: False, lambda: next(numbers), tries=3) == 8
+
+
+def test_a_program_is_judged_by_what_is_observed_of_it() -> None:
+    async def program(rank: Rank, value: int) -> object:
+        return value
+
+    async def doubled(rank: Rank, value: int) -> object:
+        return 2 * value
+
+    async def waits(rank: Rank, value: int) -> object:
+        return await rank.receive(1 - rank.index)
+
+    async def fails_on_one(rank: Rank, value: int) -> object:
+        return value if rank.size > 1 else [][0]
+
+    judge = ByPrograms(
+        program,
+        lambda generator: [(2,), (1,)],
+        [Mistake("twice", doubled), Mistake({"several": "nobody sends"}, waits)],
+        lambda case, seen: f"not {seen}",
+        lambda case: f"on {case[0]}",
+        parts=("several", "one"),
+        split=lambda case, seen: {"several" if case[0] > 1 else "one": seen},
+        observe=lambda answer, case: answer.run("program", World(case[0]), range(case[0])).results,
+        draw=lambda case, seen: lambda: Picture("", f"{seen} {case}"),
+    )
+
+    def said(answer: Callable[..., Any]) -> Verdict:
+        return verdict(judge, answer)
+
+    assert said(program).is_right and said(program).picture().description == "[0, 1] (2,)"
+    assert "several: wrong: on 2: twice" in said(doubled).text and said(doubled).share == 0.5
+    assert "several: wrong: on 2: nobody sends" in said(waits).text
+    assert "one: wrong: on 1: rank 0 failed" in said(fails_on_one).text
+
+    async def shifted(rank: Rank, value: int) -> object:
+        return value + 1
+
+    assert "several: wrong: on 2: not [1, 2]" in said(shifted).text
+    assert said(shifted).picture().description == "[1, 2] (2,)"
