@@ -21,7 +21,7 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 # Where tests start several training processes.
 SEVERAL_PROCESSES = (
     "tests/programs/",
-    "tests/distlab/costs/measured/test_command",
+    "tests/distlab/costs/measured/test_measure_cluster.py",
     "tests/distlab/costs/measured/test_prediction_hosts.py",
     "tests/course_tools/bench/",
     "tests/distlab/launch/test_engines.py",
@@ -49,9 +49,7 @@ ON_A_CLUSTER = (
     "test_cluster_faults.py",
     "test_cluster_launchers.py",
     "test_clusters.py",
-    "test_host_starters.py",
     "test_pbs_scripts.py",
-    "test_remote.py",
     "test_slow_network.py",
 )
 OUTPUTS = "tests/notebooks/test_outputs.py"

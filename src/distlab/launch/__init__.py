@@ -1,8 +1,7 @@
-"""Start N processes of one program, here or on several hosts, watch them, and leave none behind; see `starters`.
+"""Start N processes of one program on this machine, watch them, and leave none behind; see `starters`.
 
     run = launch.tensorflow("train.py", "--steps", 20, workers=2)      # each with its TF_CONFIG
     run = launch.mpirun("train.py", "--out", "{result}", ranks=4)      # run.result: what it wrote to that file as JSON
-    run = launch.tensorflow("train.py", hosts="node1:2,node2:2")       # over ssh; `srun` starts tasks of Slurm
 
 Every line of every process is printed, tagged with its rank. A job that fails, hangs or is interrupted raises an error
 that says which rank did, and every process of it is ended, even when this process is killed. Under TF_CONFIG the
@@ -14,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from distlab.launch import parallel_cells
 from distlab.launch.horovod import HorovodMissing, horovod_problem, require_horovod
-from distlab.launch.host_starters import srun
-from distlab.launch.job import DeadlinePassed, HostLost, LaunchedRun, LaunchError, WorkerFailed, WorkerMissing
+from distlab.launch.job import DeadlinePassed, LaunchedRun, LaunchError, WorkerFailed, WorkerMissing
 from distlab.launch.launched_program import Settings
 from distlab.launch.parallel_cells import EnginesFailed
 from distlab.launch.starters import alone, horovodrun, mpirun, mxnet, tensorflow, torchrun
@@ -28,7 +26,6 @@ __all__ = [
     "Engines",
     "EnginesFailed",
     "HorovodMissing",
-    "HostLost",
     "LaunchError",
     "LaunchedRun",
     "Settings",
@@ -40,7 +37,6 @@ __all__ = [
     "mpirun",
     "mxnet",
     "require_horovod",
-    "srun",
     "start_engines",
     "tensorflow",
     "torchrun",

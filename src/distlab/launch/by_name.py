@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from distlab.launch.host_starters import srun
 from distlab.launch.job import LaunchError
 from distlab.launch.launched_program import SECONDS, START_SECONDS, Settings
 from distlab.launch.starters import PROCESSES, horovodrun, mpirun, mxnet, tensorflow, torchrun
@@ -18,12 +17,10 @@ def launch(
     program: Path,
     /,
     *arguments: str,
-    workers: int | None = None,
+    workers: int = PROCESSES,
     parameter_servers: int = 0,
-    with_: Literal["mpirun", "horovodrun", "torchrun", "mxnet", "srun"] | None = None,
+    with_: Literal["mpirun", "horovodrun", "torchrun", "mxnet"] | None = None,
     servers: int | None = None,
-    hosts: str | None = None,
-    nodes: int | None = None,
     options: str | None = None,
     python: str | None = None,
     seconds: float = SECONDS,
@@ -34,13 +31,11 @@ def launch(
     Args:
         program: A Python file; its own arguments follow after --.
         arguments: Of the program.
-        workers: Workers or ranks to start; by default 2, or as many as --hosts has places.
+        workers: Workers or ranks to start.
         parameter_servers: With TF_CONFIG only; adds a chief as well.
         with_: The launcher to use instead of TF_CONFIG.
         servers: With mxnet only: of the key-value store; by default 1.
-        hosts: Run on other hosts, over ssh and with shared folders: node1:2,node2:2 is two processes on each.
-        nodes: With srun only: on how many nodes; by default Slurm chooses.
-        options: Of mpirun, horovodrun (by default --gloo), torchrun or srun itself, such as --options='--mpi=pmix'.
+        options: Of mpirun, horovodrun (by default --gloo) or torchrun itself, such as --options='--tag-output'.
         python: The interpreter of another environment; by default this one's.
         seconds: Deadline for the job.
         start_seconds: Deadline for connecting.
@@ -51,21 +46,15 @@ def launch(
     settings: Settings = {"seconds": seconds, "start_seconds": start_seconds}
     if python:
         settings["python"] = python
-    given = shlex.split(options) if options else []
-    ranks = PROCESSES if workers is None else workers
     try:
-        _refuse_foreign(with_, parameter_servers, servers, hosts, nodes, options)
+        _refuse_foreign(with_, parameter_servers, servers, options)
         if with_ is None:
-            tensorflow(
-                program, *arguments, workers=workers, parameter_servers=parameter_servers, hosts=hosts, **settings
-            )
+            tensorflow(program, *arguments, workers=workers, parameter_servers=parameter_servers, **settings)
         elif with_ == "mxnet":
-            mxnet(program, *arguments, workers=ranks, servers=1 if servers is None else servers, **settings)
-        elif with_ == "srun":
-            srun(program, *arguments, ranks=ranks, nodes=nodes, options=given, **settings)
+            mxnet(program, *arguments, workers=workers, servers=1 if servers is None else servers, **settings)
         else:
-            own = {} if options is None else {"options": given}
-            STARTERS[with_](program, *arguments, ranks=workers, hosts=hosts, **own, **settings)
+            own = {} if options is None else {"options": shlex.split(options)}
+            STARTERS[with_](program, *arguments, ranks=workers, **own, **settings)
     except LaunchError as error:
         print(error, file=sys.stderr)
         return 1
@@ -75,23 +64,11 @@ def launch(
     return 0
 
 
-def _refuse_foreign(
-    starter: str | None,
-    parameter_servers: int,
-    servers: int | None,
-    hosts: str | None,
-    nodes: int | None,
-    options: str | None,
-) -> None:
+def _refuse_foreign(starter: str | None, parameter_servers: int, servers: int | None, options: str | None) -> None:
     """Raise LaunchError for options that belong to another way of starting, and would have no effect."""
     if servers is not None and starter != "mxnet":
         raise LaunchError("--servers needs --with mxnet: leave it out.")
     if parameter_servers and starter:
         raise LaunchError("--parameter-servers needs TF_CONFIG: leave --with out.")
-    if nodes is not None and starter != "srun":
-        raise LaunchError("--nodes needs --with srun: leave it out.")
-    if hosts is not None and starter in ("srun", "mxnet"):
-        why = "Slurm chooses the nodes" if starter == "srun" else "it runs on this machine only"
-        raise LaunchError(f"--hosts does not go with --with {starter}: {why}.")
-    if options is not None and starter not in (*STARTERS, "srun"):
-        raise LaunchError(f"--options needs --with {', '.join(STARTERS)} or srun: leave it out.")
+    if options is not None and starter not in STARTERS:
+        raise LaunchError(f"--options needs --with {', '.join(STARTERS)}: leave it out.")

@@ -25,7 +25,7 @@ _OF_ANOTHER_JOB = re.compile(
     "|OMPI_MCA_(ess(_base_(jobid|vpid))?|orte_(ess_.*|.*_uri|.*_session_dir))"
     "|HOROVOD_((LOCAL_|CROSS_)?(RANK|SIZE)|HOSTNAME|GLOO_(IFACE|RENDEZVOUS_.*)|ELASTIC|CONTROLLER|CPU_OPERATIONS)"
     "|(GROUP_|LOCAL_|ROLE_)?RANK|((GROUP|LOCAL|ROLE)_)?WORLD_SIZE|MASTER_(ADDR|PORT)|TORCHELASTIC_.*|DMLC_.*"
-    "|(SLURM|PBS|LSB)_.*|CSM_ALLOCATION_ID|DISTLAB_JOB_FOLDER"
+    "|(SLURM|PBS|LSB)_.*|CSM_ALLOCATION_ID"
 )
 
 
@@ -36,26 +36,18 @@ def is_of_another_job(variable: str) -> bool:
 
 @dataclass(frozen=True)
 class Command:
-    """A program to start under a name, with the variables that it gets in addition to those of this process.
-
-    host: the host on which it runs, None for this one.  address: where it will listen there.
-    inherits: whether it gets this process's variables at all.
-    """
+    """A program to start under a name, with the variables that it gets in addition to those of this process."""
 
     name: str
     arguments: list[str]
     environment: Mapping[str, str] = field(default_factory=dict)
-    host: str | None = None
-    address: str | None = None
-    inherits: bool = True
 
     def whole_environment(self) -> dict[str, str]:
         """All variables that the program gets: this process's, without what another launcher told it, and its own.
 
         With such a variable a library would take the program for a rank of that other job.
         """
-        variables = os.environ.items() if self.inherits else ()
-        inherited = {name: value for name, value in variables if not is_of_another_job(name)}
+        inherited = {name: value for name, value in os.environ.items() if not is_of_another_job(name)}
         return inherited | OUTPUT | dict(self.environment)
 
 
@@ -77,7 +69,6 @@ class Job:
     decisive: the commands whose ends are the end of the job; others are ended then.
     ranks_may_fail: the starting command deals with failing ranks by itself (Horovod Elastic).
     by_hand: the shell commands that do the same.
-    hosts: the host of each rank, as far as it is known before, if not this machine.
     """
 
     commands: list[Command]
@@ -86,7 +77,6 @@ class Job:
     by_hand: str
     addresses: Mapping[str, str] = field(default_factory=dict)
     ranks_may_fail: bool = False
-    hosts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -95,15 +85,13 @@ class LaunchedRun:
 
     exit_codes: by the name of the process, −n after signal n, None for one that the launcher ended.  output: what
     each process printed, on standard output and error, without TensorFlow's C++ notes.  result: what the JSON file
-    at the place of `{result}` contained.  seconds: how long the job took.  hosts: where each process ran, if not on
-    this machine.
+    at the place of `{result}` contained.  seconds: how long the job took.
     """
 
     exit_codes: dict[str, int | None] = field(default_factory=dict)
     output: dict[str, str] = field(default_factory=dict)
     result: object = None
     seconds: float = 0.0
-    hosts: dict[str, str] = field(default_factory=dict)
 
 
 class LaunchError(PlainError, RuntimeError):
@@ -140,15 +128,6 @@ class WorkerMissing(LaunchError):
 
 class DeadlinePassed(LaunchError):
     """The job was not over in time."""
-
-
-class HostLost(LaunchError):
-    """A host cannot be used, or does not answer any more; `host` is its name."""
-
-    def __init__(self, host: str, message: str, run: LaunchedRun | None = None) -> None:
-        """With the first such host."""
-        super().__init__(message, run)
-        self.host = host
 
 
 class PortTaken(WorkerFailed):

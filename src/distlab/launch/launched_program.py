@@ -8,14 +8,11 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from distlab import devices
 from distlab.launch import prepared_interpreter, program_source
-from distlab.launch.host_connections import HostConnections
-from distlab.launch.hosts import Host, travelling_environment
 from distlab.launch.job import (
-    OUTPUT,
     Job,
     LaunchedRun,
     LaunchError,
@@ -24,7 +21,6 @@ from distlab.launch.job import (
     short_path,
 )
 from distlab.launch.rank_process import RESULT, RESULT_NAME, folder_for_sockets
-from distlab.launch.remote import Remote
 from distlab.launch.supervisor import Supervisor
 from distlab.runtime.lookups import seen_from
 
@@ -123,41 +119,19 @@ class LaunchedProgram:
             raise LaunchError(f"There is no {name} in this environment{fix}")
         return path
 
-    def run(self, job: Job, remote: Remote | None = None) -> LaunchedRun:
-        """Run the job, and read the file whose path took the place of RESULT, or what a host has read from its own.
-
-        Raises devices.NoLoopback.
-        """
+    def run(self, job: Job) -> LaunchedRun:
+        """Run the job, and read the file whose path took the place of RESULT. Raises devices.NoLoopback."""
         limits = self.limits()
         devices.require_loopback()
         if self._echoes:
             print(job.by_hand, flush=True)
         with tempfile.TemporaryDirectory(prefix="distlab-", dir=folder_for_sockets()) as folder:
             file = Path(folder) / RESULT_NAME
-            if remote is None:
-                job = self._on_this_machine(job, file)
             show = _print if self._echoes else lambda line: None
-            run = Supervisor(job, limits, show, Path(folder), remote).run()
-            if remote and remote.result is not None:
-                file.write_text(remote.result, encoding="utf-8")
+            run = Supervisor(self._with_paths(job, file), limits, show, Path(folder)).run()
             if self._wants_result:
                 run.result = self._read_result(file, run)
         return run
-
-    def run_on(self, hosts: Sequence[Host], make_job: Callable[[HostConnections], Job]) -> LaunchedRun:
-        """Connect to the hosts and run a job there."""
-        if not shutil.which("ssh"):
-            raise LaunchError(
-                "There is no ssh on this machine, which connects to other hosts; install OpenSSH's client."
-            )
-        with HostConnections(hosts, self.for_other_hosts(), self.limits().start_seconds) as connections:
-            return self.run(make_job(connections), connections)
-
-    def for_other_hosts(self) -> dict[str, Any]:
-        """What a `host_process` needs to know: the working folder, files that must be there, variables."""
-        files = [file for file in (self.command[0], str(self._file.resolve())) if os.sep in file]
-        variables = travelling_environment() | OUTPUT | self.environment
-        return {"folder": str(Path.cwd()), "files": files, "environment": variables}
 
     def limits(self) -> Limits:
         """How long the job may take, and its start; raises LaunchError if that is not above 0."""
@@ -167,7 +141,7 @@ class LaunchedProgram:
                 raise LaunchError(f"{name}={seconds!r} makes no sense: it must be more than 0.")
         return limits
 
-    def _on_this_machine(self, job: Job, file: Path) -> Job:
+    def _with_paths(self, job: Job, file: Path) -> Job:
         commands = [
             replace(command, arguments=[argument.replace(RESULT, str(file)) for argument in command.arguments])
             for command in job.commands

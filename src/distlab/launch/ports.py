@@ -1,4 +1,4 @@
-"""Ports of this machine where nobody listens; standard library only, since `host_process` imports it."""
+"""Ports of this machine where nobody listens."""
 
 import random
 import socket

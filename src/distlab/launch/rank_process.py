@@ -3,7 +3,7 @@
     python -I -S rank_process.py SOCKET COMMAND...
 
 runs the command, reports over the launcher's Unix socket (see `reports`), or over none if SOCKET is "-", and ends as
-the command did. On another host than the launcher's the socket is that of `host_process`. On Linux a process whose
+the command did. On Linux a process whose
 parent has ended becomes a child of this one, also when it has cleaned its environment and made a session of its own:
 what is left of the program at its end is killed. This module imports the standard library only, so that it starts at
 once.
@@ -35,8 +35,6 @@ SOCKET_NAME, RESULT_NAME = "ranks", "result.json"
 _LONGEST_FOLDER = 60
 # As in distlab.cluster.layout: it exists in a cluster that runs on this machine, on all its nodes.
 CONTROL_SOCKET = "/etc/slurm/control"
-# The variable that names the folder of both in a job of several hosts, each of which has its own.
-FOLDER = "DISTLAB_JOB_FOLDER"
 
 # The launcher removes those that it has itself, so that what is set was set by whoever started the ranks: horovodrun
 # with Gloo, Open MPI, MPICH, torchrun.
@@ -102,14 +100,6 @@ def folder_for_sockets() -> str | None:
     return None if len(tempfile.gettempdir()) <= _LONGEST_FOLDER else "/tmp"
 
 
-def in_folder(folder: str | None, arguments: list[str]) -> list[str]:
-    """The arguments with paths in the folder for what stands for them; as they are without a folder."""
-    if folder:
-        for placeholder, name in ((SOCKET, SOCKET_NAME), (RESULT, RESULT_NAME)):
-            arguments = [argument.replace(placeholder, f"{folder}/{name}") for argument in arguments]
-    return arguments
-
-
 def run(command: list[str], output: int | None = None, tell: Callable[[RankEnd], object] = lambda end: None) -> int:
     """Run a program until it and all that it started have ended; its exit status, −n after signal n.
 
@@ -153,7 +143,7 @@ def report(path: str, command: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    socket_path, *command_of_rank = in_folder(os.environ.get(FOLDER), sys.argv[1:])
+    socket_path, *command_of_rank = sys.argv[1:]
     own_status = run(command_of_rank) if socket_path == "-" else report(socket_path, command_of_rank)
     if own_status < 0:  # the same end for whoever waits for this process
         with suppress(OSError):

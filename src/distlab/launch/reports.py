@@ -1,4 +1,4 @@
-"""What the processes of a job report, as one queue of events: lines of text, connections, ends.
+"""What the processes of a job report, as one queue of events: lines of text, starts, ends.
 
     python rank_process.py SOCKET COMMAND...
 
@@ -35,18 +35,11 @@ class Line(NamedTuple):
 
 
 class RankStarted(NamedTuple):
-    """A rank has been started, by the process `pid`; if it is on this machine, what it runs carries the mark."""
+    """A rank has been started, by the process `pid`; what it runs carries the mark."""
 
     name: str
     pid: int
     mark: str
-    host: str | None = None
-
-
-class Connected(NamedTuple):
-    """A rank on another host has a connection, or listens where it is to listen."""
-
-    name: str
 
 
 class Ended(NamedTuple):
@@ -62,7 +55,7 @@ class Ended(NamedTuple):
     was_asked: bool = False
 
 
-Event = Line | RankStarted | Connected | Ended
+Event = Line | RankStarted | Ended
 
 
 class Reports:

@@ -1,4 +1,4 @@
-"""The options that a user gives to mpirun, horovodrun, torchrun or srun itself, beside those that the launcher gives.
+"""The options that a user gives to mpirun, horovodrun or torchrun itself, beside those that the launcher gives.
 
 How many processes there are is the launcher's to say: it waits for each of them.
 """
@@ -13,7 +13,6 @@ _COUNTS = {
     "mpirun": ("-np", "--np", "-n", "--n", "-c"),
     "horovodrun": ("-np", "--num-proc"),
     "torchrun": ("--nproc-per-node", "--nproc_per_node"),
-    "srun": ("-n", "--ntasks"),
 }
 _GLOO_WAITS = "--gloo-timeout-seconds"
 _LONGEST_WAIT = 7 * 86_400.0

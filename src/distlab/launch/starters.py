@@ -1,4 +1,4 @@
-"""The ways to start N processes of one program: TF_CONFIG, mpirun, horovodrun, torchrun, or one; here or on hosts."""
+"""The ways to start N processes of one program: TF_CONFIG, mpirun, horovodrun, torchrun, or one."""
 
 import importlib.util
 import os
@@ -10,14 +10,10 @@ from typing import Unpack
 
 from distlab import devices
 from distlab.cluster_spec import tf_config
-from distlab.launch import elastic_hosts, host_starters, rank_process, starter_options
-from distlab.launch.hosts import Host, fill, parse
+from distlab.launch import elastic_hosts, rank_process, starter_options
 from distlab.launch.job import Command, Job, LaunchedRun, LaunchError, free_addresses, shell, side_by_side
 from distlab.launch.launched_program import LaunchedProgram, Settings
 from distlab.launch.rank_process import SOCKET
-
-Hosts = str | Sequence[str] | None
-"""Such as "node1:2,node2:2"; None for this machine."""
 
 PROCESSES = 2
 MOST_PROCESSES = 1024
@@ -28,9 +24,8 @@ _NO_GPU = "-1"
 def tensorflow(
     program: str | Path,
     *arguments: object,
-    workers: int | None = None,
+    workers: int = PROCESSES,
     parameter_servers: int = 0,
-    hosts: Hosts = None,
     **settings: Unpack[Settings],
 ) -> LaunchedRun:
     """Run a TensorFlow program as a cluster of processes, each with its TF_CONFIG.
@@ -38,13 +33,11 @@ def tensorflow(
     Without parameter servers the cluster has `workers` processes of type worker. With them it also has a chief, and
     the job is over when the chief ends; the launcher then ends the workers and the parameter servers. Names of the
     processes: "worker 0", "chief", "ps 0". The chief and each worker get their own GPU where there are enough, and none
-    otherwise. `workers` is 2, or as many as the hosts have places.
+    otherwise.
     Raises WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; in no case is a process left.
     """
     _check_count("parameter_servers", parameter_servers, 0)
-    others = parameter_servers + 1 if parameter_servers else 0
-    places = parse(hosts) if hosts is not None else None
-    workers = _count("workers", workers, places, others)
+    _check_count("workers", workers, 1)
     counts = {"chief": 1, "worker": workers, "ps": parameter_servers} if parameter_servers else {"worker": workers}
     launched = LaunchedProgram(program, arguments, settings)
     if workers > 1 and launched.begins_with("horovod"):
@@ -52,8 +45,6 @@ def tensorflow(
             f"{launched.name} trains with Horovod, which does not look at TF_CONFIG: each of {workers} workers would "
             'train alone; start them by launch.mpirun or launch.horovodrun, or with "--with mpirun".'
         )
-    if places:
-        return host_starters.with_tf_config(counts, launched, fill(places, workers + others, "processes"))
     return launched.with_other_ports(lambda: launched.run(_cluster(counts, launched)))
 
 
@@ -70,14 +61,12 @@ def alone(program: str | Path, *arguments: object, **settings: Unpack[Settings])
 def mpirun(
     program: str | Path,
     *arguments: object,
-    ranks: int | None = None,
+    ranks: int = PROCESSES,
     options: Sequence[str] = (),
-    hosts: Hosts = None,
     **settings: Unpack[Settings],
 ) -> LaunchedRun:
     """Run a program as ranks of MPI; `options` go to mpirun. Names of the processes: "rank 0" and so on.
 
-    `ranks` is 2, or as many as the hosts have places.
     Raises WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; in no case is a process left.
     """
     as_root = ["--allow-run-as-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
@@ -87,43 +76,26 @@ def mpirun(
     # A rank that fails would wait for the others in MPI's finalisation, and they for it: mpi4py aborts the job.
     abort_on_failure = ["-m", "mpi4py"] if importlib.util.find_spec("mpi4py") else []
     launched = LaunchedProgram(program, arguments, settings, abort_on_failure)
-    places = parse(hosts) if hosts is not None else None
-    ranks = _count("ranks", ranks, places)
-    if places:
-        filled = fill(places, ranks, "ranks")
-        # All daemons from here: those of `remote_shell`, which only this machine has.
-        remote = ["--mca", "plm_rsh_agent", "ssh", "--mca", "plm_rsh_no_tree_spawn", "1"]
-        starter = ["mpirun", *as_root, *polite, *remote, "-np", str(ranks), *host_starters.hosts_option(filled)]
-        return host_starters.with_starter([*starter, *options], launched, filled)
     return _run_ranks(["mpirun", *as_root, *polite, "-np", str(ranks), *options], launched, ranks)
 
 
 def horovodrun(
     program: str | Path,
     *arguments: object,
-    ranks: int | None = None,
+    ranks: int = PROCESSES,
     options: Sequence[str] = ("--gloo",),
-    hosts: Hosts = None,
     **settings: Unpack[Settings],
 ) -> LaunchedRun:
     """Run a program under horovodrun; `options` go to it. Names of the processes: "rank 0" and so on.
 
     With --host-discovery-script among the options the job is elastic: ranks may fail, and only horovodrun's own exit
-    code counts; it runs on one machine only. `ranks` is 2, or as many as the hosts have places.
+    code counts.
     Raises WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; in no case is a process left.
     """
     starter_options.check("horovodrun", options)
     _check_own_name()
     launched = LaunchedProgram(program, arguments, settings)
     script = elastic_hosts.script_of(options)
-    places = parse(hosts) if hosts is not None else None
-    ranks = _count("ranks", ranks, places)
-    if places:
-        if script is not None:
-            raise LaunchError("An elastic job finds its hosts by its script; leave `hosts=`, or --hosts, out.")
-        filled = fill(places, ranks, "ranks")
-        starter = ["horovodrun", "-np", str(ranks), *host_starters.hosts_option(filled), *options]
-        return host_starters.with_starter(starter, launched, filled)
     if script is not None:
         elastic_hosts.check(script)
     return _run_ranks(["horovodrun", "-np", str(ranks), *options], launched, ranks, script is not None)
@@ -166,22 +138,16 @@ def mxnet(
 def torchrun(
     program: str | Path,
     *arguments: object,
-    ranks: int | None = None,
+    ranks: int = PROCESSES,
     options: Sequence[str] = (),
-    hosts: Hosts = None,
     **settings: Unpack[Settings],
 ) -> LaunchedRun:
     """Run a PyTorch program under torchrun; `options` go to it. Names of the processes: "rank 0" and so on.
 
-    `ranks` is 2, or as many as the hosts have places.
     Raises WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; in no case is a process left.
     """
     starter_options.check("torchrun", options)
     launched = LaunchedProgram(program, arguments, settings)
-    places = parse(hosts) if hosts is not None else None
-    ranks = _count("ranks", ranks, places)
-    if places:
-        return host_starters.with_torchrun(options, launched, fill(places, ranks, "ranks"))
     starter = ["torchrun", "--standalone", "--no-python", "--nproc-per-node", str(ranks), *options]
     return _run_ranks(starter, launched, ranks)
 
@@ -250,14 +216,6 @@ def _gpus(count: int) -> Sequence[str | None]:
     if not gpus:
         return [None] * count
     return gpus[:count] if len(gpus) >= count else [_NO_GPU] * count
-
-
-def _count(name: str, count: int | None, places: Sequence[Host] | None, others: int = 0) -> int:
-    """How many processes to start besides `others`; LaunchError if that makes no sense."""
-    if count is None:
-        count = sum(host.count for host in places) - others if places else PROCESSES
-    _check_count(name, count, 1)
-    return count
 
 
 def _check_count(name: str, value: int, least: int) -> None:

@@ -14,7 +14,6 @@ from distlab.launch.job import (
     HOST,
     LAST_LINES,
     DeadlinePassed,
-    HostLost,
     Job,
     LaunchedRun,
     LaunchError,
@@ -26,8 +25,7 @@ from distlab.launch.job import (
 from distlab.launch.last_lines import LastLines, cut, last_error, without_frames_of_starter
 from distlab.launch.ports import is_open
 from distlab.launch.rank_process import SOCKET, SOCKET_NAME
-from distlab.launch.remote import SECONDS_IN_DOUBT, Loss, Remote
-from distlab.launch.reports import Connected, Ended, Event, Line, RankStarted, Reports
+from distlab.launch.reports import Ended, Event, Line, RankStarted, Reports
 from distlab.runtime import errors, processes
 from distlab.runtime.own_time import WatchedClock
 
@@ -46,24 +44,14 @@ class _Verdict(Enum):
     FAILED = auto()
     MISSING = auto()
     LATE = auto()
-    LOST = auto()
 
 
 class Supervisor:
     """One run of one job."""
 
-    def __init__(
-        self, job: Job, limits: Limits, show: Callable[[str], None], folder: Path, remote: Remote | None = None
-    ) -> None:
-        """`show` gets each line to print, in the thread that calls `run`; `folder` is for temporary files.
-
-        `remote` has those processes of the job that run on other hosts.
-        """
-        self._job, self._limits, self._show, self._folder, self._remote = job, limits, show, folder, remote
-        self._hosts = dict(job.hosts)
-        self._connected: set[str] = set()
-        self._loss: Loss | None = None
-        self._explanation = ""
+    def __init__(self, job: Job, limits: Limits, show: Callable[[str], None], folder: Path) -> None:
+        """`show` gets each line to print, in the thread that calls `run`; `folder` is for temporary files."""
+        self._job, self._limits, self._show, self._folder = job, limits, show, folder
         self._reports = Reports()
         self._lines: dict[str, LastLines] = {}
         self._ended: dict[str, int | None] = {}
@@ -80,17 +68,12 @@ class Supervisor:
         with ExitStack() as stack:
             stack.callback(self._take_rest)
             stack.enter_context(processes.guarded(mark, self._folder))
-            if self._remote:
-                stack.callback(self._remote.end)
             self._start(mark)
             verdict = self._follow(clock, begin)
-            # Asked before the job is ended, which changes it.
-            self._explanation = self._remote.explanation() if self._remote and verdict is _Verdict.MISSING else ""
         run = LaunchedRun(
             {name: self._ended.get(name) for name in self._names()},
             {name: "\n".join(self._lines.get(name, ())) for name in self._names()},
             seconds=clock.now() - begin,
-            hosts={name: host for name, host in self._hosts.items() if name in self._job.ranks},
         )
         if verdict is not _Verdict.DONE:
             raise self._error(verdict, run)
@@ -105,23 +88,14 @@ class Supervisor:
         socket_path = self._folder / SOCKET_NAME
         if not self._job.addresses:
             self._reports.listen(socket_path)
-        if self._remote:
-            self._remote.follow(self._reports.events)
         for command in self._job.commands:
-            if self._remote and self._remote.starts(command):
-                self._remote.start(command, mark)
-                continue
-            environment, arguments = command.whole_environment(), command.arguments
-            if self._remote:  # each host has a socket of its own: see `rank_process.FOLDER`
-                environment |= self._remote.local_environment(self._folder)
-            else:
-                arguments = [argument.replace(SOCKET, str(socket_path)) for argument in arguments]
+            arguments = [argument.replace(SOCKET, str(socket_path)) for argument in command.arguments]
             if SOCKET not in command.arguments:
                 arguments = [sys.executable, "-I", "-S", rank_process.__file__, "-", *arguments]
             process = processes.start(
                 arguments,
                 mark,
-                env=environment,
+                env=command.whole_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -131,22 +105,14 @@ class Supervisor:
 
     def _follow(self, clock: WatchedClock, begin: float) -> _Verdict:
         """Take events until the job is over, one way or another."""
-        next_look, failed_at, done_at = begin, None, None
+        next_look, failed_at = begin, None
         while True:
             now = clock.now()
-            self._loss = self._remote.loss() if self._remote and self._reports.events.empty() else None
-            if self._loss:
-                return _Verdict.LOST
             if all(name in self._ended for name in self._job.decisive) and not self._failed:
-                # From another host the last that a rank has said may come after the end of what has started it.
-                done_at = done_at or now
-                if not self._remote or self._all_ended() or now - done_at > _SECONDS_TO_END_RANKS:
-                    return _Verdict.DONE
-            elif self._failed:
+                return _Verdict.DONE
+            if self._failed:
                 failed_at = failed_at or now
-                # It may have failed because a host is gone, which takes longer to be sure of.
-                in_doubt = self._remote is not None and self._remote.silence() > SECONDS_IN_DOUBT
-                if (self._all_ended() or now - failed_at > self._patience()) and not in_doubt:
+                if self._all_ended() or now - failed_at > self._patience():
                     return _Verdict.FAILED
             elif now - begin > self._limits.seconds:
                 return _Verdict.LATE
@@ -173,7 +139,7 @@ class Supervisor:
         return sorted(ends, key=lambda end: end.name not in self._job.ranks)
 
     def _with_code(self, end: Ended) -> str:
-        return f"{self._who(end.name)} (exit code {end.status})"
+        return f"{end.name} (exit code {end.status})"
 
     def _all_ended(self) -> bool:
         return all(name in self._ended for name in [*self._job.ranks, *self._job.decisive])
@@ -184,15 +150,9 @@ class Supervisor:
                 self._lines.setdefault(name, LastLines()).append(text)
                 if not (0 in self._ended.values() and first_failure.notes_left_worker(text)):
                     self._show(f"[{name}] {text}")
-            case RankStarted(name, pid, mark, host):
-                self._pids[name] = pid
-                if host:
-                    self._hosts[name] = host
-                else:
-                    self._marks[name] = mark
+            case RankStarted(name, pid, mark):
+                self._pids[name], self._marks[name] = pid, mark
                 self._ended.pop(name, None)
-            case Connected(name):
-                self._connected.add(name)
             case Ended(name, status):
                 self._ended[name] = status
                 is_rank_of_another = self._job.ranks_may_fail and name not in self._job.decisive
@@ -201,16 +161,14 @@ class Supervisor:
 
     def _take_rest(self) -> None:
         """Take what was printed until the processes ended; their ends are ignored."""
-        # What mpirun and its like say about ranks that were taken from them is of no use.
-        noisy = self._job.decisive if self._remote and self._loss else []
         for event in self._reports.rest():
-            if isinstance(event, Line) and event.name not in noisy:
+            if isinstance(event, Line):
                 self._take(event)
 
     def _has_connected(self, name: str) -> bool:
-        if name in self._job.addresses and not self._remote:
+        if name in self._job.addresses:
             return is_open(self._job.addresses[name])
-        if self._ended.get(name) == 0 or name in self._connected:
+        if self._ended.get(name) == 0:
             return True
         return name in self._marks and any(map(processes.has_connection, processes.alive(self._marks[name])))
 
@@ -219,27 +177,13 @@ class Supervisor:
             return self._failure(run)
         if verdict is _Verdict.MISSING:
             return self._missing(run)
-        if verdict is _Verdict.LOST:
-            return self._lost(run)
         running = [name for name in self._names() if name not in self._ended] or self._job.decisive
         return DeadlinePassed(
             f"The job was not over after {self._limits.seconds:g} s and was ended; still running: "
-            f"{', '.join(map(self._who, running))}. Give it more time (`seconds=`, or --seconds on the command line), "
+            f"{', '.join(running)}. Give it more time (`seconds=`, or --seconds on the command line), "
             f"or find out what it waits for." + "".join(self._last_lines(name) for name in running),
             run,
         )
-
-    def _who(self, name: str) -> str:
-        return f"{name} on {self._hosts[name]}" if name in self._hosts else name
-
-    def _lost(self, run: LaunchedRun) -> HostLost:
-        assert self._loss
-        host, what = self._loss
-        there = [name for name in self._job.ranks if self._hosts.get(name) == host and self._ended.get(name) != 0]
-        ranks = f" (with {', '.join(there)})" if there else ""
-        others = [self._with_code(end) for end in self._failures() if end.name not in there]
-        also = f" Failed meanwhile: {', '.join(others)}." if others else ""
-        return HostLost(host, f"{host}{ranks} {what}; the job was ended.{also}", run)
 
     def _failure(self, run: LaunchedRun) -> WorkerFailed:
         failures = self._failures()
@@ -254,8 +198,8 @@ class Supervisor:
         later = [self._with_code(failure) for failure in failures if failure.name != name]
         after = f" After it ended: {', '.join(later)}." if later else ""
         ranks = self._job.ranks if name in self._job.ranks and name != left else ()
-        early = [self._who(rank) for rank in ranks if self._ended.get(rank) == 0]
-        happened = f"{self._who(name)} {end}, exit code {status}"
+        early = [rank for rank in ranks if self._ended.get(rank) == 0]
+        happened = f"{name} {end}, exit code {status}"
         headline = first_failure.after_good_ends(failures[0], happened, self._lines, early)
         said = "\n".join(run.output[failure.name] for failure in failures)
         own_ports = {address.rpartition(":")[2] for address in self._job.addresses.values()}
@@ -278,24 +222,21 @@ class Supervisor:
         missing = [f"{name} ({self._place(name)})" for name in self._unconnected]
         connected = [name for name in self._job.ranks if name not in self._unconnected]
         waiting = f"; waiting for it: {', '.join(connected)}" if connected else ""
-        why = self._explanation or (
-            "See what the program does there before it makes its strategy or initialises Horovod or MPI."
-        )
         message = (
-            f"Within {self._limits.start_seconds:g} s these ranks did not connect: {', '.join(missing)}{waiting}. {why}"
+            f"Within {self._limits.start_seconds:g} s these ranks did not connect: {', '.join(missing)}{waiting}. "
+            "See what the program does there before it makes its strategy or initialises Horovod or MPI."
         )
         return WorkerMissing(
             self._unconnected, message + "".join(self._last_lines(name) for name in self._unconnected), run
         )
 
     def _place(self, name: str) -> str:
-        host = self._hosts.get(name, "any node" if self._remote else HOST)
         if name in self._job.addresses:
             place = f"nobody listens at {self._job.addresses[name]}"
         elif name in self._pids:
-            place = f"process {self._pids[name]} on {host} has no connection"
+            place = f"process {self._pids[name]} on {HOST} has no connection"
         else:
-            place = f"never started on {host}"
+            place = f"never started on {HOST}"
         return place + (f", it has ended with exit code {self._ended[name]}" if name in self._ended else "")
 
     def _last_lines(self, name: str) -> str:

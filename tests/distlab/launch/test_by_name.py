@@ -38,19 +38,12 @@ def test_the_command_line_says_what_failed_in_its_exit_status_and_last_lines(lau
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--hosts", "node1", "--with", "srun"], "--hosts does not go with --with srun: Slurm chooses the nodes."),
-        (
-            ["--hosts", "node1", "--with", "mxnet"],
-            "--hosts does not go with --with mxnet: it runs on this machine only.",
-        ),
-        (["--nodes", "2"], "--nodes needs --with srun: leave it out."),
-        (["--options=-v"], "--options needs --with mpirun, horovodrun, torchrun or srun: leave it out."),
+        (["--options=-v"], "--options needs --with mpirun, horovodrun, torchrun: leave it out."),
         (
             ["--with", "mpirun", "--options=-np 4"],
             "Leave -np out of the options of mpirun: `ranks=`, or --workers on the command line, says how many "
             "processes there are.",
         ),
-        (["--hosts", "node1:0"], "'node1:0' is no host with its number of processes; write node1:2,node2:2."),
     ],
 )
 def test_options_that_do_not_go_together_are_refused_in_a_sentence(

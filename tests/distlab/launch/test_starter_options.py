@@ -16,7 +16,6 @@ from distlab.launch import starter_options
         (launch.mpirun, ["--mca", "btl", "self,vader", "-n", "4"], "-n"),
         (launch.horovodrun, ["--gloo", "--num-proc=4"], "--num-proc"),
         (launch.torchrun, ["--nproc_per_node=4"], "--nproc_per_node"),
-        (launch.srun, ["--ntasks=4"], "--ntasks"),
     ],
 )
 def test_a_second_number_of_processes_is_refused(
@@ -29,7 +28,6 @@ def test_a_second_number_of_processes_is_refused(
 
 def test_other_options_are_let_through() -> None:
     starter_options.check("mpirun", ["--mca", "btl_base_verbose", "1", "--report-bindings"])
-    starter_options.check("srun", ["--mpi=pmix", "--nodelist=node1"])
 
 
 def test_a_text_in_the_place_of_a_list_is_refused_with_the_list_that_is_meant() -> None:

@@ -256,7 +256,6 @@ def test_a_port_that_is_taken_meanwhile_is_replaced(
         (["program.py"], {"workers": 2.0}, "workers=2.0 makes no sense: it must be a whole number"),
         (["program.py"], {"timeout": 5}, "timeout= is not known: besides its own arguments, which help() shows"),
         (["program.py"], {"seconds": None}, "seconds=None makes no sense: it must be more than 0"),
-        (["program.py"], {"hosts": 2}, "hosts=2 makes no sense: write node1:2"),
         ([None], {}, "None is no program: give the path of a Python file"),
         ([["program.py", "--epochs", 1]], {}, "'--epochs', 1] is no program: give the path"),
         ([len], {}, "len is no program: give the path of a Python file"),

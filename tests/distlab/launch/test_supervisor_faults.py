@@ -1,7 +1,6 @@
 """Faults that a launched job must end well with: leaked variables, left processes, taken ports, endless output."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -352,10 +351,3 @@ def test_the_time_in_which_the_launcher_is_stopped_counts_for_no_limit(tmp_path:
         output = launcher.communicate(timeout=300)[0]
     begin, end, counted = map(float, output.partition("times")[2].split())
     assert counted < (stopped - begin) + (end - went_on) + 2
-
-
-@pytest.mark.skipif(not shutil.which("srun"), reason="Slurm is not installed here")
-def test_slurm_that_does_not_run_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("SLURM_CONF", raising=False)
-    with pytest.raises(launch.LaunchError, match="srun could not start the ranks: "):
-        launch.srun(write(tmp_path, ""), echo=False)
