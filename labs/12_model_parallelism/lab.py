@@ -12,10 +12,11 @@
 # **Goal.** Schedule a pipeline with the smallest bubble and the least memory, choose its micro-batches, and write
 # layers that are split by columns and by rows, with no more communication than they need.
 #
-# **Time.** 45 minutes.
+# **Time.** 65 minutes.
 #
-# **Before this.** [Notebook 12](../../notebooks/12_model_parallelism.ipynb), sections 1 to 3; all-gather and all-reduce
-# in [notebook 06](../../notebooks/06_collectives_and_ring_all_reduce.ipynb).
+# **Before this.** [Notebook 12](../../notebooks/12_model_parallelism.ipynb), sections 1 to 3. For exercises 4 to 6,
+# [notebook 06](../../notebooks/06_collectives_and_ring_all_reduce.ipynb): all-gather, all-reduce, and programs of a rank
+# with `async` and `await`.
 #
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it. The check runs your
 # schedule or program on a virtual cluster, also with numbers that are not shown here. It says what is wrong, and draws
@@ -161,7 +162,8 @@ lab.points("plan")
 # - `await ring_all_reduce(rank, array)`: the sum of all ranks' arrays, element by element.
 #
 # Here every rank has all `inputs`, of shape (examples, inputs), but only the `columns` and the `bias` of its own units.
-# Return on every rank the outputs of *all* units, of shape (examples, units).
+# Return on every rank the outputs of *all* units, of shape (examples, units), in float64 as the layer. What a rank needs
+# from others must come in messages.
 #
 # Half of the points are for the result (a quarter if it is right only where all ranks have equally many units), half
 # for the bytes. The target:
@@ -224,7 +226,8 @@ lab.points("by_rows")
 # to the outputs.
 #
 # Return on every rank a pair: the outputs, and the gradient of the loss with respect to the inputs, both whole. In
-# training the loss is computed between the two; the ranks send the same.
+# training the loss is computed between the two, from the outputs. Here `by_outputs` is there from the beginning, so the
+# order is yours: only the bytes count. No unit is exactly 0 before the ReLU.
 #
 # A third of the points each for the outputs, the gradient, and the bytes: those of one all-reduce forward and one
 # backward. The bytes count only if both results are right. The target:

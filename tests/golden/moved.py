@@ -21,6 +21,8 @@ from pathlib import Path
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
 LEAST = 0.95
+WHERE = re.compile(r"^(Right [^.]*; wrong with [^.]*\.|.* are enough\.|.* needs to hold only #|The result is right\.) ")
+"""Words before a hint that say in which case it holds, and by how much."""
 EXCEPTION = re.compile(r"^\| (\d\d) \| `(\w+)` \| `?([^|`]+?)`? \|", re.MULTILINE)
 
 
@@ -59,9 +61,8 @@ def judged(number: str, module: str, folder: str) -> list[tuple[str, str, list]]
 
 def hints(text: str) -> list[str]:
     """The end of each line of a verdict, where its hint is, without numbers and repetitions."""
-    ends = [
-        line.rpartition(": ")[2].strip(".").lower() for line in re.sub(r"\d[\d,.]*(e[+-]\d+)?", "#", text).splitlines()
-    ]
+    ends = [line.rpartition(": ")[2] for line in re.sub(r"\d[\d,.]*(e[+-]\d+)?", "#", text).splitlines()]
+    ends = [WHERE.sub("", end).strip(".").lower() for end in ends]
     return sorted({end for end in ends if not re.search(r"parts? (is|are) right|^the same as for|must be right", end)})
 
 

@@ -44,15 +44,13 @@ for _number, _folder in JUDGES.items():
 
 _FAKES = ("fake_horovod", "fake_torch", "fake_cluster")
 _PARTS_OF_LABS = ("jobs", "new_process", "recording", "small_training")
-_OF_JUDGES = ("judge.py", "puzzle.py", "sampler.py", "hints.json", "known_answers.py")
 NEXT_TO_STUDENTS = ("__init__", "given", "observe", *_FAKES, *_PARTS_OF_LABS, "hints")
 """The modules of a lab's package that may run in a student's process; grading hides all others from it."""
 
 
 def is_of_judge(file: Path) -> bool:
     """Whether a file in a lab's folder belongs to its judge, so that students do not get it."""
-    is_module = file.suffix == ".py" and (file.stem in NEXT_TO_STUDENTS or file.name.startswith("test_"))
-    return (file.parent / "judge.py").exists() and (is_module or file.name in _OF_JUDGES)
+    return (file.parent / "judge.py").exists() and (file.suffix == ".py" or file.name == "hints.json")
 
 
 def next_to_students() -> list[Path]:

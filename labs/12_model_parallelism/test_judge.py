@@ -1,0 +1,335 @@
+"""Lab 12: other right answers, the judge's numbers against calculations of another make, what goes wrong otherwise."""
+
+import numpy as np
+import pytest
+from lab_12 import judge, schedules
+from lab_12.judge import LAB, Layers, drawn_layers, two_layers_but
+
+from distlab.collectives import all_gather, ring_all_reduce
+from distlab.labs import RIGHT
+from distlab.model_parallel import pipelines
+from distlab.model_parallel.pipelines import BACKWARD, FORWARD, Pass
+from distlab.simulate import World
+from tests.distlab.labs.known_wrong import SEEDS, assert_not_done, assert_right, verdict_on
+
+TABLE, ORDER, PLAN = "table", "one_forward_one_backward", "plan"
+GPIPE = """
+stage 0:  F0  F1  F2  F3  ..  ..  ..  ..  B3  B2  B1  B0
+stage 1:  ..  F0  F1  F2  F3  ..  ..  B3  B2  B1  B0  ..
+stage 2:  ..  ..  F0  F1  F2  F3  B3  B2  B1  B0  ..  ..
+"""
+IN_TURN = """
+stage 0 | F0 F1 F2 .  .  B0 F3 B1 .  B2 .  B3
+stage 1 | .  F0 F1 .  B0 F2 B1 F3 B2 .  B3
+stage 2 | .  .  F0 B0 F1 B1 F2 B2 F3 B3
+"""
+ALL = "F0 F1 F2 F3 B0 B1 B2 B3"
+
+
+def rows(*orders, waits=(0, 1, 2)):
+    """Rows of passes, each after its waits."""
+    return "\n".join(f"{'.. ' * wait}{order}" for order, wait in zip(orders, waits, strict=True))
+
+
+def in_groups(*groups):
+    """Every group of micro-batches goes through the whole pipeline before the next."""
+    lines = []
+    for stage in range(3):
+        words = []
+        for group in groups:
+            words += [".."] * stage + [f"F{number}" for number in group] + [".."] * (2 - stage) * 2
+            words += [f"B{number}" for number in group] + [".."] * stage
+        lines.append(" ".join(words))
+    return "\n".join(lines)
+
+
+ONE_WAITS = rows(
+    "F0 F1 .. .. .. B0 F2 .. .. B1 F3 .. .. B2 .. .. .. B3",
+    "F0 .. .. B0 F1 .. .. B1 F2 .. .. B2 F3 .. .. B3",
+    "F0 B0 .. .. F1 B1 .. .. F2 B2 .. .. F3 B3",
+)
+
+
+@pytest.mark.parametrize(
+    ("table", "share", "words"),
+    [
+        (12, 0, "The table is one text"),
+        (rows(ALL, ALL, waits=(0, 0)), 0, "has 2 lines"),
+        (GPIPE.replace("B1  B0", "B1B0", 1), 0, "`B1B0` is neither one pass"),
+        (rows("F0", "F0", "F0"), 0, "never does B0"),
+        (rows(ALL, ALL, ALL, waits=(0, 0, 0)), 0, "Stage 1 and stage 0 do F0 in the same slot, 0"),
+        (rows(ALL, ALL, ALL, waits=(2, 1, 0)), 0, "Through which stage does a micro-batch go first?"),
+        (rows(*[ALL.replace("B0", ".. B0")] * 3), 0, "Where is the loss computed"),
+        (GPIPE.replace("F0  F1  F2  F3  B3", "B3  F0  F1  F2  F3"), 0, "Stage 2 does B3 before F3"),
+        (GPIPE.replace("F3  ..  ..  ..  ..", "F3  F3  ..  ..  .."), 0, "does F3 2 times"),
+        (GPIPE.replace("F", "F-"), 0, "does F-1, but the micro-batches are 0 to 3"),
+        (in_groups([0], [1], [2], [3]), 0.5, "takes 24 slots, and 12 are enough. Only one micro-batch is under way"),
+        (in_groups([0, 1], [2, 3]), 0.5, "After 2 micro-batches the pipeline runs empty"),
+        (GPIPE.replace("..  ..  B3", "..  ..  ..  B3").replace("F3  B3", "F3  ..  B3"), 0.5, "needs 12: some pass"),
+        (ONE_WAITS, 0.5, "takes 18 slots, and 12 are enough. The order keeps a stage waiting"),
+        (IN_TURN, 1, "12 slots"),
+    ],
+)
+def test_a_table_is_read(table, share, words):
+    verdict = verdict_on(LAB, TABLE, {TABLE: table})
+    assert words in verdict.text and verdict.share == share and (verdict.state == RIGHT) == (share == 1)
+
+
+def test_the_table_s_solution_is_right_and_its_picture_is_drawn():
+    verdict = verdict_on(LAB, TABLE, {TABLE: GPIPE})
+    assert_right(verdict)
+    assert "<svg" in verdict.picture().svg and "stage 2: F0" in verdict.picture().description
+    assert_not_done(LAB, TABLE, {TABLE: "\n".join([".. " * 12] * 3)})
+
+
+def by_counting(stage, stages, micro_batches):
+    order, forward, backward = [], 0, 0
+    while backward < micro_batches:
+        if forward < micro_batches and forward - backward < stages - stage:
+            order.append(f"F{forward}")
+            forward += 1
+        else:
+            order.append(f"b {backward}")
+            backward += 1
+    return tuple(order)
+
+
+def as_a_generator(stage, stages, micro_batches):
+    yield from by_counting(stage, stages, micro_batches)
+
+
+def as_an_array(stage, stages, micro_batches):
+    return np.array(by_counting(stage, stages, micro_batches))
+
+
+def by_examples(stages, batch, fits, fixed, each):
+    best = None
+    for examples in range(1, batch + 1):
+        count, rest = divmod(batch, examples)
+        if rest or examples * min(stages, count) > fits:
+            continue
+        of_one = fixed + examples * each
+        seconds = (count + stages - 1) * of_one
+        if best is None or seconds < best["seconds"]:
+            bubble = np.float64(1 - count * of_one / seconds)
+            best = {"seconds": seconds, "bubble": bubble, "micro-batches": np.int64(count)}
+    return best
+
+
+async def round_the_ring(rank, layer):
+    inputs, columns, bias = layer
+    parts = {rank.index: inputs @ columns + bias}
+    travelling = parts[rank.index]
+    for step in range(1, rank.size):
+        travelling = await rank.exchange((rank.index + 1) % rank.size, travelling, (rank.index - 1) % rank.size)
+        parts[(rank.index - step) % rank.size] = travelling
+    return np.hstack([parts[number] for number in range(rank.size)])
+
+
+async def rank_0_brings_the_bias(rank, layer):
+    inputs, rows, bias = layer
+    return await ring_all_reduce(rank, inputs @ rows + (bias if rank.index == 0 else 0.0))
+
+
+async def in_one_message(rank, network):
+    inputs, columns, first_bias, rows, second_bias, by_outputs = network
+    hidden = inputs @ columns + first_bias
+    part = np.where(hidden >= 0, hidden, 0) @ rows
+    by_inputs = np.where(hidden >= 0, by_outputs @ rows.T, 0) @ columns.T
+    both = await ring_all_reduce(rank, np.hstack([part, by_inputs]))
+    return [both[:, : part.shape[1]] + second_bias, both[:, part.shape[1] :]]
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        (ORDER, by_counting),
+        (ORDER, as_a_generator),
+        (ORDER, as_an_array),
+        (PLAN, by_examples),
+        ("by_columns", round_the_ring),
+        ("by_rows", rank_0_brings_the_bias),
+        ("two_layers", in_one_message),
+    ],
+)
+def test_another_right_answer_gets_full_marks(name, answer):
+    for seed in SEEDS:
+        assert_right(verdict_on(LAB, name, {name: answer}, seed))
+
+
+def changed(change):
+    return lambda *case: change(schedules.one_forward_one_backward(*case))
+
+
+def too_many(stage, stages, count):
+    ahead = stages - stage - 1
+    return [f"F{number}" for number in range(ahead)] + schedules.in_turn(0, count)[ahead:]
+
+
+@pytest.mark.parametrize(
+    ("answer", "share", "words"),
+    [
+        (
+            lambda stage, stages, count: schedules.in_turn(stage, count),
+            0,
+            "stage 0 wants to do B0 and waits for stage 1",
+        ),
+        (changed(lambda order: order[:-1]), 0, "Stage 0 never does B7"),
+        (changed(lambda order: [*order, "B0"]), 0, "Stage 0 does B0 2 times"),
+        (changed(lambda order: order[::-1]), 0, "before F"),
+        (changed(lambda order: [f"{text[0]}{int(text[1:]) + 1}" for text in order]), 0, "Which is the first one?"),
+        (changed(lambda order: [(text[0], int(text[1:])) for text in order]), 0, "is a list of texts such as"),
+        (lambda *case: ["F0"] * 50_000, 0, "does F0 50000 times"),
+    ],
+)
+def test_orders_that_cannot_be_carried_out(answer, share, words):
+    verdict = verdict_on(LAB, ORDER, {ORDER: answer})
+    assert words in verdict.text and verdict.share == share
+
+
+def test_orders_of_more_micro_batches_than_there_are():
+    def order(stage, stages, count):
+        ahead = stages - stage - 1
+        order = [f"F{number}" for number in range(ahead)]
+        for number in range(ahead, count):
+            order += [f"F{number}", f"B{number - ahead}"]
+        return order + [f"B{number}" for number in range(max(count - ahead, 0), count)]
+
+    verdict = verdict_on(LAB, ORDER, {ORDER: order})
+    assert "What if there are fewer of them than stages?" in verdict.text and verdict.share == 0.25
+
+
+@pytest.mark.parametrize("name", ["gpipe", "1f1b"])
+def test_a_run_takes_the_time_of_the_course_s_own(name):
+    for case in ((4, 6), (3, 2), (1, 4), (6, 9)):
+        timing, waiting = schedules.carried_out(pipelines.orders(name, *case), {FORWARD: 1.0, BACKWARD: 2.0})
+        assert timing == pipelines.simulate(name, *case) and not waiting
+    for stage, expected in enumerate(pipelines.orders("1f1b", 4, 6)):
+        assert [schedules.pass_of(text) for text in schedules.one_forward_one_backward(stage, 4, 6)] == expected
+
+
+def test_a_deadlock_is_drawn_until_there():
+    waits = {ORDER: lambda stage, stages, count: schedules.in_turn(stage, count)}
+    picture = verdict_on(LAB, ORDER, waits).picture()
+    assert "<svg" in picture.svg and "stage 0: F0; stage 1: F0; stage 2: F0; stage 3: F0." in picture.description
+    orders = [[Pass(FORWARD, 0), Pass(BACKWARD, 0)], [Pass(FORWARD, 0)]]
+    assert schedules.carried_out(orders, {FORWARD: 1.0, BACKWARD: 1.0})[1] == {0: Pass(BACKWARD, 0)}
+
+
+@pytest.mark.parametrize("memory_decides", [True, False])
+def test_the_plan_s_pipelines_are_those_promised_and_their_plan_is_the_best(memory_decides):
+    generator = np.random.default_rng(5)
+    for _ in range(20):
+        job = schedules.drawn_pipeline(generator, memory_decides)
+        best = by_examples(*job._replace(fits=job.batch))["micro-batches"]
+        assert schedules.plan(*job) == pytest.approx(by_examples(*job))
+        assert (schedules.plan(*job)["micro-batches"] != best) == memory_decides
+
+
+def test_a_plan_with_another_number_is_judged_for_that_number():
+    def with_most(*case):
+        job = schedules.Pipeline(*case)
+        return job.planned(job.batch)
+
+    verdict = verdict_on(LAB, PLAN, {PLAN: with_most})
+    assert verdict.share == 0.5 and "what does every further micro-batch cost each stage?" in verdict.text
+    tuples = verdict_on(LAB, PLAN, {PLAN: lambda *case: tuple(schedules.plan(*case).values())})
+    assert "must give a dictionary with the names" in tuples.text
+    assert_not_done(LAB, PLAN, {PLAN: lambda *case: dict.fromkeys(schedules.PLAN)})
+
+
+def test_the_example_of_the_plan_is_what_a_calculation_by_hand_gives():
+    numbers = [line.split()[-1] for line in LAB.target(PLAN).splitlines()[1:]]
+    assert numbers == ["8", "0.088", "0.2727"]  # (8 + 3) · (2 + 6) ms, 3 / 11; with 6: 90 ms, with 12: 90 ms
+    assert LAB.target(TABLE).endswith(f"{2 + 2 * 4 + 2} slots")  # two until the last stage begins, two back from it
+
+
+@pytest.mark.parametrize(("name", "program"), [("by_columns", judge.by_columns), ("by_rows", judge.by_rows)])
+def test_the_target_s_bytes_are_those_that_the_solution_sends(name, program):
+    for line in LAB.target(name).splitlines()[2:]:
+        ranks, expected = map(int, line.split())
+        case = drawn_layers(name, np.random.default_rng(3), (ranks, 8, 24, 64, 16))
+        assert World(ranks).run(program, case.own).bytes_sent_by_rank.max() == expected
+
+
+def test_the_gradient_is_the_slope_of_the_loss():
+    [own] = drawn_layers("two_layers", np.random.default_rng(3), (1, 2, 3, 5, 2)).own
+    inputs, by_outputs = own[0], own[-1]
+    [(_, gradient)] = World(1).run(judge.two_layers, [own]).results
+    for place in np.ndindex(inputs.shape):
+        losses = []
+        for change in (1e-6, -1e-6):
+            moved = inputs.copy()
+            moved[place] += change
+            [(outputs, _)] = World(1).run(judge.two_layers, [(moved, *own[1:])]).results
+            losses.append(np.sum(outputs * by_outputs))
+        assert (losses[0] - losses[1]) / 2e-6 == pytest.approx(gradient[place], rel=1e-5)
+
+
+HEARD = {}
+
+
+async def talks_past_the_cluster(rank, layer):
+    inputs, columns, bias = layer
+    heard = HEARD.setdefault((rank.size, inputs.shape), {})
+    heard[rank.index] = inputs @ columns + bias
+    await rank.compute(1.0)
+    return np.concatenate([heard[index] for index in range(rank.size)], axis=1)
+
+
+async def rank_0_alone(rank, layer):
+    own = layer[0] @ layer[1] + layer[2]
+    return own if rank.index == 0 else (await all_gather(rank, own.T)).T
+
+
+async def in_float32(rank, layer):
+    return (await judge.by_columns(rank, tuple(array.astype(np.float32) for array in layer))).astype(float)
+
+
+def of_columns(change):
+    async def program(rank, layer):
+        return change(await judge.by_columns(rank, layer))
+
+    return program
+
+
+async def forgets_to_await(rank, layer):
+    return ring_all_reduce(rank, layer[0] @ layer[1]) + layer[2]
+
+
+async def outputs_alone(rank, network):
+    return (await judge.two_layers(rank, network))[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "share", "words"),
+    [
+        ("by_columns", talks_past_the_cluster, 0.5, "what a rank needs must come in messages"),
+        ("by_columns", rank_0_alone, 0, "Every rank must call the same collectives"),
+        ("by_columns", in_float32, 0, "Are they computed in float64?"),
+        ("by_columns", of_columns(np.round), 0, "Are they computed in float64?"),
+        (
+            "by_columns",
+            of_columns(lambda outputs: outputs[:, :-1]),
+            0,
+            "The shape is (4, 19), and (4, 20) is asked for",
+        ),
+        ("by_columns", of_columns(lambda outputs: "x"), 0, "Rank 0 returns no array of numbers"),
+        ("by_rows", forgets_to_await, 0, "A collective gives its result when it is awaited."),
+        ("two_layers", outputs_alone, 0, "Every rank must return a pair"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning")
+def test_what_goes_wrong_in_a_layer_is_said(name, answer, share, words):
+    HEARD.clear()
+    verdict = verdict_on(LAB, name, {name: answer})
+    assert words in verdict.text and verdict.share == share
+
+
+def test_no_rank_gets_what_others_must_send():
+    for name in ("by_columns", "by_rows", "two_layers"):
+        case = drawn_layers(name, np.random.default_rng(3), (4, 5, 12, 20, 3))
+        shapes = {array.shape for array in case.own[0]}
+        assert not shapes & {(12, 20), (20, 3), (5, 20), (20,)}
+    assert two_layers_but().__name__ == "two_layers" and not LAB.tensorflow
+    assert str(Layers(1, 2, 3, 4, 5)) == "1 rank, 4 units"
