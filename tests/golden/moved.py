@@ -59,7 +59,8 @@ def judged(number: str, module: str, folder: str) -> list[tuple[str, str, list]]
 
 def hints(text: str) -> list[str]:
     """The end of each line of a verdict, where its hint is, without numbers and repetitions."""
-    ends = [line.rpartition(": ")[2].strip(".").lower() for line in re.sub(r"\d[\d,.]*(e[+-]\d+)?", "#", text).splitlines()]
+    lines = re.sub(r"\d[\d,.]*(e[+-]\d+)?", "#", text).lower().splitlines()
+    ends = [line.rpartition(": ")[2].strip(".") for line in lines]
     return sorted({end for end in ends if not re.search(r"parts? (is|are) right|^the same as for|must be right", end)})
 
 
