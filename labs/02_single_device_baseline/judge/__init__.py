@@ -1,1 +1,0 @@
-"""Lab 02, a single device: the lecture's program diagnosed and fixed."""
