@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from distlab.labs.answer import Answer
+from distlab.labs.answer import Answer, OwnAnswer
 from distlab.labs.answer_errors import AnswerError, Changed, Gone, NotDone, TookTooLong
 from distlab.labs.number_judge import TOLERANCE, NumberHint, is_near, is_rounded, number, problem_of_names
 from distlab.labs.verdict import Advice, Picture, Verdict, not_done, parts, right, wrong
@@ -48,7 +48,7 @@ class Follows(NamedTuple):
 
     part: str
     source: str
-    formula: Callable[[Any, Mapping[str, Any]], float]
+    formula: Callable[[Any, Mapping[str, Any]], Any]
 
 
 class Failure(NamedTuple):
@@ -109,10 +109,12 @@ class ByPrograms:
     otherwise: the hint where none fits.  said: a case in words, such as "for 8 ranks".
     parts: what earns an equal share each, or one by `weights`: names in the dictionary that the function gives, or what
     `split(case, value)` gives by name: a part of the value, or the part of the exercise to which the case belongs.
-    Without parts it is all or nothing.  after: by part, those that must be right before it counts, or a function that
-    gives the part that must be right for a case of it to count.
+    Advice instead of a value is said as it is.  Without parts it is all or nothing.
+    after: by part, those that must be right before it counts, or a function that gives the part that must be right for
+    a case of it to count.
     form: what is wrong with the form of a value, or None.  follows: numbers that only follow from a wrong one.
     tolerance: the relative error that numbers may have.  praise: said of a right answer, a function of the cases.
+    observe: how a program, the answer's or the lab's, is run in a case, and what is seen of it; else it is called.
     """
 
     right: Program
@@ -129,6 +131,7 @@ class ByPrograms:
     weights: Mapping[str, float] | None = None
     praise: Callable[[Sequence[Case]], str] = lambda cases: ""
     picture: Callable[[], Picture] | None = None
+    observe: Callable[[Answer, Case], Any] | None = None
 
     def __call__(self, answer: Answer, generator: np.random.Generator) -> Verdict:
         """The verdict on an answer; raises AnswerError as the answer does if nothing else is to be said."""
@@ -157,7 +160,7 @@ class ByPrograms:
     def by_part(self, case: Case, value: Any) -> Mapping[str, Any]:
         """What a value says about each part of the exercise."""
         if isinstance(value, Failure):
-            return dict.fromkeys(self.by_part(case, self.right(*case)), value)
+            return dict.fromkeys(self.by_part(case, self._given_by(self.right, case)), value)
         if self.split:
             return self.split(case, value)
         return {name: value[name] for name in self.parts} if self.is_by_name else {"": value}
@@ -165,16 +168,22 @@ class ByPrograms:
     def outcome(self, program: Program, case: Case) -> Mapping[str, Any]:
         """What a program of the lab gives, by part; it may fail as an answer may."""
         try:
-            return self.by_part(case, program(*case))
+            return self.by_part(case, self._given_by(program, case))
         except Exception as error:
-            return self.by_part(case, Failure(type(error).__name__))
+            return self.by_part(case, Failure(getattr(error, "kind", type(error).__name__)))
+
+    def _given_by(self, program: Program, case: Case) -> Any:
+        return self.observe(OwnAnswer({self.name: program}), case) if self.observe else program(*case)
 
     def _values(self, answer: Answer, cases: Sequence[Case]) -> list[Any]:
         """What the answer gives in each case; after one that was stopped no further one is tried."""
         values: list[Any] = []
         for case in cases:
             try:
-                values.append(answer.call(self.name, *case, none_is_an_answer=True))
+                if self.observe:
+                    values.append(self.observe(answer, case))
+                else:
+                    values.append(answer.call(self.name, *case, none_is_an_answer=True))
             except (NotDone, Changed):
                 raise
             except (AnswerError, SimulationError) as error:
@@ -266,12 +275,12 @@ class _Asked:
             hint = hint or self._hint(part, [(place, part) for place in places])
         if hint is not None:
             text = hint(case, value) if callable(hint) else hint
-            return wrong(Advice(text, (hint,)), context=_context(value, said))
+            return wrong(Advice(text, (hint,)), context=self._context(value, said))
         if isinstance(value, Failure):
             return wrong(str(value.error), context=f"{said}: ")
         if value is None and not self._may_be_none(part):
             return not_done("this is None" if self.judge.is_by_name else f"{said}: this is None")
-        return wrong(self._otherwise(part, wrong_ones[0]), context=_context(value, said))
+        return wrong(self._otherwise(part, wrong_ones[0]), context=self._context(value, said))
 
     def _may_be_none(self, part: str) -> bool:
         """Whether None is right in some case."""
@@ -297,6 +306,8 @@ class _Asked:
 
     def _otherwise(self, part: str, place: int) -> Advice | NumberHint | str:
         case, value, expected = self.cases[place], self.given[place][part], self.expected[place][part]
+        if isinstance(value, Advice):
+            return value
         if number(expected) is not None:
             if number(value) is None and value is not None:
                 return NumberHint.NOT_A_NUMBER
@@ -316,18 +327,18 @@ class _Asked:
         tolerance = self.judge.tolerance
         return tolerance[part] if isinstance(tolerance, Mapping) else tolerance
 
-
-def _context(value: Any, said: str) -> str:
-    if isinstance(value, Failure):
-        return f"{said}: "
-    as_number = number(value)
-    return f"{value!r} {said}: " if as_number is None else f"{as_number:.6g} {said}: "
+    def _context(self, value: Any, said: str) -> str:
+        """The case in words, after what the answer gives in it unless that is only observed."""
+        if isinstance(value, Failure) or self.judge.observe:
+            return f"{said}: " if said else ""
+        as_number = number(value)
+        return f"{value!r} {said}: " if as_number is None else f"{as_number:.6g} {said}: "
 
 
 def _follows(given: Mapping[str, Any], case: Case, part: str, formula: Program) -> bool:
     try:
-        return is_near(number(given[part]), formula(case, given))
-    except (TypeError, ZeroDivisionError):  # where there are no such numbers
+        return is_same(given[part], formula(case, given))
+    except (TypeError, ValueError, LookupError, ZeroDivisionError):  # where there are no such numbers
         return False
 
 
