@@ -12,8 +12,8 @@
 # **Goal.** Write three job scripts, let a job be queued again without losing a step, read the table of a scaling
 # study, and decide which nodes to rent.
 #
-# **Time.** 60 minutes for exercises 1 to 5, half of them for the three scripts; and 10 more for exercise 6, which is
-# optional.
+# **Time.** 80 minutes for exercises 1 to 5: 40 for the three scripts, half of that for the third, and 20 each for
+# exercises 4 and 5. 15 more for exercise 6, which is optional.
 #
 # **Before this.** [Notebook 15](../../notebooks/15_clusters.ipynb), and section 7 of [notebook
 # 13](../../notebooks/13_fault_tolerance.ipynb).
@@ -36,7 +36,7 @@ lab = labs.open("15")
 # `scontrol` and `sbatch` are fakes that only record how they were called, and end with the status that the check
 # wants to try: every program may fail.
 #
-# The fake cluster has 16 nodes with 8 cores each. You need no `module load` and no virtual environment. Start
+# The fake cluster has 16 nodes with 64 cores each. You need no `module load` and no virtual environment. Start
 # programs by `python name.py` or `srun … python name.py`.
 #
 # A script is a text. Look at the backslash: it leaves out the line break, so that `#!` is at the very beginning. Python
@@ -106,7 +106,10 @@ lab.points("batch")
 # - If one run fails, the others still take place. The state of the failed task is FAILED, and if one rank fails,
 #   Slurm ends the others of this run at once.
 #
-# Inside a job, `srun` takes what you do not say from the job: give it the number of nodes *and* that of tasks.
+# - Each task makes one run: there is none without.
+#
+# Inside a job, `srun` takes what you do not say from the job: so give it the number of tasks, and better that of nodes
+# too.
 #
 # A point each for the array (its nodes, time, runs at a time), the logs, the runs, and what happens after a failure.
 
@@ -142,7 +145,7 @@ lab.points("array")
 # - Start `train.py --checkpoints saved` and, after that or before it, all arguments of the script. It goes on from the
 #   newest checkpoint.
 # - When its **ranks** receive SIGUSR1, they save together and end with status 85. They need up to ten minutes for
-#   that: the signal comes 600 seconds before the limit.
+#   that: the signal comes 600 seconds before the limit. Slurm sends it to the ranks itself, not the script.
 # - With status 85, the script asks for the queue again; then its own status does not matter. With any other status it
 #   does not ask, and ends with that status.
 # - The ranks may end up to five minutes apart: the first one that ends must not take the other one with it. (`srun
@@ -244,8 +247,8 @@ lab.points("attempt")
 #   run if its state is COMPLETED and no other run of the list, whatever its state, ran at the same time. All runs
 #   share a network. (A run that begins in the second in which another one ends was alone.)
 # - **speedup** and **efficiency**: a list for the trusted runs, in increasing order of nodes. Speed-up is images per
-#   second over those of the trusted run on one node. Every study has that run, and no two trusted runs with the same
-#   number of nodes.
+#   second over those of the trusted run on one node; the ideal efficiency is 1, not 100. Every study has that run, and
+#   no two trusted runs with the same number of nodes.
 # - **pays**: the number of nodes up to which it pays to add more. Go from each size to the next larger one. It pays
 #   if the speed-up grows by at least half of the number of nodes that are added. Stop at the first step that does not
 #   pay, and give the size before it.

@@ -49,7 +49,7 @@ class Follows(NamedTuple):
 
     part: str
     source: str
-    formula: Callable[[Any, Mapping[str, Any]], float]
+    formula: Callable[[Any, Mapping[str, Any]], Any]
 
 
 class OfPart(tuple[Any, ...]):
@@ -122,21 +122,24 @@ def drawn_until(is_clear: Callable[[Drawn], bool], draw: Callable[[], Drawn], tr
 class ByPrograms:
     """The judge of an exercise whose answer is a function; its name is that of the program `right`.
 
-    cases: what the function is called with, drawn from a generator.  mistakes: the first that fits is said.
-    otherwise: the hint where none fits.  said: a case in words, such as "for 8 ranks"; "" where the hints say it.
+    cases: what the function is called with, drawn from a generator.
+    mistakes: the first that fits is said.  otherwise: the hint where none fits.
+    said: a case in words, such as "for 8 ranks"; "" where the hints say it.
     parts: what earns an equal share each, or one by `weights`: names in the dictionary that the function gives, or what
-    `split(case, value)` gives by name: a part of the value, or the part of the exercise to which the case belongs.
-    Without parts it is all or nothing.  together: what earns one share, with its parts by the names that are said; the
-    first of them that is not right counts.  after: by part, those that must be right before it counts, or a function
-    that gives the part that must be right for a case of it to count.  accepts: whether a value is right in a case,
-    where several are.
-    form: what is wrong with the form of a value, or None.  follows: numbers that only follow from a wrong one.
-    tolerance: the relative error that numbers may have.  praise: said of a right answer, a function of the cases.
+        `split(case, value)` gives by name: a part of the value, or the part of the exercise to which the case belongs.
+        Advice instead of a value is said as it is. Without parts it is all or nothing.
+    together: what earns one share, with its parts by the names that are said; the first that is not right counts.
+    after: by part, those that must be right before it counts, or a function that gives the part that must be right for
+        a case of it to count.
+    accepts: whether a value is right in a case, where several are.
+    form: what is wrong with the form of a value, or None.
+    follows: numbers that only follow from a wrong one.  tolerance: the relative error that numbers may have.
+    praise: said of a right answer, a function of the cases.
     variable: the name of an answer that is a value, no function; `right` and the mistakes are values then too, and
-    `observe` asks for them.
+        `observe` asks for them.
     observe: how a program runs in a case, the answer's or one of the lab, and what is seen of it; it asks an Answer.
-    Without it the function is called, and its value is seen.  draw: what was seen of the first wrong case, or of the
-    first one, as a picture; None where there is nothing to draw.
+        Without it the function is called, and its value is seen.
+    draw: what was seen of the first wrong case, or of the first one, as a picture; None where there is nothing to draw.
     """
 
     right: Program
@@ -343,6 +346,8 @@ class _Asked:
 
     def _otherwise(self, part: str, place: int) -> Advice | NumberHint | str:
         case, value, expected = self.cases[place], self.given[place][part], self.expected[place][part]
+        if isinstance(value, Advice):
+            return value
         if number(expected) is not None:
             if number(value) is None and value is not None:
                 return NumberHint.NOT_A_NUMBER
@@ -387,8 +392,8 @@ def _first_wrong(verdicts: Mapping[str, Verdict]) -> Verdict:
 
 def _follows(given: Mapping[str, Any], case: Case, part: str, formula: Program) -> bool:
     try:
-        return is_near(number(given[part]), formula(case, given))
-    except (TypeError, ZeroDivisionError):  # where there are no such numbers
+        return is_same(given[part], formula(case, given))
+    except (TypeError, ValueError, LookupError, ZeroDivisionError):  # where there are no such numbers
         return False
 
 

@@ -1,0 +1,650 @@
+"""A fake Slurm for students' job scripts: what sbatch and srun make of their options, and what bash does with the rest.
+
+The `#SBATCH` lines are read here, by the rules of Slurm 22.05; a test compares them with a real one's. The script runs
+by bash next to the student's code, among fake commands that note how they were called. No job is submitted.
+"""
+
+import getopt
+import os
+import re
+import select
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from distlab.labs.answer import Answer
+from distlab.labs.answer_errors import AnswerError, NotPlain
+from distlab.labs.plain_data import Plain, as_record
+from distlab.runtime import processes
+
+MAGIC = "#SBATCH"
+MOST_NODES, CPUS_PER_NODE, LONGEST, MOST_TASKS = 16, 64, 48 * 3600, 1001
+SIGNALS = {"HUP": 1, "INT": 2, "QUIT": 3, "ABRT": 6, "KILL": 9, "USR1": 10, "USR2": 12, "ALRM": 14, "TERM": 15}
+SIGNALS |= {"CHLD": 17, "CONT": 18, "STOP": 19, "TSTP": 20, "TTIN": 21, "TTOU": 22, "URG": 23, "XCPU": 24}
+
+
+class Refused(Exception):
+    """Slurm does not take this; the message is a sentence."""
+
+
+class WrongScript(AnswerError):
+    """The script has a mistake for which nothing else can be judged; the message is its hint."""
+
+
+# Options -------------------------------------------------------------------------------------------------------------
+
+_WITH_VALUE = """
+account acctg-freq bb bbf begin chdir cluster-constraint clusters comment constraint container core-spec
+cores-per-socket cpu-freq cpus-per-gpu cpus-per-task deadline delay-boot dependency distribution error exclude export
+extra-node-info gid gpu-bind gpu-freq gpus gpus-per-node gpus-per-socket gpus-per-task gres gres-flags hint input
+job-name licenses mail-type mail-user mcs-label mem mem-bind mem-per-cpu mem-per-gpu mincpus network nodefile nodelist
+nodes ntasks ntasks-per-core ntasks-per-gpu ntasks-per-node ntasks-per-socket open-mode output partition power prefer
+priority profile qos reservation signal sockets-per-node switches tasks-per-node thread-spec threads-per-core time
+time-min tmp uid wckey
+"""
+_WITHOUT = """
+contiguous help hold overcommit oversubscribe quiet reboot spread-job test-only usage use-min-nodes verbose version
+"""
+_OPTIONAL = "exclusive nice no-kill propagate"
+_SHORT = {
+    **{"A": "account", "b": "begin", "B": "extra-node-info", "c": "cpus-per-task", "C": "constraint", "D": "chdir"},
+    **{"d": "dependency", "e": "error", "F": "nodefile", "G": "gpus", "h": "help", "H": "hold", "i": "input"},
+    **{"J": "job-name", "k": "no-kill", "L": "licenses", "m": "distribution", "M": "clusters", "n": "ntasks"},
+    **{"N": "nodes", "o": "output", "O": "overcommit", "p": "partition", "q": "qos", "Q": "quiet", "S": "core-spec"},
+    **{"s": "oversubscribe", "t": "time", "v": "verbose", "V": "version", "w": "nodelist", "x": "exclude"},
+}
+
+
+class Command(NamedTuple):
+    """The options of a command: those with a value, without one, with an optional one; short names of long ones."""
+
+    name: str
+    with_value: list[str]
+    without: list[str]
+    optional: list[str]
+    short: dict[str, str]
+
+
+SBATCH = Command(
+    "sbatch",
+    f"{_WITH_VALUE} array batch export-file kill-on-invalid-dep wait-all-nodes wrap".split(),
+    f"{_WITHOUT} ignore-pbs no-requeue parsable requeue wait".split(),
+    f"{_OPTIONAL} get-user-env".split(),
+    _SHORT | {"a": "array", "W": "wait"},
+)
+SRUN = Command(
+    "srun",
+    f"{_WITH_VALUE} accel-bind bcast-exclude cpu-bind epilog het-group jobid mpi msg-timeout prolog relative "
+    "slurmd-debug task-epilog task-prolog threads wait".split(),
+    f"{_WITHOUT} disable-status exact label multi-prog no-allocate overlap preserve-env pty quit-on-interrupt "
+    "unbuffered".split(),
+    f"{_OPTIONAL} bcast compress immediate kill-on-bad-exit resv-ports send-libs x11".split(),
+    _SHORT
+    | {"E": "preserve-env", "I": "immediate", "K": "kill-on-bad-exit", "l": "label", "r": "relative", "T": "threads"}
+    | {"u": "unbuffered", "W": "wait", "X": "disable-status", "Z": "no-allocate"},
+)
+
+
+def read_options(command: Command, words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Options by long name ("" without a value; the last one counts), and the words from the first that is none.
+
+    Raises Refused. Python's getopt knows no optional values before 3.14: with a value such an option has another name.
+    """
+    letters = "".join(letter for letter, name in command.short.items() if name in command.optional)
+
+    def named(word: str) -> str:
+        match = re.match(rf"-([{letters}])(.+)" if letters else r"(?!)", word) if word[:2] != "--" else None
+        name, value = (command.short[match[1]], match[2]) if match else word[2:].partition("=")[::2]
+        has_value = match or (word.startswith("--") and "=" in word)
+        whole = [option for option in command.optional if name and option.startswith(name)]
+        return f"--{whole[0]}-is={value}" if has_value and len(whole) == 1 else word
+
+    names = [f"{name}=" for name in command.with_value] + [f"{name}-is=" for name in command.optional]
+    short = "".join(letter + ":" * (name in command.with_value) for letter, name in command.short.items())
+    try:
+        pairs, rest = getopt.getopt([*map(named, words)], short, [*names, *command.without, *command.optional])
+    except getopt.GetoptError as error:
+        raise Refused(f"{command.name}: {error.msg}") from None
+    options: dict[str, str] = {}
+    for option, value in pairs:
+        name = command.short[option[1:]] if option[1] != "-" else option[2:].removesuffix("-is")
+        if name in ("requeue", "no-requeue"):
+            name, value = "requeue", name
+        options["ntasks-per-node" if name == "tasks-per-node" else name] = value
+    return options, list(words)[len(words) - len(rest) :]
+
+
+# Jobs ----------------------------------------------------------------------------------------------------------------
+
+
+class Notice(NamedTuple):
+    """A signal before the time limit: its number, how many seconds before; whether the script alone gets it."""
+
+    number: int
+    seconds: int
+    to_script: bool
+
+
+@dataclass(frozen=True)
+class BatchJob:
+    """What a script asks for.
+
+    least_nodes: fewer than `nodes` if a range is asked for.  ntasks: None if only the number of nodes is asked for.
+    seconds: the time limit, None without one.  array: the numbers of its tasks, none without an array; at_once: how
+    many may run at the same time, None without a limit.  ignored: lines that look like options, and are none.
+    """
+
+    interpreter: list[str]
+    options: dict[str, str]
+    nodes: int
+    least_nodes: int
+    ntasks: int | None
+    tasks_per_node: int | None
+    cpus_per_task: int | None
+    seconds: int | None
+    notice: Notice | None
+    array: list[int]
+    at_once: int | None
+    ignored: list[str]
+
+    @property
+    def name(self) -> str:
+        """As squeue shows it; %x in the name of a log."""
+        return self.options.get("job-name", "script")
+
+    @property
+    def ranks(self) -> int:
+        """The tasks that a plain srun starts."""
+        return self.ntasks or self.nodes
+
+    @property
+    def cpus_per_node(self) -> int:
+        """Cores that the job has on each node."""
+        slots = -(-self.ranks // max(self.nodes, 1)) * (self.cpus_per_task or 1)
+        return CPUS_PER_NODE if "exclusive" in self.options else slots
+
+    def log(self, job: int, task: int | None = None) -> str:
+        """The path of the log of a job, or of one task of the array `job`."""
+        number = job if task is None else job + 1 + self.array.index(task)
+        values = {"%": "%", "x": self.name, "u": "student", "N": "node1", "t": "0", "n": "0"}
+        values |= {"j": str(number), "J": str(number), "A": str(job), "a": str(2**32 - 2 if task is None else task)}
+        pattern = self.options.get("output") or ("slurm-%j.out" if task is None else "slurm-%A_%a.out")
+
+        def replaced(match: re.Match[str]) -> str:
+            width, value = match[1], values.get(match[2], match[0])
+            return value.zfill(min(int(width), 10)) if width and value.isdigit() else value
+
+        return os.path.normpath(re.sub(r"%(\d{0,4})([A-Za-z%])", replaced, pattern))
+
+    def environment(self, job: int, attempt: int = 0, task: int | None = None) -> dict[str, str]:
+        """The variables that Slurm sets for the script."""
+
+        def on_each(count: int) -> str:
+            return str(count) if self.nodes == 1 else f"{count}(x{self.nodes})"
+
+        number = str(job if task is None else job + 1 + self.array.index(task))
+        nodelist = "node1" if self.nodes == 1 else f"node[1-{self.nodes}]"
+        variables = {"JOB_ID": number, "JOBID": number, "JOB_NAME": self.name, "JOB_NODELIST": nodelist}
+        variables |= {"NODELIST": nodelist, "JOB_NUM_NODES": str(self.nodes), "NNODES": str(self.nodes)}
+        variables |= {"PROCID": "0", "NODEID": "0", "LOCALID": "0", "JOB_PARTITION": "lab", "CLUSTER_NAME": "lab"}
+        variables |= {"JOB_USER": "student", "SUBMIT_HOST": "login", "CPUS_ON_NODE": str(self.cpus_per_node)}
+        variables |= {"JOB_CPUS_PER_NODE": on_each(self.cpus_per_node)}
+        variables |= {"TASKS_PER_NODE": on_each(-(-self.ranks // max(self.nodes, 1)))}
+        variables |= {"CPUS_PER_TASK": str(self.cpus_per_task)} if self.cpus_per_task else {}
+        variables |= {"NTASKS": str(self.ntasks), "NPROCS": str(self.ntasks)} if self.ntasks else {}
+        variables |= {"NTASKS_PER_NODE": str(self.tasks_per_node)} if self.tasks_per_node else {}
+        variables |= {"RESTART_COUNT": str(attempt)} if attempt else {}
+        if task is not None:
+            variables |= {"ARRAY_JOB_ID": str(job), "ARRAY_TASK_ID": str(task)}
+            variables |= {"ARRAY_TASK_COUNT": str(len(self.array)), "ARRAY_TASK_MIN": str(min(self.array))}
+            variables["ARRAY_TASK_MAX"] = str(max(self.array))
+        return {f"SLURM_{name}": value for name, value in variables.items()}
+
+
+def submitted(text: str) -> BatchJob:
+    """What sbatch makes of a script. Raises Refused with what it says."""
+    if not text.strip():
+        raise Refused("sbatch: error: Batch script is empty!")
+    if not text.startswith("#!"):
+        raise Refused("sbatch: error: This does not look like a batch script. The first line must start with #!")
+    if "\r" in text:
+        raise Refused("sbatch: error: Batch script contains DOS line breaks")
+    lines = text.splitlines()
+    first = next((place for place, line in enumerate(lines) if line.strip() and line.lstrip()[0] != "#"), len(lines))
+    options: dict[str, str] = {}
+    for line in lines[:first]:
+        if line.startswith(MAGIC):
+            own, rest = read_options(SBATCH, _words(line[len(MAGIC) :]))
+            if rest:
+                raise Refused(f"sbatch: error: Invalid directive found in batch script: {rest[0]}")
+            options |= own
+    ignored = [line for line in lines[:first] if re.match(rf"(?!{MAGIC})\s*#\s*(SBATCH|PBS)\b", line)]
+    late = [line for line in lines[first:] if line.startswith(MAGIC)]
+    return _job(lines[0][2:].split(), options, ignored, late)
+
+
+def _words(text: str) -> list[str]:
+    """The words of a line of options; a # ends it wherever it is."""
+    lexer = shlex.shlex(text, posix=True)
+    lexer.whitespace_split, lexer.commenters = True, "#"
+    try:
+        return list(lexer)
+    except ValueError:
+        raise Refused(f"sbatch: error: a quotation mark is not closed in {MAGIC}{text}") from None
+
+
+def _job(interpreter: list[str], options: dict[str, str], ignored: list[str], late: list[str]) -> BatchJob:
+    if late:
+        raise WrongScript(f"`{quoted(late[0])}` comes after the first command. What does sbatch read there?")
+    least, nodes = _nodes(options["nodes"]) if "nodes" in options else (None, None)
+    per_node, ntasks = _count("ntasks-per-node", options), _count("ntasks", options)
+    cpus_per_task = _count("cpus-per-task", options)
+    if nodes is None:
+        nodes = -(-(ntasks or 1) // (per_node or CPUS_PER_NODE // (cpus_per_task or 1) or 1))
+    if ntasks is not None:
+        nodes = min(nodes, ntasks)
+    elif per_node is not None:
+        ntasks = nodes * per_node
+    if nodes > MOST_NODES:
+        raise Refused(f"sbatch: error: Node count specification invalid (there are {MOST_NODES} nodes)")
+    seconds = _seconds(options["time"]) if "time" in options else None
+    notice = _notice(options["signal"]) if "signal" in options else None
+    array, at_once = _array(options["array"]) if "array" in options else ([], None)
+    job = BatchJob(
+        *(interpreter, options, nodes, min(least or nodes, nodes), ntasks, per_node, cpus_per_task),
+        *(seconds, notice, array, at_once, ignored),
+    )
+    if job.cpus_per_node > CPUS_PER_NODE or (per_node and ntasks and ntasks > per_node * nodes):
+        raise Refused("sbatch: error: Requested node configuration is not available")
+    if seconds is not None and seconds > LONGEST:
+        says, most = f"--time={quoted(options['time'])} is {duration(seconds)}", duration(LONGEST)
+        raise WrongScript(
+            f"sbatch refuses the script: {says}, and no job may take longer than {most} here. In which unit is each "
+            "number?"
+        )
+    if seconds == 0:
+        raise Refused("sbatch: error: Requested time limit is invalid (missing or exceeds some limit)")
+    return job
+
+
+def _nodes(text: str, command: str = "sbatch") -> tuple[int, int]:
+    """The fewest and the most nodes of "4" or "2-4"."""
+    match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", text)
+    if not match:
+        raise Refused(f'{command}: error: "{text}" is not a valid node count')
+    return int(match[1]), int(match[2] or match[1])
+
+
+def _count(name: str, options: Mapping[str, str], command: str = "sbatch") -> int | None:
+    if name not in options:
+        return None
+    if not re.fullmatch(r"[1-9]\d{0,5}", options[name]):
+        raise Refused(f'{command}: error: Invalid numeric value "{options[name]}" for --{name}.')
+    return int(options[name])
+
+
+def _seconds(text: str) -> int:
+    """Of minutes, minutes:seconds, hours:minutes:seconds, or days-hours with or without minutes and seconds."""
+    if text.lower() in ("unlimited", "infinite", "-1"):
+        return 0
+    match = re.fullmatch(r"(?:(\d{1,6})-)?(\d{1,6})(?::(\d{1,6}))?(?::(\d{1,6}))?", text)
+    if not match:
+        raise Refused("sbatch: error: Invalid --time specification")
+    days, first, second, third = (int(part or 0) for part in match.groups())
+    if match[1] or match[4]:
+        return (days * 24 + first) * 3600 + second * 60 + third
+    return first * 60 + second
+
+
+def _notice(text: str) -> Notice:
+    match = re.fullmatch(r"(?:([RB]{1,2}):)?([A-Za-z0-9]+) *(?:@(\d{1,5}))?", text)
+    if match:
+        name = match[2].upper().removeprefix("SIG")
+        number = int(name) if name.isdigit() else SIGNALS.get(name, 0)
+        seconds = int(match[3] or 60)
+        if 0 < number < 65 and seconds <= 65535:
+            return Notice(number, seconds, "B" in (match[1] or ""))
+    raise Refused("sbatch: error: Invalid --signal specification")
+
+
+def _array(text: str) -> tuple[list[int], int | None]:
+    indices, _, at_once = text.partition("%")
+    tasks: set[int] = set()
+    for part in indices.removeprefix("[").removesuffix("]").split(","):
+        match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6})(?::(\d{1,6}))?)?", part)
+        numbers = range(int(match[1]), int(match[2] or match[1]) + 1, int(match[3] or 1) or 1) if match else range(0)
+        if not numbers or numbers[-1] >= MOST_TASKS:
+            raise Refused("sbatch: error: Batch job submission failed: Invalid job array specification")
+        tasks |= set(numbers)
+    return sorted(tasks), (int(at_once) if at_once.isdigit() else 0) or None
+
+
+# Steps ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Started:
+    """A program that a script has started, by srun or by itself: how many tasks on how many nodes.
+
+    cores: what srun was told of each task's, None if nothing.  kills: whether a task that fails ends the others.
+    waits: the seconds that they have when the first one has ended, None without a limit.  node: the first one, from 0.
+    """
+
+    name: str
+    arguments: list[str]
+    tasks: int = 1
+    nodes: int = 1
+    cores: int | None = None
+    kills: bool = False
+    waits: int | None = None
+    node: int = 0
+    by_srun: bool = False
+
+    @property
+    def layout(self) -> str:
+        """Such as "8 tasks on 4 nodes"."""
+        return f"{counted(self.tasks, 'task')} on {counted(self.nodes, 'node')}"
+
+
+def step(words: Sequence[str], job: BatchJob) -> Started:
+    """What `srun words…` starts in the script of a job, with the whole command as its arguments. Raises Refused."""
+    options, program = read_options(SRUN, words)
+    if not program:
+        raise Refused("srun: fatal: No command given to execute.")
+    asked = _count("ntasks", options, "srun")
+    nodes = _nodes(options["nodes"], "srun")[1] if "nodes" in options else None
+    tasks = asked or job.ntasks or (nodes or job.nodes) * (_count("ntasks-per-node", options, "srun") or 1)
+    nodes = min(nodes or job.nodes, tasks)
+    if nodes > job.nodes or tasks > nodes * job.cpus_per_node:
+        what = f"{tasks} tasks on {counted(nodes, 'node')}"
+        raise Refused(f"srun: error: Unable to create step: {what} are more than the job has there")
+    numbers = {name: options.get(name) or "0" for name in ("wait", "relative")}
+    numbers["kill-on-bad-exit"] = options.get("kill-on-bad-exit", "0") or "1"
+    for name, number in numbers.items():
+        if not re.fullmatch(r"\d{1,7}", number):
+            raise Refused(f'srun: error: Invalid numeric value "{number}" for --{name}.')
+    waits, kills = int(numbers["wait"]) or None, numbers["kill-on-bad-exit"] != "0"
+    cores = _count("cpus-per-task", options, "srun")
+    return Started(program[0], program, tasks, nodes, cores, kills, waits, int(numbers["relative"]), by_srun=True)
+
+
+# Running a script ----------------------------------------------------------------------------------------------------
+
+SECONDS = 15.0
+LONGEST_TEXT, MOST_PRINTED, MOST_CALLS = 10_000, 2000, 100
+_PYTHON, _BASH = ("python", "python3"), ("bash", "sh")
+_STARTERS = ("srun", "python", "python3", "mpirun", "horovodrun")
+_FAKES = (*_STARTERS, "scontrol", "sbatch", "scancel", "squeue", "module", "sleep", "nvidia-smi")
+# One `printf` per call: what runs in the background at the same time does not mix. For srun some variables are options,
+# before those of the call.
+_FAKE = """\
+#!/bin/sh
+if [ "${0##*/}" = srun ]; then
+    set -- ${SLURM_KILL_BAD_EXIT:+"--kill-on-bad-exit=$SLURM_KILL_BAD_EXIT"} ${SLURM_WAIT:+"--wait=$SLURM_WAIT"} \\
+        ${SRUN_CPUS_PER_TASK:+"--cpus-per-task=$SRUN_CPUS_PER_TASK"} "$@"
+fi
+printf '%s\\0' "${0##*/}" "$#" "$@" >> "$FAKE_RECORD"
+case "${0##*/}" in STARTERS)
+    for word in $*; do
+        case "$word" in *.py)
+            while read -r program status; do
+                if [ "${word##*/}" = "$program" ]; then exit "$status"; fi
+            done < "$FAKE_STATUSES"
+            echo "$word: no such file" >&2
+            exit 2
+        esac
+    done
+esac
+if [ "${0##*/} $1 $2" = "scontrol show hostnames" ]; then printf 'node%s\\n' $FAKE_NODES; fi
+exit 0
+""".replace("STARTERS", " | ".join(_STARTERS))
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """Of one run of a script: its arguments, Slurm's variables, and with which status each program ends."""
+
+    arguments: list[str]
+    environment: dict[str, str]
+    statuses: dict[str, int]
+
+
+@dataclass(frozen=True)
+class ScriptRun:
+    """What a script did: the fake commands that it called, its status (None if it did not end), what it printed."""
+
+    calls: list[list[str]]
+    status: int | None
+    printed: str
+
+
+class NoBash(Exception):
+    """There is no bash on this machine, and the check needs it."""
+
+
+@contextmanager
+def _all_ended() -> Iterator[tuple[str, int]]:
+    """A mark for processes, and a pipe for them to inherit: whatever is left in the end is ended.
+
+    The other end of the pipe says whether one is left; a search by mark takes several times as long as a script.
+    """
+    mark = processes.new_mark()
+    other, held = os.pipe()
+    try:
+        yield mark, held
+    finally:
+        os.close(held)
+        is_left = not select.select([other], [], [], 0)[0]
+        os.close(other)
+        if is_left:
+            processes.end(mark)
+
+
+def run_script(
+    namespace: Mapping[str, object], text: str, flags: list[str], runs: list[dict[str, Plain]]
+) -> list[dict[str, Plain]]:
+    """Run a script once under each of `runs`, the fields of Circumstances; the fields of a ScriptRun for each.
+
+    flags: bash's own, such as -e.  The runs after one that does not end are left out.
+    """
+    bash = shutil.which("bash", path="/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin")
+    if bash is None:
+        raise NoBash("there is no bash on this machine, and this check needs it")
+    done: list[dict[str, Plain]] = []
+    with tempfile.TemporaryDirectory(prefix="distlab-", ignore_cleanup_errors=True) as scratch, _all_ended() as marks:
+        programs = Path(scratch, "programs")
+        programs.mkdir()
+        for name in _FAKES:
+            (programs / name).write_text(_FAKE)
+            (programs / name).chmod(0o755)
+        for number, circumstances in enumerate(runs):
+            folder = Path(scratch, str(number))
+            for place in ("work/scaling", "work/saved"):
+                (folder / place).mkdir(parents=True)
+            run = _run([bash, *flags], marks, programs, folder, text, Circumstances(**circumstances))  # type: ignore[arg-type]
+            done.append(asdict(run))
+            if run.status is None:
+                break
+    return done
+
+
+def _run(
+    bash: list[str], marks: tuple[str, int], programs: Path, folder: Path, text: str, case: Circumstances
+) -> ScriptRun:
+    work, record, printed, statuses = (folder / name for name in ("work", "record", "printed", "statuses"))
+    (work / "script").write_text(text)
+    record.touch()
+    statuses.write_text("".join(f"{name} {code}\n" for name, code in case.statuses.items()))
+    environment = case.environment | {
+        "PATH": f"{programs}:/usr/bin:/bin",
+        "HOME": str(work),
+        "FAKE_RECORD": str(record),
+        "FAKE_STATUSES": str(statuses),
+        "FAKE_NODES": " ".join(map(str, range(1, int(case.environment["SLURM_NNODES"]) + 1))),
+        "SLURM_SUBMIT_DIR": str(work),
+    }
+    # Of output 4 MiB, of computing one second: a loop without end fills neither disk nor time.
+    limited = 'ulimit -f 4096 -t 1; exec "$0" "$@"'
+    with printed.open("w") as output:
+        process = processes.start(
+            [bash[0], "-c", limited, *bash, "script", *case.arguments],
+            marks[0],
+            env=environment,
+            cwd=work,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            pass_fds=[marks[1]],
+        )
+        try:
+            code = process.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            code = process.wait()
+    status = None if code < 0 else code  # below 0: one of the limits has ended it
+    return ScriptRun(_calls(record), status, printed.read_text(errors="replace")[:MOST_PRINTED])
+
+
+def _calls(record: Path) -> list[list[str]]:
+    """Each call of a fake command: its name and its arguments."""
+    words = record.read_text(errors="replace").split("\0")[:-1]
+    calls: list[list[str]] = []
+    while len(words) > 1 and len(calls) < MOST_CALLS:
+        count = int(words[1]) if words[1].isdigit() else 0
+        calls.append([words[0], *words[2 : 2 + count]])
+        words = words[2 + count :]
+    return calls
+
+
+# What a script did, as a judge sees it -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ScriptAttempt:
+    """One run of a script: its programs, its status, the commands of Slurm that it called, bash's first complaint."""
+
+    programs: list[Started]
+    status: int
+    commands: list[list[str]]
+    complaint: str
+
+    @property
+    def names(self) -> list[str]:
+        """The programs in order."""
+        return [program.name for program in self.programs]
+
+
+@dataclass(frozen=True)
+class Script:
+    """A student's text, and the job that sbatch makes of it."""
+
+    text: str
+    job: BatchJob
+
+    @classmethod
+    def of(cls, text: Plain, name: str) -> "Script":
+        """`name` is that of the answer. Raises WrongScript if it cannot be submitted, or bash cannot run it."""
+        if not isinstance(text, str):
+            raise WrongScript(f"`{name}` is a text: the lines of a job script between triple quotation marks.")
+        if len(text) > LONGEST_TEXT:
+            raise WrongScript(f"The script has more than {LONGEST_TEXT} characters.")
+        if text.lstrip().startswith("#!") and not text.startswith("#!"):
+            raise WrongScript(
+                "The first line is empty, and sbatch wants #! there. What does the backslash in the example do?"
+            )
+        try:
+            job = submitted(text)
+        except Refused as reason:
+            raise WrongScript(f"sbatch refuses the script, and says: {quoted(str(reason))}") from None
+        if not any(word.rpartition("/")[2] == "bash" for word in job.interpreter):
+            said = quoted(" ".join(job.interpreter) or "nothing")
+            raise WrongScript(f"The first line names {said}, and this check needs bash: #!/bin/bash.")
+        return cls(text, job)
+
+    def attempts(self, answer: Answer, runs: Sequence[Circumstances]) -> list[ScriptAttempt]:
+        """What the script does under each of these circumstances. Raises WrongScript, for example if it never ends."""
+        flags = [word for word in self.job.interpreter[1:] if re.fullmatch(r"-[eux]+", word)]
+        records = answer.inside(run_script, self.text, flags, [vars(circumstances) for circumstances in runs])
+        attempts = [self._attempt(as_record(record, ScriptRun)) for record in records or []]  # type: ignore[union-attr]
+        if len(attempts) != len(runs):
+            raise NotPlain("what the script did does not have the form that the check needs")
+        return attempts
+
+    def _attempt(self, run: ScriptRun) -> ScriptAttempt:
+        if run.status is None:
+            raise WrongScript("the script does not end. What does it wait for, or repeat?")
+        calls = [[str(word) for word in call] for call in run.calls if isinstance(call, list) and call]
+        for name, *_ in calls:
+            if name in ("mpirun", "horovodrun"):
+                said = f"`{name}` starts programs by itself here."
+                raise WrongScript(f"{said} Which command of Slurm starts the ranks?")
+        programs = [program for call in calls if (program := self._started(call))]
+        if not programs and run.printed.strip() and run.status:
+            said = quoted(run.printed.strip().splitlines()[0])
+            raise WrongScript(f"no program is started, and bash says: {said}")
+        commands = [call for call in calls if call[0] in ("scontrol", "sbatch", "scancel")]
+        complaints = [line for line in run.printed.splitlines() if line.startswith("script: ")]
+        return ScriptAttempt(programs, run.status, commands, quoted(complaints[0]) if complaints else "")
+
+    def _started(self, words: list[str]) -> Started | None:
+        """The Python program that a command starts, if it does."""
+        started, called = Started(words[0], words), quoted(listed(words))
+        if words[0] == "srun":
+            try:
+                started = step(words[1:], self.job)
+            except Refused as reason:
+                says = self._cause(words) or f"{quoted(str(reason)).rstrip('.')}."
+                raise WrongScript(f"`{called}` fails: {says}") from None
+        program = started.arguments
+        if program[0].isdigit():
+            asks = "How does an option with an optional value get it?"
+            raise WrongScript(f"`{called}` takes {program[0]} for the program. {asks}")
+        if program[0].endswith(".py"):
+            what = f"`{quoted(program[0])}` is no command by itself"
+            raise WrongScript(f"`{called}`: {what}. What runs a Python file?")
+        if program[0].rpartition("/")[2] in _BASH and "-c" in program[1:-1]:
+            program = program[program.index("-c") + 1].split()
+        place = next((place for place, word in enumerate(program) if word.endswith(".py")), None)
+        if place is None or program[0].rpartition("/")[2] not in _PYTHON:
+            return None
+        fields = vars(started) | {"name": program[place].rpartition("/")[2], "arguments": program[place + 1 :]}
+        return Started(**fields)
+
+    def _cause(self, words: list[str]) -> str:
+        """Why srun gets a number that is none: a variable without a value, or ^ for a power."""
+        for name, letter in (("nodes", "N"), ("ntasks", "n")):
+            is_empty = any(word in (f"--{name}=", f"-{letter}") for word in words)
+            match = re.search(rf"(?:--{name}[= ]|-{letter} ?)\"?\$\{{?(\w+)", self.text)
+            if is_empty and match:
+                return f"`${match[1]}` is empty there. Where does it get its value?"
+        return "in bash ^ compares bits. Which operator is a power?" if re.search(r"\(\([^)]*\^", self.text) else ""
+
+
+# Words ---------------------------------------------------------------------------------------------------------------
+
+
+def counted(number: int, noun: str) -> str:
+    """Such as "1 node" or "4 nodes"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words in a row as a shell would need them, or "nothing"."""
+    return shlex.join(words[:12]) if words else "nothing"
+
+
+def quoted(text: str) -> str:
+    """At most 150 printable characters of the student's own."""
+    return "".join(character if character.isprintable() else "?" for character in text[:150])
+
+
+def duration(seconds: int) -> str:
+    """Hours, minutes and seconds, without those that are zero."""
+    units = ((seconds // 3600, "hour"), (seconds // 60 % 60, "minute"), (seconds % 60, "second"))
+    return " ".join(counted(count, unit) for count, unit in units if count) or "0 seconds"

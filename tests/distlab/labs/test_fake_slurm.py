@@ -1,0 +1,286 @@
+"""The fake Slurm reads options, starts steps and ends jobs as a real one does, on a cluster of this machine."""
+
+import os
+import re
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from distlab import cluster
+from distlab.labs import OwnAnswer, fake_slurm
+from distlab.labs.fake_slurm import Circumstances, Refused, Script, WrongScript, run_script, submitted
+from distlab.runtime import processes
+from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER, until
+from tests.distlab.labs.solutions import namespace_of
+
+PROGRAMS = Path(__file__).parents[3] / "notebooks/programs/15_clusters/slurm"
+NODES = 9
+
+
+def job_of(options: str) -> fake_slurm.BatchJob:
+    return submitted(f"#!/bin/bash\n#SBATCH {options}\ntrue\n")
+
+
+def runs_of(body: str, count: int = 1) -> list[dict]:
+    case = vars(Circumstances(["one", "two words"], {"SLURM_NNODES": "2"}, {"train.py": 3}))
+    return run_script({}, f"#!/bin/bash\n{body}\n", [], [case] * count)
+
+
+# Without a cluster ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("script", sorted(PROGRAMS.glob("*.sbatch")), ids=lambda path: path.stem)
+def test_the_scripts_of_the_chapter_are_accepted(script: Path) -> None:
+    job = submitted(script.read_text())
+    assert (job.name, job.interpreter) == (script.stem.replace("_", "-"), ["/bin/bash"])
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90", 5400), ("90:30", 5430), ("1:30:00", 5400), ("1-0", 86_400), ("1-6:30", 109_800), ("0-1:30:05", 5405)],
+)
+def test_time_limits_are_read_as_the_manual_says(text: str, seconds: int) -> None:
+    assert job_of(f"--time={text}").seconds == seconds
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [("%x-%j.out", "job-17.out"), ("%5j%%", "00017%"), ("./a.out", "a.out"), ("%u/%q", "student/%q")],
+)
+def test_names_of_logs_are_patterns(pattern: str, name: str) -> None:
+    assert job_of(f"-J job -o {pattern}").log(17) == name
+
+
+def test_the_tasks_of_an_array_have_default_logs_and_numbers_of_their_own() -> None:
+    job = job_of("--array=0-6:3%2")
+    assert (job.array, job.at_once) == ([0, 3, 6], 2)
+    assert [job.log(20, task) for task in job.array] == ["slurm-20_0.out", "slurm-20_3.out", "slurm-20_6.out"]
+    assert len({job.environment(20, 0, task)["SLURM_JOB_ID"] for task in job.array}) == 3
+
+
+def test_bash_runs_the_script_and_commands_are_recorded() -> None:
+    (run,) = runs_of('for size in 1 2; do srun -n $size bash -c "python train.py" "$2"; done\nexit $?')
+    calls = [["srun", "-n", size, "bash", "-c", "python train.py", "two words"] for size in ("1", "2")]
+    assert (run["calls"], run["status"], run["printed"]) == (calls, 3, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "body", ["while true; do :; done", "while true; do sleep 1; done", "(/bin/sleep 1000; :) & wait", "yes"]
+)
+def test_a_script_that_does_not_end_is_stopped(body: str) -> None:
+    runs = runs_of(body, 2)
+    assert [run["status"] for run in runs] == [None]
+    assert all(len(run["printed"]) <= fake_slurm.MOST_PRINTED for run in runs)
+
+
+@pytest.mark.slow
+def test_nothing_that_a_script_starts_survives() -> None:
+    mark = processes.new_mark()
+    with processes.marked(mark):
+        (run,) = runs_of("setsid /bin/sleep 1000 > /dev/null 2>&1 &\nexit 0")
+    assert run["status"] == 0
+    assert not [process for process in processes.alive(mark) if process.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_a_machine_without_bash_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fake_slurm.shutil, "which", lambda *arguments, **keywords: None)
+    with pytest.raises(fake_slurm.NoBash, match="no bash on this machine"):
+        runs_of("true")
+
+
+# Next to a real one --------------------------------------------------------------------------------------------------
+
+OPTIONS = [
+    *("--nodess=2", "--node=2", "--nodel=node1", "--ntasks-per-n=2 --nodes 2", "-N2 -t5", "nodes=2", "--nodes=2 foo"),
+    *("--nodes=2 # comment", "--nodes=2#3", "--nodes = 2", "--nodes=two", "--nodes=10", "--nodes=2-4", "-N 2 -N 99"),
+    *("-Nx", "-z", "--", "-- --nodes=2", "--requeue=1", "--requeue --no-requeue", "--job-name", "-J 'a b'"),
+    *("--tasks-per-node=2 --nodes=2", "--tasks-per-nod=2", "--tasks-per-node=two", "--tasks-per-nodes=2"),
+    *("--exclusive", "--exclusive=user", "--label", "--kill-on-bad-exit=1", "--cpus-per-task=3", "--ntasks-per-node=3"),
+    *("--ntasks-per-node=two", "--ntasks=8 --nodes=4", "--ntasks=2 --nodes=4", "-N4 -n6 --ntasks-per-node=1"),
+    *(f"--time={time}" for time in ("90", "90:00", "1:30:00", "1-0", "1-1:30", "0-1:30:00", "1.5", "1h", "90m", "0")),
+    *(f"--time={time}" for time in ("-1", "UNLIMITED", "''", "1:2:3:4", "1-2-3", "25:00:00", "00:90:00", "1:75")),
+    *(f"--signal={name}" for name in ("USR1@60", "USR1", "SIGUSR1@60", "usr1@60", "10@60", "B:USR1@60", "R:USR1@60")),
+    *(f"--signal={name}" for name in ("USR3@60", "USR1@x", "USR1@70000", "USR1@-1", "USR1:60", "@60", "'USR1 @60'")),
+    *(f"--array={tasks}" for tasks in ("1-4%2", "1,2,4,8%1", "0-7:2", "4-1", "x", "1-", "-1", "1-1000", "1-1001", "0")),
+    *(f"--array={tasks}" for tasks in ("1-2,2-3", "[1-4]", "1, 2", "1-4%0", "1-4%x", "1-4%")),
+]
+TEXTS = [
+    *("echo hi\n", "\n#!/bin/bash\n", "#!/bin/bash\r\necho\r\n", "#! /bin/bash\n#SBATCH --nodes=99\n", "#!/bin/bash\n"),
+    *("#!/bin/bash\n #SBATCH --nodes=99\n", "#!/bin/bash\n# SBATCH --nodes=99\n", "#!/bin/bash\n#SBATCH--nodes=99\n"),
+    *("#!/bin/bash\n##SBATCH -N99\n", "#!/bin/bash\n# c\n\n  \n#SBATCH -N99\n"),
+]
+HEADERS = ["--nodes=4 --ntasks-per-node=2", "--nodes=4 --ntasks-per-node=1", "--nodes=4", "--ntasks=8"]
+STEPS = [
+    *("", "-N1", "--nodes=1 --ntasks=1", "-n2", "--ntasks=4 --nodes=2", "--nodes=9", "--ntasks=20", "-K", "-K1", "-l0"),
+    *("--kill-on-bad-exit", "--kill-on-bad-exit=x", "--kill-on-bad-exit 1", "--requeue", "--wait 60", "-W60"),
+    *("--nodes=2 --ntasks-per-node=1", "--unknown", "--label --nt=3", "--wait=x", "--wait=0"),
+]
+PROGRAM = """\
+import os, pathlib, sys
+name, job = pathlib.Path(sys.argv[0]).name, os.environ["SLURM_JOB_ID"]
+attempt = os.environ.get("SLURM_RESTART_COUNT", "0")
+task = os.environ.get("SLURM_STEP_ID", "") and os.environ["SLURM_PROCID"]
+pathlib.Path(f"did-{job}-{attempt}-{name}-{task}").write_text("\\0".join(sys.argv[1:]))
+statuses = dict(line.split() for line in open("statuses"))
+if os.environ.get("SLURM_ARRAY_TASK_ID", "") == statuses.get("fails", "none"):
+    sys.exit(3)
+sys.exit(int(statuses.get(f"{name}-{attempt}", 0)))
+"""
+SCRIPTS = namespace_of("15", solved=True)
+BATCH, ARRAY, LONG = (SCRIPTS[name] for name in ("batch", "array", "long"))
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[cluster.Cluster]:
+    mark = processes.new_mark()
+    with pytest.MonkeyPatch.context() as patch, processes.guarded(mark), processes.marked(mark):
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+        with cluster.up(nodes=NODES) as own:
+            yield own
+
+
+def is_accepted(text: str) -> bool:
+    try:
+        submitted(text)
+    except (Refused, WrongScript):
+        return False
+    return True
+
+
+@pytest.mark.slow
+@NEEDS_CLUSTER
+class TestReal:
+    @pytest.fixture(autouse=True)
+    def as_large_as_the_cluster(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name, value in {"MOST_NODES": NODES, "CPUS_PER_NODE": 2, "LONGEST": 24 * 3600}.items():
+            monkeypatch.setattr(fake_slurm, name, value)
+
+    def test_both_accept_and_refuse_the_same_scripts(self, slurm: cluster.Cluster, tmp_path: Path) -> None:
+        texts = [f"#!/bin/bash\n#SBATCH {options}\ntrue\n" for options in OPTIONS] + TEXTS
+        for number, text in enumerate(texts):
+            (tmp_path / f"{number}.sh").write_text(text, newline="")
+        line = "sbatch --test-only $number.sh > /dev/null 2>&1; echo $?"
+        command = f"cd {shlex.quote(str(tmp_path))}; for number in $(seq 0 {len(texts) - 1}); do {line}; done"
+        statuses = slurm.run(["bash", "-c", command]).output.split()
+        by_slurm = {text: status == "0" for text, status in zip(texts, statuses, strict=True)}
+        assert {text for text in texts if by_slurm[text] != is_accepted(text)} == set()
+        assert {*by_slurm.values()} == {True, False}
+
+    @pytest.mark.long
+    @pytest.mark.parametrize("header", HEADERS)
+    def test_srun_starts_as_many_tasks_on_as_many_nodes(
+        self, slurm: cluster.Cluster, tmp_path: Path, header: str
+    ) -> None:
+        lines = [f"srun {options} hostname 2> /dev/null | tr '\\n' ' '; echo" for options in STEPS]
+        text = "\n".join(["#!/bin/bash", f"#SBATCH {header}", *lines, ""])
+        (tmp_path / "steps.sh").write_text(text)
+        output = tmp_path / "steps.out"
+        slurm.run(["sbatch", "--wait", f"--output={output}", str(tmp_path / "steps.sh")])
+        different = {}
+        for options, line in zip(STEPS, output.read_text().splitlines(), strict=True):
+            hosts = Counter(word for word in line.split() if word.startswith("node"))
+            try:
+                step = fake_slurm.step([*options.split(), "hostname"], submitted(text))
+                expected = (step.tasks, step.nodes) if step.name == "hostname" else (0, 0)
+            except Refused:
+                expected = (0, 0)
+            if (hosts.total(), len(hosts)) != expected:
+                different[options] = (hosts, expected)
+        assert different == {}
+
+    @pytest.mark.parametrize("options", ["--nodes=2 --tasks-per-node=2", "-N1 --ntasks-per-node=1 --cpus-per-task=2"])
+    def test_a_script_finds_the_same_variables(self, slurm: cluster.Cluster, tmp_path: Path, options: str) -> None:
+        text = f"#!/bin/bash\n#SBATCH --job-name=ask {options}\n#SBATCH --output={tmp_path}/%x-%J.out\nenv\n"
+        (tmp_path / "ask.sh").write_text(text)
+        job = slurm.run(["sbatch", "--wait", "--parsable", str(tmp_path / "ask.sh")]).output.split()[0]
+        lines = (tmp_path / f"ask-{job}.out").read_text().splitlines()
+        by_slurm = dict(line.split("=", 1) for line in lines if "=" in line)
+        fake = submitted(text).environment(int(job))
+        ours = {name: fake.pop(name) for name in ("SLURM_CLUSTER_NAME", "SLURM_JOB_USER")}
+        assert {name: by_slurm.get(name) for name in fake} == fake and set(ours) <= set(by_slurm)
+
+    @pytest.mark.parametrize("failing", ["none", "prepare.py", "train.py", "evaluate.py"])
+    @pytest.mark.parametrize("left_out", ["", "set -e\n", "srun --kill-on-bad-exit=1 "])
+    def test_a_batch_job_runs_and_ends_alike(
+        self, slurm: cluster.Cluster, tmp_path: Path, left_out: str, failing: str
+    ) -> None:
+        text = BATCH.replace(left_out, "")
+        job = sent(slurm, tmp_path, text, {f"{failing}-0": 3})
+        (state,) = states(slurm, job)
+        programs = ("prepare.py", "train.py", "evaluate.py")
+        count, status = fake_programs(text, {name: 3 * (name == failing) for name in programs})
+        by_slurm = real_programs(tmp_path, job)
+        if failing == "train.py" and "train.py by srun" in by_slurm:
+            by_slurm["train.py by srun"] = count["train.py by srun"]  # the first may end others before they start
+        assert by_slurm == count
+        assert state == ("COMPLETED" if status == 0 else "FAILED")
+        assert (tmp_path / f"train-{job}.out").exists()
+
+    def test_the_tasks_of_an_array_run_and_one_fails_alone(self, slurm: cluster.Cluster, tmp_path: Path) -> None:
+        tasks = submitted(ARRAY).array
+        job = sent(slurm, tmp_path, ARRAY, {"fails": tasks[1]})
+        fake = [fake_programs(ARRAY, {"train.py": 3 * (task == tasks[1])}, task) for task in tasks]
+        ends = sorted("FAILED" if status else "COMPLETED" for _, status in fake)
+        assert sorted(states(slurm, job)) == ends == ["COMPLETED"] * 3 + ["FAILED"]
+        assert {file.name for file in tmp_path.glob("*.out")} == {f"scaling-{job}-{task}.out" for task in tasks}
+        sizes = Counter(file.read_text().split("\0")[-1] for file in tmp_path.glob("did-*"))
+        assert [sizes[f"scaling/{size}.json"] for size in (1, 4, 8)] == [1, 4, 8]
+
+    @pytest.mark.long
+    def test_a_long_job_goes_on_after_85_and_ends_with_the_status_of_its_program(
+        self, slurm: cluster.Cluster, tmp_path: Path
+    ) -> None:
+        job = sent(slurm, tmp_path, LONG, {"train.py-0": 85, "train.py-1": 7})
+        until(lambda: real_programs(tmp_path, job, attempt=1).total() == 2, "no second attempt")
+        (state,) = states(slurm, job)
+        show = slurm.run(["scontrol", "show", "job", job]).output
+        assert (state, "ExitCode=7:0" in show, "Restarts=1" in show) == ("FAILED", True, True)
+        assert fake_programs(LONG, {"train.py": 7}) == (real_programs(tmp_path, job, attempt=1), 7)
+
+
+def real_programs(folder: Path, job: str, attempt: int = 0) -> Counter[str]:
+    """How often each program ran in a job, and whether srun had started it."""
+    names = [file.name.split("-")[3:] for file in folder.glob(f"did-{job}-{attempt}-*")]
+    return Counter(f"{name}{' by srun' if task else ''}" for name, task in names)
+
+
+def fake_programs(text: str, statuses: dict[str, int], task: int | None = None) -> tuple[Counter[str], int]:
+    """The same by the fake, and the script's status."""
+    script = Script.of(text, "script")
+    circumstances = Circumstances(["--data", "set 1"], script.job.environment(17, 0, task), statuses)
+    (attempt,) = script.attempts(OwnAnswer({}), [circumstances])
+    count: Counter[str] = Counter()
+    for program in attempt.programs:
+        count[program.name + " by srun" * program.by_srun] += program.tasks
+    return count, attempt.status
+
+
+def sent(slurm: cluster.Cluster, folder: Path, text: str, statuses: dict[str, object]) -> str:
+    """The number of a job of this script, in a folder with its programs."""
+    for program in ("prepare.py", "train.py", "evaluate.py"):
+        (folder / program).write_text(PROGRAM)
+    (folder / "scaling").mkdir()
+    (folder / "statuses").write_text("".join(f"{key} {value}\n" for key, value in statuses.items()))
+    (folder / "script").write_text(text)
+    run = slurm.run(["sbatch", "--parsable", f"--chdir={folder}", str(folder / "script"), "--data", "set 1"])
+    assert run.status == 0, run.output
+    return run.output.strip()
+
+
+def states(slurm: cluster.Cluster, job: str) -> list[str]:
+    ended = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL"}
+    shown: list[str] = []
+
+    def are_over() -> bool:
+        shown[:] = re.findall(r"JobState=(\w+)", slurm.run(["scontrol", "show", "job", job]).output)
+        return set(shown) <= ended
+
+    until(are_over, f"job {job} has not ended")
+    return shown
