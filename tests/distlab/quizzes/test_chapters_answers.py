@@ -342,7 +342,6 @@ def lever(v: Any) -> str:
 
 
 EXPECTED: dict[str, Callable[[Any], float | str]] = {
-    "00 two_links": lambda v: v.gigabytes * 8 / v.gigabits,
     "00 gradient_over_ethernet": lambda v: v.millions * 32 / v.gigabits,
     "00 sum_of_gradients": mean_of_all_images,
     "00 divided_by_the_own_part": lambda v: v.rate * v.workers,

@@ -18,9 +18,8 @@ def changed_parameter(item: Item, before: int = pick(2, 3, 4), after: int = pick
 
 
 def two_links(item: Item, gigabytes: int = pick(50, 63, 450), gigabits: int = pick(1, 10, 25)) -> None:
-    slow, fast = (float(costs.message(1e8).seconds(0.0, each)) for each in (8e-9 / gigabits, 1e-9 / gigabytes))
     item.choose(f"One link moves {gigabytes} GB/s, another one {gigabits} Gbit/s. How many times faster is the first?")
-    item.right(slow / fast, "times").why(f"{gigabits} Gbit/s are {figure(gigabits / 8)} GB/s.")
+    item.right(gigabytes / (gigabits / 8), "times").why(f"{gigabits} Gbit/s are {figure(gigabits / 8)} GB/s.")
     item.wrong(gigabytes / gigabits, "Bits taken for bytes").why("One speed is in bytes, the other one in bits.")
     item.wrong(gigabytes / gigabits / 8, "Divided by 8").why("""The speed in bits is the one that shrinks when it is
         converted.""")

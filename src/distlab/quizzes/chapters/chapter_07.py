@@ -19,9 +19,8 @@ def _error_of(text: str) -> str:
 
 def own_address(item: Item, workers: int = pick(4, 5, 6), index: int = pick(2, 3)) -> None:
     addresses = [f"node{number}:2222" for number in range(1, workers + 1)]
-    text = cluster_spec.tf_config({"worker": addresses}, "worker", index)
     item.choose("Where does the process with this TF_CONFIG listen?")
-    item.block = text
+    item.block = cluster_spec.tf_config({"worker": addresses}, "worker", index)
     item.right(addresses[index]).why("The index counts the addresses from 0.")
     item.wrong(addresses[index - 1], "Counted from 1").why("The first address has index 0.")
     item.wrong(addresses[0], "The chief's address").why("Worker 0 listens there; each worker has its own address.")
@@ -34,10 +33,7 @@ def broken_config(
     workers: int = pick(2, 3, 4),
     port: int = pick(12345, 23456, 34567),
     mistake: str = pick(
-        "The index is counted from 1",
-        "An address has no port",
-        "An address appears twice",
-        "It has Python's quotes",
+        "The index is counted from 1", "An address has no port", "An address appears twice", "It has Python's quotes"
     ),
 ) -> None:
     addresses = [f"host{index}:{port}" for index in range(1, workers + 1)]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from distlab.large_batch import FourNumbers, noise_scale, schedules
+from distlab.large_batch import noise_scale, schedules
 from distlab.quizzes.item import Item, figure, pick
 
 
@@ -14,11 +14,10 @@ def weak_scaling_rate(
     rate: float = pick(0.01, 0.02, 0.05, 0.1),
     batch: int = pick(32, 64, 100, 128),
 ) -> None:
-    four = FourNumbers(60_000, replicas, batch, rate, batch)
     item.choose(f"""A rate of {rate} is right for one device with a batch of {batch}. {replicas} replicas keep that
         batch each. Which rate does the linear rule give?""")
-    item.right(four.learning_rate).why(f"""The global batch is {replicas} times as large, {four.global_batch:,} images,
-        so the rate is, too.""")
+    item.right(rate * replicas).why(f"""The global batch is {replicas} times as large, {batch * replicas:,} images, so
+        the rate is, too.""")
     item.wrong(rate, "The rate stays").why("The global batch grew, and an epoch has fewer steps; they may be longer.")
     item.wrong(rate / replicas, "Turned round").why("Fewer steps must be longer, not shorter.")
     item.wrong(rate * math.sqrt(replicas), "The square root").why("""That is the square-root rule, which keeps a step's
@@ -46,16 +45,13 @@ def strong_scaling_rate(
     rate: float = pick(0.001, 0.01, 0.05, 0.1),
     times: int = pick(4, 8, 16, 32),
 ) -> None:
-    known = 100
-    four = FourNumbers.of_global_batch(60_000, replicas, known * times, rate, known)
-    item.enter(f"""A rate of {rate} is right for a global batch of {known}. You train with {replicas} replicas and a
-        global batch of {four.global_batch:,}. Which rate does the linear rule give?""")
-    item.right(four.learning_rate).why("""The rule asks for the ratio of the global batches. The number of replicas does
-        not enter.""")
+    item.enter(f"""A rate of {rate} is right for a global batch of 100. You train with {replicas} replicas and a global
+        batch of {100 * times:,}. Which rate does the linear rule give?""")
+    item.right(rate * times).why("""The rule asks for the ratio of the global batches. The number of replicas does not
+        enter.""")
     item.wrong(rate * replicas, "Times the replicas").why("Replicas count only if each brings its own whole batch.")
     item.wrong(rate, "The rate stays").why(f"The global batch is {times} times the one that the rate is right for.")
-    item.wrong(rate * four.per_replica_batch / known, "The per-replica batch").why("""The rule compares global batches,
-        not shares.""")
+    item.wrong(rate * times / replicas, "The per-replica batch").why("The rule compares global batches, not shares.")
 
 
 def steps_saved(
@@ -78,10 +74,10 @@ def steps_saved(
 def images_needed(item: Item, critical: int = pick(100, 200, 250, 400), ratio: float = pick(0.25, 0.5, 2, 4)) -> None:
     batch = int(critical * ratio)
     tradeoff = noise_scale.Tradeoff(1.0, float(critical))
-    images = batch * tradeoff.steps(batch) / tradeoff.least_samples
     item.enter(f"""The critical batch size is {critical} and the batch {batch}. How many times the least number of
         images E_min does the training need to reach its target?""")
-    item.right(images, "times").why("E = E_min (1 + B / B_crit); at the critical batch size that is twice the least.")
+    item.right(batch * tradeoff.steps(batch) / tradeoff.least_samples, "times").why("""E = E_min (1 + B / B_crit); at
+        the critical batch size that is twice the least.""")
     item.wrong(tradeoff.steps(batch), "Steps for images").why("S grows with B_crit / B, E with B / B_crit.")
     item.wrong(ratio, "The 1 is missing").why("Even the smallest batches need E_min images.")
     item.wrong(1, "Each image counts alike").why("Above the bend most of a batch repeats what is known.")
@@ -101,9 +97,8 @@ def two_rules(item: Item, times: int = pick(9, 16, 25, 36, 49)) -> None:
 
 def stuck_at_chance(item: Item, classes: int = pick(5, 10, 20, 100), ranks: int = pick(8, 16, 32)) -> None:
     chance = math.log(classes)
-    rate = FourNumbers(60_000, ranks, 100, 0.01, 100).learning_rate
-    item.choose(f"""{ranks} ranks train a classifier for {classes} classes with Adam, rate {figure(rate)}, and no
-        warm-up. The log is below. What do you try first?""")
+    item.choose(f"""{ranks} ranks train a classifier for {classes} classes with Adam, rate {figure(0.01 * ranks)}, and
+        no warm-up. The log is below. What do you try first?""")
     item.block = "\n".join(f"epoch {epoch}: loss {chance:.2f}, accuracy {1 / classes:.2f}" for epoch in (1, 2, 3))
     item.right("Restart from new weights, with warm-up or a smaller rate").why(f"""The loss is ln {classes}: the first
         steps have killed the units, and dead units have no gradient.""")

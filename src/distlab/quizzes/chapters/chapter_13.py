@@ -1,7 +1,6 @@
 """Fault tolerance: how often to save, who is the cause, what a damaged checkpoint does, who stops together."""
 
 import math
-from functools import cache
 
 import numpy as np
 
@@ -70,7 +69,6 @@ def who_died_first(item: Item, dead: int = pick(0, 1, 2, 3), second: int = pick(
     item.wrong("The checkpoint", "The last save").why("Nothing in the log is about reading or writing.")
 
 
-@cache
 def _waiting_times(ranks: int, slow: int, times: int) -> tuple[float, ...]:
     """Milliseconds that each rank waits for the sum in a step of 10 ms, in which one rank computes longer."""
 

@@ -13,10 +13,7 @@ def place_after_flatten(
     channel: int = pick(1, 3, 6),
     framework: str = pick("Keras", "PyTorch"),
 ) -> None:
-    places = {
-        "Keras": (row * side + column) * channels + channel,
-        "PyTorch": (channel * side + row) * side + column,
-    }
+    places = {"Keras": (row * side + column) * channels + channel, "PyTorch": (channel * side + row) * side + column}
     item.enter(f"""After the pooling an image has {side} × {side} positions and {channels} channels. At which place,
         counted from 0, does {framework} put row {row}, column {column}, channel {channel} when it flattens?""")
     item.right(places[framework]).why("""Keras has the channels last and goes row by row; PyTorch has them first and
@@ -102,11 +99,7 @@ def who_must_call(
 def states_on_a_rank(
     item: Item, ranks: int = pick(2, 4, 8), gigabytes: int = pick(2, 6, 12), way: str = pick("DDP", "ZeRO 1", "FSDP")
 ) -> None:
-    sizes = {
-        "DDP": 2 * gigabytes / 1,
-        "ZeRO 1": gigabytes + gigabytes / ranks,
-        "FSDP": 2 * gigabytes / ranks,
-    }
+    sizes = {"DDP": 2.0 * gigabytes, "ZeRO 1": gigabytes + gigabytes / ranks, "FSDP": 2 * gigabytes / ranks}
     item.choose(f"""A model has {gigabytes} GB of weights and trains by SGD with momentum on {ranks} ranks with {way}.
         How many GB of weights and momentum does each rank keep from step to step?""")
     item.right(sizes[way], "GB").why("What is divided counts 1/N on each rank.")

@@ -79,10 +79,7 @@ HOSTS = {
 
 
 def host_of_a_rank(
-    item: Item,
-    names: str = pick(*HOSTS),
-    per_node: int = pick(2, 3, 4),
-    rank: int = pick(1, 4, 5),
+    item: Item, names: str = pick(*HOSTS), per_node: int = pick(2, 3, 4), rank: int = pick(1, 4, 5)
 ) -> None:
     hosts = HOSTS[names]
     host = hosts[rank // per_node]
