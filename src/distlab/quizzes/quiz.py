@@ -10,7 +10,6 @@ import numpy as np
 
 from distlab.quizzes import page, paper
 from distlab.quizzes.item import Item, Template
-from distlab.runtime.arguments import require_whole
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import require_name
 
@@ -46,8 +45,6 @@ def ask(chapter: str | int, seed: int = 1, count: int = 10) -> Quiz:
     A number, such as 6, names the chapter too.
     Raises NoSuchName for another chapter, and TooFewQuestions if `count` is more than the chapter has.
     """
-    require_whole("seed", seed)
-    require_whole("count", count)
     return draw([str(chapter).zfill(2)], seed, count)
 
 

@@ -3,14 +3,12 @@
 import subprocess
 import sys
 from collections import Counter
-from typing import Any
 
 import pytest
 
 from distlab import quizzes
 from distlab.quizzes import CHAPTERS, TooFewQuestions, draw
 from distlab.quizzes.quiz import templates
-from distlab.runtime.arguments import WrongArgument
 from distlab.runtime.lookups import NoSuchName
 
 
@@ -74,9 +72,3 @@ def test_quizzes_need_no_tensorflow() -> None:
 @pytest.mark.parametrize("chapter", [6, "6", "06"])
 def test_a_chapter_is_a_number_or_its_text(chapter: str | int) -> None:
     assert quizzes.ask(chapter).chapters == ("06",)
-
-
-@pytest.mark.parametrize("slip", [{"seed": 3.0}, {"seed": -1}, {"count": "3"}])
-def test_a_seed_or_count_that_is_no_whole_number_is_one_sentence(slip: dict[str, Any]) -> None:
-    with pytest.raises(WrongArgument, match="give a whole number of 0 or more"):
-        quizzes.ask("06", **slip)

@@ -11,11 +11,11 @@ def overlap_of_masks(
     item: Item, both: int = pick(60, 80, 120), only_predicted: int = pick(20, 40), only_true: int = pick(10, 30)
 ) -> None:
     union = both + only_predicted + only_true
-    neither = 784 - union
+
     item.choose(f"""Of 784 pixels, the predicted and the true mask both call {both} digit. {only_predicted} are digit in
         the prediction only, {only_true} in the true mask only. What is the IoU?""")
     item.right(both / union).why(f"{both} of the {union} pixels that at least one calls digit.")
-    item.wrong((both + neither) / 784, "Pixel accuracy").why("It counts the background that both agree on.")
+    item.wrong((both + 784 - union) / 784, "Pixel accuracy").why("It counts the background that both agree on.")
     item.wrong(both / (both + only_predicted), "The prediction only").why("""Pixels that the prediction misses count in
         the union, too.""")
     item.wrong(both / 784, "The whole image").why("The union is only what at least one calls digit.")

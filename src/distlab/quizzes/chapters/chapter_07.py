@@ -44,10 +44,10 @@ def broken_config(
         "An address appears twice": text.replace("host2", "host1"),
         "It has Python's quotes": str(json.loads(text)),
     }
-    error = _error_of(broken[mistake])
+
     item.choose("A worker of a cluster has this TF_CONFIG. What is wrong with it?")
     item.block = broken[mistake]
-    item.right(f"{mistake}.").why(f"`cluster_spec.check` says: {error}.")
+    item.right(f"{mistake}.").why(f"`cluster_spec.check` says: {_error_of(broken[mistake])}.")
     for name in broken:
         if name != mistake:
             item.wrong(f"{name}.", "Another fault").why(f"Then it would be `{broken[name]}`.")
