@@ -8,6 +8,7 @@
     predict  the tables of `distlab predict`: predict/
     figures  digests of the pictures, committed and drawn again: figures.json
     outputs  what the cells of the committed notebooks gave, without those that vary: outputs/
+    quizzes  digests of what each template asks and explains for 20 seeds, and of a sheet and a page: quizzes.json
 
 No record has a time, a path or a name of the machine that wrote it, and each part gives the same records again. Only
 `labs` imports the course; the other parts use what anybody sees: commands, files, pages. Words of Python itself in
@@ -284,6 +285,42 @@ def texts_of(output: Mapping[str, Any]) -> Iterator[str]:
             yield "".join(text).rstrip("\n")
 
 
+# Quizzes -------------------------------------------------------------------------------------------------------------
+
+ALL_QUESTIONS = ("quiz", "all", "--count", "160", "--answers")
+
+
+def quizzes(only: list[str]) -> Records:
+    """SHA-256 of a template's 20 questions with choices, answers and explanations, and of each form of a quiz.
+
+    Values and tolerance count only where a number is entered.
+    """
+    asked: dict[str, list[Any]] = {}
+    for seed in range(1, 21):
+        printed = json.loads(distlab(*ALL_QUESTIONS, "--seed", str(seed), "--form", "json"))
+        for question in printed["questions"]:
+            if question["kind"] == "number":
+                for answer in question["answers"]:
+                    answer["value"] = f"{answer['value']:.9g}"
+            else:
+                del question["tolerance"]
+                for answer in question["answers"]:
+                    del answer["value"]
+            asked.setdefault(f"{question['chapter']} {question['name']}", []).append(question)
+    digests = {name: digest(json.dumps(questions, sort_keys=True)) for name, questions in asked.items()}
+    digests["order"] = digest("\n".join(asked))
+    for form in ("markdown", "html"):
+        printed = re.sub(r' data-value="[^"]*"', "", distlab(*ALL_QUESTIONS, "--seed", "21", "--form", form))
+        digests[form] = digest(printed)
+    digests["html without answers"] = digest(distlab(*ALL_QUESTIONS[:-1], "--seed", "21", "--form", "html"))
+    yield "quizzes.json", f"{lines(digests)}\n"
+
+
+def digest(text: str) -> str:
+    """SHA-256, in 64 letters."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 # The command ---------------------------------------------------------------------------------------------------------
 
 PARTS: dict[str, Callable[[list[str]], Records]] = {
@@ -292,6 +329,7 @@ PARTS: dict[str, Callable[[list[str]], Records]] = {
     "predict": predict,
     "figures": figures,
     "outputs": outputs,
+    "quizzes": quizzes,
 }
 
 

@@ -1,17 +1,33 @@
-"""An item: a question with the right answer and the wrong ones (distractors), each with the mistake behind it.
+"""An item: a question with the right answer and the wrong ones, each with the mistake behind it.
 
-A template is a function that takes `Numbers` and returns an `Item` by `number`, `one_of`, `one_number_of` or
-`several_of`. Texts are plain, with `code` in backticks.
+A template is a function that fills an item in: what it asks, then what may be answered, and why that is right or wrong.
+The other parameters are its numbers; their defaults say what each is drawn from.
+
+    def steps(item: Item, images: int = pick(8_000, 60_000), batch: int = pick(50, 100)) -> None:
+        item.enter(f"{images:,} images, batches of {batch}. How many steps has an epoch?")
+        item.right(images // batch, "steps").why("Each image is used once.")
+        item.wrong(images, "One image per step").why("A step takes a batch.")
+
+Texts are plain, with `code` in backticks; where a text breaks its line makes no difference. A right answer that is an
+int is a count, which must be met exactly; a float may be off a little. Shares, such as 0.25, are shown in "%".
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any, TypeVar, cast
 
-from distlab.quizzes.numbers import Numbers, amount
+import numpy as np
 
 TOLERANCE = 0.02  # what an answer may be off, for rounding by hand
 LEAST_DIFFERENCE = 0.05  # by which a wrong number differs from the right one
+SIGNIFICANT_DIGITS = 3
+SINGULAR = {"batches": "batch", "processes": "process", "copies": "copy"}
+UNCHANGED = ("s", "ms", "times")
+
+Value = TypeVar("Value")
+Template = Callable[..., None]
 
 
 class Kind(StrEnum):
@@ -22,112 +38,139 @@ class Kind(StrEnum):
     SEVERAL = "several"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Option:
-    """An answer that somebody may give; `mistake` names the thinking behind a wrong one.
-
-    value: the number, for items that ask for one.
-    """
+    """An answer that somebody may give. `mistake` names the thinking behind a wrong one; a number has a `value`."""
 
     text: str
     is_right: bool
-    explanation: str
     mistake: str = ""
     value: float | None = None
+    explanation: str = ""
+
+    def why(self, explanation: str) -> None:
+        """Say why the answer is right or wrong."""
+        self.explanation = _joined(explanation)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Item:
-    """A question as it is asked. `name`, `chapter` and `values` are those of the template and of what it drew.
+    """A question as it is asked. `name`, `chapter` and `values` are those of the template and of what was drawn.
 
-    text: the question.  block: lines to be shown as they are, such as a log or a table; may be empty.
-    unit: of a number that is to be entered.  tolerance: how far such a number may be off, relative to the right one.
+    block: lines to be shown as they are, such as a log or a table; may be empty.  unit: of numbers.
+    tolerance: how far a number that is entered may be off, relative to the right one.
     """
 
-    kind: Kind
-    text: str
-    options: tuple[Option, ...]
+    name: str
+    chapter: str
+    values: Mapping[str, object]
+    text: str = ""
     block: str = ""
     unit: str = ""
     tolerance: float = 0.0
-    name: str = ""
-    chapter: str = ""
-    values: Mapping[str, object] = field(default_factory=dict)
+    is_entered: bool = False
+    options: list[Option] = field(default_factory=list)
+
+    def enter(self, text: str) -> None:
+        """Ask for a number to be entered."""
+        self.text, self.is_entered = _joined(text), True
+
+    def choose(self, text: str) -> None:
+        """Ask for the right answer, or for all right ones if there are several."""
+        self.text = _joined(text)
+
+    def right(self, answer: float | str, unit: str = "") -> Option:
+        """Add a right answer: a text, or a number in a unit, which is then that of the wrong ones too."""
+        self.unit = unit
+        self.tolerance = 0.0 if isinstance(answer, str | int) else TOLERANCE
+        return self._option(answer, True, "")
+
+    def wrong(self, answer: float | str, mistake: str) -> Option:
+        """Add an answer to which a mistake leads; after the right one."""
+        return self._option(answer, False, mistake)
+
+    def _option(self, answer: float | str, is_right: bool, mistake: str) -> Option:
+        if isinstance(answer, str):
+            option = Option(_joined(answer), is_right, mistake)
+        else:
+            value = float(100 * answer if self.unit == "%" else answer)
+            option = Option(amount(value, self.unit), is_right, mistake, value)
+        self.options.append(option)
+        return option
 
     @property
-    def right(self) -> tuple[Option, ...]:
+    def kind(self) -> Kind:
+        """How it is answered: by a number, by one option or by several."""
+        return Kind.NUMBER if self.is_entered else Kind.ONE if len(self.right_options) == 1 else Kind.SEVERAL
+
+    @property
+    def right_options(self) -> list[Option]:
         """The right options: exactly one unless several can be chosen."""
-        return tuple(option for option in self.options if option.is_right)
+        return [option for option in self.options if option.is_right]
 
     @property
-    def wrong(self) -> tuple[Option, ...]:
+    def wrong_options(self) -> list[Option]:
         """The distractors."""
-        return tuple(option for option in self.options if not option.is_right)
+        return [option for option in self.options if not option.is_right]
 
     @property
     def is_ambiguous(self) -> bool:
         """Two options read alike, or a wrong number is so close to the right one that rounding decides."""
         if len({option.text for option in self.options}) < len(self.options):
             return True
-        right = self.right[0].value
-        if right is None:
-            return False
-        least = LEAST_DIFFERENCE * abs(right) if self.tolerance else 0.0
-        return any(option.value is None or abs(option.value - right) <= least for option in self.wrong)
-
-
-Template = Callable[[Numbers], Item]
+        right = self.right_options[0].value
+        least = LEAST_DIFFERENCE * abs(right or 0.0) if self.tolerance else 0.0
+        return right is not None and any(abs(cast(float, each.value) - right) <= least for each in self.wrong_options)
 
 
 @dataclass(frozen=True)
-class Wrong:
-    """A wrong answer: a number or a text, the name of the mistake that leads to it, and why it is wrong."""
+class Choices:
+    """What a number of a template is drawn from; `count` different ones together if it is given."""
 
-    answer: float | str
-    mistake: str
-    explanation: str
+    values: tuple[Any, ...]
+    count: int = 0
 
-
-def number(
-    text: str, answer: float, unit: str, why: str, *wrong: Wrong, exact: bool = False, block: str = "", scale: float = 1
-) -> Item:
-    """A number to enter, in `unit`; `exact` if it must be met without tolerance, as a count must.
-
-    scale: what the answers are multiplied with, such as 1e3 for seconds that are asked for in ms.
-    """
-    right = _numeric(scale * float(answer), unit, True, why)
-    options = (right, *(_wrong_number(mistake, unit, scale) for mistake in wrong))
-    return Item(Kind.NUMBER, text, options, block, unit, 0.0 if exact else TOLERANCE)
+    def draw(self, generator: np.random.Generator) -> object:
+        """One of the values, all equally likely, or several in random order."""
+        if self.count:
+            return tuple(self.values[place] for place in generator.permutation(len(self.values))[: self.count])
+        return self.values[int(generator.integers(len(self.values)))]
 
 
-def one_number_of(
-    text: str, answer: float, unit: str, why: str, *wrong: Wrong, exact: bool = False, block: str = "", scale: float = 1
-) -> Item:
-    """One of several numbers to choose; the arguments are those of `number`."""
-    right = _numeric(scale * float(answer), unit, True, why)
-    options = (right, *(_wrong_number(mistake, unit, scale) for mistake in wrong))
-    return Item(Kind.ONE, text, options, block, tolerance=0.0 if exact else TOLERANCE)
+def pick(*values: Value) -> Value:
+    """A parameter of a template that is one of the values."""
+    return cast(Value, Choices(values))
 
 
-def one_of(text: str, right: str, why: str, *wrong: Wrong, block: str = "") -> Item:
-    """One of several texts to choose."""
-    options = (Option(right, True, why), *(_wrong_text(mistake) for mistake in wrong))
-    return Item(Kind.ONE, text, options, block)
+def pick_several(count: int, *values: Value) -> tuple[Value, ...]:
+    """A parameter of a template that has `count` different ones of the values, in random order."""
+    return cast(tuple[Value, ...], Choices(values, count))
 
 
-def several_of(text: str, right: Mapping[str, str], *wrong: Wrong, block: str = "") -> Item:
-    """All right ones among several texts to choose; `right` has the explanation of each."""
-    options = (*(Option(answer, True, why) for answer, why in right.items()), *(_wrong_text(each) for each in wrong))
-    return Item(Kind.SEVERAL, text, options, block)
+def other(pair: Mapping[str, Value], key: str) -> Value:
+    """The value of that one of two keys which is not `key`."""
+    (value,) = (value for name, value in pair.items() if name != key)
+    return value
 
 
-def _numeric(value: float, unit: str, is_right: bool, explanation: str, mistake: str = "") -> Option:
-    return Option(amount(value, unit), is_right, explanation, mistake, value)
+def figure(value: float) -> str:
+    """A number with three significant digits at least, thousands separated; whole numbers and hundreds in full."""
+    if not math.isfinite(value):
+        return "infinitely many" if value > 0 else "none"
+    if value == int(value):
+        return f"{value:,.0f}"
+    places = max(0, SIGNIFICANT_DIGITS - 1 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _wrong_number(wrong: Wrong, unit: str, scale: float) -> Option:
-    return _numeric(scale * float(wrong.answer), unit, False, wrong.explanation, wrong.mistake)
+def amount(value: float, unit: str) -> str:
+    """A number with its unit, such as "2.5 GB" or "1 step"."""
+    text = figure(value)
+    if text == "1" and unit.endswith("s") and "/" not in unit and unit not in UNCHANGED:
+        unit = SINGULAR.get(unit, unit.removesuffix("s"))
+    return f"{text} {unit}".rstrip()
 
 
-def _wrong_text(wrong: Wrong) -> Option:
-    return Option(str(wrong.answer), False, wrong.explanation, wrong.mistake)
+def _joined(text: str) -> str:
+    return " ".join(text.split())

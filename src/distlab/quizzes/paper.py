@@ -55,15 +55,9 @@ def text(items: Sequence[Item]) -> str:
 
 def as_json(items: Sequence[Item], seed: int, with_answers: bool) -> str:
     """The questions for programs; the key "answers" of each only with answers."""
-    entries = []
+    entries: list[dict[str, object]] = []
     for item in items:
-        entry: dict[str, object] = {
-            "chapter": item.chapter,
-            "name": item.name,
-            "kind": item.kind.value,
-            "text": item.text,
-            "block": item.block,
-        }
+        entry = {name: getattr(item, name) for name in ("chapter", "name", "kind", "text", "block")}
         if item.kind is Kind.NUMBER:
             entry["unit"] = item.unit
         else:
@@ -71,14 +65,9 @@ def as_json(items: Sequence[Item], seed: int, with_answers: bool) -> str:
         if with_answers:
             entry["tolerance"] = item.tolerance
             entry["answers"] = [
-                {
-                    "text": option.text,
-                    "value": option.value,
-                    "right": option.is_right,
-                    "mistake": option.mistake,
-                    "explanation": option.explanation,
-                }
-                for option in item.options
+                {"text": each.text, "value": each.value, "right": each.is_right}
+                | {"mistake": each.mistake, "explanation": each.explanation}
+                for each in item.options
             ]
         entries.append(entry)
     return json.dumps({"seed": seed, "questions": entries}, indent=2, ensure_ascii=False)
@@ -87,7 +76,7 @@ def as_json(items: Sequence[Item], seed: int, with_answers: bool) -> str:
 def answer(item: Item) -> str:
     """The right answer in short: letters, or the number."""
     if item.kind is Kind.NUMBER:
-        return item.right[0].text
+        return item.right_options[0].text
     return ", ".join(f"({letter})" for letter, option in _lettered(item) if option.is_right)
 
 

@@ -1,16 +1,15 @@
 """A quiz: items of one or more chapters, drawn for a seed; the same seed gives the same quiz."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
+from inspect import isfunction, signature
 from zlib import crc32
 
 import numpy as np
 
 from distlab.quizzes import page, paper
 from distlab.quizzes.item import Item, Template
-from distlab.quizzes.numbers import Numbers
-from distlab.runtime.arguments import require_whole
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import require_name
 
@@ -46,8 +45,6 @@ def ask(chapter: str | int, seed: int = 1, count: int = 10) -> Quiz:
     A number, such as 6, names the chapter too.
     Raises NoSuchName for another chapter, and TooFewQuestions if `count` is more than the chapter has.
     """
-    require_whole("seed", seed)
-    require_whole("count", count)
     return draw([str(chapter).zfill(2)], seed, count)
 
 
@@ -61,32 +58,30 @@ def draw(chapters: Sequence[str], seed: int, count: int) -> Quiz:
             f"There are {available} questions on chapter {', '.join(chapters)}; ask for 1 to that many."
         )
     generator = np.random.default_rng([seed, count])
-    chosen: dict[str, list[Template]] = {chapter: [] for chapter in chapters}
-    shuffled = {
-        chapter: [of_chapter[chapter][place] for place in generator.permutation(len(of_chapter[chapter]))]
-        for chapter in chapters
+    waiting = {
+        chapter: [each[place] for place in generator.permutation(len(each))] for chapter, each in of_chapter.items()
     }
     # Deal one of each chapter in turn, in an order that the seed decides, until there are enough.
     order = [chapters[place] for place in generator.permutation(len(chapters))]
-    for _ in range(count):
-        waiting = [chapter for chapter in order if shuffled[chapter]]
-        fewest = min(waiting, key=lambda chapter: len(chosen[chapter]))
-        chosen[fewest].append(shuffled[fewest].pop())
+    chosen: list[Template] = []
+    while len(chosen) < count:
+        chosen += [waiting[chapter].pop() for chapter in order if waiting[chapter]]
+    del chosen[count:]
     items = [
         draw_item(chapter, template, seed)
-        for chapter in chapters
-        for template in of_chapter[chapter]
-        if template in chosen[chapter]
+        for chapter, of_one in of_chapter.items()
+        for template in of_one
+        if template in chosen
     ]
     return Quiz(chapters, seed, tuple(items))
 
 
-def templates(chapter: str) -> tuple[Template, ...]:
+def templates(chapter: str) -> list[Template]:
     """The templates of a chapter, in the order of its text. Raises NoSuchName."""
     require_name(CHAPTERS, chapter, "quiz on chapter")
     module = import_module(f"distlab.quizzes.chapters.chapter_{chapter}")
-    of_chapter: tuple[Template, ...] = module.TEMPLATES
-    return of_chapter
+    functions = [value for value in vars(module).values() if isfunction(value) and value.__module__ == module.__name__]
+    return [function for function in functions if not function.__name__.startswith("_")]
 
 
 def draw_item(chapter: str, template: Template, seed: int) -> Item:
@@ -95,11 +90,13 @@ def draw_item(chapter: str, template: Template, seed: int) -> Item:
     Numbers with which a mistake leads to the right answer are drawn again.
     """
     name = template.__name__
-    numbers = Numbers(np.random.default_rng([seed, int(chapter), crc32(name.encode())]))
+    generator = np.random.default_rng([seed, int(chapter), crc32(name.encode())])
+    _, *parameters = signature(template).parameters.values()
     for _ in range(MOST_DRAWS):
-        numbers.drawn = {}
-        item = template(numbers)
+        values = {each.name: each.default.draw(generator) for each in parameters}
+        item = Item(name, chapter, values)
+        template(item, **values)
         if not item.is_ambiguous:
-            options = numbers.shuffled(item.options)
-            return replace(item, name=name, chapter=chapter, options=options, values=dict(numbers.drawn))
+            item.options = [item.options[place] for place in generator.permutation(len(item.options))]
+            return item
     raise RuntimeError(f"the template {name} of chapter {chapter} draws no numbers that tell its answers apart")

@@ -4,7 +4,6 @@ from typing import Literal
 
 from distlab.quizzes import page, paper
 from distlab.quizzes.quiz import CHAPTERS, Quiz, draw
-from distlab.runtime.arguments import require_whole
 
 ALL = "all"
 Form = Literal["markdown", "json", "html"]
@@ -23,7 +22,6 @@ def print_quiz(
         answers: With the answers and the mistakes behind wrong ones.
         form: How it is written.
     """
-    require_whole("seed", seed)
     names = [name.strip().zfill(2) for text in (chapter, *more) for name in text.split(",") if name.strip()]
     chapters = CHAPTERS if ALL in names else names
     print(written(draw(chapters, seed, count), form, answers))

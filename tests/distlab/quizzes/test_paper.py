@@ -22,7 +22,7 @@ def test_the_answers_follow_after_the_questions_and_name_each_mistake() -> None:
     assert sheet == paper.markdown(ITEMS, "Exam", with_answers=False) + "\n" * sheet.endswith("\n\n")
     for place, item in enumerate(ITEMS, 1):
         assert f"{place}. **{paper.answer(item)}**" in answers
-        assert all(f"{option.mistake}. {option.explanation}" in answers for option in item.wrong)
+        assert all(f"{option.mistake}. {option.explanation}" in answers for option in item.wrong_options)
 
 
 def test_the_letters_of_an_answer_are_those_of_the_right_options() -> None:

@@ -1,5 +1,4 @@
-"""The templates of the questions, one module per chapter, each with ten functions in `TEMPLATES`.
+"""The templates of the questions: ten functions per chapter, in the order of its text.
 
-A template draws its numbers by name, computes the right answer with distlab, and each wrong one as somebody would who
-makes the mistake that it names.
+`distlab.quizzes.item` says how to write one. A function whose name begins with an underscore is no template.
 """
