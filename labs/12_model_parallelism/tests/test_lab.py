@@ -11,7 +11,7 @@ from lab_12.split_layer_judges import EVEN, UNEVEN
 from lab_12_tests import answers_12
 from lab_12_tests.answers_12 import ANSWERS
 
-from course_tools.sandbox import PLAIN, SandboxedWork, Server
+from course_tools.sandbox import SandboxedWork, Setting
 from distlab.collectives import ring_all_reduce
 from distlab.labs import WRONG
 from distlab.model_parallel import layered_network, pipelines
@@ -153,15 +153,14 @@ IN_GRADING = [
 
 @pytest.mark.slow
 def test_in_grading_mistakes_get_the_points_and_hints_of_the_notebook() -> None:
-    with Server(["numpy", "lab_12.lab"]) as server:
-        for exercise, title in IN_GRADING:
-            text = inspect.getsource(getattr(answers_12, title))
-            text = re.sub(r"^@.*?(?=^async def )", "", text, flags=re.DOTALL | re.MULTILINE)
-            wrong = known_wrong(exercise, title)
-            with SandboxedWork(server, PLAIN) as work:
-                for number, cell in enumerate((GIVEN, text.replace(f"def {title}(", f"def {exercise}("))):
-                    assert work.run_cell(cell, str(number), 30.0).error is None
-                verdict = LAB[exercise].verdict(work.answer(30.0), seed=12345)
-            assert (verdict.state, verdict.share, verdict.fault) == (WRONG, wrong.share, None), verdict
-            assert all(words in verdict.text for words in wrong.words), verdict
-            assert not wrong.hints or verdict.hints == wrong.hints, verdict
+    for exercise, title in IN_GRADING:
+        text = inspect.getsource(getattr(answers_12, title))
+        text = re.sub(r"^@.*?(?=^async def )", "", text, flags=re.DOTALL | re.MULTILINE)
+        wrong = known_wrong(exercise, title)
+        with SandboxedWork(Setting()) as work:
+            for number, cell in enumerate((GIVEN, text.replace(f"def {title}(", f"def {exercise}("))):
+                assert work.run_cell(cell, str(number), 30.0).error is None
+            verdict = LAB[exercise].verdict(work.answer(30.0), seed=12345)
+        assert (verdict.state, verdict.share, verdict.fault) == (WRONG, wrong.share, None), verdict
+        assert all(words in verdict.text for words in wrong.words), verdict
+        assert not wrong.hints or verdict.hints == wrong.hints, verdict
