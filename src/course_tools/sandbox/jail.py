@@ -7,6 +7,7 @@ that from `unshare`. Where neither works there is the weak one: a process of its
 
 import importlib.util
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -85,10 +86,14 @@ def candidates() -> list[Kind]:
 
 
 def modules_of_lab(number: str) -> list[str]:
-    """The modules of a lab that may run beside a student's code."""
+    """The modules of a lab that may run beside a student's code, and those of it that they import."""
     from distlab.labs import registry
 
-    return registry.observers(number) if number in registry.MODULES else []
+    names = registry.observers(number) if number in registry.MODULES else []
+    for name in names:  # which grows
+        imported = re.findall(rf"^(?:from|import) (lab_{number}\.\w+)", files_of(name)[0].read_text(), re.MULTILINE)
+        names += [each for each in dict.fromkeys(imported) if each not in names]
+    return names
 
 
 def files_of(module: str) -> list[Path]:
