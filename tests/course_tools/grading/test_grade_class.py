@@ -68,7 +68,8 @@ def test_a_folder_of_submissions_becomes_a_table_and_pages(course: Path, source:
     lab = registry.lab(NUMBER)
     done = distlab("grade", "in", "--only", NUMBER, "--seed", "7", "--weak")
     assert done.returncode == 1, done.stdout + done.stderr
-    assert done.stdout.splitlines()[-1].startswith("LOOK AT =eve 10_large_batch_and_warmup: unreadable: it is not a")
+    unreadable = "unreadable: it is not a notebook of format 4"
+    assert done.stdout.splitlines()[-1] == f"LOOK AT =eve {lab.name}: {unreadable}"
     found = rows(course)
     assert [float(found[name]["score"]) for name in ("ada", "grace", "'=eve", "bob")] == [14, 10, 0, 0]
     assert [found[name]["note"] for name in ("ada", "bob")] == ["", "missing"]
