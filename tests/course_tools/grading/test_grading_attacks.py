@@ -60,7 +60,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "sends an answer before it is asked": (WRITES_BEFORE.format(ANSWERED) + "steps = 7", ""),
     "sends what is no message": (WRITES_BEFORE.format("b'\\xff' * 1000"), "no answer"),
     "closes the connection": ("import os\nos.closerange(0, 100)", "process"),
-    "looks for the seed": ("import gc, sys\nassert '9'.join(['12345678', '']) in repr([*map(repr, gc.get_objects())]), 'none'", "none"),
+    "looks for the seed": ("import gc, sys\nassert '4'.join(['98712365', '']) in repr([*map(repr, gc.get_objects())]), 'none'", "none"),
     # time
     "never ends": ("while True: pass", "did not end within 6 s"),
     "never ends and catches everything": (FORGETS, "did not end within 6 s"),
@@ -111,7 +111,7 @@ def test_an_attack_costs_its_own_exercise_alone_and_leaves_nothing(
     mark = f"{10**8 + os.getpid()}"
     for name, value in {"labs": str(root / "labs"), "port": port, "pid": os.getpid(), "mark": mark}.items():
         text = text.replace(f"{{{name}}}", str(value)).replace(f"{{{name}!r}}", repr(value))
-    report = graded(handed_in(steps=text), seed=123_456_789)
+    report = graded(handed_in(steps=text), seed=987_123_654)
     assert points(report) == {"mean": 2, "steps": 0, "all_gather": 3}
     judged = report.exercises[1]
     assert judged.verdict.state != RIGHT and report.troubles == []
