@@ -132,7 +132,11 @@ def _fill(submission: Submission, places: Sequence[Path], homes: Sequence[Path],
     if not notebooks:
         strays = [entry.name for entry in _visible(places[0])]
         submission.notes += [] if strays else ["missing: the folder is empty"]
-        submission.look_at += [f"missing: the folder holds no notebook, but {_quoted(strays)}"] if strays else []
+        renamed = [name for name in strays if re.search(r"\.ipynb\.(txt|json)$", name, re.IGNORECASE)][
+            :1
+        ]  # by a browser
+        hint = f"; {_quoted(renamed)} may be one: rename it to {STUDENT}" if renamed else ""
+        submission.look_at += [f"missing: the folder holds no notebook, but {_quoted(strays)}{hint}"] if strays else []
         return
     newest = sorted(notebooks, key=lambda entry: (entry.name != SOLUTION, entry.lstat().st_mtime, entry.name))[-1]
     file = next((entry for entry in notebooks if entry.name == STUDENT), newest)

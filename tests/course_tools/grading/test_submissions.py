@@ -28,7 +28,7 @@ FOUND = {
     "a Mac's file": ({f"{LAB}/._lab.ipynb": 1, f"{LAB}/lab.ipynb": 1}, "lab.ipynb", ""),
     "a file beside": ({f"{LAB}/data.csv": 1, f"{LAB}/lab.ipynb": 1}, "lab.ipynb", ""),
     "an archive": ({"lab.zip": 1}, None, "missing, but there is 'lab.zip'"),
-    "something else": ({f"{LAB}/lab.ipynb.txt": 1}, None, "missing: the folder holds no notebook, but 'lab.ipynb.txt'"),
+    "something else": ({f"{LAB}/lab.ipynb.txt": 1}, None, "missing: the folder holds no notebook, but 'lab.ipynb.txt'; 'lab.ipynb.txt' may be one: rename it to lab.ipynb"),
     "nothing": ({"91_other/lab.ipynb": 1}, None, "missing"),
 }  # fmt: skip
 
