@@ -1,18 +1,17 @@
 """What grading knows about a lab: its exercises, the steps of its notebook, the files next to it."""
 
-import ast
+import importlib.util
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from course_tools import lab_cells, lab_sources
-from course_tools.sandbox import PLAIN, TENSORFLOW, Kind, Setting, jail
+from course_tools.sandbox import PLAIN, TENSORFLOW, Kind, Setting
 from distlab.labs import registry
 from distlab.labs.lab import Lab
 
-_LARGEST_FILE = 2 * 2**20
 _IMPORTS_TENSORFLOW = re.compile(r"^\s*(import|from)\b.*\b(tensorflow|(tf_)?keras)\b", re.MULTILINE)
 
 
@@ -48,16 +47,16 @@ class Material:
 
         Who imports TensorFlow in a lab without it gets what those with it have.
         """
-        lab, imported = self.lab, {name for step in self.steps for name in _imported(step)}
+        lab, number = self.lab, self.lab.number
         if not lab.tensorflow and any(_IMPORTS_TENSORFLOW.search(step.text) for step in steps):
             lab = lab.with_tensorflow()
-        modules = {*imported, *jail.modules_of_lab(lab.number), *(["tensorflow"] if lab.tensorflow else [])}
-        if not lab.tensorflow:
-            modules = {name for name in modules if name.partition(".")[0] not in ("tensorflow", "keras", "tf_keras")}
-        seen = [file for name in jail.modules_of_lab(lab.number) for file in jail.files_of(name)[:1]]
-        hidden = [file for name in lab.solved_in for file in jail.files_of(name)]
         limits = TENSORFLOW if lab.tensorflow else PLAIN
-        return lab, Setting(limits, sorted(modules), self.files, seen, hidden, kind)
+        observers = registry.observers(number) if number in registry.JUDGES else []
+        # What a judge's file is called tells the jail which labs there are; it is empty there.
+        judges = [file for file in registry.judges() if file.is_file() and file.parent == registry.JUDGES.get(number)]
+        hidden = [*judges, *(_file_of(name).parent for name in lab.solved_in)]
+        modules = [*(["tensorflow"] if lab.tensorflow else []), *observers]
+        return lab, Setting(limits, modules, self.files, list(map(_file_of, observers)), hidden, kind)
 
 
 def load(source: Path, lab: Lab | None = None) -> Material:
@@ -77,29 +76,19 @@ def load(source: Path, lab: Lab | None = None) -> Material:
             steps.append(LabStep(StepKind.JUDGE, name.removeprefix(lab_sources.CHECK)))
         else:
             steps.append(LabStep(StepKind.GIVEN, f"cell {number}", cell.source))
-    named = {name for step in steps for name in _named_in(step)}
-    files = [file for file in source.parent.glob("*") if lab_sources.is_given(file) and file.name in named]
-    contents = {file.name: file.read_bytes() for file in files if file.stat().st_size <= _LARGEST_FILE}
-    return Material(lab, steps, stubs, contents)
+    given = "\n".join(step.text for step in steps if step.kind is StepKind.GIVEN)
+    files = [file for file in source.parent.glob("*") if lab_sources.is_given(file) and _is_named(file, given)]
+    return Material(lab, steps, stubs, {file.name: file.read_bytes() for file in files})
 
 
-def _nodes(step: LabStep) -> list[ast.AST]:
-    """The syntax of a given cell; none of IPython's own."""
-    try:
-        return list(ast.walk(ast.parse(step.text))) if step.kind is StepKind.GIVEN else []
-    except SyntaxError:
-        return []
+def _is_named(file: Path, given: str) -> bool:
+    """Whether the given cells may need a file: other files may hold an answer."""
+    quoted, imported = rf"[\"']{re.escape(file.name)}[\"']", rf"^\s*(import|from)\s+{re.escape(file.stem)}\b"
+    return bool(re.search(f"{quoted}|{imported}", given, re.MULTILINE))
 
 
-def _named_in(step: LabStep) -> Iterator[str]:
-    """The files that a given cell may need: the texts in it, and what it imports. Others may hold an answer."""
-    yield from (f"{name}.py" for name in _imported(step))
-    yield from (node.value for node in _nodes(step) if isinstance(node, ast.Constant) and isinstance(node.value, str))
-
-
-def _imported(step: LabStep) -> Iterator[str]:
-    for node in _nodes(step):
-        if isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield from (node.module, *(f"{node.module}.{name.name}" for name in node.names))
+def _file_of(module: str) -> Path:
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"a lab names {module}, which is not there")
+    return Path(spec.origin)

@@ -1,6 +1,5 @@
 """One jail as the grader has it: it is started, asked, watched and ended."""
 
-import ctypes
 import itertools
 import json
 import os
@@ -23,12 +22,11 @@ from course_tools.sandbox import jail, wire
 from course_tools.sandbox.jail import INSIDE, MIB, Kind, Setting
 from distlab import simulate
 from distlab.labs.answer_errors import AnswerError, Changed, Gone, NotDone, NotPlain, Raised, TookTooLong
-from distlab.labs.plain_data import Plain, PlainKey
+from distlab.labs.plain_data import Plain, PlainKey, plain
 from distlab.runtime import environment
 
 _SECONDS_TO_START = 300.0
 _BETWEEN_LOOKS = 0.2
-_ADOPT_ORPHANS = 36
 _FIRST_USER = 1_234_500_000
 TIMES_ON_THE_WALL, LEAST_ON_THE_WALL = 10, 60.0
 # Nothing else of the grader's environment reaches a student's code.
@@ -39,10 +37,8 @@ _OWN_VARIABLES |= dict.fromkeys(["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_RO
 _OWN_VARIABLES |= dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"], "1")
 # What a program may raise itself; other errors of the virtual cluster are raised by the grader's own.
 _ERRORS = (NotDone, NotPlain, TookTooLong, simulate.ProgramError, simulate.NotAnArrayError, simulate.MismatchError)
-_BY_NAME = {error.__name__: error for error in _ERRORS}
+_BY_NAME: dict[str, type[Exception]] = {error.__name__: error for error in _ERRORS}
 _numbers = itertools.count()
-_first: set[int] = set()
-"""The first processes of jails."""
 
 
 class SandboxFailed(Exception):
@@ -68,10 +64,7 @@ class Jail:
         """Start it, as of the setting's kind, with its files. Starting is nobody's time. Raises SandboxFailed."""
         self.gone: str | None = None
         self._setting, self._kind = setting, setting.kind or jail.candidates()[0]
-        if self._kind is Kind.WEAK and sys.platform == "linux":
-            ctypes.CDLL(None).prctl(_ADOPT_ORPHANS, 1, 0, 0, 0)
-        self._seen: dict[int, psutil.Process] = {}
-        self._delays: dict[int, float] = {}
+        self._waits: dict[int, float] = {}  # by process, seconds for a processor before it was asked
         self._scratch = tempfile.TemporaryDirectory(prefix="distlab-jail-", ignore_cleanup_errors=True)
         self._connection, theirs = socket.socketpair()
         # A user that no other jail of this machine has now.
@@ -88,17 +81,15 @@ class Jail:
                 start_new_session=True,
             )
             theirs.close()
-            _first.add(self._process.pid)
             try:
-                self._exchanged("", None, [Allowance(_SECONDS_TO_START)])
                 self.ask("files", [Allowance(_SECONDS_TO_START)], setting.files)
             except AnswerError as error:
                 log.seek(0)
                 said = log.read().strip().splitlines() or [str(error)]
                 raise SandboxFailed(f"{self._kind}: {said[-1][:300]}") from None
-            finally:
-                if self._process.poll() is not None or sys.exc_info()[1]:
-                    self.end()
+            except BaseException:
+                self.end()
+                raise
 
     def ask(
         self,
@@ -117,10 +108,10 @@ class Jail:
         question = {"do": what, "token": token, "arguments": list(arguments), "keywords": keywords}
         reply = self._exchanged(token, question, allowances)
         while respond is not None and set(reply) == {"ask"}:  # the judge's own time is nobody's
-            reply = self._exchanged(token, {"response": respond(reply["ask"])}, allowances)
+            reply = self._exchanged(token, {"response": respond(plain(reply["ask"]))}, allowances)
         match reply:  # every part of it may be forged
             case {"value": value}:
-                return value
+                return plain(value)
             case {"error": ["Raised", str(message), str(kind), line]}:
                 raise Raised(kind[:80], message[:2000], line if type(line) is int else None)
             case {"error": ["Changed", str(names)]}:
@@ -128,28 +119,29 @@ class Jail:
                 self.end(str(error))
                 raise error
             case {"error": [str(kind), str(text)]}:
-                is_known = kind in _BY_NAME
-                raise (_BY_NAME[kind] if is_known else NotPlain)(text[:2000])
+                raise _BY_NAME.get(kind, NotPlain)(text[:2000])
         raise AnswerError("its answer could not be understood")
 
     def end(self, why: str = "it was ended") -> None:
         """End all its processes."""
         self.gone = self.gone or why
         self._connection.close()
-        self._process.kill()
+        for process in self._processes() if self._kind is Kind.WEAK else ():  # elsewhere all end with the first
+            with suppress(psutil.Error):
+                process.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        _first.discard(self._process.pid)
-        if self._kind is Kind.WEAK:  # elsewhere all end with the first
-            _end_orphans()
         self._scratch.cleanup()
 
     def _exchanged(self, token: str, message: Any, allowances: Sequence[Allowance]) -> dict[PlainKey, Plain]:
-        """Send a message, if there is one, and wait for the next with that token as long as is allowed."""
+        """Send a message and wait for the next with that token as long as is allowed."""
         if self.gone is not None:
             raise Gone(self.gone)
         began, used = time.monotonic(), 0.0
         limit = min(allowances, key=lambda each: each.seconds - each.used)
         left = limit.seconds - limit.used
+        self._waits.clear()
 
         def look() -> float:
             nonlocal used
@@ -163,8 +155,7 @@ class Jail:
             return _BETWEEN_LOOKS
 
         try:
-            if message is not None:
-                wire.send(self._connection, message, look)
+            wire.send(self._connection, message, look)
             reply = wire.receive(self._connection, look)
             if not isinstance(reply, dict) or reply.pop("token", None) != token:
                 raise wire.BrokenMessage("it does not say to which question")
@@ -182,32 +173,31 @@ class Jail:
                 allowance.used += used
 
     def _look(self) -> float:
-        """Keep the limits on memory and processes; how long its processes have waited for a processor until now."""
-        with suppress(psutil.Error):
-            own = psutil.Process(self._process.pid)
-            self._seen |= {process.pid: process for process in [own, *own.children(recursive=True)]}
-        memory, alive, files, waited = 0, 0, 0, 0.0
-        for number, process in list(self._seen.items()):
-            try:
+        """Keep the limits on memory, processes and files; the seconds that a process has waited for a processor."""
+        limits, memory, alive, files, waited = self._setting.limits, 0, 0, 0, 0.0
+        for process in self._processes():
+            with suppress(psutil.Error, OSError, ValueError, IndexError):  # it has ended, or the system does not say
                 memory += process.memory_info().rss
                 alive += process.status() != psutil.STATUS_ZOMBIE
-                delay = int(Path(f"/proc/{number}/schedstat").read_text().split()[1]) / 1e9
-                waited = max(waited, delay - self._delays.setdefault(number, delay))
-                if self._kind is Kind.BUBBLEWRAP:  # which sets no limit on them
-                    disk = os.statvfs(f"/proc/{number}/root{INSIDE}")
+                waits = int(Path(f"/proc/{process.pid}/schedstat").read_text().split()[1]) / 1e9
+                waited = max(waited, waits - self._waits.setdefault(process.pid, waits))
+                root = Path(f"/proc/{process.pid}/root")
+                for folder in () if root.samefile("/") else jail.WRITABLE:
+                    disk = os.statvfs(f"{root}{folder}")
                     files = max(files, disk.f_files - disk.f_ffree)
-            except psutil.Error:
-                del self._seen[number]
-            except (OSError, ValueError, IndexError):  # the system does not say
-                continue
-        limits = self._setting.limits
+        if alive > limits.processes:
+            raise Gone(f"it started more than {limits.processes} processes and was stopped")
         if memory > limits.memory:
             raise Gone(f"it used more than {limits.memory // MIB} MiB of memory and was stopped")
         if files > limits.files:
             raise Gone(f"it made more than {limits.files} files and was stopped")
-        if alive > limits.processes:
-            raise Gone(f"it started more than {limits.processes} processes and was stopped")
         return waited
+
+    def _processes(self) -> list[psutil.Process]:
+        with suppress(psutil.Error):
+            own = psutil.Process(self._process.pid)
+            return [own, *own.children(recursive=True)]
+        return []
 
     def _ended(self) -> Gone:
         """Why the process is gone although nobody has ended it."""
@@ -225,7 +215,7 @@ class Jail:
     def _inner(self) -> list[str]:
         """The command inside."""
         limits = self._setting.limits
-        kernels = {"CORE": 0, "FSIZE": limits.file, "NOFILE": limits.open_files, "NPROC": limits.threads, "MSGQUEUE": 0}
+        kernels = {"CORE": 0, "FSIZE": limits.file, "NOFILE": limits.open_files, "NPROC": limits.threads}
         if limits.address_space is not None:
             kernels["AS"] = limits.address_space
         folder = INSIDE
@@ -235,26 +225,10 @@ class Jail:
                 os.chown(folder, jail.NOBODY, jail.NOBODY)
             else:
                 del kernels["NPROC"]  # it counts what the user runs elsewhere too
-        options = {"limits": kernels, "printed": limits.printed, "folder": folder}
-        options |= {"modules": list(self._setting.modules)}
+        options = {"limits": kernels, "printed": limits.printed, "folder": folder, "modules": [*self._setting.modules]}
         return [sys.executable, "-P", "-m", "course_tools.sandbox.student", json.dumps(options)]
 
     def _variables(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
         variables = environment.variables() | kept | _OWN_VARIABLES
         return variables | ({"HOME": self._scratch.name} if self._kind is Kind.WEAK else {})
-
-
-def _end_orphans() -> None:
-    """End what students' code has left behind, which is this process's since that has ended, and what it starts."""
-    while left := [child for child in psutil.Process().children() if child.pid not in _first]:
-        for process in [*left, *(each for child in left for each in _children(child))]:
-            with suppress(psutil.Error, ChildProcessError):
-                process.kill()
-                os.waitpid(process.pid, os.WNOHANG)
-
-
-def _children(process: psutil.Process) -> list[psutil.Process]:
-    with suppress(psutil.Error):
-        return process.children(recursive=True)
-    return []

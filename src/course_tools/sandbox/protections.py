@@ -29,7 +29,7 @@ def strongest(accept_weak: bool) -> tuple[Kind, str]:
     problems = []
     for kind in jail.candidates():
         try:
-            reached = _reached(kind)
+            reached = reached_in(kind)
         except SandboxFailed as error:
             problems.append(str(error))
             continue
@@ -45,8 +45,8 @@ def strongest(accept_weak: bool) -> tuple[Kind, str]:
     )
 
 
-def _reached(kind: Kind) -> list[str]:
-    """What code in a jail of that kind reaches; [] where nothing."""
+def reached_in(kind: Kind) -> list[str]:
+    """What code in a jail of that kind reaches; [] where nothing. Raises SandboxFailed."""
     with tempfile.NamedTemporaryFile(prefix="distlab-") as file, socket.create_server(("127.0.0.1", 0)) as listener:
         Path(file.name).chmod(0o644)
         with SandboxedWork(Setting(kind=kind)) as work:

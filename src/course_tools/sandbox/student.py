@@ -28,7 +28,8 @@ from distlab.simulate.errors import copy_message, is_of_asyncio, no_operation, n
 from distlab.simulate.rank import NumberedRank
 
 _NO_LIMIT = 10.0**6
-_OPERATIONS = ("send", "receive", "receive_any", "exchange", "compute")
+OPERATIONS = ("send", "receive", "receive_any", "exchange", "reduce", "compute")
+"""What a rank program may ask of its rank."""
 
 
 def main(options: dict[str, Any]) -> None:
@@ -61,7 +62,6 @@ def _answer(connection: socket.socket, most_printed: int) -> None:
         return cast(dict[str, Plain], receive(connection))["response"]
 
     reply_to, changed = Student(most_printed, ask).reply, watch()
-    send(connection, {"token": ""})  # ready
     while True:
         try:
             question = cast(dict[str, Any], receive(connection))  # the grader sends nothing else
@@ -194,29 +194,24 @@ class RemoteRank(NumberedRank):
         if self.pending is not None:
             raise ProgramError(not_awaited(self.index, self.pending))
 
-    def ask(self, operation: str, *arguments: Any) -> Any:
-        """The grader's rank does it, when this is awaited."""
-        self.check_nothing_pending()
-        sent = list(arguments)
-        if operation in ("send", "exchange"):
-            sent[1:2] = [copy_message(self.index, array) for array in sent[1:2]]
-        self.pending = operation
-        return _asked([operation, *(plain(each, f"what rank {self.index} sends") for each in sent)])
+    async def _reduced(self, asked: Any, array: Any) -> Any:
+        array[...] = await asked
+        return array
 
-    def reduce(self, array: Any, addend: Any) -> Any:
-        """See `distlab.simulate.Rank`."""
-        asked = self.ask("reduce", array, addend)
+    def __getattr__(self, operation: str) -> Any:
+        if operation not in OPERATIONS:
+            raise AttributeError(f"a rank has no {operation!r}", name=operation, obj=self)
 
-        async def reduced() -> Any:
-            array[...] = await asked
-            return array
+        def ask(*arguments: Any) -> Any:
+            self.check_nothing_pending()
+            sent = list(arguments)
+            if operation in ("send", "exchange"):
+                sent[1:2] = [copy_message(self.index, array) for array in sent[1:2]]
+            self.pending = operation
+            asked = _asked([operation, *(plain(each, f"what rank {self.index} sends") for each in sent)])
+            return self._reduced(asked, arguments[0]) if operation == "reduce" else asked
 
-        return reduced()
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in _OPERATIONS:
-            raise AttributeError(f"a rank has no {name!r}", name=name, obj=self)
-        return lambda *arguments: self.ask(name, *arguments)
+        return ask
 
     def __repr__(self) -> str:
         return f"<rank {self.index} of {self.size} at {self.now:.9g} s>"

@@ -1,6 +1,7 @@
 """Plain data over a socket, between a grader and a process that may send anything: JSON, no pickles, no surprises.
 
-A message is its length and JSON. What JSON has not, and lists, are lists with a letter in front: ["t", …] is a tuple.
+A message is its length and JSON, in which {"t": …} is a tuple, and so on for all that JSON has not. What a message
+holds may still be larger than any answer: `distlab.labs.plain_data.plain` looks at that.
 msgpack was tried: it builds whatever is nested in a short message before anybody can count it.
 """
 
@@ -10,17 +11,16 @@ import math
 import re
 import socket
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from distlab.labs.plain_data import MOST_BITS, MOST_BYTES, MOST_ITEMS, Array, Plain, PlainKey
+from distlab.labs.plain_data import MOST_BYTES, MOST_ITEMS, Array, Plain, PlainKey
 
-_LONGEST, _MOST_VALUES, _DEEPEST = 3 * MOST_BYTES, 4 * MOST_ITEMS, 40
+_LONGEST, _MOST_VALUES = 3 * MOST_BYTES, 4 * MOST_ITEMS
 # Numbers and tuples with one hash are easily made, and a dictionary compares each of them with all others.
 _MOST_KEYS_OTHER_THAN_TEXTS = 1000
 _DTYPE = re.compile(r"[|]b1|[<>|][iufc]\d{1,2}|[<>]U[1-9]\d{0,6}|[|]S[1-9]\d{0,6}")
-_SIMPLE = (bool, int, float, str)
 
 Look = Callable[[], float | None]
 """Says how many seconds may pass until it is asked again; raises what ends the waiting."""
@@ -36,7 +36,7 @@ class Closed(Exception):
 
 def send(connection: socket.socket, value: Plain, look: Look = lambda: None) -> None:
     """Send plain data (see `distlab.labs.plain_data`). Raises Closed, TypeError and what `look` raises."""
-    content = json.dumps(_tagged(value), separators=(",", ":")).encode()
+    content = json.dumps(_tagged(value)).encode()
     message = memoryview(len(content).to_bytes(8, "big") + content)
     while message:
         message = message[_waiting(look, connection, connection.send, message) :]
@@ -58,10 +58,10 @@ def receive(connection: socket.socket, look: Look = lambda: None) -> Plain:
     if length > _LONGEST:
         raise BrokenMessage("it is too large")
     content = exactly(length)
-    if content.count(b",") + content.count(b"[") > _MOST_VALUES:  # before any of them is built
+    if sum(map(content.count, (b",", b"[", b"{"))) > _MOST_VALUES:  # before any of them is built
         raise BrokenMessage("it holds too many values")
     try:
-        return _untagged(json.loads(content), 0)
+        return json.loads(content, object_hook=_untagged)  # type: ignore[no-any-return]  # it can hold nothing else
     except (ValueError, TypeError, RecursionError, OverflowError, MemoryError) as error:
         raise BrokenMessage(f"{type(error).__name__}: {error}"[:200]) from None
 
@@ -78,47 +78,37 @@ def _waiting(look: Look, connection: socket.socket, act: Callable[[Any], Any], a
 
 
 def _tagged(value: Plain) -> object:
-    if value is None or isinstance(value, _SIMPLE):
-        return value
     match value:
-        case list() | tuple():
-            return ["l" if isinstance(value, list) else "t", *map(_tagged, value)]
+        case list():
+            return [_tagged(item) for item in value]
+        case tuple():
+            return {"t": [_tagged(item) for item in value]}
         case dict():
-            return ["d", *(_tagged(part) for pair in value.items() for part in pair)]
+            return {"d": [[_tagged(key), _tagged(item)] for key, item in value.items()]}
         case complex():
-            return ["c", value.real, value.imag]
+            return {"c": [value.real, value.imag]}
         case bytes():
-            return ["b", base64.b64encode(value).decode()]
+            return {"b": base64.b64encode(value).decode()}
         case np.ndarray() if _DTYPE.fullmatch(value.dtype.str):
-            return ["a", value.dtype.str, list(value.shape), base64.b64encode(value.tobytes()).decode()]
-    raise TypeError(f"{type(value).__name__} is not plain")
+            return {"a": [value.dtype.str, list(value.shape), base64.b64encode(value.tobytes()).decode()]}
+    return value  # what JSON does not know raises TypeError
 
 
-def _untagged(value: Any, depth: int) -> Plain:
-    if isinstance(value, str):
-        return value.encode(errors="backslashreplace").decode()  # half a surrogate pair is no UTF-8
-    if depth > _DEEPEST or (isinstance(value, int) and value.bit_length() > MOST_BITS):
-        raise ValueError("it is nested too deeply, or a number is too long")
-    match value:
-        case None | bool() | int() | float():
-            return cast(Plain, value)
-        case ["l" | "t" | "d" as kind, *parts]:
-            items = [_untagged(part, depth + 1) for part in parts]
-            return items if kind == "l" else tuple(items) if kind == "t" else _dictionary(items)
-        case ["c", float() as real, float() as imaginary]:
+def _untagged(tagged: dict[str, Any]) -> Plain:
+    match next(iter(tagged.items())) if len(tagged) == 1 else None:
+        case ("t", list() as items):
+            return tuple(items)
+        case ("d", list() as pairs):
+            if sum(not isinstance(key, str) for key, _ in pairs) > _MOST_KEYS_OTHER_THAN_TEXTS:
+                raise ValueError("a dictionary has too many keys")
+            return dict[PlainKey, Plain](pairs)
+        case ("c", [float() as real, float() as imaginary]):
             return complex(real, imaginary)
-        case ["b", str() as content]:
+        case ("b", str() as content):
             return base64.b64decode(content, validate=True)
-        case ["a", str() as dtype, list() as shape, str() as content] if _DTYPE.fullmatch(dtype):
+        case ("a", [str() as dtype, list() as shape, str() as content]) if _DTYPE.fullmatch(dtype):
             return _array(np.dtype(dtype), shape, base64.b64decode(content, validate=True))
     raise ValueError("it is not plain")
-
-
-def _dictionary(items: list[Plain]) -> dict[PlainKey, Plain]:
-    keys = cast(list[PlainKey], items[::2])
-    if sum(not isinstance(key, str) for key in keys) > _MOST_KEYS_OTHER_THAN_TEXTS:
-        raise ValueError("a dictionary has too many keys")
-    return dict(zip(keys, items[1::2], strict=True))
 
 
 def _array(dtype: np.dtype[Any], shape: list[Any], content: bytes) -> Array:

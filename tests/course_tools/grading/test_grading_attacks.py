@@ -73,7 +73,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "takes it in many processes": ("import os\nfor _ in range(4): os.fork()\nmany = bytearray(b'x') * 2**27\nwhile True: pass", "MiB of memory"),
     "takes it at once": ("steps = np.ones(10**10)", "more memory than grading allows"),
     "writes a large file": ("with open('x', 'wb') as f:\n    for _ in range(64): f.write(bytes(2**24))", "large"),
-    "writes many files": ("for n in range(10**6): open(f'{n}', 'w').close()", "not allowed"),
+    "writes many files": ("for n in range(10**6): open(f'{n}', 'w').close()", "more than 2500 files"),
     "fills the disk": ("for n in range(1000): open(f'/dev/shm/{n}', 'wb').write(bytes(2**24))", "not allowed"),
     "forks without end": ("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass", "processes"),
     "forks by a shell": ("import os\nos.system('b() { b & b & sleep 100; }; b')\nwhile True: pass", "processes"),

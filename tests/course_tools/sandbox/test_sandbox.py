@@ -25,8 +25,20 @@ pytestmark = pytest.mark.slow
 NETWORK = Network(latency=1e-6, seconds_per_byte=1e-9, seconds_per_byte_reduced=1e-10)
 SECONDS = 300.0
 
+WRONG = {
+    "stuck": "return await rank.receive((rank.index + 1) % rank.size)",
+    "not_awaited": "return rank.send((rank.index + 1) % rank.size, array) and array",
+    "to_itself": "await rank.send(rank.index, array)",
+    "to_nobody": "await rank.send(1.5, array)",
+    "of_objects": "await rank.send((rank.index + 1) % rank.size, [object()])",
+    "unlike": "await rank.reduce(array, array[:1])",
+    "raises": "return {}['missing']",
+    "calls_itself": "return await calls_itself(rank, array)",
+    "awaits_something_else": "await asyncio.sleep(1)",
+}
+EMPTY = {"untouched": "...", "later": "raise NotImplementedError"}
 PROGRAMS = """
-import numpy as np
+import asyncio
 from distlab.collectives import ring_all_reduce
 
 async def any_order(rank, array):
@@ -40,45 +52,9 @@ async def without_input(rank):
     await rank.compute(1.0)
     return rank.index
 
-async def stuck(rank, array):
-    return await rank.receive((rank.index + 1) % rank.size)
-
-async def not_awaited(rank, array):
-    rank.send((rank.index + 1) % rank.size, array)
-    return array
-
-async def to_itself(rank, array):
-    await rank.send(rank.index, array)
-
-async def to_nobody(rank, array):
-    await rank.send(1.5, array)
-
-async def of_objects(rank, array):
-    await rank.send((rank.index + 1) % rank.size, [object()])
-
-async def unlike(rank, array):
-    await rank.reduce(array, array[:1])
-
-async def raises(rank, array):
-    return {}['missing']
-
-async def calls_itself(rank, array):
-    return await calls_itself(rank, array)
-
-async def awaits_something_else(rank, array):
-    import asyncio
-    await asyncio.sleep(1)
-
 def no_coroutine(rank, array):
     return array
-
-async def untouched(rank, array):
-    ...
-
-async def later(rank, array):
-    raise NotImplementedError
-"""
-WRONG = ["stuck", "not_awaited", "to_itself", "to_nobody", "of_objects", "unlike", "raises", "calls_itself"]
+""" + "".join(f"async def {name}(rank, array):\n    {body}\n" for name, body in (WRONG | EMPTY).items())
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +86,7 @@ def test_a_program_without_input_runs_too(both: tuple[Answer, Answer]) -> None:
     assert [answer.run("without_input", World(3)).results for answer in both] == [[0, 1, 2]] * 2
 
 
-@pytest.mark.parametrize("name", [*WRONG, "awaits_something_else", "no_coroutine"])
+@pytest.mark.parametrize("name", [*WRONG, "no_coroutine"])
 def test_a_mistake_gives_the_same_error_with_the_same_words(both: tuple[Answer, Answer], name: str) -> None:
     errors = []
     for answer in both:
@@ -120,7 +96,7 @@ def test_a_mistake_gives_the_same_error_with_the_same_words(both: tuple[Answer, 
     assert errors[0] == errors[1]
 
 
-@pytest.mark.parametrize("name", ["untouched", "later", "not_there"])
+@pytest.mark.parametrize("name", [*EMPTY, "not_there"])
 def test_a_program_that_was_not_begun_is_not_done(both: tuple[Answer, Answer], name: str) -> None:
     for answer in both:
         with pytest.raises(NotDone):
@@ -196,7 +172,7 @@ LIMITED = {
     "import os; os._exit(4)": "exit status 4",
     "open('x', 'wb').write(bytes(2**26))": "OSError",
     "import subprocess\nsubprocess.Popen(['setsid', 'sleep', '86399'])": "None",
-    "for n in range(3000): open(str(n), 'w')\nimport time\ntime.sleep(1)": "No space|more than 2000 files",
+    "for n in range(3000): open(str(n), 'w')\nimport time\ntime.sleep(1)": "more than 2500 files",
 }
 
 
@@ -238,9 +214,9 @@ cd /; exec setpriv --reuid=12345 --regid=12345 --clear-groups env HOME=/ TMPDIR=
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
-@pytest.mark.parametrize("which", [kind for kind in jail.candidates() if kind is not Kind.WEAK])
+@pytest.mark.parametrize("which", [Kind.BUBBLEWRAP, Kind.UTIL_LINUX])
 def test_an_ordinary_user_has_the_same_jail(which: Kind, root: Path) -> None:
-    code = f'from course_tools.sandbox import Kind, protections; print(protections._reached(Kind["{which.name}"]))'
+    code = f'from course_tools.sandbox import Kind, protections; print(protections.reached_in(Kind["{which.name}"]))'
     folders = [sys.base_prefix, sys.prefix, str(Path(distlab.__file__).parents[1]), str(root / "notebooks")]
     tops = sorted({f"/{Path(folder).parts[1]}" for folder in folders} - {"/usr", "/opt"})
     script = AS_USER.format(folders=" ".join(folders), tops=" ".join(tops), python=sys.executable, code=code)
