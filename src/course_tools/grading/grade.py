@@ -14,6 +14,7 @@ from distlab.labs.verdict import NOT_DONE, RIGHT, WRONG, Picture, Verdict
 
 SECONDS_TO_DRAW = 20.0
 _LONGEST_TEXT = 4000  # of a verdict, which may quote an answer
+_NO_FILE = "grading has the packages of the course and the notebook, no other file of the student's"
 _LIMITS = {
     "MemoryError": "it asked for more memory than grading allows",
     "EOFError": "nobody answers an input() here: write the value into the cell",
@@ -21,8 +22,8 @@ _LIMITS = {
     "File too large": "files may not be this large in grading",
     "No space left on device": "this many or this large files are not allowed in grading",
     "Resource temporarily unavailable": "this many processes are not allowed in grading",
-    "No module named": "grading has the packages of the course and the notebook, no other file of the student's",
-    "No such file": "grading has the packages of the course and the notebook, no other file of the student's",
+    "No module named": _NO_FILE,
+    "No such file": _NO_FILE,
 }
 _NAMED = {
     StepKind.JUDGE: "the answer to",
@@ -83,43 +84,42 @@ def grade(material: Material, fitted: Fitted, kind: Kind, seed: int) -> Report:
         for step in fitted.steps:
             changes = len(work.changes)
             if step.kind is StepKind.JUDGE:
-                _judge(graded[step.name], work, lab, seed)
-                if graded[step.name].verdict.state != RIGHT and graded[step.name].note:
-                    report.notes.append(f"the cell of {step.name} {graded[step.name].note}")
+                each = graded[step.name]
+                _judge(each, work, lab, seed)
+                if each.verdict.state != RIGHT and each.note:
+                    report.notes.append(f"the cell of {step.name} {each.note}")
             elif step.kind is StepKind.ANSWER:
                 graded[step.name].text = step.text
-                _run(graded[step.name], work, step, lab)
+                graded[step.name].printed, graded[step.name].error, graded[step.name].note = _run(step, work, lab)
             else:
-                cell = Graded(Exercise(step.name, 0, lambda answer, generator: Verdict(NOT_DONE)))
-                _run(cell, work, step, lab)
-                if cell.error:
-                    report.failed[step.name] = cell.error
-                    report.notes.append(f"{_NAMED[step.kind]} {step.name} {cell.note or 'was abandoned'}")
+                _, error, note = _run(step, work, lab)
+                if error:
+                    report.failed[step.name] = error
+                    report.notes.append(f"{_NAMED[step.kind]} {step.name} {note or 'was abandoned'}")
             if len(work.changes) > changes:
                 report.notes.append(f"{_NAMED[step.kind]} {step.name} changes the checker's own functions")
         if work.is_out_of_time:
             report.notes.append(f"stopped after {lab.seconds:g} s in all")
-    faults = {each.exercise.name: each.verdict.fault for each in report.exercises if each.verdict.fault}
-    report.troubles += [*work.troubles, *(f"{name}: {fault}" for name, fault in faults.items())]
+    faults = [f"{each.exercise.name}: {each.verdict.fault}" for each in report.exercises if each.verdict.fault]
+    report.troubles += [*work.troubles, *faults]
     return report
 
 
-def _run(cell: Graded, work: SandboxedWork, step: LabStep, lab: Lab) -> None:
-    """Run a cell and fill in what it printed and how it failed."""
+def _run(step: LabStep, work: SandboxedWork, lab: Lab) -> tuple[str, str, str]:
+    """Run a cell: the end of what it printed, and how it failed, to the student and in a note."""
     changes = len(work.changes)
     try:
         run = work.run_cell(step.text, step.name, lab.seconds_per_cell)
     except AnswerError as error:  # it hung, or its process has ended
-        cell.error = f"The cell was abandoned: {error}."
-        cell.note = "hung or ended its process" if len(work.changes) == changes and not work.is_out_of_time else ""
-        return
-    cell.printed = run.printed
-    if run.error is not None and run.error.kind == "PrintedTooMuch":
-        cell.error, cell.note = f"The cell was stopped: {run.error.message}.", "printed without end"
-    elif run.error is not None:
-        kind = getattr(builtins, run.error.kind, None)  # a student may call exceptions anything
-        is_known = isinstance(kind, type) and issubclass(kind, BaseException)
-        cell.error, cell.note = _sentence(run.error), f"failed with {run.error.kind if is_known else 'an error'}"
+        is_explained = len(work.changes) > changes or work.is_out_of_time
+        return "", f"The cell was abandoned: {error}.", "" if is_explained else "hung or ended its process"
+    if run.error is None:
+        return run.printed, "", ""
+    if run.error.kind == "PrintedTooMuch":
+        return run.printed, f"The cell was stopped: {run.error.message}.", "printed without end"
+    kind = getattr(builtins, run.error.kind, None)  # a student may call exceptions anything
+    is_known = isinstance(kind, type) and issubclass(kind, BaseException)
+    return run.printed, _sentence(run.error), f"failed with {run.error.kind if is_known else 'an error'}"
 
 
 def _judge(graded: Graded, work: SandboxedWork, lab: Lab, seed: int) -> None:

@@ -8,7 +8,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -50,15 +50,6 @@ class Plan:
     folder: Path
     late_share: float = 1.0
     at_once: int = 2
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A row of the table; what the instructor has to look at; what went wrong that is not the student's work."""
-
-    grade: Grade
-    look_at: list[str] = field(default_factory=list)
-    troubles: list[str] = field(default_factory=list)
 
 
 def check(lab: str, /) -> None:
@@ -148,12 +139,12 @@ def grade(
     began, results = time.monotonic(), user_folders.require_folder(build / GRADES.name)
     plan.folder.mkdir(parents=True)
     try:
-        outcomes = run(plan, found)
-        look_at = [*submissions.left_out(handed_in), *(line for outcome in outcomes for line in outcome.look_at)]
+        grades = run(plan, found)
+        look_at = [*submissions.left_out(handed_in), *(line for each in grades for line in each.look_at)]
         report: dict[str, object] = {"seed": plan.seed, "due": until and until.isoformat(" ")}
         report |= {"seconds": round(time.monotonic() - began, 1), "protections": protected, "look_at": look_at}
         (plan.folder / "report.json").write_text(json.dumps(report, indent=2) + "\n")
-        feedback.write_table((outcome.grade for outcome in outcomes), plan.folder / "grades.csv")
+        feedback.write_table(grades, plan.folder / "grades.csv")
         if results.exists():
             changed = time.strftime("%Y-%m-%d-%H%M%S", time.localtime(results.stat().st_mtime))
             print(f"The grades of the run before are kept in {results.rename(f'{results}-{changed}-{os.getpid()}')}.")
@@ -163,40 +154,39 @@ def grade(
         return 130
     finally:
         shutil.rmtree(plan.folder, ignore_errors=True)
-    print(f"{len(outcomes)} notebooks in {time.monotonic() - began:.0f} s: {results / 'grades.csv'}")
+    print(f"{len(grades)} notebooks in {time.monotonic() - began:.0f} s: {results / 'grades.csv'}")
     for line in look_at:
         print(f"LOOK AT {line}")
     return 1 if look_at else 0
 
 
-def run(plan: Plan, found: Sequence[Submission]) -> list[Outcome]:
+def run(plan: Plan, found: Sequence[Submission]) -> list[Grade]:
     """Grade all, each in a process of its own, and write the pages of feedback.
 
     Where something other than the student's work went wrong, a notebook is graded again, alone; if that happens again
     it gets no score, and the note LOOK AT. When this ends no student's process is left.
     """
-    outcomes: dict[int, Outcome] = {}
+    grades: dict[int, Grade] = {}
     longest = 12 * max((each.lab.seconds for each in plan.materials.values()), default=0) + 600
     for alone in (False, True):
-        numbers = [number for number in range(len(found)) if number not in outcomes or outcomes[number].troubles]
+        numbers = [number for number in range(len(found)) if number not in grades or grades[number].troubles]
 
-        def work(number: int) -> Outcome:
+        def work(number: int) -> Grade:
             return _graded(found[number], plan)
 
         with closing(run_apart(numbers, work, longest, 1 if alone else plan.at_once)) as graded:
-            for number, outcome, reason in graded:
-                outcomes[number] = outcome or _not_graded(found[number], plan, [reason])
-                if alone or not outcomes[number].troubles:
-                    row = outcomes[number].grade
+            for number, grade, reason in graded:
+                row = grades[number] = grade or _not_graded(found[number], plan, [reason])
+                if alone or not row.troubles:
                     score = "no grade" if row.score is None else f"{row.score:g} of {row.max_score:g}"
                     print(printable(f"{row.student}  {row.lab}: {score}{'  ' * bool(row.note)}{row.note}"), flush=True)
-    return [outcomes[number] for number in range(len(found))]
+    return [grades[number] for number in range(len(found))]
 
 
-def _graded(submission: Submission, plan: Plan) -> Outcome:
+def _graded(submission: Submission, plan: Plan) -> Grade:
     """Grade a submission and write its page."""
     _limit_memory()
-    of_lab = plan.materials[submission.lab]
+    student, lab, of_lab = submission.student, submission.lab, plan.materials[submission.lab]
     report = Report([Graded(exercise) for exercise in of_lab.lab])
     notes, look_at = list(submission.notes), list(submission.look_at)
     if submission.file is not None:
@@ -208,25 +198,23 @@ def _graded(submission: Submission, plan: Plan) -> Outcome:
         else:
             report = grade_notebook(of_lab, fitted, plan.kind, plan.seed)
             look_at += fitted.look_at
-    notes += report.notes
     score = round(report.score * (plan.late_share if submission.late else 1), 2)
-    outcome = Outcome(
-        Grade(submission.student, submission.lab, score, of_lab.lab.points, "; ".join(notes)),
-        [printable(f"{submission.student} {submission.lab}: {line}") for line in look_at],
-    )
+    lines = [printable(f"{student} {lab}: {line}") for line in look_at]
+    grade = Grade(student, lab, score, of_lab.lab.points, "; ".join([*notes, *report.notes]), lines)
     if report.troubles:
         points = f" ({report.score:g} of {of_lab.lab.points:g} points without it)"
-        outcome = _not_graded(submission, plan, report.troubles, points)
-    feedback.write_page(outcome.grade, report, plan.protected, plan.folder / "feedback")
-    return outcome
+        grade = _not_graded(submission, plan, report.troubles, points)
+    feedback.write_page(grade, report, plan.protected, plan.folder / "feedback")
+    return grade
 
 
-def _not_graded(submission: Submission, plan: Plan, troubles: Sequence[str], points: str = "") -> Outcome:
+def _not_graded(submission: Submission, plan: Plan, troubles: Sequence[str], points: str = "") -> Grade:
     """No score: what there is must not be taken for a grade."""
+    student, lab = submission.student, submission.lab
     reasons = [printable(trouble)[:300] for trouble in dict.fromkeys(troubles)]
     note = "; ".join([*submission.notes, f"LOOK AT, not graded{points}: {'; '.join(reasons)}"])
-    row = Grade(submission.student, submission.lab, None, plan.materials[submission.lab].lab.points, note)
-    return Outcome(row, [printable(f"{row.student} {row.lab}: {reason}") for reason in reasons], reasons)
+    lines = [printable(f"{student} {lab}: {reason}") for reason in reasons]
+    return Grade(student, lab, None, plan.materials[lab].lab.points, note, lines, reasons)
 
 
 def _limit_memory() -> None:

@@ -51,7 +51,7 @@ def read(file: Path) -> list[SubmittedCell]:
         raise Unreadable(str(error.strerror)) from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, MemoryError):
         raise Unreadable("it is not a notebook of format 4") from None
-    counting = [cell for cell in cells if cell is not None]
+    counting = [cell for cell in cells if cell.is_code or cell.is_answer]
     if len(counting) > _MOST_CELLS:
         raise Unreadable(f"it has more than {_MOST_CELLS} code cells")
     if any(len(cell.text) > _MOST_TEXT for cell in counting):
@@ -88,45 +88,42 @@ def fit(cells: Sequence[SubmittedCell], material: Material) -> Fitted:
     fitted.steps += added.get("", [])
     for step in material.steps:
         if step.kind is StepKind.ANSWER:
-            fitted.steps += _answer(step.name, answers[step.name], material.stubs[step.name], fitted)
+            fitted.steps += _answer(step.name, answers[step.name], material.stubs[step.name], fitted.notes)
         else:
             fitted.steps.append(step)
         fitted.steps += added.get(CHECK + step.name if step.kind is StepKind.JUDGE else step.name, [])
     not_code = {cell.grade_id for cell in cells if not cell.is_code} & set(answers)
-    fitted.notes += [f"the cell of {name} is no code cell any more" for name in sorted(not_code)]
-    fitted.notes += fitted.look_at
+    fitted.notes += [*(f"the cell of {name} is no code cell any more" for name in sorted(not_code)), *fitted.look_at]
     return fitted
 
 
-def _answer(name: str, texts: list[str], stub: str, fitted: Fitted) -> list[LabStep]:
+def _answer(name: str, texts: list[str], stub: str, notes: list[str]) -> list[LabStep]:
     """The step for an answer, none where its cell is missing."""
     touched = [text for text in texts if _squeezed(text) != _squeezed(stub)]
     if not texts:
-        fitted.notes.append(f"the cell of {name} is missing: what other cells define was judged")
+        notes.append(f"the cell of {name} is missing: what other cells define was judged")
     if len(touched) > 1:
-        fitted.notes.append(f"{name} is answered in {len(touched)} cells, the last one counts")
+        notes.append(f"{name} is answered in {len(touched)} cells, the last one counts")
     return [LabStep(StepKind.ANSWER, name, "\n\n".join(touched or texts[:1]))] if texts else []
 
 
 def _checked(cell: SubmittedCell, exercises: dict[str, list[str]]) -> str:
     """The exercise that a cell checks and does nothing else, by its grade_id or its text; "" for any other cell."""
-    name = cell.grade_id.removeprefix(CHECK) if cell.grade_id.startswith(CHECK) else ""
-    if not name:
-        lines = [line.strip() for line in cell.text.splitlines() if line.strip() and not line.strip().startswith("#")]
-        checks = [re.fullmatch(r"""(?:lab\.)?check\(["'](\w+)["']\)""", line) for line in lines]
-        name = checks[0][1] if checks and all(checks) and checks[0] else ""
+    lines = [line.strip() for line in cell.text.splitlines() if line.strip() and not line.strip().startswith("#")]
+    checks = [re.fullmatch(r"""(?:lab\.)?check\(["'](\w+)["']\)""", line) for line in lines]
+    name = checks[0][1] if checks and checks[0] and all(checks) else ""
+    if cell.grade_id.startswith(CHECK):
+        name = cell.grade_id.removeprefix(CHECK)
     return name if name in exercises else ""
 
 
-def _cell(cell: dict[str, Any]) -> SubmittedCell | None:
-    """None of a cell that is no code and no answer: whatever is in it."""
-    metadata = cell.get("metadata", {})
-    settings = metadata.get("nbgrader", {}) if isinstance(metadata, dict) else {}
+def _cell(cell: Any) -> SubmittedCell:
+    """Whatever is in it."""
+    settings = metadata.get("nbgrader") if isinstance(metadata := cell.get("metadata"), dict) else None
     settings = settings if isinstance(settings, dict) else {}
     is_code, is_answer = cell.get("cell_type") == "code", settings.get("solution") is True
-    if not is_code and not is_answer:
-        return None
-    source, grade_id = cell["source"], settings.get("grade_id", "")
+    source = cell["source"] if is_code or is_answer else ""
+    grade_id = settings.get("grade_id")
     text = source if isinstance(source, str) else "".join(source)
     return SubmittedCell(text, grade_id if isinstance(grade_id, str) else "", is_answer, is_code)
 

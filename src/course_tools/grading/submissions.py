@@ -69,24 +69,17 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
         by_lab = [place for place in _folders(folder) if place.name in labs]
         homes = [home for place in by_lab for home in _folders(place)] if by_lab else _folders(folder)
         listed = _roster(folder / ROSTER)
-        submissions = []
-        for student in sorted({_name(home.name) for home in homes} | listed):
-            for lab in sorted(labs):
-                places = [home for home in homes if _name(home.name) == student]
-                if by_lab:
-                    places = [home for home in places if home.parent.name == lab]
-                else:
-                    places = [place for home in places for place in _places(home, lab)]
-                submission = Submission(student, lab)
-                _fill(
-                    submission, places, [] if by_lab else [home for home in homes if _name(home.name) == student], due
-                )
-                if listed and student not in listed:
-                    submission.look_at.append(f"the folder is not in {ROSTER}")
-                submission.notes += submission.look_at
-                submissions.append(submission)
+        submissions = [
+            _submission(student, lab, [home for home in homes if _name(home.name) == student], bool(by_lab), due)
+            for student in sorted({_name(home.name) for home in homes} | listed)
+            for lab in sorted(labs)
+        ]
     except OSError as error:
         raise NoSubmissions(f"{error.filename} cannot be read: {error.strerror}.") from None
+    for submission in submissions:
+        if listed and submission.student not in listed:
+            submission.look_at.append(f"the folder is not in {ROSTER}")
+        submission.notes += submission.look_at
     expected = labs if only else {submission.lab for submission in submissions if submission.file is not None}
     if not expected:
         raise NoSubmissions(f"No folder in {folder} holds a lab: expected is {folder}/STUDENT/NN_topic/{STUDENT}.")
@@ -114,47 +107,58 @@ def _roster(file: Path) -> set[str]:
     return names
 
 
-def _fill(submission: Submission, places: Sequence[Path], homes: Sequence[Path], due: datetime | None) -> None:
-    """Find which notebook counts, and when it was handed in."""
-    lab = submission.lab
+def _submission(student: str, lab: str, homes: Sequence[Path], by_lab: bool, due: datetime | None) -> Submission:
+    """Which notebook of a student counts for a lab, and when it was handed in."""
+    found = Submission(student, lab)
+    alike = [place for home in homes for place in _folders(home) if re.match(rf"{lab[:2]}([ _-]|$)", place.name)]
+    places = sorted(alike, key=lambda place: (place.name != lab, place.name))
+    if by_lab:
+        places = [home for home in homes if home.parent.name == lab]
     if not places:
-        strays = [
-            entry.name for home in homes for entry in _visible(home) if not re.match(r"\d\d([ _-]|$)", entry.name)
-        ]
-        submission.notes += [] if strays else ["missing"]
-        submission.look_at += [f"missing, but there is {_quoted(strays)}"] if strays else []
-        return
+        entries = [entry.name for home in homes if not by_lab for entry in _visible(home)]
+        strays = [name for name in entries if not re.match(r"\d\d([ _-]|$)", name)]
+        (found.look_at if strays else found.notes).append(
+            f"missing, but there is {_quoted(strays)}" if strays else "missing"
+        )
+        return found
     if len(places) > 1:
-        submission.notes.append(f"{len(places)} folders for this lab, {_quoted([places[0].name])} counts")
-    elif places[0].name != lab and homes:
-        submission.notes.append("the folder has another name than the lab's")
+        found.notes.append(f"{len(places)} folders for this lab, {_quoted([places[0].name])} counts")
+    elif places[0].name != lab and not by_lab:
+        found.notes.append("the folder has another name than the lab's")
     notebooks = [entry for entry in _visible(places[0]) if entry.suffix.lower() == ".ipynb"]
-    if not notebooks:
-        strays = [entry.name for entry in _visible(places[0])]
-        submission.notes += [] if strays else ["missing: the folder is empty"]
-        renamed = [name for name in strays if re.search(r"\.ipynb\.(txt|json)$", name, re.IGNORECASE)][
-            :1
-        ]  # by a browser
-        hint = f"; {_quoted(renamed)} may be one: rename it to {STUDENT}" if renamed else ""
-        submission.look_at += [f"missing: the folder holds no notebook, but {_quoted(strays)}{hint}"] if strays else []
-        return
-    newest = sorted(notebooks, key=lambda entry: (entry.name != SOLUTION, entry.lstat().st_mtime, entry.name))[-1]
+    if notebooks:
+        found.file = _counting(notebooks, found)
+        _compare_with(due, found, found.file)
+        return found
+    strays = [entry.name for entry in _visible(places[0])]
+    renamed = [name for name in strays if re.search(r"\.ipynb\.(txt|json)$", name, re.IGNORECASE)][:1]  # by a browser
+    hint = f"; {_quoted(renamed)} may be one: rename it to {STUDENT}" if renamed else ""
+    if strays:
+        found.look_at.append(f"missing: the folder holds no notebook, but {_quoted(strays)}{hint}")
+    else:
+        found.notes.append("missing: the folder is empty")
+    return found
+
+
+def _counting(notebooks: Sequence[Path], found: Submission) -> Path:
+    """Of several notebooks lab.ipynb, without it the newest, the course's solution last."""
+    newest = max(notebooks, key=lambda entry: (entry.name != SOLUTION, entry.lstat().st_mtime, entry.name))
     file = next((entry for entry in notebooks if entry.name == STUDENT), newest)
     many = f"{len(notebooks)} notebooks"
     if file.name == SOLUTION:
-        submission.look_at.append(f"no {STUDENT}, {_quoted([file.name])} counts, as the course's solution is called")
+        found.look_at.append(f"no {STUDENT}, {_quoted([file.name])} counts, as the course's solution is called")
     elif file.name != STUDENT:
         why = f", the newest of {many}" if len(notebooks) > 1 else ""
-        submission.notes.append(f"no {STUDENT}, {_quoted([file.name])} counts{why}")
+        found.notes.append(f"no {STUDENT}, {_quoted([file.name])} counts{why}")
     elif len(notebooks) > 1:
-        submission.notes.append(f"{many}, {STUDENT} counts")
-    submission.file = file
-    if due is not None:
-        _compare_with(due, submission, file)
+        found.notes.append(f"{many}, {STUDENT} counts")
+    return file
 
 
-def _compare_with(due: datetime, submission: Submission, file: Path) -> None:
+def _compare_with(due: datetime | None, found: Submission, file: Path) -> None:
     """A time in timestamp.txt next to the notebook counts, as nbgrader writes it, else that of the last change."""
+    if due is None:
+        return
     changed, written = datetime.fromtimestamp(min(file.lstat().st_mtime, 2**37), UTC), None
     stamp = file.with_name(TIMESTAMP)
     if stamp.is_file() and not stamp.is_symlink():
@@ -163,29 +167,23 @@ def _compare_with(due: datetime, submission: Submission, file: Path) -> None:
             written = datetime.fromisoformat(text.removesuffix(" UTC"))
             written = written.replace(tzinfo=UTC) if text.endswith(" UTC") else written.astimezone()
         except ValueError:
-            submission.look_at.append(f"{TIMESTAMP} says {text[:40]!a}, which is no time; that of the file counts")
+            found.look_at.append(f"{TIMESTAMP} says {text[:40]!a}, which is no time; that of the file counts")
     seconds = ((written or changed) - due).total_seconds()
     if seconds > 0:
         days, minutes = divmod(int(seconds // 60), 1440)
-        submission.late = True
+        found.late = True
         by_file = " by the time of the file" if written is None else ""
-        submission.notes.append(f"late by {days} d {minutes // 60} h {minutes % 60} min{by_file}")
+        found.notes.append(f"late by {days} d {minutes // 60} h {minutes % 60} min{by_file}")
     elif changed > due:  # as anybody can write who hands in a folder
-        submission.look_at.append(f"{TIMESTAMP} says in time, but the notebook was changed after the deadline")
-
-
-def _places(home: Path, lab: str) -> list[Path]:
-    """The folders that can be meant for the lab: its name first, then those that begin with its number."""
-    alike = [place for place in _folders(home) if re.match(rf"{lab[:2]}([ _-]|$)", place.name)]
-    return sorted(alike, key=lambda place: (place.name != lab, place.name))
+        found.look_at.append(f"{TIMESTAMP} says in time, but the notebook was changed after the deadline")
 
 
 def _folders(folder: Path) -> list[Path]:
-    """Those in it, without hidden ones and those that programs make; links are not followed."""
     return [entry for entry in _visible(folder) if entry.is_dir()]
 
 
 def _visible(folder: Path) -> list[Path]:
+    """What is in it, without hidden files, those that programs make, and links to folders."""
     entries = [entry for entry in folder.iterdir() if not entry.name.startswith((".", "_")) and entry.name != TIMESTAMP]
     return sorted(entry for entry in entries if not (entry.is_symlink() and entry.is_dir()))
 

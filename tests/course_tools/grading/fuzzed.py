@@ -14,60 +14,34 @@ MOST_STUDENTS = 5
 # Texts as a file, a shell, a spreadsheet, a terminal or a browser would not like them.
 NASTY = ["", "\x00", "\ud800", "=1+1", "a;=1+1", "\x1b[2J", "<script>", "{{ 7 * 7 }}", "a\nb", "\u202e", "x" * 300, "../x"]  # fmt: skip
 texts = st.one_of(st.sampled_from(NASTY), st.text(st.characters(), max_size=20))
-anything = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), texts),
-    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(texts, inner, max_size=4)),
-    max_leaves=12,
-)
 
-grade_ids = st.one_of(st.sampled_from(["mean", "steps", "all_gather", "check_mean", "check_", "no such"]), anything)
-sources = st.one_of(
-    st.sampled_from(
-        ["steps = 6", "lab.check('steps')", "import numpy as np", "%time", "def f(:", "!ls\n?x", "a" + ".b" * 400]
-    ),
-    texts,
-    st.lists(texts, max_size=3),
-    anything,
-)
-metadata = st.one_of(
-    anything,
-    st.fixed_dictionaries(
-        {
-            "nbgrader": st.one_of(
-                anything, st.fixed_dictionaries({"grade_id": grade_ids, "solution": st.one_of(st.booleans(), anything)})
-            )
-        }
-    ),
-)
-cells = st.one_of(
-    anything,
-    st.fixed_dictionaries(
-        {
-            "cell_type": st.one_of(st.sampled_from(["code", "markdown", "raw"]), anything),
-            "source": sources,
-            "metadata": metadata,
-        }
-    ),
-)
-notebooks = st.one_of(anything, st.fixed_dictionaries({"cells": st.one_of(anything, st.lists(cells, max_size=8))}))
-"""As JSON has them."""
+
+def json_of(leaves: st.SearchStrategy, keys: st.SearchStrategy[str]) -> st.SearchStrategy:
+    """What JSON has: these values, and lists and objects of them."""
+    lists = lambda inner: st.lists(inner, max_size=4)  # noqa: E731
+    return st.recursive(leaves, lambda inner: lists(inner) | st.dictionaries(keys, inner, max_size=4), max_leaves=12)
+
+
+anything = json_of(st.none() | st.booleans() | st.integers() | st.floats() | texts, texts)
+grade_ids = st.sampled_from(["mean", "steps", "all_gather", "check_mean", "check_", "no such"]) | anything
+SOURCES = ["steps = 6", "lab.check('steps')", "import numpy as np", "%time", "def f(:", "!ls\n?x", "a" + ".b" * 400]
+settings = st.fixed_dictionaries({"grade_id": grade_ids, "solution": st.booleans() | anything}) | anything
+cell_parts = {
+    "cell_type": st.sampled_from(["code", "markdown", "raw"]) | anything,
+    "source": st.sampled_from(SOURCES) | st.lists(texts, max_size=3) | anything,
+    "metadata": st.fixed_dictionaries({"nbgrader": settings}) | anything,
+}
+cells = st.lists(st.fixed_dictionaries(cell_parts) | anything, max_size=8)
+notebooks = st.fixed_dictionaries({"cells": cells | anything}) | anything
 
 
 @st.composite
-def notebook_files(draw: st.DrawFn) -> bytes:
-    """The content of a file: JSON of a notebook, cut off or damaged in places, or anything."""
-    content = json.dumps(draw(notebooks)).encode()
-    match draw(st.integers(0, 5)):
-        case 0:
-            return draw(st.binary(max_size=50))
-        case 1:
-            return content[: draw(st.integers(0, len(content)))]
-        case 2:
-            place = draw(st.integers(0, len(content)))
-            return content[:place] + draw(st.binary(max_size=4)) + content[place:]
-        case 3:
-            return b"[" * draw(st.integers(1, 100_000))
-    return content
+def damaged(draw: st.DrawFn, values: st.SearchStrategy) -> bytes:
+    """JSON of one of the values, cut off or damaged in places, or anything."""
+    content = json.dumps(draw(values)).encode()
+    place = draw(st.integers(0, len(content)))
+    others = [content[:place], content[:place] + draw(st.binary(max_size=4)) + content[place:], draw(st.binary())]
+    return draw(st.sampled_from([content, content, *others, b"[" * 100_000]))
 
 
 _NAMES = st.one_of(
@@ -191,36 +165,9 @@ STATEMENTS = [
 ]
 
 
-_parts = st.recursive(
-    st.one_of(
-        st.none(),
-        st.booleans(),
-        st.integers(-(2**70), 2**70),
-        st.floats(),
-        st.sampled_from(
-            ["l", "t", "d", "c", "b", "a", "<f8", "|b1", "<U3", "|O8", "<U9999999", "AAAAAAAAAAA=", "\ud800"]
-        ),
-        st.text(max_size=8),
-    ),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=4),
-        st.builds(lambda kind, items: [kind, *items], st.sampled_from("ltdcba"), st.lists(inner, max_size=4)),
-        st.dictionaries(st.text(max_size=3), inner, max_size=2),
-    ),
-    max_leaves=12,
-)
-
-
-def _message(content: bytes) -> bytes:
-    return len(content).to_bytes(8, "big") + content
-
-
-messages = st.one_of(
-    st.binary(max_size=40),
-    st.binary(max_size=40).map(_message),
-    _parts.map(lambda value: _message(json.dumps(value).encode())),
-    st.tuples(_parts, st.integers(0, 60), st.binary(max_size=3)).map(
-        lambda drawn: _message((text := json.dumps(drawn[0]).encode())[: drawn[1]] + drawn[2] + text[drawn[1] :])
-    ),
-)
+_NUMBERS = st.integers(-(2**70), 2**70) | st.floats()
+_SIGNS = st.sampled_from(["<f8", "|b1", "<U3", "|O8", "<U9999999", "AAAAAAAAAAA=", "\ud800"]) | st.text(max_size=8)
+_ARRAYS = st.tuples(_SIGNS, st.lists(st.integers(-1, 2), max_size=2), _SIGNS).map(lambda parts: {"a": parts})
+_parts = json_of(st.none() | st.booleans() | _NUMBERS | _SIGNS | _ARRAYS, st.sampled_from("ttddccbbaax"))
+messages = st.binary(max_size=40) | damaged(_parts).map(lambda content: len(content).to_bytes(8, "big") + content)
 """Bytes that a student's process may send."""

@@ -2,6 +2,7 @@
 
 # ruff: noqa: E501  # one line for each case of a table
 
+import os
 import sys
 from pathlib import Path
 
@@ -154,17 +155,8 @@ def test_who_imports_tensorflow_in_a_lab_without_it_gets_what_that_needs(graded:
     assert graded(handed_in(steps="import tensorflow as tf\nsteps = int(tf.constant(6))")).score == 6
 
 
-UNREADABLE = [
-    "",
-    "{}",
-    "[]",
-    "null",
-    "{",
-    '{"cells": 3}',
-    '{"cells": [{"cell_type": "code"}]}',
-    "[" * 100_000,
-    "<html>",
-]
+CELL = '{"cells": [{"cell_type": "code"}]}'
+UNREADABLE = ["", "{}", "[]", "null", "{", '{"cells": 3}', '{"cells": [3]}', CELL, "[" * 100_000, "<html>"]
 
 
 @pytest.mark.parametrize("content", UNREADABLE, ids=lambda content: content[:30])
@@ -181,15 +173,13 @@ def test_a_notebook_with_too_much_in_it_is_unreadable_and_a_pipe_does_not_hang_t
         nbformat.write(nbformat.v4.new_notebook(cells=cells), file)
         with pytest.raises(Unreadable, match=r"more than 500|longer than 200,000"):
             read(file)
-    import os
-
     os.mkfifo(tmp_path / "pipe.ipynb")
     with pytest.raises(Unreadable, match="not a plain file"):
         read(tmp_path / "pipe.ipynb")
 
 
 def test_only_files_that_given_cells_name_are_in_the_jail(root: Path) -> None:
-    assert set(material.load(next((root / "labs").glob("16_*/lab.py"))).files) == {"train_serial.py"}
+    assert set(material.load(next((root / "labs").glob("16_*/lab.py"))).files) == {"real_ranks.py", "train_serial.py"}
 
 
 # What forges is wrong, and hides it from what looks at it beside the student's code.
@@ -249,32 +239,26 @@ import builtins, os, shutil, tempfile, threading, time
 from pathlib import Path
 import numpy as np
 from distlab import collectives, data, draw
+import matplotlib.pyplot as plt
 sum = sorted = None
 print = builtins.print
-np.random.seed(1)
-np.set_printoptions(precision=3)
+np.random.seed(1), np.set_printoptions(precision=3), draw.apply_style(), plt.plot([1, 2])
 os.environ["X"] = "1"
 shutil.copy(Path("/etc/hosts"), tempfile.mkdtemp())
-class Number(int):
-    pass
 threading.Thread(target=time.sleep, args=[0]).start()
-draw.apply_style()
-import matplotlib.pyplot as plt
-plt.plot([1, 2])
 """
 WITH_TENSORFLOW = """
 import tensorflow as tf
 from distlab import models
-tf.keras.utils.set_random_seed(1)
 class Own(tf.keras.Model):
     def train_step(self, data):
         return {}
+tf.keras.utils.set_random_seed(1)
 model = models.mlp()
 model.compile("adam", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
 batches = tf.data.Dataset.from_tensor_slices((np.zeros((9, 28, 28)), np.zeros(9))).shuffle(9).batch(4)
 model.fit(batches, verbose=0, callbacks=[tf.keras.callbacks.LambdaCallback()])
-model.save("model.keras")
-tf.keras.models.load_model("model.keras").evaluate(batches, verbose=0)
+model.save("model.keras"), tf.keras.models.load_model("model.keras").evaluate(batches, verbose=0)
 step = tf.function(lambda x: model(x, training=True))(np.zeros((1, 28, 28)))
 """
 

@@ -155,11 +155,11 @@ def test_a_trouble_of_the_grader_is_repeated_alone_and_never_becomes_a_grade(
     monkeypatch.setattr(grade_class, "grade_notebook", killed)
     plan = grade_class.Plan({LAB: sample}, 1, kind, "", tmp_path / "out")
     ada, bob, eve = grade_class.run(plan, submissions.find(tmp_path / "in", [LAB]))
-    assert (ada.grade.score, eve.grade.score, len(list(tries.iterdir()))) == (6, 6, 2)
+    assert (ada.score, eve.score, len(list(tries.iterdir()))) == (6, 6, 2)
     if times == 1:
-        assert (bob.grade.score, bob.look_at) == (6, [])
+        assert (bob.score, bob.look_at) == (6, [])
     else:
-        assert bob.grade.score is None and "LOOK AT, not graded" in bob.grade.note
+        assert bob.score is None and "LOOK AT, not graded" in bob.note
         assert bob.look_at == [f"bob {LAB}: the process that graded it ended with status -9"]
 
 
@@ -171,8 +171,8 @@ def test_the_same_seed_gives_the_same_grades_and_a_hang_costs_nobody_else_time(
     plan = grade_class.Plan({LAB: sample}, 5, kind, "", tmp_path / "out")
     first, second = (grade_class.run(plan, submissions.find(tmp_path / "in", [LAB])) for _ in range(2))
     assert first == second
-    assert [each.grade.score for each in first] == [6, 4]
-    assert first[1].grade.note == "the cell of mean hung or ended its process"
+    assert [each.score for each in first] == [6, 4]
+    assert first[1].note == "the cell of mean hung or ended its process"
 
 
 def test_a_page_shows_everything_of_a_student_s_as_text(sample: Material, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_any_bytes_are_a_plain_message_or_refused(content: bytes) -> None:
 
 
 @cases(NOTEBOOKS)
-@given(fuzzed.notebook_files())
+@given(fuzzed.damaged(fuzzed.notebooks))
 def test_any_file_is_read_as_a_notebook_or_refused_and_the_lab_stays_the_lab(sample: Material, content: bytes) -> None:
     with tempfile.NamedTemporaryFile(suffix=".ipynb") as file:
         Path(file.name).write_bytes(content)
@@ -92,12 +92,12 @@ def test_whatever_lies_in_the_folder_every_student_has_a_line_and_no_points(
             assert str(problem).isprintable()
             return
         outcomes = grade_class.run(grade_class.Plan({LAB: sample}, 1, kind, "", out), handed_in)
-        feedback.write_table((outcome.grade for outcome in outcomes), out / "grades.csv")
+        feedback.write_table(outcomes, out / "grades.csv")
         with (out / "grades.csv").open(newline="", encoding="utf-8") as stream:
             rows = list(csv.DictReader(stream))
         folders = [entry for entry in folder.iterdir() if entry.is_dir() and not entry.is_symlink()]
         students = {unicodedata.normalize("NFC", entry.name) for entry in folders if entry.name[0] not in "._"}
-        assert students <= {outcome.grade.student for outcome in outcomes} and len(rows) == len(outcomes)
+        assert students <= {outcome.student for outcome in outcomes} and len(rows) == len(outcomes)
         assert {row["score"] for row in rows} <= {"0", ""}
         for text in (cell for row in rows for cell in row.values()):
             assert text.isprintable() and not text.startswith(("=", "+", "-", "@"))
