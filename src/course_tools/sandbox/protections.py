@@ -40,8 +40,8 @@ def strongest(accept_weak: bool) -> tuple[Kind, str]:
         problems.append(f"{kind}: students' code reaches {', '.join(reached)}")
     raise NoSandbox(
         f"Students' code cannot be isolated on this machine ({'; '.join(problems)}). On Linux install bubblewrap, or "
-        "permit unprivileged user namespaces, or be root; or add --weak to grade with limits only, on a machine where "
-        "students' code can do no harm."
+        "permit unprivileged user namespaces, or be root; or add --weak (with make: WEAK=1) to grade with limits only, "
+        "on a machine where students' code can do no harm."
     )
 
 

@@ -55,14 +55,6 @@ def is_of_judge(file: Path) -> bool:
     return (file.parent / "judge.py").exists() and (is_module or file.name in _OF_JUDGES)
 
 
-def next_to_students() -> list[Path]:
-    """The files and folders of labs that a student's process may see; `judges` are hidden in them."""
-    modules = [JUDGES[number] / f"{name}.py" for number in IN_ONE_FILE for name in NEXT_TO_STUDENTS]
-    return [folder for number, folder in JUDGES.items() if number not in IN_ONE_FILE] + [
-        file for file in modules if file.exists()
-    ]
-
-
 def judges() -> list[Path]:
     """The files and folders that say what is right: hidden in grading, bytecode included."""
     files = [file for folder in JUDGES.values() for file in folder.glob("*.py") if file.stem not in NEXT_TO_STUDENTS]

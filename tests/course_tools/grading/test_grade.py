@@ -193,7 +193,7 @@ FORGED = "def forged(*anything):\n    return {'folder': {}, 'temporary': [], 'el
 CLUSTER = "import sys\ncluster = sys.modules['lab_07.' + 'fake_cluster']\n"
 RING = "from distlab import collectives\nasync def ring_all_reduce(rank, array):\n"
 RING += "    return await collectives.ring_all_reduce(rank, array)\n"
-NAMES = "lambda *case: __import__('lab_03.four_numbers')"
+NAMES = "lambda *case: __import__('lab_03.judge')"
 TIMES = (
     "def elapsed_seconds(work):\n    start = time.process_time()\n    work()\n    return time.process_time() - start\n"
 )

@@ -16,7 +16,7 @@ import pytest
 from course_tools import lab_sources
 from course_tools.grading import grade, material
 from course_tools.sandbox import wire
-from distlab.labs import Answer, Picture, Verdict, wrong
+from distlab.labs import Answer, Picture, Verdict, registry, wrong
 from distlab.labs.verdict import RIGHT
 from tests.distlab.labs import sample_lab
 from tests.distlab.labs.graded_sample import Grading, Handin
@@ -35,7 +35,7 @@ FORGETS = "while True:\n    try:\n        while True: pass\n    except BaseExcep
 DEAF = "import signal\nfor n in set(signal.Signals) - {9, 19}:\n    signal.signal(n, signal.SIG_IGN)\nwhile True: signal.pause()"
 KILLS = "import os\nfor n in [{pid}, -1, *range(2, 70_000)]:\n    try: os.kill(n, 9)\n    except OSError: pass\n"
 CALLS = "import ctypes\nlibrary = ctypes.CDLL(None)\nraise RuntimeError(library.{})"
-LOOKS_AT_JUDGE = "import importlib\nimportlib.import_module('lab_06.lab')"
+LOOKS_AT_JUDGE = f"import importlib\nimportlib.import_module({registry.MODULES['06']!r})"
 
 ATTACKS: dict[str, tuple[str, str]] = {
     # what it says instead of an answer
