@@ -190,7 +190,7 @@ COPIES += "    reached = accuracy.result()\n    own = folder if worker.is_chief 
 COPIES += "    model.save(own / 'model.keras')\n    if worker.is_chief:\n"
 COPIES += "        (folder / 'accuracy.txt').write_text(f'{reached}')\n"
 FORGED = "def forged(*anything):\n    return {'folder': {}, 'temporary': [], 'elsewhere': []}\n"
-CLUSTER = "import sys\ncluster = sys.modules['lab_07.' + 'fake_cluster']\n"
+CLUSTER = "import sys\ncluster = sys.modules['lab_07.' + 'observe']\n"
 RING = "from distlab import collectives\nasync def ring_all_reduce(rank, array):\n"
 RING += "    return await collectives.ring_all_reduce(rank, array)\n"
 NAMES = "lambda *case: __import__('lab_03.judge')"
@@ -204,7 +204,7 @@ FORGERIES = {
     "saves everywhere": ("07", "save", SAVES),
     "replaces the function that looks": ("07", "save", f"{SAVES}{FORGED}{CLUSTER}cluster.call_save = forged"),
     "replaces its code": ("07", "save", f"{SAVES}{FORGED}{CLUSTER}cluster.call_save.__code__ = forged.__code__"),
-    "replaces the module that looks": ("07", "save", f"{SAVES}{CLUSTER}sys.modules['lab_07.fake_cluster'] = forged = sys"),
+    "replaces the module that looks": ("07", "save", f"{SAVES}{CLUSTER}sys.modules['lab_07.observe'] = forged = sys"),
     "shadows a builtin function for it": ("07", "save", f"{COPIES}{CLUSTER}cluster.sorted = lambda files: []"),
     "changes a builtin function": ("07", "save", f"{COPIES}import builtins\nbuiltins.sorted = lambda files: []"),
     "hides files": ("07", "save", f"{COPIES}Path.rglob = lambda self, pattern: []"),
