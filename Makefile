@@ -1,5 +1,5 @@
 # The single entry point of the course. `make help` lists the targets; `.venv/bin/distlab` has more options than the
-# variables ONLY, LAB, SUBMISSIONS, DATASET, EPOCHS and WORKERS: see its --help or docs/commands.md.
+# variables ONLY, LAB, SUBMISSIONS, WEAK, DATASET, EPOCHS and WORKERS: see its --help or docs/commands.md.
 BIN := .venv/bin
 only = $(if $(ONLY),--only "$(ONLY)")
 pytest = $(BIN)/python -m pytest --numprocesses auto --dist loadscope --no-loadscope-reorder
@@ -41,7 +41,7 @@ execute: setup  ## run every notebook: make execute ONLY=03 DATASET=mnist EPOCHS
 release: setup  ## write the labs to hand out to build/release, and the course folder for nbgrader
 	@exec $(BIN)/distlab release $(only)
 grade: setup  ## grade SUBMISSIONS/STUDENT/NN_topic/lab.ipynb: make grade SUBMISSIONS=folder
-	@exec $(BIN)/distlab grade $(if $(SUBMISSIONS),"$(SUBMISSIONS)") $(only)
+	@exec $(BIN)/distlab grade $(if $(SUBMISSIONS),"$(SUBMISSIONS)") $(only) $(if $(WEAK),--weak)
 site: setup  ## write the course's site to build/site
 	@exec $(BIN)/distlab site
 slides: setup  ## write a deck of slides for each chapter to build/slides: make slides ONLY=03

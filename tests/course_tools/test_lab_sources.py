@@ -13,7 +13,7 @@ from pytest_notebook.nb_regression import NBRegressionFixture
 
 from course_tools import hand_edits, lab_sources, notebooks
 from course_tools.grading import grade, material, notebook
-from course_tools.sandbox import SandboxedWork, Server
+from course_tools.sandbox import protections
 from distlab.labs import registry
 from distlab.runtime.errors import PlainError
 from tests.distlab.labs import sample_lab
@@ -96,16 +96,14 @@ def test_an_untouched_lab_runs_from_top_to_bottom_and_nothing_is_done(source: Pa
 @pytest.mark.long
 @every_lab
 def test_in_grading_the_solution_gets_all_points_and_the_untouched_lab_none(source: Path) -> None:
-    graded_lab = material.load(source)
-    with Server(sorted(graded_lab.modules)) as server:
-        for name, share in ((lab_sources.SOLUTION, 1), (lab_sources.STUDENT, 0)):
-            fitted = notebook.fit(notebook.read(source.parent / name), graded_lab.steps, graded_lab.stubs)
-            with SandboxedWork(server, graded_lab.limits, graded_lab.files) as work:
-                report = grade.grade(graded_lab.lab, fitted, work, seed=20_261_120)
-            assert points(report) == {exercise.name: share * exercise.points for exercise in graded_lab.lab}, [
-                (graded.exercise.name, graded.verdict, graded.error) for graded in report.exercises
-            ]
-            assert report.remarks == []
+    graded_lab, (kind, _) = material.load(source), protections.strongest(accept_weak=True)
+    for name, share in ((lab_sources.SOLUTION, 1), (lab_sources.STUDENT, 0)):
+        fitted = notebook.fit(notebook.read(source.parent / name), graded_lab)
+        report = grade.grade(graded_lab, fitted, kind, seed=20_261_120)
+        assert points(report) == {exercise.name: share * exercise.points for exercise in graded_lab.lab}, [
+            (graded.exercise.name, graded.verdict, graded.error) for graded in report.exercises
+        ]
+        assert report.notes == report.troubles == []
 
 
 @pytest.mark.long

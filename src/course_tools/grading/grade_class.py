@@ -1,23 +1,55 @@
 """Grading a folder of submissions, and checking one's own lab, from the terminal."""
 
+import json
 import os
+import resource
 import secrets
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+import psutil
 from cyclopts import Parameter
 from cyclopts.types import NonNegativeInt, PositiveInt
 from cyclopts.validators import Number
 
-from course_tools import lab_sources, user_folders, working_copy
-from course_tools.grading import deadline, material, run
-from course_tools.grading.submissions import find, left_out
-from course_tools.sandbox import protections
+from course_tools import lab_sources, student_files, user_folders, working_copy
+from course_tools.grading import feedback, material, notebook, submissions
+from course_tools.grading.apart import run_apart
+from course_tools.grading.feedback import Grade
+from course_tools.grading.grade import Graded, Report
+from course_tools.grading.grade import grade as grade_notebook
+from course_tools.grading.material import Material
+from course_tools.grading.submissions import Submission, printable
+from course_tools.sandbox import Kind, protections
 from distlab import devices
-from distlab.runtime import processes
+from distlab.labs import registry
+from distlab.runtime import processes, startup_notes
+from distlab.runtime.errors import PlainError
 
 LABS = Path("labs")
 GRADES = Path("build/grades")
+
+
+class CannotCheck(PlainError):
+    """The notebook is missing or is not a notebook; the message says so."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to grade: labs by name, the seed, the kind of jail and what holds in it, the share that late work gets."""
+
+    materials: Mapping[str, Material]
+    seed: int
+    kind: Kind
+    protected: str
+    folder: Path
+    late_share: float = 1.0
+    at_once: int = 2
 
 
 def check(lab: str, /) -> None:
@@ -28,14 +60,43 @@ def check(lab: str, /) -> None:
     """
     processes.end_on_signals()
     copy = user_folders.user_folder(working_copy.NAME) / LABS
-    for line in run.check(lab, copy if copy.is_dir() else LABS):
+    for line in checked(lab, copy if copy.is_dir() else LABS):
         print(line, flush=True)
     if not copy.is_dir():
         print("This was the course's own file; `make lab` makes your copy of the labs.")
 
 
+def checked(number: str, folder: Path) -> Iterator[str]:
+    """The name of `folder`/NN_topic/lab.ipynb, a line for each exercise, as its check prints it, and the points.
+
+    The notebook is graded as a class is, with the inputs of the checks. Raises registry.NoSuchLab and CannotCheck.
+    """
+    with startup_notes.hidden():
+        lab = registry.lab(number)
+        of_lab = material.load(student_files.COURSE / LABS / lab.name / lab_sources.TEXT, lab)
+    counting = student_files.lab(folder, lab.number)
+    file = counting.file if counting else folder / lab.name / lab_sources.STUDENT
+    try:
+        fitted = notebook.fit(notebook.read(file), of_lab)
+    except notebook.Unreadable as error:
+        fresh = f".venv/bin/distlab lab --fresh {lab.number}"
+        raise CannotCheck(f"{file} cannot be checked: {error}; `{fresh}` gives the lab back.") from None
+    kind, _ = protections.strongest(accept_weak=True)
+    yield f"{file}:"
+    report = grade_notebook(of_lab, fitted, kind, seed=0)
+    if report.troubles:
+        raise CannotCheck(f"{file} cannot be checked: {report.troubles[0]}.")
+    for graded in report.exercises:
+        line = registry.shown(graded.exercise.name, graded.verdict)
+        yield line if not graded.error or graded.error in line else f"{line}\n  {graded.error}"
+    yield from (f"Another cell, {name}. {error}" for name, error in report.failed.items())
+    yield from (f"{note[:1].upper()}{note[1:]}." for note in fitted.notes)
+    yield f"{report.score:g} of {lab.points:g} points"
+    yield from counting.notes if counting else ()
+
+
 def grade(
-    submissions: Path,
+    handed_in: Annotated[Path, Parameter(name="SUBMISSIONS")],
     /,
     *,
     only: str | None = None,
@@ -48,7 +109,7 @@ def grade(
     """Grade a class; 1 if the instructor has to look at something, 130 after an interrupt.
 
     Args:
-        submissions: The folder with a folder of each student.
+        handed_in: The folder with a folder of each student.
         only: Some labs by number: "06" or "02,06".
         due: The deadline, such as '2026-11-20 18:00'; a later notebook gets a note.
         late_share: The share of the points that late work gets, from 0 to 1, with --due; by default 1.
@@ -58,49 +119,106 @@ def grade(
     """
     os.environ.setdefault("MPLBACKEND", "Agg")  # pictures are drawn without a screen
     processes.end_on_signals()
-    until = None if due is None else deadline.due_time(due)
+    until = None if due is None else submissions.due_time(due)
     if late_share is not None and due is None:
-        raise deadline.NotATime("A share for late work needs the deadline: --due '2026-11-20 18:00'.")
-    folder = _results_folder()
-    sources = lab_sources.chosen(LABS, only)
-    handed_in = find(submissions, [source.parent.name for source in sources], until, bool(only))
-    protected, is_weak = protections.strongest(weak)
+        raise submissions.NotATime("A share for late work needs the deadline: --due '2026-11-20 18:00'.")
+    build = user_folders.announced(GRADES.parent.name, "the grades go")
+    sources = {source.parent.name: source for source in lab_sources.chosen(LABS, only)}
+    found = submissions.find(handed_in, list(sources), until, bool(only))
+    kind, protected = protections.strongest(weak)
     print(protected)
-    if until is not None:
-        print(f"Deadline: {until.isoformat(' ')}")
-    labs = {submission.lab for submission in handed_in}
-    late_files = [(each.late_file, each.student) for each in handed_in if each.late_file is not None]
-    plan = run.GradingPlan(
-        handed_in,
-        {source.parent.name: material.load(source) for source in sources if source.parent.name in labs},
-        folder,
+    plan = Plan(
+        {name: material.load(sources[name]) for name in sorted({submission.lab for submission in found})},
         secrets.randbits(62) if seed is None else seed,
+        kind,
         protected,
+        build / f"{GRADES.name}-unfinished-{os.getpid()}",
         1.0 if late_share is None else late_share,
         at_once or max(1, devices.cores()),
-        is_weak,
-        left_out(submissions) + deadline.copied(late_files),
-        until,
     )
-    run.limit_own_memory()
+    began, results = time.monotonic(), user_folders.require_folder(build / GRADES.name)
+    plan.folder.mkdir(parents=True)
     try:
-        result = run.run(plan, lambda line: print(line, flush=True))
+        grades = run(plan, found)
+        look_at = [*submissions.left_out(handed_in), *(line for each in grades for line in each.look_at)]
+        report: dict[str, object] = {"seed": plan.seed, "due": until and until.isoformat(" ")}
+        report |= {"seconds": round(time.monotonic() - began, 1), "protections": protected, "look_at": look_at}
+        (plan.folder / "report.json").write_text(json.dumps(report, indent=2) + "\n")
+        feedback.write_table(grades, plan.folder / "grades.csv")
+        if results.exists():
+            changed = time.strftime("%Y-%m-%d-%H%M%S", time.localtime(results.stat().st_mtime))
+            print(f"The grades of the run before are kept in {results.rename(f'{results}-{changed}-{os.getpid()}')}.")
+        plan.folder.rename(results)
     except KeyboardInterrupt:
         print("\nInterrupted; no student's process is running, and no grade was written.")
         return 130
-    count = len(result.grades)
-    print(f"{count} notebook{'' if count == 1 else 's'} in {result.seconds:.0f} s: {plan.folder / 'grades.csv'}")
-    for fault in result.faults:
-        print(f"LOOK AT {fault}")
-    return 1 if result.faults else 0
+    finally:
+        shutil.rmtree(plan.folder, ignore_errors=True)
+    print(f"{len(grades)} notebooks in {time.monotonic() - began:.0f} s: {results / 'grades.csv'}")
+    for line in look_at:
+        print(f"LOOK AT {line}")
+    return 1 if look_at else 0
 
 
-def _results_folder() -> Path:
-    """`build/grades`, or where the course's folder cannot be written to, one of the user's, which is said.
+def run(plan: Plan, found: Sequence[Submission]) -> list[Grade]:
+    """Grade all, each in a process of its own, and write the pages of feedback.
 
-    A link to a folder that the user may write to, such as a shared drive, counts in any case. Raises NotAFolder.
+    Where something other than the student's work went wrong, a notebook is graded again, alone; if that happens again
+    it gets no score, and the note LOOK AT. When this ends no student's process is left.
     """
-    if GRADES.is_symlink() and os.access(GRADES, os.W_OK):
-        return user_folders.require_folder(GRADES)
-    build = user_folders.announced(GRADES.parent.name, "the grades go")
-    return user_folders.require_folder(build / GRADES.name)
+    grades: dict[int, Grade] = {}
+    longest = 12 * max((each.lab.seconds for each in plan.materials.values()), default=0) + 600
+    for alone in (False, True):
+        numbers = [number for number in range(len(found)) if number not in grades or grades[number].troubles]
+
+        def work(number: int) -> Grade:
+            return _graded(found[number], plan)
+
+        with closing(run_apart(numbers, work, longest, 1 if alone else plan.at_once)) as graded:
+            for number, grade, reason in graded:
+                row = grades[number] = grade or _not_graded(found[number], plan, [reason])
+                if alone or not row.troubles:
+                    score = "no grade" if row.score is None else f"{row.score:g} of {row.max_score:g}"
+                    print(printable(f"{row.student}  {row.lab}: {score}{'  ' * bool(row.note)}{row.note}"), flush=True)
+    return [grades[number] for number in range(len(found))]
+
+
+def _graded(submission: Submission, plan: Plan) -> Grade:
+    """Grade a submission and write its page."""
+    _limit_memory()
+    student, lab, of_lab = submission.student, submission.lab, plan.materials[submission.lab]
+    report = Report([Graded(exercise) for exercise in of_lab.lab])
+    notes, look_at = list(submission.notes), list(submission.look_at)
+    if submission.file is not None:
+        try:
+            fitted = notebook.fit(notebook.read(submission.file), of_lab)
+        except notebook.Unreadable as error:
+            notes.append(f"unreadable: {error}")
+            look_at.append(notes[-1])
+        else:
+            report = grade_notebook(of_lab, fitted, plan.kind, plan.seed)
+            look_at += fitted.look_at
+    score = round(report.score * (plan.late_share if submission.late else 1), 2)
+    lines = [printable(f"{student} {lab}: {line}") for line in look_at]
+    grade = Grade(student, lab, score, of_lab.lab.points, "; ".join([*notes, *report.notes]), lines)
+    if report.troubles:
+        points = f" ({report.score:g} of {of_lab.lab.points:g} points without it)"
+        grade = _not_graded(submission, plan, report.troubles, points)
+    feedback.write_page(grade, report, plan.protected, plan.folder / "feedback")
+    return grade
+
+
+def _not_graded(submission: Submission, plan: Plan, troubles: Sequence[str], points: str = "") -> Grade:
+    """No score: what there is must not be taken for a grade."""
+    student, lab = submission.student, submission.lab
+    reasons = [printable(trouble)[:300] for trouble in dict.fromkeys(troubles)]
+    note = "; ".join([*submission.notes, f"LOOK AT, not graded{points}: {'; '.join(reasons)}"])
+    lines = [printable(f"{student} {lab}: {reason}") for reason in reasons]
+    return Grade(student, lab, None, plan.materials[lab].lab.points, note, lines, reasons)
+
+
+def _limit_memory() -> None:
+    """Let this process have half of the machine's memory: an array may grow when a judge compares it with another."""
+    most = psutil.Process().memory_info().vms + psutil.virtual_memory().total // 2
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))

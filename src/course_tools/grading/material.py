@@ -1,25 +1,18 @@
 """What grading knows about a lab: its exercises, the steps of its notebook, the files next to it."""
 
-import ast
 import importlib.util
 import re
-import stat
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from nbformat import NotebookNode
-
 from course_tools import lab_cells, lab_sources
-from course_tools.sandbox import PLAIN, TENSORFLOW, SandboxLimits
+from course_tools.sandbox import PLAIN, TENSORFLOW, Kind, Setting
 from distlab.labs import registry
 from distlab.labs.lab import Lab
 
-_LARGEST_FILE = 2 * 2**20
-LARGEST_NOTEBOOK = 50 * 2**20
-# In a line of a notebook, whose lines are texts in JSON.
-_IMPORTS_TENSORFLOW = re.compile(rb"""\b(?:import|from)\b[^\\"\n]*\b(?:tensorflow|(?:tf_)?keras)\b""")
+_IMPORTS_TENSORFLOW = re.compile(r"^\s*(import|from)\b.*\b(tensorflow|(tf_)?keras)\b", re.MULTILINE)
 
 
 class StepKind(StrEnum):
@@ -33,62 +26,37 @@ class StepKind(StrEnum):
 
 @dataclass(frozen=True)
 class LabStep:
-    """What a lab's notebook runs in one cell.
-
-    `name` is the exercise's name, or what the feedback calls the cell; `untouched` says that nothing was answered.
-    """
+    """What a lab's notebook runs in one cell; `name` is the exercise's, or what the feedback calls the cell."""
 
     kind: StepKind
     name: str
     text: str = ""
-    untouched: bool = False
-
-    @property
-    def title(self) -> str:
-        """The name at the beginning of a sentence."""
-        return self.name[:1].upper() + self.name[1:]
 
 
 @dataclass(frozen=True)
 class Material:
-    """A lab as it is graded: its steps, the untouched texts of its answers by exercise, files for the sandbox.
-
-    Of the lab's files only those that given cells name: others may hold an answer.
-    """
+    """A lab as it is graded: its steps, the untouched texts of its answers by exercise, files for the jail."""
 
     lab: Lab
     steps: Sequence[LabStep]
     stubs: dict[str, str]
     files: dict[str, bytes]
 
-    def for_notebook(self, file: Path | None) -> "Material":
-        """The same, but with TensorFlow if a cell of that notebook imports it, in a lab that does without.
+    def setting(self, kind: Kind, steps: Sequence[LabStep]) -> tuple[Lab, Setting]:
+        """The jail in which these steps run, and the lab with the seconds that they may take.
 
-        Each of the student's processes would import it again otherwise, and that would use up the time for the lab.
+        Who imports TensorFlow in a lab without it gets what those with it have.
         """
-        if self.lab.tensorflow or file is None or not _imports_tensorflow(file):
-            return self
-        return replace(self, lab=self.lab.with_tensorflow())
-
-    @property
-    def limits(self) -> SandboxLimits:
-        """What a student's process may use."""
-        return TENSORFLOW if self.lab.tensorflow else PLAIN
-
-    @property
-    def hidden(self) -> list[str]:
-        """The files and folders of the modules that have what the lab asks for."""
-        return [str(path) for name in self.lab.solved_in for path in _files_of(name)]
-
-    @property
-    def modules(self) -> set[str]:
-        """The modules that given cells import, and those that observe answers; TensorFlow only if the lab needs it."""
-        names = set(registry.observers(self.lab.number)) if self.lab.number in registry.MODULES else set()
-        names |= {"tensorflow"} if self.lab.tensorflow else set()
-        for step in self.steps:
-            if step.kind == StepKind.GIVEN:
-                names |= _imported(step.text)
-        return {name for name in names if self.lab.tensorflow or name.partition(".")[0] not in ("tensorflow", "keras")}
+        lab, number = self.lab, self.lab.number
+        if not lab.tensorflow and any(_IMPORTS_TENSORFLOW.search(step.text) for step in steps):
+            lab = lab.with_tensorflow()
+        limits = TENSORFLOW if lab.tensorflow else PLAIN
+        observers = registry.observers(number) if number in registry.JUDGES else []
+        # What a judge's file is called tells the jail which labs there are; it is empty there.
+        judges = [file for file in registry.judges() if file.is_file() and file.parent == registry.JUDGES.get(number)]
+        hidden = [*judges, *(_file_of(name).parent for name in lab.solved_in)]
+        modules = [*(["tensorflow"] if lab.tensorflow else []), *observers]
+        return lab, Setting(limits, modules, self.files, list(map(_file_of, observers)), hidden, kind)
 
 
 def load(source: Path, lab: Lab | None = None) -> Material:
@@ -96,77 +64,31 @@ def load(source: Path, lab: Lab | None = None) -> Material:
     lab = lab or registry.lab(source.parent.name)
     notebook = lab_sources.convert(source, lab)
     stubs = {name: cell.source for name, cell in lab_cells.answer_cells(lab_sources.student(notebook).cells)}
-    steps = _steps(notebook.cells)
-    named = set[str]().union(*(_named_in(step.text) for step in steps if step.kind == StepKind.GIVEN))
-    files = files_in(source.parent)
-    return Material(lab, steps, stubs, {name: content for name, content in files.items() if name in named})
-
-
-def files_in(folder: Path) -> dict[str, bytes]:
-    """A lab's programs and data by name, without its notebooks."""
-    return {
-        file.name: file.read_bytes()
-        for file in sorted(folder.glob("*"))
-        if lab_sources.is_given(file) and file.stat().st_size <= _LARGEST_FILE
-    }
-
-
-def _imports_tensorflow(notebook: Path) -> bool:
-    """Whether a cell of a notebook, which may be anything, seems to import it."""
-    try:
-        about = notebook.lstat()
-        is_readable = stat.S_ISREG(about.st_mode) and about.st_size <= LARGEST_NOTEBOOK
-        return is_readable and _IMPORTS_TENSORFLOW.search(notebook.read_bytes()) is not None
-    except OSError:
-        return False
-
-
-def _named_in(text: str) -> set[str]:
-    """The files that a cell may need: the texts in it, and what it imports as `NAME.py`."""
-    try:
-        nodes = list(ast.walk(ast.parse(text)))
-    except SyntaxError:  # IPython's own syntax
-        return set()
-    texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    return texts | {f"{name}.py" for name in _imported(text)}
-
-
-def _files_of(module: str) -> list[Path]:
-    """The folder of a package, or the file of a module with its bytecode."""
-    spec = importlib.util.find_spec(module)
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(f"a lab names {module}, which is not there")
-    file = Path(spec.origin)
-    if spec.submodule_search_locations:
-        return [file.parent]
-    return [file, *(file.parent / "__pycache__").glob(f"{file.stem}.*")]
-
-
-def _steps(cells: Iterable[NotebookNode]) -> list[LabStep]:
     steps = []
-    for number, cell in enumerate(cells):
-        if cell.cell_type != "code":
-            continue
+    for number, cell in enumerate(notebook.cells, start=1):
         settings = cell.metadata.get("nbgrader", {})
         name = settings.get("grade_id", "")
+        if cell.cell_type != "code":
+            continue
         if settings.get("solution"):
             steps.append(LabStep(StepKind.ANSWER, name, cell.source))
         elif settings.get("grade"):
             steps.append(LabStep(StepKind.JUDGE, name.removeprefix(lab_sources.CHECK)))
         else:
-            steps.append(LabStep(StepKind.GIVEN, f"cell {number + 1}", cell.source))
-    return steps
+            steps.append(LabStep(StepKind.GIVEN, f"cell {number}", cell.source))
+    given = "\n".join(step.text for step in steps if step.kind is StepKind.GIVEN)
+    files = [file for file in source.parent.glob("*") if lab_sources.is_given(file) and _is_named(file, given)]
+    return Material(lab, steps, stubs, {file.name: file.read_bytes() for file in files})
 
 
-def _imported(text: str) -> set[str]:
-    try:
-        tree = ast.parse(text)
-    except SyntaxError:  # IPython's own syntax
-        return set()
-    names = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names |= {name.name for name in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
-    return names
+def _is_named(file: Path, given: str) -> bool:
+    """Whether the given cells may need a file: other files may hold an answer."""
+    quoted, imported = rf"[\"']{re.escape(file.name)}[\"']", rf"^\s*(import|from)\s+{re.escape(file.stem)}\b"
+    return bool(re.search(f"{quoted}|{imported}", given, re.MULTILINE))
+
+
+def _file_of(module: str) -> Path:
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"a lab names {module}, which is not there")
+    return Path(spec.origin)

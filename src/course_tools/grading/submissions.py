@@ -1,24 +1,18 @@
 """What was handed in: which student, which lab, which file, when."""
 
 import re
-from collections.abc import Callable, Sequence
+import unicodedata
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from course_tools.grading import deadline, roster, timestamp_file, wrong_folder
-from course_tools.grading.roster import LONGEST_NAME
+from course_tools import working_copy
 from course_tools.lab_sources import SOLUTION, STUDENT
 from distlab.runtime.errors import PlainError
 
-TIMESTAMP = "timestamp.txt"
-# Names that a student chose are shown without control characters, and not without end.
-MOST_STRAYS = 3
-# Folders that programs make; all others that begin with . or _ are named.
-_OF_PROGRAMS = {".git", ".ipynb_checkpoints", "__pycache__", "__MACOSX"}
-# With these letters begin the files that a Mac adds to others on foreign disks and in archives.
-_OF_MACS = "._"
-_OF_LISTS = {".txt", ".csv", ".tsv", ".xlsx", ".xls", ".ods"}
+ROSTER, TIMESTAMP = "students.txt", "timestamp.txt"
+_LONGEST_NAME, _MOST_NAMED = 60, 3
 _OF_WORK = {".ipynb", ".zip", ".tar", ".gz", ".tgz", ".xz", ".bz2", ".7z", ".rar"}
 
 
@@ -26,25 +20,23 @@ class NoSubmissions(PlainError):
     """The folder has not what grading needs; the message says what is missing."""
 
 
+class NotATime(PlainError):
+    """The deadline cannot be read; the message says how to write one."""
+
+
 @dataclass
 class Submission:
     """A student's notebook for a lab, `None` if there is none; `notes` are for the instructor, in our own words.
 
-    strays: where there is none, what else lies in the student's folder and belongs to no lab, such as a zip file.
-    look_at: what the instructor has to decide.
-    others: the other notebooks next to `file`; a few of them.
-    late_file: the time of the file, if that is what makes it late.
+    look_at: those of the notes on which the instructor has to decide.
     """
 
     student: str
     lab: str
     file: Path | None = None
     notes: list[str] = field(default_factory=list)
-    late: bool = False
-    strays: list[str] = field(default_factory=list)
     look_at: list[str] = field(default_factory=list)
-    others: list[str] = field(default_factory=list)
-    late_file: datetime | None = None
+    late: bool = False
 
 
 def printable(text: str) -> str:
@@ -52,226 +44,154 @@ def printable(text: str) -> str:
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
 
 
+def due_time(text: str) -> datetime:
+    """The deadline that an instructor writes, in local time; a date alone is the end of that day. Raises NotATime."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise NotATime(f"{text!r} is not a time: write --due '2026-11-20 18:00'.") from None
+    return (time + timedelta(days=1, seconds=-1) if len(text) <= len("2026-11-20") else time).astimezone()
+
+
 def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: bool = False) -> list[Submission]:
     """One submission for each student and lab, missing ones included; in order of students and labs.
 
-    Students are the subfolders of `folder`, and the lines of `folder`/students.txt if there is such a file. `labs` are
-    the names of all labs; expected of everybody are those that anybody has handed in, or with `only` all of them.
-    Raises NoSubmissions and NotARoster.
+    `folder` has a folder per student with a folder per lab in it, or the other way round; nbgrader's course folder has
+    it as `submitted`. Students are these folders, and the lines of `folder`/students.txt if there is such a file.
+    Expected of everybody are the labs that anybody has handed in, or with `only` all `labs`. Raises NoSubmissions.
     """
-    if not folder.is_dir():
-        path = folder.absolute()  # make may have been called from elsewhere
-        what = f"{folder} is no folder (unpack an archive)" if folder.exists() else f"There is no folder {path}"
-        raise NoSubmissions(f"{what}; set SUBMISSIONS=folder, with folder/STUDENT/NN_topic/lab.ipynb.")
-    if what := wrong_folder.other_kind(folder):
-        raise NoSubmissions(f"{folder} {what}.")
+    if (folder / "submitted").is_dir() and (folder / "nbgrader_config.py").exists():
+        folder = folder / "submitted"
+    if not folder.is_dir() or working_copy.is_copy(folder) or (folder / "labs" / "nbgrader_config.py").exists():
+        what = "the course or a copy of it" if folder.is_dir() else "no folder that there is"
+        raise NoSubmissions(f"{folder} is {what}; set SUBMISSIONS=folder, with folder/STUDENT/NN_topic/lab.ipynb.")
     try:
-        students = {
-            entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith((".", "_"))
-        }
-        listing = folder / roster.ROSTER
-        listed = roster.names_in(listing) if listing.is_file() else set()
-        absent = roster.without_folder(listed, students)
-        unlisted = roster.unlisted(students, listed) if listed else set()
+        by_lab = [place for place in _folders(folder) if place.name in labs]
+        homes = [home for place in by_lab for home in _folders(place)] if by_lab else _folders(folder)
+        listed = _roster(folder / ROSTER)
+        submissions = [
+            _submission(student, lab, [home for home in homes if _name(home.name) == student], bool(by_lab), due)
+            for student in sorted({_name(home.name) for home in homes} | listed)
+            for lab in sorted(labs)
+        ]
     except OSError as error:
         raise NoSubmissions(f"{error.filename} cannot be read: {error.strerror}.") from None
-    turned = [lab for lab in sorted(students & set(labs)) if _deeper(folder / lab, "*/*.ipynb")]
-    if turned:
-        raise NoSubmissions(
-            f"{folder} has folders of labs with students in them, such as {turned[0]}; it must be the other way round: "
-            "folder/STUDENT/NN_topic/lab.ipynb."
-        )
-    if listed and students and len(absent) == len(listed) and not any(absent.values()):
-        example = f"{sorted(students)[0][:LONGEST_NAME]!a}"
-        raise NoSubmissions(f"No name in {listing} is that of a folder; it takes these names alone, such as {example}.")
-    submissions = []
-    spelled = roster.spelled_as_listed(listed, students)
-    folders = {spelled.get(name, name): name for name in students | absent.keys()}
-    for student, name in sorted(folders.items()):
-        for lab in sorted(labs):
-            submissions.append(_submission(folder / name, student, lab, due))
-            if alike := absent.get(student):
-                note = f"{roster.ROSTER} writes the name of the folder {alike[:LONGEST_NAME]!a} in another way"
-                _note_to_look_at(submissions[-1], note)
-            if name in unlisted:
-                _note_to_look_at(submissions[-1], f"the folder is not in {roster.ROSTER}")
+    for submission in submissions:
+        if listed and submission.student not in listed:
+            submission.look_at.append(f"the folder is not in {ROSTER}")
+        submission.notes += submission.look_at
     expected = labs if only else {submission.lab for submission in submissions if submission.file is not None}
     if not expected:
-        place = f"{folder}/STUDENT/NN_topic/{STUDENT}"
-        raise NoSubmissions(f"No folder in {folder} holds a lab: expected is {place}{wrong_folder.hint(folder, labs)}.")
+        raise NoSubmissions(f"No folder in {folder} holds a lab: expected is {folder}/STUDENT/NN_topic/{STUDENT}.")
     return [submission for submission in submissions if submission.lab in expected]
 
 
 def left_out(folder: Path) -> list[str]:
-    """Sentences about what lies in the folder of submissions and is not taken for a student's."""
-    sentences = []
-    has_roster = (folder / roster.ROSTER).is_file()
-    for entry in sorted(folder.iterdir()):
-        name, hidden = f"{entry.name[:LONGEST_NAME]!a}", entry.name.startswith((".", "_"))
-        if entry.is_dir() and hidden and entry.name not in _OF_PROGRAMS:
-            sentences.append(f"{name} is left out, since it begins with . or _")
-        elif entry.is_file() and not hidden and entry.suffix.lower() in _OF_WORK:
-            sentences.append(f"{name} is left out, since it is in no student's folder")
-        elif entry.is_file() and not (hidden or has_roster) and entry.suffix.lower() in _OF_LISTS:
-            sentences.append(f"{name} is not read: a list of students is called {roster.ROSTER}")
-    return sentences
+    """Sentences about work that lies in the folder of submissions and is in no student's."""
+    work = [entry.name for entry in folder.iterdir() if entry.is_file() and entry.suffix.lower() in _OF_WORK]
+    return [f"{_quoted([name])} is left out, since it is in no student's folder" for name in sorted(work)]
 
 
-def _submission(folder: Path, student: str, lab: str, due: datetime | None) -> Submission:
-    submission = Submission(student, lab)
+def _roster(file: Path) -> set[str]:
+    """The names in a list of students, one per line; # in front of a line or after a blank begins a comment."""
+    if not file.is_file():
+        return set()
     try:
-        _find_notebook(submission, folder, due)
-    except OSError as error:
-        submission.file = None
-        _note_to_look_at(submission, f"its files cannot be read: {error.strerror}")
-    return submission
+        text = file.read_text(encoding="utf-8-sig")  # as Excel and Notepad write it, too
+    except UnicodeDecodeError:
+        raise NoSubmissions(f"{file} is not in UTF-8; save it as UTF-8 text, a name in each line.") from None
+    names = {_name(re.sub(r"(^|\s)#.*", "", line).strip()) for line in text.splitlines()} - {""}
+    for name in sorted(names):
+        if name in (".", "..") or "/" in name or ";" in name or not name.isprintable() or len(name.encode()) > 255:
+            raise NoSubmissions(f"{file} has a line that cannot be a folder's name: {name[:_LONGEST_NAME]!a}.")
+    return names
 
 
-def _note_to_look_at(submission: Submission, note: str) -> None:
-    submission.notes.append(note)
-    submission.look_at.append(note)
-
-
-def _find_notebook(submission: Submission, folder: Path, due: datetime | None) -> None:
-    """Fill in which notebook counts, and when it was handed in."""
-    lab = submission.lab
-    if folder.is_symlink():
-        _note_to_look_at(submission, "missing: the folder is a link, which is not followed")
-        return
-    places = _places(folder, lab)
+def _submission(student: str, lab: str, homes: Sequence[Path], by_lab: bool, due: datetime | None) -> Submission:
+    """Which notebook of a student counts for a lab, and when it was handed in."""
+    found = Submission(student, lab)
+    alike = [place for home in homes for place in _folders(home) if re.match(rf"{lab[:2]}([ _-]|$)", place.name)]
+    places = sorted(alike, key=lambda place: (place.name != lab, place.name))
+    if by_lab:
+        places = [home for home in homes if home.parent.name == lab]
     if not places:
-        submission.strays = _strays(folder)
-        if submission.strays:
-            deeper = _deeper(folder, f"*/{lab[:2]}*/*.ipynb")
-            _note_to_look_at(submission, f"missing, but there is {', '.join(submission.strays)}{deeper}")
-        else:
-            submission.notes.append("missing")
-        return
-    if len(places) > 1:
-        submission.notes.append(
-            f"{len(places)} folders for this lab, {printable(places[0].name[:LONGEST_NAME])} counts"
+        entries = [entry.name for home in homes if not by_lab for entry in _visible(home)]
+        strays = [name for name in entries if not re.match(r"\d\d([ _-]|$)", name)]
+        (found.look_at if strays else found.notes).append(
+            f"missing, but there is {_quoted(strays)}" if strays else "missing"
         )
-    elif places[0].name != lab:
-        submission.notes.append("the folder has another name than the lab's")
-    notebooks = sorted(
-        entry
-        for entry in places[0].iterdir()
-        if entry.suffix.lower() == ".ipynb" and not entry.name.startswith(_OF_MACS)
-    )
-    if not notebooks:
-        if strays := _visible(places[0]):
-            note = f"missing: the folder holds no notebook, but {', '.join(strays)}"
-            renamed = next((entry for entry in places[0].iterdir() if _is_renamed(entry)), None)
-            named = f"; {_quoted(renamed)} may be one: rename it to {STUDENT}" if renamed else ""
-            _note_to_look_at(submission, f"{note}{named or _deeper(places[0], '*/*.ipynb')}")
-        else:
-            submission.notes.append("missing: the folder is empty")
-        return
-    submission.file = _chosen(submission, notebooks)
-    submission.others = [_quoted(entry) for entry in notebooks if entry != submission.file][:MOST_STRAYS]
-    if due is not None:
-        _compare_with_deadline(submission, submission.file, due)
-
-
-def _chosen(submission: Submission, notebooks: Sequence[Path]) -> Path:
-    """The notebook that counts, with a note on the others; one with the name of the course's solution counts last."""
-    solutions = [entry for entry in notebooks if entry.name.lower() == SOLUTION]
-    file = max(notebooks, key=lambda entry: (entry.name == STUDENT, entry not in solutions, _last_change(entry)))
-    if file.name == STUDENT:
-        if len(notebooks) > 1:
-            submission.notes.append(f"{len(notebooks)} notebooks, {STUDENT} counts")
-    elif solutions:
-        why = "as the course's solution is called" if file in solutions else f"not {_quoted(solutions[0])}"
-        _note_to_look_at(submission, f"no {STUDENT}, {_quoted(file)} counts, {why}")
-    elif sum(_last_change(entry)[0] == _last_change(file)[0] for entry in notebooks) > 1:
-        note = f"no {STUDENT}, {_quoted(file)} counts, though another of {len(notebooks)} notebooks has the same time"
-        _note_to_look_at(submission, note)
+        return found
+    if len(places) > 1:
+        found.notes.append(f"{len(places)} folders for this lab, {_quoted([places[0].name])} counts")
+    elif places[0].name != lab and not by_lab:
+        found.notes.append("the folder has another name than the lab's")
+    notebooks = [entry for entry in _visible(places[0]) if entry.suffix.lower() == ".ipynb"]
+    if notebooks:
+        found.file = _counting(notebooks, found)
+        _compare_with(due, found, found.file)
+        return found
+    strays = [entry.name for entry in _visible(places[0])]
+    renamed = [name for name in strays if re.search(r"\.ipynb\.(txt|json)$", name, re.IGNORECASE)][:1]  # by a browser
+    hint = f"; {_quoted(renamed)} may be one: rename it to {STUDENT}" if renamed else ""
+    if strays:
+        found.look_at.append(f"missing: the folder holds no notebook, but {_quoted(strays)}{hint}")
     else:
-        newest = f", the newest of {len(notebooks)} notebooks" if len(notebooks) > 1 else ""
-        submission.notes.append(f"no {STUDENT}, {_quoted(file)} counts{newest}")
+        found.notes.append("missing: the folder is empty")
+    return found
+
+
+def _counting(notebooks: Sequence[Path], found: Submission) -> Path:
+    """Of several notebooks lab.ipynb, without it the newest, the course's solution last."""
+    newest = max(notebooks, key=lambda entry: (entry.name != SOLUTION, entry.lstat().st_mtime, entry.name))
+    file = next((entry for entry in notebooks if entry.name == STUDENT), newest)
+    many = f"{len(notebooks)} notebooks"
+    if file.name == SOLUTION:
+        found.look_at.append(f"no {STUDENT}, {_quoted([file.name])} counts, as the course's solution is called")
+    elif file.name != STUDENT:
+        why = f", the newest of {many}" if len(notebooks) > 1 else ""
+        found.notes.append(f"no {STUDENT}, {_quoted([file.name])} counts{why}")
+    elif len(notebooks) > 1:
+        found.notes.append(f"{many}, {STUDENT} counts")
     return file
 
 
-def _deeper(folder: Path, pattern: str) -> str:
-    """Where a notebook lies deeper than it should, as when an archive held a folder; "" if there is none."""
-    notebooks = (file for file in sorted(folder.glob(pattern)) if not file.name.startswith((".", "_")))
-    visible = (file for file in notebooks if not file.parent.name.startswith((".", "_")))
-    file = next(visible, None)
-    return f"; a notebook is in {ascii(str(file.parent.relative_to(folder)))[:LONGEST_NAME]}" if file else ""
-
-
-def _is_renamed(entry: Path) -> bool:
-    """Whether a browser or mail program has put another ending behind that of a notebook."""
-    return entry.suffix.lower() in (".txt", ".json") and Path(entry.stem).suffix.lower() == ".ipynb"
-
-
-def _quoted(entry: Path) -> str:
-    return ascii(entry.name[:LONGEST_NAME])
-
-
-def _compare_with_deadline(submission: Submission, file: Path, due: datetime) -> None:
+def _compare_with(due: datetime | None, found: Submission, file: Path) -> None:
     """A time in timestamp.txt next to the notebook counts, as nbgrader writes it, else that of the last change."""
-    changed = deadline.time_of_change(file)
-    written = _written_time(submission, file.parent / TIMESTAMP)
-    handed_in = written or changed
-    if not deadline.can_be_of_work(handed_in):
-        _note_to_look_at(
-            submission,
-            f"{'the time of the file' if written is None else TIMESTAMP}, {handed_in.date()}, cannot be that of the "
-            f"work, which may be late or not: copy with `cp -a`, or give the time in {TIMESTAMP}",
-        )
-    if handed_in > due:
-        minutes = int((handed_in - due).total_seconds() // 60)
-        days, hours = minutes // 1440, minutes % 1440 // 60
-        submission.late = True
-        if written is None:
-            submission.late_file = changed
+    if due is None:
+        return
+    changed, written = datetime.fromtimestamp(min(file.lstat().st_mtime, 2**37), UTC), None
+    stamp = file.with_name(TIMESTAMP)
+    if stamp.is_file() and not stamp.is_symlink():
+        text = stamp.open("rb").read(100).decode(errors="replace").strip()
+        try:
+            written = datetime.fromisoformat(text.removesuffix(" UTC"))
+            written = written.replace(tzinfo=UTC) if text.endswith(" UTC") else written.astimezone()
+        except ValueError:
+            found.look_at.append(f"{TIMESTAMP} says {text[:40]!a}, which is no time; that of the file counts")
+    seconds = ((written or changed) - due).total_seconds()
+    if seconds > 0:
+        days, minutes = divmod(int(seconds // 60), 1440)
+        found.late = True
         by_file = " by the time of the file" if written is None else ""
-        submission.notes.append(f"late by {days} d {hours} h {minutes % 60} min{by_file}")
+        found.notes.append(f"late by {days} d {minutes // 60} h {minutes % 60} min{by_file}")
     elif changed > due:  # as anybody can write who hands in a folder
-        _note_to_look_at(submission, f"{TIMESTAMP} says in time, but the notebook was changed after the deadline")
+        found.look_at.append(f"{TIMESTAMP} says in time, but the notebook was changed after the deadline")
 
 
-def _last_change(file: Path) -> tuple[float, str]:
-    return file.lstat().st_mtime, file.name
+def _folders(folder: Path) -> list[Path]:
+    return [entry for entry in _visible(folder) if entry.is_dir()]
 
 
-def _places(folder: Path, lab: str) -> list[Path]:
-    """The folders that can be meant for the lab: its name first, then those that begin with its number."""
-    if not folder.is_dir():
-        return []
-    number = lab[:2]
-    alike = [
-        entry
-        for entry in folder.iterdir()
-        if entry.is_dir()
-        and not entry.is_symlink()
-        and (entry.name == number or entry.name.startswith((f"{number}_", f"{number}-", f"{number} ")))
-    ]
-    return sorted(alike, key=lambda entry: (entry.name != lab, entry.name))
+def _visible(folder: Path) -> list[Path]:
+    """What is in it, without hidden files, those that programs make, and links to folders."""
+    entries = [entry for entry in folder.iterdir() if not entry.name.startswith((".", "_")) and entry.name != TIMESTAMP]
+    return sorted(entry for entry in entries if not (entry.is_symlink() and entry.is_dir()))
 
 
-def _strays(folder: Path) -> list[str]:
-    """What may be work in the wrong place: archives, notebooks, and folders whose name begins with no chapter."""
-    if not folder.is_dir():
-        return []
-    return _visible(folder, lambda entry: not (entry.is_dir() and re.match(r"\d\d([ _-]|$)", entry.name)))
+def _name(name: str) -> str:
+    """The name as editors write it: macOS takes umlauts apart."""
+    return unicodedata.normalize("NFC", name)
 
 
-def _visible(folder: Path, counts: Callable[[Path], object] = lambda entry: True) -> list[str]:
-    """The names of what a student has put into a folder; a few of them."""
-    names = [
-        entry.name
-        for entry in folder.iterdir()
-        if not entry.name.startswith((".", "_")) and entry.name != TIMESTAMP and counts(entry)
-    ]
-    return [ascii(name[:LONGEST_NAME]) for name in sorted(names)[:MOST_STRAYS]]
-
-
-def _written_time(submission: Submission, file: Path) -> datetime | None:
-    """The time that a file says; None if there is no such file, or, with a note, no time that is understood."""
-    try:
-        return timestamp_file.read(file)
-    except timestamp_file.NoTime as refusal:
-        _note_to_look_at(submission, f"{refusal}; the last change of the notebook counts")
-        return None
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(ascii(name[:_LONGEST_NAME]) for name in [*names][:_MOST_NAMED])

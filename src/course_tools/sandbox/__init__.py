@@ -1,18 +1,15 @@
-"""A student's code in processes of its own, with limits, that a judge can question like any other answer.
+"""A student's code in a jail, a process of its own with limits, that a judge can question like any other answer.
 
-    with Server() as server, SandboxedWork(server, PLAIN) as work:
+    with SandboxedWork(Setting()) as work:
         work.run_cell("def mean(values): return sum(values) / len(values)", "mean", seconds=10)
         exercise.verdict(work.answer(seconds=10))
 
-It may import `runtime`, `simulate` and, of `labs`, what an answer is; only `grading` imports it. Begin with `process`.
-For each sandbox, `fork_server`, which `server` runs, forks a keeper, which ends it, and the `student` process, which
-`confine` shuts in. The grader takes only plain data from that (`wire`). Up to 8 ranks of a program have a sandbox each:
-see `student_work`.
+`jail` makes the command that starts one, `process` holds one, `work` has all of a student's, and `student` is what runs
+inside. The grader takes only plain data from there (`wire`). `protections` tries what holds on this machine.
 """
 
-from course_tools.sandbox.confine import PLAIN, TENSORFLOW, SandboxLimits
-from course_tools.sandbox.process import Sandbox, SandboxFailed
-from course_tools.sandbox.server import Server
-from course_tools.sandbox.student_work import SandboxedWork
+from course_tools.sandbox.jail import PLAIN, TENSORFLOW, Kind, Limits, Setting
+from course_tools.sandbox.process import SandboxFailed
+from course_tools.sandbox.work import SandboxedWork
 
-__all__ = ["PLAIN", "TENSORFLOW", "Sandbox", "SandboxFailed", "SandboxLimits", "SandboxedWork", "Server"]
+__all__ = ["PLAIN", "TENSORFLOW", "Kind", "Limits", "SandboxFailed", "SandboxedWork", "Setting"]

@@ -5,17 +5,14 @@ import asyncio
 import io
 import linecache
 import re
-import sys
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from inspect import CO_COROUTINE
-from pathlib import Path
-from types import CodeType
+from types import CodeType, SimpleNamespace
 from typing import Any
 
 from IPython.core.inputtransformer2 import TransformerManager
 
-from course_tools.sandbox.display import display
 from distlab.labs.answer import line_of
 from distlab.labs.plain_data import Plain
 from distlab.runtime.errors import message_of
@@ -47,7 +44,7 @@ class Cells:
                 self.execute(self.transformed(text), name)
             except BaseException as raised:
                 error = self._described(raised)
-        return {"printed": printed.end(), "error": error}
+        return {"printed": printed.kept, "error": error}
 
     def execute(self, text: str, name: str) -> None:
         """Run Python text, `await` at its top included."""
@@ -65,7 +62,7 @@ class Cells:
             return ["PrintedTooMuch", f"it printed more than {self._most_printed:,} characters and was stopped", line]
         try:
             message = error.msg if isinstance(error, SyntaxError) else message_of(error)
-        except BaseException:
+        except BaseException:  # a class of the student's own
             message = ""
         return [type(error).__name__, str(message)[:2000], line if isinstance(line, int) else None]
 
@@ -77,58 +74,46 @@ async def _awaited(code: CodeType, namespace: dict[str, Any]) -> None:
 class _Printed(io.TextIOBase):
     """Keeps the last characters of what is printed; raises when it is too much."""
 
-    def __init__(self, most: int) -> None:
-        self._most, self._count, self._kept = most, 0, ""
-
     encoding = "UTF-8"
+
+    def __init__(self, most: int) -> None:
+        self._left, self.kept = most, ""
 
     def writable(self) -> bool:
         return True
 
     def write(self, text: str) -> int:
-        self._count += len(text)
-        self._kept = (self._kept + text)[-_KEPT:]
-        if self._count > self._most:
+        self._left -= len(text)
+        self.kept = (self.kept + text)[-_KEPT:]
+        if self._left < 0:
             raise PrintedTooMuch
         return len(text)
 
-    def end(self) -> str:
-        return self._kept
+
+def display(*things: object, display_id: object = None, **options: object) -> SimpleNamespace | None:
+    """Print each thing as the last line of a cell would show it."""
+    for thing in things:
+        print(thing["text/plain"] if isinstance(thing, dict) and "text/plain" in thing else repr(thing))
+    return None if display_id is None else SimpleNamespace(display_id=str(display_id), display=display, update=display)
 
 
 class _Shell:
-    """Replaces IPython's shell: magics that measure time, hide output or write a file do it, all others do nothing."""
+    """Replaces IPython's shell: magics that measure time or hide output run their code, all others do nothing."""
 
     def __init__(self, cells: Cells) -> None:
         self._cells = cells
-        self.user_ns = cells.namespace
 
-    def run_line_magic(self, name: str, line: str, *more: object) -> object:
-        if name not in ("time", "timeit"):
-            return None
-        statement = self._cells.transformed(_OPTIONS_OF_MAGIC.sub("", line, 1).strip())
-        try:
-            expression = compile(statement.strip(), f"<{name}>", "eval")
-        except SyntaxError:
-            self._cells.execute(statement, name)
-            return None
-        value = eval(expression, self.user_ns)
-        return value if name == "time" else None
+    def run_line_magic(self, name: str, line: str, *more: object) -> None:
+        if name in ("time", "timeit"):
+            self._cells.execute(self._cells.transformed(_OPTIONS_OF_MAGIC.sub("", line, 1).strip()), name)
 
     def run_cell_magic(self, name: str, line: str, body: str) -> None:
         if name == "timeit":  # in its line is what it does not measure
             self.run_line_magic(name, f"{line} ")
         if name in ("time", "timeit", "capture"):
             self._cells.execute(self._cells.transformed(body), name)
-        if name == "writefile" and (words := line.split()):
-            with Path(words[-1]).open("a" if {"-a", "--append"} & set(words) else "w") as file:
-                file.write(body)
-
-    def system(self, command: str) -> None:
-        print(f"(!{command} does not run here)", file=sys.stderr)
 
     def getoutput(self, command: str) -> list[str]:
-        self.system(command)
         return []
 
     def __getattr__(self, name: str) -> Callable[..., None]:

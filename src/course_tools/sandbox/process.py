@@ -1,191 +1,234 @@
-"""A student's process as the grader has it: the sandbox that answers or is ended."""
+"""One jail as the grader has it: it is started, asked, watched and ended."""
 
+import itertools
 import json
+import os
 import secrets
+import signal
 import socket
+import subprocess
+import sys
+import tempfile
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from course_tools.sandbox import wire
-from course_tools.sandbox.confine import SandboxLimits
-from course_tools.sandbox.server import Server
-from course_tools.sandbox.student_time import SECONDS_BETWEEN_LOOKS, Allowance, Spent, StudentTime
+import psutil
+
+from course_tools.sandbox import jail, wire
+from course_tools.sandbox.jail import INSIDE, MIB, Kind, Setting
 from distlab import simulate
 from distlab.labs.answer_errors import AnswerError, Changed, Gone, NotDone, NotPlain, Raised, TookTooLong
-from distlab.labs.plain_data import Plain, PlainKey
-from distlab.runtime.own_time import WatchedClock
+from distlab.labs.plain_data import Plain, PlainKey, plain
+from distlab.runtime import environment
 
 _SECONDS_TO_START = 300.0
-_SECONDS_TO_END = 10.0
-_KILLED_FROM_OUTSIDE = "SIGKILL"  # nothing inside can send that to the first process
+_BETWEEN_LOOKS = 0.2
+_FIRST_USER = 1_234_500_000
+TIMES_ON_THE_WALL, LEAST_ON_THE_WALL = 10, 60.0
+# Nothing else of the grader's environment reaches a student's code.
+_KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH")
+# Nobody can answer a forgotten breakpoint(); jails run side by side, so that each has one thread.
+_OWN_VARIABLES = {"HOME": "/tmp", "MPLBACKEND": "Agg", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONBREAKPOINT": "0"}
+_OWN_VARIABLES |= dict.fromkeys(["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"], "1")
+_OWN_VARIABLES |= dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"], "1")
 # What a program may raise itself; other errors of the virtual cluster are raised by the grader's own.
-_KNOWN_ERRORS = (simulate.ProgramError, simulate.NotAnArrayError, simulate.MismatchError)
-
-Question = dict[PlainKey, Plain]
-"""What a student's process is asked: "do" names a method of `student.Student`, the rest are its arguments."""
+_ERRORS = (NotDone, NotPlain, TookTooLong, simulate.ProgramError, simulate.NotAnArrayError, simulate.MismatchError)
+_BY_NAME: dict[str, type[Exception]] = {error.__name__: error for error in _ERRORS}
+_numbers = itertools.count()
 
 
 class SandboxFailed(Exception):
-    """The system did not let a sandbox be made; not the student's fault."""
+    """The system did not let a jail be made; not the student's fault."""
 
 
-class Starved(Gone):
-    """The machine was so busy that the far limit on the wall was reached; not the student's fault."""
+class Trouble(Gone):
+    """The machine ended the process, or was too busy to let it end; not the student's fault."""
 
 
-class Killed(Gone):
-    """Its process was killed from outside, as Linux does when the machine has no memory left."""
+@dataclass
+class Allowance:
+    """Seconds that questions may take, and those that they took."""
+
+    seconds: float
+    used: float = 0.0
 
 
-class _UsedUp(Exception):
-    def __init__(self, allowance: Allowance) -> None:
-        super().__init__()
-        self.allowance = allowance
-
-
-class _Waited(Exception):
-    pass
-
-
-class Sandbox:
+class Jail:
     """One student's process. `gone` says why it has ended, None while it lives."""
 
-    def __init__(
-        self,
-        server: Server,
-        limits: SandboxLimits,
-        files: dict[str, bytes] | None = None,
-        student_time: StudentTime | None = None,
-    ) -> None:
-        """`files` are put into its folder; `student_time` counts for all sandboxes of a student. Raises SandboxFailed.
-
-        Starting is not the student's: it has a deadline of its own.
-        """
+    def __init__(self, setting: Setting) -> None:
+        """Start it, as of the setting's kind, with its files. Starting is nobody's time. Raises SandboxFailed."""
         self.gone: str | None = None
-        self._time = student_time or StudentTime()
-        self._data, self._control, _ = server.start(limits, self._time.meter)
-        clock = WatchedClock()
-        ends_by = clock.now() + _SECONDS_TO_START
-
-        def deadline() -> float:
-            if clock.now() > ends_by:
-                raise wire.OutOfTime
-            return SECONDS_BETWEEN_LOOKS
-
-        try:
-            wire.receive(self._data, deadline)
-            if files:
-                token = secrets.token_hex(8)
-                contents: Plain = {name: content for name, content in files.items()}
-                wire.send(self._data, {"token": token, "do": "files", "files": contents}, deadline)
-                self._reply_to(token, deadline)
-        except (wire.Closed, wire.OutOfTime, wire.BrokenMessage):
-            raise SandboxFailed(self._end() or "it did not start") from None
-        except BaseException:  # an interrupt: its server would wait for its end
-            self._end()
-            raise
+        self._setting, self._kind = setting, setting.kind or jail.candidates()[0]
+        self._waits: dict[int, float] = {}  # by process, seconds for a processor before it was asked
+        self._scratch = tempfile.TemporaryDirectory(prefix="distlab-jail-", ignore_cleanup_errors=True)
+        self._connection, theirs = socket.socketpair()
+        # A user that no other jail of this machine has now.
+        user = jail.NOBODY if self._kind is Kind.WEAK else _FIRST_USER + 64 * os.getpid() + next(_numbers) % 64
+        command = jail.command(setting, self._kind, self._scratch.name, user, self._inner())
+        with theirs, tempfile.TemporaryFile("w+", errors="replace") as log:
+            self._process = subprocess.Popen(
+                command,
+                env=self._variables(),
+                stdin=theirs.fileno(),
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                start_new_session=True,
+            )
+            theirs.close()
+            try:
+                self.ask("files", [Allowance(_SECONDS_TO_START)], setting.files)
+            except AnswerError as error:
+                log.seek(0)
+                said = log.read().strip().splitlines() or [str(error)]
+                raise SandboxFailed(f"{self._kind}: {said[-1][:300]}") from None
+            except BaseException:
+                self.end()
+                raise
 
     def ask(
         self,
-        question: Question,
+        what: str,
         allowances: Sequence[Allowance],
+        *arguments: object,
         respond: Callable[[Plain], Plain] | None = None,
+        **keywords: object,
     ) -> Plain:
-        """What the student's process answers, which is ended when an allowance is used up.
+        """What the method `what` of `student.Student` gives; the process is ended when an allowance is used up.
 
-        `respond` answers what the process asks in return. Raises Gone, TookTooLong, Starved, Changed, and what the
+        `respond` answers what the process asks in return. Raises Gone, Trouble, TookTooLong, Changed, and what the
         answer is if it is an error: an AnswerError or a SimulationError.
         """
+        token = secrets.token_hex(8)  # so that nothing can be sent before it is asked for
+        question = {"do": what, "token": token, "arguments": list(arguments), "keywords": keywords}
+        reply = self._exchanged(token, question, allowances)
+        while respond is not None and set(reply) == {"ask"}:  # the judge's own time is nobody's
+            reply = self._exchanged(token, {"response": respond(plain(reply["ask"]))}, allowances)
+        match reply:  # every part of it may be forged
+            case {"value": value}:
+                return plain(value)
+            case {"error": ["Raised", str(message), str(kind), line]}:
+                raise Raised(kind[:80], message[:2000], line if type(line) is int else None)
+            case {"error": ["Changed", str(names)]}:
+                error = Changed([names[:240]])
+                self.end(str(error))
+                raise error
+            case {"error": [str(kind), str(text)]}:
+                raise _BY_NAME.get(kind, NotPlain)(text[:2000])
+        raise AnswerError("its answer could not be understood")
+
+    def end(self, why: str = "it was ended") -> None:
+        """End all its processes."""
+        self.gone = self.gone or why
+        self._connection.close()
+        for process in self._processes() if self._kind is Kind.WEAK else ():  # elsewhere all end with the first
+            with suppress(psutil.Error):
+                process.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._scratch.cleanup()
+
+    def _exchanged(self, token: str, message: Any, allowances: Sequence[Allowance]) -> dict[PlainKey, Plain]:
+        """Send a message and wait for the next with that token as long as is allowed."""
         if self.gone is not None:
             raise Gone(self.gone)
+        began, used = time.monotonic(), 0.0
+        limit = min(allowances, key=lambda each: each.seconds - each.used)
+        left = limit.seconds - limit.used
+        self._waits.clear()
 
-        def check(spent: Spent) -> None:
-            for allowance in allowances:
-                if allowance.is_used_up(spent):
-                    raise _UsedUp(allowance)
-                if allowance.is_starved(spent):
-                    raise _Waited
+        def look() -> float:
+            nonlocal used
+            wall = used = time.monotonic() - began
+            if wall > _BETWEEN_LOOKS:
+                used = max(0.0, wall - self._look())
+            if used >= left:
+                raise TookTooLong(f"it did not end within {limit.seconds:g} s and was stopped")
+            if wall > max(TIMES_ON_THE_WALL * left, LEAST_ON_THE_WALL):
+                raise Trouble("the machine was too busy to let it end")
+            return _BETWEEN_LOOKS
 
-        token = secrets.token_hex(8)  # so that nothing can be sent before it is asked for
         try:
-            look = self._time.waiting(check)
-            wire.send(self._data, {"token": token, **question}, look)
-            reply = self._reply_to(token, look)
-            while respond is not None and set(reply) == {"ask"}:
-                check(self._time.answered())  # the judge's own time is nobody else's
-                response = respond(reply["ask"])
-                look = self._time.waiting(check)
-                wire.send(self._data, {"response": response}, look)
-                reply = self._reply_to(token, look)
-            check(self._time.answered())
-        except _UsedUp as limit:
-            self.gone = f"it did not end within {limit.allowance.seconds:g} s and was stopped"
-            self._end()
-            raise TookTooLong(self.gone) from None
-        except _Waited:
-            self.gone = "the machine was too busy to let it end"
-            self._end()
-            raise Starved(self.gone) from None
+            wire.send(self._connection, message, look)
+            reply = wire.receive(self._connection, look)
+            if not isinstance(reply, dict) or reply.pop("token", None) != token:
+                raise wire.BrokenMessage("it does not say to which question")
+            return reply
+        except (TookTooLong, Gone) as error:
+            self.end(str(error))
+            raise
+        except wire.BrokenMessage as error:
+            self.end(f"it sent something that is no answer: {error}")
+            raise Gone(str(self.gone)) from None
         except wire.Closed:
-            self.gone = self._end(by_itself=True) or "its process has ended"
-            raise (Killed if _KILLED_FROM_OUTSIDE in self.gone else Gone)(self.gone) from None
-        except wire.BrokenMessage as problem:
-            self.gone = f"it sent something that is no answer: {problem}"
-            self._end()
-            raise Gone(self.gone) from None
+            raise self._ended() from None
         finally:
-            self._time.answered()
-        if set(reply) == {"value"}:
-            return reply["value"]
-        error = _error_of(reply)
-        if isinstance(error, Changed):
-            self.gone = str(error)
-            self._end()
-        raise error
+            for allowance in allowances:
+                allowance.used += used
 
-    def _reply_to(self, token: str, deadline: wire.Deadline) -> dict[PlainKey, Plain]:
-        """The next message, without the token that it must carry."""
-        reply = wire.receive(self._data, deadline)
-        if not isinstance(reply, dict) or not isinstance(reply.get("token"), str) or reply.pop("token") != token:
-            raise wire.BrokenMessage("it does not say to which question")
-        return reply
+    def _look(self) -> float:
+        """Keep the limits on memory, processes and files; the seconds that a process has waited for a processor."""
+        limits, memory, alive, files, waited = self._setting.limits, 0, 0, 0, 0.0
+        for process in self._processes():
+            with suppress(psutil.Error, OSError, ValueError, IndexError):  # it has ended, or the system does not say
+                memory += process.memory_info().rss
+                alive += process.status() != psutil.STATUS_ZOMBIE
+                waits = int(Path(f"/proc/{process.pid}/schedstat").read_text().split()[1]) / 1e9
+                waited = max(waited, waits - self._waits.setdefault(process.pid, waits))
+                root = Path(f"/proc/{process.pid}/root")
+                for folder in () if root.samefile("/") else jail.WRITABLE:
+                    disk = os.statvfs(f"{root}{folder}")
+                    files = max(files, disk.f_files - disk.f_ffree)
+        if alive > limits.processes:
+            raise Gone(f"it started more than {limits.processes} processes and was stopped")
+        if memory > limits.memory:
+            raise Gone(f"it used more than {limits.memory // MIB} MiB of memory and was stopped")
+        if files > limits.files:
+            raise Gone(f"it made more than {limits.files} files and was stopped")
+        return waited
 
-    def end(self) -> None:
-        """End its processes; nothing of it is left when this returns."""
-        if self.gone is None:
-            self.gone = "it was ended"
-            self._end()
+    def _processes(self) -> list[psutil.Process]:
+        with suppress(psutil.Error):
+            own = psutil.Process(self._process.pid)
+            return [own, *own.children(recursive=True)]
+        return []
 
-    def _end(self, by_itself: bool = False) -> str:
-        """End it, if it has not ended by itself; returns the keeper's reason, "" if this is the only one."""
-        message = b""
-        with suppress(OSError):
-            self._data.close()
-            if not by_itself:
-                self._control.shutdown(socket.SHUT_WR)
-            self._control.settimeout(_SECONDS_TO_END)
-            while part := self._control.recv(65536):
-                message += part
-        self._control.close()
-        try:
-            # The first: where the student's process could not begin, it has told why, and then the keeper how it ended.
-            return str(json.JSONDecoder().raw_decode(message.decode())[0]["reason"])
-        except ValueError:
-            return ""
+    def _ended(self) -> Gone:
+        """Why the process is gone although nobody has ended it."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(10)
+        status = self._process.returncode or 0
+        number = -status if status < 0 else status - 128
+        if number in set(signal.Signals):
+            self.end(f"its process was killed by signal {number} ({signal.Signals(number).name})")
+        else:
+            self.end(f"its process ended by itself with exit status {status}")
+        # Nothing inside can send SIGKILL to the first process: there was no memory left on the machine.
+        return (Trouble if number == signal.SIGKILL else Gone)(str(self.gone))
 
+    def _inner(self) -> list[str]:
+        """The command inside."""
+        limits = self._setting.limits
+        kernels = {"CORE": 0, "FSIZE": limits.file, "NOFILE": limits.open_files, "NPROC": limits.threads}
+        if limits.address_space is not None:
+            kernels["AS"] = limits.address_space
+        folder = INSIDE
+        if self._kind is Kind.WEAK:
+            folder = self._scratch.name
+            if os.getuid() == 0:
+                os.chown(folder, jail.NOBODY, jail.NOBODY)
+            else:
+                del kernels["NPROC"]  # it counts what the user runs elsewhere too
+        options = {"limits": kernels, "printed": limits.printed, "folder": folder, "modules": [*self._setting.modules]}
+        return [sys.executable, "-P", "-m", "course_tools.sandbox.student", json.dumps(options)]
 
-def _error_of(reply: dict[PlainKey, Plain]) -> Exception:
-    """The exception that a reply describes; every part of the reply may be forged."""
-    match reply:
-        case {"error": ["Raised", str(kind), str(message), line]}:
-            return Raised(kind[:80], message[:2000], line if type(line) is int else None)
-        case {"error": ["NotDone", str(text)]}:
-            return NotDone(text[:2000])
-        case {"error": ["NotPlain", str(text)]}:
-            return NotPlain(text[:2000])
-        case {"changed": list(names)} if names and all(isinstance(name, str) for name in names):
-            return Changed([str(name)[:80] for name in names[:3]])
-        case {"error": ["SimulationError", str(kind), str(text)]}:
-            known = {error.__name__: error for error in _KNOWN_ERRORS}
-            return known.get(kind, simulate.ProgramError)(text[:2000])
-    return AnswerError("its answer could not be understood")
+    def _variables(self) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+        variables = environment.variables() | kept | _OWN_VARIABLES
+        return variables | ({"HOME": self._scratch.name} if self._kind is Kind.WEAK else {})

@@ -1,33 +1,29 @@
-"""Plain data over a socket, between a grader and a process that may send anything: no pickles, no surprises.
+"""Plain data over a socket, between a grader and a process that may send anything: JSON, no pickles, no surprises.
 
-A message is its length and a flat sequence of msgpack values. A number, a text and bytes are one value. A list, tuple,
-dictionary, array, complex number or large integer begins with an extension value that says which of these follows and
-how many items it has. msgpack's own arrays and maps are refused: msgpack builds them before we can count their items,
-so a short message could take a lot of memory.
+A message is its length and JSON, in which {"t": …} is a tuple, and so on for all that JSON has not. What a message
+holds may still be larger than any answer: `distlab.labs.plain_data.plain` looks at that.
+msgpack was tried: it builds whatever is nested in a short message before anybody can count it.
 """
 
+import base64
+import json
 import math
 import re
 import socket
-import struct
-import time
-from collections.abc import Callable, Iterator
-from enum import IntEnum
-from itertools import islice
-from typing import cast
+from collections.abc import Callable
+from typing import Any
 
-import msgpack
 import numpy as np
 
-from distlab.labs.plain_data import MOST_BITS, MOST_BYTES, MOST_ITEMS, Array, Plain, PlainKey
+from distlab.labs.plain_data import MOST_BYTES, MOST_ITEMS, Array, Plain, PlainKey
 
-_LENGTH = struct.Struct(">Q")
-_LONGEST = 3 * MOST_BYTES
-_MOST_VALUES = 4 * MOST_ITEMS
-_DEEPEST = 40
+_LONGEST, _MOST_VALUES = 3 * MOST_BYTES, 4 * MOST_ITEMS
 # Numbers and tuples with one hash are easily made, and a dictionary compares each of them with all others.
-_MOST_KEYS, _MOST_KEYS_OTHER_THAN_TEXTS = 100_000, 1000
+_MOST_KEYS_OTHER_THAN_TEXTS = 1000
 _DTYPE = re.compile(r"[|]b1|[<>|][iufc]\d{1,2}|[<>]U[1-9]\d{0,6}|[|]S[1-9]\d{0,6}")
+
+Look = Callable[[], float | None]
+"""Says how many seconds may pass until it is asked again; raises what ends the waiting."""
 
 
 class BrokenMessage(Exception):
@@ -38,168 +34,90 @@ class Closed(Exception):
     """The other end is closed."""
 
 
-class OutOfTime(Exception):
-    """The deadline passed before the whole message arrived."""
-
-
-Deadline = float | Callable[[], float] | None
-"""A `time.monotonic()`; or a function that gives the seconds after which to call it again, and raises OutOfTime."""
-
-
-class Composite(IntEnum):
-    """What is made of several values: the code of the extension value in front of them."""
-
-    LIST, TUPLE, DICTIONARY, COMPLEX, INTEGER, ARRAY = range(6)
-
-
-def send(connection: socket.socket, value: Plain, deadline: Deadline = None) -> None:
-    """Send plain data (see `distlab.labs.plain_data`). Raises Closed and OutOfTime."""
-    message = memoryview(encode(value))
+def send(connection: socket.socket, value: Plain, look: Look = lambda: None) -> None:
+    """Send plain data (see `distlab.labs.plain_data`). Raises Closed, TypeError and what `look` raises."""
+    content = json.dumps(_tagged(value)).encode()
+    message = memoryview(len(content).to_bytes(8, "big") + content)
     while message:
+        message = message[_waiting(look, connection, connection.send, message) :]
+
+
+def receive(connection: socket.socket, look: Look = lambda: None) -> Plain:
+    """The next message. Raises BrokenMessage, Closed and what `look` raises."""
+
+    def exactly(size: int) -> bytes:
+        received = bytearray()
+        while len(received) < size:
+            part = _waiting(look, connection, connection.recv, min(size - len(received), 2**20))
+            if not part:
+                raise Closed
+            received += part
+        return bytes(received)
+
+    length = int.from_bytes(exactly(8), "big")
+    if length > _LONGEST:
+        raise BrokenMessage("it is too large")
+    content = exactly(length)
+    if sum(map(content.count, (b",", b"[", b"{"))) > _MOST_VALUES:  # before any of them is built
+        raise BrokenMessage("it holds too many values")
+    try:
+        return json.loads(content, object_hook=_untagged)  # type: ignore[no-any-return]  # it can hold nothing else
+    except (ValueError, TypeError, RecursionError, OverflowError, MemoryError) as error:
+        raise BrokenMessage(f"{type(error).__name__}: {error}"[:200]) from None
+
+
+def _waiting(look: Look, connection: socket.socket, act: Callable[[Any], Any], argument: object) -> Any:
+    while True:
+        connection.settimeout(look())
         try:
-            _limit(connection, deadline)
-            message = message[connection.send(message) :]
+            return act(argument)
         except TimeoutError:
-            continue  # `_limit` decides
+            continue
         except OSError:
             raise Closed from None
 
 
-def receive(connection: socket.socket, deadline: Deadline = None) -> Plain:
-    """The next message. Raises BrokenMessage, Closed and OutOfTime."""
-    (length,) = _LENGTH.unpack(_exactly(connection, _LENGTH.size, deadline))
-    if length > _LONGEST:
-        raise BrokenMessage("it is too large")
-    try:
-        return _decoded(_exactly(connection, length, deadline))
-    except StopIteration:
-        raise BrokenMessage("it ends too early or holds too many values") from None
-    except (ValueError, TypeError, RecursionError, OverflowError, MemoryError, msgpack.UnpackException) as error:
-        raise BrokenMessage(f"{type(error).__name__}: {error}") from None
-
-
-def encode(value: Plain) -> bytes:
-    """A message as it is sent. Raises TypeError for what is not plain."""
-    packer = msgpack.Packer(autoreset=False, unicode_errors="backslashreplace")  # half a surrogate pair is no UTF-8
-    for part in _flat(value):
-        packer.pack(part)
-    content: bytes = packer.bytes()
-    return _LENGTH.pack(len(content)) + content
-
-
-def _limit(connection: socket.socket, deadline: Deadline) -> None:
-    """Set for how long the next call may wait; raises OutOfTime at the deadline."""
-    if callable(deadline):
-        connection.settimeout(deadline())
-        return
-    left = None if deadline is None else deadline - time.monotonic()
-    if left is not None and left <= 0:
-        raise OutOfTime
-    connection.settimeout(left)
-
-
-def _exactly(connection: socket.socket, size: int, deadline: Deadline) -> bytes:
-    parts = []
-    while size:
-        _limit(connection, deadline)
-        try:
-            part = connection.recv(min(size, 2**20))
-        except TimeoutError:
-            continue
-        except OSError:
-            part = b""
-        if not part:
-            raise Closed
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)
-
-
-def _flat(value: Plain) -> Iterator[object]:
-    """The value as msgpack gets it."""
-    if value is None or isinstance(value, (bool, float, str, bytes)) or (type(value) is int and abs(value) < 2**63):
-        yield value
-        return
-    items: list[Plain] | tuple[Plain, ...]
+def _tagged(value: Plain) -> object:
     match value:
         case list():
-            composite, items = Composite.LIST, value
+            return [_tagged(item) for item in value]
         case tuple():
-            composite, items = Composite.TUPLE, value
+            return {"t": [_tagged(item) for item in value]}
         case dict():
-            composite, items = Composite.DICTIONARY, [part for pair in value.items() for part in pair]
+            return {"d": [[_tagged(key), _tagged(item)] for key, item in value.items()]}
         case complex():
-            composite, items = Composite.COMPLEX, [value.real, value.imag]
-        case int():
-            composite, items = Composite.INTEGER, [value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)]
+            return {"c": [value.real, value.imag]}
+        case bytes():
+            return {"b": base64.b64encode(value).decode()}
         case np.ndarray() if _DTYPE.fullmatch(value.dtype.str):
-            composite, items = Composite.ARRAY, [value.dtype.str, value.shape, value.tobytes()]
-        case _:
-            raise TypeError(f"{type(value).__name__} is not plain")
-    yield msgpack.ExtType(composite, len(items).to_bytes(4, "big"))
-    for item in items:
-        yield from _flat(item)
+            return {"a": [value.dtype.str, list(value.shape), base64.b64encode(value.tobytes()).decode()]}
+    return value  # what JSON does not know raises TypeError
 
 
-def _decoded(content: bytes) -> Plain:
-    unpacker = msgpack.Unpacker(
-        max_buffer_size=_LONGEST, max_array_len=0, max_map_len=0, max_ext_len=4, unicode_errors="backslashreplace"
-    )
-    unpacker.feed(content)
-    values = islice(unpacker, _MOST_VALUES)
-    value = _next(values, 0)
-    if unpacker.tell() != len(content):
-        raise ValueError("something follows the value")
-    return value
-
-
-def _next(values: Iterator[object], depth: int) -> Plain:
-    if depth > _DEEPEST:
-        raise ValueError("nested too deeply")
-    value = next(values)
-    if value is None or isinstance(value, (bool, int, float, str, bytes)):
-        return value
-    if not isinstance(value, msgpack.ExtType):
-        raise ValueError(f"{type(value).__name__} is not plain")
-    composite, items = (
-        Composite(value.code),
-        [_next(values, depth + 1) for _ in range(int.from_bytes(value.data, "big"))],
-    )
-    match composite, items:
-        case Composite.LIST, _:
-            return items
-        case Composite.TUPLE, _:
+def _untagged(tagged: dict[str, Any]) -> Plain:
+    match next(iter(tagged.items())) if len(tagged) == 1 else None:
+        case ("t", list() as items):
             return tuple(items)
-        case Composite.DICTIONARY, _:
-            return _dictionary(items[::2], items[1::2])
-        case Composite.COMPLEX, [float() as real, float() as imaginary]:
+        case ("d", list() as pairs):
+            if sum(not isinstance(key, str) for key, _ in pairs) > _MOST_KEYS_OTHER_THAN_TEXTS:
+                raise ValueError("a dictionary has too many keys")
+            return dict[PlainKey, Plain](pairs)
+        case ("c", [float() as real, float() as imaginary]):
             return complex(real, imaginary)
-        case Composite.INTEGER, [bytes() as content] if len(content) <= MOST_BITS // 8 + 1:
-            return int.from_bytes(content, "big", signed=True)
-        case Composite.ARRAY, [str() as dtype, tuple() as shape, bytes() as content]:
-            return _array(dtype, shape, content)
-    raise ValueError(f"this is no {composite.name}")
+        case ("b", str() as content):
+            return base64.b64decode(content, validate=True)
+        case ("a", [str() as dtype, list() as shape, str() as content]) if _DTYPE.fullmatch(dtype):
+            return _array(np.dtype(dtype), shape, base64.b64decode(content, validate=True))
+    raise ValueError("it is not plain")
 
 
-def _dictionary(keys: list[Plain], values: list[Plain]) -> dict[PlainKey, Plain]:
-    others = sum(not isinstance(key, str) for key in keys)
-    if len(keys) > _MOST_KEYS or others > _MOST_KEYS_OTHER_THAN_TEXTS:
-        raise ValueError("a dictionary has too many keys")
-    return dict(zip(cast(list[PlainKey], keys), values, strict=True))
-
-
-def _array(kind: str, shape: tuple[Plain, ...], content: bytes) -> Array:
-    lengths = [length for length in shape if type(length) is int and length >= 0]
-    if not _DTYPE.fullmatch(kind) or len(lengths) != len(shape):
-        raise ValueError("no array of numbers")
-    dtype = np.dtype(kind)
-    if len(lengths) > 32 or math.prod(lengths) * dtype.itemsize != len(content):
+def _array(dtype: np.dtype[Any], shape: list[Any], content: bytes) -> Array:
+    is_shape = len(shape) <= 32 and all(type(length) is int and length >= 0 for length in shape)
+    if not is_shape or math.prod(shape) * dtype.itemsize != len(content):
         raise ValueError("the shape does not fit the bytes")
-    if not content:
-        return np.empty(lengths, dtype)
-    flat = np.frombuffer(content, dtype)
+    flat = np.frombuffer(content, dtype) if content else np.empty(0, dtype)
     if dtype.kind == "b":  # other bytes than 0 and 1 are neither true nor false
         flat = flat.view(np.uint8) != 0
-    if dtype.kind == "U" and int(flat.view(np.uint32).max()) > 0x10FFFF:
+    if dtype.kind == "U" and content and int(flat.view(np.uint32).max()) > 0x10FFFF:
         raise ValueError("no text")
-    return flat.reshape(lengths).copy()
+    return flat.reshape(shape).copy()

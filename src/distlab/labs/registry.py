@@ -43,7 +43,7 @@ for _number, _folder in JUDGES.items():
 
 
 _FAKES = ("fake_horovod", "fake_torch", "fake_cluster")
-_PARTS_OF_LABS = ("jobs", "new_process", "recording", "small_training")
+_PARTS_OF_LABS = ("jobs", "new_process", "observations", "recording", "small_training")
 NEXT_TO_STUDENTS = ("__init__", "given", "observe", *_FAKES, *_PARTS_OF_LABS, "hints")
 """The modules of a lab's package that may run in a student's process; grading hides all others from it."""
 
@@ -51,14 +51,6 @@ NEXT_TO_STUDENTS = ("__init__", "given", "observe", *_FAKES, *_PARTS_OF_LABS, "h
 def is_of_judge(file: Path) -> bool:
     """Whether a file in a lab's folder belongs to its judge, so that students do not get it."""
     return (file.parent / "judge.py").exists() and (file.suffix == ".py" or file.name == "hints.json")
-
-
-def next_to_students() -> list[Path]:
-    """The files and folders of labs that a student's process may see; `judges` are hidden in them."""
-    modules = [JUDGES[number] / f"{name}.py" for number in IN_ONE_FILE for name in NEXT_TO_STUDENTS]
-    return [folder for number, folder in JUDGES.items() if number not in IN_ONE_FILE] + [
-        file for file in modules if file.exists()
-    ]
 
 
 def judges() -> list[Path]:

@@ -60,7 +60,7 @@ def test_they_grade_a_course_folder_and_a_cell_that_raises_costs_its_points_alon
 
 @pytest.mark.long
 def test_only_a_solved_lab_validates_as_success(root: Path, tmp_path: Path) -> None:
-    folder = root / "notebooks/programs/06_collectives_and_ring_all_reduce"
+    folder = root / "labs/06_collectives_and_ring_all_reduce"
     wrong = nbformat.read(folder / lab_sources.SOLUTION, as_version=4)
     next(cell for name, cell in lab_cells.answer_cells(wrong.cells) if name == MISTAKE).source = f"{MISTAKE} = None"
     nbformat.write(wrong, tmp_path / "wrong.ipynb")

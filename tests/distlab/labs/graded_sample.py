@@ -1,19 +1,20 @@
-"""The sample lab as grading has it, and one process that all sandboxes of a test file come from."""
+"""The sample lab as grading has it, and a notebook with answers to it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
 import pytest
 
 from course_tools import lab_cells, lab_sources
-from course_tools.grading import material, notebook, origin
+from course_tools.grading import material, notebook
 from course_tools.grading.grade import Report, grade
 from course_tools.grading.material import Material
-from course_tools.sandbox import SandboxedWork, SandboxLimits, Server
+from course_tools.sandbox import Kind, protections
 from tests.distlab.labs import sample_lab
 
 Handin = Callable[..., nbformat.NotebookNode]
+Grading = Callable[..., Report]
 
 
 @pytest.fixture(scope="session")
@@ -32,11 +33,10 @@ def sample(sample_source: Path) -> Material:
     return material.load(sample_source, sample_lab.lab())
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    """What sandboxes are forked from."""
-    with Server(["numpy"]) as server:
-        yield server
+@pytest.fixture(scope="session")
+def kind() -> Kind:
+    """The best jail of this machine."""
+    return protections.strongest(accept_weak=True)[0]
 
 
 @pytest.fixture
@@ -53,17 +53,12 @@ def handed_in(sample_source: Path) -> Handin:
 
 
 @pytest.fixture
-def graded(sample: Material, server: Server, tmp_path: Path) -> Callable[..., Report]:
+def graded(sample: Material, kind: Kind, tmp_path: Path) -> Grading:
     """Grade a notebook of the sample lab."""
 
-    def grading(
-        handed_in: nbformat.NotebookNode, of: Material = sample, seed: int = 3, limits: SandboxLimits | None = None
-    ) -> Report:
+    def grading(handed_in: nbformat.NotebookNode, of: Material = sample, seed: int = 3) -> Report:
         file = tmp_path / "lab.ipynb"
         nbformat.write(handed_in, file)
-        fitted = notebook.fit(notebook.read(file), of.steps, of.stubs)
-        fitted.origin = origin.of(file)
-        with SandboxedWork(server, limits or of.limits, of.files) as work:
-            return grade(of.lab, fitted, work, seed)
+        return grade(of, notebook.fit(notebook.read(file), of), kind, seed)
 
     return grading

@@ -1,0 +1,72 @@
+"""Work on items, in a process each, which is killed when it takes too long: nothing that it does reaches the rest.
+
+concurrent.futures was tried: one process that is killed breaks its pool, and with that the work on all other items.
+"""
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Generator, Sequence
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+_FORK = multiprocessing.get_context("fork")
+_PDEATHSIG = 1
+
+
+def run_apart(
+    items: Sequence[Item], work: Callable[[Item], Result], seconds: float, at_once: int
+) -> Generator[tuple[Item, Result | None, str], None, None]:
+    """Each item with what `work` returns for it, or None and the reason, as they end; at most `at_once` at a time.
+
+    When the iterator is closed, or this process ends, so do the others.
+    """
+    waiting = list(items)
+    running: dict[Connection[Any, Any], tuple[Item, BaseProcess, float]] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < at_once:
+                item = waiting.pop(0)
+                reading, writing = _FORK.Pipe(duplex=False)
+                process: BaseProcess = _FORK.Process(target=_do, args=(item, work, writing, os.getpid()))
+                process.start()
+                writing.close()
+                running[reading] = item, process, time.monotonic() + seconds
+            ended = wait(list(running), 1.0)
+            for reading, (item, process, until) in list(running.items()):
+                if reading not in ended and time.monotonic() < until:
+                    continue
+                del running[reading]
+                result, reason = None, f"it was not done after {seconds:g} s and was stopped"
+                if reading in ended:
+                    try:
+                        result, reason = reading.recv()
+                    except Exception:
+                        process.join(10)
+                        reason = f"the process that graded it ended with status {process.exitcode}"
+                reading.close()
+                process.kill()
+                process.join()
+                yield item, result, reason
+    finally:
+        for _, process, _ in running.values():
+            process.kill()
+
+
+def _do(item: Item, work: Callable[[Item], Result], writing: "Connection[Any, Any]", parent: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        return
+    try:
+        writing.send((work(item), ""))
+    except BaseException as error:
+        writing.send((None, f"{type(error).__name__}: {str(error)[:500]}"))

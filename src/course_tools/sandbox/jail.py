@@ -1,0 +1,159 @@
+"""The jail of a student's code: the command that starts it, what is seen inside, and what it may use.
+
+As root `unshare`, `mount` and `setpriv` of util-linux make it, with a user of its own for each jail. Others get it from
+bubblewrap, which distributions allow to make namespaces where they allow nobody else, and without that from `unshare`.
+Where neither works there is the weak one: a process of its own with the system's limits.
+"""
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+MIB = 2**20
+INSIDE = "/lab"
+"""The folder in which a student's code works."""
+WRITABLE = ["/tmp", "/dev/shm", INSIDE]
+NOBODY = 65534
+_SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/sys/devices/system"]
+_ETC = ["hosts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "ssl/openssl.cnf"]
+_DEVICES = ["null", "zero", "full", "random", "urandom"]
+_LOOPBACK_UP = 'import fcntl,socket,struct;fcntl.ioctl(socket.socket(),0x8914,struct.pack("16sh14x",b"lo",65))'
+# A user may not take these flags of the machine's folders away.
+_FLAGS = {os.ST_NOEXEC: "noexec", os.ST_NOATIME: "noatime", os.ST_NODIRATIME: "nodiratime", os.ST_RELATIME: "relatime"}
+
+
+class Kind(StrEnum):
+    """What makes the jail."""
+
+    BUBBLEWRAP = "bubblewrap"
+    UTIL_LINUX = "unshare of util-linux"
+    WEAK = "limits alone"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Sizes in bytes; `threads` counts those of all processes, `printed` characters, `files` those on the jail's disk.
+
+    `address_space` is that of each process (None: without limit), `memory` what all of them use together.
+    """
+
+    memory: int = 1536 * MIB
+    address_space: int | None = 3072 * MIB
+    processes: int = 40
+    threads: int = 100
+    file: int = 32 * MIB
+    disk: int = 64 * MIB
+    files: int = 2500
+    open_files: int = 256
+    printed: int = 1_000_000
+
+
+PLAIN = Limits()
+# TensorFlow reserves address space that it never uses and starts threads by the number of cores.
+TENSORFLOW = Limits(6144 * MIB, None, 60, 4000, 256 * MIB, 512 * MIB, 20_000, 4096)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A jail as it is asked for: `modules` are imported before the first cell, `files` lie in its folder.
+
+    `seen` are files and folders of the course that are there beside the library, `hidden` those that are not.
+    """
+
+    limits: Limits = PLAIN
+    modules: Sequence[str] = ()
+    files: dict[str, bytes] = field(default_factory=dict)
+    seen: Sequence[Path] = ()
+    hidden: Sequence[Path] = ()
+    kind: Kind | None = None
+
+
+def candidates() -> list[Kind]:
+    """The kinds that this machine may have, the best first; whether one works, `protections` tries."""
+    programs = {Kind.BUBBLEWRAP: "bwrap", Kind.UTIL_LINUX: "unshare"}
+    if os.getuid() == 0:  # bubblewrap has no right to end what runs as another user
+        del programs[Kind.BUBBLEWRAP]
+    found = [kind for kind, program in programs.items() if sys.platform == "linux" and shutil.which(program)]
+    return [*found, Kind.WEAK]
+
+
+def command(setting: Setting, kind: Kind, scratch: str, user: int, inner: Sequence[str]) -> list[str]:
+    """What starts `inner` in a jail of that kind, as `user` where this is root; `scratch` is any empty folder."""
+    if sys.platform != "linux":
+        return list(inner)
+    leave = ["setpriv", "--pdeathsig=KILL", "--no-new-privs"]
+    if os.getuid() == 0:
+        leave += [f"--reuid={user}", f"--regid={user}", "--clear-groups"]
+    if os.getuid() == 0 or kind is Kind.UTIL_LINUX:
+        leave += ["--bounding-set=-all", "--inh-caps=-all"]
+    if kind is Kind.UTIL_LINUX:
+        return _unshare(setting, scratch, [*leave, *inner])
+    return [*(_bubblewrap(setting) if kind is Kind.BUBBLEWRAP else []), *leave, *inner]
+
+
+def _bubblewrap(setting: Setting) -> list[str]:
+    words = ["bwrap", "--die-with-parent", "--new-session", "--as-pid-1", "--unshare-all", "--unshare-user"]
+    words += ["--disable-userns", "--uid", "1000", "--gid", "1000", "--hostname", "lab"]
+    words += ["--dev", "/dev", "--proc", "/proc", "--dir", "/sys/class/net"]
+    for folder in WRITABLE:
+        words += ["--perms", "1777", "--size", str(setting.limits.disk), "--tmpfs", folder]
+    for path in _visible(setting):
+        for parent in reversed(path.parents[:-1]):  # which all users may pass
+            words += ["--dir", str(parent)]
+        words += ["--symlink", str(path.readlink())] if path.is_symlink() else ["--ro-bind", str(path)]
+        words.append(str(path))
+    for hidden in setting.hidden:
+        words += ["--tmpfs", str(hidden)] if hidden.is_dir() else ["--ro-bind", "/dev/null", str(hidden)]
+    return [*words, "--"]
+
+
+def _unshare(setting: Setting, root: str, inner: Sequence[str]) -> list[str]:
+    """A shell, first in namespaces of its own, mounts what is seen below `root` and goes there for good."""
+    lines = ["umask 022", f"mount -t tmpfs -o size={setting.limits.disk},mode=755,nosuid tmpfs {root}", f"cd {root}"]
+    lines += [f"mkdir -p .{folder}" for folder in (*WRITABLE, "/proc", "/empty", "/sys/class/net")]
+    lines += [f"chmod 1777 .{folder}" for folder in WRITABLE]
+
+    def shown(path: Path, options: str, source: Path | str) -> None:
+        place = shlex.quote(f".{path}")
+        lines.append(f"mkdir -p {shlex.quote(f'.{path.parent}')}")
+        if path.is_symlink():
+            lines.append(f"ln -s {shlex.quote(str(path.readlink()))} {place}")
+        else:
+            lines.append(f"{'mkdir -p' if path.is_dir() else 'touch'} {place}")
+            lines.append(f"mount -o {options} {shlex.quote(str(source))} {place}")
+
+    for path in _visible(setting):
+        flags = os.statvfs(path).f_flag
+        shown(
+            path, ",".join(["rbind", "ro", "nosuid", "nodev", *(_FLAGS[each] for each in _FLAGS if flags & each)]), path
+        )
+    for hidden in setting.hidden:
+        shown(hidden, "bind", f"{root}/empty" if hidden.is_dir() else "/dev/null")
+    for device in _DEVICES:
+        shown(Path("/dev", device), "bind", f"/dev/{device}")
+    lines.append("mount -t proc -o nosuid,nodev,noexec proc ./proc")
+    lines.append(f"{shlex.quote(sys.executable)} -I -S -c {shlex.quote(_LOOPBACK_UP)}")
+    lines.append(f"exec {shlex.join(['chroot', root, *inner])}")
+    own = ["unshare", "--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child"]
+    own += ["--user", "--map-root-user"] if os.getuid() else []
+    # With whoever asked for it ends `unshare`, and with that all inside.
+    return ["setpriv", "--pdeathsig=KILL", *own, "sh", "-euc", "\n".join(lines)]
+
+
+def _visible(setting: Setting) -> list[Path]:
+    """What is seen of this machine: the system's programs, Python, the packages that it imports from, the programs."""
+    import distlab
+    from distlab import programs
+
+    library = [sys.prefix, sys.base_prefix, Path(distlab.__file__).parents[1], programs.FOLDER]
+    names = [*_SYSTEM, *(f"/etc/{name}" for name in _ETC), *map(str, library), *map(str, setting.seen)]
+    visible: list[Path] = []
+    for name in sorted({os.path.abspath(name) for name in names if os.path.lexists(name)}, key=len):  # noqa: PTH100
+        if not any(Path(name).is_relative_to(parent) for parent in visible):
+            visible.append(Path(name))
+    return visible

@@ -1,0 +1,170 @@
+"""A student's work in jails: the cells that have run, and the answer that a judge may question."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from course_tools.sandbox.jail import Setting
+from course_tools.sandbox.process import Allowance, Jail, SandboxFailed, Trouble
+from course_tools.sandbox.student import OPERATIONS
+from distlab.labs.answer import source_in
+from distlab.labs.answer_errors import Changed, Gone, NotDone, NotPlain, Raised, TookTooLong
+from distlab.labs.plain_data import MOST_BYTES, Plain, plain
+from distlab.simulate import ProgramError, Rank, RankFailedError, Run, World
+from distlab.simulate.errors import no_operation
+
+MOST_JAILS = 3
+"""Of one student: ranks in several jails know of each other what messages tell; more ranks share them in turn."""
+_MOST_BYTES_SENT = 16 * MOST_BYTES
+
+
+class CellRun(NamedTuple):
+    """The end of what a cell printed, and how it failed: None, or class, message and line."""
+
+    printed: str
+    error: Raised | None
+
+
+class SandboxedWork:
+    """The cells of one student, and an `Answer` (see `distlab.labs.answer`) made of them; use it in a `with` block.
+
+    A cell that ended the process, or hung, or changed the checker's functions, is left out from then on: the next
+    question finds a fresh process in which all other cells have run again. `changes` are all that the checker's
+    functions have suffered, `troubles` what the machine, not the student, is to blame for.
+    """
+
+    def __init__(self, setting: Setting, seconds: float = float("inf")) -> None:
+        """Everything together may take so many seconds."""
+        self.changes: list[Changed] = []
+        self.troubles: list[str] = []
+        self._setting, self._in_all, self._now = setting, Allowance(seconds), Allowance(0.0)
+        self._done: list[tuple[str, str]] = []
+        self._jails: dict[int, Jail] = {}
+        self._ran: dict[int, int] = {}  # how many of the cells have run in each jail
+
+    def __enter__(self) -> "SandboxedWork":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for jail in self._jails.values():
+            jail.end()
+
+    @property
+    def is_out_of_time(self) -> bool:
+        """Whether the time for everything is used up."""
+        return self._in_all.used >= self._in_all.seconds
+
+    def run_cell(self, text: str, name: str, seconds: float) -> CellRun:
+        """Run a cell; an exception in it is part of the result. Raises Gone and TookTooLong."""
+        self.answer(seconds)
+        result = self._ask("run", text, name)
+        self._done.append((text, name))
+        self._ran[0] = len(self._done)
+        match result:
+            case {"printed": str(printed), "error": [str(kind), str(message), line]}:
+                error = Raised(kind[:80], message[:2000], line if type(line) is int else None)
+                return CellRun(printed[-4000:], error)
+            case {"printed": str(printed)}:
+                return CellRun(printed[-4000:], None)
+        return CellRun("", None)
+
+    def answer(self, seconds: float) -> "SandboxedWork":
+        """What a judge may question: all questions together, until this is called again, may take `seconds`."""
+        if self.is_out_of_time:
+            raise TookTooLong("the time for the whole lab is used up")
+        self._now = Allowance(seconds)
+        return self
+
+    def value(self, name: str) -> Plain:
+        """See Answer."""
+        return self._ask("value", name)
+
+    def call(self, name: str, *arguments: object, none_is_an_answer: bool = False, **keywords: object) -> Plain:
+        """See Answer."""
+        return self._ask("call", name, plain(list(arguments)), plain(keywords), none_is_an_answer)
+
+    def inside(
+        self, function: Callable[..., object], *arguments: object, respond: Callable[[Plain], Plain] | None = None
+    ) -> Plain:
+        """See Answer."""
+        place = (function.__module__, function.__qualname__)
+        return self._ask("inside", *place, plain(list(arguments)), respond is not None, respond=respond)
+
+    def source(self, name: str) -> str:
+        """See Answer: the text of the last definition of `name` in the cells."""
+        for text, _ in reversed(self._done):
+            try:
+                if (source := source_in(text, name)) is not None:
+                    return source
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                continue
+        raise NotDone(f"there is no `{name}` yet")
+
+    def run(self, name: str, world: World, inputs: Iterable[Any] | None = None) -> Run:
+        """See Answer: each rank of `world` does what the student's program, in a jail, asks of it."""
+        jails = [self._jail(number) for number in range(min(world.size, MOST_JAILS))]
+        sent = 0
+
+        def asked(rank: Rank, what: str, *arguments: object) -> Plain:
+            try:
+                return self._ask(what, *arguments, jail=jails[rank.index % len(jails)])
+            except Raised as error:
+                if error.kind == "NotImplementedError":
+                    raise NotDone.raised_by(name) from None
+                # The virtual cluster names the class of what a program raises.
+                raise type(error.kind, (Exception,), {})(error.message) from None
+
+        async def program(rank: Rank, *inputs: Plain) -> Plain:
+            nonlocal sent
+            asks = asked(rank, "start_rank", name, rank.index, rank.size, *inputs)
+            while True:
+                match asks:  # the arguments may be anything: the cluster checks them
+                    case ["return", returned]:
+                        return returned
+                    case [str() as operation, *arguments] if operation in OPERATIONS:
+                        sent += sum(argument.nbytes for argument in arguments if isinstance(argument, np.ndarray))
+                        if sent > _MOST_BYTES_SENT:
+                            most = f"{_MOST_BYTES_SENT // 2**20} MiB"
+                            raise NotPlain(f"its ranks sent more than {most} in one run and were stopped")
+                        result = await getattr(rank, operation)(*arguments)
+                    case _:
+                        raise ProgramError(no_operation(rank.index))
+                asks = asked(rank, "resume_rank", rank.index, result, rank.now)
+
+        program.__name__ = name
+        try:
+            run = world.run(program, None if inputs is None else cast(list[Plain], plain(list(inputs))))
+        except RankFailedError as error:
+            if isinstance(error.__cause__, (NotDone, NotPlain, TookTooLong, Gone)):
+                raise error.__cause__ from None
+            raise
+        if all(result is None for result in run.results):
+            raise NotDone(f"`{name}` gives None on every rank: is a `return` missing?")
+        return run
+
+    def _ask(self, what: str, *arguments: object, jail: Jail | None = None, **keywords: Any) -> Plain:
+        """Ask a jail, see `Jail.ask`, the first one if none is named; what goes wrong is kept."""
+        try:
+            return (jail or self._jail(0)).ask(what, [self._now, self._in_all], *arguments, **keywords)
+        except Changed as error:
+            self.changes.append(error)
+            raise
+        except Trouble as error:
+            self.troubles.append(str(error))
+            raise
+
+    def _jail(self, number: int) -> Jail:
+        """That jail, a new one if the last has ended, in which all cells have run."""
+        jail = self._jails.get(number)
+        if jail is None or jail.gone is not None:
+            try:
+                jail = self._jails[number] = Jail(self._setting)
+            except SandboxFailed as error:
+                self.troubles.append(f"a jail could not be started: {error}")
+                raise
+            self._ran[number] = 0
+        while self._ran[number] < len(self._done):
+            self._ran[number] += 1
+            self._ask("run", *self._done[self._ran[number] - 1], jail=jail)
+        return jail
