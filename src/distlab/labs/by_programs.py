@@ -29,7 +29,7 @@ Hint: TypeAlias = Text | Mapping[str, Text]
 """One for each part of the exercise, or for all."""
 
 Drawn = TypeVar("Drawn")
-_LONGEST_SHOWN = 90  # characters of a value before its hint
+_LONGEST_SHOWN = 160  # characters of a value before its hint
 _NEAR_A_MISTAKE = 0.01  # where a right number may be off by more
 
 
