@@ -121,8 +121,8 @@ def _straggler(generator: np.random.Generator, variant: int) -> SickJob:
     """In variant 1 it is slow from the first step on, by the smallest factor; else it waits least in the step before.
 
     In variant 2 it is slow in the last three steps only. In variant 3 the last step is the single slow one of another
-    worker. In variant 4 the step before is slower than those of the others too, but less than twice as long. In variants
-    5 and 6 the last two steps are slow ones of another worker, of the first one or of the last one.
+    worker. In variant 4 the step before is slower than those of the others too, but less than twice as long. In
+    variants 5 and 6 the last two steps are slow ones of another worker, of the first one or of the last one.
     """
     while True:
         job = _drawn_straggler(generator, variant)

@@ -1,299 +1,40 @@
 """The judge of lab 13: six sick jobs diagnosed and cured by their logs, and the interval between checkpoints."""
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from lab_13 import given, jobs, observe
-from lab_13.given import in_lines
+from lab_13 import given, observe
+from lab_13.diagnosis import (
+    DIAGNOSE,
+    JOBS,
+    LETTERS,
+    Log,
+    before_the_second_start,
+    computing,
+    in_words,
+    logs,
+    of,
+    shown,
+    whole,
+)
+from lab_13.disturbed_runs import (
+    RUN,
+    RUN_PARTS,
+    Rules,
+    by_remainders,
+    elapsed,
+    expected_seconds,
+    runs,
+    simulated,
+    young_interval,
+)
 from lab_13.jobs import COME_AND_GO, HALF_WRITTEN, KILLED, NEVER_COMES, NOTICE, STRAGGLER
 from numpy.typing import NDArray
 
-from distlab.labs import Exercise, Lab
+from distlab.labs import Answer, Exercise, Lab
 from distlab.labs.by_programs import ByPrograms, Follows, Mistake, OfPart, formulas
-from distlab.labs.number_judge import is_near, number, problem_of_names
-
-Log = list[dict[str, Any]]
-Diagnosis = dict[str, Any]
-
-# Diagnosis -----------------------------------------------------------------------------------------------------------
-
-ILLNESS, WORKER, STEP = KEYS = ("illness", "worker", "step")
-LETTERS = {job.illness: letter for letter, job in jobs.lettered_jobs().items()}
-JOBS = {f"job {letter}": {key: f"{key} of job {letter}" for key in KEYS} for letter in jobs.LETTERS}
-
-
-def of(log: Log, event: str) -> Log:
-    """The events of this name."""
-    return [entry for entry in log if entry["event"] == event]
-
-
-def before_the_second_start(log: Log) -> Log:
-    """What went wrong came before."""
-    return next((log[:place] for place, event in enumerate(log) if event["event"] == "restored"), log)
-
-
-def diagnose(log: Log) -> Diagnosis:
-    """What ails a job, which worker and which step are concerned, by its log alone."""
-    before = before_the_second_start(log)
-    exits, signals, saves, steps = (of(before, name) for name in ("exit", "signal", "saved", "step"))
-    if not steps:
-        listed = log[0]["addresses"]
-        missing = [event["worker"] for event in of(before, "listens") if event["address"] != listed[event["worker"]]]
-        return dict(zip(KEYS, (NEVER_COMES, missing[0], 0), strict=True))
-    last = max(event["step"] for event in steps)
-    if of(before, "size"):
-        return dict(zip(KEYS, (COME_AND_GO, exits[0]["worker"], last), strict=True))
-    if before is not log and log[len(before)]["step"] != max(save["step"] for save in [*whole(before), {"step": 0}]):
-        return dict(zip(KEYS, (HALF_WRITTEN, 0, saves[-1]["step"]), strict=True))
-    if signals and before.index(signals[0]) < before.index(exits[0]):
-        return dict(zip(KEYS, (NOTICE, signals[0]["worker"], last), strict=True))
-    if exits:
-        return dict(zip(KEYS, (KILLED, exits[0]["worker"], last), strict=True))
-    worker, step = straggler(log, 2.0, 3, np.median) or (0, 0)
-    return dict(zip(KEYS, (STRAGGLER, worker, step), strict=True))
-
-
-def whole(log: Log) -> Log:
-    """The checkpoints with a seal."""
-    return [event for event in of(log, "saved") if event["sealed"]]
-
-
-def computing(log: Log) -> dict[int, dict[int, float]]:
-    """The seconds that each worker computes, by step."""
-    steps: dict[int, dict[int, float]] = {}
-    for event in of(log, "step"):
-        steps.setdefault(event["step"], {})[event["worker"]] = event["computing"]
-    return steps
-
-
-def straggler(
-    log: Log,
-    factor: float,
-    least: int,
-    typical: Callable[[list[float]], Any],
-    backwards: bool = False,
-    own: bool = False,
-) -> tuple[int, int] | None:
-    """The worker that in the last steps, so many at least, is so many times as slow, and since when; None if none is.
-
-    `own`: it is compared with all workers, itself among them.
-    """
-    steps = computing(log)
-    for worker in sorted(steps[1], reverse=backwards):
-        fast = [
-            step
-            for step, times in steps.items()
-            if times[worker] < factor * typical([times[peer] for peer in times if own or peer != worker])
-        ]
-        first = 1 + max(fast, default=0)
-        if len(steps) - first + 1 >= least:
-            return worker, first
-    return None
-
-
-def fact(log: Log, step: float) -> str:
-    """What in the log shows that the step is not the right one."""
-    illness, worker, right = diagnose(log).values()
-    if illness != STRAGGLER:
-        return (
-            f"it had {f'also done step {math.floor(step) + 1}' if step < right else f'not done step {step:g}'} by then"
-        )
-    if step >= right:
-        return "it was slow before"
-    times = computing(log)[right - 1]
-    factor = times[worker] / np.mean([seconds for peer, seconds in times.items() if peer != worker])
-    said = "is as fast as" if factor < 1.1 else f"computes {factor:.1f} times as long as"  # less than twice
-    return f"in step {right - 1} it {said} the others"
-
-
-NOT_THE_ILLNESS = {
-    KILLED: (
-        "the first thing that goes wrong is an exit. With which code? If the job began again, did it use the newest "
-        "whole checkpoint?"
-    ),
-    STRAGGLER: "nobody exits, and steps go on. Compare the workers' computing and waiting in the last steps.",
-    NEVER_COMES: "nobody does a step here. Is everybody where the launcher's list says?",
-    HALF_WRITTEN: "the exit was harmless: the job began again. From which step, and which checkpoints were there?",
-    COME_AND_GO: "steps go on after the exit, without a new start of the job. What has changed since?",
-    NOTICE: "what did the first worker that exited receive before, and what did it do alone?",
-}
-NOT_THE_WORKER = {
-    KILLED: "is not the worker that was killed. Which exit came first? The launcher ended the others.",
-    STRAGGLER: "is not the straggler. Who is slow in every step at the end, not in one step only?",
-    NEVER_COMES: "is where it should be. Whose line `listens` differs from its place in the list?",
-    HALF_WRITTEN: "did not write the checkpoints. Who writes them?",
-    COME_AND_GO: "is still there after the change. Who is missing in the steps after it?",
-    NOTICE: "got no notice. Which worker received a signal, before anyone exited?",
-}
-NOT_THE_STEP = {
-    KILLED: "is not the last step that the worker did before it was killed: {fact}.",
-    STRAGGLER: "is not the first step from which on the straggler is always slow: {fact}.",
-    NEVER_COMES: "although no step was done: the step is 0.",
-    HALF_WRITTEN: "is not the newest checkpoint that lacks its seal before the job began again.",
-    COME_AND_GO: "is not the last step that the lost rank did: {fact}. The others did some steps again.",
-    NOTICE: "is not the step that was done last when the signal came: {fact}.",
-}
-
-
-def hints_on(illness: str) -> dict[str, Any]:
-    """By part of a job, what is said of a wrong illness, worker and step."""
-    names = JOBS[f"job {LETTERS[illness]}"]
-
-    def of_illness(case: OfPart, said: Any) -> str:
-        if said not in jobs.ILLNESSES:
-            return f"{said!r} is none of the six names in `lab.given.ILLNESSES`."
-        return NOT_THE_ILLNESS[illness]
-
-    return {
-        names[ILLNESS]: of_illness,
-        names[WORKER]: lambda case, said: f"worker {said} {NOT_THE_WORKER[illness]}",
-        names[STEP]: lambda case, said: f"step {said} " + NOT_THE_STEP[illness].format(fact=fact(case[0], said)),
-    }
-
-
-WRONG = {part: hint for illness in jobs.ILLNESSES for part, hint in hints_on(illness).items()}
-"""What is said of wrong values, by part."""
-
-
-def if_ill(illness: str, change: Callable[[Log], Mapping[str, Any]]) -> Callable[[Log], Diagnosis]:
-    """The right diagnosis, but what a function of the log gives for one illness."""
-
-    def program(log: Log) -> Diagnosis:
-        true = diagnose(log)
-        return {**true, **(change(log) if true[ILLNESS] == illness else {})}
-
-    return program
-
-
-def slow(*rule: Any, **options: bool) -> Callable[[Log], Mapping[str, Any]]:
-    """The straggler by another rule."""
-
-    def change(log: Log) -> Mapping[str, Any]:
-        worker, step = straggler(log, *rule, **options) or (None, None)
-        return {WORKER: worker, STEP: step} | ({} if worker is not None else {ILLNESS: None})
-
-    return change
-
-
-def own_steps(log: Log, is_slow: bool) -> list[int]:
-    """The steps in which the straggler is slow, or fast."""
-    worker, normal = diagnose(log)[WORKER], np.median([event["computing"] for event in of(log, "step")])
-    return [step for step, times in computing(log).items() if (times[worker] > 2 * normal) == is_slow]
-
-
-def least_waiting(log: Log) -> Mapping[str, Any]:
-    """Backwards from the end, as long as the same worker waits least."""
-    steps: dict[int, list[tuple[float, int]]] = {}
-    for event in of(log, "step"):
-        steps.setdefault(event["step"], []).append((event["waiting"], event["worker"]))
-    least = [min(steps[step])[1] for step in sorted(steps, reverse=True)]
-    others = [place for place, worker in enumerate(least) if worker != least[0]]
-    return {WORKER: least[0], STEP: len(least) - min(others, default=len(least)) + 1}
-
-
-def newest_unsealed(log: Log) -> Mapping[str, Any]:
-    """A job that began again has a half-written checkpoint if the newest one has no seal, whatever it then used."""
-    before = before_the_second_start(log)
-    return {} if before is log or of(before, "saved")[-1]["sealed"] else {ILLNESS: HALF_WRITTEN}
-
-
-KILLS = (NOTICE, HALF_WRITTEN, COME_AND_GO, NEVER_COMES)
-NOT_FOUND = {
-    JOBS["job B"][ILLNESS]: (
-        "`diagnose` finds no illness: nobody exits, and steps go on. How many times as long as the others must a worker "
-        "compute, in how many steps, and is it one of those with which you compare it?"
-    )
-}
-TOO_FEW = {
-    JOBS["job B"][WORKER]: "this worker is slow in the last steps only. In how many steps must a straggler be slow?"
-}
-NO_NUMBER = {
-    part: lambda case, said: f'this is a whole number, like event["worker"] and event["step"], not {said!r}.'
-    for names in JOBS.values()
-    for part in (names[WORKER], names[STEP])
-}
-STRAGGLER_RULES = [
-    *(Mistake(TOO_FEW, if_ill(STRAGGLER, slow(2.0, least, np.median))) for least in (1, 2)),
-    *(Mistake(TOO_FEW, if_ill(STRAGGLER, slow(2.0, least, np.median, backwards=True))) for least in (1, 2)),
-    Mistake(NOT_FOUND, if_ill(STRAGGLER, slow(3.0, 3, np.median))),
-    Mistake(NOT_FOUND, if_ill(STRAGGLER, slow(2.0, 4, np.median))),
-    Mistake(NOT_FOUND, if_ill(STRAGGLER, slow(2.0, 3, np.mean, own=True))),
-    Mistake(WRONG, if_ill(STRAGGLER, slow(1.5, 3, np.median))),
-    Mistake(WRONG, if_ill(STRAGGLER, lambda log: {STEP: min(own_steps(log, is_slow=True))})),
-    Mistake(WRONG, if_ill(STRAGGLER, lambda log: {STEP: max(own_steps(log, is_slow=True))})),
-    Mistake(
-        WRONG, if_ill(STRAGGLER, lambda log: {WORKER: max(of(log, "step"), key=lambda e: e["computing"])["worker"]})
-    ),
-    Mistake(WRONG, if_ill(STRAGGLER, least_waiting)),
-]
-DIAGNOSES = [
-    *(Mistake(WRONG, if_ill(illness, lambda log: {ILLNESS: KILLED})) for illness in (*KILLS, STRAGGLER)),
-    Mistake(WRONG, if_ill(KILLED, lambda log: {ILLNESS: NOTICE} if len(of(log, "signal")) == 1 else {})),
-    Mistake(WRONG, if_ill(KILLED, lambda log: {ILLNESS: HALF_WRITTEN} if of(log, "restored") else {})),
-    Mistake(WRONG, if_ill(KILLED, newest_unsealed)),
-    Mistake(WRONG, if_ill(KILLED, lambda log: {WORKER: of(before_the_second_start(log), "exit")[-1][WORKER]})),
-    Mistake(WRONG, if_ill(KILLED, lambda log: {STEP: max(event[STEP] for event in of(log, "step"))})),
-    Mistake(WRONG, if_ill(HALF_WRITTEN, lambda log: {WORKER: of(log, "exit")[0][WORKER]})),
-    Mistake(
-        WRONG, if_ill(HALF_WRITTEN, lambda log: {STEP: [e[STEP] for e in of(log, "saved") if not e["sealed"]][-1]})
-    ),
-    Mistake(WRONG, if_ill(HALF_WRITTEN, lambda log: {STEP: whole(before_the_second_start(log))[-1][STEP]})),
-    Mistake(WRONG, if_ill(COME_AND_GO, lambda log: {WORKER: len(log[0]["addresses"]) - 1})),
-    Mistake(WRONG, if_ill(COME_AND_GO, lambda log: {STEP: max(event[STEP] for event in of(log, "step"))})),
-    Mistake(WRONG, if_ill(NOTICE, lambda log: {WORKER: of(log, "exit")[1][WORKER]})),
-    Mistake(WRONG, if_ill(NOTICE, lambda log: {STEP: of(log, "saved")[-2][STEP]})),
-    Mistake(WRONG, if_ill(NEVER_COMES, lambda log: {WORKER: 0})),
-    Mistake(WRONG, if_ill(NEVER_COMES, lambda log: {STEP: 1})),
-    Mistake(NO_NUMBER, lambda log: {**diagnose(log), WORKER: f"worker {diagnose(log)[WORKER]}"}),
-    *(
-        Mistake(NO_NUMBER, lambda log, form=form: {key: form(value) for key, value in diagnose(log).items()})
-        for form in (str, lambda value: value if isinstance(value, str) else [value])
-    ),
-]
-
-
-def logs(generator: np.random.Generator, variants: Sequence[int]) -> list[OfPart]:
-    """Those that students see, and hidden ones of each variant, with their jobs."""
-    seed = int(generator.integers(2**63))
-    drawn = [jobs.lettered_jobs(), *(jobs.hidden_jobs(seed, variant) for variant in variants)]
-    return [OfPart(f"job {letter}", job) for of_letter in drawn for letter, job in of_letter.items()]
-
-
-def is_hidden(case: OfPart) -> bool:
-    """Whether students do not see this log."""
-    return case[0] is not jobs.lettered_jobs()[case.part[-1]].log
-
-
-def in_words(case: OfPart) -> str:
-    """Which log it is."""
-    return "in another log like this one" if is_hidden(case) else "in its log"
-
-
-def shown(case: OfPart) -> str:
-    """A hidden log."""
-    return f"Another log like that of {case.part}:\n{in_lines(case[0])}" if is_hidden(case) else ""
-
-
-def of_diagnosis(case: OfPart, said: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The three parts of a job."""
-    return {part: said[key] for key, part in JOBS[case.part].items()}
-
-
-DIAGNOSE = ByPrograms(
-    diagnose,
-    lambda generator: [OfPart(case.part, case[0].log) for case in logs(generator, range(7))],
-    said=in_words,
-    parts=[part for names in JOBS.values() for part in names.values()],
-    together=JOBS,
-    split=of_diagnosis,
-    form=lambda case, said: getattr(problem_of_names("diagnose", KEYS, said), "text", None),
-    below=shown,
-    otherwise=WRONG,
-    mistakes=[*STRAGGLER_RULES, *DIAGNOSES],
-)
+from distlab.labs.number_judge import described, is_near, number
 
 # Cure ----------------------------------------------------------------------------------------------------------------
 
@@ -395,6 +136,7 @@ CURES: dict[str, dict[str, Any]] = {
         "step": "when one worker learns of the notice, others may have begun the next step. After which do all know?",
     },
 }
+RESUME = "the job should go on from a checkpoint with a seal, saved before it began again: the newest."
 CURE = ByPrograms(
     cure,
     # In a log of variant 3, 5 or 6 the mean of the other workers' times is no measure.
@@ -413,7 +155,7 @@ CURE = ByPrograms(
             KILLED: "steps done twice are those after the newest whole checkpoint, up to the last one done.",
             STRAGGLER: "with the right share all workers compute equally long. Try 3 workers, one 2 times slower.",
             NEVER_COMES: "the port is the number after the colon of an address of this worker.",
-            HALF_WRITTEN: "the job should go on from a checkpoint with a seal, saved before it began again: the newest.",
+            HALF_WRITTEN: RESUME,
             COME_AND_GO: "the images per rank times the ranks left must be the global batch of the beginning.",
             NOTICE: "all workers learn of the notice in the sum of the next step, and save after that step.",
         }.items()
@@ -435,21 +177,7 @@ BETWEEN, INTERVAL, STEPS, LOST = NUMBERS = ("between faults", "interval", "steps
 DAY = 24 * 3600.0
 
 
-class SavedJob(NamedTuple):
-    """Workers, the days between two faults of one of them, the seconds of a save and of a step."""
-
-    workers: int
-    days: float
-    save: float
-    step: float
-
-
-SAVED_JOB = SavedJob(500, 100.0, 30.0, 2.0)
-
-
-def young_interval(save: float, between_faults: float) -> float:
-    """The seconds between two saves with which the least time is lost (Young 1974), for a save that is short."""
-    return math.sqrt(2 * save * between_faults)
+SAVED_JOB = 500, 100.0, 30.0, 2.0
 
 
 def lost(save: float, interval: float, between_faults: float) -> float:
@@ -465,13 +193,13 @@ def plan(workers: int, days: float, save: float, step: float) -> dict[str, float
     return dict(zip(NUMBERS, values, strict=True))
 
 
-def saved_jobs(generator: np.random.Generator) -> list[SavedJob]:
+def saved_jobs(generator: np.random.Generator) -> list[tuple[int, float, float, float]]:
     """The example, and jobs whose interval is a number of steps, few or many, and a part of a step more."""
     drawn = []
     for part_of_step, fewest, most in ((0.3, 80, 400), (0.8, 80, 400), (0.4, 3, 8)):
         workers, days = int(generator.integers(100, 900)), float(generator.integers(50, 400))
         save, steps = float(generator.integers(10, 90)), int(generator.integers(fewest, most)) + part_of_step
-        drawn.append(SavedJob(workers, days, save, young_interval(save, days * DAY / workers) / steps))
+        drawn.append((workers, days, save, young_interval(save, days * DAY / workers) / steps))
     return [SAVED_JOB, *drawn]
 
 
@@ -482,7 +210,6 @@ PLAN_FORMULAS = {
         f"days * {DAY} * workers": "more workers would make faults rarer. Is it so?",
         "days / workers": NOT_IN_SECONDS,
         "days * 24 / workers": NOT_IN_SECONDS,
-        "days * 24 * 60 / workers": NOT_IN_SECONDS,
     },
     INTERVAL: {
         "interval / math.sqrt(2)": (
@@ -493,7 +220,6 @@ PLAN_FORMULAS = {
         f"math.sqrt(2 * save * days * {DAY})": (
             "this uses the faults of one worker. How often is the whole job disturbed?"
         ),
-        "interval / 3600": NOT_IN_SECONDS,
         "interval / 60": NOT_IN_SECONDS,
     },
     STEPS: {
@@ -526,156 +252,29 @@ PLAN = ByPrograms(
     said=lambda job: "for {} workers, {:g} days, a save of {:g} s, steps of {:g} s".format(*job),
     parts=NUMBERS,
     otherwise={
-        BETWEEN: lambda job, said: (
-            f"if one worker fails once in so many seconds, how often does one of {job.workers} fail?"
-        ),
+        BETWEEN: lambda job, said: f"if one worker fails once in so many seconds, how often does one of {job[0]} fail?",
         INTERVAL: "Young's interval follows from the time of a save and the time between the faults of the job.",
         STEPS: "how many steps fit into the interval?",
         LOST: "add what a save costs per second of an interval, and what a fault costs per second.",
     },
     follows=[
-        Follows(INTERVAL, BETWEEN, lambda job, own: young_interval(job.save, max(own[BETWEEN], 0))),
-        Follows(STEPS, INTERVAL, lambda job, own: float(round(own[INTERVAL] / job.step))),
-        Follows(LOST, INTERVAL, lambda job, own: lost(job.save, own[INTERVAL], own[BETWEEN])),
+        Follows(INTERVAL, BETWEEN, lambda job, own: young_interval(job[2], max(own[BETWEEN], 0))),
+        Follows(STEPS, INTERVAL, lambda job, own: float(round(own[INTERVAL] / job[3]))),
+        Follows(LOST, INTERVAL, lambda job, own: lost(job[2], own[INTERVAL], own[BETWEEN])),
     ],
     mistakes=formulas(plan, PLAN_FORMULAS, lambda *job: {"rounded": max(plan(*job)[STEPS], 1.0) * job[3]}),
 )
 
 # A disturbed job -----------------------------------------------------------------------------------------------------
 
-QUIET, COMPUTING, SAVING, STARTING = RUN_PARTS = (
-    "no fault before the end",
-    "while it computes",
-    "while it saves",
-    "while it starts again",
-)
-RUN = OfPart(SAVING, 40.0, 10.0, 2.0, 5.0, [11.0, 30.0])
-
-
-@dataclass(frozen=True)
-class Rules:
-    """The rules of a simulated run; the usual mistakes change one of them."""
-
-    saves_at_end: bool = False
-    loses_work: bool = True
-    loses_saved_work: bool = False
-    broken_saves_count: bool = False
-    start_can_fail: bool = True
-    second_start_can_fail: bool = True
-    interval_has_save: bool = False
-    first_start_counts: bool = False
-
-
-def simulated(
-    rules: Rules, work: float, interval: float, save: float, restart: float, faults: Sequence[float]
-) -> float:
-    """The seconds from the start of a job until its work is done, under some rules."""
-    second, saved, coming = 0.0, 0.0, list(reversed(faults))
-    if rules.first_start_counts:
-        second = restart
-        while coming and coming[-1] < second:
-            second = coming.pop() + restart
-    while True:
-        is_last = work - saved <= interval
-        piece = work - saved if is_last else interval - (save if rules.interval_has_save else 0.0)
-        computed = second + piece
-        end = computed + (save if not is_last or rules.saves_at_end else 0.0)
-        while coming and coming[-1] < second:
-            coming.pop()
-        if not coming or coming[-1] >= end:
-            second, saved = end, saved + piece
-            if is_last:
-                return end
-            continue
-        fault = coming.pop()
-        if fault >= computed and rules.broken_saves_count:
-            saved += piece
-        elif not rules.loses_work:
-            saved += min(fault - second, piece)
-        elif rules.loses_saved_work:
-            saved = 0.0
-        second = fault + restart
-        while rules.start_can_fail and coming and coming[-1] < second:
-            second = coming.pop() + restart
-            if not rules.second_start_can_fail:
-                break
-
-
-def elapsed(work: float, interval: float, save: float, restart: float, faults: Sequence[float]) -> float:
-    """The seconds from the start of a job until its work is done.
-
-    After every `interval` seconds of work the job saves, except at the end of the work. A fault loses what was done
-    since the last complete save; the job then starts again, `restart` seconds, and a fault in these makes the start
-    begin again. `faults` are seconds since the start, increasing.
-    """
-    return simulated(Rules(), work, interval, save, restart, faults)
-
-
-def runs(generator: np.random.Generator) -> list[OfPart]:
-    """Drawn until saves that are counted in the interval show in every part, and as no other mistake."""
-    while True:
-        drawn = drawn_runs(generator)
-        if all(map(shows_saves_in_intervals, {case.part: case for case in reversed(drawn)}.values())):
-            return drawn
-
-
-def drawn_runs(generator: np.random.Generator) -> list[OfPart]:
-    """What is new in a case comes after simpler ones of its part; the work is a whole number of intervals in two."""
-    # With so many intervals, and saves so long, every usual mistake gives another number.
-    save, restart = float(generator.integers(6, 10)), float(generator.integers(12, 16))
-    # Of an even interval half is a whole number, and no fault that comes at half a second loses as much.
-    interval, half = 2.0 * float(generator.integers(10, 15)), 0.5
-    work, cycle = 9 * interval + float(generator.integers(3, 15)), interval + save
-    # After two saves, so that to lose all work costs more than one interval; and in the first half of an interval.
-    fault = 2 * cycle + float(generator.integers(5, int(interval) // 2 - 2)) + half
-    saving = 2 * cycle + interval + float(generator.integers(0, int(save))) + half
-    twice = fault + restart + cycle + interval / 2 + half
-    # So late after a save that a start before all others would lose no save.
-    later = 2 * cycle + restart + float(generator.integers(1, 4)) + half
-    starting = [later, later + float(generator.integers(2, int(restart) - 2)), later + 2 * restart - half]
-    again = [later + starts * (restart - 2) for starts in range(4)]
-
-    def job(part: str, faults: list[float], work: float = work, interval: float = interval) -> OfPart:
-        return OfPart(part, work, interval, save, restart, faults)
-
-    def and_after_the_end(part: str, faults: list[float]) -> OfPart:
-        end = elapsed(work, interval, save, restart, faults)
-        return job(part, [*faults, end + 7.5, end + 71.5])
-
-    return [
-        job(QUIET, [], 9 * interval),
-        job(QUIET, []),
-        and_after_the_end(QUIET, []),
-        *(job(QUIET, [], shorter) for shorter in (interval, interval - 7)),
-        job(COMPUTING, [fault]),
-        job(COMPUTING, [fault, twice]),
-        and_after_the_end(COMPUTING, [fault]),
-        job(SAVING, [saving]),
-        RUN,
-        *(job(STARTING, faults) for faults in (starting[:2], starting)),
-        # A start that takes longer than a piece of work: whoever counts it wrongly does work in the time it takes.
-        job(STARTING, [half, restart], 4 * (restart // 3), restart // 3),
-        *(job(STARTING, faults) for faults in (again[:3], again)),
-    ]
-
-
-def shows_saves_in_intervals(case: OfPart) -> bool:
-    """Whether saves that count as a part of the interval change the seconds, and not as other mistakes do."""
-    work, interval, save, restart, faults = case
-    changes = (Rules(), Rules(saves_at_end=True), Rules(start_can_fail=False), Rules(first_start_counts=True))
-    others = [*(simulated(rules, *case) for rules in changes), elapsed(work, interval, save, restart, faults[:1])]
-    shorter = elapsed(work, interval - save, save, restart, faults)
-    return simulated(Rules(interval_has_save=True), *case) not in others and shorter not in others
-
-
 CHANGED = "changed"
 
 
-def of_run(case: OfPart, seen: Any) -> Mapping[str, Any]:
-    """The seconds; that the list was changed where they are right."""
-    seconds, left = seen if isinstance(seen, list) and len(seen) == 2 else (seen, case[4])
-    is_changed = is_near(number(seconds), elapsed(*case)) and left != case[4]
-    return {case.part: CHANGED if is_changed else seconds}
+def observed(answer: Answer, case: OfPart) -> Any:
+    """The seconds; that the list of faults was changed where they are right."""
+    seconds = answer.call("elapsed", *case)
+    is_right = is_near(number(seconds), elapsed(*case))
+    return CHANGED if is_right and answer.inside(observe.faults_left, *case) != case[4] else seconds
 
 
 def said_of_run(case: OfPart) -> str:
@@ -684,24 +283,19 @@ def said_of_run(case: OfPart) -> str:
     return "{:g} s of work, saves every {:g} s that take {:g} s, a start of {:g} s, ".format(*case[:4]) + faults
 
 
+def after_end(case: OfPart, said: Any) -> str:
+    """Of faults that do not matter."""
+    return f"the job is done after {elapsed(*case):g} s. Do faults after that matter?"
+
+
 def run_otherwise(case: OfPart, said: Any) -> str:
     """By how near the seconds are, and by what is new in the case."""
     true = elapsed(*case)
     if is_near(number(said), true, 0.003):
         return f"this is near {true:g} s, as with small steps of time. What happens next, and in which second exactly?"
     if any(fault > true for fault in case[4]):
-        return f"the job is done after {true:g} s. Do faults after that matter?"
-    return f"{number(said) or 0:.10g} s? The job takes {true:g} s. Draw a line of time, and mark saves and faults."
-
-
-def by_remainders(work: float, interval: float, save: float, restart: float, faults: Sequence[float]) -> float:
-    """What it takes if every fault loses the seconds since the last save, also those of a start."""
-    total = elapsed(work, interval, save, restart, [])
-    for fault in faults:
-        if fault <= total:
-            lost_work = (fault - (total - elapsed(work, interval, save, restart, []))) % (interval + save)
-            total += restart + lost_work
-    return total
+        return after_end(case, said)
+    return f"not {number(said) or 0:.10g} s: the job takes {true:g} s. Draw a line of time, and mark saves and faults."
 
 
 def takes_faults_out(work: float, interval: float, save: float, restart: float, faults: list[float]) -> float:
@@ -714,7 +308,6 @@ def takes_faults_out(work: float, interval: float, save: float, restart: float, 
 FIRST_START = "the first start costs nothing: the job works from second 0 on. After what does it start again?"
 AGAIN = "each fault but the first comes during a start, also during one that has begun again."
 HAS_SAVE = "the interval is work only. When does the next save begin, if the last one takes time as well?"
-AFTER_END = "the job is done before the last faults come. Do faults after that matter?"
 BY_RULES = {
     FIRST_START: Rules(first_start_counts=True),
     "this saves once more when the work is done.": Rules(saves_at_end=True),
@@ -725,6 +318,7 @@ BY_RULES = {
     HAS_SAVE: Rules(interval_has_save=True),
     AGAIN: Rules(second_start_can_fail=False),
 }
+NO_SECONDS = "`elapsed` must give one number, the seconds from the start to the end; yours gives a tuple of 2 numbers."
 ELAPSED_FORMULAS: dict[str, Any] = {
     "elapsed(work, interval, save, restart, [])": "the faults change nothing here. What does each of them cost?",
     "right + restart": FIRST_START,
@@ -741,26 +335,22 @@ ELAPSED_FORMULAS: dict[str, Any] = {
     "elapsed(work, interval, save, restart, []) + len(faults) * (restart + interval / 2)": (
         "this takes half an interval for each fault, as on average. When does each of these faults come?"
     ),
-    "right + restart * sum(fault > right for fault in faults)": AFTER_END,
+    "right + restart * sum(fault > right for fault in faults)": after_end,
     "right + (save if work <= interval else 0)": "all work is done before the first save is due. Is there a save?",
     "math.floor(right)": "this is the right number, but not exact. Is it rounded, or computed in float32?",
-    "math.ceil(right)": "this is the right number, but not exact. Is it rounded, or computed in float32?",
-    "(work, right)": "`elapsed` must give one number, the seconds from the start to the end.",
+    "(work, right)": NO_SECONDS,
 }
 ELAPSED = ByPrograms(
     elapsed,
     runs,
-    observe=lambda answer, case: answer.inside(observe.seconds_and_faults, *case),
+    observe=observed,
     said=said_of_run,
     parts=RUN_PARTS,
-    split=of_run,
+    split=OfPart.split,
     otherwise=run_otherwise,
     mistakes=[
         *formulas(elapsed, {"": ELAPSED_FORMULAS}, lambda *run: {"elapsed": elapsed, "by_remainders": by_remainders}),
-        *(
-            Mistake(hint, lambda *run, rules=rules: simulated(rules, *run) if run[1] > run[2] else elapsed(*run))
-            for hint, rules in BY_RULES.items()
-        ),
+        *(Mistake(hint, lambda *run, rules=rules: simulated(rules, *run)) for hint, rules in BY_RULES.items()),
         Mistake(
             "the seconds are right, but `elapsed` changes its list. Which faults come in the next run?",
             takes_faults_out,
@@ -837,11 +427,15 @@ def known_of_runs(*case: Any) -> dict[str, Any]:
     return {**locals(), "all_seconds": all_seconds}
 
 
-COMPARE_FORMULAS = {
+def no_number(case: Candidates, said: Any) -> str:
+    """Of a best interval in another form."""
+    return f'"best" is one of the numbers in `intervals`, not {said!r}.'
+
+
+COMPARE_FORMULAS: dict[str, dict[str, Any]] = {
     MEANS: {
         "seconds.sum(axis=1)": "these are sums over the runs, not means.",
         "seconds[:, 0]": "these are the seconds of one run. The mean of all runs is asked for.",
-        "seconds[:, -1]": "these are the seconds of one run. The mean of all runs is asked for.",
         "np.median(seconds, axis=1)": "these are medians. A few runs with many faults count for the mean.",
         "seconds.mean(axis=1) - work": "these are the seconds lost. Asked for are the seconds that the job takes.",
         "np.mean(later, axis=1)": (
@@ -856,15 +450,16 @@ COMPARE_FORMULAS = {
         ),
         "sorted(means)": "these are the right means in another order. Keep the order of the intervals.",
         "np.round(means)": "this is the right number, but not exact. Is it rounded, or computed in float32?",
-        "float(np.mean(means))": "the means must be a list with one number for each of the {len(intervals)} intervals.",
     },
     BEST: {
+        "f'{best:g} s'": no_number,
+        "[best]": no_number,
         "min(means)": "this is the lowest mean. Which interval has it?",
         "intervals.index(best)": "this is the place of the interval in the list. Which interval is it?",
         "intervals[int(wins.argmax())]": "this interval is the best in most runs. Which one has the lowest mean?",
         "min(intervals, key=lambda interval: abs(interval - nearest))": (
-            "this is the candidate nearest to Young's interval, which is for faults at random. Which one has the lowest "
-            "mean in these runs?"
+            "this is the candidate nearest to Young's interval, which is for faults at random. Which one has the "
+            "lowest mean in these runs?"
         ),
         "intervals[int(np.argmax(means))]": "with this interval the job takes longest.",
     },
@@ -875,26 +470,13 @@ def means_otherwise(case: Candidates, said: Any) -> str:
     """The first mean that is not right."""
     means = compare(*case)[MEANS]
     if not isinstance(said, (list, tuple, np.ndarray)) or len(said) != len(means):
-        return f"the means must be a list with one number for each of the {len(means)} intervals."
+        count = f"for each of the {len(means)} intervals"
+        return f"the means must be a list with one number {count}; yours are {described(said)}."
     place = next(place for place, mean in enumerate(means) if not is_near(number(said[place]), mean))
     return (
         f"for an interval of {case.intervals[place]:g} s the mean is {means[place]:.6g} s. Does `elapsed` pass its own "
         "check?"
     )
-
-
-def expected_seconds(work: float, interval: float, save: float, restart: float, between_faults: float) -> float:
-    """The mean of `elapsed` if the times between faults are exponential, for an integer number of intervals.
-
-    The last interval has no save. Source: Daly, Future Generation Computer Systems 22 (2006), 303–312.
-    """
-
-    def until_done(seconds: float) -> float:
-        return between_faults * math.exp(restart / between_faults) * math.expm1(seconds / between_faults)
-
-    intervals = math.ceil(work / interval)
-    last = work - (intervals - 1) * interval
-    return (intervals - 1) * until_done(interval + save) + until_done(last)
 
 
 def table(cases: Sequence[Candidates]) -> str:
@@ -918,7 +500,10 @@ COMPARE = ByPrograms(
     candidates,
     said=lambda case: f"for {len(case.intervals)} intervals and {len(case.runs)} runs",
     parts=(MEANS, BEST),
-    otherwise={MEANS: means_otherwise, BEST: "this is not the interval with the lowest mean. They are in no order."},
+    otherwise={
+        MEANS: means_otherwise,
+        BEST: "this is not the interval with the lowest mean. The candidates are in no order.",
+    },
     follows=[Follows(BEST, MEANS, lambda case, own: case.intervals[int(np.argmin(own[MEANS]))])],
     praise=table,
     mistakes=formulas(compare, COMPARE_FORMULAS, known_of_runs),

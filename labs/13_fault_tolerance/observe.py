@@ -1,4 +1,4 @@
-"""What a student's `elapsed` gives and does to its list of faults; works in the process of the student's code."""
+"""What a student's `elapsed` does to its list of faults; works in the process of the student's code."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,11 +6,9 @@ from typing import Any
 from distlab.labs.plain_data import Plain
 
 
-def seconds_and_faults(
+def faults_left(
     namespace: Mapping[str, Any], work: float, interval: float, save: float, restart: float, faults: list[float]
 ) -> Plain:
-    """What `elapsed` gives, and its list of faults after the call; None if there is no such function."""
-    if "elapsed" not in namespace:
-        return None
-    seconds = namespace["elapsed"](work, interval, save, restart, faults)
-    return [seconds, [*faults]]
+    """The list of faults after a call of `elapsed`."""
+    namespace["elapsed"](work, interval, save, restart, faults)
+    return [*faults]
