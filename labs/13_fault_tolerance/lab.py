@@ -65,7 +65,7 @@ for letter in "DEF":
 # | `"illness"` | `"worker"` | `"step"` |
 # |---|---|---|
 # | a worker is killed | the one that SIGKILL ended, for which the launcher ended the others | the last step that it did before |
-# | a straggler | the slow one | the first step from which on it is slow in every step to the end of the log: at least twice as long as the others, in three steps or more |
+# | a straggler | the slow one | the first step from which on it is slow in every step to the end of the log: at least twice as long as the median of the others (one slow step of another worker does not change that), in three steps or more |
 # | a worker that never comes | the one for which the others look at a wrong address | 0 |
 # | a half-written checkpoint (the job was started again, and did not use the newest whole one; if it did, the illness is that a worker was killed) | 0, who wrote it | that of the newest checkpoint before the second start; it has no seal |
 # | ranks come and go | the rank that the job lost | the last step that this rank did |

@@ -17,7 +17,7 @@ import numpy as np
 from distlab.labs.answer import Answer, OwnAnswer
 from distlab.labs.answer_errors import AnswerError, Changed, Gone, NotDone, TookTooLong
 from distlab.labs.number_judge import TOLERANCE, NumberHint, is_near, is_rounded, number, problem_of_names
-from distlab.labs.verdict import Advice, Picture, Verdict, not_done, parts, right, wrong
+from distlab.labs.verdict import WRONG, Advice, Picture, Verdict, not_done, parts, right, wrong
 from distlab.simulate import SimulationError
 
 Case: TypeAlias = Any
@@ -30,7 +30,7 @@ Hint: TypeAlias = Text | Mapping[str, Text]
 
 Drawn = TypeVar("Drawn")
 _LONGEST_SHOWN = 160  # characters of a value before its hint
-_NEAR_A_MISTAKE = 0.01  # where a right number may be off by more
+_NEAR_A_MISTAKE = 0.02  # where a right number may be off by more
 
 
 class Mistake(NamedTuple):
@@ -128,7 +128,8 @@ class ByPrograms:
     parts: what earns an equal share each, or one by `weights`: names in the dictionary that the function gives, or what
         `split(case, value)` gives by name: a part of the value, or the part of the exercise to which the case belongs.
         Advice instead of a value is said as it is. Without parts it is all or nothing.
-    together: what earns one share, with its parts by the names that are said; the first that is not right counts.
+    together: what earns one share, with its parts by the names that are said; the first that is wrong in the first
+        wrong case is said.
     after: by part, those that must be right before it counts, or a function that gives the part that must be right for
         a case of it to count.
     accepts: whether a value is right in a case, where several are.
@@ -140,6 +141,7 @@ class ByPrograms:
     observe: how a program runs in a case, the answer's or one of the lab, and what is seen of it; it asks an Answer.
         Without it the function is called, and its value is seen.
     draw: what was seen of the first wrong case, or of the first one, as a picture; None where there is nothing to draw.
+    below: what is said of the first wrong case below the verdict.
     """
 
     right: Program
@@ -161,6 +163,7 @@ class ByPrograms:
     observe: Callable[[Answer, Case], Any] | None = None
     draw: Callable[[Case, Any], Callable[[], Picture] | None] = lambda case, seen: None
     variable: str = ""
+    below: Callable[[Case], str] = lambda case: ""
 
     def __call__(self, answer: Answer, generator: np.random.Generator) -> Verdict:
         """The verdict on an answer; raises AnswerError as the answer does if nothing else is to be said."""
@@ -173,11 +176,12 @@ class ByPrograms:
             if not callable(sources) and not all(verdicts[source].is_right for source in sources):
                 verdicts[part] = not_done(f"{' and '.join(sources)} must be right first")
         for whole, names in self.together.items():
-            verdicts[whole] = _first_wrong({name: verdicts.pop(part) for name, part in names.items()})
+            verdicts[whole] = asked.first_wrong(names, {part: verdicts.pop(part) for part in names.values()})
         if all(verdict.is_right for verdict in verdicts.values()):
             return right(self.praise(cases), self.picture or asked.picture())
         said = verdicts[""] if "" in verdicts else parts(verdicts, weights=self.weights)
-        return replace(said, picture=asked.picture())
+        below = asked.below() if said.state == WRONG else ""
+        return replace(said, text=f"{said.text}\n{below}" if below else said.text, picture=asked.picture())
 
     @property
     def name(self) -> str:
@@ -287,10 +291,33 @@ class _Asked:
     def picture(self) -> Callable[[], Picture] | None:
         """Of the first case in which something is wrong; of the first case if nothing is."""
         seen = [place for place, value in enumerate(self.values) if not isinstance(value, Failure)]
-        wrong_ones = [place for place in seen if not all(self._is_right(part, place) for part in self.given[place])]
+        wrong_ones = [place for place in self._wrong_places() if place in seen]
         for place in (wrong_ones or seen)[:1]:
             return self.judge.draw(self.cases[place], self.values[place])
         return None
+
+    def below(self) -> str:
+        """Of the first case in which something is wrong."""
+        return next((self.judge.below(self.cases[place]) for place in self._wrong_places()), "")
+
+    def _wrong_places(self) -> list[int]:
+        return [
+            place for place, given in enumerate(self.given) if not all(self._is_right(part, place) for part in given)
+        ]
+
+    def first_wrong(self, names: Mapping[str, str], verdicts: Mapping[str, Verdict]) -> Verdict:
+        """Of parts that count together: the first that is wrong in the first case in which any is, with its name."""
+
+        def first_place(name: str) -> int:
+            given = enumerate(self.given)
+            return next((at for at, by in given if names[name] in by and not self._is_right(names[name], at)), 0)
+
+        wrong_ones = [name for name, part in names.items() if not verdicts[part].is_right]
+        if not wrong_ones:
+            return right()
+        name = min(wrong_ones, key=first_place)
+        verdict = verdicts[names[name]]
+        return replace(verdict, text=f"{name}: {verdict.text}", context=f"{name}: {verdict.context}")
 
     def verdict(self, part: str) -> Verdict:
         """On one part: its first wrong case, with the hint for all of them."""
@@ -380,14 +407,6 @@ class _Asked:
 def _failure(error: Exception) -> Failure:
     said = error if isinstance(error, (AnswerError, SimulationError)) else None
     return Failure(getattr(error, "kind", type(error).__name__), said)
-
-
-def _first_wrong(verdicts: Mapping[str, Verdict]) -> Verdict:
-    """Of parts that count together: the first verdict that is not right, with the name of its part."""
-    for name, verdict in verdicts.items():
-        if not verdict.is_right:
-            return replace(verdict, text=f"{name}: {verdict.text}", context=f"{name}: {verdict.context}")
-    return right()
 
 
 def _follows(given: Mapping[str, Any], case: Case, part: str, formula: Program) -> bool:

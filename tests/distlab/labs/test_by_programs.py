@@ -169,6 +169,12 @@ def test_parts_within_a_part_count_together(program: Callable[..., Any], share: 
     assert said.share == share and words in said.text and "mean: 0" not in said.text
 
 
+def test_the_first_wrong_case_is_told_below() -> None:
+    judge = of_parts(below=lambda case: f"this was {case[0]}")
+    assert verdict(judge, lambda value: {SUM: value, MEAN: value}).text.endswith("not doubled\nthis was 1.0")
+    assert verdict(judge, lambda value: twice(min(value, 2))).text.endswith("by hand\nthis was 3.0")
+
+
 def test_several_values_can_be_right() -> None:
     judge = ByPrograms(
         half,

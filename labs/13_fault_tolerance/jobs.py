@@ -121,7 +121,8 @@ def _straggler(generator: np.random.Generator, variant: int) -> SickJob:
     """In variant 1 it is slow from the first step on, by the smallest factor; else it waits least in the step before.
 
     In variant 2 it is slow in the last three steps only. In variant 3 the last step is the single slow one of another
-    worker. In variant 4 the step before is slower than those of the others too, but less than twice as long.
+    worker. In variant 4 the step before is slower than those of the others too, but less than twice as long. In
+    variants 5 and 6 the last two steps are slow ones of another worker, of the first one or of the last one.
     """
     while True:
         job = _drawn_straggler(generator, variant)
@@ -133,6 +134,7 @@ def _straggler(generator: np.random.Generator, variant: int) -> SickJob:
 def _drawn_straggler(generator: np.random.Generator, variant: int) -> SickJob:
     """Before it is always slow, another worker has a single slow step, and it has one itself (not in variant 1)."""
     log, worker, every = _started(generator)
+    worker = min(worker, log.workers - 2) if variant == 6 else worker
     hiccup, onset, factor = _integer(generator, 2, 4), _integer(generator, 6, 9), FACTORS[_integer(generator, 0, 2)]
     stray = hiccup + 1
     if variant == 1:
@@ -147,6 +149,8 @@ def _drawn_straggler(generator: np.random.Generator, variant: int) -> SickJob:
         slower = {worker: factor} if step >= onset or step == stray else {}
         if variant == 4 and step == onset - 1:
             slower = {worker: ALMOST_TWICE}
+        if variant in (5, 6) and step > last - 2:
+            slower[0 if variant == 5 else log.workers - 1] = 3.0
         log.step(step, slower | ({0: 8.0} if step == hiccup else {}))
         if step % every == 0:
             log.write("saved", 0, step=step, sealed=True)
@@ -242,7 +246,7 @@ LETTERS, SEED = "ABCDEF", 13  # the seed of the logs that students see
 
 
 def drawn_jobs(generator: np.random.Generator, variant: int) -> dict[str, SickJob]:
-    """One job of each illness, by letter, which always has the same illness; none has a variant above 4."""
+    """One job of each illness, by letter, which always has the same illness; none has a variant above 6."""
     return {letter: draw(generator, variant) for letter, draw in zip(LETTERS, _DRAWN.values(), strict=True)}
 
 

@@ -1,0 +1,198 @@
+"""Lab 13: other right answers, and the judge's own numbers against logs, formulas and calculations by hand."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from lab_13 import diagnosis, given, jobs, judge
+from lab_13.disturbed_runs import elapsed, expected_seconds, runs, simulated, young_interval
+from lab_13.judge import LAB
+
+from tests.distlab.labs.known_wrong import SEEDS, assert_not_done, assert_right, verdict_on
+
+
+def by_counting(log):
+    """One sign after the other; numbers of other types are right, too."""
+    events, done = Counter(entry["event"] for entry in log), {}
+    for entry in diagnosis.of(log, "step"):
+        done[entry["worker"]] = max(done.get(entry["worker"], 0), entry["step"])
+    first = diagnosis.before_the_second_start(log)
+    if not done:
+        listens = diagnosis.of(log, "listens")
+        illness, step = jobs.NEVER_COMES, 0
+        worker = next(entry["worker"] for entry in listens if entry["address"] not in log[0]["addresses"])
+    elif events["cluster"] == 2:
+        saves, exits = diagnosis.of(first, "saved"), diagnosis.of(first, "exit")
+        newest = max([0, *(entry["step"] for entry in saves if entry["sealed"])])
+        if diagnosis.of(log, "restored")[0]["step"] != newest:
+            illness, worker, step = jobs.HALF_WRITTEN, 0, saves[-1]["step"]
+        else:
+            illness, worker, step = jobs.KILLED, exits[0]["worker"], diagnosis.of(first, "step")[-1]["step"]
+    elif not events["exit"]:
+        slow = [entry for entry in diagnosis.of(log, "step") if entry["computing"] > 0.004 * entry["images"]]
+        illness, worker = jobs.STRAGGLER, Counter(entry["worker"] for entry in slow).most_common(1)[0][0]
+        steps = {entry["step"] for entry in slow if entry["worker"] == worker}
+        step = 1 + max(set(range(done[worker] + 1)) - steps)
+    else:
+        worker, code = diagnosis.of(log, "exit")[0]["worker"], diagnosis.of(log, "exit")[0]["code"]
+        illness = jobs.COME_AND_GO if events["size"] else jobs.KILLED if code == -9 else jobs.NOTICE
+        step = done[worker]
+    return {"step": float(step), "worker": np.int64(worker), "illness": illness}
+
+
+def by_the_last_step(log, illness, worker, step):
+    if illness != jobs.STRAGGLER:
+        return float(judge.cure(log, illness, worker, step))
+    speeds = {entry["worker"]: 1 / entry["computing"] for entry in diagnosis.of(log, "step")}
+    return speeds[worker] / sum(speeds.values())
+
+
+def lost_twice_the_saves(workers, days, save, step):
+    between = days * judge.DAY / workers
+    lost = (2 * save / between) ** 0.5
+    return {
+        "between faults": between,
+        "interval": lost * between,
+        "lost": lost,
+        "steps": int(lost * between / step + 0.5),
+    }
+
+
+def half_second_by_half_second(work, interval, save, restart, faults):
+    """A clock of half a second; all times are multiples of it."""
+    clock, done, unsaved, saving, starting = 0, 0.0, 0.0, 0.0, 0.0
+    faults = {round(2 * fault) for fault in faults}
+    while done + unsaved < work:
+        if clock in faults:
+            unsaved, saving, starting = 0.0, 0.0, restart
+        if starting > 0:
+            starting -= 0.5
+        elif unsaved == interval:
+            saving += 0.5
+            if saving == save:
+                done, unsaved, saving = done + unsaved, 0.0, 0.0
+        else:
+            unsaved += 0.5
+        clock += 1
+    return clock / 2
+
+
+def by_a_loop(intervals, work, save, restart, runs):
+    means = {one: sum(elapsed(work, one, save, restart, run) for run in runs) / len(runs) for one in intervals}
+    return {"best": min(means, key=means.get), "means": means.values()}
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("diagnose", by_counting),
+        ("cure", by_the_last_step),
+        ("plan", lost_twice_the_saves),
+        ("elapsed", half_second_by_half_second),
+        ("compare", by_a_loop),
+    ],
+)
+def test_another_right_answer_gets_full_marks(name, answer):
+    for seed in SEEDS:
+        assert_right(verdict_on(LAB, name, {name: answer}, seed))
+
+
+def test_names_without_values_are_not_done_yet():
+    assert_not_done(LAB, "diagnose", {"diagnose": lambda log: dict.fromkeys(diagnosis.KEYS)})
+    assert_not_done(LAB, "compare", {"compare": lambda *arguments: {"means": None, "best": None}})
+
+
+@pytest.mark.parametrize("seed", range(14))
+def test_every_job_is_diagnosed_and_cured_by_its_log_alone(seed):
+    variant = seed % 7
+    for job in jobs.drawn_jobs(np.random.default_rng(seed), variant).values():
+        assert tuple(diagnosis.diagnose(job.log).values()) == (job.illness, job.worker, job.step)
+        if variant in (0, 1, 2, 4):
+            assert judge.cure(job.log, job.illness, job.worker, job.step) == pytest.approx(job.cure, rel=0.03)
+
+
+@pytest.mark.parametrize(("variant", "who"), [(5, min), (6, max)])
+def test_a_healthy_worker_can_be_slow_in_exactly_the_last_two_steps(variant, who):
+    for seed in range(5):
+        job = jobs.drawn_jobs(np.random.default_rng(seed), variant)["B"]
+        times = diagnosis.computing(job.log)
+        other = who(times[1])
+        slow = [step for step in times if times[step][other] > 2 * times[1][other]]
+        assert other != job.worker and slow[-2:] == sorted(times)[-2:] and slow[-2] - 1 not in slow
+
+
+@pytest.mark.parametrize("workers", [4, 5, 6])
+@pytest.mark.parametrize("factor", jobs.FACTORS)
+def test_no_two_wrong_shares_of_a_straggler_are_alike(workers, factor):
+    others = workers - 1
+    shares = [1 / (1 + factor * others), 1 / workers, 1 / factor, 1 / factor / others, 1 / factor / workers]
+    shares = np.sort([*shares, 1 / (1 + factor), factor / (factor + others)])
+    assert (np.diff(shares) > judge.SHARE_TOLERANCE * shares[1:]).all()
+
+
+def test_the_words_do_not_give_the_illness_away_and_every_event_has_its_line():
+    for letter, log in given.LOGS.items():
+        shown = given.described(letter)
+        assert not any(illness in shown for illness in given.ILLNESSES)
+        others = [event for event in log if event["event"] != "step"]
+        assert len(shown.splitlines()) == 1 + len(others) + shown.count("images, ms")
+
+
+def test_the_first_hidden_log_that_is_not_right_is_shown():
+    def diagnose(log):
+        true = diagnosis.diagnose(log)
+        is_other = true["illness"] == jobs.COME_AND_GO and log not in given.LOGS.values()
+        return true | ({"worker": len(log[0]["addresses"]) - 1} if is_other else {})
+
+    text = verdict_on(LAB, "diagnose", {"diagnose": diagnose}, 7).text
+    assert "Another log like that of job E:\n" in text and "launcher  cluster" in text
+
+
+def test_a_second_before_or_after_young_loses_more_by_the_formula_of_first_order():
+    save, between = 30.0, 17_280.0
+    best = young_interval(save, between)
+    shares = [judge.lost(save, seconds, between) for seconds in (best - 1, best, best + 1)]
+    assert shares[1] == min(shares) == pytest.approx(judge.plan(500, 100, save, 2.0)["lost"])
+
+
+def test_the_simulated_mean_is_that_of_the_closed_formula():
+    work, interval, save, restart, between = 10_000.0, 400.0, 40.0, 150.0, 2_000.0
+    faults = np.cumsum(np.random.default_rng(5).exponential(between, (3000, 60)), axis=1)
+    seconds = np.array([elapsed(work, interval, save, restart, run.tolist()) for run in faults])
+    assert seconds.max() < faults[:, -1].min()
+    error = seconds.std() / len(seconds) ** 0.5
+    assert abs(seconds.mean() - expected_seconds(work, interval, save, restart, between)) < 4 * error
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_youngs_interval_is_the_best_candidate_only_where_faults_come_at_random(seed):
+    _, drawn, _, soon = judge.candidates(np.random.default_rng(seed))
+    assert judge.compare(*drawn)["best"] == np.median(drawn.intervals)
+    assert max(map(max, judge.all_seconds(*drawn))) < min(run[-1] for run in drawn.runs)
+    assert judge.compare(*soon)["best"] == max(soon.intervals)
+
+
+def test_no_fault_comes_at_the_moment_at_which_something_ends():
+    for case in [case for seed in range(20) for case in runs(np.random.default_rng(seed))]:
+        for shift in (-1e-6, 1e-6):
+            shifted = [fault + shift for fault in case[4]]
+            assert elapsed(*case[:4], shifted) == pytest.approx(elapsed(*case))
+
+
+@pytest.mark.parametrize(
+    ("run", "seconds"),
+    [
+        ((40, 10, 2, 5, [11, 30]), 35 + 10 + 2 + 10 + 2 + 10),  # all is lost, again from 16 s, saved at 28 s, 2 s lost
+        ((40, 10, 2, 5, [100]), 46),
+        ((10, 10, 2, 5, []), 10),
+        ((5, 10, 2, 5, []), 5),
+        ((40, 10, 2, 5, [11, 13, 17]), 22 + 46),
+    ],
+)
+def test_hand_examples_of_the_simulation(run, seconds):
+    assert elapsed(*run) == simulated(judge.Rules(), *run) == seconds
+
+
+@pytest.mark.parametrize(("name", "numbers"), [("plan", ["17280", "1018.23", "509", "0.0589256"]), ("elapsed", ["69"])])
+def test_the_targets_show_the_numbers(name, numbers):
+    assert [line.split()[-1] for line in LAB.target(name).splitlines()[1:]] == numbers
