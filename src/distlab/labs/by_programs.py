@@ -29,7 +29,7 @@ Hint: TypeAlias = Text | Mapping[str, Text]
 """One for each part of the exercise, or for all."""
 
 Drawn = TypeVar("Drawn")
-_LONGEST_SHOWN = 160  # characters of a value before its hint
+_MOST_SHOWN = 20  # entries of a list before its hint
 _NEAR_A_MISTAKE = 0.02  # where a right number may be off by more
 
 
@@ -394,7 +394,8 @@ class _Asked:
 
     def _context(self, value: Any, said: str) -> str:
         """The case in words, after what the answer gives in it; what is only observed is not shown."""
-        if isinstance(value, Failure) or self.judge.observe or len(repr(value)) > _LONGEST_SHOWN:
+        is_long = isinstance(value, (list, tuple)) and len(value) > _MOST_SHOWN
+        if isinstance(value, Failure) or self.judge.observe or is_long:
             return f"{said}: " if said else ""
         as_number, value = number(value), value.tolist() if isinstance(value, np.ndarray) else value
         return f"{value!r} {said}: " if as_number is None else f"{as_number:.6g} {said}: "
