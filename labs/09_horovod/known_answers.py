@@ -1,4 +1,4 @@
-"""Answers to the functions of lab 09; importing this starts TensorFlow, so it is done in a process of its own.
+"""Known answers to the functions of lab 09, which are not judged by programs; importing this starts TensorFlow.
 
 Horovod itself is not needed: `hvd` is the lab's fake.
 """
@@ -8,10 +8,8 @@ import distlab  # before TensorFlow: it selects tf-keras
 # isort: split
 import numpy as np
 import tensorflow as tf
-from lab_09.hints import Lab09Hint as Hints
 
 from distlab import data
-from distlab.labs import Hint
 from distlab.labs.fake_horovod import hvd
 from tests.distlab.labs.known_wrong import LabAnswers, WrongAnswer
 
@@ -91,16 +89,14 @@ GIVEN = {"hvd": hvd}
 SHARES = {"start": 0.5, "feeding": 0.5, "training": 0.75}
 
 
-def wrong(exercise, name, *hints, share=None):
+def wrong(exercise, name, *words, share=None):
     """The decorated function takes the place of `name` in a solution that is right otherwise."""
 
     def add(function):
         title = getattr(function, "__name__", None) or function.python_function.__name__
         earned = SHARES[exercise] if share is None else share
-        ids = tuple(hint for hint in hints if isinstance(hint, Hint))
-        words = tuple(hint for hint in hints if isinstance(hint, str))
         namespace = SOLUTIONS[exercise] | {name: function}
-        ANSWERS.wrong_answers[exercise].append(WrongAnswer(title, namespace, ids, words, earned))
+        ANSWERS.wrong_answers[exercise].append(WrongAnswer(title, namespace, (), words, earned))
         return function
 
     return add
@@ -113,14 +109,21 @@ def right(exercise, **functions):
 # 1 initialise, 2 pin the device
 
 
-@wrong("start", "start", Hints.USED_BEFORE_INIT, Hints.PINNED_BEFORE_INIT, "1 initialise", share=0)
+@wrong(
+    "start",
+    "start",
+    "before the processes have met.",
+    "the number that chooses the GPU is not known yet.",
+    "1 initialise",
+    share=0,
+)
 def without_init():
     gpus = tf.config.list_physical_devices("GPU")
     if gpus:
         tf.config.set_visible_devices(gpus[hvd.local_rank()], "GPU")
 
 
-@wrong("start", "start", Hints.NO_SUCH_GPU)
+@wrong("start", "start", "asks for a GPU that its host does not have:")
 def pinned_by_rank():
     hvd.init()
     gpus = tf.config.list_physical_devices("GPU")
@@ -128,12 +131,12 @@ def pinned_by_rank():
         tf.config.set_visible_devices(gpus[hvd.rank()], "GPU")
 
 
-@wrong("start", "start", Hints.NOT_PINNED)
+@wrong("start", "start", "every rank still sees all GPUs of its host.")
 def not_pinned():
     hvd.init()
 
 
-@wrong("start", "start", Hints.SAME_GPU)
+@wrong("start", "start", "all ranks of a host take the same GPU.")
 def first_gpu_for_all():
     hvd.init()
     gpus = tf.config.list_physical_devices("GPU")
@@ -141,14 +144,14 @@ def first_gpu_for_all():
         tf.config.set_visible_devices(gpus[0], "GPU")
 
 
-@wrong("start", "start", Hints.FAILS_WITHOUT_GPUS, "IndexError")
+@wrong("start", "start", "where there is no GPU at all, it raises", "IndexError")
 def fails_without_gpus():
     hvd.init()
     gpus = tf.config.list_physical_devices("GPU")
     tf.config.set_visible_devices(gpus[hvd.local_rank()], "GPU")
 
 
-@wrong("start", "start", Hints.SEVERAL_GPUS)
+@wrong("start", "start", "a rank says that it needs several GPUs. One process, one device.")
 def shows_all():
     hvd.init()
     gpus = tf.config.list_physical_devices("GPU")
@@ -158,7 +161,7 @@ def shows_all():
         tf.config.set_visible_devices(gpus, "GPU")
 
 
-@wrong("start", "start", Hints.WRONG_GPUS, "take the GPUs [0, 0, 0, 1, 1, 1]")
+@wrong("start", "start", "on each host, take the GPUs", "take the GPUs [0, 0, 0, 1, 1, 1]")
 def pinned_by_host():
     hvd.init()
     gpus = tf.config.list_physical_devices("GPU")
@@ -166,7 +169,7 @@ def pinned_by_host():
         tf.config.set_visible_devices(gpus[hvd.cross_rank()], "GPU")
 
 
-@wrong("start", "start", Hints.NOT_A_GPU)
+@wrong("start", "start", "that is no GPU. Which kind of device is the list made of?")
 def every_device():
     hvd.init()
     devices = tf.config.list_physical_devices()
@@ -174,7 +177,7 @@ def every_device():
         tf.config.set_visible_devices(devices[hvd.local_rank()], "GPU")
 
 
-@wrong("start", "start", Hints.CPU_HIDDEN)
+@wrong("start", "start", "of GPUs: then every other device is hidden, the CPU too.")
 def without_the_type():
     hvd.init()
     gpus = tf.config.list_physical_devices("GPU")
@@ -182,7 +185,7 @@ def without_the_type():
         tf.config.set_visible_devices(gpus[hvd.local_rank()])
 
 
-@wrong("start", "start", Hints.GPUS_BY_NODE)
+@wrong("start", "start", "dealt out to 2 hosts one by one, the ranks take the GPUs")
 def by_rank_and_gpus():
     hvd.init()
     gpus = tf.config.list_physical_devices("GPU")
@@ -206,38 +209,38 @@ right("start", start=start_with_a_slice)
 # 7 shard the data, 8 steps per epoch
 
 
-@wrong("feeding", "batches", Hints.NOT_SHARDED)
+@wrong("feeding", "batches", "all ranks get the same samples.")
 def not_sharded(options, epoch):
     return dealt(shuffled(options, epoch), options)
 
 
-@wrong("feeding", "batches", Hints.HOSTS_ALIKE)
+@wrong("feeding", "batches", "samples, but each host gets the same ones as the other.")
 def sharded_by_local_rank(options, epoch):
     return dealt(shuffled(options, epoch).shard(hvd.local_size(), hvd.local_rank()), options)
 
 
-@wrong("feeding", "batches", Hints.GLOBAL_BATCHES)
+@wrong("feeding", "batches", "images in a step. options.batch is the batch of one rank.")
 def sharded_after_global_batches(options, epoch):
     return dealt(shuffled(options, epoch), options, hvd.size()).shard(hvd.size(), hvd.rank())
 
 
-@wrong("feeding", "batches", Hints.BATCH_DIVIDED)
+@wrong("feeding", "batches", "images in a step: options.batch,")
 def batch_divided(options, epoch):
     samples = shuffled(options, epoch).shard(hvd.size(), hvd.rank())
     return samples.batch(options.batch // hvd.size(), drop_remainder=True).repeat()
 
 
-@wrong("feeding", "batches", Hints.SAMPLES_TWICE)
+@wrong("feeding", "batches", "one rank. From how many different orders do the ranks take?")
 def own_order_before_sharding(options, epoch):
     return dealt(shuffled(options, epoch, [hvd.rank()]).shard(hvd.size(), hvd.rank()), options)
 
 
-@wrong("feeding", "batches", Hints.RAISES, "raises InvalidArgumentError")
+@wrong("feeding", "batches", "raises", "raises InvalidArgumentError")
 def arguments_of_shard_swapped(options, epoch):
     return dealt(shuffled(options, epoch).shard(hvd.rank(), hvd.size()), options)
 
 
-@wrong("feeding", "batches", Hints.EPOCHS_ALIKE)
+@wrong("feeding", "batches", "has the same order; the serial program shuffles each epoch.")
 def every_epoch_alike(options, epoch):
     return dealt(shuffled(options, 0).shard(hvd.size(), hvd.rank()), options)
 
@@ -251,57 +254,57 @@ def parts_of(options, epoch, images_in=None, labels_in=None, count=None):
     return dealt(samples.shard(hvd.size(), hvd.rank()), options)
 
 
-@wrong("feeding", "batches", Hints.LABELS_OF_OTHERS)
+@wrong("feeding", "batches", "samples: what has been put in another order, and what not?")
 def labels_not_permuted(options, epoch):
     return parts_of(options, epoch, labels_in=lambda labels, order: np.arange(len(order)))
 
 
-@wrong("feeding", "batches", Hints.IMAGES_OF_OTHERS)
+@wrong("feeding", "batches", "samples: what has been put in another order, and what not?")
 def one_image_for_all(options, epoch):
     return parts_of(options, epoch, images_in=lambda images, order: np.zeros(len(order), int))
 
 
-@wrong("feeding", "batches", Hints.TOO_MANY_SAMPLES)
+@wrong("feeding", "batches", "comes, and an epoch has only the samples 0 to")
 def all_images_of_the_data_set(options, epoch):
     return parts_of(options, epoch, count=len(data.load(options.dataset).train.images))
 
 
-@wrong("feeding", "batches", Hints.NO_BATCHES)
+@wrong("feeding", "batches", "fill one. How many images does the batch of one rank have?")
 def global_batches_of_a_shard(options, epoch):
     return dealt(shuffled(options, epoch).shard(hvd.size(), hvd.rank()), options, hvd.size())
 
 
-@wrong("feeding", "steps_per_epoch", Hints.STEPS_DIFFER)
+@wrong("feeding", "steps_per_epoch", ". A rank that makes one step more waits for the others.")
 def steps_of_its_own_samples(options):
     return len(range(hvd.rank(), options.images, hvd.size())) // options.batch
 
 
-@wrong("feeding", "steps_per_epoch", Hints.STEPS_NOT_DIVIDED)
+@wrong("feeding", "steps_per_epoch", ": so the ranks together go through the data several times.")
 def steps_not_divided(options):
     return options.images // options.batch
 
 
-@wrong("feeding", "steps_per_epoch", Hints.STEPS_BY_LOCAL_SIZE)
+@wrong("feeding", "steps_per_epoch", ": that would be right if there were one host.")
 def steps_by_local_size(options):
     return options.images // (options.batch * hvd.local_size())
 
 
-@wrong("feeding", "steps_per_epoch", Hints.STEPS_ROUNDED_UP)
+@wrong("feeding", "steps_per_epoch", "not filled, and the serial program leaves such a step out.")
 def steps_rounded_up(options):
     return -(-options.images // (options.batch * hvd.size()))
 
 
-@wrong("feeding", "steps_per_epoch", Hints.NOT_A_COUNT)
+@wrong("feeding", "steps_per_epoch", ": it counts steps, so it is a whole number.")
 def steps_as_a_float(options):
     return options.images / options.batch / hvd.size()
 
 
-@wrong("feeding", "steps_per_epoch", Hints.STEPS_MULTIPLIED)
+@wrong("feeding", "steps_per_epoch", ": more ranks, and more steps?")
 def steps_multiplied(options):
     return options.images // options.batch * hvd.size()
 
 
-@wrong("feeding", "steps_per_epoch", Hints.STEPS_DIFFER)
+@wrong("feeding", "steps_per_epoch", ". A rank that makes one step more waits for the others.")
 def the_rest_to_the_first_rank(options):
     return options.images // (options.batch * hvd.size()) + (hvd.rank() == 0)
 
@@ -332,20 +335,20 @@ def rate_of(factor):
 
 
 for title, factor, hint in (
-    ("not_scaled", lambda: 1, Hints.RATE_NOT_SCALED),
-    ("scaled_by_local_size", hvd.local_size, Hints.RATE_BY_LOCAL_SIZE),
-    ("scaled_by_rank", hvd.rank, Hints.RATES_DIFFER),
-    ("scaled_by_hosts", hvd.cross_size, Hints.RATE_BY_HOSTS),
-    ("six_typed_in", lambda: 6, Hints.RATE_OF_OTHER_SIZE),
-    ("rate_divided", lambda: 1 / hvd.size(), Hints.RATE_DIVIDED),
-    ("scaled_by_the_root", lambda: hvd.size() ** 0.5, Hints.RATE_BY_SQUARE_ROOT),
+    ("not_scaled", lambda: 1, "ranks: it is still that of one rank."),
+    ("scaled_by_local_size", hvd.local_size, "ranks: it is scaled by what one host has, and there are"),
+    ("scaled_by_rank", hvd.rank, "the ranks have different rates,"),
+    ("scaled_by_hosts", hvd.cross_size, "ranks: it is scaled by the number of hosts,"),
+    ("six_typed_in", lambda: 6, "is that for one rank: is a number typed in?"),
+    ("rate_divided", lambda: 1 / hvd.size(), "of more samples allows a longer step, not a shorter one."),
+    ("scaled_by_the_root", lambda: hvd.size() ** 0.5, "the square root is another rule"),
 ):
     make_optimizer_wrongly = rate_of(factor)
     make_optimizer_wrongly.__name__ = title
     wrong("training", "make_optimizer", hint, "3 scale")(make_optimizer_wrongly)
 
 
-@wrong("training", "make_optimizer", Hints.ANOTHER_OPTIMIZER)
+@wrong("training", "make_optimizer", "the serial program has SGD with momentum, this is another")
 def momentum_lost(options):
     return tf.keras.optimizers.SGD(options.learning_rate * hvd.size())
 
@@ -361,19 +364,19 @@ def applied(state, images, labels, change, tape_of=lambda tape: tape):
     return loss
 
 
-@wrong("training", "step", Hints.TAPE_NOT_WRAPPED, "4 wrap")
+@wrong("training", "step", "of its own samples. Which object is asked for them?", "4 wrap")
 def not_wrapped(state, images, labels):
     return applied(state, images, labels, lambda gradients: gradients)
 
 
-@wrong("training", "step", Hints.GRADIENTS_SUMMED)
+@wrong("training", "step", "not averaged: the step is too long, by the number of ranks.")
 def summed(state, images, labels):
     return applied(
         state, images, labels, lambda gradients: [hvd.allreduce(gradient, op=hvd.Sum) for gradient in gradients]
     )
 
 
-@wrong("training", "step", Hints.GRADIENTS_DIVIDED_TWICE)
+@wrong("training", "step", "the average is divided once more.")
 def divided_twice(state, images, labels):
     return applied(
         state,
@@ -384,7 +387,7 @@ def divided_twice(state, images, labels):
     )
 
 
-@wrong("training", "step", Hints.WRAPPED_TAPE_NOT_USED)
+@wrong("training", "step", "do not come from the wrapped one: when is it asked?")
 def wrapped_too_late(state, images, labels):
     with tf.GradientTape() as tape:
         loss = mean_loss(labels, state.model(images, training=True))
@@ -394,12 +397,12 @@ def wrapped_too_late(state, images, labels):
     return loss
 
 
-@wrong("training", "step", Hints.RAISES, "raises UnboundLocalError")
+@wrong("training", "step", "raises", "raises UnboundLocalError")
 def wrapped_before_there_is_one(state, images, labels):
     tape = hvd.DistributedGradientTape(tape)  # noqa: F821, F841
 
 
-@wrong("training", "step", Hints.HANGS, "which never come")
+@wrong("training", "step", ". Who makes this call, and who does not?", "which never come")
 def averages_on_rank_0_alone(state, images, labels):
     return applied(
         state,
@@ -410,7 +413,7 @@ def averages_on_rank_0_alone(state, images, labels):
     )
 
 
-@wrong("training", "step", Hints.NOT_APPLIED)
+@wrong("training", "step", "the weights are still the first ones: nothing was applied.")
 def never_applied(state, images, labels):
     with tf.GradientTape() as tape:
         loss = mean_loss(labels, state.model(images, training=True))
@@ -418,7 +421,7 @@ def never_applied(state, images, labels):
     return loss
 
 
-@wrong("training", "step", Hints.NOT_BY_OPTIMIZER)
+@wrong("training", "step", "which goes on from step to step. Who changes the weights?")
 def without_the_optimizer(state, images, labels):
     with tf.GradientTape() as tape:
         loss = mean_loss(labels, state.model(images, training=True))
@@ -429,12 +432,12 @@ def without_the_optimizer(state, images, labels):
     return loss
 
 
-@wrong("training", "step", Hints.NO_LOSS)
+@wrong("training", "step", "returns no number: the loss before the step is asked for.")
 def returns_nothing(state, images, labels):
     applied(state, images, labels, lambda gradients: gradients, hvd.DistributedGradientTape)
 
 
-@wrong("training", "step", Hints.ANOTHER_LOSS)
+@wrong("training", "step", "the weights are right; the loss is")
 def the_loss_afterwards(state, images, labels):
     applied(state, images, labels, lambda gradients: gradients, hvd.DistributedGradientTape)
     return mean_loss(labels, state.model(images, training=True))
@@ -443,34 +446,34 @@ def the_loss_afterwards(state, images, labels):
 # 5 broadcast the variables
 
 
-@wrong("training", "begin", Hints.NO_BROADCAST, "5 broadcast")
+@wrong("training", "begin", "each rank still has its own first weights.", "5 broadcast")
 def no_broadcast(options, state):
     if options.resume and hvd.rank() == 0:
         restore(options, state)
 
 
-@wrong("training", "begin", Hints.MOMENTUM_DIFFERS)
+@wrong("training", "begin", "the momentum is not: a step needs more than the model.")
 def weights_alone(options, state):
     if options.resume and hvd.rank() == 0:
         restore(options, state)
     hvd.broadcast_variables(state.model.variables, root_rank=0)
 
 
-@wrong("training", "begin", Hints.EPOCHS_DIFFER)
+@wrong("training", "begin", "weights and momentum are equal, but the epochs that are done are")
 def epochs_forgotten(options, state):
     if options.resume and hvd.rank() == 0:
         restore(options, state)
     hvd.broadcast_variables([*state.model.variables, *state.optimizer.variables], root_rank=0)
 
 
-@wrong("training", "begin", Hints.BROADCAST_BEFORE_RESTORE)
+@wrong("training", "begin", "the others its first weights. In which order was that?")
 def broadcast_before_the_checkpoint(options, state):
     hvd.broadcast_variables(everything(state), root_rank=0)
     if options.resume and hvd.rank() == 0:
         restore(options, state)
 
 
-@wrong("training", "begin", Hints.CHECKPOINT_NOT_SHARED)
+@wrong("training", "begin", "checkpoint, and nobody tells the others: they start again.")
 def broadcast_only_at_the_first_start(options, state):
     if options.resume:
         if hvd.rank() == 0:
@@ -479,14 +482,14 @@ def broadcast_only_at_the_first_start(options, state):
         hvd.broadcast_variables(everything(state), root_rank=0)
 
 
-@wrong("training", "begin", Hints.ENDS_THE_PROGRAM)
+@wrong("training", "begin", "ends the program. Which ranks must find a checkpoint?")
 def every_rank_reads(options, state):
     if options.resume:
         restore(options, state)
     hvd.broadcast_variables(everything(state), root_rank=0)
 
 
-@wrong("training", "begin", Hints.HANGS, "broadcast_variables", "which never come")
+@wrong("training", "begin", ". Who makes this call, and who does not?", "broadcast_variables", "which never come")
 def rank_0_broadcasts_alone(options, state):
     if hvd.rank() == 0:
         if options.resume:
@@ -494,19 +497,19 @@ def rank_0_broadcasts_alone(options, state):
         hvd.broadcast_variables(everything(state), root_rank=0)
 
 
-@wrong("training", "begin", Hints.ANOTHER_ROOT, "all have the weights of rank 5")
+@wrong("training", "begin", ". Which rank reads the checkpoint and writes it?", "all have the weights of rank 5")
 def last_rank_is_the_source(options, state):
     if options.resume and hvd.rank() == 0:
         restore(options, state)
     hvd.broadcast_variables(everything(state), root_rank=hvd.size() - 1)
 
 
-@wrong("training", "begin", Hints.NOT_RESTORED)
+@wrong("training", "begin", "0 does not have the weights of its checkpoint afterwards.")
 def never_reads(options, state):
     hvd.broadcast_variables(everything(state), root_rank=0)
 
 
-@wrong("training", "begin", Hints.RESUMED_UNASKED)
+@wrong("training", "begin", "has the weights of the checkpoint that lies in the folder.")
 def always_resumes(options, state):
     newest = tf.train.latest_checkpoint(options.folder) if hvd.rank() == 0 else None
     if newest:
@@ -517,44 +520,44 @@ def always_resumes(options, state):
 # 6 checkpoint on rank 0
 
 
-@wrong("training", "save", Hints.ALL_WRITE, "6 checkpoint")
+@wrong("training", "save", "all ranks write. In one folder they would disturb each other.", "6 checkpoint")
 def all_save(options, state):
     if options.folder:
         state.save(str(options.folder / "checkpoint"))
 
 
-@wrong("training", "save", Hints.STATE_INCOMPLETE, "lacks the momentum and epochs_done")
+@wrong("training", "save", ": a run that goes on needs all of `state`.", "lacks the momentum and epochs_done")
 def saves_the_model_alone(options, state):
     if options.folder and hvd.rank() == 0:
         tf.train.Checkpoint(model=state.model).save(str(options.folder / "checkpoint"))
 
 
-@wrong("training", "save", Hints.NOT_READABLE)
+@wrong("training", "save", "the folder that rank 0 wrote to, and `begin` looks there.")
 def saves_the_weights_alone(options, state):
     if options.folder and hvd.rank() == 0:
         state.model.save_weights(str(options.folder / "model.weights.h5"))
 
 
-@wrong("training", "save", Hints.ONE_PER_HOST_WRITES)
+@wrong("training", "save", "write: one on each host.")
 def one_saves_on_each_host(options, state):
     if options.folder and hvd.local_rank() == 0:
         state.save(str(options.folder / "checkpoint"))
 
 
-@wrong("training", "save", Hints.HANGS)
+@wrong("training", "save", ". Who makes this call, and who does not?")
 def saves_with_a_collective(options, state):
     if options.folder and hvd.rank() == 0:
         hvd.broadcast_variables(everything(state), root_rank=0)
         state.save(str(options.folder / "checkpoint"))
 
 
-@wrong("training", "save", Hints.NOBODY_WRITES)
+@wrong("training", "save", "nobody has written a checkpoint.")
 def nobody_saves(options, state):
     if options.folder and hvd.rank() == hvd.size():
         state.save(str(options.folder / "checkpoint"))
 
 
-@wrong("training", "save", Hints.RAISES, "raises TypeError")
+@wrong("training", "save", "raises", "raises TypeError")
 def folder_is_not_optional(options, state):
     if hvd.rank() == 0:
         state.save(str(options.folder / "checkpoint"))
