@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from distlab.simulate import DeadlockError, Rank, SimulationError, World, contributions
+from distlab.simulate import DeadlockError, Rank, SimulationError, World
 from tests.distlab.simulate.test_world import SLOW
 
 
@@ -43,13 +43,6 @@ def test_events_have_their_times_on_the_rank_s_own_port() -> None:
     assert repr(run) == "<Run: 3 ranks, 2 messages, 24 bytes, 6 s>"
 
 
-def test_events_are_a_sequence_to_select_from() -> None:
-    events = World(3, SLOW).run(ring_step, [np.arange(3.0)] * 3).events
-    assert len(events) == 9 and events[-1].kind == "reduce" and len(events[:3]) == 3
-    assert {event.partner for event in events.select(kind="send", rank=2)} == {0}
-    assert len(events.select(kind="receive", partner=2)) == 1
-
-
 def test_contents_show_what_moved_and_what_the_rank_held() -> None:
     arrays = [np.array([1.0, 2, 3]), np.array([10.0, 20, 30])]
     events = World(2).run(ring_step, arrays, keep_contents=True).events
@@ -59,14 +52,6 @@ def test_contents_show_what_moved_and_what_the_rank_held() -> None:
     ]
     assert shown == [([2, 3], [1, 2, 3]), ([2, 3], [2, 3]), ([12, 23], [12, 23, 30])]
     assert [event.position for event in events if event.kind != "receive"] == [1, 1, 0, 0]
-
-
-def test_contributions_say_who_is_in_a_sum() -> None:
-    result = World(2).run(ring_step, [contributions(rank, 3) for rank in range(2)]).results[0]
-    assert repr(result.tolist()) == "[r0[0]+r1[1], r0[1]+r1[2], r0[2]]"
-    assert result[0].ranks == [0, 1] and result[0].positions == {0, 1}
-    assert result[0] + 0 == 0 + result[0] == result[0] / 2 == result[0]
-    assert (contributions(1, 2) + contributions(1, 2))[0].ranks == [1, 1]
 
 
 @pytest.mark.parametrize(("received", "kinds"), [(1, "send receive send"), (3, "send receive send receive")])

@@ -3,6 +3,7 @@
 The file is also the program that mpirun starts: `mpirun -np 4 python test_mpi_rank.py PROGRAM FOLDER`.
 """
 
+import asyncio
 import os
 import pickle
 import subprocess
@@ -37,29 +38,21 @@ async def sends_before_it_receives(rank: Rank, array: np.ndarray) -> np.ndarray:
     return sum([await rank.receive((rank.index - distance) % rank.size) for distance in range(1, rank.size)])
 
 
-async def any_dtype_and_shape(rank: Rank, array: np.ndarray) -> list[np.ndarray]:
+async def any_dtype_and_shape(rank: Rank, array: np.ndarray) -> list[tuple]:
     """What arrives has the dtype and the shape of what was sent, also without elements or dimensions."""
     right, left = (rank.index + 1) % rank.size, (rank.index - 1) % rank.size
     values = [array.astype("<f2"), array.astype(complex).reshape(1, -1, 1), array[::3], np.zeros((3, 0), bool), 7]
-    return [await rank.exchange(right, value, left) for value in values]
-
-
-async def waits_at_barriers(rank: Rank, array: np.ndarray) -> None:
-    for _ in range(5):
-        await collectives.barrier(rank)
-        await rank.compute(0.001 * rank.index)
+    received = [await rank.exchange(right, value, left) for value in values]
+    return [(array.dtype.str, array.shape, array.tobytes()) for array in received]
 
 
 PROGRAMS = {
     **collectives.ALL_REDUCE,
     "hierarchical": partial(collectives.hierarchical_all_reduce, ranks_per_host=2),
     "broadcast": partial(collectives.broadcast, root=1),
-    "scatter": partial(collectives.scatter, root=3),
-    "all_to_all": collectives.all_to_all,
-    **{
-        program.__name__: program
-        for program in (any_order, sends_before_it_receives, any_dtype_and_shape, waits_at_barriers)
-    },
+    "any order": any_order,
+    "sends before it receives": sends_before_it_receives,
+    "any dtype and shape": any_dtype_and_shape,
 }
 # Sums are not exact, so that another order of adding shows; the longest array waits for its receiver.
 CASES = [(name, length) for name in PROGRAMS for length in (0, 50, 1_000_003)]
@@ -80,20 +73,13 @@ async def sends_what_nobody_receives(rank: Rank) -> None:
         await rank.send(1, np.zeros(1_000_003))
 
 
-async def adds_what_does_not_fit(rank: Rank) -> None:
-    await rank.reduce(np.zeros(3), np.zeros(2))
-
-
 async def awaits_something_else(rank: Rank) -> None:
-    import asyncio
-
     await asyncio.sleep(0)
 
 
 FAULTS = {
     fails_on_one_rank: "ZeroDivisionError: on purpose",
     sends_what_nobody_receives: "1 message from rank 2 to rank 1",
-    adds_what_does_not_fit: "cannot add float64 of shape (2,) to float64 of shape (3,)",
     awaits_something_else: "awaits something that is not an operation of its own rank",
 }
 
@@ -137,7 +123,7 @@ def test_results_and_bytes_are_those_of_the_virtual_cluster(name: str, length: i
     run = World(SIZE).run(PROGRAMS[name], inputs(length))
     for rank in range(SIZE):
         result, bytes_sent, messages = outcomes[rank][name, length]
-        assert_identical(result, run.results[rank])
+        np.testing.assert_equal(result, run.results[rank])
         assert (bytes_sent, messages) == (run.bytes_sent_by_rank[rank], run.messages_by_rank[rank])
 
 
@@ -146,17 +132,6 @@ def test_a_fault_ends_all_processes_and_is_named(fault: Callable, tmp_path: Path
     done = mpirun(fault.__name__, tmp_path)
     assert done.returncode != 0
     assert "rank " in done.stderr and FAULTS[fault] in done.stderr
-
-
-def assert_identical(one: object, other: object) -> None:
-    if isinstance(one, list):
-        for item, its_other in zip(one, other, strict=True):
-            assert_identical(item, its_other)
-    elif isinstance(one, np.ndarray):
-        assert one.dtype == other.dtype
-        np.testing.assert_array_equal(one, other, strict=True)
-    else:
-        assert one == other
 
 
 if __name__ == "__main__":
