@@ -154,7 +154,8 @@ def _started(program: Program, rank: VirtualRank, *arguments: object) -> Corouti
         raise RankFailedError(rank.index, 0.0, error) from error
     if not iscoroutine(coroutine):
         name = getattr(program, "__name__", "program")
-        raise ProgramError(f"{name} is not a coroutine function: write `async def {name}(rank, …)`")
+        written = name if name.isidentifier() else "program"  # a lambda has no name
+        raise ProgramError(f"{name} is not a coroutine function: write `async def {written}(rank, …)`")
     return coroutine
 
 

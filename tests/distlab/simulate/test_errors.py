@@ -103,7 +103,7 @@ def awaits(seconds: float) -> Callable:
            "rank 0 awaits something that is not an operation of its own rank; virtual time goes by in "
            "`await rank.compute(seconds)`") for seconds in (0, 0.1)),
         (1, lambda rank: 1, ProgramError,
-         "<lambda> is not a coroutine function: write `async def <lambda>(rank, …)`"),
+         "<lambda> is not a coroutine function: write `async def program(rank, …)`"),
         (2, is_compared, ProgramError,
          "`rank` itself is never equal to 0; its number is `rank.index`: write `rank.index == 0`"),
         (2, does("send", 2, ARRAY), NoSuchRankError, "rank 0 sends to rank 2, but the ranks are 0 to 1"),
