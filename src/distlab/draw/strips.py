@@ -30,22 +30,31 @@ def busy(runs: Mapping[str, Sequence[Sequence[Interval]]], devices: Sequence[str
     work is drawn filled, every other kind as an outline with its own hatch. Time starts at each run's first interval.
     """
     every = [interval for rows in runs.values() for row in rows for interval in row]
-    kinds = list(dict.fromkeys(interval.kind for interval in every))
+    # The hatch of each kind of work.
+    names = dict.fromkeys(interval.kind for interval in every)
+    kinds = {kind: "//////" if place == 1 else hatch_of(place) for place, kind in enumerate(names)}
     height = 0.7 + len(runs) * (0.45 + 0.3 * len(devices))
     figure, strips = plt.subplots(len(runs), 1, sharex=True, squeeze=False, figsize=(7.2, height))
     for axes, (title, rows) in zip(strips[:, 0], runs.items(), strict=True):
         origin = min((interval.start for row in rows for interval in row), default=0.0)
         for number, row in enumerate(rows):
             for interval in row:
-                _work(axes, number, interval, origin, kinds.index(interval.kind))
+                hatch = kinds[interval.kind]
+                axes.barh(
+                    number,
+                    1000 * (interval.end - interval.start),
+                    left=1000 * (interval.start - origin),
+                    height=0.62,
+                    facecolor="white" if hatch else colour_of(number),
+                    edgecolor=colour_of(number),
+                    hatch=hatch,
+                    linewidth=0.8,
+                )
         axes.set_title(title, fontsize=10)
         _rows(axes, devices)
         axes.margins(x=0.01)
     strips[-1, 0].set_xlabel("milliseconds since the first step began")
-    boxes = [
-        Patch(facecolor=QUIET if not index else "white", edgecolor=QUIET, hatch=_kind_hatch(index))
-        for index in range(len(kinds))
-    ]
+    boxes = [Patch(facecolor="white" if hatch else QUIET, edgecolor=QUIET, hatch=hatch) for hatch in kinds.values()]
     figure.legend(boxes, kinds, loc="outside upper right", ncols=len(kinds), fontsize=9)
     return figure
 
@@ -111,21 +120,3 @@ def _rows(axes: Axes, names: Sequence[str]) -> None:
     axes.set_yticks(range(len(names)), names, color=INK)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
-
-
-def _kind_hatch(kind: int) -> str:
-    return "" if kind == 0 else "//////" if kind == 1 else hatch_of(kind)
-
-
-def _work(axes: Axes, number: int, interval: Interval, origin: float, kind: int) -> None:
-    colour = colour_of(number)
-    axes.barh(
-        number,
-        1000 * (interval.end - interval.start),
-        left=1000 * (interval.start - origin),
-        height=0.62,
-        facecolor="white" if kind else colour,
-        edgecolor=colour,
-        hatch=_kind_hatch(kind),
-        linewidth=0.8,
-    )

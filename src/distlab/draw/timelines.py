@@ -44,7 +44,17 @@ def timeline(run: Run) -> Figure:
     figure, axes = plt.subplots(figsize=(7.2, 1.15 + 0.46 * len(spans)))
     for number, rank in enumerate(spans):
         for kind, pieces in rank.items():
-            _draw(axes, number, kind, pieces, factor)
+            if pieces:
+                lane, hatch = _KINDS[kind]
+                axes.broken_barh(
+                    [(factor * start, factor * (stop - start)) for start, stop in pieces],
+                    (number - 0.42 + 0.28 * lane, 0.27),
+                    facecolor="white" if hatch else colour_of(number),
+                    edgecolor=tint(QUIET, 0.5) if kind == "waiting" else line_of(number),
+                    hatch=hatch,
+                    linewidth=0.7,
+                    label=f"rank {number} {kind}",
+                )
     axes.set_yticks(range(len(spans)), [f"rank {number}" for number in range(len(spans))], color=INK)
     axes.set_ylim(len(spans) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
@@ -95,12 +105,8 @@ def draw_schedule(axes: Axes, timing: Timing, inches: float, text: bool = True) 
         axes.add_patch(Rectangle((0, stage - 0.4), timing.seconds, 0.8, facecolor="#EEEEEE", edgecolor="none"))
         for work in works:
             number = str(work.micro_batch) if text else work.kind
-            _draw_pass(
-                axes,
-                work,
-                timing.chunks,
-                number if (work.end - work.start) * inches > _EDGES + _LETTER * len(number) else "",
-            )
+            has_room = (work.end - work.start) * inches > _EDGES + _LETTER * len(number)
+            _draw_pass(axes, work, timing.chunks, number if has_room else "")
     axes.set_yticks(range(stages), [f"stage {stage}" for stage in range(stages)], color=INK)
     axes.set_ylim(stages - 0.45, -0.55)
     axes.tick_params(axis="y", length=0)
@@ -122,21 +128,6 @@ def spans_of(run: Run) -> list[dict[Activity, list[Span]]]:
         if until > free_from:
             rank["waiting"].append((free_from, until))
     return spans
-
-
-def _draw(axes: Axes, number: int, kind: Activity, spans: list[Span], factor: float) -> None:
-    if not spans:
-        return
-    lane, hatch = _KINDS[kind]
-    axes.broken_barh(
-        [(factor * start, factor * (stop - start)) for start, stop in spans],
-        (number - 0.42 + 0.28 * lane, 0.27),
-        facecolor="white" if hatch else colour_of(number),
-        edgecolor=tint(QUIET, 0.5) if kind == "waiting" else line_of(number),
-        hatch=hatch,
-        linewidth=0.7,
-        label=f"rank {number} {kind}",
-    )
 
 
 def _draw_pass(axes: Axes, work: Work, chunks: int, text: str) -> None:

@@ -90,8 +90,13 @@ class _Stage:
         for rank in ranks:
             self.still.append(Stamp(words(f"rank {rank}", 11, INK, align="left"), 0.12, self._middle(rank)))
         # A state is a list of boxes: what is stamped for each, and where its lower left corner is.
+        lefts = [_NAMES + number * self._boxes.pitch for number in range(len(trace.boxes))]
         self.states = [
-            [self._box(step, rank, number) for rank in ranks for number in range(len(trace.boxes))]
+            [
+                (self._boxes.box_after(step, rank, number, 0, 0), left, self._bottom(rank))
+                for rank in ranks
+                for number, left in enumerate(lefts)
+            ]
             for step in range(trace.last + 1)
         ]
         for rank, text in waiting.items():
@@ -104,10 +109,6 @@ class _Stage:
             [Stamp(words(text, 11, INK, bold=True, align="left"), _NAMES, self.height - 0.18)] for text in names
         ]
         self.moving = [(message, *self._moving(message)) for message in trace.messages]
-
-    def _box(self, step: int, rank: int, number: int) -> tuple[list[Stamp], float, float]:
-        stamps = self._boxes.box_after(step, rank, number, 0, 0)
-        return stamps, self._boxes.box_place(number, _NAMES), self._bottom(rank)
 
     def _bottom(self, rank: int) -> float:
         return self.height - _HEAD - rank * self._row - self._boxes.box[1]
@@ -122,7 +123,7 @@ class _Stage:
         frame = rectangle("message", *self._boxes.box, "none", INK, 2.2, layer=4)
         stamps: list[Stamp] = []
         for number in numbers:
-            x = self._boxes.box_place(number, _NAMES)
+            x = _NAMES + number * self._boxes.pitch
             sent = self._boxes.trace.sent_from(message, number)
             stamps += self._boxes.box_with(sent, message.source, number, x, bottom)
             stamps.append(Stamp(frame, x, bottom))
@@ -130,7 +131,7 @@ class _Stage:
             stamps.append(Stamp(words("•", 16), _NAMES - 0.12, self._middle(message.source)))
         up = self._bottom(message.to) - bottom
         if not message.received:
-            x = self._boxes.box_place(numbers[0], _NAMES) if numbers else _NAMES - 0.12
+            x = _NAMES + numbers[0] * self._boxes.pitch if numbers else _NAMES - 0.12
             stamps.append(Stamp(words("×", 20, INK, bold=True), x, self._middle(message.source)))
             up /= 2
         # A little to the right on its way, so that it does not cover exactly the boxes that it passes.

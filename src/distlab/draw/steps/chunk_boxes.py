@@ -122,10 +122,6 @@ class Boxes:
             for number, chunk in enumerate(chunks)
         ]
 
-    def box_place(self, number: int, x: float) -> float:
-        """The left edge of box `number` of the boxes that begin at x."""
-        return x + number * self.pitch
-
     def _name(self, owner: int, element: Element) -> str:
         """The text of a segment: whose share it is, and where chunks change places which of its chunks it was."""
         if self.trace.adds or not self.trace.task.moves_between_chunks or element is None:
@@ -147,7 +143,7 @@ class Boxes:
         return self.trace.is_over and step == self.trace.last
 
     def _middle(self, x: float, number: int) -> float:
-        return self.box_place(number, x) + self.box[0] / 2
+        return x + number * self.pitch + self.box[0] / 2
 
     def _above(self, y: float) -> float:
         return y + self.box[1] + 0.065 * self.scale

@@ -27,7 +27,11 @@ def draw_strip(trace: History, steps: list[int]) -> Figure:
     pitch = boxes.width + _GAP
     margin = 0.15 + (1.05 if waiting else 0.0)
     in_a_line = max(2, int((_WIDEST - _NAMES - margin + _GAP) / pitch))
-    lines = _lines(steps, in_a_line)
+    # A line begins with the last column of the one before, so that no arrow is cut.
+    lines = [steps[:in_a_line]]
+    while lines[-1][-1] != steps[-1]:
+        begin = (in_a_line - 1) * len(lines)
+        lines.append(steps[begin : begin + in_a_line])
     row = boxes.box[1] + _ROW_GAP
     line_height = _HEAD + trace.size * row
     width = max(_NAMES + max(map(len, lines)) * pitch - _GAP + margin, 5.2)
@@ -64,15 +68,6 @@ def describe(trace: History) -> str:
     elif trace.error is None and trace.task.collective:
         parts.append("In the end every rank holds what it should.")
     return " ".join(parts)
-
-
-def _lines(steps: list[int], in_a_line: int) -> list[list[int]]:
-    """The columns in lines; a line begins with the last column of the one before, so that no arrow is cut."""
-    lines = [steps[:in_a_line]]
-    while lines[-1][-1] != steps[-1]:
-        begin = (in_a_line - 1) * len(lines)
-        lines.append(steps[begin : begin + in_a_line])
-    return lines
 
 
 def _draw_line(axes: Axes, boxes: Boxes, columns: list[int], top: float, row: float) -> None:
