@@ -10,7 +10,7 @@ It may import `runtime`, `simulate`, `collectives` and `model_parallel`. Begin w
 
 from distlab.draw.collective_tasks import task
 from distlab.draw.diagram import arrow, box, canvas, label, row, tint
-from distlab.draw.plots import bars, bytes_per_link, grid, utilisation
+from distlab.draw.plots import bars, bytes_per_link, utilisation
 from distlab.draw.stepper import Stepper
 from distlab.draw.strips import Interval, busy, exchange, seen
 from distlab.draw.style import (
@@ -28,7 +28,7 @@ from distlab.draw.style import (
     svg,
 )
 from distlab.draw.timelines import draw_schedule, pipeline_schedules, timeline
-from distlab.draw.traces import Trace, trace, trace_of
+from distlab.draw.traces import Trace, trace
 
 __all__ = [
     "DASHES",
@@ -50,7 +50,6 @@ __all__ = [
     "canvas",
     "draw_schedule",
     "exchange",
-    "grid",
     "label",
     "pipeline_schedules",
     "row",
@@ -63,6 +62,5 @@ __all__ = [
     "timeline",
     "tint",
     "trace",
-    "trace_of",
     "utilisation",
 ]

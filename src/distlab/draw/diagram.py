@@ -1,6 +1,6 @@
 """Diagrams of boxes, arrows and labels on an empty canvas; a box's number selects its colour and hatch."""
 
-from typing import TypedDict, Unpack
+from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
@@ -9,36 +9,12 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from distlab.draw.style import INK, QUIET, Colour, Dash, colour_of, hatch_of
-from distlab.runtime.arguments import WrongArgument, require_kind, require_number, require_whole
 
 Point = tuple[float, float]
 
 
-class Ground(TypedDict, total=False):
-    """The area behind a text, as matplotlib's `bbox` takes it."""
-
-    facecolor: Colour
-    edgecolor: Colour
-    pad: float
-    alpha: float
-
-
-class TextStyle(TypedDict, total=False):
-    """What matplotlib's text may be given."""
-
-    ha: str
-    va: str
-    fontsize: float
-    fontweight: str
-    color: Colour
-    linespacing: float
-    bbox: Ground | None
-
-
 def canvas(width: float, height: float) -> tuple[Figure, Axes]:
     """An empty figure of that size in inches, and axes that fill it; one unit of the axes is one inch."""
-    require_number("width", width, above=0)
-    require_number("height", height, above=0)
     figure = plt.figure(figsize=(width, height), layout="none")
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_xlim(0, width)
@@ -49,8 +25,6 @@ def canvas(width: float, height: float) -> tuple[Figure, Axes]:
 
 def tint(colour: str, share: float = 0.25) -> tuple[float, float, float]:
     """`colour` mixed with white, so that dark text on it stays readable; `share` is the part of the colour."""
-    if not 0 <= share <= 1:
-        raise WrongArgument(f"share is {share}; give a number from 0 to 1, such as 0.25 for 25 %.")
     red, green, blue = (1 - share * (1 - part) for part in to_rgb(colour))
     return red, green, blue
 
@@ -73,15 +47,12 @@ def box(
     height: float,
     text: str = "",
     number: int | None = None,
-    **style: Unpack[TextStyle],
+    **style: Any,
 ) -> None:
     """A rounded box with its lower left corner at `corner` and `text` in its middle.
 
     `number` is the rank, device or chunk that the box belongs to; None draws it white. `style` is for the text.
     """
-    _require_axes(axes)
-    if number is not None:
-        require_whole("number", number)
     colour = QUIET if number is None else colour_of(number)
     face: Colour = "white" if number is None else tint(colour)
     hatch = "" if number is None else hatch_of(number)
@@ -93,13 +64,12 @@ def box(
         axes.add_patch(FancyBboxPatch(*area, shape, fill=False, edgecolor=pale, hatch=hatch, linewidth=0))
     if text:
         # The light ground behind the text keeps it readable on a hatch.
-        defaults: TextStyle = {"bbox": {"facecolor": face, "edgecolor": "none", "pad": 1.5} if hatch else None}
+        defaults: dict[str, Any] = {"bbox": {"facecolor": face, "edgecolor": "none", "pad": 1.5} if hatch else None}
         label(axes, (corner[0] + width / 2, corner[1] + height / 2), text, **defaults | style)
 
 
 def arrow(axes: Axes, start: Point, end: Point, colour: str = INK, dash: Dash = "-", bend: float = 0.0) -> None:
     """An arrow from `start` to `end`; `bend` curves it (its height as a share of its length)."""
-    _require_axes(axes)
     axes.add_patch(
         FancyArrowPatch(
             start,
@@ -116,19 +86,13 @@ def arrow(axes: Axes, start: Point, end: Point, colour: str = INK, dash: Dash = 
     )
 
 
-def label(axes: Axes, place: Point, text: str, **style: Unpack[TextStyle]) -> None:
+def label(axes: Axes, place: Point, text: str, **style: Any) -> None:
     """Text whose middle is at `place`."""
-    _require_axes(axes)
-    defaults: TextStyle = {"ha": "center", "va": "center", "fontsize": 9, "color": INK}
+    defaults: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9, "color": INK}
     axes.text(*place, text, **defaults | style)
 
 
 def row(count: int, left: float, right: float, gap: float) -> tuple[list[float], float]:
     """`count` boxes side by side from `left` to `right`: the left edge of each, and their common width."""
-    require_whole("count", count, least=1)
     width = (right - left - gap * (count - 1)) / count
     return [left + index * (width + gap) for index in range(count)], width
-
-
-def _require_axes(axes: object) -> None:
-    require_kind("axes", axes, Axes, "the axes of a figure, the second of `figure, axes = draw.canvas(…)`")

@@ -1,50 +1,31 @@
 """A widget to walk through the steps of a program, on any number of ranks."""
 
-from collections.abc import Collection, Sequence
-
 import ipywidgets
 import matplotlib.pyplot as plt
 
 from distlab.draw.style import svg
-from distlab.draw.traces import Trace, require_drawable, trace
-from distlab.runtime.arguments import require_kind, require_whole
+from distlab.draw.traces import Trace, trace
 from distlab.simulate.world import Program
+
+SIZES = range(2, 9)
 
 
 class Stepper(ipywidgets.VBox):
-    """A program's steps to walk through: play, a slider for the step, one for the number of ranks, and the picture.
+    """The steps of an all-reduce to walk through: play, sliders for the step and the number of ranks, the picture.
 
     `draw.show_widget` displays it.
 
     play: the button.  step, ranks: the sliders.  picture: the HTML widget that holds the SVG.
     """
 
-    def __init__(
-        self,
-        program: Program,
-        size: int = 4,
-        sizes: Sequence[int] = range(2, 9),
-        collective: str | None = "all_reduce",
-        root: int = 0,
-    ) -> None:
-        """Shows `program` on `size` ranks at first; `sizes` are the numbers of ranks to choose from.
-
-        collective, root: what the program has to do, see `draw.trace`.
-
-        Raises ValueError if `size` is not one of `sizes`, or one of them cannot be drawn.
-        """
-        require_kind("sizes", sizes, Collection, "a list of the numbers of ranks to choose from, such as range(2, 9)")
-        for number in sizes:
-            require_whole("a number in sizes", number, least=1)
-            require_drawable(number)
-        if size not in sizes:
-            raise ValueError(f"size is {size}, but the sizes to choose from are {', '.join(map(str, sizes))}")
-        self._program, self._collective, self._root = program, collective, root
+    def __init__(self, program: Program, size: int = 4) -> None:
+        """Shows `program` on `size` ranks at first; 2 to 8 can be chosen."""
+        self._program = program
         self._traces: dict[int, Trace] = {}
         last = self._trace(size).last
         self.play = ipywidgets.Play(value=0, min=0, max=last, interval=1500)
         self.step = ipywidgets.IntSlider(value=0, min=0, max=last, description="step")
-        self.ranks = ipywidgets.SelectionSlider(options=list(sizes), value=size, description="ranks")
+        self.ranks = ipywidgets.SelectionSlider(options=list(SIZES), value=size, description="ranks")
         self.picture = ipywidgets.HTML()
         ipywidgets.jslink((self.play, "value"), (self.step, "value"))
         self.step.observe(lambda change: self._draw(), "value")
@@ -52,20 +33,15 @@ class Stepper(ipywidgets.VBox):
         super().__init__([ipywidgets.HBox([self.play, self.step, self.ranks]), self.picture])
         self._draw()
 
-    def strip(self) -> str:
-        """The whole strip of the chosen number of ranks as SVG text."""
-        return _as_svg(self._trace(self.ranks.value))
-
     def _trace(self, size: int) -> Trace:
         if size not in self._traces:
-            self._traces[size] = trace(self._program, size, collective=self._collective, root=self._root)
+            self._traces[size] = trace(self._program, size)
         return self._traces[size]
 
     def _choose(self) -> None:
         """Go back to the start, with as many steps as the chosen number of ranks needs."""
-        last = self._trace(self.ranks.value).last
         self.play.value = 0
-        self.play.max = self.step.max = last
+        self.play.max = self.step.max = self._trace(self.ranks.value).last
         if self.step.value:
             self.step.value = 0
         else:
@@ -73,13 +49,7 @@ class Stepper(ipywidgets.VBox):
 
     def _draw(self) -> None:
         """The step that the slider shows: what the ranks hold before it and after it."""
-        step = self.step.value
-        self.picture.value = _as_svg(self._trace(self.ranks.value), [step - 1, step] if step else [0])
-
-
-def _as_svg(chosen: Trace, steps: list[int] | None = None) -> str:
-    figure = chosen.strip(steps)
-    try:
-        return svg(figure, chosen.describe())
-    finally:
+        step, chosen = self.step.value, self._trace(self.ranks.value)
+        figure = chosen.strip([step - 1, step] if step else [0])
+        self.picture.value = svg(figure, chosen.describe())
         plt.close(figure)

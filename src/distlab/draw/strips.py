@@ -1,17 +1,15 @@
 """Strips: one row per device or worker, and along it the time, the steps or the samples."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 import matplotlib.pyplot as plt
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from distlab.draw.diagram import arrow, tint
 from distlab.draw.style import INK, MARKERS, QUIET, colour_of, hatch_of
-from distlab.runtime.arguments import WrongArgument, require_kind, require_number, require_some, require_whole, wrong
 
 if TYPE_CHECKING:  # it imports TensorFlow, which drawing does not need
     from distlab.profiling.messages import Message
@@ -30,32 +28,33 @@ def busy(runs: Mapping[str, Sequence[Sequence[Interval]]], devices: Sequence[str
 
     `runs[title][number]` holds the intervals of device `number`; a device without an entry was idle. The first kind of
     work is drawn filled, every other kind as an outline with its own hatch. Time starts at each run's first interval.
-    Raises WrongArgument for anything but lists of intervals by title and device, and where there is none.
     """
-    _require_rows("runs", runs, devices)
-    for title, rows in runs.items():
-        if len(rows) > len(devices):
-            raise WrongArgument(f"{title!r} has {len(rows)} rows for {len(devices)} devices; name each device.")
-        for row in rows:
-            _require_intervals(title, row)
     every = [interval for rows in runs.values() for row in rows for interval in row]
-    require_some("runs", every, "a list of draw.Interval for each device")
-    kinds = list(dict.fromkeys(interval.kind for interval in every))
+    # The hatch of each kind of work.
+    names = dict.fromkeys(interval.kind for interval in every)
+    kinds = {kind: "//////" if place == 1 else hatch_of(place) for place, kind in enumerate(names)}
     height = 0.7 + len(runs) * (0.45 + 0.3 * len(devices))
     figure, strips = plt.subplots(len(runs), 1, sharex=True, squeeze=False, figsize=(7.2, height))
     for axes, (title, rows) in zip(strips[:, 0], runs.items(), strict=True):
         origin = min((interval.start for row in rows for interval in row), default=0.0)
         for number, row in enumerate(rows):
             for interval in row:
-                _work(axes, number, interval, origin, kinds.index(interval.kind))
+                hatch = kinds[interval.kind]
+                axes.barh(
+                    number,
+                    1000 * (interval.end - interval.start),
+                    left=1000 * (interval.start - origin),
+                    height=0.62,
+                    facecolor="white" if hatch else colour_of(number),
+                    edgecolor=colour_of(number),
+                    hatch=hatch,
+                    linewidth=0.8,
+                )
         axes.set_title(title, fontsize=10)
         _rows(axes, devices)
         axes.margins(x=0.01)
     strips[-1, 0].set_xlabel("milliseconds since the first step began")
-    boxes = [
-        Patch(facecolor=QUIET if not index else "white", edgecolor=QUIET, hatch=_kind_hatch(index))
-        for index in range(len(kinds))
-    ]
+    boxes = [Patch(facecolor="white" if hatch else QUIET, edgecolor=QUIET, hatch=hatch) for hatch in kinds.values()]
     figure.legend(boxes, kinds, loc="outside upper right", ncols=len(kinds), fontsize=9)
     return figure
 
@@ -63,15 +62,8 @@ def busy(runs: Mapping[str, Sequence[Sequence[Interval]]], devices: Sequence[str
 def exchange(patterns: "Mapping[str, Sequence[Message]]", devices: Sequence[str]) -> Figure:
     """One panel per pattern: the steps run to the right, one row per device, an arrow for each message in its step.
 
-    An arrow has the colour of the device that sends. Raises WrongArgument for a message between other devices.
+    An arrow has the colour of the device that sends.
     """
-    _require_rows("patterns", patterns, devices)
-    for title, messages in patterns.items():
-        for message in messages:
-            if not hasattr(message, "step"):
-                raise wrong(f"an entry of {title!r}", message, "a profiling.messages.Message")
-            if max(message.source, message.destination) >= len(devices):
-                raise WrongArgument(f"A message of {title!r} is between other devices than the {len(devices)} named.")
     figure, panels = plt.subplots(1, len(patterns), squeeze=False, figsize=(7.2, 0.9 + 0.42 * len(devices)))
     last = max((message.step for messages in patterns.values() for message in messages), default=1)
     for axes, (title, messages) in zip(panels[0], patterns.items(), strict=True):
@@ -95,16 +87,8 @@ def seen(cases: Mapping[str, Sequence[Collection[int]]], files: int, per_file: i
     """Who saw which sample: a block per case, a row per worker, a cell per sample, filled where the worker saw it.
 
     `cases[title][worker]` holds the numbers of the samples that the worker was given; those from files × per_file on
-    are not drawn. Raises WrongArgument for anything else.
+    are not drawn.
     """
-    require_whole("files", files, least=1)
-    require_whole("per_file", per_file, least=1)
-    _require_by_title("cases", cases)
-    for title, rows in cases.items():
-        require_some(f"the case {title!r}", rows, "the numbers of the samples for each worker")
-        for worker, samples in enumerate(rows):
-            owner = f"what worker {worker} of {title!r} saw"
-            require_kind(owner, samples, (Collection, np.ndarray), "a list of the numbers of samples")
     workers = max(len(rows) for rows in cases.values())
     height = 0.7 + len(cases) * (0.32 + 0.19 * workers)
     figure, blocks = plt.subplots(len(cases), 1, sharex=True, squeeze=False, figsize=(7.2, height))
@@ -131,48 +115,8 @@ def seen(cases: Mapping[str, Sequence[Collection[int]]], files: int, per_file: i
     return figure
 
 
-def _require_rows(name: str, runs: object, devices: object) -> None:
-    """Raise WrongArgument unless `runs` has no more rows than there are devices, which are a list of names."""
-    if isinstance(devices, str) or not isinstance(devices, Sequence):
-        raise wrong("devices", devices, 'a list of names, such as ["device 0", "device 1"]')
-    require_some("devices", devices, "a name for each row")
-    _require_by_title(name, runs)
-
-
-def _require_by_title(name: str, rows: object) -> None:
-    require_kind(name, rows, Mapping, 'a dictionary, such as {"title": rows}')
-    require_some(name, cast(Mapping[str, object], rows), "the rows of at least one title")
-
-
-def _require_intervals(title: str, row: object) -> None:
-    if isinstance(row, Interval) or not isinstance(row, Sequence):
-        raise wrong(f"a row of {title!r}", row, "a list of draw.Interval(start, end, kind) for each device")
-    for interval in row:
-        require_kind(f"an entry of {title!r}", interval, Interval, "a draw.Interval(start, end, kind)")
-        require_number(f"the start of an interval of {title!r}", interval.start)
-        require_number(f"the end of an interval of {title!r}", interval.end)
-
-
 def _rows(axes: Axes, names: Sequence[str]) -> None:
     """One row per name, from the top down."""
     axes.set_yticks(range(len(names)), names, color=INK)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
-
-
-def _kind_hatch(kind: int) -> str:
-    return "" if kind == 0 else "//////" if kind == 1 else hatch_of(kind)
-
-
-def _work(axes: Axes, number: int, interval: Interval, origin: float, kind: int) -> None:
-    colour = colour_of(number)
-    axes.barh(
-        number,
-        1000 * (interval.end - interval.start),
-        left=1000 * (interval.start - origin),
-        height=0.62,
-        facecolor="white" if kind else colour,
-        edgecolor=colour,
-        hatch=_kind_hatch(kind),
-        linewidth=0.8,
-    )

@@ -11,8 +11,6 @@ from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from distlab.runtime.arguments import require_kind, wrong
-
 if TYPE_CHECKING:
     from ipywidgets import Widget
     from matplotlib.typing import RcKeyType
@@ -74,14 +72,7 @@ def hatch_of(number: int) -> str:
 
 
 def svg(figure: Figure, description: str) -> str:
-    """The figure as SVG text, the same for the same figure, with `description` as its title for screen readers.
-
-    Raises WrongArgument for what is no figure or no text.
-    """
-    require_kind(
-        "figure", figure, Figure, "a figure, such as draw.bars(…) or trace.strip(); show_widget is for widgets"
-    )
-    require_kind("description", description, str, "a text that says what the picture shows")
+    """The figure as SVG text, the same for the same figure, with `description` as its title for screen readers."""
     buffer = io.StringIO()
     # The two settings that make the text reproducible are set here too, for figures without `apply_style`.
     with plt.rc_context({"svg.fonttype": STYLE["svg.fonttype"], "svg.hashsalt": STYLE["svg.hashsalt"]}):
@@ -100,7 +91,7 @@ def show(figure: Figure | Axes, description: str) -> None:
     """Display a figure, or that of axes, in a notebook with a text description, and close it.
 
     The description says what the picture shows to someone who cannot see it. It also replaces the picture where
-    pictures cannot be displayed. Raises what `svg` does.
+    pictures cannot be displayed.
     """
     if isinstance(figure, Axes):
         figure = cast(Figure, figure.get_figure(root=True))
@@ -110,9 +101,6 @@ def show(figure: Figure | Axes, description: str) -> None:
 
 def show_widget(widget: "Widget", description: str) -> None:
     """Display a widget; `description` says what it does and replaces it where widgets cannot run."""
-    if isinstance(widget, type) or not hasattr(widget, "_repr_mimebundle_"):
-        raise wrong("widget", widget, "a widget, such as draw.Stepper(program); draw.show is for figures")
-    require_kind("description", description, str, "a text")
     display(widget._repr_mimebundle_() | {"text/plain": description}, raw=True)
 
 

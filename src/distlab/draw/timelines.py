@@ -1,19 +1,17 @@
 """Time lines of runs in virtual time: what each rank of a program does, and each stage of a pipeline."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from distlab.draw.diagram import Ground, label, line_of, tint
+from distlab.draw.diagram import label, line_of, tint
 from distlab.draw.style import INK, QUIET, colour_of
-from distlab.draw.traces import Source, record_of
 from distlab.model_parallel.pipelines import FORWARD, Timing, Work
-from distlab.runtime.arguments import require_kind, require_some
-from distlab.simulate import DeadlockError
+from distlab.simulate import Run
 
 Span = tuple[float, float]
 Activity = Literal["sending", "receiving", "reducing", "computing", "waiting"]
@@ -34,22 +32,29 @@ _WIDEST, _LEFT = 7.2, 0.75
 _LETTER, _EDGES = 0.068, 0.035
 
 
-def timeline(source: Source, size: int | None = None) -> Figure:
+def timeline(run: Run) -> Figure:
     """What each rank does in virtual time: three lanes per rank, a hatch for each kind of work.
 
     The lanes are the sending port, the receiving port, and the program (reducing, computing, waiting). A rank waits
     when it has not finished and neither sends, reduces nor computes: for a message, which may be coming in meanwhile.
-    Works for any run, also of arrays of numbers.
-
-    size: the number of ranks; for events and errors, if some rank did nothing.
     """
-    spans = spans_of(source, size)
+    spans = spans_of(run)
     end = max((stop for rank in spans for kind in rank.values() for _, stop in kind), default=0.0)
     unit, factor = next((unit for unit in _UNITS if end * unit[1] >= 1), _UNITS[-1] if end else _UNITS[0])
     figure, axes = plt.subplots(figsize=(7.2, 1.15 + 0.46 * len(spans)))
     for number, rank in enumerate(spans):
         for kind, pieces in rank.items():
-            _draw(axes, number, kind, pieces, factor)
+            if pieces:
+                lane, hatch = _KINDS[kind]
+                axes.broken_barh(
+                    [(factor * start, factor * (stop - start)) for start, stop in pieces],
+                    (number - 0.42 + 0.28 * lane, 0.27),
+                    facecolor="white" if hatch else colour_of(number),
+                    edgecolor=tint(QUIET, 0.5) if kind == "waiting" else line_of(number),
+                    hatch=hatch,
+                    linewidth=0.7,
+                    label=f"rank {number} {kind}",
+                )
     axes.set_yticks(range(len(spans)), [f"rank {number}" for number in range(len(spans))], color=INK)
     axes.set_ylim(len(spans) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
@@ -69,14 +74,7 @@ def pipeline_schedules(timings: Mapping[str, Timing], unit: str = "units of time
 
     Forward passes are filled, backward ones hatched; later chunks of an interleaved schedule are darker, and a legend
     then says which shade is which chunk. Where a box is wide enough it has the micro-batch's number.
-
-    Raises WrongArgument for anything but timings by name.
     """
-    example = 'timings by name, such as {"1F1B": model_parallel.pipelines.simulate("1f1b", 4, 8)}'
-    require_kind("timings", timings, Mapping, example)
-    require_some("timings", timings, example)
-    for name, timing in timings.items():
-        require_kind(f"the timing {name!r}", timing, Timing, "what model_parallel.pipelines.simulate(…) gives")
     rows = [len(timing.works) for timing in timings.values()]
     figure, strips = plt.subplots(
         len(timings), 1, sharex=True, squeeze=False, figsize=(_WIDEST, 0.7 + sum(0.42 + 0.3 * count for count in rows))
@@ -107,58 +105,29 @@ def draw_schedule(axes: Axes, timing: Timing, inches: float, text: bool = True) 
         axes.add_patch(Rectangle((0, stage - 0.4), timing.seconds, 0.8, facecolor="#EEEEEE", edgecolor="none"))
         for work in works:
             number = str(work.micro_batch) if text else work.kind
-            _draw_pass(axes, work, timing.chunks, number if (work.end - work.start) * inches > _width(number) else "")
+            has_room = (work.end - work.start) * inches > _EDGES + _LETTER * len(number)
+            _draw_pass(axes, work, timing.chunks, number if has_room else "")
     axes.set_yticks(range(stages), [f"stage {stage}" for stage in range(stages)], color=INK)
     axes.set_ylim(stages - 0.45, -0.55)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
 
 
-def spans_of(source: Source, size: int | None = None) -> list[dict[Activity, list[Span]]]:
+def spans_of(run: Run) -> list[dict[Activity, list[Span]]]:
     """By rank and kind of work, when the rank did it, in virtual seconds."""
-    record = record_of(source, size)
-    spans: list[dict[Activity, list[Span]]] = [{kind: [] for kind in _KINDS} for _ in range(record.size)]
-    for event in record.events:
+    spans: list[dict[Activity, list[Span]]] = [{kind: [] for kind in _KINDS} for _ in run.results]
+    for event in run.events:
         if event.end > event.start:
             spans[event.rank][_NAMES[event.kind]].append((event.start, event.end))
-    end = max((stop for rank in spans for kind in rank.values() for _, stop in kind), default=0.0)
-    for number, rank in enumerate(spans):
-        if record.finished is not None:
-            until = float(record.finished[number])
-        elif isinstance(record.error, DeadlockError) and number in record.error.waiting:
-            until = end
-        else:
-            until = max((stop for kind in rank.values() for _, stop in kind), default=0.0)
-        rank["waiting"] = _gaps([*rank["sending"], *rank["reducing"], *rank["computing"]], until)
+    for rank, until in zip(spans, run.finished.tolist(), strict=True):
+        free_from = 0.0
+        for start, stop in sorted([*rank["sending"], *rank["reducing"], *rank["computing"]]):
+            if start > free_from:
+                rank["waiting"].append((free_from, min(start, until)))
+            free_from = max(free_from, stop)
+        if until > free_from:
+            rank["waiting"].append((free_from, until))
     return spans
-
-
-def _gaps(busy: list[Span], until: float) -> list[Span]:
-    """The times from 0 to `until` that no span of `busy` covers."""
-    gaps = []
-    free_from = 0.0
-    for start, stop in sorted(busy):
-        if start > free_from:
-            gaps.append((free_from, min(start, until)))
-        free_from = max(free_from, stop)
-    if until > free_from:
-        gaps.append((free_from, until))
-    return gaps
-
-
-def _draw(axes: Axes, number: int, kind: Activity, spans: list[Span], factor: float) -> None:
-    if not spans:
-        return
-    lane, hatch = _KINDS[kind]
-    axes.broken_barh(
-        [(factor * start, factor * (stop - start)) for start, stop in spans],
-        (number - 0.42 + 0.28 * lane, 0.27),
-        facecolor="white" if hatch else colour_of(number),
-        edgecolor=tint(QUIET, 0.5) if kind == "waiting" else line_of(number),
-        hatch=hatch,
-        linewidth=0.7,
-        label=f"rank {number} {kind}",
-    )
 
 
 def _draw_pass(axes: Axes, work: Work, chunks: int, text: str) -> None:
@@ -171,14 +140,10 @@ def _draw_pass(axes: Axes, work: Work, chunks: int, text: str) -> None:
         axes.add_patch(Rectangle(*area, fill=False, edgecolor=tint(colour, 0.6), hatch="///", linewidth=0))
     axes.add_patch(Rectangle(*area, fill=False, edgecolor=colour, linewidth=1))
     if text:
-        behind: Ground | None = None if is_forward else {"facecolor": ground, "edgecolor": "none", "pad": 1}
+        behind: dict[str, Any] | None = None if is_forward else {"facecolor": ground, "edgecolor": "none", "pad": 1}
         label(axes, ((work.start + work.end) / 2, work.stage), text, fontsize=8, bbox=behind)
 
 
 def _depth(chunk: int, chunks: int) -> float:
     """How dark a chunk's forward passes are."""
     return 0.5 if chunks == 1 else 0.3 + 0.5 * chunk / (chunks - 1)
-
-
-def _width(text: str) -> float:
-    return _EDGES + _LETTER * len(text)

@@ -5,8 +5,6 @@ from numbers import Real
 
 import numpy as np
 
-from distlab.runtime.arguments import require_whole
-
 
 class Contributions:
     """A sum of inputs, as the multiset of what has been added: (rank, position) pairs with how often.
@@ -57,8 +55,6 @@ class Contributions:
 
 def contributions(rank: int, length: int) -> np.ndarray:
     """The input of rank `rank` that says what it is: dtype object, shape (length,), element i is `r<rank>[i]`."""
-    require_whole("rank", rank)
-    require_whole("length", length)
     array = np.empty(length, object)
     for position in range(length):
         array[position] = Contributions(Counter([(rank, position)]))

@@ -7,7 +7,6 @@ import inspect
 import math
 import operator
 from collections.abc import Coroutine, Mapping
-from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -58,10 +57,9 @@ class Waiting(NamedTuple):
     source_has_finished: bool = False
 
     def __str__(self) -> str:
-        if self.source is None:
-            return f"has waited since {self.since:.9g} s for a message from any rank"
+        sender = "any rank" if self.source is None else f"rank {self.source}"
         aside = ", which has finished" if self.source_has_finished else ""
-        return f"has waited since {self.since:.9g} s for a message from rank {self.source}{aside}"
+        return f"has waited since {self.since:.9g} s for a message from {sender}{aside}"
 
 
 class DeadlockError(SimulationError):
@@ -73,12 +71,9 @@ class DeadlockError(SimulationError):
 
     def __init__(self, waiting: Mapping[int, Waiting], unreceived: Mapping[tuple[int, int], int]) -> None:
         """The arguments become the attributes of the same names."""
-        self.waiting = dict(waiting)
-        self.unreceived = dict(unreceived)
-        message = "deadlock:\n" + _listed([f"rank {rank} {wait}" for rank, wait in sorted(self.waiting.items())])
-        if unreceived:
-            message += "\nsent, but received by nobody:\n" + _listed(_counted(unreceived))
-        super().__init__(message)
+        self.waiting, self.unreceived = dict(waiting), dict(unreceived)
+        waits = _listed("deadlock:", [f"rank {rank} {wait}" for rank, wait in sorted(self.waiting.items())])
+        super().__init__(f"{waits}\n{_lost(unreceived)}" if unreceived else waits)
 
 
 class UnreceivedMessageError(SimulationError):
@@ -87,7 +82,21 @@ class UnreceivedMessageError(SimulationError):
     def __init__(self, unreceived: Mapping[tuple[int, int], int]) -> None:
         """`unreceived` counts the messages by (source, to)."""
         self.unreceived = dict(unreceived)
-        super().__init__("sent, but received by nobody:\n" + _listed(_counted(unreceived)))
+        super().__init__(_lost(unreceived))
+
+
+def _lost(unreceived: Mapping[tuple[int, int], int]) -> str:
+    counts = [
+        f"{count} message{'s' if count > 1 else ''} from rank {source} to rank {to}"
+        for (source, to), count in sorted(unreceived.items())
+    ]
+    return _listed("sent, but received by nobody:", counts)
+
+
+def _listed(title: str, lines: list[str]) -> str:
+    if len(lines) > _MOST_LINES:
+        lines[_MOST_LINES:] = [f"and {len(lines) - _MOST_LINES} more"]
+    return "\n  ".join([title, *lines])
 
 
 class RankFailedError(SimulationError):
@@ -96,43 +105,7 @@ class RankFailedError(SimulationError):
     def __init__(self, rank: int, now: float, error: BaseException) -> None:
         """`now` is the virtual time in seconds."""
         self.rank = rank
-        hint = _no_await(error) or _no_array(error)
-        super().__init__(f"rank {rank} failed at {now:.9g} s: {type(error).__name__}: {message_of(error)}{hint}")
-
-
-def _no_array(error: BaseException) -> str:
-    """What to do if a program takes something else for an array, such as a number or a tensor."""
-    if not isinstance(error, AttributeError) or isinstance(error.obj, np.ndarray):
-        return ""
-    if error.name and hasattr(np.ndarray, error.name):
-        return f"; the program takes a NumPy array: give np.array(…) instead of {type(error.obj).__name__}"
-    return ""
-
-
-def _no_await(error: BaseException) -> str:
-    """What to do if a program computes with a coroutine as if it were what that gives."""
-    if isinstance(error, AttributeError) and inspect.iscoroutine(error.obj):
-        return f"; it is {unawaited(error.obj)}"
-    if not isinstance(error, TypeError) or "'coroutine'" not in str(error):
-        return ""
-    *_, (frame, _) = walk_tb(error.__traceback__)
-    for name, value in frame.f_locals.items():
-        if inspect.iscoroutine(value) and inspect.getcoroutinestate(value) == inspect.CORO_CREATED:
-            return f"; {name} is {unawaited(value)}"
-    return ""  # Python warns of one that has no name
-
-
-def _counted(unreceived: Mapping[tuple[int, int], int]) -> list[str]:
-    return [
-        f"{count} message{'s' if count > 1 else ''} from rank {source} to rank {to}"
-        for (source, to), count in sorted(unreceived.items())
-    ]
-
-
-def _listed(lines: list[str]) -> str:
-    hidden = len(lines) - _MOST_LINES
-    indented = [f"  {line}" for line in lines[:_MOST_LINES]]
-    return "\n".join([*indented, f"  and {hidden} more"] if hidden > 0 else indented)
+        super().__init__(f"rank {rank} failed at {now:.9g} s: {type(error).__name__}: {message_of(error)}")
 
 
 def check_peer(index: int, size: int, peer: int, verb: str) -> int:
@@ -140,11 +113,10 @@ def check_peer(index: int, size: int, peer: int, verb: str) -> int:
 
     Raises NoSuchRankError unless it is a whole number from 0 to size − 1, SelfMessageError if it is `index`.
     """
-    if type(peer) is not int:
-        try:
-            peer = operator.index(peer)
-        except TypeError:
-            raise NoSuchRankError(f"rank {index} {verb} rank {peer!r}, which is not a whole number") from None
+    try:
+        peer = operator.index(peer)
+    except TypeError:
+        raise NoSuchRankError(f"rank {index} {verb} rank {peer!r}, which is not a whole number") from None
     if not 0 <= peer < size:
         raise NoSuchRankError(f"rank {index} {verb} rank {peer}, but the ranks are 0 to {size - 1}")
     if peer == index:
@@ -157,12 +129,12 @@ def copy_message(index: int, array: np.ndarray) -> np.ndarray:
 
     Raises NotAnArrayError for anything that is neither an array nor a number.
     """
-    if type(array) is np.ndarray:
+    if isinstance(array, np.ndarray):
         return array.copy()
     if inspect.iscoroutine(array):
         raise NotAnArrayError(f"rank {index} sends {unawaited(array)}")
     copied = np.array(array)
-    if copied.dtype == object and not isinstance(array, np.ndarray):
+    if copied.dtype == object:
         raise NotAnArrayError(f"rank {index} sends {type(array).__name__}: only arrays and numbers can be sent")
     return copied
 
@@ -170,11 +142,11 @@ def copy_message(index: int, array: np.ndarray) -> np.ndarray:
 def check_addable(index: int, array: np.ndarray, addend: np.ndarray) -> None:
     """Raise MismatchError unless rank `index` can add `addend` to `array`: both arrays, of one shape and one dtype."""
     if type(array) is type(addend) is np.ndarray and array.shape == addend.shape and array.dtype is addend.dtype:
-        return
+        return  # soon, since a run adds millions of times
+    for term in (array, addend):
+        if inspect.iscoroutine(term):
+            raise MismatchError(f"rank {index} cannot add {unawaited(term)}")
     if not (isinstance(array, np.ndarray) and isinstance(addend, np.ndarray)):
-        for term in (array, addend):
-            if inspect.iscoroutine(term):
-                raise MismatchError(f"rank {index} cannot add {unawaited(term)}")
         kinds = f"{type(addend).__name__} to {type(array).__name__}"
         raise MismatchError(f"rank {index} cannot add {kinds}: reduce takes two arrays")
     if array.shape != addend.shape or array.dtype != addend.dtype:
@@ -212,8 +184,3 @@ def no_operation(index: int) -> str:
 def is_of_asyncio(error: BaseException) -> bool:
     """Whether an operation of asyncio, such as `asyncio.sleep`, has failed since its event loop does not run."""
     return isinstance(error, RuntimeError) and str(error) == "no running event loop"
-
-
-def not_a_number(number: int) -> str:
-    """The message for a rank that is compared with a number."""
-    return f"`rank` itself is never equal to {number}; its number is `rank.index`: write `rank.index == {number}`"

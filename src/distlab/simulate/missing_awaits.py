@@ -38,13 +38,10 @@ def named() -> Iterator[None]:
             yield
         except SimulationError as error:
             failure = error
-    names = []
     for warning in caught:
         if match := re.fullmatch(_NEVER_AWAITED, str(warning.message).partition("\n")[0]):
-            names.append(match[1].rpartition(".")[2])
-        else:
-            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    if names:
-        raise ProgramError(f"{names[0]}(…) is called without awaiting it: write `await {names[0]}(…)`") from failure
+            name = match[1].rpartition(".")[2]
+            raise ProgramError(f"{name}(…) is called without awaiting it: write `await {name}(…)`") from failure
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     if failure:
         raise failure

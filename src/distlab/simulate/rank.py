@@ -1,21 +1,13 @@
 """A rank: what a program may ask of it, on the virtual cluster and over MPI alike; and the virtual cluster's own."""
 
-from collections.abc import Awaitable, Generator
+from collections.abc import Awaitable, Generator, Iterator
+from heapq import heappop, heappush
 from types import coroutine
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from distlab.simulate.agenda import Agenda
-from distlab.simulate.errors import (
-    ProgramError,
-    check_addable,
-    check_peer,
-    check_seconds,
-    copy_message,
-    not_a_number,
-    not_awaited,
-)
+from distlab.simulate.errors import ProgramError, check_addable, check_peer, check_seconds, copy_message, not_awaited
 from distlab.simulate.events import COMPUTES, RECORD, REDUCES, Log
 from distlab.simulate.network import Network
 
@@ -55,10 +47,52 @@ class Rank(Protocol):
         """Send `array` to rank `to` and receive from rank `source` at the same time; ends when both have ended."""
 
     def reduce(self, array: np.ndarray, addend: np.ndarray) -> Awaitable[np.ndarray]:
-        """Add `addend` to `array` in place, and give `array`; shapes and dtypes must be equal."""
+        """Add `addend` to `array` in place, and give `array`; shapes and dtypes must be equal.
+
+        A sum that NumPy would broadcast or convert is, between chunks of a collective, a mistake.
+        """
 
     def compute(self, seconds: float) -> Awaitable[None]:
         """Do other work for `seconds`."""
+
+
+class NumberedRank:
+    """What is the same for all ranks: one is no number, and `rank == 0` is an error, since it would never be true."""
+
+    __slots__ = ()
+
+    def __eq__(self, value: object) -> bool:
+        if isinstance(value, int | np.integer):
+            raise ProgramError(
+                f"`rank` itself is never equal to {value}; its number is `rank.index`: write `rank.index == {value}`"
+            )
+        return self is value
+
+    __hash__ = object.__hash__
+
+
+class Agenda(dict[float, list[int]]):
+    """Which rank continues at which time; in order of time, and at the same time in order of rank.
+
+    `agenda[time].append(index)` lets rank `index` go on at `time`. In a collective many ranks continue at the same
+    time, so that there is one entry per time, not per rank: the list of its ranks. A heap has the times in order.
+    """
+
+    def __init__(self) -> None:
+        """An empty agenda."""
+        super().__init__()
+        self._times: list[float] = []
+
+    def __missing__(self, time: float) -> list[int]:
+        heappush(self._times, time)
+        ranks = self[time] = []
+        return ranks
+
+    def in_order(self) -> Iterator[tuple[float, list[int]]]:
+        """The next time and its ranks, until nothing is left; ranks may be added while this runs."""
+        while self._times:
+            time = heappop(self._times)
+            yield time, sorted(self.pop(time))
 
 
 @coroutine
@@ -77,33 +111,11 @@ def _ended(rank: "VirtualRank", result: object) -> Generator[None, None, Any]:
     yield  # never reached; it makes this a generator, which `await` needs
 
 
-class NumberedRank:
-    """What is the same for all ranks: one is no number, and `rank == 0` is an error, since it would never be true.
-
-    So is `rank + 1`, with the same advice.
-    """
-
-    __slots__ = ()
-
-    def __eq__(self, value: object) -> bool:
-        if isinstance(value, int | np.integer):
-            raise ProgramError(not_a_number(int(value)))
-        return self is value
-
-    __hash__ = object.__hash__
-
-    def _used_as_number(self, *numbers: object) -> NoReturn:
-        raise ProgramError("`rank` itself is no number to compute with; its number is `rank.index`")
-
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __mod__ = __rmod__ = _used_as_number
-    __floordiv__ = __truediv__ = __xor__ = __rxor__ = __and__ = __rshift__ = _used_as_number
-    __lt__ = __le__ = __gt__ = __ge__ = __index__ = _used_as_number
-
-
 class VirtualRank(NumberedRank):
     """One rank of a virtual cluster; see `distlab.simulate.world` for what its operations cost.
 
     index: its number, from 0.  size: the number of ranks.  now: its virtual time in seconds.
+    messages, bytes_sent: what it has sent so far.
     """
 
     # Names with a leading underscore belong to the package; slots, because millions of operations go through here.
@@ -119,11 +131,11 @@ class VirtualRank(NumberedRank):
         "_port_free",
         "_records",
         "_result",
-        "_seconds_per_byte_reduced",
         "_source",
         "_speed",
-        "_with_contents",
+        "bytes_sent",
         "index",
+        "messages",
         "now",
         "size",
     )
@@ -136,22 +148,20 @@ class VirtualRank(NumberedRank):
         network: Network,
         speed: float,
         agenda: Agenda,
-        log: Log,
-        with_contents: bool,
+        log: Log | None,
     ) -> None:
-        """The world makes the ranks; `peers` is the list of all of them, complete when the first program starts."""
+        """`peers` is the list of all ranks, complete when the first program starts; without a `log` nothing is kept."""
         self.index = index
         self.size = size
         self.now = 0.0
+        self.messages = self.bytes_sent = 0
         self._peers = peers
         self._network = network
-        self._every_link = network.default_link if network.is_uniform else None
-        self._seconds_per_byte_reduced = network.seconds_per_byte_reduced
+        self._every_link = None if network.links or network.inside_host else network.default_link
         self._speed = speed
         self._agenda = agenda
         self._log = log
-        self._records = log.records
-        self._with_contents = with_contents
+        self._records = bytearray() if log is None else log.records
         # The operation that is under way, and what its await will give.
         self._operation: str | None = None
         self._result: object = None
@@ -164,26 +174,20 @@ class VirtualRank(NumberedRank):
         self._earliest = 0.0
 
     def send(self, to: int, array: np.ndarray) -> Awaitable[None]:
-        """Send a copy of `array` (any shape and dtype) to rank `to`; ends when it has left this rank's sending port."""
-        if self._operation is not None:
-            raise self._not_awaited()
-        self._operation = "send"
+        """See `Rank`; ends when the message has left this rank's sending port."""
+        self._begin("send")
         self._agenda[self._transmit(to, array)].append(self.index)
         return _suspended(self)
 
     def receive(self, source: int) -> Awaitable[np.ndarray]:
-        """The next message of rank `source`, in the order in which it sent them; ends when it has arrived."""
-        if self._operation is not None:
-            raise self._not_awaited()
-        self._operation = "receive"
+        """See `Rank`; ends when the message has arrived."""
+        self._begin("receive")
         self._take(source, self.now)
         return _suspended(self)
 
     def receive_any(self) -> Awaitable[tuple[int, np.ndarray]]:
-        """The message that arrives first, from whichever rank, as (source, array)."""
-        if self._operation is not None:
-            raise self._not_awaited()
-        self._operation = "receive_any"
+        """See `Rank`."""
+        self._begin("receive_any")
         heads = [(messages[0][0], source) for source, messages in self._mailbox.items() if messages]
         if heads:
             _, first = min(heads)
@@ -194,22 +198,14 @@ class VirtualRank(NumberedRank):
         return _suspended(self)
 
     def exchange(self, to: int, array: np.ndarray, source: int) -> Awaitable[np.ndarray]:
-        """Send `array` to rank `to` and receive from rank `source` at the same time; ends when both have ended."""
-        if self._operation is not None:
-            raise self._not_awaited()
-        self._operation = "exchange"
+        """See `Rank`."""
+        self._begin("exchange")
         self._take(source, self._transmit(to, array))
         return _suspended(self)
 
     def reduce(self, array: np.ndarray, addend: np.ndarray) -> Awaitable[np.ndarray]:
-        """Add `addend` to `array` in place and give `array`; costs γ seconds per byte of `array`.
-
-        Raises MismatchError unless both are arrays of the same shape and dtype: a sum that NumPy would broadcast or
-        convert is, between chunks of a collective, a mistake.
-        """
-        if self._operation is not None:
-            raise self._not_awaited()
-        self._operation = "reduce"
+        """See `Rank`; costs γ seconds per byte of `array`."""
+        self._begin("reduce")
         check_addable(self.index, array, addend)
         if array.size == 1:
             # For one element, NumPy adds several times faster into new memory than into an operand.
@@ -217,27 +213,29 @@ class VirtualRank(NumberedRank):
         else:
             _add(array, addend, array)
         size = array.nbytes
-        end = self.now + size * self._seconds_per_byte_reduced / self._speed
-        self._records += _pack(self.index, REDUCES, size, end)
-        if self._with_contents:
-            self._log.keep(array)
+        end = self.now + size * self._network.seconds_per_byte_reduced / self._speed
+        if self._log is not None:
+            self._records += _pack(self.index, REDUCES, size, end)
+            if self._log.with_contents:
+                self._log.keep(array)
         return self._end_at(end, array)
 
     def compute(self, seconds: float) -> Awaitable[None]:
-        """Compute for `seconds` on a rank of speed 1; a rank of speed 0.5 takes twice as long."""
-        if self._operation is not None:
-            raise self._not_awaited()
-        self._operation = "compute"
+        """See `Rank`; on a rank of speed 0.5 it takes twice as long."""
+        self._begin("compute")
         check_seconds(self.index, seconds)
         end = self.now + seconds / self._speed
-        self._records += _pack(self.index, COMPUTES, 0, end)
+        if self._log is not None:
+            self._records += _pack(self.index, COMPUTES, 0, end)
         return self._end_at(end)
 
     def __repr__(self) -> str:
         return f"<rank {self.index} of {self.size} at {self.now:.9g} s>"
 
-    def _not_awaited(self) -> ProgramError:
-        return ProgramError(not_awaited(self.index, self._operation or ""))
+    def _begin(self, operation: str) -> None:
+        if self._operation is not None:
+            raise ProgramError(not_awaited(self.index, self._operation))
+        self._operation = operation
 
     def _end_at(self, end: float, result: object = None) -> Awaitable[Any]:
         if end == self.now:
@@ -257,15 +255,16 @@ class VirtualRank(NumberedRank):
         link = self._every_link or self._network.link(index, to)
         seconds = link.latency + size * link.seconds_per_byte
         left = now + seconds
-        self._records += _pack(index, to, size, left)
-        if receiver._port_free > now:
-            arrived = receiver._port_free + seconds
-            self._log.delay(receiver._port_free, arrived)
-        else:
-            arrived = left
-        receiver._port_free = arrived
-        if self._with_contents:
-            self._log.keep(array if isinstance(array, np.ndarray) else message)
+        port_free = receiver._port_free
+        receiver._port_free = arrived = port_free + seconds if port_free > now else left
+        self.messages += 1
+        self.bytes_sent += size
+        if self._log is not None:
+            self._records += _pack(index, to, size, left)
+            if port_free > now:
+                self._log.delay(port_free, arrived)
+            if self._log.with_contents:
+                self._log.keep(array if isinstance(array, np.ndarray) else message)
 
         awaited = receiver._source
         if awaited is not None and awaited in (index, ANY):

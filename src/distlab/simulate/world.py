@@ -27,9 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from distlab.runtime.arguments import require_kind, wrong
 from distlab.simulate import missing_awaits
-from distlab.simulate.agenda import Agenda
 from distlab.simulate.errors import (
     DeadlockError,
     InputsError,
@@ -43,9 +41,9 @@ from distlab.simulate.errors import (
     not_awaited,
     unawaited,
 )
-from distlab.simulate.events import Events, Log
+from distlab.simulate.events import COLUMNS, Events, Log, Sent
 from distlab.simulate.network import Network
-from distlab.simulate.rank import ANY, VirtualRank
+from distlab.simulate.rank import ANY, Agenda, VirtualRank
 
 Program = Callable[..., Coroutine[Any, Any, object]]
 
@@ -81,12 +79,12 @@ class Run:
     @property
     def bytes_sent_by_rank(self) -> np.ndarray:
         """The bytes that each rank sent; int64 (size,)."""
-        return self.events.sent_by_rank(len(self.results)).bytes
+        return self.events.sent.bytes
 
     @property
     def messages_by_rank(self) -> np.ndarray:
         """The messages that each rank sent; int64 (size,)."""
-        return self.events.sent_by_rank(len(self.results)).messages
+        return self.events.sent.messages
 
     def __repr__(self) -> str:
         size = len(self.results)
@@ -97,26 +95,12 @@ class World:
     """`size` ranks on a network; `run` lets every rank run the same program, in virtual time."""
 
     def __init__(
-        self,
-        size: int,
-        network: Network | None = None,
-        compute_speeds: Mapping[int, float] | Sequence[float] | None = None,
+        self, size: int, network: Network | None = None, compute_speeds: Mapping[int, float] | None = None
     ) -> None:
-        """`compute_speeds` gives ranks another speed than 1 for `compute` and `reduce`: by rank, or one for each.
-
-        Raises ValueError for a size below 1, a speed that is not positive or not a rank's, and a link of the network to
-        a rank that there is not; TypeError for a size that is no whole number, or a network of another class.
-        """
-        if not hasattr(size, "__index__"):
-            raise TypeError(f"a world of {size!r} ranks: a whole number is needed")
-        if network is not None and not isinstance(network, Network):
-            raise TypeError(f"{network!r} is no network: give a simulate.Network, or none")
-        if size < 1:
-            raise ValueError(f"a world of {size} ranks: at least 1 is needed")
+        """`compute_speeds` gives ranks, by number, another speed than 1 for `compute` and `reduce`."""
         self.size = size
-        self.network = Network() if network is None else network
-        self.network.check_ranks(size)
-        self.compute_speeds = _speeds(size, compute_speeds)
+        self.network = network or Network()
+        self.compute_speeds = compute_speeds or {}
 
     def run(
         self,
@@ -134,122 +118,110 @@ class World:
         keep_events: False counts messages and bytes but leaves `events` empty; for runs of millions of messages.
 
         Raises InputsError, ProgramError, DeadlockError, UnreceivedMessageError and RankFailedError, and what a rank's
-        operations raise: all are SimulationError, with the events so far in `events`. Raises ValueError for
-        `keep_contents` without `keep_events`.
+        operations raise: all are SimulationError, with the events so far in `events`.
         """
-        if keep_contents and not keep_events:
-            raise ValueError("the events hold the contents: keep_contents needs keep_events")
-        if inputs is not None:
-            require_kind("inputs", inputs, Iterable, "a list with one array for each rank")
-            inputs = list(inputs)
-            if len(inputs) != self.size:
-                raise InputsError(f"{len(inputs)} inputs for {self.size} ranks: there must be one per rank")
-        return _Execution(self, keep_contents, keep_events).run(program, inputs)
-
-
-class _Execution:
-    """One run: the ranks, their coroutines, and the loop that lets each go on when its time has come."""
-
-    def __init__(self, world: World, keep_contents: bool, keep_events: bool) -> None:
-        self._log = Log(world.size, keep_events)
-        self._agenda = Agenda()
-        self._ranks: list[VirtualRank] = []
-        for index, speed in enumerate(world.compute_speeds):
-            rank = VirtualRank(
-                index, world.size, self._ranks, world.network, speed, self._agenda, self._log, keep_contents
-            )
-            self._ranks.append(rank)
-        self._coroutines: list[Coroutine[Any, Any, object]] = []
-        self._results: list[Any] = [None] * world.size
-        self._finished = np.full(world.size, np.nan)
-
-    def run(self, program: Program, inputs: Sequence[object] | None) -> Run:
+        given = None if inputs is None else list(inputs)
+        if given is not None and len(given) != self.size:
+            raise InputsError(f"{len(given)} inputs for {self.size} ranks: there must be one per rank")
+        agenda = Agenda()
+        log = Log(keep_contents) if keep_events else None
+        ranks: list[VirtualRank] = []
+        for index in range(self.size):
+            speed = self.compute_speeds.get(index, 1.0)
+            ranks.append(VirtualRank(index, self.size, ranks, self.network, speed, agenda, log))
+        coroutines: list[Coroutine[Any, Any, object]] = []
         try:
             with missing_awaits.named():
-                self._start(program, inputs)
-                self._loop()
-                self._check_end()
+                for rank in ranks:
+                    arguments = () if given is None else (_own_copy(given[rank.index]),)
+                    coroutines.append(_started(program, rank, *arguments))
+                    agenda[0.0].append(rank.index)
+                results, finished = _run_all(ranks, coroutines, agenda, log)
+                _check_end(ranks, finished)
         except SimulationError as error:
-            error.events = self._log.events(self._unreceived())
+            error.events = _events(ranks, log)
             raise
         finally:
-            for coroutine in self._coroutines:
+            for coroutine in coroutines:
                 coroutine.close()
-        return Run(self._results, self._log.events({}), self._finished)
+        return Run(results, _events(ranks, log), finished)
 
-    def _start(self, program: Program, inputs: Sequence[object] | None) -> None:
-        for rank in self._ranks:
-            arguments = () if inputs is None else (_own_copy(inputs[rank.index]),)
-            name = getattr(program, "__name__", repr(program))
-            if iscoroutine(program):
-                program.close()
-                raise ProgramError(f"{name}(…) is called already: give the program itself, run({name}, inputs)")
-            if not callable(program):
-                raise ProgramError(f"{name} is not a program: write `async def {name}(rank, …)`")
+
+def _started(program: Program, rank: VirtualRank, *arguments: object) -> Coroutine[Any, Any, object]:
+    try:
+        coroutine = program(rank, *arguments)
+    except Exception as error:  # it takes other arguments, or is no coroutine function and failed right away
+        raise RankFailedError(rank.index, 0.0, error) from error
+    if not iscoroutine(coroutine):
+        name = getattr(program, "__name__", "program")
+        written = name if name.isidentifier() else "program"  # a lambda has no name
+        raise ProgramError(f"{name} is not a coroutine function: write `async def {written}(rank, …)`")
+    return coroutine
+
+
+def _run_all(
+    ranks: Sequence[VirtualRank], coroutines: Sequence[Coroutine[Any, Any, object]], agenda: Agenda, log: Log | None
+) -> tuple[list[Any], np.ndarray]:
+    """Let each rank go on when its time has come; gives what each returned and when, NaN where it still waits."""
+    results: list[Any] = [None] * len(ranks)
+    finished = np.full(len(ranks), np.nan)
+    resume = [coroutine.send for coroutine in coroutines]
+    for now, ready in agenda.in_order():
+        if log is not None:
+            log.begin(now)
+        for index in ready:
+            rank = ranks[index]
+            rank.now = now
+            rank._operation = None
             try:
-                coroutine = program(rank, *arguments)
-            except Exception as error:  # it takes other arguments, or is no coroutine function and failed right away
-                raise RankFailedError(rank.index, 0.0, error) from error
-            if not iscoroutine(coroutine):
-                written = name if name.isidentifier() else "program"  # a lambda has no name
-                raise ProgramError(f"{name} is not a coroutine function: write `async def {written}(rank, …)`")
-            self._coroutines.append(coroutine)
-            self._agenda[0.0].append(rank.index)
+                resume[index](None)
+            except StopIteration as end:
+                if rank._operation is not None:
+                    raise ProgramError(not_awaited(index, rank._operation)) from None
+                if iscoroutine(end.value):
+                    raise ProgramError(f"rank {index} returns {unawaited(end.value)}") from None
+                results[index], finished[index] = end.value, now
+            except SimulationError:
+                raise
+            except Exception as error:
+                if rank._operation is not None:  # what it was taken for has failed
+                    raise ProgramError(not_awaited(index, rank._operation)) from error
+                if is_of_asyncio(error):
+                    raise ProgramError(no_operation(index)) from error
+                raise RankFailedError(index, now, error) from error
+            else:
+                if rank._operation is None:
+                    raise ProgramError(no_operation(index))
+    return results, finished
 
-    def _loop(self) -> None:
-        ranks = self._ranks
-        resume = [coroutine.send for coroutine in self._coroutines]
-        for now, ready in self._agenda.in_order():
-            self._log.begin(now)
-            for index in ready:
-                rank = ranks[index]
-                rank.now = now
-                rank._operation = None
-                try:
-                    resume[index](None)
-                except StopIteration as end:
-                    self._finish(rank, end.value)
-                except SimulationError:
-                    raise
-                except Exception as error:
-                    if rank._operation is not None:  # what it was taken for has failed
-                        raise ProgramError(not_awaited(index, rank._operation)) from error
-                    if is_of_asyncio(error):
-                        raise ProgramError(no_operation(index)) from error
-                    raise RankFailedError(index, now, error) from error
-                else:
-                    if rank._operation is None:
-                        raise ProgramError(no_operation(index))
 
-    def _finish(self, rank: VirtualRank, result: object) -> None:
-        if rank._operation is not None:
-            raise ProgramError(not_awaited(rank.index, rank._operation)) from None
-        if iscoroutine(result):
-            raise ProgramError(f"rank {rank.index} returns {unawaited(result)}") from None
-        self._results[rank.index] = result
-        self._finished[rank.index] = rank.now
+def _check_end(ranks: Sequence[VirtualRank], finished: np.ndarray) -> None:
+    """Raise DeadlockError if ranks still wait, UnreceivedMessageError if messages do."""
+    waiting = {}
+    for rank in ranks:
+        if rank._source is not None:
+            source = None if rank._source == ANY else rank._source
+            waiting[rank.index] = Waiting(source, rank.now, source is not None and bool(np.isfinite(finished[source])))
+    unreceived = _unreceived(ranks)
+    if waiting:
+        raise DeadlockError(waiting, unreceived)
+    if unreceived:
+        raise UnreceivedMessageError(unreceived)
 
-    def _check_end(self) -> None:
-        unreceived = self._unreceived()
-        waiting = {rank.index: self._waits(rank) for rank in self._ranks if rank._source is not None}
-        if waiting:
-            raise DeadlockError(waiting, unreceived)
-        if unreceived:
-            raise UnreceivedMessageError(unreceived)
 
-    def _waits(self, rank: VirtualRank) -> Waiting:
-        if rank._source == ANY:
-            return Waiting(None, rank.now)
-        return Waiting(rank._source, rank.now, source_has_finished=not np.isnan(self._finished[rank._source]))
+def _unreceived(ranks: Sequence[VirtualRank]) -> dict[tuple[int, int], int]:
+    """How many messages wait in mailboxes, by (source, to)."""
+    return {
+        (source, rank.index): len(messages) for rank in ranks for source, messages in rank._mailbox.items() if messages
+    }
 
-    def _unreceived(self) -> dict[tuple[int, int], int]:
-        """How many messages wait in mailboxes, by (source, to)."""
-        return {
-            (source, rank.index): len(messages)
-            for rank in self._ranks
-            for source, messages in rank._mailbox.items()
-            if messages
-        }
+
+def _events(ranks: Sequence[VirtualRank], log: Log | None) -> Events:
+    sent = Sent(*np.array([(rank.messages, rank.bytes_sent) for rank in ranks], np.int64).T)
+    if log is None:
+        return Events(lambda: np.empty(0, COLUMNS), {}, sent)
+    unreceived = _unreceived(ranks)
+    return Events(lambda: log.columns(unreceived), log.contents, sent)
 
 
 def _own_copy(value: object) -> object:
@@ -263,21 +235,3 @@ def _own_copy(value: object) -> object:
     if type(value) is dict:
         return {key: _own_copy(item) for key, item in value.items()}
     return value
-
-
-def _speeds(size: int, speeds: Mapping[int, float] | Sequence[float] | None) -> list[float]:
-    if speeds is None:
-        return [1.0] * size
-    if not isinstance(speeds, Iterable):
-        raise wrong(
-            "compute_speeds", speeds, f"one speed for each of {size} ranks, or some by rank, such as {{2: 0.5}}"
-        )
-    by_rank = dict(speeds) if isinstance(speeds, Mapping) else dict(enumerate(speeds))
-    if not isinstance(speeds, Mapping) and len(by_rank) != size:
-        raise ValueError(f"{len(by_rank)} compute speeds for {size} ranks")
-    for index, speed in by_rank.items():
-        if index not in range(size):
-            raise ValueError(f"a compute speed for rank {index!r}, but the ranks are 0 to {size - 1}")
-        if isinstance(speed, str) or not (np.isfinite(speed) and speed > 0):
-            raise ValueError(f"the compute speed of rank {index} is {speed!r}; it must be a number above 0")
-    return [float(by_rank.get(index, 1.0)) for index in range(size)]

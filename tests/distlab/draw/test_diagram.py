@@ -1,15 +1,12 @@
 """Boxes, arrows and labels of diagrams: where they are, what distinguishes them, equal bytes when drawn again."""
 
 import itertools
-import warnings
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
 from matplotlib.colors import to_rgb
 
-from distlab import draw
-from distlab.draw.diagram import arrow, box, canvas, label, row, tint
+from distlab.draw.diagram import box, canvas, row, tint
 from distlab.draw.style import HATCHES, RANK_COLOURS
 
 
@@ -27,13 +24,6 @@ def test_numbers_differ_in_colour_and_in_hatch() -> None:
         box(axes, (number, 0), 0.8, 0.8, "text", number)
     assert len({patch.get_facecolor() for patch in axes.patches if patch.get_fill()}) == 4
     assert {patch.get_hatch() for patch in axes.patches if patch.get_hatch()} == set(HATCHES[1:4])
-    plt.close(figure)
-
-
-def test_a_box_without_a_number_is_white_and_plain() -> None:
-    figure, axes = canvas(4, 4)
-    box(axes, (0, 0), 1, 1, "text")
-    assert [patch.get_facecolor() for patch in axes.patches] == [(1, 1, 1, 1)]
     plt.close(figure)
 
 
@@ -57,17 +47,3 @@ def test_a_row_fills_its_room_with_equal_boxes_and_gaps(count: int) -> None:
     assert lefts[0] == 1.0
     assert lefts[-1] + width == pytest.approx(8.0)
     assert all(right - left == pytest.approx(width + 0.2) for left, right in itertools.pairwise(lefts))
-
-
-def test_a_diagram_is_byte_equal_when_drawn_again_and_saved_without_a_warning(tmp_path: Path) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for name in ("first.svg", "second.svg"):
-            figure, axes = canvas(3, 2)
-            box(axes, (0.1, 0.1), 1, 1, "a box", 1)
-            arrow(axes, (1.2, 0.5), (2, 0.5), dash="--", bend=0.2)
-            label(axes, (2.5, 0.5), "a label")
-            draw.save(figure, tmp_path / name, "A box, an arrow and a label.")
-    first = (tmp_path / "first.svg").read_bytes()
-    assert first == (tmp_path / "second.svg").read_bytes()
-    assert b"<title>A box, an arrow and a label.</title>" in first

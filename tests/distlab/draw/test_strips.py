@@ -51,11 +51,3 @@ def test_a_filled_cell_for_each_sample_that_a_worker_saw() -> None:
     ]
     assert filled == [2, 8]
     assert [label.get_text() for label in figure.axes[1].get_xticklabels()] == ["file 0", "file 1"]
-
-
-def test_the_same_strip_is_the_same_svg() -> None:
-    from distlab.draw.style import svg
-
-    draw.apply_style()
-    pictures = [svg(draw.seen({"all": [[0, 1]]}, files=1, per_file=2), "all seen") for _ in range(2)]
-    assert pictures[0] == pictures[1]

@@ -62,12 +62,6 @@ def perceived(colour: str, kind: str) -> np.ndarray:
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
-def test_the_same_figure_gives_the_same_bytes_twice(tmp_path: Path) -> None:
-    for name in ("first.svg", "second.svg"):
-        draw.save(picture(), tmp_path / name, "Bars & a line")
-    assert (tmp_path / "first.svg").read_bytes() == (tmp_path / "second.svg").read_bytes()
-
-
 @pytest.mark.slow
 def test_another_process_gives_the_same_bytes(tmp_path: Path) -> None:
     draw.save(picture(), tmp_path / "here.svg", "Bars & a line")
@@ -81,10 +75,6 @@ def test_another_process_gives_the_same_bytes(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONHASHSEED": "7", "SOURCE_DATE_EPOCH": "1", "MPLBACKEND": "svg"}
     subprocess.run(command, check=True, timeout=300, env=environment)
     assert (tmp_path / "here.svg").read_bytes() == (tmp_path / "there.svg").read_bytes()
-
-
-def test_a_picture_has_no_date() -> None:
-    assert "date" not in style.svg(picture(), "a picture").lower()
 
 
 @pytest.mark.parametrize(
@@ -117,24 +107,11 @@ def test_a_shown_picture_carries_its_description_as_text(monkeypatch: pytest.Mon
     assert data["image/svg+xml"] == style.svg(picture(), "what it shows")
 
 
-def test_axes_are_shown_as_their_figure(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[dict] = []
-    monkeypatch.setattr(style, "display", lambda bundle, **_: shown.append(bundle))
-    for part in (picture(), picture().axes[0]):
-        draw.show(part, "A rising line")
-    assert shown[0] == shown[1]
-    assert plt.get_fignums() == []
-
-
 def test_showing_and_saving_close_the_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(style, "display", lambda data, raw: None)
     draw.show(picture(), "shown")
     draw.save(picture(), tmp_path / "saved.svg", "saved")
     assert plt.get_fignums() == []
-
-
-def test_text_becomes_paths_so_that_no_font_is_needed() -> None:
-    assert "<text" not in style.svg(picture(), "a picture")
 
 
 @pytest.mark.parametrize("look", [draw.RANK_COLOURS, draw.MARKERS, draw.DASHES, style.HATCHES])
@@ -155,17 +132,6 @@ def test_lines_take_colour_marker_and_dash_by_number() -> None:
     assert tuple(line.get_color() for line in lines) == draw.RANK_COLOURS
     assert tuple(line.get_marker() for line in lines) == draw.MARKERS
     assert len({(line.get_linestyle(), str(line._unscaled_dash_pattern)) for line in lines}) == 8
-
-
-@pytest.mark.slow
-def test_a_figure_is_written_the_same_again_without_the_style_too() -> None:
-    program = (
-        "from distlab.draw import style\nimport matplotlib.pyplot as plt\n"
-        "figure, axes = plt.subplots()\naxes.plot([1, 2], [3, 4])\nprint(style.svg(figure, 'a line'))"
-    )
-    written = [subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout for _ in "12"]
-    assert b"clip-path" in written[0]
-    assert written[0] == written[1]
 
 
 def test_a_widget_is_shown_with_a_description_for_where_it_cannot_run(monkeypatch: pytest.MonkeyPatch) -> None:

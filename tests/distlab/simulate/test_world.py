@@ -1,220 +1,158 @@
-"""The virtual cluster: what operations cost, and what happens to messages."""
+"""What operations cost on the virtual cluster, and what happens to messages: reckoned by hand, and for any traffic."""
 
-from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from distlab.simulate import (
-    Link,
-    Network,
-    Rank,
-    World,
+from distlab.simulate import Link, Network, Rank, World
+
+# α = 1 s, β = 1/8 s per byte, γ = 1/16 s per byte: an array of k float64 takes 1 + k to send and k/2 to add.
+SLOW = Network(latency=1.0, seconds_per_byte=1 / 8, seconds_per_byte_reduced=1 / 16)
+
+
+async def sends_in_turn(rank: Rank) -> float:
+    """Rank 0 sends three numbers to each of the others."""
+    for to in range(1, rank.size) if rank.index == 0 else ():
+        await rank.send(to, np.zeros(3))
+    if rank.index:
+        await rank.receive(0)
+    return rank.now
+
+
+async def send_to_rank_0(rank: Rank, seconds: int) -> list[float]:
+    """Rank r computes and then sends r numbers; rank 0 computes and then asks for them in order of rank."""
+    await rank.compute(seconds)
+    if rank.index:
+        await rank.send(0, np.zeros(rank.index))
+        return [rank.now]
+    times = []
+    for source in range(1, rank.size):
+        await rank.receive(source)
+        times.append(rank.now)
+    return times
+
+
+async def swap(rank: Rank, elements: int) -> float:
+    await rank.exchange(1 - rank.index, np.zeros(elements), 1 - rank.index)
+    return rank.now
+
+
+async def computes_and_adds(rank: Rank) -> float:
+    await rank.compute(3)
+    await rank.reduce(np.zeros(4), np.ones(4))
+    return rank.now
+
+
+async def ring_step(rank: Rank) -> float:
+    await rank.exchange((rank.index + 1) % rank.size, np.zeros(1), (rank.index - 1) % rank.size)
+    return rank.now
+
+
+@pytest.mark.parametrize(
+    ("world", "program", "inputs", "times"),
+    [
+        (World(3, SLOW), sends_in_turn, None, [8, 4, 8]),
+        # The senders are done after 2, 3 and 4 s; the receiver's port takes the messages one after another.
+        (World(4, SLOW), send_to_rank_0, [0] * 4, [[2, 5, 9], [2], [3], [4]]),
+        # The message of rank 2 is in long before that of rank 1, so that nothing is left to wait for after that.
+        (World(3, SLOW), send_to_rank_0, [0, 10, 0], [[12, 12], [12], [3]]),
+        (World(2, SLOW), send_to_rank_0, [7, 0], [[7], [2]]),
+        (World(2, SLOW), swap, [3, 3], [4, 4]),
+        (World(2, SLOW), swap, [1, 5], [6, 6]),
+        (World(3, SLOW, {1: 0.5, 2: 2}), computes_and_adds, None, [5, 10, 2.5]),
+        (World(3, SLOW.with_slow_link(1, 0, factor=10)), ring_step, None, [20, 20, 2]),
+    ],
 )
-from tests.distlab.simulate.slow_world import SLOW, world
+def test_operations_take_the_times_of_the_model(world: World, program: object, inputs: list, times: list) -> None:
+    assert world.run(program, inputs).results == times
 
 
-class TestTiming:
-    def test_a_message_takes_latency_and_time_per_byte_on_both_ports(self) -> None:
-        async def program(rank: Rank) -> float:
-            if rank.index == 0:
-                await rank.send(1, np.zeros(3))
-            else:
-                await rank.receive(0)
-            return rank.now
-
-        run = world(2).run(program)
-        assert run.results == [4.0, 4.0]
-        assert run.elapsed == 4.0
-        assert [event[:7] for event in run.events] == [
-            ("send", 0, 1, 24, 0.0, 4.0, 0),
-            ("receive", 1, 0, 24, 0.0, 4.0, 0),
-        ]
-
-    def test_two_sends_of_one_rank_follow_each_other(self) -> None:
-        async def program(rank: Rank) -> float:
-            if rank.index == 0:
-                await rank.send(1, np.zeros(3))
-                await rank.send(2, np.zeros(3))
-            else:
-                await rank.receive(0)
-            return rank.now
-
-        assert world(3).run(program).results == [8.0, 4.0, 8.0]
-
-    def test_messages_to_one_rank_arrive_one_after_another(self) -> None:
-        async def program(rank: Rank) -> list[float]:
-            times = []
-            if rank.index > 0:
-                await rank.send(0, np.zeros(rank.index))
-                return [rank.now]
-            for source in range(1, rank.size):
-                await rank.receive(source)
-                times.append(rank.now)
-            return times
-
-        # Costs 2, 3 and 4 s: the senders are done after those, the receiver takes them in order of rank.
-        assert world(4).run(program).results == [[2.0, 5.0, 9.0], [2.0], [3.0], [4.0]]
-
-    def test_messages_take_the_port_in_the_order_in_which_they_were_sent_not_asked_for(self) -> None:
-        async def program(rank: Rank) -> list[float]:
-            if rank.index == 1:
-                await rank.compute(10)
-            if rank.index > 0:
-                await rank.send(0, np.zeros(1))
-                return []
-            times = []
-            for source in (1, 2):
-                await rank.receive(source)
-                times.append(rank.now)
-            return times
-
-        # Rank 2's message is in long before rank 1's, so nothing is left to wait for after rank 1's.
-        assert world(3).run(program).results[0] == [12.0, 12.0]
-
-    def test_receiving_a_message_that_has_arrived_takes_no_time(self) -> None:
-        async def program(rank: Rank) -> float:
-            if rank.index == 0:
-                await rank.send(1, np.zeros(1))
-            else:
-                await rank.compute(7)
-                await rank.receive(0)
-            return rank.now
-
-        assert world(2).run(program).results == [2.0, 7.0]
-
-    def test_exchange_is_full_duplex(self) -> None:
-        async def program(rank: Rank) -> float:
-            await rank.exchange(1 - rank.index, np.zeros(3), 1 - rank.index)
-            return rank.now
-
-        assert world(2).run(program).results == [4.0, 4.0]
-
-    def test_exchange_ends_when_the_longer_of_both_has_ended(self) -> None:
-        async def program(rank: Rank) -> float:
-            await rank.exchange(1 - rank.index, np.zeros(1 + 4 * rank.index), 1 - rank.index)
-            return rank.now
-
-        assert world(2).run(program).results == [6.0, 6.0]
-
-    def test_compute_and_reduce_follow_the_compute_speed(self) -> None:
-        async def program(rank: Rank) -> float:
-            await rank.compute(3)
-            await rank.reduce(np.zeros(4), np.ones(4))
-            return rank.now
-
-        run = world(3, compute_speeds={1: 0.5, 2: 2}).run(program)
-        assert run.results == [5.0, 10.0, 2.5]
-        assert world(3, compute_speeds=[1, 0.5, 2]).run(program).results == run.results
-        assert [event.kind for event in run.events.select(rank=1)] == ["compute", "reduce"]
-        assert run.events.select(kind="reduce", rank=1)[0][:6] == ("reduce", 1, None, 32, 6.0, 10.0)
-
-    def test_a_slow_link_is_slow_in_both_directions_and_others_are_not(self) -> None:
-        async def program(rank: Rank, to: int) -> float:
-            source = (rank.index + 2) % 3 if to == (rank.index + 1) % 3 else (rank.index + 1) % 3
-            await rank.receive(source) if rank.index == 9 else await rank.exchange(to, np.zeros(1), source)
-            return rank.now
-
-        network = SLOW.with_slow_link(0, 1, factor=10)
-        assert world(3, network).run(program, [1, 2, 0]).results == [20.0, 20.0, 2.0]
-        assert world(3, network).run(program, [2, 0, 1]).results == [20.0, 20.0, 2.0]
-
-    def test_links_inside_a_host_have_their_own_speed(self) -> None:
-        network = Network(latency=10, seconds_per_byte=0, ranks_per_host=2, inside_host=Link(1, 0))
-        assert [network.link(0, to).latency for to in (1, 2, 3)] == [1, 10, 10]
-        assert network.link(3, 2).latency == 1
-        assert network.with_slow_link(2, 3, 5).link(2, 3) == Link(5, 0)
-
-    def test_a_time_that_is_no_time_is_refused(self) -> None:
-        with pytest.raises(ValueError, match="latency is -1; it must be a number of seconds, 0 or more"):
-            Network(latency=-1)
-        with pytest.raises(ValueError, match="seconds_per_byte is nan"):
-            Link(0, float("nan"))
-        with pytest.raises(ValueError, match="needs both ranks_per_host and inside_host"):
-            Network(ranks_per_host=2)
-
-    def test_a_world_refuses_impossible_sizes_and_speeds(self) -> None:
-        with pytest.raises(ValueError, match="a world of 0 ranks"):
-            World(0)
-        with pytest.raises(ValueError, match="2 compute speeds for 3 ranks"):
-            World(3, compute_speeds=[1, 1])
-        with pytest.raises(ValueError, match="a compute speed for rank 3, but the ranks are 0 to 2"):
-            World(3, compute_speeds={3: 1})
-        with pytest.raises(ValueError, match="the compute speed of rank 1 is 0; it must be a number above 0"):
-            World(3, compute_speeds={1: 0})
-        with pytest.raises(TypeError, match="a world of '4' ranks: a whole number is needed"):
-            World("4")
-        with pytest.raises(TypeError, match=r"a world of 2\.0 ranks"):
-            World(2.0)
-        with pytest.raises(TypeError, match=r"3 is no network: give a simulate\.Network, or none"):
-            World(2, 3)
-        assert World(np.int64(3)).size == 3
+def test_links_have_the_speed_of_their_kind() -> None:
+    network = Network(latency=10, seconds_per_byte=0, ranks_per_host=2, inside_host=Link(1, 0))
+    assert [network.link(0, to).latency for to in (1, 2, 3)] == [1, 10, 10]
+    assert network.with_slow_link(2, 3, 5).link(3, 2) == Link(5, 0)
 
 
-class TestMessages:
-    def test_messages_between_two_ranks_keep_their_order(self) -> None:
-        async def program(rank: Rank) -> list[int]:
-            if rank.index == 0:
-                for number in range(5):
-                    await rank.send(1, np.array([number] * (5 - number)))
-                return []
-            return [len(await rank.receive(0)) for _ in range(5)]
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [((-1, 0), "latency is -1"), ((0, float("nan")), "byte is nan"), ((0, 1e9), "for 1e9 bytes per second give 1e-9")],
+)
+def test_a_time_that_is_no_time_is_refused(arguments: tuple, sentence: str) -> None:
+    for kind in (Link, Network):
+        with pytest.raises(ValueError, match=sentence):
+            kind(*arguments)
 
-        assert world(2).run(program).results[1] == [5, 4, 3, 2, 1]
 
-    def test_the_content_is_fixed_when_it_is_sent(self) -> None:
-        async def program(rank: Rank) -> np.ndarray | None:
-            if rank.index == 0:
-                array = np.arange(4.0)
-                await rank.send(1, array[1:3])
-                array[:] = -1
-                received = await rank.exchange(1, array, 1)
-                received[:] = -2
-                return received
-            first, second = await rank.receive(0), np.ones(4)
-            third = await rank.exchange(0, second, 0)
-            assert (second == 1).all()
-            return np.concatenate([first, third])
+def test_the_content_is_fixed_when_it_is_sent() -> None:
+    async def program(rank: Rank) -> list[float]:
+        array = np.arange(4.0)
+        if rank.index == 1:
+            return [*await rank.receive(0), *await rank.exchange(0, np.ones(4), 0)]
+        await rank.send(1, array[1:3])
+        array[:] = -1
+        received = await rank.exchange(1, array, 1)
+        received[:] = -2
+        return received.tolist()
 
-        run = world(2).run(program)
-        assert run.results[1].tolist() == [1, 2, -1, -1, -1, -1]
+    assert World(2).run(program).results == [[-2] * 4, [1, 2, -1, -1, -1, -1]]
 
-    def test_any_array_and_number_can_be_sent(self) -> None:
-        values = [np.ones((2, 0, 3)), np.float32(2), 7, np.arange(6).reshape(2, 3).T, np.array(True), 1j]
 
-        async def program(rank: Rank) -> list[np.ndarray]:
-            return [await rank.exchange(1 - rank.index, value, 1 - rank.index) for value in values]
+def test_each_rank_has_its_own_memory() -> None:
+    shared = np.zeros(2)
 
-        for received, value in zip(world(2).run(program).results[0], values, strict=True):
-            assert received.dtype == np.asarray(value).dtype
-            np.testing.assert_array_equal(received, value)
+    async def program(rank: Rank, given: dict[str, list[np.ndarray]]) -> np.ndarray:
+        return await rank.reduce(given["arrays"][0], np.full(2, rank.index, float))
 
-    def test_receive_any_takes_what_arrives_first(self) -> None:
-        async def program(rank: Rank) -> list[tuple[int, float]]:
-            if rank.index > 0:
-                await rank.compute(10 - rank.index)
-                await rank.send(0, np.zeros(1))
-                return []
-            await rank.compute(8.5)
-            return [((await rank.receive_any())[0], rank.now) for _ in range(3)]
+    run = World(3).run(program, [{"arrays": [shared]}] * 3)
+    assert [result.tolist() for result in run.results] == [[0, 0], [1, 1], [2, 2]]
+    assert (shared == 0).all()
 
-        # They are sent at 9, 8 and 7 s, and a message takes 2 s.
-        assert world(4).run(program).results[0] == [(3, 9.0), (2, 11.0), (1, 13.0)]
 
-    def test_each_rank_has_its_own_memory(self) -> None:
-        shared = np.zeros(2)
+@st.composite
+def traffic(draw: st.DrawFn) -> tuple[Network, list[list[tuple[int, int, int]]]]:
+    """A network, and for each rank the messages it sends: (to, elements, seconds that it computes before)."""
+    size = draw(st.integers(2, 5))
+    times = st.sampled_from([0.0, 0.25, 1.0, 3.0])
+    network = Network(draw(times), draw(times), draw(times))
+    if draw(st.booleans()):
+        network = network.with_slow_link(0, size - 1, factor=2.5)
+    plan = []
+    for rank in range(size):
+        others = st.integers(0, size - 1).filter(lambda to, rank=rank: to != rank)
+        plan.append(draw(st.lists(st.tuples(others, st.integers(0, 3), st.integers(0, 2)), max_size=6)))
+    return network, plan
 
-        async def program(rank: Rank, given: dict[str, list[np.ndarray]]) -> np.ndarray:
-            array = given["arrays"][0]
-            return await rank.reduce(array, np.full(2, rank.index, float))
 
-        run = world(3).run(program, [{"arrays": [shared]}] * 3)
-        assert [result.tolist() for result in run.results] == [[0, 0], [1, 1], [2, 2]]
-        assert (shared == 0).all()
+@pytest.mark.slow
+@settings(max_examples=80, deadline=None)
+@given(traffic())
+def test_any_traffic_respects_ports_order_and_costs(drawn: tuple[Network, list]) -> None:
+    network, plan = drawn
+    to_come = [sum(to == rank for messages in plan for to, *_ in messages) for rank in range(len(plan))]
 
-    def test_a_program_may_be_anything_that_returns_a_coroutine(self) -> None:
-        async def program(rank: Rank, factor: int, addend: int) -> int:
-            return factor * rank.index + addend
+    async def program(rank: Rank) -> list[tuple[int, int]]:
+        for number, (to, elements, seconds) in enumerate(plan[rank.index]):
+            await rank.compute(seconds)
+            await rank.send(to, np.full(elements + 1, number))
+        received = [await rank.receive_any() for _ in range(to_come[rank.index])]
+        return [(source, int(array[0])) for source, array in received]
 
-        assert world(2).run(partial(program, addend=1), np.array([3, 4])).results == [1, 5]
-        assert world(2).run(lambda rank: program(rank, 2, 0)).results == [0, 2]
+    run, again = (World(len(plan), network).run(program) for _ in range(2))
+    assert run.events.columns.tobytes() == again.events.columns.tobytes()
+    assert (run.results, run.messages) == (again.results, sum(map(len, plan)))
+    for rank, received in enumerate(run.results):
+        for source in range(len(plan)):
+            numbers = [number for came_from, number in received if came_from == source]
+            assert numbers == sorted(numbers), "messages between two ranks keep their order"
+        for kind in ("send", "receive"):
+            for event, following in pairwise(run.events.select(kind, rank=rank)):
+                assert following.start >= event.end, "a port handles one message at a time"
+    sends = {event.operation: event for event in run.events.select("send")}
+    for receive in run.events.select("receive"):
+        send = sends[receive.operation]
+        seconds = network.link(send.rank, receive.rank).seconds(send.bytes)
+        assert [event.end - event.start for event in (send, receive)] == pytest.approx([seconds] * 2)
+        assert receive.start >= send.start

@@ -2,20 +2,16 @@
 
 from hashlib import sha256
 from html import escape
-from typing import TYPE_CHECKING
 
 from IPython.display import display
 
 from distlab.draw.steps.chunk_boxes import Boxes
-from distlab.draw.steps.history import StepMessage
+from distlab.draw.steps.history import History, StepMessage
 from distlab.draw.steps.legend import Legend
 from distlab.draw.steps.stamps import Drawing, Stamp, rectangle, words
 from distlab.draw.steps.strip import draw_strip
 from distlab.draw.style import INK, show
-from distlab.runtime.arguments import WrongArgument, require_kind, require_number
-
-if TYPE_CHECKING:
-    from distlab.draw.traces import Trace
+from distlab.runtime.arguments import WrongArgument
 
 MOST_RANKS = 8
 """An animation grows with the fourth power of the ranks: one of a ring of sixteen has 30 MB."""
@@ -28,10 +24,8 @@ _ROW_GAP = 0.2
 _LEAVE, _ARRIVE = 0.15, 0.7
 
 
-def animated_svg(trace: "Trace", description: str, seconds_per_step: float) -> str:
+def animated_svg(trace: History, description: str, seconds_per_step: float) -> str:
     """The animation as SVG text; see `Trace.animation`."""
-    require_number("seconds_per_step", seconds_per_step, above=0)
-    require_kind("description", description, str, "a text that says what the picture shows")
     if trace.size > MOST_RANKS:
         raise WrongArgument(
             f"{trace.size} ranks are too many for an animation, at most {MOST_RANKS}; `strip([0, 1])` draws the steps "
@@ -66,28 +60,25 @@ def animated_svg(trace: "Trace", description: str, seconds_per_step: float) -> s
     )
 
 
-def show_animated(trace: "Trace", description: str, seconds_per_step: float) -> None:
+def show_animated(trace: History, description: str, seconds_per_step: float) -> None:
     """Display the animation, and below it the strip; see `Trace.show_animation`."""
-    page = _page(animated_svg(trace, description, seconds_per_step), description)
-    display({"text/html": page, "text/plain": description}, raw=True)
-    show(draw_strip(trace, list(range(trace.last + 1))), description)
-
-
-def _page(svg: str, description: str) -> str:
-    """The SVG as a piece of HTML: a label around the box and the picture, so that a click on either pauses it."""
-    return (
+    # A label around the box and the picture, so that a click on either pauses it.
+    page = (
         '<figure class="distlab-animation" style="margin:0"><label>'
         '<input type="checkbox" class="distlab-pause"> pause<br>\n'
-        f"{svg}\n</label><figcaption>{escape(description)}</figcaption></figure>"
+        f"{animated_svg(trace, description, seconds_per_step)}\n"
+        f"</label><figcaption>{escape(description)}</figcaption></figure>"
     )
+    display({"text/html": page, "text/plain": description}, raw=True)
+    show(draw_strip(trace, list(range(trace.last + 1))), description)
 
 
 class _Stage:
     """Where everything is, in inches: what stays, each state, each title, and what moves where."""
 
-    def __init__(self, trace: "Trace") -> None:
+    def __init__(self, trace: History) -> None:
         self._boxes = Boxes(trace, _SCALE)
-        self._row = self._boxes.height + _ROW_GAP
+        self._row = self._boxes.box[1] + _ROW_GAP
         waiting = trace.waiting()
         least = _NAMES + self._boxes.width + (1.5 if waiting else 0.15)
         self.width = max(least, 5.0)
@@ -99,8 +90,13 @@ class _Stage:
         for rank in ranks:
             self.still.append(Stamp(words(f"rank {rank}", 11, INK, align="left"), 0.12, self._middle(rank)))
         # A state is a list of boxes: what is stamped for each, and where its lower left corner is.
+        lefts = [_NAMES + number * self._boxes.pitch for number in range(len(trace.boxes))]
         self.states = [
-            [self._box(step, rank, number) for rank in ranks for number in range(len(trace.boxes))]
+            [
+                (self._boxes.box_after(step, rank, number, 0, 0), left, self._bottom(rank))
+                for rank in ranks
+                for number, left in enumerate(lefts)
+            ]
             for step in range(trace.last + 1)
         ]
         for rank, text in waiting.items():
@@ -114,15 +110,11 @@ class _Stage:
         ]
         self.moving = [(message, *self._moving(message)) for message in trace.messages]
 
-    def _box(self, step: int, rank: int, number: int) -> tuple[list[Stamp], float, float]:
-        stamps = self._boxes.box_after(step, rank, number, 0, 0)
-        return stamps, self._boxes.box_place(number, _NAMES), self._bottom(rank)
-
     def _bottom(self, rank: int) -> float:
-        return self.height - _HEAD - rank * self._row - self._boxes.height
+        return self.height - _HEAD - rank * self._row - self._boxes.box[1]
 
     def _middle(self, rank: int) -> float:
-        return self._bottom(rank) + self._boxes.height / 2
+        return self._bottom(rank) + self._boxes.box[1] / 2
 
     def _moving(self, message: StepMessage) -> tuple[list[Stamp], tuple[float, float]]:
         """What travels, where it starts, and how far it goes to the right and up."""
@@ -131,7 +123,7 @@ class _Stage:
         frame = rectangle("message", *self._boxes.box, "none", INK, 2.2, layer=4)
         stamps: list[Stamp] = []
         for number in numbers:
-            x = self._boxes.box_place(number, _NAMES)
+            x = _NAMES + number * self._boxes.pitch
             sent = self._boxes.trace.sent_from(message, number)
             stamps += self._boxes.box_with(sent, message.source, number, x, bottom)
             stamps.append(Stamp(frame, x, bottom))
@@ -139,7 +131,7 @@ class _Stage:
             stamps.append(Stamp(words("•", 16), _NAMES - 0.12, self._middle(message.source)))
         up = self._bottom(message.to) - bottom
         if not message.received:
-            x = self._boxes.box_place(numbers[0], _NAMES) if numbers else _NAMES - 0.12
+            x = _NAMES + numbers[0] * self._boxes.pitch if numbers else _NAMES - 0.12
             stamps.append(Stamp(words("×", 20, INK, bold=True), x, self._middle(message.source)))
             up /= 2
         # A little to the right on its way, so that it does not cover exactly the boxes that it passes.

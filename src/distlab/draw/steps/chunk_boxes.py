@@ -1,75 +1,41 @@
 """A rank's chunks after one step, as boxes: a segment for each rank's share, and marks for what happens to a chunk."""
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
-
 from matplotlib.colors import to_hex
 
 from distlab.draw.collective_tasks import Element, Fault
 from distlab.draw.diagram import fill_of, tint
-from distlab.draw.steps.stamps import Shape, Stamp, polygon, rectangle, words
+from distlab.draw.steps.history import History
+from distlab.draw.steps.stamps import Stamp, polygon, rectangle, words
 from distlab.draw.style import INK, QUIET
-
-if TYPE_CHECKING:
-    from distlab.draw.traces import Trace
 
 _PALE = to_hex(tint(QUIET, 0.45))
 
 
-@dataclass(frozen=True)
 class Boxes:
-    """Draws the boxes of a trace, `scale` times as large as in a strip; lengths are in inches."""
+    """Draws the boxes of a run, `scale` times as large as in a strip; lengths are in inches.
 
-    trace: "Trace"
-    scale: float = 1.0
+    columns, segment: the segments side by side in a box, and the width and height of one.  box: the width and height of
+    a box; the marks need 0.09 inches more above and below it.  pitch: from one box to the next.  width: that of all
+    boxes of a rank, side by side.
+    """
 
-    @cached_property
-    def columns(self) -> int:
-        """The segments side by side in a box."""
-        return 2 if self.trace.adds and self.trace.size > 4 else 1
-
-    @cached_property
-    def lines(self) -> int:
-        """The segments one above the other in a box."""
-        return -(-self.trace.size // self.columns) if self.trace.adds else 1
-
-    @cached_property
-    def segment(self) -> tuple[float, float]:
-        """The width and height of a segment."""
-        if not self.trace.adds:
-            few = self.trace.size <= 6
-            wide, narrow = (0.26, 0.225) if self.trace.task.moves_between_chunks else (0.22, 0.185)
-            return (wide if few else narrow) * self.scale, 0.19 * self.scale
-        width, height = {1: (0.17, 0.125), 2: (0.095, 0.105)}[self.columns]
-        return width * self.scale, height * self.scale
-
-    @cached_property
-    def points(self) -> float:
-        """The size of the numbers."""
-        if not self.trace.adds:
-            return (7.5 if self.trace.size <= 6 else 6.8) * self.scale
-        return (7.0 if self.columns == 1 else 5.8) * self.scale
-
-    @cached_property
-    def box(self) -> tuple[float, float]:
-        """The width and height of a box."""
-        return self.columns * self.segment[0], self.lines * self.segment[1]
-
-    @cached_property
-    def pitch(self) -> float:
-        """From one box to the next."""
-        return self.box[0] + self._between
-
-    @cached_property
-    def width(self) -> float:
-        """All boxes of a rank, side by side."""
-        return self.pitch * len(self.trace.boxes) - self._between
-
-    @property
-    def height(self) -> float:
-        """A box; the marks need 0.09 inches more above and below it."""
-        return self.box[1]
+    def __init__(self, trace: History, scale: float = 1.0) -> None:
+        """The sizes for that many ranks and boxes."""
+        self.trace, self.scale = trace, scale
+        few = trace.size <= 6
+        self.columns = 2 if trace.adds and trace.size > 4 else 1
+        self.lines = -(-trace.size // self.columns) if trace.adds else 1
+        if not trace.adds:
+            wide, narrow = (0.26, 0.225) if trace.task.moves_between_chunks else (0.22, 0.185)
+            width, height, points = wide if few else narrow, 0.19, 7.5 if few else 6.8
+        else:
+            width, height, points = (0.17, 0.125, 7.0) if self.columns == 1 else (0.095, 0.105, 5.8)
+        self.points = points * scale
+        self.segment = width * scale, height * scale
+        self.box = self.columns * self.segment[0], self.lines * self.segment[1]
+        between = (0.045 if few else 0.035) * scale
+        self.pitch = self.box[0] + between
+        self.width = self.pitch * len(trace.boxes) - between
 
     def of_rank(self, step: int, rank: int, x: float, y: float) -> list[Stamp]:
         """The boxes of `rank` after `step`, from the lower left corner at x, y."""
@@ -96,7 +62,10 @@ class Boxes:
 
         stamps = [Stamp(rectangle("box", *self.box, "white", _PALE, 0.6), x, y)]
         if self.trace.adds:
-            places = {owner: self._place(owner, x, y) for owner in range(task.size)}
+            places = {}
+            for owner in range(task.size):
+                line, column = divmod(owner, self.columns)
+                places[owner] = x + column * self.segment[0], y + (self.lines - 1 - line) * self.segment[1]
         else:
             owners = list(counts) or list(fault.missing)[:1]
             places = dict.fromkeys(owners, (x, y))
@@ -110,7 +79,15 @@ class Boxes:
                 stamps += self._segment(f"share {owner}", self._name(owner, element), place, face)
             elif owner in fault.missing:
                 stamps += self._segment(f"missing share {owner}", "–", place, "white")
-        stamps.append(Stamp(self._frame(element is not None, fault, task.is_complete(rank, position, element)), x, y))
+        if fault != Fault():
+            frame = rectangle("wrong chunk", *self.box, "none", INK, 1.5, dashed=True, layer=2)
+        elif element is None:
+            frame = rectangle("no chunk", *self.box, "none", _PALE, 0.6, layer=2)
+        elif element == task.ends[rank][position]:
+            frame = rectangle("finished chunk", *self.box, "none", INK, 1.5, layer=2)
+        else:
+            frame = rectangle("chunk", *self.box, "none", QUIET, 0.6, layer=2)
+        stamps.append(Stamp(frame, x, y))
         if fault != Fault():
             stamps.append(Stamp(words("!", 7 * self.scale, INK, bold=True), x + self.box[0] / 2, self._above(y)))
         return stamps
@@ -122,7 +99,8 @@ class Boxes:
         down = polygon("changed", [(-size, size), (size, size), (0, -size)], INK)
         right = polygon("sent next", [(-size, size), (-size, -size), (size, 0)], INK)
         for number in self.trace.boxes_changed(step, rank):
-            if not self._is_faulty(step, rank, number):
+            position, element = self.trace.boxes[number], self._element(step, rank, number)
+            if self.trace.task.fault(rank, position, element, self._is_end(step)) is None:
                 stamps.append(Stamp(down, self._middle(x, number), self._above(y)))
         for message in self.trace.arriving_in(step + 1):
             if message.source == rank:
@@ -144,39 +122,18 @@ class Boxes:
             for number, chunk in enumerate(chunks)
         ]
 
-    def box_place(self, number: int, x: float) -> float:
-        """The left edge of box `number` of the boxes that begin at x."""
-        return x + number * self.pitch
-
-    @property
-    def _between(self) -> float:
-        return (0.045 if self.trace.size <= 6 else 0.035) * self.scale
-
     def _name(self, owner: int, element: Element) -> str:
         """The text of a segment: whose share it is, and where chunks change places which of its chunks it was."""
         if self.trace.adds or not self.trace.task.moves_between_chunks or element is None:
             return str(owner)
         return f"{owner}.{self.trace.task.chunk_of(min(element.positions))}"
 
-    def _place(self, owner: int, x: float, y: float) -> tuple[float, float]:
-        line, column = divmod(owner, self.columns)
-        return x + column * self.segment[0], y + (self.lines - 1 - line) * self.segment[1]
-
     def _segment(self, name: str, text: str, place: tuple[float, float], face: str) -> list[Stamp]:
         width, height = self.segment
         colour = "white" if face == INK else INK
-        shape: Shape = rectangle(name, width, height, face, "white", 0.5, layer=1)
+        shape = rectangle(name, width, height, face, "white", 0.5, layer=1)
         number = words(text, self.points, colour, bold=face == INK)
         return [Stamp(shape, *place), Stamp(number, place[0] + width / 2, place[1] + height / 2)]
-
-    def _frame(self, is_full: bool, fault: Fault, complete: bool) -> Shape:
-        if fault != Fault():
-            return rectangle("wrong chunk", *self.box, "none", INK, 1.5, dashed=True, layer=2)
-        if complete:
-            return rectangle("finished chunk", *self.box, "none", INK, 1.5, layer=2)
-        return rectangle(
-            "chunk" if is_full else "no chunk", *self.box, "none", QUIET if is_full else _PALE, 0.6, layer=2
-        )
 
     def _element(self, step: int, rank: int, number: int) -> Element:
         """The first element of the box."""
@@ -185,12 +142,8 @@ class Boxes:
     def _is_end(self, step: int) -> bool:
         return self.trace.is_over and step == self.trace.last
 
-    def _is_faulty(self, step: int, rank: int, number: int) -> bool:
-        position, element = self.trace.boxes[number], self._element(step, rank, number)
-        return self.trace.task.fault(rank, position, element, self._is_end(step)) is not None
-
     def _middle(self, x: float, number: int) -> float:
-        return self.box_place(number, x) + self.box[0] / 2
+        return x + number * self.pitch + self.box[0] / 2
 
     def _above(self, y: float) -> float:
-        return y + self.height + 0.065 * self.scale
+        return y + self.box[1] + 0.065 * self.scale

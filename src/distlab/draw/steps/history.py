@@ -1,14 +1,15 @@
 """The steps of a run, read from its event log: which message belongs to which step, and what each rank holds when."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from distlab.draw.collective_tasks import Element, Holding, Task
-from distlab.simulate import Contributions, Event, Events
+from distlab.draw.collective_tasks import Element, Fault, Holding, Task
+from distlab.simulate import Contributions, DeadlockError, Events, SimulationError
 from distlab.simulate.events import Content
 
 Array = NDArray[Any]  # of contributions, or of the numbers of a run that cannot be drawn
@@ -42,13 +43,154 @@ class Snapshot(NamedTuple):
     buffer: Array
 
 
-@dataclass
-class Steps:
+class Steps(NamedTuple):
     """The steps of a run: how many, the messages in order, the snapshots of each rank in order of time."""
 
     last: int
     messages: list[StepMessage]
     snapshots: list[list[Snapshot]]
+
+
+@dataclass(frozen=True)
+class History:
+    """What a program did on the virtual cluster, in steps: who sent what to whom, and what each rank held then.
+
+    task: what each rank began with and must hold at the end.
+    events: everything that happened, with contents.
+    results: what the program returned, by rank; None if the run ended in an error.
+    error: the error that ended the run, or None.
+    """
+
+    task: Task
+    events: Events
+    results: Sequence[object] | None = None
+    error: SimulationError | None = None
+
+    @property
+    def size(self) -> int:
+        """The number of ranks."""
+        return self.task.size
+
+    @property
+    def last(self) -> int:
+        """The number of the last step."""
+        return self._steps.last
+
+    @property
+    def messages(self) -> list[StepMessage]:
+        """All messages, in order of their steps."""
+        return self._steps.messages
+
+    @cached_property
+    def holdings(self) -> list[list[Holding]]:
+        """By step (0 is the start) and rank, what the rank holds."""
+        return holdings(self.task, self._steps, self.results)
+
+    @cached_property
+    def boxes(self) -> list[int]:
+        """The first position of each box; a box is a chunk, or a part of one if its elements differ somewhere."""
+        rows = {row for by_rank in self.holdings for row in by_rank}
+        chunk_of = self.task.chunk_of
+        return [
+            position
+            for position in range(self.task.length)
+            if position == 0
+            or chunk_of(position) != chunk_of(position - 1)
+            or not all(_continues(row, position) for row in rows)
+        ]
+
+    @cached_property
+    def adds(self) -> bool:
+        """Whether shares are added in this run, so that a box needs a place for each rank's."""
+        every = (element for by_rank in self.holdings for row in by_rank for element in row if element is not None)
+        return self.task.adds or any(element.counts.total() > 1 for element in every)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every rank's program ended, so that nothing may be missing in the last step."""
+        return self.error is None
+
+    def arriving_in(self, step: int) -> list[StepMessage]:
+        """The messages of that step."""
+        return [message for message in self.messages if message.step == step]
+
+    def boxes_sent(self, message: StepMessage) -> list[int]:
+        """The boxes, by number, whose content the message carries."""
+        return [number for number in range(len(self.boxes)) if self.sent_from(message, number) is not None]
+
+    def sent_from(self, message: StepMessage, box: int) -> Element:
+        """The first element that the message carries from that box of its sender; None if there is none."""
+        sent = elements(message.content)
+        if message.buffer_size == self.task.length:
+            places = list(range(message.position, message.position + len(sent)))
+        else:
+            places = [min(element.positions) if element is not None else -1 for element in sent]
+        inside = self._positions(box)
+        return next((element for place, element in zip(places, sent, strict=True) if place in inside), None)
+
+    def boxes_changed(self, step: int, rank: int) -> list[int]:
+        """The boxes of that rank, by number, whose content differs after `step` from what it was before."""
+        if step == 0:
+            return []
+        before, after = self.holdings[step - 1][rank], self.holdings[step][rank]
+        return [
+            number
+            for number in range(len(self.boxes))
+            if any(before[position] != after[position] for position in self._positions(number))
+        ]
+
+    def first_fault(self) -> str | None:
+        """Where the run first went wrong, in words, and how many chunks are wrong at the end; None if nothing is."""
+        first = None
+        faults: dict[tuple[int, int], Fault] = {}
+        for step, by_rank in enumerate(self.holdings):
+            at_end = self.is_over and step == self.last
+            faults = {
+                (rank, position): fault
+                for rank, holding in enumerate(by_rank)
+                for position, element in enumerate(holding)
+                if (fault := self.task.fault(rank, position, element, at_end))
+            }
+            if faults and first is None:
+                (rank, position), fault = next(iter(faults.items()))
+                when = "In the end" if at_end else f"After step {step}"
+                first = f"{when} chunk {self.task.chunk_of(position)} of rank {rank} {self._in_words(fault)}."
+        if first is None:
+            return None
+        wrong = len({(rank, self.task.chunk_of(position)) for rank, position in faults})
+        chunks = self.size * min(self.size, self.task.length)
+        return f"{first} {wrong} of {chunks} chunks are wrong {'in the end' if self.is_over else 'where it stopped'}."
+
+    def waiting(self) -> dict[int, str]:
+        """Whom each rank of a deadlock waits for, in words, by rank."""
+        if not isinstance(self.error, DeadlockError):
+            return {}
+        return {
+            rank: "waits for a message" if wait.source is None else f"waits for rank {wait.source}"
+            for rank, wait in self.error.waiting.items()
+        }
+
+    def _in_words(self, fault: Fault) -> str:
+        """The fault as the rest of a sentence that begins with the chunk."""
+        parts = []
+        if fault.twice:
+            times = {owner: "twice" if count == 2 else f"{count} times" for owner, count in fault.twice.items()}
+            parts.append("has " + " and ".join(f"rank {owner}'s share {often}" for owner, often in times.items()))
+        owners: dict[int, set[int]] = {}
+        for owner, position in fault.strange:
+            owners.setdefault(self.task.chunk_of(position), set()).add(owner)
+        parts += [f"has chunk {chunk} of {_ranks(ranks)} in it" for chunk, ranks in sorted(owners.items())]
+        if fault.missing:
+            parts.append(f"lacks the share of {_ranks(fault.missing)}")
+        return ", and ".join(parts)
+
+    @cached_property
+    def _steps(self) -> Steps:
+        return steps_of(self.events, self.size)
+
+    def _positions(self, box: int) -> range:
+        stop = self.boxes[box + 1] if box + 1 < len(self.boxes) else self.task.length
+        return range(self.boxes[box], stop)
 
 
 @dataclass
@@ -71,16 +213,6 @@ class _Progress:
             self.step = max(self.step, step)
 
 
-def content_of(event: Event) -> Content:
-    """What a message carried, or a sum that was made, with the array that it is a part of.
-
-    Raises ValueError if the run did not keep contents.
-    """
-    if event.content is None or event.buffer is None or event.position is None:
-        raise ValueError("these events hold no contents: run the program with keep_contents=True")
-    return Content(event.content, event.buffer, event.position)
-
-
 def steps_of(events: Events, size: int) -> Steps:
     """The run in steps, as if each message took one step and all else no time.
 
@@ -97,17 +229,17 @@ def steps_of(events: Events, size: int) -> Steps:
         if event.kind == "receive":
             message = sent[event.operation]
             rank.last_received = max(message.step, rank.last_received + 1)
-            rank.coming.append((event.end, rank.last_received, content_of(event).array))
+            rank.coming.append((event.end, rank.last_received, event.content))
             messages.append(message._replace(step=rank.last_received, received=True))
             continue
         rank.go_on(event.start)
         if event.kind == "compute":
             continue
-        content = content_of(event)
-        rank.snapshots.append(Snapshot(rank.step, False, content.array, content.buffer))
+        content, buffer, position = cast(Content, event[-3:])
+        rank.snapshots.append(Snapshot(rank.step, False, content, buffer))
         if event.partner is not None:
-            array, step = np.ravel(content.array), rank.step + 1
-            message = StepMessage(step, event.rank, event.partner, array, content.position, content.buffer.size, False)
+            step = rank.step + 1
+            message = StepMessage(step, event.rank, event.partner, np.ravel(content), position, buffer.size, False)
             sent[event.operation] = message
             rank.coming.append((event.end, step, None))
             if event.operation not in received:
@@ -201,3 +333,16 @@ def _place_by_position(holding: list[Element], part: list[Element], rank: int) -
         there = holding[place]
         if there is None or there.counts <= element.counts:
             holding[place] = element
+
+
+def _continues(row: Holding, position: int) -> bool:
+    """Whether the element at `position` is like the one before it: the same shares, each one position further on."""
+    before, here = row[position - 1], row[position]
+    if before is None or here is None:
+        return before is here
+    return here.counts == {(rank, place + 1): count for (rank, place), count in before.counts.items()}
+
+
+def _ranks(numbers: Collection[int]) -> str:
+    *first, last = map(str, sorted(numbers))
+    return f"ranks {', '.join(first)} and {last}" if first else f"rank {last}"

@@ -72,7 +72,7 @@ def polygon(name: str, corners: Iterable[tuple[float, float]], face: str) -> Sha
 def words(text: str, points: float, colour: str = INK, bold: bool = False, align: str = "center") -> Shape:
     """Text as a shape, centred vertically on the height of a digit; `align` says where its place is: center, left."""
     path, (left, right) = _text_path(text, points, bold)
-    dx = {"center": -(left + right) / 2, "left": 0.0, "right": -right}[align]
+    dx = 0.0 if align == "left" else -(left + right) / 2
     dy = -0.3645 * points / 72
     outline: list[Segment] = []
     for vertices, code in path.iter_segments(curves=True, simplify=False):
@@ -89,7 +89,10 @@ def width_of(text: str, points: float, bold: bool = False) -> float:
 
 def stamp_on(axes: Axes, stamps: Iterable[Stamp], zorder: float = 2) -> None:
     """Draw the stamps on axes of which one unit is one inch: one collection, labelled by its name, for each shape."""
-    for shape, places in _by_shape(stamps).items():
+    by_shape: dict[Shape, list[tuple[float, float]]] = defaultdict(list)
+    for stamp in stamps:
+        by_shape[stamp.shape].append((stamp.x, stamp.y))
+    for shape, places in by_shape.items():
         collection = PathCollection(
             [_path(shape)],
             offsets=places,
@@ -149,13 +152,6 @@ class Drawing:
 def _closed(corners: Iterable[tuple[float, float]]) -> tuple[Segment, ...]:
     """A path through the corners and back to the first."""
     return (*((("L" if number else "M"), corner) for number, corner in enumerate(corners)), ("Z", ()))
-
-
-def _by_shape(stamps: Iterable[Stamp]) -> dict[Shape, list[tuple[float, float]]]:
-    places = defaultdict(list)
-    for stamp in stamps:
-        places[stamp.shape].append((stamp.x, stamp.y))
-    return places
 
 
 @lru_cache(maxsize=1024)

@@ -2,20 +2,16 @@
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from distlab.draw.diagram import arrow, canvas, line_of
 from distlab.draw.steps.chunk_boxes import Boxes
-from distlab.draw.steps.history import StepMessage
+from distlab.draw.steps.history import History, StepMessage
 from distlab.draw.steps.legend import Legend
 from distlab.draw.steps.stamps import Stamp, stamp_on, words
 from distlab.draw.style import INK, QUIET
-
-if TYPE_CHECKING:
-    from distlab.draw.traces import Trace
 
 _NAMES = 0.62  # the room for the ranks' names, in inches
 _GAP = 0.4  # between two columns, for the arrows
@@ -24,15 +20,19 @@ _ROW_GAP = 0.23
 _WIDEST = 9.6
 
 
-def draw_strip(trace: "Trace", steps: list[int]) -> Figure:
+def draw_strip(trace: History, steps: list[int]) -> Figure:
     """The step strip with a column for each of `steps`; see `Trace.strip`."""
     boxes = Boxes(trace)
     waiting = trace.waiting()
     pitch = boxes.width + _GAP
     margin = 0.15 + (1.05 if waiting else 0.0)
     in_a_line = max(2, int((_WIDEST - _NAMES - margin + _GAP) / pitch))
-    lines = _lines(steps, in_a_line)
-    row = boxes.height + _ROW_GAP
+    # A line begins with the last column of the one before, so that no arrow is cut.
+    lines = [steps[:in_a_line]]
+    while lines[-1][-1] != steps[-1]:
+        begin = (in_a_line - 1) * len(lines)
+        lines.append(steps[begin : begin + in_a_line])
+    row = boxes.box[1] + _ROW_GAP
     line_height = _HEAD + trace.size * row
     width = max(_NAMES + max(map(len, lines)) * pitch - _GAP + margin, 5.2)
     legend = Legend(boxes, steps, width - 0.3)
@@ -44,13 +44,13 @@ def draw_strip(trace: "Trace", steps: list[int]) -> Figure:
         _draw_line(axes, boxes, columns, top - _HEAD, row)
     for rank, text in waiting.items():
         x = _NAMES + len(lines[-1]) * pitch - _GAP + 0.12
-        y = height - (len(lines) - 1) * line_height - _HEAD - rank * row - boxes.height / 2
+        y = height - (len(lines) - 1) * line_height - _HEAD - rank * row - boxes.box[1] / 2
         stamp_on(axes, [Stamp(words(text, 7.5, INK, align="left"), x, y)])
     stamp_on(axes, legend.stamps(0.15, legend.height))
     return figure
 
 
-def describe(trace: "Trace") -> str:
+def describe(trace: History) -> str:
     """All steps in words; see `Trace.describe`."""
     size = trace.size
     parts = [
@@ -70,29 +70,20 @@ def describe(trace: "Trace") -> str:
     return " ".join(parts)
 
 
-def _lines(steps: list[int], in_a_line: int) -> list[list[int]]:
-    """The columns in lines; a line begins with the last column of the one before, so that no arrow is cut."""
-    lines = [steps[:in_a_line]]
-    while lines[-1][-1] != steps[-1]:
-        begin = (in_a_line - 1) * len(lines)
-        lines.append(steps[begin : begin + in_a_line])
-    return lines
-
-
 def _draw_line(axes: Axes, boxes: Boxes, columns: list[int], top: float, row: float) -> None:
     """One line of columns, whose first row of boxes has its upper edge at `top`."""
     trace = boxes.trace
     stamps = []
     ranks = range(trace.size)
     for rank in ranks:
-        stamps.append(Stamp(words(f"rank {rank}", 8.5, INK, align="left"), 0.12, top - rank * row - boxes.height / 2))
+        stamps.append(Stamp(words(f"rank {rank}", 8.5, INK, align="left"), 0.12, top - rank * row - boxes.box[1] / 2))
     for place, step in enumerate(columns):
         x = _NAMES + place * (boxes.width + _GAP)
         title = "start" if step == 0 else f"step {step}"
         stamps.append(Stamp(words(title, 8.5, INK, bold=True), x + boxes.width / 2, top + 0.32))
         stamps += boxes.chunk_numbers(x, top + 0.16)
         for rank in ranks:
-            y = top - rank * row - boxes.height
+            y = top - rank * row - boxes.box[1]
             stamps += boxes.of_rank(step, rank, x, y)
             stamps += boxes.marks(step, rank, x, y)
     for place, (before, after) in enumerate(pairwise(columns)):
@@ -101,7 +92,7 @@ def _draw_line(axes: Axes, boxes: Boxes, columns: list[int], top: float, row: fl
             stamps.append(Stamp(words("…", 12, QUIET), left + _GAP / 2, top + 0.32))
             continue
         for message in trace.arriving_in(after):
-            _draw_message(axes, message, left, top - boxes.height / 2, row)
+            _draw_message(axes, message, left, top - boxes.box[1] / 2, row)
     stamp_on(axes, stamps)
 
 
@@ -118,7 +109,7 @@ def _draw_message(axes: Axes, message: StepMessage, left: float, first: float, r
         stamp_on(axes, [Stamp(cross, x, y)], zorder=3)
 
 
-def _in_words(trace: "Trace", message: StepMessage) -> str:
+def _in_words(trace: History, message: StepMessage) -> str:
     chunks = sorted({trace.task.chunk_of(trace.boxes[number]) for number in trace.boxes_sent(message)})
     what = "nothing"
     if chunks:

@@ -10,8 +10,7 @@ from matplotlib.patches import FancyArrowPatch
 from distlab import collectives, draw
 from distlab.collectives import ring_all_reduce
 from distlab.simulate.world import Program
-from tests.distlab.draw.programs import ALL_REDUCE, ring_by_numpy
-from tests.distlab.draw.shapes import FRAMES, drawn
+from tests.distlab.draw.programs import ALL_REDUCE, FRAMES, drawn, ring_by_numpy
 
 
 def places(figure: Figure, *names: str) -> list[tuple[float, float]]:
