@@ -30,7 +30,7 @@ Hint: TypeAlias = Text | Mapping[str, Text]
 
 Drawn = TypeVar("Drawn")
 _MOST_SHOWN = 20  # entries of a list before its hint
-_NEAR_A_MISTAKE = 0.02  # where a right number may be off by more
+_NEAR_A_MISTAKE = 0.01  # where a right number may be off by more
 
 
 class Mistake(NamedTuple):
