@@ -44,7 +44,7 @@ for _number, _folder in JUDGES.items():
 
 _FAKES = ("fake_horovod", "fake_torch", "fake_cluster")
 _PARTS_OF_LABS = ("jobs", "new_process", "recording", "small_training")
-_OF_JUDGES = ("judge.py", "scripts.py", "hints.json", "known_answers.py")
+_OF_JUDGES = ("judge.py", "scripts.py", "training.py", "hints.json", "known_answers.py")
 NEXT_TO_STUDENTS = ("__init__", "given", "observe", *_FAKES, *_PARTS_OF_LABS, "hints")
 """The modules of a lab's package that may run in a student's process; grading hides all others from it."""
 
