@@ -13,27 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from lab_15 import given, scripts
-from lab_15.scripts import first
 
 from distlab.labs import Answer, AnswerError, Exercise, Lab, NotDone, Raised
-from distlab.labs.by_programs import ByPrograms, Follows, Mistake, drawn_until, formulas, is_same
+from distlab.labs.by_programs import ByPrograms, Follows, Mistake, changed, drawn_until, formulas, is_same
 from distlab.labs.fake_slurm import counted
 from distlab.labs.number_judge import NumberHint, is_near, is_rounded, number
+from distlab.labs.verdict import first
 from distlab.simulate import DeadlockError, Network, ProgramError, RankFailedError, SimulationError, World
 
 Generator = np.random.Generator
-
-
-def changed(name: str, text: str, *changes: tuple[str, str]) -> Callable[..., Any]:
-    """The program of that name in a text, with other lines."""
-    for before, after in changes:
-        assert before in text, before
-        text = text.replace(before, after)
-    namespace: dict[str, Any] = {"math": math, "sys": sys, **vars(given)}
-    exec(text, namespace)
-    program: Callable[..., Any] = namespace[name]
-    return program
-
 
 # A job that is queued again ------------------------------------------------------------------------------------------
 
@@ -234,13 +222,18 @@ ATTEMPT_MISTAKES = {
         [(BEGIN, '    if job["saved"] == job["steps"]: await add_up(rank, 0)\n    for')]
     ],
 }
+
+
+def attempt_with(*changes: tuple[str, str]) -> Callable[..., Any]:
+    """The right program with other lines."""
+    return changed(ATTEMPT, *changes, sys=sys, **vars(given))
+
+
 ATTEMPT_JUDGE = ByPrograms(
-    changed("attempt", ATTEMPT),
+    attempt_with(),
     planned_attempts,
     [
-        Mistake(
-            lambda planned, seen, hint=hint: hint.format(case=planned, **seen), changed("attempt", ATTEMPT, *changes)
-        )
+        Mistake(lambda planned, seen, hint=hint: hint.format(case=planned, **seen), attempt_with(*changes))
         for hint, programs in ATTEMPT_MISTAKES.items()
         for changes in programs
     ],
@@ -515,7 +508,7 @@ def rent(offers, images, deadline):
                 best = {"name": offer["name"], "nodes": nodes, "done": done, "cost": cost}
     return best
 """
-rent = changed("rent", RENT)
+rent = changed(RENT)
 
 
 class Offered(NamedTuple):
@@ -635,7 +628,7 @@ RENT_MISTAKES = {
     "this waits once too often: a run as long as the limit is one job.": ("jobs *", "(hours // limit + 1) *"),
     "an offer that ends exactly at the deadline is left out. Is that in time?": ("done <=", "done <"),
 }
-CHOOSING = [changed("rent", RENT, change) for change in RENT_MISTAKES.values()]
+CHOOSING = [changed(RENT, change) for change in RENT_MISTAKES.values()]
 UNITS = "the numbers are {} times too large or too small. Images are per second, prices per hour."
 OTHER_UNITS = 'return best and best | {{"{0}": best["{0}"] {1}}}'
 TOO_LATE = "this ends too late, or costs more than it could: nothing here ends in time. Then give None."
@@ -646,7 +639,7 @@ RENT_JUDGE = ByPrograms(
     [
         *(Mistake(hint, program) for hint, program in zip(RENT_MISTAKES, CHOOSING, strict=True)),
         *(
-            Mistake({name: UNITS.format(by[2:])}, changed("rent", RENT, ("return best", OTHER_UNITS.format(name, by))))
+            Mistake({name: UNITS.format(by[2:])}, changed(RENT, ("return best", OTHER_UNITS.format(name, by))))
             for name in (DONE, COST)
             for by in ("* 60", "* 3600", "/ 60", "/ 3600")
         ),

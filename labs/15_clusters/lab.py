@@ -36,7 +36,7 @@ lab = labs.open("15")
 # `scontrol` and `sbatch` are fakes that only record how they were called, and end with the status that the check
 # wants to try: every program may fail.
 #
-# The fake cluster has 16 nodes with 64 cores each. You need no `module load` and no virtual environment. Start
+# The fake cluster has 16 nodes with 256 cores each. You need no `module load` and no virtual environment. Start
 # programs by `python name.py` or `srun … python name.py`.
 #
 # A script is a text. Look at the backslash: it leaves out the line break, so that `#!` is at the very beginning. Python

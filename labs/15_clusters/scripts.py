@@ -19,6 +19,7 @@ from distlab.labs.fake_slurm import (
     listed,
     quoted,
 )
+from distlab.labs.verdict import first
 
 Generator = np.random.Generator
 Judge = Callable[[Answer, Generator], Verdict]
@@ -28,11 +29,6 @@ PROGRAMS, SIZES = ["prepare.py", "train.py", "evaluate.py"], [1, 2, 4, 8]
 START_AGAIN, BEFORE, APART = 85, 600, 300
 PROGRAMS_FIRST, NO_ARRAY = "this needs the right programs first.", "this is one job, not an array."
 PER_NODE = "Which option says how many per node?"
-
-
-def first(*checks: tuple[object, str]) -> str | None:
-    """The text of the first condition that holds."""
-    return next((text for holds, text in checks if holds), None)
 
 
 def script_judge(name: str, judged: Callable[[Answer, Generator, Script], Judged]) -> Judge:

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from lab_15 import given, judge
 from lab_15.judge import (
-    ATTEMPT,
     EXAMPLE,
     LAB,
     NAMES,
     OFFERED,
-    changed,
+    attempt_with,
     pays_up_to,
     planned_attempts,
 )
@@ -243,7 +242,7 @@ async def saves_after_the_loop(rank, job):
     return 85
 
 
-ASKS_NO_MORE = changed("attempt", ATTEMPT, ("notices = await", 'notices = 0 if step == job["steps"] else await'))
+ASKS_NO_MORE = attempt_with(("notices = await", 'notices = 0 if step == job["steps"] else await'))
 
 
 def table_by(alone):
@@ -291,7 +290,7 @@ def test_another_right_answer_gets_full_marks(name, answer):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_attempts_in_a_row_lose_no_step_and_do_none_twice(seed):
-    generator, right = np.random.default_rng(seed), OwnAnswer({"attempt": changed("attempt", ATTEMPT)})
+    generator, right = np.random.default_rng(seed), OwnAnswer({"attempt": attempt_with()})
     done, saved, steps = [], 0, 12
     while saved < steps:
         notices = [int(notice) if notice > saved else None for notice in generator.integers(1, 13, 3)]
@@ -303,7 +302,7 @@ def test_attempts_in_a_row_lose_no_step_and_do_none_twice(seed):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_planned_attempt_ends_after_the_step_in_which_a_notice_comes(seed):
-    right = OwnAnswer({"attempt": changed("attempt", ATTEMPT)})
+    right = OwnAnswer({"attempt": attempt_with()})
     for planned in planned_attempts(np.random.default_rng(seed)):
         seen = judge.observed(right, planned)
         assert seen["steps"] == [*range(planned.saved + 1, planned.last + 1)]
@@ -321,7 +320,7 @@ def test_a_planned_attempt_ends_after_the_step_in_which_a_notice_comes(seed):
     ],
 )
 def test_other_wrong_attempts_are_told_what_they_do(change, words):
-    verdict = verdict_on(LAB, "attempt", {"attempt": changed("attempt", ATTEMPT, change)})
+    verdict = verdict_on(LAB, "attempt", {"attempt": attempt_with(change)})
     assert words in verdict.text and verdict.share < 1
 
 

@@ -12,7 +12,7 @@
 # **Goal.** Distribute a serial program that you have not seen before, prove that it computes the same, measure it, read
 # the profile of a given run, predict a step on 64 ranks, write the job script, and report on one page.
 #
-# **Time.** 150 minutes, in several sittings: 70 for exercise 1, 50 for exercises 2 to 5, 30 for the report. The run on
+# **Time.** 160 minutes, in several sittings: 75 for exercise 1, 50 for exercises 2 to 5, 35 for the report. The run on
 # real ranks is optional and takes 15 more.
 #
 # **Before this.** Notebooks [04](../../notebooks/04_custom_training_loop.ipynb),
@@ -74,7 +74,7 @@ programs.show(Path("train_serial.py"), "batches", "begin", "step", "save", "trai
 # `train` may call other functions that you write in the same cell. Copy from the serial program what stays as it is.
 
 # %% [markdown]
-# Target: on any number of ranks, the weights after every step are those of the serial program from the same start.
+# Target: on two ranks or more, the weights after every step are those of the serial program from the same start.
 # A sixth of the points for each part:
 #
 # - **start**: all ranks begin with rank 0's weights and momentum; with `options.resume`, with those of the checkpoint;
@@ -83,7 +83,7 @@ programs.show(Path("train_serial.py"), "batches", "begin", "step", "save", "trai
 #   smaller: some ranks may then have fewer texts than others, or none;
 # - **rate**: optimizer and learning rate as in the serial program, since the global batch is the same;
 # - **average**: each step goes by the mean gradient of all its texts, whichever rank they are on;
-# - **record**: on every rank, `texts` and `loss` of a step are those of all ranks together; `seconds` are its own;
+# - **record**: on every rank, `texts` and `loss` of a step are those of all ranks together; `seconds` are what this rank measured;
 # - **checkpoint**: rank 0 writes one after each epoch, and none in between, into `options.folder`; no other rank
 #   writes there.
 #
@@ -314,8 +314,9 @@ lab.points("predict")
 # `job_script` gives the text of a bash script for `sbatch`. It asks Slurm for `nodes` nodes with `tasks` ranks on each,
 # `cores` cores for each rank, and a time limit of exactly `minutes` minutes, which may be more than a day. It starts
 # `python train.py` on all ranks with one `srun`, which must be told the cores too (notebook 15, and
-# `labs/15_clusters/slurm/ranks.sbatch`). The job ends when the script does. If `train.py` fails, the state of the job
-# is FAILED.
+# `notebooks/programs/15_clusters/slurm/ranks.sbatch`). The job ends when the script does. If `train.py` fails, the
+# script ends with another status than 0, so that the state of the job is FAILED. The check runs your script by bash, on
+# the fake Slurm of lab 15.
 #
 # Target: right for any numbers, by Slurm's own rules for options and
 # [times](https://slurm.schedmd.com/sbatch.html#OPT_time). A point each for nodes and tasks, cores, time, start.
@@ -349,7 +350,7 @@ lab.points("job_script")
 # ## 6. The report
 #
 # Report on one page: six short texts, 25 to 120 words each (words are what spaces separate), each with a number in
-# digits that you measured or computed. If you did not run real ranks, take the largest difference that the check of
+# digits that you measured or computed (`float32` is none). If you did not run real ranks, take the largest difference that the check of
 # exercise 1 prints and the numbers of the examples above, and say so; for "job" compute one, such as cores × hours.
 # These are the questions:
 

@@ -24,7 +24,7 @@ from distlab.labs.plain_data import Plain, as_record
 from distlab.runtime import processes
 
 MAGIC = "#SBATCH"
-MOST_NODES, CPUS_PER_NODE, LONGEST, MOST_TASKS = 16, 64, 48 * 3600, 1001
+MOST_NODES, CPUS_PER_NODE, LONGEST, MOST_TASKS = 16, 256, 48 * 3600, 1001
 SIGNALS = {"HUP": 1, "INT": 2, "QUIT": 3, "ABRT": 6, "KILL": 9, "USR1": 10, "USR2": 12, "ALRM": 14, "TERM": 15}
 SIGNALS |= {"CHLD": 17, "CONT": 18, "STOP": 19, "TSTP": 20, "TTIN": 21, "TTOU": 22, "URG": 23, "XCPU": 24}
 
@@ -35,6 +35,10 @@ class Refused(Exception):
 
 class WrongScript(AnswerError):
     """The script has a mistake for which nothing else can be judged; the message is its hint."""
+
+
+class NeverEnds(WrongScript):
+    """The script was stopped."""
 
 
 # Options -------------------------------------------------------------------------------------------------------------
@@ -207,8 +211,8 @@ class BatchJob:
         return {f"SLURM_{name}": value for name, value in variables.items()}
 
 
-def submitted(text: str) -> BatchJob:
-    """What sbatch makes of a script. Raises Refused with what it says."""
+def submitted(text: str, longest: int | None = None) -> BatchJob:
+    """What sbatch makes of a script; `longest` is the most seconds that a job may take. Raises Refused, WrongScript."""
     if not text.strip():
         raise Refused("sbatch: error: Batch script is empty!")
     if not text.startswith("#!"):
@@ -226,7 +230,7 @@ def submitted(text: str) -> BatchJob:
             options |= own
     ignored = [line for line in lines[:first] if re.match(rf"(?!{MAGIC})\s*#\s*(SBATCH|PBS)\b", line)]
     late = [line for line in lines[first:] if line.startswith(MAGIC)]
-    return _job(lines[0][2:].split(), options, ignored, late)
+    return _job(lines[0][2:].split(), options, ignored, late, longest or LONGEST)
 
 
 def _words(text: str) -> list[str]:
@@ -239,7 +243,9 @@ def _words(text: str) -> list[str]:
         raise Refused(f"sbatch: error: a quotation mark is not closed in {MAGIC}{text}") from None
 
 
-def _job(interpreter: list[str], options: dict[str, str], ignored: list[str], late: list[str]) -> BatchJob:
+def _job(
+    interpreter: list[str], options: dict[str, str], ignored: list[str], late: list[str], longest: int
+) -> BatchJob:
     if late:
         raise WrongScript(f"`{quoted(late[0])}` comes after the first command. What does sbatch read there?")
     least, nodes = _nodes(options["nodes"]) if "nodes" in options else (None, None)
@@ -262,8 +268,8 @@ def _job(interpreter: list[str], options: dict[str, str], ignored: list[str], la
     )
     if job.cpus_per_node > CPUS_PER_NODE or (per_node and ntasks and ntasks > per_node * nodes):
         raise Refused("sbatch: error: Requested node configuration is not available")
-    if seconds is not None and seconds > LONGEST:
-        says, most = f"--time={quoted(options['time'])} is {duration(seconds)}", duration(LONGEST)
+    if seconds is not None and seconds > longest:
+        says, most = f"--time={quoted(options['time'])} is {duration(seconds)}", duration(longest)
         raise WrongScript(
             f"sbatch refuses the script: {says}, and no job may take longer than {most} here. In which unit is each "
             "number?"
@@ -480,6 +486,8 @@ def _run(
     work, record, printed, statuses = (folder / name for name in ("work", "record", "printed", "statuses"))
     (work / "script").write_text(text)
     record.touch()
+    for program in case.statuses:
+        (work / program).touch()
     statuses.write_text("".join(f"{name} {code}\n" for name, code in case.statuses.items()))
     environment = case.environment | {
         "PATH": f"{programs}:/usr/bin:/bin",
@@ -548,7 +556,7 @@ class Script:
     job: BatchJob
 
     @classmethod
-    def of(cls, text: Plain, name: str) -> "Script":
+    def of(cls, text: Plain, name: str, longest: int | None = None) -> "Script":
         """`name` is that of the answer. Raises WrongScript if it cannot be submitted, or bash cannot run it."""
         if not isinstance(text, str):
             raise WrongScript(f"`{name}` is a text: the lines of a job script between triple quotation marks.")
@@ -559,7 +567,7 @@ class Script:
                 "The first line is empty, and sbatch wants #! there. What does the backslash in the example do?"
             )
         try:
-            job = submitted(text)
+            job = submitted(text, longest)
         except Refused as reason:
             raise WrongScript(f"sbatch refuses the script, and says: {quoted(str(reason))}") from None
         if not any(word.rpartition("/")[2] == "bash" for word in job.interpreter):
@@ -578,7 +586,7 @@ class Script:
 
     def _attempt(self, run: ScriptRun) -> ScriptAttempt:
         if run.status is None:
-            raise WrongScript("the script does not end. What does it wait for, or repeat?")
+            raise NeverEnds("the script does not end. What does it wait for, or repeat?")
         calls = [[str(word) for word in call] for call in run.calls if isinstance(call, list) and call]
         for name, *_ in calls:
             if name in ("mpirun", "horovodrun"):

@@ -44,13 +44,15 @@ for _number, _folder in JUDGES.items():
 
 _FAKES = ("fake_horovod", "fake_torch", "fake_cluster")
 _PARTS_OF_LABS = ("jobs", "new_process", "observations", "recording", "small_training")
+_PROGRAMS = ("train_serial.py",)  # which students get; all other modules in a lab's folder are the judge's
 NEXT_TO_STUDENTS = ("__init__", "given", "observe", *_FAKES, *_PARTS_OF_LABS, "hints")
 """The modules of a lab's package that may run in a student's process; grading hides all others from it."""
 
 
 def is_of_judge(file: Path) -> bool:
     """Whether a file in a lab's folder belongs to its judge, so that students do not get it."""
-    return (file.parent / "judge.py").exists() and (file.suffix == ".py" or file.name == "hints.json")
+    is_module = file.suffix == ".py" and file.name not in _PROGRAMS
+    return (file.parent / "judge.py").exists() and (is_module or file.name == "hints.json")
 
 
 def judges() -> list[Path]:

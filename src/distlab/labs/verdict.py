@@ -122,6 +122,11 @@ def not_done(why: str = "") -> Verdict:
     return Verdict(NOT_DONE, why)
 
 
+def first(*checks: tuple[object, str]) -> str | None:
+    """The text of the first condition that holds."""
+    return next((text for holds, text in checks if holds), None)
+
+
 def parts(
     verdicts: Mapping[str, Verdict],
     picture: Callable[[], Picture] | None = None,

@@ -83,11 +83,7 @@ class ReturnedNothing(Exception):
 
 
 def training(
-    namespace: Mapping[str, Any],
-    options: Mapping[str, Any],
-    size: int,
-    saved: Mapping[str, Any] | None,
-    way: str,
+    namespace: Mapping[str, Any], options: Mapping[str, Any], size: int, saved: Mapping[str, Any] | None, way: str
 ) -> dict[str, Plain]:
     """Call `train(options)` on `size` ranks, each on a host of its own; the fields of an ObservedRanks.
 

@@ -1,0 +1,306 @@
+"""The capstone: known answers to `train`, other right answers, job scripts, reports, real ranks."""
+
+import itertools
+import json
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lab_16 import given, judge, training
+from lab_16.judge import LAB, NAMES, jobs, timelines
+
+from distlab import launch
+from distlab.data import topics
+from tests.distlab.labs.judged_apart import assert_told_apart, judged_apart
+from tests.distlab.labs.known_wrong import SEEDS, assert_not_done, assert_right, verdict_on
+from tests.distlab.labs.solutions import namespace_of, solved_cells
+
+SECONDS = 600
+FOLDER = Path(__file__).parent
+SOLVED = namespace_of("16", solved=True)
+SCRIPT, REPORT = SOLVED["job_script"], SOLVED["report"]
+needs_horovod = pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
+
+
+@pytest.mark.long
+def test_programs_are_told_apart():
+    same_mistakes = ("strategy_mean", "strategy_all_save", "weights_broadcast_alone")
+    assert_told_apart(judged_apart("16", "lab_16.known_answers"), same_mistakes)
+
+
+def test_the_gradient_is_that_of_the_loss():
+    words, labels = topics.texts(5, 1)
+    generator = np.random.default_rng(2)
+    weights = [generator.normal(size=shape) for shape in ((len(topics.VOCABULARY), 3), (3, 4), (4,))]
+    for place, part in enumerate(training.gradient_of(weights, words, labels)):
+        index = np.unravel_index(np.abs(part).argmax(), part.shape)
+        ends = []
+        for step in (1e-6, -1e-6):
+            moved = [array.copy() for array in weights]
+            moved[place][index] += step
+            ends.append(training.loss_of(moved, words, labels))
+        assert part[index] == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-5)
+
+
+def sorted_by_hand(measured, warm_up):
+    numbers = {}
+    for ranks, steps in measured.items():
+        rates = sorted(texts / seconds for texts, seconds in steps[warm_up:])
+        numbers[ranks] = (rates[(len(rates) - 1) // 2] + rates[len(rates) // 2]) / 2
+    return {
+        ranks: {"efficiency": rate / numbers[1] / ranks, "speed-up": rate / numbers[1], "texts/s": rate}
+        for ranks, rate in numbers.items()
+    }
+
+
+def by_moments(events):
+    """Between two moments where something begins or ends nothing changes."""
+    own = [event for event in events if event["step"] > 0]
+    values = dict.fromkeys(NAMES, 0.0)
+    moments = sorted({event[side] for event in own for side in ("start", "end")})
+    for start, end in itertools.pairwise(moments):
+        running = {event["name"] for event in own if event["start"] <= start and event["end"] >= end}
+        for name in running - ({"all-reduce"} if "computing" in running else set()):
+            values[name] += end - start
+    spans = [[event for event in own if event["step"] == step] for step in {event["step"] for event in own}]
+    total = sum(max(e["end"] for e in span) - min(e["start"] for e in span) for span in spans)
+    return {**{name: value / total for name, value in values.items()}, "bottleneck": max(values, key=values.get)}
+
+
+def by_a_formula(ranks, batch, fixed, each, nbytes, latency, seconds_per_byte, at_least):
+    def step(count):
+        ring = 2 * (count - 1) * (latency + nbytes / count * seconds_per_byte)
+        return fixed + each * -(-batch // count) + ring
+
+    most = 1
+    while 2 * most <= ranks and step(1) / step(2 * most) / 2 / most >= at_least:
+        most *= 2
+    return {
+        "step": step(ranks),
+        "texts/s": batch / step(ranks),
+        "efficiency": step(1) / step(ranks) / ranks,
+        "most ranks": most,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"), [("throughput", sorted_by_hand), ("profile", by_moments), ("predict", by_a_formula)]
+)
+def test_another_right_answer_gets_full_marks(name, answer):
+    for seed in SEEDS:
+        assert_right(verdict_on(LAB, name, {name: answer}, seed))
+
+
+def test_an_answer_of_another_form_is_told_so():
+    verdict = verdict_on(LAB, "throughput", {"throughput": lambda *case: list(sorted_by_hand(*case).values())})
+    assert "gives a dictionary with the ranks of `measured`" in verdict.text
+    assert "must give a dictionary" in verdict_on(LAB, "predict", {"predict": lambda *case: 3.0}).text
+    shares = {"profile": lambda events: by_moments(events) | {"bottleneck": "the network"}}
+    assert "the name of one of the three parts" in verdict_on(LAB, "profile", shares).text
+
+
+def test_the_fewest_texts_are_recognised_also_where_a_rank_has_none():
+    def predict(ranks, batch, *more):
+        return judge.PREDICT_JUDGE.right(ranks, batch - batch % ranks, *more)
+
+    assert "the rank with the fewest texts" in verdict_on(LAB, "predict", {"predict": predict}).text
+
+
+def test_the_examples_are_those_of_the_text():
+    shares = judge.PROFILE_JUDGE.right(given.TIMELINE)
+    assert [shares[name] for name in NAMES] == pytest.approx([0.1, 0.7, 0.15])
+    assert LAB.target("throughput").splitlines()[1:] == [
+        "    1: texts/s 1000, speed-up 1, efficiency 1",
+        "    4: texts/s 2500, speed-up 2.5, efficiency 0.625",
+    ]
+
+
+def test_every_timeline_has_another_bottleneck_and_clusters_differ():
+    for seed in range(20):
+        drawn = timelines(np.random.default_rng(seed))[:3]
+        assert {judge.PROFILE_JUDGE.right(*case)["bottleneck"] for case in drawn} == set(NAMES)
+        most = [judge.PREDICT_JUDGE.right(*job)["most ranks"] for job in jobs(np.random.default_rng(seed))]
+        assert 1 in most and 64 in most and len(set(most)) >= 4, most
+
+
+# Job scripts ---------------------------------------------------------------------------------------------------------
+
+
+def script(changes):
+    """The solution with other lines: "before → after <> before → after"; "without words" leaves their lines out."""
+
+    def job_script(nodes, tasks, cores, minutes):
+        text = SCRIPT(nodes, tasks, cores, minutes)
+        names = {"n": nodes, "t": tasks, "nt": nodes * tasks, "c": cores, "m": minutes, "s": 60 * minutes}
+        names |= {"limit": f"{minutes // 60}:{minutes % 60:02}:00", "delta": timedelta(minutes=minutes)}
+        for change in changes.split(" <> "):
+            for name, value in names.items():
+                change = change.replace(f"<{name}>", str(value))
+            if change.startswith("without "):
+                text = "".join(line for line in text.splitlines(keepends=True) if change[8:] not in line)
+                continue
+            before, after = change.replace("⏎", "\n").split(" → ")
+            assert before in text, (before, text)
+            text = text.replace(before, after)
+        return text
+
+    return {"job_script": job_script}
+
+
+RIGHT_SCRIPTS = [
+    "--time=<limit> → -t <m> <> --cpus-per-task=<c> python → -c ${SLURM_CPUS_PER_TASK:-1} python3 -u",
+    "--nodes=<n> → --nodes=<n>-<n> <> srun --mpi=pmix --kill-on-bad-exit=1 --cpus-per-task → SRUN_CPUS_PER_TASK"
+    " <> =<c> python → =<c> srun python",
+    "set -euo → cores=<c>⏎set -euo <> =<c> python → =$cores python",
+    "srun → if ! srun <> train.py → train.py; then exit 1; fi",
+    "srun → srun --ntasks=1 hostname⏎srun",
+    "srun → for run in 1 2 3; do⏎  srun <> train.py → train.py && exit 0⏎  sleep 60⏎done⏎exit 1",
+    "srun → until srun <> train.py → train.py; do sleep 60; done",
+    "bash⏎ → bash -e⏎ <> without set -euo",
+    "without set -euo <> train.py⏎ → train.py⏎status=$?⏎echo done⏎exit $status⏎",
+    "without set -euo <> train.py⏎ → train.py || exit 1⏎echo done⏎",
+    "train.py → train.py | tee log",
+    "without set -euo <> srun → if [ -f train.py ]; then⏎srun <> python train.py⏎ → python train.py⏎fi⏎",
+    "train.py⏎ → train.py &⏎wait $!⏎",
+    "python train.py → bash -c 'python train.py --epochs 3'",
+]
+LOST = "the script goes on and ends as its last command does."
+WRONG_SCRIPTS = [
+    ("srun → srun <> train.py⏎ → train.py || true⏎", LOST),
+    ("train.py⏎ → train.py || echo failed⏎", LOST),
+    ("train.py⏎ → train.py || status=$?⏎", LOST),
+    ("train.py⏎ → train.py &⏎wait⏎", "a plain `wait` ends with 0 all the same."),
+    ("without set -euo <> train.py⏎ → train.py &⏎wait⏎", "a plain `wait` ends with 0 all the same."),
+    ("without set -euo <> train.py⏎ → train.py; exit 0⏎", LOST),
+    ("without set -euo <> train.py⏎ → train.py⏎echo $?⏎exit $?⏎", LOST),
+    ("without set -euo <> train.py⏎ → train.py⏎if [ $? -ne 0 ]; then echo failed; fi⏎", LOST),
+    ("srun → if srun <> train.py⏎ → train.py; then echo ok; fi⏎", LOST),
+    ("srun → ! srun", LOST),
+    ("srun → ( srun <> train.py⏎ → train.py ) || :⏎", LOST),
+    ("srun → trap 'exit 0' EXIT⏎srun", LOST),
+    ("srun → set +e⏎srun <> train.py⏎ → train.py⏎echo done⏎", LOST),
+    ("without set -euo <> train.py⏎ → train.py⏎set -e⏎echo done⏎", LOST),
+    ("without set -euo <> train.py → train.py | tee log", "the pipe ends as its last command does."),
+    ("train.py⏎ → train.py &⏎", "srun runs in the background, and the script ends at once"),
+    ("#SBATCH --nodes → #SBATCH --array=1-2⏎#SBATCH --nodes", "--array=1-2 makes an array of it"),
+    ("without --nodes", "the number of nodes is not said."),
+    ("--nodes=<n> → --nodes=1", "--nodes=1 is asked for"),
+    ("without --ntasks", "nothing says how many tasks a node gets"),
+    ("-per-node=<t> → -per-node=<nt>", "this many tasks are needed on all nodes together."),
+    ("--ntasks-per-node=<t> → --ntasks=<t>", "the number of tasks in all is"),
+    ("--ntasks-per-node=<t> → --ntasks=<nt>", "unevenly over"),
+    ("without #SBATCH --cpus", "nothing says how many cores a task gets"),
+    (" --cpus-per-task=<c> python →  python", "srun does not take the cores over from sbatch."),
+    ("--cpus-per-task=<c> python → --cpus-per-task=1 python", "srun is told --cpus-per-task=1."),
+    ("without --time", "there is no time limit."),
+    ("<limit> → 0:<m>", "Slurm takes the last number of"),
+    ("<limit> → <m>:00:00", "Slurm reads '"),
+    ("<limit> → <s>", "In which unit is a single number?"),
+    ("=<limit> → =1<m>", "min are needed."),
+    ("without srun", "nothing starts the ranks"),
+    ("srun → mpirun", "`mpirun` starts programs by itself here."),
+    ("train.py⏎ → train.py⏎srun --cpus-per-task=<c> python train.py⏎", "the program is started 2 times."),
+    ("srun → for run in 1 2 3; do srun <> train.py⏎ → train.py; done⏎", "the program is started 3 times."),
+    ("srun  → srun -n 1 ", "srun is told --ntasks=1."),
+    (" python →  ./ <> ./ train → ./train", "`./train.py` is no command by itself."),
+    ("train.py → train_serial.py", "srun does not start `train.py`."),
+]
+REFUSED = [
+    ("<limit> → <m>min", "Invalid --time specification"),
+    ("<limit> → <delta>", "Invalid directive found in batch script: day,"),
+    ("--nodes=<n> → --nodes={nodes}", "Which letter before the quotes lets Python fill in the value?"),
+    ("#!/bin/bash⏎ → ", "The first line does not say which shell runs the script."),
+    ("#SBATCH → ##SBATCH", "No line begins with #SBATCH."),
+    ("bash⏎ → bash⏎set -e⏎", "Slurm reads no #SBATCH after the first command."),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("changes", RIGHT_SCRIPTS)
+def test_a_right_script_in_another_style_gets_full_marks(changes):
+    for seed in SEEDS:
+        assert_right(verdict_on(LAB, "job_script", script(changes), seed))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("changes", "words", "share"), [(*row, 0.75) for row in WRONG_SCRIPTS] + [(*row, 0) for row in REFUSED]
+)
+def test_a_wrong_script_gets_its_hint(changes, words, share):
+    for seed in SEEDS:
+        verdict = verdict_on(LAB, "job_script", script(changes), seed)
+        assert words in verdict.text and verdict.share == share, verdict.text
+
+
+# The report ----------------------------------------------------------------------------------------------------------
+
+WRONG_REPORTS = [
+    ("job", " ", 5, "it is still empty."),
+    ("limits", "I tested at most 4 ranks.", 5, "it has 6 words; 25 are the least"),
+    ("profile", 3 * REPORT["profile"] + REPORT["job"], 5, "The page has room for 120"),
+    ("limits", REPORT["limits"].translate(dict.fromkeys(map(ord, "0123456789"))), 5, "it has no number in digits."),
+    (
+        "equality",
+        "They are equal up to the last digits of float32 numbers. " * 2
+        + "So said all who saw it on one host, and on more of them too.",
+        5,
+        "it has no number in digits.",
+    ),
+    ("prediction", "1 rank and 64 ranks " * 10, 5, "it says the same words again and again."),
+    ("throughput", REPORT["profile"], 4, "another part has the same sentences."),
+    ("job", 3.5, 5, "it is no text."),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "count", "words"), WRONG_REPORTS)
+def test_a_wrong_report_gets_its_hint(name, text, count, words):
+    verdict = verdict_on(LAB, "report", {"report": REPORT | {name: text}})
+    assert words in verdict.text and verdict.share == pytest.approx(count / 6)
+
+
+def test_the_report_and_the_script_of_the_solution_are_right_and_nothing_is_not_done():
+    assert_right(verdict_on(LAB, "report", {"report": dict(reversed(REPORT.items()))}))
+    assert_right(verdict_on(LAB, "job_script", SOLVED))
+    assert_not_done(LAB, "report", {"report": dict.fromkeys(REPORT, " ")})
+    assert_not_done(LAB, "job_script", namespace_of("16", solved=False))
+    assert "a text for each of" in verdict_on(LAB, "report", {"report": REPORT["job"]}).text
+
+
+# Real ranks ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("way", ["strategy", pytest.param("horovod", marks=needs_horovod)])
+def test_a_right_program_trains_on_three_real_ranks_as_one_process_does(tmp_path, way):
+    file, head = tmp_path / "train.py", given.HEAD
+    if way == "horovod":
+        head = head.replace("import tensorflow as tf\n", given.HOROVOD + "import tensorflow as tf\n")
+    known = (FOLDER / "known_answers.py").read_text()
+    by_strategy = known.split('BY_STRATEGY = """\\\n')[1].split('"""')[0]
+    file.write_text(head + (solved_cells("16")["train"] if way == "horovod" else by_strategy))
+    command = [sys.executable, "real_ranks.py", str(file), "--ranks", "3", "--texts", "130", "--batch", "60"]
+    command += ["--epochs", "2"]
+    run = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=SECONDS, check=True)
+    line, steps = run.stdout.splitlines()
+    assert float(line.split()[-3]) < 1e-6, line
+    by_ranks = json.loads(steps.removeprefix("measured = {3: ").removesuffix("}").replace("(", "[").replace(")", "]"))
+    assert [texts for texts, _ in by_ranks] == 2 * [60, 60, 10]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("train", "sentence"),
+    [
+        ("raise SystemExit(0)", "1 of 1 ended before `train` returned: it must not exit itself."),
+        ("raise ValueError('mine')", "ValueError: mine"),
+    ],
+)
+def test_ranks_that_fail_are_named_and_the_status_is_1(tmp_path, train, sentence):
+    (tmp_path / "train.py").write_text(f"def train(options):\n    {train}\n")
+    command = [sys.executable, FOLDER / "real_ranks.py", "train.py", "--ranks", "1", "--texts", "60", "--batch", "60"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert run.returncode == 1 and "Traceback" not in run.stderr
+    assert run.stdout.startswith("The ranks did not come to an end: ") and sentence in run.stdout
