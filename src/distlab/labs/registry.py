@@ -19,13 +19,10 @@ from distlab.runtime.lookups import NoSuchName, look_up
 
 LABS = Path(__file__).parents[3] / "labs"
 _FOLDERS = {folder.name[:2]: folder for folder in sorted(LABS.glob("[0-9][0-9]_*"))}
-IN_ONE_FILE = [number for number, folder in _FOLDERS.items() if (folder / "judge.py").exists()]
+# Where students' code is graded `judge.py` is hidden, and what runs beside that code is imported all the same.
+IN_ONE_FILE = [number for number, folder in _FOLDERS.items() if not (folder / "judge").is_dir()]
 """The labs whose judge is one file, by number."""
-JUDGES = {
-    number: folder if number in IN_ONE_FILE else folder / "judge"
-    for number, folder in _FOLDERS.items()
-    if number in IN_ONE_FILE or (folder / "judge").is_dir()
-}
+JUDGES = {number: folder if number in IN_ONE_FILE else folder / "judge" for number, folder in _FOLDERS.items()}
 """The folder of each lab's judge, which is imported as `lab_06`, by the number of its chapter."""
 MODULES = {number: f"lab_{number}.{'judge' if number in IN_ONE_FILE else 'lab'}" for number in JUDGES}
 """The module that defines each lab as LAB, by the number of its chapter."""
