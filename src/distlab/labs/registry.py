@@ -41,7 +41,8 @@ for _number, _folder in JUDGES.items():
 
 _FAKES = ("fake_horovod", "fake_torch", "fake_cluster")
 _PARTS_OF_LABS = ("jobs", "new_process", "observations", "recording", "small_training")
-_PROGRAMS = ("train_serial.py",)  # which students get; all other modules in a lab's folder are the judge's
+# Which students get; all other modules in a lab's folder are the judge's.
+_PROGRAMS = ("real_ranks.py", "train_serial.py")
 NEXT_TO_STUDENTS = ("__init__", "given", "observe", *_FAKES, *_PARTS_OF_LABS, "hints")
 """The modules of a lab's package that may run in a student's process; grading hides all others from it."""
 
