@@ -35,7 +35,7 @@ from distlab.simulate import DeadlockError, Rank, SimulationError, UnreceivedMes
 # Split layers --------------------------------------------------------------------------------------------------------
 
 ELEMENT = 8
-EQUAL, ANY, BYTES = LAYER_PARTS = ("equally many units", "any units", "bytes")
+EQUAL, ANY, BYTES = ("equally many units", "any units", "bytes")
 OUTPUTS, GRADIENT = "outputs", "gradient"
 EVEN = ((4, 4, 12, 20, 4), (2, 4, 6, 8, 3))
 UNEVEN = ((3, 4, 9, 16, 5), (1, 3, 5, 4, 2), (5, 3, 6, 3, 2))

@@ -493,7 +493,6 @@ wrong(
     ),
     share=LATER,
 )
-CONTEXT = "tf.distribute.get_replica_context()"
 wrong(
     "strategy_divided_twice",
     STRATEGY,

@@ -18,8 +18,6 @@ from distlab.runtime.errors import PlainError
 
 # Two at once of the notebooks: a server, kernels, eight ranks with the threads of TensorFlow on a few cores.
 PROCESSES_NEEDED = 512
-# A notebook's kernel that trains, on a slow machine.
-SECONDS_NEEDED = 300
 _THREADS = Path("/proc/self/task")
 
 
@@ -133,12 +131,6 @@ def require_processes() -> None:
             f"This shell allows {allowed:.0f} processes and threads (ulimit -u), and the course needs "
             f"{PROCESSES_NEEDED}: run `ulimit -u {PROCESSES_NEEDED}`, or ask who administers this machine."
         )
-
-
-def allowed_seconds(hard: bool = False) -> float:
-    """How many seconds of processor time the shell allows a program, which is then ended by SIGXCPU (hard: SIGKILL)."""
-    allowed = resource.getrlimit(resource.RLIMIT_CPU)[hard]
-    return math.inf if allowed == resource.RLIM_INFINITY else allowed
 
 
 def memory_gib() -> float:

@@ -2,7 +2,6 @@
 
 import math
 import operator
-from collections.abc import Sized
 from inspect import iscoroutine
 from typing import Any
 
@@ -39,12 +38,6 @@ def require_kind(name: str, value: object, kind: type | tuple[type, ...], needed
     """Raise WrongArgument unless `value` is of that class, or one of them; `needed` says in words what that is."""
     if not isinstance(value, kind):
         raise wrong(name, value, needed)
-
-
-def require_some(name: str, values: Sized, needed: str) -> None:
-    """Raise WrongArgument for an empty list or dictionary, of which a picture would be empty."""
-    if not len(values):
-        raise WrongArgument(f"{name} is empty; give {needed}.")
 
 
 def wrong(name: str, value: object, needed: str) -> WrongArgument:

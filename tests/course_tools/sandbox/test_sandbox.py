@@ -157,6 +157,10 @@ def test_what_waits_too_long_for_the_machine_is_a_trouble_and_no_verdict(
         assert work.troubles == ["the machine was too busy to let it end"]
 
 
+CLOSED = os.getuid() == 0 and not all(folder.stat().st_mode & 1 for folder in Path(__file__).parents)
+
+
+@pytest.mark.skipif(CLOSED, reason="root's weak jail runs as nobody, who may not pass a folder above this course")
 def test_without_a_full_sandbox_grading_asks_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jail, "candidates", lambda: [Kind.WEAK])
     with pytest.raises(protections.NoSandbox, match=r"Students' code cannot be isolated on this machine .*--weak"):

@@ -43,8 +43,3 @@ def test_a_coroutine_is_named_and_closed() -> None:
 
     with pytest.raises(WrongArgument, match=r"the coroutine program\(…\), which was never awaited"):
         arguments.require_kind("array", program(), np.ndarray, "an array")
-
-
-def test_an_empty_list_is_refused() -> None:
-    with pytest.raises(WrongArgument, match="values is empty"):
-        arguments.require_some("values", {}, "at least one")
