@@ -57,7 +57,7 @@ th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #ddd; 
 {% endif %}{% endfor %}<h2>All measurements</h2>
 <table>
 <tr><th>Part</th><th>What</th><th>Median</th><th>Spread</th><th>Goal</th></tr>
-{% for row in rows %}<tr>{% for text in row %}<td>{{ text }}</td>{% endfor %}</tr>
+{% for row in rows %}<tr>{% for text in row %}<td>{{ text.replace("`", "") }}</td>{% endfor %}</tr>
 {% endfor %}</table>
 </body></html>
 """)
