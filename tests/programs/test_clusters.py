@@ -157,6 +157,7 @@ def test_every_rank_has_a_log_of_its_own(jobs: Jobs, folder: Path) -> None:
     }
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="sbcast sets the groups of the job's user, which needs root")
 @NEEDS_CLUSTER
 def test_staged_data_is_on_every_nodes_own_disk_and_goes_with_the_job(
     jobs: Jobs, folder: Path, monkeypatch: pytest.MonkeyPatch

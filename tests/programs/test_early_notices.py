@@ -23,7 +23,7 @@ def test_a_notice_while_modules_are_imported_does_not_end_the_program(program: s
 def test_a_rank_that_the_notice_ended_before_it_began_is_explained(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGUSR1)\n")
-    for name, text in {"srun": 'shift 2\n"$@"', "python": f'exec {sys.executable} "$@"'}.items():
+    for name, text in {"srun": 'shift 2\n"$@"', "python": f'exec "{sys.executable}" "$@"'}.items():
         (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n")
         (tmp_path / name).chmod(0o755)
     variables = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}

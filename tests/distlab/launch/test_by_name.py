@@ -56,7 +56,7 @@ def test_options_that_do_not_go_together_are_refused_in_a_sentence(
 @pytest.mark.slow
 def test_an_interpreter_of_this_folder_is_not_looked_for_on_the_path(launched: Launched) -> None:
     own = launched.folder / "mpirun"  # a name that PATH knows too
-    own.write_text(f'#!/bin/sh\necho mine\nexec {sys.executable} "$@"\n')
+    own.write_text(f'#!/bin/sh\necho mine\nexec "{sys.executable}" "$@"\n')
     own.chmod(0o755)
     words = command("--workers", 1, "--python", "./mpirun", launched.program, "--", "0=say:ran")
     done = subprocess.run(words, cwd=launched.folder, capture_output=True, text=True, timeout=300)

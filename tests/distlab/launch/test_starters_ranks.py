@@ -121,7 +121,7 @@ def test_another_environments_python_and_its_torchrun_are_used(launched: Launche
     other = launched.folder / "other environment"
     other.mkdir()
     python = other / "python"
-    python.write_text(f'#!/bin/sh\nOTHER=yes exec {sys.executable} "$@"\n')
+    python.write_text(f'#!/bin/sh\nOTHER=yes exec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
     (launched.folder / "bin" / "torchrun").rename(other / "torchrun")
     run = launch.torchrun(launched.program, "all=show:OTHER", python=python, **LIMITS)
