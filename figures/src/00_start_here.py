@@ -11,41 +11,47 @@ from distlab import draw
 from distlab.draw import arrow, box, canvas, label, row
 
 FOLDER = Path(__file__).parents[1]
-PARTS = {
-    "one process, several devices": (
-        "00 start\nhere",
-        "01 why\ndistribute",
-        "02 single\ndevice",
-        "03 mirrored\nstrategy",
-        "04 custom\nloop",
-        "05 save\nand load",
-    ),
-    "several processes": (
-        "06 ring\nall-reduce",
-        "07 multi-\nworker",
-        "08 other\nstrategies",
-        "09 Horovod",
-        "10 large\nbatches",
-        "11 scaling,\nprofiling",
-    ),
-    "beyond": ("12 model\nparallelism", "13 fault\ntolerance", "14 other\nframeworks", "15 clusters"),
+# Where each chapter stands (column and row, from the top left), its name, and those it builds on directly.
+CHAPTERS = {
+    "00": ((0, 0), "00 start\nhere", ()),
+    "01": ((1, 0), "01 why\ndistribute", ("00",)),
+    "02": ((2, 0), "02 single\ndevice", ("01",)),
+    "03": ((3, 0), "03 mirrored\nstrategy", ("02",)),
+    "04": ((4, 0), "04 custom\nloop", ("03",)),
+    "05": ((4, 1), "05 save\nand load", ("04",)),
+    "06": ((2, 1), "06 ring\nall-reduce", ("04",)),
+    "07": ((2, 2), "07 multi-\nworker", ("06",)),
+    "08": ((1, 3), "08 other\nstrategies", ("07",)),
+    "09": ((3, 3), "09 Horovod", ("07",)),
+    "10": ((2, 4), "10 large\nbatches", ("09",)),
+    "11": ((3, 4), "11 scaling,\nprofiling", ("09",)),
+    "12": ((0, 2), "12 model\nparallelism", ("06",)),
+    "13": ((4, 4), "13 fault\ntolerance", ("05", "09")),
+    "14": ((0, 4), "14 other\nframeworks", ("08", "09", "12")),
+    "15": ((3, 5), "15 clusters", ("11", "13")),
 }
 
 
 def course_map(folder: Path) -> None:
-    """The chapters in three rows, in the order of reading."""
-    figure, axes = canvas(7.2, 3.0)
-    described = ["The map of the course, three rows of chapters in the order of reading."]
-    for part, (title, chapters) in enumerate(PARTS.items()):
-        top = 2.85 - part
-        label(axes, (0.1, top), title, ha="left", fontweight="bold")
-        lefts, width = row(6, 0.1, 7.1, 0.2)
-        for index, chapter in enumerate(chapters):
-            box(axes, (lefts[index], top - 0.68), width, 0.54, chapter)
-            if index:
-                arrow(axes, (lefts[index] - 0.2, top - 0.41), (lefts[index], top - 0.41))
-        names = "; ".join(chapters).replace("-\n", "-").replace("\n", " ")
-        described.append(f"{title.capitalize()}: {names}.")
+    """The chapters, and an arrow to each from those it builds on."""
+    figure, axes = canvas(7.2, 4.8)
+    lefts, width = row(5, 0.1, 7.1, 0.35)
+    height, step = 0.48, 0.8
+    described = ["The map of the course: which chapter builds on which."]
+    for (column, line), chapter, needed in CHAPTERS.values():
+        left, bottom = lefts[column], 4.2 - step * line
+        box(axes, (left, bottom), width, height, chapter)
+        for number in needed:
+            (from_column, from_line), _, _ = CHAPTERS[number]
+            start = lefts[from_column] + width / 2, 4.2 - step * from_line
+            if from_line == line:
+                arrow(axes, (start[0] + width / 2, start[1] + height / 2), (left, bottom + height / 2))
+            else:  # from below one chapter to the top of the next, a little towards each other
+                lean = 0.12 * width * (column - from_column)
+                arrow(axes, (start[0] + lean, start[1]), (left + width / 2 - lean, bottom + height))
+        if needed:
+            name = chapter.replace("-\n", "-").replace("\n", " ")
+            described.append(f"{name} builds on {' and '.join(needed)}.")
     draw.save(figure, folder / "00_course_map.svg", " ".join(described))
 
 

@@ -9,40 +9,106 @@
 # %% [markdown]
 # # 00 Start here
 #
-# **Goal.** Know what the course contains, how its notebooks work, and what your machine offers; train a first model on
-# two devices and prove that the result is right.
+# **Goal.** Train a first model on two devices and prove that the result is right; then know what the course contains,
+# how its notebooks work, and what your machine offers.
 #
 # **Time.** 20 minutes to read, under a minute to run.
 #
 # **Before this.** Nothing but Python, and an idea of what a gradient is.
 #
 # **Questions.**
+# - What do several devices do in one training step, and how do I know that they do it right?
 # - Which chapters do I need?
 # - How do I work through a notebook, and how do I run it without a browser?
 # - What does this machine have: devices, cores, interconnect?
 # - How can one processor act as several devices?
-# - Is everything installed that the course needs?
 #
 # **Hardware.** Any computer with Linux or macOS. Two cores are enough; GPUs are used if present.
 
 # %% tags=["parameters"]
-dataset = "digits"  # the images for the first training: digits, mnist or fashion_mnist
-epochs = 2  # passes over the 512 images of that training
-workers = 2  # into how many logical devices the processor is divided
+dataset = "digits"  # the images that most chapters train with: digits, mnist or fashion_mnist
+epochs = 2  # passes over the 512 images of the first training
+workers = 2  # into how many devices the processor is divided
 
-# %%
-from distlab import checks, data, devices, metrics, quizzes  # first: it selects legacy Keras, see below
-from course_tools import student_progress
-from course_tools.setup import doctor
+# %% [markdown] tags=["slide-points"]
+# ## A first training on two devices
+#
+# Why would a model train on several devices? Because one is too slow, or too small. The simplest way is to give each
+# device a part of every batch:
+#
+# 1. A batch is divided among the devices.
+# 2. Each device computes the gradient of its part. In TensorFlow a `GradientTape` records the operations from images to
+#    loss, and computes the gradient from this record.
+# 3. The gradients are added. On a cluster this is an **all-reduce**: every device contributes an array and gets the sum
+#    of all.
+# 4. The sum, divided by the size of the whole batch, updates the weights.
+#
+# The next cell is a whole program. It needs TensorFlow, scikit-learn's images of handwritten digits, and the two numbers
+# above; copy both cells into a file, and it runs there too. A laptop has no second device, so the program divides the
+# processor into **logical devices**. The network is a single layer. Its ten outputs, one score per class, are called
+# **logits**.
 
-import os
-
+# %% tags=["slide-code"]
 import numpy as np
 import tensorflow as tf
-from IPython.display import Markdown
+from sklearn.datasets import load_digits
 
-tf.keras.utils.set_random_seed(1)
-print(data.describe(dataset))
+processor = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(processor, [tf.config.LogicalDeviceConfiguration()] * workers)
+images, labels = load_digits(return_X_y=True)
+images, labels = np.float32(images[:512] / 16), labels[:512]
+
+
+def gradient_on(device, weights, part):
+    with tf.device(device), tf.GradientTape() as tape:
+        logits = tf.constant(images[part]) @ weights
+        loss = tf.reduce_sum(tf.nn.sparse_softmax_cross_entropy_with_logits(labels[part], logits))
+    return tape.gradient(loss, weights)
+
+
+def train(devices, divide_by=64, learning_rate=0.2):
+    weights = tf.Variable(tf.zeros((64, 10)))
+    for start in list(range(0, 512, 64)) * epochs:
+        parts = np.array_split(np.arange(start, start + 64), len(devices))
+        gradients = [gradient_on(device, weights, part) for device, part in zip(devices, parts)]
+        weights.assign_sub(learning_rate * tf.add_n(gradients) / divide_by)
+    return weights.numpy()
+
+
+several = [f"CPU:{number}" for number in range(workers)]
+serial, parallel = train(["CPU:0"]), train(several)
+print(f"largest difference of the weights: {np.abs(parallel - serial).max():.0e}")
+
+# %% [markdown] tags=["slide-text"]
+# **Proof by equality.** Is the training on several devices the same as on one? Not "about as accurate": the same. The
+# last lines train twice, from equal weights, with equal batches, and compare every weight. Only the order of the
+# additions differs, so a weight may differ in its last bits. The course tolerates a difference of 0.00001; a real
+# mistake is much larger.
+#
+# The devices work one after the other here, in a plain Python loop, so nothing gets faster. TensorFlow's **strategies**,
+# from chapter 03 on, start all devices together; the arithmetic is the same.
+
+# %% [markdown] tags=["slide-predict"]
+# Now a common mistake: each of two workers divides by the 32 images of its own part instead of the 64 of the batch, and
+# the two results are added. The gradient is doubled.
+#
+# **Predict.** Will the accuracy show the mistake? Will the weights?
+
+# %% tags=["slide-output"]
+wrong = train(several, divide_by=32)
+
+
+def accuracy(weights):
+    return np.mean(np.argmax(images @ weights, axis=1) == labels)
+
+
+print(f"accuracy: {accuracy(serial):.1%} with the right gradient, {accuracy(wrong):.1%} with the doubled one")
+print(f"the weights differ by up to {np.abs(wrong - serial).max() / np.abs(serial).max():.0%} of the largest weight")
+
+# %% [markdown] tags=["slide-takeaway"]
+# The doubled gradient acts like a doubled learning rate: the training still works, here even better, and nobody notices
+# the mistake until the training diverges on a larger cluster. The comparison of weights reveals it at once. For that
+# reason almost every chapter makes one.
 
 # %% [markdown] tags=["slide-picture"]
 # ## What this course is
@@ -54,42 +120,33 @@ print(data.describe(dataset))
 # Every notebook runs here, on two cores, without a GPU and without a network. The TensorFlow programs are the same on
 # GPUs and on a cluster. What cannot run here, such as 512 GPUs, is computed and compared with published measurements.
 #
-# ![The map of the course: sixteen chapters in three rows](../figures/00_course_map.svg)
+# An arrow in the map leads from a chapter to one that builds on it.
+#
+# ![The map of the course: sixteen chapters, with arrows from each to those that need it](../figures/00_course_map.svg)
 
 # %% [markdown]
-# ### One process, several devices
-#
 # | chapter | what it is about |
 # |---|---|
-# | 00 start here | this chapter: the course, this machine, the doctor |
+# | **one process** | |
 # | [01 why distribute](01_why_distribute.ipynb) | memory and time of real models; kinds of parallelism; limits |
 # | [02 single-device baseline](02_single_device_baseline.ipynb) | the lecture's program, and where its time goes |
 # | [03 mirrored strategy](03_mirrored_strategy.ipynb) | the same on all devices of one host; who sees which data |
 # | [04 custom training loop](04_custom_training_loop.ipynb) | `GradientTape` under a strategy; a U-Net |
 # | [05 save and load](05_save_and_load.ipynb) | formats, and moving a model between strategies |
-
-# %% [markdown]
-# ### Several processes
-#
-# | chapter | what it is about |
-# |---|---|
+# | **several processes** | |
 # | [06 collectives](06_collectives_and_ring_all_reduce.ipynb) | broadcast, reduce, all-reduce; the ring and its cost |
 # | [07 multi-worker](07_multi_worker.ipynb) | several processes with `TF_CONFIG` |
 # | [08 other strategies](08_other_strategies.ipynb) | parameter server, central storage, one device, TPU; Keras 3 |
 # | [09 Horovod](09_horovod.ipynb) | with TensorFlow and with Keras; how to launch it |
 # | [10 large batches](10_large_batch_and_warmup.ipynb) | learning-rate scaling, warm-up, why training diverges |
 # | [11 scaling and profiling](11_scaling_and_profiling.ipynb) | throughput, efficiency, timelines, MPI calls |
-#
-# ### Beyond
-#
-# | chapter | what it is about |
-# |---|---|
+# | **beyond** | |
 # | [12 model parallelism](12_model_parallelism.ipynb) | by layers, inside a layer, on parts of an image |
 # | [13 fault tolerance](13_fault_tolerance.ipynb) | workers that die, and training that continues |
 # | [14 other frameworks](14_other_frameworks.ipynb) | PyTorch, DeepSpeed, Ray, MXNet |
 # | [15 clusters](15_clusters.ipynb) | job scripts, dead nodes, time limits, slow networks |
 #
-# Some chapters have a lab, in which you write the key parts yourself. The end of the chapter links to it. The last lab
+# Most chapters have a lab, in which you write the key parts yourself. The end of the chapter links to it. The last lab
 # is the [capstone](../labs/16_capstone/lab.ipynb), about the whole course.
 
 # %% [markdown] tags=["slide-table"]
@@ -149,34 +206,33 @@ print(data.describe(dataset))
 # The notebooks are stored with outputs, and tests run them again and compare. A time, or the number of your cores,
 # differs from machine to machine. Cells that show such things have the tag `varies` (the gear wheels at the top right
 # of JupyterLab show a cell's tags), and their outputs are not compared. With the parameters unchanged and fewer than
-# two GPUs, all other outputs must be the same on your machine. If one is not, you have found a mistake, yours or ours.
-# Only the number after "largest difference" may differ: rounding depends on the processor.
+# two GPUs, all other outputs must be the same on your machine, up to the number after "largest difference", since
+# rounding depends on the processor. If one is not, you have found a mistake, yours or ours.
 #
-# The next cell varies. Some measurements end with a sentence that the code writes from the numbers. On another machine
-# it may say something else; the text names what decides.
+# Some measurements end with a sentence that the code writes from the numbers. On another machine it may say something
+# else; the text names what decides.
 
-# %% tags=["varies"]
-square = np.random.default_rng(0).standard_normal((500, 500))
-corner = square[:50, :50]
-small, large = metrics.median_seconds(lambda: corner @ corner), metrics.median_seconds(lambda: square @ square)
-print(f"product of two 50 × 50 matrices: {small * 1e3:.3f} ms; 500 × 500: {large * 1e3:.3f} ms")
+# %%
+from distlab import data, devices, metrics, quizzes  # the course's library: data, launching, measuring, drawing
+from course_tools.setup import doctor
+
+import os
+
+from IPython.display import Markdown
+
+print(data.describe(dataset))
 
 # %% [markdown] tags=["slide-table"]
 # ## Which Keras
 #
 # There are two. Keras 3 is the newer one; **legacy Keras** is Keras 2, maintained as the package `tf-keras`. The course
-# uses legacy Keras: with TensorFlow 2.21, `Model.fit` of Keras 3 does not work with three tools of this course.
+# uses legacy Keras: with TensorFlow 2.21, `Model.fit` of Keras 3 fails with three tools of this course: with
+# `MultiWorkerMirroredStrategy` in two processes, with `ParameterServerStrategy` and with Horovod's
+# `DistributedOptimizer`. [Chapter 08](08_other_strategies.ipynb) measures it and shows what to do with Keras 3.
 #
-# | `Model.fit` with | Keras 3 | legacy Keras |
-# |---|---|---|
-# | `MirroredStrategy` | works for many models, see [03](03_mirrored_strategy.ipynb) | works |
-# | `MultiWorkerMirroredStrategy`, two processes | fails | works |
-# | `ParameterServerStrategy` | fails | works |
-# | Horovod's `DistributedOptimizer` | fails | works |
-#
-# Notebook [08](08_other_strategies.ipynb) measures this table and shows what to do with Keras 3. `tf.keras` is legacy
-# Keras when the environment variable `TF_USE_LEGACY_KERAS` is 1 before TensorFlow starts. Importing `distlab` sets it,
-# so it comes first in every notebook.
+# `tf.keras` is legacy Keras if the variable `TF_USE_LEGACY_KERAS` is 1 when TensorFlow starts. In the course's
+# environment it is. In another one, set it or write `import distlab` before `import tensorflow`. A plain `import keras`
+# still imports Keras 3: use `tf.keras`.
 
 # %%
 print("TF_USE_LEGACY_KERAS =", os.environ["TF_USE_LEGACY_KERAS"])
@@ -184,9 +240,6 @@ print("tf.keras is the package", tf.keras.Model.__module__.split(".")[0])
 print("TensorFlow", ".".join(tf.__version__.split(".")[:2]))
 
 # %% [markdown]
-# In your programs write `import distlab`, or set the variable, before `import tensorflow`. A plain `import keras` still
-# imports Keras 3: use `tf.keras`.
-#
 # ## What this machine has
 #
 # A **device** executes operations: a processor (CPU) or an accelerator such as a GPU. TensorFlow lists the **physical
@@ -198,19 +251,35 @@ for device in tf.config.list_physical_devices():
 print("GPUs that nvidia-smi lists:", ", ".join(devices.gpu_names()) or "none")
 print(f"{devices.cores()} cores, {devices.memory_gib():.1f} GiB of memory")
 
-# %% [markdown]
-# The **interconnect** connects the devices. With NVIDIA GPUs, `nvidia-smi topo -m` prints it as a matrix;
-# `devices.topology()` runs that command, or describes the processor.
+# %% [markdown] tags=["slide-text"]
+# The **interconnect** connects the devices. With NVIDIA GPUs, `nvidia-smi topo -m` prints it as a matrix. This one was
+# published for a server with eight GPUs on two processors, without NVLink, and one InfiniBand card, `mlx5_0`:
+#
+# ```
+#         GPU0 GPU1 GPU2 GPU3 GPU4 GPU5 GPU6 GPU7 mlx5_0
+# GPU0     X   PIX  PXB  PXB  SYS  SYS  SYS  SYS   SYS
+# GPU1    PIX   X   PXB  PXB  SYS  SYS  SYS  SYS   SYS
+# GPU2    PXB  PXB   X   PIX  SYS  SYS  SYS  SYS   SYS
+# GPU3    PXB  PXB  PIX   X   SYS  SYS  SYS  SYS   SYS
+# GPU4    SYS  SYS  SYS  SYS   X   PIX  PXB  PXB   PHB
+# GPU5    SYS  SYS  SYS  SYS  PIX   X   PXB  PXB   PHB
+# GPU6    SYS  SYS  SYS  SYS  PXB  PXB   X   PIX   PHB
+# GPU7    SYS  SYS  SYS  SYS  PXB  PXB  PIX   X    PHB
+# mlx5_0  SYS  SYS  SYS  SYS  PHB  PHB  PHB  PHB    X
+# ```
+#
+# On an H100 server with NVSwitch every entry between two GPUs is `NV18`. `devices.topology()` runs the command here, or
+# describes the processor.
 
 # %% tags=["varies"]
 print(devices.topology())
 
 # %% [markdown] tags=["slide-predict"]
-# In the matrix of `nvidia-smi topo -m`, from fast to slow:
+# From fast to slow:
 #
 # | entry | the way from one GPU to the other |
 # |---|---|
-# | `NV4` | four NVLinks: directly to the other GPU, or through NVSwitch chips |
+# | `NV18` | 18 NVLinks: directly to the other GPU, or through NVSwitch chips |
 # | `PIX` | one PCIe switch |
 # | `PXB` | several PCIe switches |
 # | `PHB` | through the processor's PCIe controller |
@@ -218,7 +287,8 @@ print(devices.topology())
 # | `SYS` | between two NUMA nodes, usually two processors |
 #
 # A **NUMA node** is a part of the machine's cores with the memory nearest to it. Why this matters: in each training
-# step every device sends its gradients. ResNet-50 has 25 million parameters of 4 bytes, 100 MB per step.
+# step every device sends its gradients. ResNet-50 has 25 million parameters of 4 bytes, 100 MB per step, and a GPU
+# computes such a step in about 100 ms.
 #
 # **Predict.** How long does it take to move 100 MB inside this machine's memory, and over Ethernet with 1 Gbit/s?
 
@@ -239,30 +309,23 @@ for name, speed in sorted(links.items(), key=lambda link: -link[1]):
 Markdown(table)
 
 # %% [markdown] tags=["slide-takeaway"]
-# The fastest link is more than a thousand times as fast as the slowest, and a training step often takes about 0.1 s. So
-# the same program can scale well in one machine room and not at all in another. Logical devices, which come next,
-# exchange data through memory: good for learning what is sent, misleading for how long it takes. Chapters 06 and 11
-# measure links.
-#
-# ## Logical devices
-#
-# How can a laptop without a GPU show training on two devices? TensorFlow can divide one physical device into several
-# **logical devices**. Each has a name, and operations and variables can be placed on it, just as on a second GPU. The
-# division must be configured before the first operation.
-
-# %%
-processor = tf.config.list_physical_devices("CPU")[0]
-tf.config.set_logical_device_configuration(processor, [tf.config.LogicalDeviceConfiguration()] * workers)
-for device in tf.config.list_logical_devices("CPU"):
-    print(device.name)
+# The fastest link is more than a thousand times as fast as the slowest. On the fast ones, sending takes a small part of
+# the step's 100 ms; on the slow ones it takes longer than computing. So the same program can scale well in one machine
+# room and not at all in another. Logical devices exchange data through memory: good for learning what is sent,
+# misleading for how long it takes. [Chapter 01](01_why_distribute.ipynb) computes with these links, chapters 06 and 11
+# measure some.
 
 # %% [markdown]
-# `tf.device` says where an operation runs, and each result knows where it is stored.
+# ## Logical devices
+#
+# The program at the top divided the processor. Each logical device has a name, and operations and variables can be
+# placed on it, just as on a second GPU. `tf.device` says where an operation runs, and each result knows where it is
+# stored.
 
 # %%
-for index in range(workers):
-    with tf.device(f"CPU:{index}"):
-        total = tf.reduce_sum(tf.range(1, 5) * (index + 1))
+for number, device in enumerate(tf.config.list_logical_devices("CPU")):
+    with tf.device(device.name):
+        total = tf.reduce_sum(tf.range(1, 5) * (number + 1))
     print(f"{int(total)} was computed on {total.device.split('/')[-1]}")
 
 # %% [markdown] tags=["slide-predict"]
@@ -276,10 +339,9 @@ except RuntimeError as error:
 print("logical devices:", len(tf.config.list_logical_devices("CPU")))
 
 # %% [markdown] tags=["slide-takeaway"]
-# Too late. Asking for the list of logical devices was the first use, and it fixed them. A single `tf.constant(1)`
-# further up would have done the same. Restart the kernel and configure the devices before the first operation. In the
-# other chapters `devices.at_least(workers)` does it: it takes GPUs if there are enough, else it divides the processor,
-# and prints which.
+# Too late: TensorFlow fixes its devices at the first operation. Restart the kernel and configure the devices before it.
+# In the other chapters `devices.at_least(workers)` does this: it takes GPUs if there are enough, else it divides the
+# processor, and prints which.
 
 # %% [markdown] tags=["slide-quiz"]
 # <details><summary><b>Question 2.</b> Training keeps both cores of a laptop busy with one device. You divide the
@@ -295,118 +357,24 @@ print("logical devices:", len(tf.config.list_logical_devices("CPU")))
 #
 # </details>
 
-# %% [markdown] tags=["slide-points"]
-# ## A first training on several devices
-#
-# Strategies, the topic of later chapters, do four things that we do by hand once:
-#
-# 1. A batch is divided among the devices.
-# 2. Each device computes the gradient of its part. In TensorFlow a `GradientTape` records the operations from images to
-#    loss, and computes the gradient from this record.
-# 3. The gradients are added. On a cluster this is an **all-reduce**: every worker contributes an array and gets the sum
-#    of all.
-# 4. The sum, divided by the size of the whole batch, updates the weights.
-#
-# The network is a single layer. Its ten outputs, one score per class, are called **logits**.
-#
-# **The devices work one after the other here**, in a plain Python loop, so nothing gets faster. Strategies start all
-# devices together; the arithmetic is the same.
-
-# %%
-images, labels = (part[:512] for part in data.load(dataset).train)
-images = images.reshape(-1, 784)
-
-
-def gradient_on(device: str, weights: tf.Variable, part: np.ndarray) -> tf.Tensor:
-    """The gradient of the summed loss over the images with these numbers, computed on `device`."""
-    with tf.device(device), tf.GradientTape() as tape:
-        logits = tf.constant(images[part]) @ weights
-        loss = tf.reduce_sum(tf.nn.sparse_softmax_cross_entropy_with_logits(labels[part], logits))
-    return tape.gradient(loss, weights)
-
-
-def train(names: list[str], optimizer: tf.keras.optimizers.Optimizer, divide_by: int = 64) -> np.ndarray:
-    """The layer's weights after training with batches of 64, each divided among the devices with these names."""
-    weights = tf.Variable(tf.zeros((784, 10)))
-    for _ in range(epochs):
-        for start in range(0, 512, 64):
-            parts = np.array_split(np.arange(start, start + 64), len(names))
-            gradients = [gradient_on(name, weights, part) for name, part in zip(names, parts, strict=True)]
-            optimizer.apply_gradients([(tf.add_n(gradients) / divide_by, weights)])
-    return weights.numpy()
-
-
-# %% [markdown] tags=["slide-text"]
-# **Proof by equality.** Is that the same training? Not "about as accurate": the same. Train once on one device and once
-# on all of them, from equal weights, with equal batches, and compare every weight. Only the order of additions differs,
-# so a weight may differ in its last bits. The course's tolerance is 0.00001; a real mistake is much larger.
-
-# %% tags=["slide-output", "slide-continued"]
-serial = train(["CPU:0"], tf.keras.optimizers.SGD(0.02))
-parallel = train([f"CPU:{index}" for index in range(workers)], tf.keras.optimizers.SGD(0.02))
-checks.assert_equal_weights([parallel], [serial])
-
-# %% [markdown] tags=["slide-text", "slide-predict"]
-# Now a common mistake: each of two workers divides by the 32 images of its own part instead of the 64 of the batch, and
-# the two results are added. The gradient is doubled.
-#
-# **Predict.** Will the accuracy show it? And will the weights show it if the optimizer is Adam?
-
-# %% tags=["slide-output"]
-two_devices = ["CPU:0", f"CPU:{min(workers, 2) - 1}"]
-wrong = train(two_devices, tf.keras.optimizers.SGD(0.02), divide_by=32)
-try:
-    checks.assert_equal_weights([wrong], [serial])
-except AssertionError as error:
-    print("AssertionError:", error)
-
-
-def accuracy(weights: np.ndarray) -> float:
-    return float(np.mean(np.argmax(images @ weights, axis=1) == labels))
-
-
-print(f"accuracy: {accuracy(serial):.1%} with the right gradient, {accuracy(wrong):.1%} with the doubled one")
-
-# %% tags=["slide-output", "slide-continued"]
-adam_serial = train(["CPU:0"], tf.keras.optimizers.Adam())
-adam_wrong = train(two_devices, tf.keras.optimizers.Adam(), divide_by=32)
-relative = {
-    "SGD": np.abs(wrong - serial).max() / np.abs(serial).max(),
-    "Adam": np.abs(adam_wrong - adam_serial).max() / np.abs(adam_serial).max(),
-}
-for name, difference in relative.items():
-    print(f"{name}: a doubled gradient changes the weights by up to {difference:.0%} of the largest weight")
-
-# %% [markdown] tags=["slide-takeaway"]
-# Under SGD the doubled gradient is a doubled learning rate: the training still works, often even better, and nobody
-# notices the mistake until the training diverges on a larger cluster. Adam divides by the size of recent gradients, so
-# a factor almost cancels and the mistake nearly disappears. The comparison of weights under SGD reveals it at once. For
-# that reason almost every chapter makes one.
-#
-# ## The doctor
+# %% [markdown]
+# ## Is everything installed?
 #
 # `make doctor` checks everything the course needs and says how to fix what is missing. It also runs an all-reduce with
 # Horovod: two processes add the numbers 1 and 2 and both get 3. Here we call it from Python; it takes some seconds,
-# most of them to start TensorFlow twice.
+# most of them to start TensorFlow twice. What is optional and missing is left out of this table.
 
 # %% tags=["varies"]
 rows = doctor.examine()
-print(doctor.table(rows))
+print(doctor.table([row for row in rows if row.ok or row.needed]))
 
 # %% [markdown]
-# A line "optional" stops nothing: without MNIST the notebooks use `digits`, without a GPU logical devices, and
-# without a C++ compiler the Horovod chapters are skipped with that reason. MPI and Gloo carry Horovod's messages
-# (chapter 09). If the last line says that the course cannot run here yet, follow the lines "fix" and run `make doctor`
-# again; `docs/troubleshooting.md` has more.
-
-# %% [markdown]
-# ## Your progress
+# Without MNIST the notebooks use `digits`, without a GPU logical devices, and without a C++ compiler the Horovod
+# chapters are skipped with that reason. MPI and Gloo carry Horovod's messages (chapter 09). If the last line says that
+# the course cannot run here yet, follow the lines "fix" and run `make doctor` again; `docs/troubleshooting.md` has more.
 #
-# After `make lab`, this shows which cells of your copy have run and which exercises are solved, as far as the notebooks
-# are saved; `make progress` shows it in a terminal.
-
-# %% nbreg={"diff_ignore": ["/outputs"]} tags=["varies"]
-student_progress.show_progress()
+# When you have worked on some chapters, `make progress` shows which cells of your copy have run and which exercises are
+# solved.
 
 # %% [markdown]
 # ## Quiz
@@ -419,19 +387,20 @@ quizzes.ask("00")
 # %% [markdown]
 # ## Recap
 #
-# - The course has sixteen chapters in three parts, and a path for each kind of reader.
+# - Training divided over devices equals the serial one to 1e-5. Equal weights prove it; accuracy does not reveal a
+#   doubled gradient.
+# - The course has sixteen chapters, and a path for each kind of reader.
 # - With the parameters unchanged and fewer than two GPUs, every output without the tag `varies` is the same, up to
 #   rounding.
 # - `tf.keras` is legacy Keras here, since three tools of the course fail with `Model.fit` of Keras 3.
 # - Links differ in speed more than a thousandfold.
 # - One processor can act as several devices, if divided before TensorFlow's first operation.
-# - Training divided over devices equals the serial one to 1e-5. Weights under SGD reveal a doubled gradient; accuracy
-#   does not, and Adam nearly hides it.
 #
 # **Next.** [01 why distribute](01_why_distribute.ipynb), and then [02 single-device
 # baseline](02_single_device_baseline.ipynb).
 #
 # **Sources.** TensorFlow, [Use a GPU](https://www.tensorflow.org/guide/gpu) (logical devices, placement). NVIDIA,
 # [nvidia-smi](https://docs.nvidia.com/deploy/nvidia-smi/index.html) and the
-# [H100's data sheet](https://www.nvidia.com/en-us/data-center/h100/). P. Goyal and others (2017),
+# [H100's data sheet](https://www.nvidia.com/en-us/data-center/h100/). The matrix of eight GPUs:
+# [lattice/quda, issue 669](https://github.com/lattice/quda/issues/669). P. Goyal and others (2017),
 # [Accurate, large minibatch SGD](https://arxiv.org/abs/1706.02677), for the 100 MB.
