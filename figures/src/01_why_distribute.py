@@ -224,6 +224,34 @@ def _bar(axes: Axes, worker: int, start: float, seconds: float, text: str) -> No
     axes.text(start + seconds / 2, -worker, text, ha="center", va="center", fontsize=8, bbox=ground)
 
 
+QUESTIONS = (  # from the top: a question, the answer that leaves the tree, and what to use then
+    ("Does the model fit into one device?", "no", "checkpoint activations, offload or\nshard the state; then model parallelism"),
+    ("Is there a second device?", "no", "OneDeviceStrategy, or none"),
+    ("Are the devices TPUs?", "yes", "TPUStrategy"),
+    ("Are workers unequal, or do they come and go?", "yes", "ParameterServerStrategy"),
+    ("Are all devices in one host?", "yes", "MirroredStrategy"),
+    ("Is there MPI, or a second framework?", "yes", "Horovod"),
+)
+
+
+def which_strategy(folder: Path) -> None:
+    """A decision tree: questions down the left, what to use on the right."""
+    figure, axes = canvas(7.2, 4.6)
+    described = ["A decision tree."]
+    height, step = 0.44, 0.64
+    for line, (question, leaves, use) in enumerate(QUESTIONS):
+        bottom = 4.05 - step * line
+        box(axes, (0.1, bottom), 3.2, height, question)
+        box(axes, (4.2, bottom), 2.9, height, use, 0)
+        arrow(axes, (3.3, bottom + height / 2), (4.2, bottom + height / 2))
+        label(axes, (3.75, bottom + height / 2 + 0.1), leaves, fontsize=8)
+        arrow(axes, (1.7, bottom), (1.7, bottom - step + height))
+        label(axes, (1.95, bottom - 0.1), {"yes": "no", "no": "yes"}[leaves], fontsize=8)
+        described.append(f"{question} If {leaves}: {use.replace(chr(10), ' ')}.")
+    box(axes, (0.1, 4.05 - step * len(QUESTIONS)), 3.2, height, "MultiWorkerMirroredStrategy", 0)
+    draw.save(figure, folder / "01_which_strategy.svg", " ".join([*described, "Else: MultiWorkerMirroredStrategy."]))
+
+
 def main(folder: Path = FOLDER) -> None:
     """Draw all of them into a folder."""
     draw.apply_style()
@@ -232,6 +260,7 @@ def main(folder: Path = FOLDER) -> None:
     model_parallelism_inside_a_layer(folder)
     synchronous_updates(folder)
     asynchronous_updates(folder)
+    which_strategy(folder)
 
 
 if __name__ == "__main__":

@@ -20,29 +20,22 @@
 # - Why do people train on hundreds or thousands of devices?
 # - How much memory and time does the training of a given model need?
 # - What do data parallelism and model parallelism divide, and what do they move?
+# - When does a step take longer to communicate than to compute?
 # - What does a slow worker cost with synchronous updates, and what does a stale gradient cost with asynchronous ones?
-# - How much faster can training become at best?
-# - Which strategy fits which case?
+# - How much faster can training become at best, and which strategy fits which case?
 #
 # **Hardware.** Any computer. This chapter computes with NumPy; TensorFlow is not even loaded.
 
 # %% tags=["parameters"]
-dataset = "digits"  # the images for the data-parallel run: digits, mnist or fashion_mnist
-epochs = 2  # passes over the (at most 2,000) training images of that run
-workers = 2  # how many workers share its batches, and how many threads the last measurement uses
+dataset = "digits"  # the images for the check of model parallelism: digits, mnist or fashion_mnist
+epochs = 1  # not used in this chapter, which trains nothing
+workers = 2  # among how many devices the units of a layer are divided
 
 # %%
 from distlab import checks, data, devices, draw, metrics, quizzes
 
-import hashlib
-import heapq  # a queue that returns the earliest entry first
-import time
-from concurrent.futures import ThreadPoolExecutor
-
-import ipywidgets
 import matplotlib.pyplot as plt
 import numpy as np
-import psutil
 from IPython.display import Markdown
 
 draw.apply_style()
@@ -52,11 +45,12 @@ print(data.describe(dataset))
 # %% [markdown]
 # ## Why several devices?
 #
-# **A single core no longer gets much faster.** The power that a chip needs grows roughly with the cube of its clock
-# rate, so clocks have stayed at a few GHz for twenty years. Two cores at half the clock do the same work for about a
-# quarter of the power. So chips, and whole machines, have many slow cores instead of a few fast ones. Frontier was the
-# first machine with more than $10^{18}$ floating-point operations per second (FLOP/s) in the
-# Linpack benchmark (TOP500, June 2022). It has 9,408 nodes with one CPU and four GPUs each.
+# **A single core no longer gets much faster.** The power of a chip grows with its clock rate and with the square of its
+# voltage. As long as every new generation of transistors ran at a lower voltage, clocks could rise. Around 2005 the
+# voltage stopped falling, and clocks have stayed at a few GHz since. Two cores at half the clock do the same work, and
+# may run at a lower voltage and so with less power. That is why chips, and whole machines, have many slow cores instead
+# of a few fast ones. Frontier was the first machine with more than $10^{18}$ floating-point operations per second
+# (FLOP/s) in the Linpack benchmark (TOP500, June 2022). It has 9,408 nodes with one CPU and four GPUs each.
 #
 # **Predict.** By which factor is one of its GPUs faster than one core of its CPU? And its clock?
 
@@ -96,7 +90,8 @@ for processor, (units, gigahertz) in PROCESSORS.items():
 # moving averages, the first and second moment. Together they are the **training state**.
 #
 # **Mixed precision** computes with 16-bit numbers. Weights and gradients then take 2 bytes each instead of 4. Updates
-# can be too small for 16 bits, so a 32-bit copy of the weights is kept as well.
+# can be too small for 16 bits, so a 32-bit copy of the weights is kept as well. (Keras's policy `mixed_float16` keeps
+# only the 32-bit weights and converts them in every step; gradients reach the optimizer in 32 bits.)
 #
 # **Predict.** Adam in 32 bits needs some number of bytes per parameter. By how much does mixed precision shrink it?
 
@@ -146,7 +141,7 @@ for model, size in reversed(state.items()):
     digits = 0 if size > 1e11 else 3
     axes.barh(f"{model}: {size / 1e9:,.{digits}f} GB", size / 1e9, height=0.6, color=draw.RANK_COLOURS[0])
 for dash, (device, size) in enumerate(MEMORY.items(), start=1):
-    line = {"color": draw.RANK_COLOURS[3], "linestyle": draw.DASHES[dash], "linewidth": 1, "marker": "", "zorder": 0}
+    line = {"color": draw.RANK_COLOURS[3], "linestyle": draw.DASHES[dash], "linewidth": 1, "marker": "", "zorder": 3}
     axes.axvline(size / 1e9, label=device, **line)
 axes.set_xscale("log")
 axes.set_xlim(1e-3, 1e5)
@@ -235,7 +230,7 @@ def duration(seconds: float) -> str:
     """A length of time in a fitting unit."""
     for unit, size in {"years": 365.25 * 86_400, "days": 86_400, "hours": 3600, "minutes": 60}.items():
         if seconds >= size:
-            return f"{seconds / size:,.1f} {unit}"
+            return f"{seconds / size:,.{1 if seconds < 100 * size else 0}f} {unit}"
     return f"{seconds:.2g} seconds"
 
 
@@ -278,7 +273,7 @@ for model in ("GPT-3", "PaLM"):
 # | device | what executes operations: a CPU, a GPU, a TPU core; named like `GPU:0` |
 # | accelerator | a device made for this arithmetic: GPU or TPU |
 # | host, node | one computer with its devices |
-# | worker | one process that takes part in the training |
+# | worker | one process that takes part in the training; some texts call the whole machine a worker |
 # | chief | the worker that also saves and logs; usually number 0 |
 # | rank | a worker's number, from 0 |
 # | world size | the number of ranks |
@@ -337,67 +332,15 @@ for images, per_replica, replicas in [(60_000, 32, 1), (60_000, 32, 2), (60_000,
 #
 # $$\nabla \frac{1}{B} \sum_{i=1}^{B} \ell_i(w) = \frac{1}{B} \sum_{k=1}^{p} \sum_{i \in S_k} \nabla \ell_i(w)$$
 #
-# with global batch size $B$, $p$ replicas and shards $S_k$.
+# with global batch size $B$, $p$ replicas and shards $S_k$. The program at the beginning of
+# [chapter 00](00_start_here.ipynb) does exactly this. The *sums* of all shards are divided by $B$; the mean of the
+# shards' means is the same only where all shards are equally large.
 #
-# Here it is on real images: softmax regression, one layer, the gradient written out.
-
-
-# %%
-def gradient_sum(weights: np.ndarray, images: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The sum, not the mean, of the gradients of the cross-entropy over these images; weights are (784, 10)."""
-    scores = images @ weights
-    probabilities = np.exp(scores - scores.max(axis=1, keepdims=True))
-    probabilities /= probabilities.sum(axis=1, keepdims=True)
-    probabilities[np.arange(len(labels)), labels] -= 1
-    return images.T @ probabilities
-
-
-def train(images: np.ndarray, labels: np.ndarray, replicas: int, global_batch: int = 64) -> list[np.ndarray]:
-    """Every replica's weights after SGD with data parallelism; one replica is the serial run."""
-    weights = [np.zeros((784, 10), np.float32) for _ in range(replicas)]
-    for _ in range(epochs):
-        for start in range(0, len(images), global_batch):
-            image_shards = np.array_split(images[start : start + global_batch], replicas)
-            label_shards = np.array_split(labels[start : start + global_batch], replicas)
-            local = [gradient_sum(weights[rank], image_shards[rank], label_shards[rank]) for rank in range(replicas)]
-            all_reduced = np.sum(local, axis=0) / sum(map(len, label_shards))
-            weights = [replica - 0.1 * all_reduced for replica in weights]
-    return weights
-
-
-# %%
-train_images, train_labels = (part[:2000] for part in data.load(dataset).train)
-test_images, test_labels = (part[:1000] for part in data.load(dataset).test)
-flat = train_images.reshape(-1, 784)
-serial = train(flat, train_labels, replicas=1)
-parallel = train(flat, train_labels, replicas=workers)
-accuracy = np.mean(np.argmax(test_images.reshape(-1, 784) @ parallel[0], axis=1) == test_labels)
-print(f"rank 0 classifies {accuracy:.0%} of the test images correctly")
-for rank, weights in enumerate(parallel):
-    print(f"rank {rank} against the serial run: ", end="")
-    checks.assert_equal_weights([weights], serial)
-
-# %% [markdown]
-# Almost every notebook of the course makes this comparison. The order of the additions differs, so the last bits may
-# differ; the training does not.
-#
-# The code divides the *sum* by the global batch size. Many programs let each replica take the mean of its own shard and
-# then average those means.
-#
-# **Predict.** Does that give the same gradient when 64 images are split 32 + 32? And 48 + 16?
-
-# %%
-start = np.zeros((784, 10), np.float32)
-correct = gradient_sum(start, flat[:64], train_labels[:64]) / 64
-for first in (32, 48):
-    shards = [slice(0, first), slice(first, 64)]
-    means = [gradient_sum(start, flat[shard], train_labels[shard]) / (shard.stop - shard.start) for shard in shards]
-    wrong_by = np.abs(np.mean(means, axis=0) - correct).max() / np.abs(correct).max()
-    print(f"split {first} + {64 - first}: the mean of the means is off by {wrong_by:.0%} of the largest gradient")
+# Data parallelism works for every model, and all devices run the same program. Both are true without restriction. That
+# it also keeps all devices busy, as is often said, holds only as long as communication is hidden behind computing; the
+# next section computes when.
 
 # %% [markdown] tags=["slide-picture"]
-# Equal shards hide the mistake. [Notebook 04](04_custom_training_loop.ipynb) solves it in TensorFlow.
-#
 # ## Model parallelism
 #
 # Model parallelism divides the model and gives every part the whole batch. **By layers:** each device holds some layers
@@ -406,7 +349,7 @@ for first in (32, 48):
 #
 # ![By layers: activations go forward, gradients back](../figures/01_model_parallelism_by_layers.svg)
 #
-# **Inside a layer** (tensor parallelism): each device holds some units of a layer, here five of ten, with their
+# **Inside a layer** (tensor parallelism): each device holds some units of a layer, in the picture five of ten, with their
 # weights. The next layer sums over all units, so partial sums must be added up: an all-reduce inside the model.
 #
 # ![Inside a layer: five of ten units per device](../figures/01_model_parallelism_inside_a_layer.svg)
@@ -415,7 +358,7 @@ for first in (32, 48):
 # borders with its neighbours (notebook 12, model parallelism).
 
 # %%
-batch = flat[:64]
+batch = data.load(dataset).train.images[:64].reshape(64, 784)
 W1, W2 = rng.standard_normal((784, 10)) / 28, rng.standard_normal((10, 10))
 whole = np.maximum(batch @ W1, 0) @ W2
 
@@ -424,12 +367,13 @@ activations = np.maximum(batch @ W1, 0)
 print("by layers: ", end="")
 checks.assert_equal([activations @ W2], [whole], "outputs")
 
-# Inside the layer: units 0 to 4 on device 0, units 5 to 9 on device 1; the partial outputs are all-reduced.
-partial = [np.maximum(batch @ W1[:, units], 0) @ W2[units] for units in (slice(0, 5), slice(5, 10))]
+# Inside the layer: each device holds some of the ten units; the partial outputs are all-reduced.
+parts = np.array_split(np.arange(10), workers)
+partial = [np.maximum(batch @ W1[:, units], 0) @ W2[units] for units in parts]
 print("inside a layer: ", end="")
 checks.assert_equal([np.sum(partial, axis=0)], [whole], "outputs")
 
-
+# %%
 def megabytes(count: float) -> str:
     return f"{4 * count / 1e6:>10,.2f} MB"
 
@@ -443,13 +387,72 @@ for batch_size in (64, 4096):
 
 # %% [markdown]
 # Both ways are exact. They differ from data parallelism in what a device sends. Gradients are as large as the weights,
-# whatever the batch: with a ring all-reduce two devices send them once each, many devices almost twice. Activations
-# grow with the batch. So data parallelism suits large batches and small models, model parallelism small batches and
-# large models. Very large models use all: tensor parallelism inside a host, pipelines and data parallelism
-# between hosts.
+# whatever the batch: with a ring all-reduce (chapter 06) two devices send them once each, many devices almost twice.
+# Activations grow with the batch. So data parallelism suits large batches and small models, model parallelism small
+# batches and large models. Very large models use all of them: tensor parallelism inside a host, pipelines and data
+# parallelism between hosts. Today's default for models of billions of parameters is data parallelism whose training
+# state is divided among the replicas (**sharding**; FSDP, ZeRO): chapters 12 and 14.
 #
 # Neither is free. Replicas wait for each other (**synchronisation**), gradients or activations must travel
 # (**communication**), and unequal parts leave devices idle (**load imbalance**).
+
+# %% [markdown] tags=["slide-formula"]
+# ## Computing against communicating
+#
+# When is a second device worth its messages? Compare two times. A step with a global batch of $B$ tokens computes
+# $6 N B$ FLOPs. On $p$ devices that each compute $C$ FLOP/s it takes
+#
+# $$T_\text{compute} = \frac{6 N B}{p\,C}, \qquad T_\text{all-reduce} = \frac{2 (p - 1)}{p} \cdot \frac{4 N}{W}$$
+#
+# and the ring all-reduce of $N$ gradients of 4 bytes, over links of $W$ bytes per second, takes the time on the right.
+# While the backward pass still computes, finished gradients can already travel. So at best the all-reduce is hidden
+# completely, and that is possible if $T_\text{compute} \ge T_\text{all-reduce}$. $N$ cancels:
+#
+# $$\frac{B}{p} \ge \frac{4}{3} \cdot \frac{p - 1}{p} \cdot \frac{C}{W}$$
+#
+# **Predict.** Eight A100 compute with 40 % of their peak. How many tokens per device and step hide the all-reduce over
+# NVLink, and how many over Ethernet with 1 Gbit/s?
+
+# %% tags=["slide-output"]
+LINKS = {  # bytes per second in one direction, from data sheets, as in chapter 00
+    "NVLink 4": 450e9,
+    "PCIe 5.0": 63e9,
+    "InfiniBand, 400 Gbit/s": 50e9,
+    "Ethernet, 25 Gbit/s": 25e9 / 8,
+    "Ethernet, 1 Gbit/s": 1e9 / 8,
+}
+speed, sends = ASSUMED * A100, 2 * 7 / 8  # FLOP/s of one device; how often each of 8 devices sends the gradients
+step = 32 / 2470  # seconds for 32 images of ResNet-50 at the published rate
+table = "| link | ResNet-50: all-reduce | images per device that hide it | language model: tokens per device |\n"
+table += "|---|--:|--:|--:|\n"
+for link, W in LINKS.items():
+    all_reduce = sends * 4 * PARAMETERS["ResNet-50"] / W
+    table += f"| {link} | {1e3 * all_reduce:,.1f} ms | {np.ceil(2470 * all_reduce):,.0f} "
+    table += f"| {np.ceil(sends * 4 / 6 * speed / W):,.0f} |\n"
+print(f"A step of ResNet-50 with 32 images per device computes for {1e3 * step:.0f} ms.")
+Markdown(table)
+
+# %% [markdown]
+# A convolution uses each weight many times per image, so ResNet-50 hides its gradients behind a few images on fast
+# links. A language model needs hundreds of tokens per device on NVLink, thousands between hosts, and over a million on
+# the slowest link. The picture shows the same as a **roofline**: on the slope the link decides how fast a device trains,
+# on the roof its arithmetic does.
+
+# %% jupyter={"source_hidden": true} tags=["slide-output"]
+figure, axes = plt.subplots(figsize=(7.2, 3.4))
+tokens = np.logspace(1, 7, 200)
+for rank, (link, W) in enumerate(LINKS.items()):
+    style = {"color": draw.RANK_COLOURS[rank], "linestyle": draw.DASHES[rank], "marker": ""}
+    axes.plot(tokens, np.minimum(speed, tokens * 6 * W / (4 * sends)) / 1e12, label=link, **style)
+axes.set(xscale="log", yscale="log", ylim=(0.01, 300))
+axes.set(xlabel="tokens per device and step", ylabel="TFLOP/s of one device")
+figure.legend(loc="outside right center")
+draw.show(
+    figure,
+    "Roofline, both axes logarithmic: the arithmetic of one device against its tokens per step, a line for each link. "
+    "Each line rises until it meets the roof of 125 TFLOP/s: NVLink at about 320 tokens, Ethernet with 1 Gbit/s at "
+    "more than a million.",
+)
 
 # %% [markdown] tags=["slide-picture"]
 # ## Synchronous and asynchronous updates
@@ -491,89 +494,12 @@ for staleness in (0, 1, 3, 7):
 # One stale update halves the largest rate; seven cut it to about a tenth. The theory is Levin and May's for equations
 # with delay (1976): the limit is $2 \sin\left(\frac{\pi}{2 (2\tau + 1)}\right)$. More workers therefore need a smaller
 # rate: an asynchronous run that is stable with four workers can diverge with sixteen.
-#
-# Now with a clock. Four workers, noisy gradients of a loss with a steep and three flat directions, 60 seconds of
-# virtual time. A gradient takes one second, or five on a straggler. The noise has a large effect, so 50 runs with
-# different noise are computed together, one row each.
-
-# %%
-CURVATURES = np.array([1.0, 0.3, 0.1, 0.03])
-START = np.full((50, 4), 3.0)
-
-
-def noisy_gradient(weights: np.ndarray, noise: np.random.Generator) -> np.ndarray:
-    return CURVATURES * weights + 0.3 * noise.standard_normal(weights.shape)
-
-
-def synchronous(seconds: list[float], rate: float, horizon: float = 60) -> tuple[np.ndarray, list[int]]:
-    """The weights after `horizon` seconds and each update's staleness; `seconds` is each worker's per gradient."""
-    noise, weights, steps = np.random.default_rng(0), START, int(horizon // max(seconds))
-    for _ in range(steps):
-        weights = weights - rate * np.mean([noisy_gradient(weights, noise) for _ in seconds], axis=0)
-    return weights, [0] * steps
-
-
-# %%
-def asynchronous(seconds: list[float], rate: float, horizon: float = 60) -> tuple[np.ndarray, list[int]]:
-    """The same when every worker writes as soon as it is ready."""
-    noise, weights, staleness = np.random.default_rng(0), START, []
-    fetched = {worker: (weights, 0) for worker in range(len(seconds))}
-    ready = [(moment, worker) for worker, moment in enumerate(seconds)]
-    heapq.heapify(ready)
-    while ready[0][0] <= horizon:
-        now, worker = heapq.heappop(ready)
-        old_weights, version = fetched[worker]
-        weights = weights - rate * noisy_gradient(old_weights, noise)
-        staleness.append(len(staleness) - version)
-        fetched[worker] = weights, len(staleness)
-        heapq.heappush(ready, (now + seconds[worker], worker))
-    return weights, staleness
-
-
-# %% [markdown] tags=["slide-predict"]
-# **Predict.** With the straggler, how many updates does each method make in the 60 seconds? And which ends with the
-# lower loss, if each uses its best learning rate?
-
-# %%
-CLUSTERS = {"four equal workers": [1, 1, 1, 1], "one straggler": [1, 1, 1, 5]}
-RATES = np.array([0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.2, 1.6])
-mean, spread, best = {}, {}, {}  # of the loss over the runs, for each rate; the index of the best rate
-for cluster, seconds in CLUSTERS.items():
-    for method in (synchronous, asynchronous):
-        results = [method(seconds, rate) for rate in RATES]
-        losses = np.array([np.minimum(weights**2 @ CURVATURES / 2, 1e3) for weights, _ in results])
-        staleness, key = results[0][1], (cluster, method.__name__)
-        mean[key], spread[key] = losses.mean(axis=1), losses.std(axis=1)
-        best[key] = int(np.argmin(mean[key]))
-        print(
-            f"{cluster:<19} {method.__name__:<13} {len(staleness):>3} updates, staleness up to {max(staleness):>2}, "
-            f"mean {np.mean(staleness):.1f}; loss {mean[key][best[key]]:.3f} ± {spread[key][best[key]]:.3f} "
-            f"at rate {RATES[best[key]]:g}"
-        )
-
-# %% jupyter={"source_hidden": true} tags=["slide-output"]
-figure, panels = plt.subplots(1, 2, sharey=True, figsize=(7.2, 3.2))
-for axes, cluster in zip(panels, CLUSTERS, strict=True):
-    for rank, method in enumerate(("synchronous", "asynchronous")):
-        style = {"color": draw.RANK_COLOURS[rank], "marker": draw.MARKERS[rank], "linestyle": draw.DASHES[rank]}
-        middle, width = mean[cluster, method], spread[cluster, method]
-        axes.plot(RATES, middle, label=method, **style)
-        low = np.maximum(middle - width, 1e-3)
-        axes.fill_between(RATES, low, middle + width, color=draw.RANK_COLOURS[rank], alpha=0.2, linewidth=0)
-    axes.set(title=cluster, xscale="log", yscale="log", ylim=(0.01, 300), xlabel="learning rate")
-panels[0].set_ylabel("loss after 60 s, mean ± spread")
-figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=2)
-draw.show(
-    figure,
-    "Loss after 60 virtual seconds against the learning rate, two panels, each line with a band for the spread. With "
-    "four equal workers the asynchronous runs are better at small rates and diverge above 0.4. With one straggler the "
-    "synchronous runs are far worse at all rates at which the asynchronous runs are stable.",
-)
 
 # %% [markdown] tags=["slide-takeaway"]
-# One slow worker costs the synchronous run four fifths of its updates, the asynchronous run one fifth. The asynchronous
-# run pays with staleness: it needs a small rate, and on real machines its result depends on the workers' timing.
-# Compare a difference of losses with the spread: single runs prove nothing.
+# And a slow worker? Let four workers need 1 s for a gradient, and then let one of them need 5 s. In a minute the
+# synchronous run makes 12 updates instead of 60: all wait. The asynchronous one makes 3 · 60 + 12 = 192 instead of 240.
+# It pays with staleness: it needs a small rate, and its result depends on the workers' timing.
+# [Chapter 08](08_other_strategies.ipynb) trains both ways, with real processes and on the virtual cluster.
 #
 # | | synchronous | asynchronous |
 # |---|---|---|
@@ -607,18 +533,17 @@ print(f"mean step of 1,000: {steps.mean():.3f} s, shortest {steps.min():.3f} s")
 # %% [markdown] tags=["slide-text", "slide-formula"]
 # ## How much faster can training become?
 #
-# **Amdahl (1967)** asks: the *same* work on more devices. If a part $f$ of the serial time can be divided and the rest
-# cannot, then on $p$ devices
+# The **speed-up** is the serial time divided by the parallel time. Two laws predict it, for two questions.
+#
+# **Amdahl (1967)** asks: the *same* work on more devices. Take the serial time as 1. A part $1 - f$ cannot be divided
+# and takes as long as before; the part $f$ takes $f / p$ on $p$ devices:
 #
 # $$S(p) = \frac{1}{(1 - f) + f / p}$$
 #
-# **Gustafson (1988)** asks: *more* work in the same time. If a share $f$ of the parallel time is divided work, one
-# device would need longer for the same work, by the factor
+# **Gustafson (1988)** asks: *more* work in the same time. Take the parallel time as 1. One device would need $1 - f$ for
+# the undivided part, and $p$ times as long for the divided one:
 #
 # $$S(p) = (1 - f) + f p$$
-#
-# In training: with a fixed global batch it is Amdahl's question (**strong scaling**); with a fixed per-replica batch it
-# is Gustafson's (**weak scaling**).
 
 
 # %%
@@ -630,85 +555,75 @@ def gustafson(f: float, p: np.ndarray | float) -> np.ndarray | float:
     return (1 - f) + f * p
 
 
-# %% jupyter={"source_hidden": true}
-def laws(fractions: list[float], largest: int = 1024) -> plt.Figure:
-    """Amdahl's and Gustafson's speed-up for each divisible part in `fractions`, side by side."""
-    p = 2.0 ** np.arange(int(np.log2(largest)) + 1)
-    figure, panels = plt.subplots(1, 2, sharey=True, figsize=(7.2, 3.4))
-    for axes, law, title in zip(panels, (amdahl, gustafson), ("the same work", "more work"), strict=True):
-        axes.plot(p, p, color="#767676", marker="", linestyle=":", label="ideal")
-        for rank, f in enumerate(fractions):
-            speedup = law(f, p)
-            style = {"color": draw.RANK_COLOURS[rank], "marker": draw.MARKERS[rank], "linestyle": draw.DASHES[rank]}
-            axes.plot(p, speedup, label=f"f = {f:g}", **style)
-        axes.set(title=f"{law.__name__.title()}: {title}", xscale="log", yscale="log", ylim=(0.8, 2000))
-        axes.set(xlabel="devices", xticks=[1, 10, 100, 1000])
-        axes.minorticks_off()  # drawing them takes half of the time
-    panels[0].set_ylabel("speed-up")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(fractions) + 1)
-    return figure
-
-
-def at_1024(f: float) -> str:
-    return f"f = {f:g}: on 1,024 devices {amdahl(f, 1024):,.1f} × by Amdahl, {gustafson(f, 1024):,.0f} × by Gustafson"
-
+# %% jupyter={"source_hidden": true} tags=["slide-output"]
+figure, panels = plt.subplots(1, 2, figsize=(7.2, 2.2), sharey=True)
+runs = {"Amdahl: the same work": [(0.2, 0.8), (0.2, 0.2)], "Gustafson: more work": [(0.2, 3.2), (0.2, 0.8)]}
+for axes, (title, times) in zip(panels, runs.items(), strict=True):
+    for name, (undivided, divided) in zip(("1 device", "4 devices"), times, strict=True):
+        axes.barh(name, undivided, color="#767676", label="not divided" if name == "1 device" else None)
+        label = "divided" if name == "1 device" else None
+        axes.barh(name, divided, left=undivided, color=draw.RANK_COLOURS[0], hatch="//", label=label)
+    axes.set(title=title, xlabel="time")
+panels[0].invert_yaxis()
+figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+draw.show(
+    figure,
+    "Bars of time on 1 and on 4 devices, with f = 0.8. Left, Amdahl: 0.2 undivided and 0.8 divided become 0.2 and 0.2, "
+    "2.5 times as fast. Right, Gustafson: what takes 0.2 and 0.8 on four devices would take 0.2 and 3.2 on one, 3.4 "
+    "times as long.",
+)
 
 # %% [markdown] tags=["slide-predict"]
 # **Predict.** 95 % of a program can be divided. How fast is it on 1,024 devices? Guess, then look.
 
-# %% tags=["varies"] jupyter={"source_hidden": true}
-slider = ipywidgets.FloatSlider(0.95, min=0.5, max=0.999, step=0.001, readout_format=".3f", description="f")
-picture = ipywidgets.HTML()
-figure = laws([slider.value])
-figure.draw_without_rendering()
-figure.set_layout_engine("none")  # found once, the layout stays: only the curves and their name move
-plt.close(figure)
-
-
-def redraw(change: object = None) -> None:
-    f = slider.value
-    for axes, law in zip(figure.axes, (amdahl, gustafson), strict=True):
-        curve = axes.lines[1]
-        curve.set_ydata(law(f, curve.get_xdata()))
-    figure.legends[0].get_texts()[1].set_text(f"f = {f:g}")
-    picture.value = f"<p>{at_1024(f)}</p>" + draw.svg(figure, at_1024(f))
-
-
-slider.observe(redraw, "value")
-redraw()
-draw.show_widget(
-    ipywidgets.VBox([slider, picture]),
-    "[A slider for the divisible part f and the two curves for it; it moves when the notebook runs in JupyterLab.]",
-)
-
-# %% [markdown]
-# The same without a slider, for three values of $f$. The two laws define $f$ differently: Amdahl in the serial run,
-# Gustafson in the parallel one.
-
-# %% tags=["slide-output"]
+# %% jupyter={"source_hidden": true} tags=["slide-output"]
+p = 2.0 ** np.arange(11)
+figure, panels = plt.subplots(1, 2, sharey=True, figsize=(7.2, 3.4))
+for axes, law, title in zip(panels, (amdahl, gustafson), ("the same work", "more work"), strict=True):
+    axes.plot(p, p, color="#767676", marker="", linestyle=":", label="ideal")
+    for rank, f in enumerate((0.5, 0.95, 0.99)):
+        style = {"color": draw.RANK_COLOURS[rank], "marker": draw.MARKERS[rank], "linestyle": draw.DASHES[rank]}
+        axes.plot(p, law(f, p), label=f"f = {f:g}", **style)
+    axes.set(title=f"{law.__name__.title()}: {title}", xscale="log", yscale="log", ylim=(0.8, 2000))
+    axes.set(xlabel="devices", xticks=[1, 10, 100, 1000])
+    axes.minorticks_off()  # drawing them takes half of the time
+panels[0].set_ylabel("speed-up")
+figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 draw.show(
-    laws([0.5, 0.95, 0.99]),
+    figure,
     "Speed-up against devices from 1 to 1,024, both axes logarithmic. Left, Amdahl: the curves for f = 0.5, 0.95 and "
     "0.99 flatten out towards 2, 20 and 100. Right, Gustafson: the same parts keep rising, near the ideal.",
 )
 for f in (0.5, 0.95, 0.99):
-    print(at_1024(f))
+    print(f"f = {f:g}: on 1,024 devices {amdahl(f, 1024):,.1f} × by Amdahl, {gustafson(f, 1024):,.0f} × by Gustafson")
 
 # %% [markdown] tags=["slide-takeaway"]
 # With 95 % divisible work all 1,024 devices give less than 20, because the undivided 5 % alone take 1/20 of the serial
 # time. That sounds like the end of large machines. Gustafson's answer: nobody buys a thousand devices to do yesterday's
-# work. Training with a larger global batch is more work per step, so both laws matter here.
+# work. (The two laws define $f$ differently: Amdahl in the serial run, Gustafson in the parallel one.)
 #
-# The laws can be read backwards: from a measured speed-up to the part that was not divided. First a tutorial of the
-# Argonne supercomputing centre, a small network with Horovod that does the **same work** with more processes: Amdahl,
-# read backwards by Karp and Flatt (1990). Then
-# [Horovod's benchmarks](https://horovod.readthedocs.io/en/stable/benchmarks_include.html) on 512 GPUs. There each GPU
-# keeps its batch size, so the **work grows**: only Gustafson's law fits.
+# ### Which law for which measurement
+#
+# The question decides, so first say what the *work* is, and what was measured:
+#
+# - **Strong scaling**: the work is fixed. The time of a step with a fixed *global* batch is an example, and so is the
+#   time for a fixed number of epochs: the same images are processed, whatever the batch.
+# - **Weak scaling**: the work grows with the devices. The rate of images per second with a fixed *per-replica* batch is
+#   the usual example: each step processes $p$ times as many images.
+
+# %% [markdown]
+# The laws can be read backwards, from a measured speed-up to the part that was not divided. Three published data sets:
+#
+# | who | what stayed fixed | what was measured | scaling |
+# |---|---|---|---|
+# | [Argonne's tutorial](../docs/sources.md), small network, Horovod | epochs | time of the whole run | strong: Amdahl, read backwards by Karp and Flatt (1990) |
+# | [Horovod's benchmarks](https://horovod.readthedocs.io/en/stable/benchmarks_include.html), 512 GPUs | batch per GPU | images per second | weak: Gustafson |
+# | [NVIDIA's lab](../docs/sources.md), `MirroredStrategy`, 8 GPUs | batch per GPU | images per second | weak: Gustafson |
 
 
 # %%
 def undivided_part(speedup: float, p: int) -> float:
-    """Amdahl's 1 − f, for fixed work, from a measured speed-up on p devices (Karp and Flatt 1990)."""
+    """Amdahl's 1 − f, for fixed work, from a measured speed-up on p devices (Karp and Flatt 1990, equation 2)."""
     return (1 / speedup - 1 / p) / (1 - 1 / p)
 
 
@@ -724,39 +639,14 @@ for p, elapsed in {2: 24.19, 4: 19.81, 8: 17.90}.items():
 for model, efficiency in {"Inception V3": 0.90, "VGG-16": 0.68}.items():
     share = undivided_share(512 * efficiency, 512)
     print(f"{model}, 512 GPUs: efficiency {efficiency:.0%}, {share:.0%} of the parallel time not divided")
+speedup = 213_891 / 67_000  # images per second on eight GPUs and on one
+print(f"NVIDIA, 8 GPUs: speed-up {speedup:.2f}, {undivided_share(speedup, 8):.0%} of the parallel time not divided")
 
 # %% [markdown]
-# More than half of the small run was not divided; starting up, loading data and short steps are likely reasons. On the
-# 512 GPUs the share is what a step spends on communication and waiting. VGG-16 spends more than Inception V3: it has
-# over five times the parameters, and so the gradients, to send (notebook 06, collectives).
-#
-# ### An audit
-#
-# An NVIDIA lab trains a small network on MNIST. With `MirroredStrategy` on 8 GPUs (V100), 512 images per replica, it
-# prints 213,891 images per second. Its Horovod program on one GPU prints about 67,000.
-#
-# **Predict.** Are eight GPUs a success? Compute the speed-up, the efficiency and the time of a step. Which of the two
-# laws fits? What would you ask before you believe the result?
-
-# %%
-one_gpu, eight_gpus, per_replica = 67_000, 213_891, 512  # images per second; images
-audited = eight_gpus / one_gpu
-print(f"speed-up {audited:.2f}, efficiency {audited / 8:.0%}, {undivided_share(audited, 8):.0%} not divided")
-print(f"at these rates 512 images take {1e3 * per_replica / one_gpu:.1f} ms on one GPU", end=", ")
-print(f"8 × 512 take {1e3 * 8 * per_replica / eight_gpus:.1f} ms on eight")
-
-# %% [markdown]
-# <details><summary><b>Answer.</b> What the two numbers prove, and what they do not</summary>
-#
-# If the batch per replica is the same in both, this is weak scaling: Gustafson, not Karp and Flatt. If both programs do
-# the same work per image, eight GPUs lose more than half of their time. A step of a few milliseconds is short: starting
-# the operations, feeding eight devices and the all-reduce can take longer than computing.
-#
-# But the two numbers come from two programs and two libraries. Ask for one program on one and on eight GPUs, with the
-# same batch per replica and the same input pipeline; for elapsed time without the first epoch, several runs and their
-# spread; and for the number of images that were really processed (notebook 11, scaling and profiling).
-#
-# </details>
+# More than half of Argonne's small run was not divided: start-up, loading data and checkpoints are likely reasons. On
+# the 512 GPUs the share is what a step spends on communication and waiting. VGG-16 spends more than Inception V3: it has
+# over five times the parameters, and so the gradients, to send. NVIDIA's eight GPUs lose more than half of their time,
+# if both numbers belong to the same program and the same work per image, which they do not: chapter 11 audits them.
 
 # %% [markdown] tags=["slide-quiz"]
 # <details><summary><b>Question 4.</b> A program runs 1.9 × faster on 2 devices. What does that promise for
@@ -777,88 +667,20 @@ undivided = undivided_part(1.9, 2)
 print(f"undivided {undivided:.1%}; on 16 devices {1 / (undivided + (1 - undivided) / 16):.1f} ×")
 
 # %% [markdown]
-# ### Measured here
-#
-# Sixteen blocks of real work (a checksum of 4 MB, which threads can compute in parallel): four must be done first, by
-# one thread; twelve can be divided.
-#
-# **Predict.** How much faster are two threads: 2 ×, 1.75 × or 1.6 ×?
-
-# %% tags=["varies"]
-block = bytes(4 * 2**20)
-threads = min(workers, devices.cores())
-
-
-def seconds(pool: ThreadPoolExecutor, divided: int = 12, serial: int = 4) -> float:
-    start = time.perf_counter()
-    for _ in range(serial):
-        hashlib.sha256(block)
-    list(pool.map(hashlib.sha256, [block] * divided))
-    return time.perf_counter() - start
-
-
-busy = psutil.cpu_percent(0.5)
-with ThreadPoolExecutor(1) as single, ThreadPoolExecutor(threads) as several:
-    pairs = [(seconds(single), seconds(several)) for _ in range(7)]
-# The shortest of seven each: what disturbs a run makes it longer.
-measured = min(alone for alone, _ in pairs) / min(shared for _, shared in pairs)
-predicted = 1 / (4 / 16 + 12 / 16 / threads)
-Markdown(
-    f"With {threads} threads Amdahl predicts {predicted:.2f} ×; measured {measured:.2f} ×, "
-    f"{measured / predicted:.0%} of the prediction. Just before the measurement other programs kept "
-    f"{busy:.0f} % of this machine's processor busy."
-)
-
-# %% [markdown]
-# The law is a limit for equal cores that are free. A measurement is below it when the blocks do not divide evenly among
-# the threads, or when the cores share their clock or memory. If other programs keep one of two cores busy, two threads
-# gain little, or lose. A disturbed serial run can lift it above.
-
-# %% [markdown]
 # ## Which strategy for which case
 #
-# | case | use | chapter |
-# |---|---|---|
-# | one device | `OneDeviceStrategy`, or none | [02](02_single_device_baseline.ipynb) |
-# | several GPUs in one host | `MirroredStrategy` | [03](03_mirrored_strategy.ipynb) |
-# | the same, weights kept in the host's memory | `CentralStorageStrategy` | 08 |
-# | several hosts, TensorFlow alone | `MultiWorkerMirroredStrategy` | 07 |
-# | several hosts with MPI, or several frameworks | Horovod | 09 |
-# | workers of unequal speed, or that come and go | `ParameterServerStrategy` | 08 |
-# | TPUs | `TPUStrategy` | 08 |
-# | the model does not fit into one device | checkpointing, offload, sharding, model parallelism | 12, 14 |
-
-
-# %%
-def strategy(hosts=1, devices=1, kind="GPU", fits=True, equal=True, mpi=False, weights_on_host=False) -> str:
-    """The table's questions in the order in which to ask them; `devices` counts those of one host."""
-    if not fits:
-        return "checkpoint activations, offload or shard the state (ZeRO); then model parallelism"
-    if kind == "TPU":
-        return "TPUStrategy"
-    if hosts * devices == 1:
-        return "OneDeviceStrategy, or no strategy"
-    if not equal:
-        return "ParameterServerStrategy"
-    if hosts > 1:
-        return "Horovod" if mpi else "MultiWorkerMirroredStrategy"
-    return "CentralStorageStrategy" if weights_on_host else "MirroredStrategy"
-
-
-cases = [dict(devices=1), dict(devices=4), dict(devices=4, weights_on_host=True), dict(hosts=8, devices=4)]
-cases += [dict(hosts=8, devices=4, mpi=True), dict(hosts=8, equal=False), dict(devices=8, kind="TPU")]
-cases += [dict(devices=8, fits=False)]
-for case in cases:
-    print(f"{', '.join(f'{key}={value}' for key, value in case.items()):<32} {strategy(**case)}")
-
-# %% [markdown]
+# ![A decision tree from the size of the model and the number of hosts to a strategy](../figures/01_which_strategy.svg)
+#
+# Chapter 03 has `MirroredStrategy`, 07 `MultiWorkerMirroredStrategy`, 08 `ParameterServerStrategy`, `TPUStrategy` and
+# `CentralStorageStrategy` (whose weights stay in the host's memory), 09 Horovod, 12 and 14 what helps a model to fit.
+#
 # Before model parallelism, three measures help a model to fit: recompute activations instead of storing them
 # (**checkpointing**), keep a part of the state in the host's memory (**offload**), or divide the state over the
 # data-parallel devices (**sharding**, ZeRO).
 #
 # Two questions come before all of these. Is the program fast on *one* device? A hundred devices multiply its waste, and
-# the next chapter looks for it before there is a second device. And is a step long enough? If computing takes less
-# time than the all-reduce of its gradients, more devices can make it slower.
+# the next chapter looks for it before there is a second device. And is a step long enough to hide its all-reduce? If not,
+# more devices can make it slower.
 
 # %% [markdown]
 # ### The papers behind the numbers
@@ -887,8 +709,10 @@ quizzes.ask("01")
 #
 # - Training state takes 16 bytes per parameter with Adam, with or without mixed precision; PaLM's fits no device.
 # - $6ND$ FLOPs reproduce PaLM's published utilisation; the whole run took 50 % more chip-hours.
-# - Data parallelism equals the serial run to 1e-5 if gradient sums are divided by the global batch size.
+# - Data parallelism divides the batch, adds gradient sums and divides by the global batch size.
 # - Model parallelism is exact too, and moves activations and their gradients instead.
+# - The all-reduce is hidden if a device computes long enough: on eight A100 behind hundreds of tokens over NVLink, behind
+#   more than a million over Ethernet with 1 Gbit/s.
 # - Synchronous training runs at the straggler's pace; stale gradients lower the largest learning rate.
 # - With fixed work the undivided part limits the speed-up; with growing work it does not. Karp and Flatt's formula
 #   belongs to fixed work only.
