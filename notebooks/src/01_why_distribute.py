@@ -46,11 +46,10 @@ print(data.describe(dataset))
 # ## Why several devices?
 #
 # **A single core no longer gets much faster.** The power of a chip grows with its clock rate and with the square of its
-# voltage. As long as every new generation of transistors ran at a lower voltage, clocks could rise. Around 2005 the
-# voltage stopped falling, and clocks have stayed at a few GHz since. Two cores at half the clock do the same work, and
-# may run at a lower voltage and so with less power. That is why chips, and whole machines, have many slow cores instead
-# of a few fast ones. Frontier was the first machine with more than $10^{18}$ floating-point operations per second
-# (FLOP/s) in the Linpack benchmark (TOP500, June 2022). It has 9,408 nodes with one CPU and four GPUs each.
+# voltage. As long as each new generation ran at a lower voltage, clocks could rise. Around 2005 the voltage stopped
+# falling, and clocks have stayed at a few GHz since. So chips, and whole machines, have many slow cores instead of a
+# few fast ones. Frontier was the first machine with more than $10^{18}$ floating-point operations per second (FLOP/s)
+# in the Linpack benchmark (TOP500, June 2022). It has 9,408 nodes with one CPU and four GPUs each.
 #
 # **Predict.** By which factor is one of its GPUs faster than one core of its CPU? And its clock?
 
@@ -75,12 +74,10 @@ for processor, (units, gigahertz) in PROCESSORS.items():
 # | 256 GPUs (P100) | 1 hour | [Goyal and others 2017](https://arxiv.org/abs/1706.02677) |
 # | 2,048 processors (Xeon Phi) | 20 minutes | You and others 2017 |
 #
-# The devices differ, so these are not speed-ups. But an answer after an hour changes which questions people ask.
-#
-# **Scale improves what a model can do.** PaLM was trained with 8, 62 and 540 billion parameters. On a quarter of 150
-# BIG-bench tasks the largest model was more than 10 points better than the trend of the other two ([Chowdhery and
-# others 2022](https://arxiv.org/abs/2204.02311)). How sudden such jumps look depends on the metric ([Schaeffer and
-# others 2023](https://arxiv.org/abs/2304.15004)). No single device can train such a model.
+# The devices differ, so these are not speed-ups. But an answer after an hour changes which questions people ask. And
+# scale improves what a model can do: PaLM was trained with 8, 62 and 540 billion parameters, and on a quarter of 150
+# BIG-bench tasks the largest was more than 10 points better than the trend of the other two ([Chowdhery and others
+# 2022](https://arxiv.org/abs/2204.02311)). No single device can train such a model.
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # ## Too large: memory
@@ -209,9 +206,8 @@ ratio = (6144 * 1200 + 3072 * 336) / (6144 * 24 * days)
 print(f"chip-hours of the whole run, published against computed: {ratio:.2f}")
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
-# Both utilisations agree with the published ones. The whole run, 1,200 hours on 6,144 chips and 336 hours on 3,072,
-# took about 50 % more chip-hours than its best speed would need: the paper counts downtime and repeated steps, and the
-# best speed belongs to the largest batch size, used from step 115,000 of 255,000 on.
+# Both utilisations agree with the published ones. The whole run took about 50 % more chip-hours than this best speed
+# needs, with downtime, repeated steps and smaller batches at the beginning.
 #
 # Now one device. An NVIDIA A100 has a peak of 312 TFLOP/s for 16-bit numbers. For language models, which are large
 # matrix products, we assume 40 % of it. Convolutional networks reach a smaller share: NVIDIA
@@ -266,34 +262,20 @@ for model in ("GPT-3", "PaLM"):
 # %% [markdown]
 # ## The words
 #
-# The field uses these words exactly, and so does the course. The hardware:
+# The field uses these words exactly, and so does the course.
 #
 # | word | meaning |
 # |---|---|
-# | device | what executes operations: a CPU, a GPU, a TPU core; named like `GPU:0` |
 # | accelerator | a device made for this arithmetic: GPU or TPU |
 # | host, node | one computer with its devices |
 # | worker | one process that takes part in the training; some texts call the whole machine a worker |
 # | chief | the worker that also saves and logs; usually number 0 |
-# | rank | a worker's number, from 0 |
-# | world size | the number of ranks |
+# | rank, world size | a worker's number, from 0; the number of ranks |
 # | replica | one copy of the model with its share of the batch; usually one per device |
-# | parameter server | a process that holds weights and applies gradients that others send |
-
-# %% [markdown]
-# The training:
-#
-# | word | meaning |
-# |---|---|
-# | per-replica batch size | images that one replica handles per step |
-# | global batch size | images that all replicas together handle per step |
-# | step | one update of the weights |
-# | epoch | one pass over the training set |
+# | step, epoch | one update of the weights; one pass over the training set |
+# | per-replica, global batch size | images that one replica, or all together, handle per step |
 # | all-reduce | every rank contributes an array, every rank gets the sum (or mean) of all |
-# | synchronous | all replicas apply the same update at the same step |
-# | asynchronous | each worker updates shared weights when it is ready |
-# | speed-up | serial time divided by parallel time |
-# | scaling efficiency | speed-up divided by the number of devices |
+# | speed-up, scaling efficiency | serial time divided by parallel time; that divided by the number of devices |
 
 
 # %%
@@ -328,17 +310,16 @@ for images, per_replica, replicas in [(60_000, 32, 1), (60_000, 32, 2), (60_000,
 # ![Data parallelism: shards of one batch, whole replicas, one mean gradient](../figures/01_data_parallelism.svg)
 #
 # Every replica has all the weights. A batch is cut into shards, each replica computes the gradient of its shard, and an
-# all-reduce gives every replica the mean. It works because the gradient of a mean is the mean of the gradients:
+# all-reduce gives every replica the mean, as in the program at the beginning of [chapter 00](00_start_here.ipynb). It
+# works because the gradient of a mean is the mean of the gradients:
 #
 # $$\nabla \frac{1}{B} \sum_{i=1}^{B} \ell_i(w) = \frac{1}{B} \sum_{k=1}^{p} \sum_{i \in S_k} \nabla \ell_i(w)$$
 #
-# with global batch size $B$, $p$ replicas and shards $S_k$. The program at the beginning of
-# [chapter 00](00_start_here.ipynb) does exactly this. The *sums* of all shards are divided by $B$; the mean of the
-# shards' means is the same only where all shards are equally large.
+# with global batch size $B$, $p$ replicas and shards $S_k$. The *sums* of all shards are divided by $B$; the mean of
+# the shards' means is the same only where all shards are equally large.
 #
-# Data parallelism works for every model, and all devices run the same program. Both are true without restriction. That
-# it also keeps all devices busy, as is often said, holds only as long as communication is hidden behind computing; the
-# next section computes when.
+# Data parallelism works for every model, and all devices run the same program. That it also keeps all devices busy, as
+# is often said, holds only as long as communication hides behind computing: see below.
 
 # %% [markdown] tags=["slide-picture"]
 # ## Model parallelism
@@ -399,14 +380,13 @@ for batch_size in (64, 4096):
 # %% [markdown] tags=["slide-formula"]
 # ## Computing against communicating
 #
-# When is a second device worth its messages? Compare two times. A step with a global batch of $B$ tokens computes
-# $6 N B$ FLOPs. On $p$ devices that each compute $C$ FLOP/s it takes
+# When is a second device worth its messages? A step with a global batch of $B$ tokens computes $6 N B$ FLOPs, on $p$
+# devices with $C$ FLOP/s each. A ring all-reduce of $N$ gradients of 4 bytes goes over links of $W$ bytes per second:
 #
 # $$T_\text{compute} = \frac{6 N B}{p\,C}, \qquad T_\text{all-reduce} = \frac{2 (p - 1)}{p} \cdot \frac{4 N}{W}$$
 #
-# and the ring all-reduce of $N$ gradients of 4 bytes, over links of $W$ bytes per second, takes the time on the right.
-# While the backward pass still computes, finished gradients can already travel. So at best the all-reduce is hidden
-# completely, and that is possible if $T_\text{compute} \ge T_\text{all-reduce}$. $N$ cancels:
+# Finished gradients can travel while the backward pass still computes. So at best the all-reduce is hidden completely,
+# which needs $T_\text{compute} \ge T_\text{all-reduce}$. $N$ cancels:
 #
 # $$\frac{B}{p} \ge \frac{4}{3} \cdot \frac{p - 1}{p} \cdot \frac{C}{W}$$
 #
@@ -496,10 +476,9 @@ for staleness in (0, 1, 3, 7):
 # rate: an asynchronous run that is stable with four workers can diverge with sixteen.
 
 # %% [markdown] tags=["slide-takeaway"]
-# And a slow worker? Let four workers need 1 s for a gradient, and then let one of them need 5 s. In a minute the
-# synchronous run makes 12 updates instead of 60: all wait. The asynchronous one makes 3 · 60 + 12 = 192 instead of 240.
-# It pays with staleness: it needs a small rate, and its result depends on the workers' timing.
-# [Chapter 08](08_other_strategies.ipynb) trains both ways, with real processes and on the virtual cluster.
+# And a slow worker? Let four workers need 1 s for a gradient, and then one of them 5 s. In a minute the synchronous run
+# makes 12 updates instead of 60, the asynchronous one 192 instead of 240. It pays with staleness: it needs a small rate,
+# and its result depends on the workers' timing. [Chapter 08](08_other_strategies.ipynb) trains both ways.
 #
 # | | synchronous | asynchronous |
 # |---|---|---|
@@ -510,8 +489,7 @@ for staleness in (0, 1, 3, 7):
 # | traffic | an all-reduce, shared by all | through the server, which may become the bottleneck |
 #
 # The rule of thumb: equal devices with fast links, **synchronous**; devices of unequal or changing speed, or that come
-# and go, **asynchronous**. Most training today is synchronous. Chen and others (2016) start a few workers more than
-# needed; each step ignores the gradients that arrive last.
+# and go, **asynchronous**. Most training today is synchronous.
 
 # %% [markdown]
 # <details><summary><b>Question 3.</b> 100 workers each need 1.0 s per step, with a random part of ±0.2 s. Nobody is a
@@ -599,8 +577,7 @@ for f in (0.5, 0.95, 0.99):
 
 # %% [markdown] tags=["slide-takeaway"]
 # With 95 % divisible work all 1,024 devices give less than 20, because the undivided 5 % alone take 1/20 of the serial
-# time. That sounds like the end of large machines. Gustafson's answer: nobody buys a thousand devices to do yesterday's
-# work. (The two laws define $f$ differently: Amdahl in the serial run, Gustafson in the parallel one.)
+# time. Gustafson's answer: nobody buys a thousand devices to do yesterday's work.
 #
 # ### Which law for which measurement
 #
@@ -683,20 +660,6 @@ print(f"undivided {undivided:.1%}; on 16 devices {1 / (undivided + (1 - undivide
 # more devices can make it slower.
 
 # %% [markdown]
-# ### The papers behind the numbers
-#
-# - G. Amdahl (1967), [Validity of the single processor approach](https://doi.org/10.1145/1465482.1465560).
-# - J. Gustafson (1988), [Reevaluating Amdahl's law](https://doi.org/10.1145/42411.42415).
-# - A. Karp, H. Flatt (1990), [Measuring parallel processor performance](https://doi.org/10.1145/78607.78614).
-# - S. Levin, R. May (1976), [A note on difference-delay equations](https://doi.org/10.1016/0040-5809(76)90043-5).
-# - K. He and others (2015), [Deep residual learning](https://arxiv.org/abs/1512.03385). J. Devlin and others (2018),
-#   [BERT](https://arxiv.org/abs/1810.04805). T. Brown and others (2020), [GPT-3](https://arxiv.org/abs/2005.14165).
-# - J. Chen and others (2016), [Revisiting distributed synchronous SGD](https://arxiv.org/abs/1604.00981).
-# - S. Rajbhandari and others (2019), [ZeRO](https://arxiv.org/abs/1910.02054). J. Kaplan and others (2020),
-#   [Scaling laws](https://arxiv.org/abs/2001.08361). J. Hoffmann and others (2022),
-#   [Chinchilla](https://arxiv.org/abs/2203.15556).
-
-# %% [markdown]
 # ## Quiz
 #
 # Ten questions that mark themselves; with `seed=2` they have other numbers.
@@ -720,7 +683,11 @@ quizzes.ask("01")
 # **Next.** [02 single-device baseline](02_single_device_baseline.ipynb): the lecture's program, and where its time
 # goes.
 #
-# **Sources.** The papers listed above; [Horovod's
-# benchmarks](https://horovod.readthedocs.io/en/stable/benchmarks_include.html); Argonne's and NVIDIA's labs
-# ([sources](../docs/sources.md));
-# [TOP500](https://www.top500.org/lists/top500/2022/06/), June 2022; data sheets of AMD, NVIDIA and Google.
+# **Sources.** [Amdahl 1967](https://doi.org/10.1145/1465482.1465560),
+# [Gustafson 1988](https://doi.org/10.1145/42411.42415), [Karp and Flatt 1990](https://doi.org/10.1145/78607.78614),
+# [Levin and May 1976](https://doi.org/10.1016/0040-5809(76)90043-5); [ResNet](https://arxiv.org/abs/1512.03385),
+# [BERT](https://arxiv.org/abs/1810.04805), [GPT-3](https://arxiv.org/abs/2005.14165),
+# [Chinchilla](https://arxiv.org/abs/2203.15556), [ZeRO](https://arxiv.org/abs/1910.02054),
+# [scaling laws](https://arxiv.org/abs/2001.08361); Horovod's, Argonne's and NVIDIA's measurements
+# ([sources](../docs/sources.md)); [TOP500](https://www.top500.org/lists/top500/2022/06/); data sheets of AMD, NVIDIA
+# and Google.

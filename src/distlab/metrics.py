@@ -4,9 +4,10 @@ import statistics
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from inspect import iscoroutine
+from typing import NamedTuple
 
 import numpy as np
 import psutil
@@ -72,6 +73,32 @@ def median_seconds(work: Callable[[], object], repeats: int = 5, warm_ups: int =
             work()
         seconds.append(stopwatch.elapsed)
     return statistics.median(seconds)
+
+
+class Seconds(NamedTuple):
+    """The elapsed and the CPU time of a piece of work, in seconds."""
+
+    elapsed: float
+    cpu: float
+
+
+def compare(candidates: Mapping[str, Callable[[], object]], repeats: int = 5) -> dict[str, Seconds]:
+    """The median times of each of several pieces of work, by name.
+
+    Each is done once before, as a warm-up. Then they take turns, so that a disturbance affects all of them.
+    """
+    for work in candidates.values():
+        work()
+    measured: dict[str, list[Stopwatch]] = {name: [] for name in candidates}
+    for _ in range(repeats):
+        for name, work in candidates.items():
+            with Stopwatch() as stopwatch:
+                work()
+            measured[name].append(stopwatch)
+    return {
+        name: Seconds(statistics.median(run.elapsed for run in runs), statistics.median(run.cpu for run in runs))
+        for name, runs in measured.items()
+    }
 
 
 def _require_numbers(**values: object) -> None:
