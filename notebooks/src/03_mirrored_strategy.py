@@ -335,6 +335,10 @@ print(f"the step of {workers} replicas, one of which has the image: {share:.3f} 
 # If you choose none, TensorFlow 2.21 uses its collective operations: NCCL between GPUs, a ring between CPU devices. A
 # second strategy that trains with them in the same process can fail ("Shape mismatch in the collective
 # instance"). Train with one strategy only, as this notebook does.
+#
+# On GPUs the lecture's log says `batch_all_reduce: 4 all-reduces with algorithm = nccl, num_packs = 1`. The four are
+# the gradients of two kernels and two biases; one pack means that they are joined and travel as one array. This
+# notebook silences the line; `bytes_per_pack` in chapter 07 makes more packs.
 
 # %%
 REDUCTIONS = {
@@ -376,7 +380,8 @@ for name, reduction in REDUCTIONS.items():
 #
 # The sums are equal, the messages are not. TensorFlow turns a step into a graph in which each operation has its device.
 # Where an operation reads a tensor of another device, that tensor has to travel. So the graph shows who sends what to
-# whom, without running the step. `profiling.messages` of `distlab` reads it from there.
+# whom, without running the step. `profiling.messages` of `distlab` reads it from there. In a step of its count a device
+# sends at most one message and receives at most one, as in chapter 06.
 #
 # **Predict.** Four devices. How many messages does device 0 send and receive under `ReductionToOneDevice`?
 
@@ -404,8 +409,8 @@ draw.show(
 
 # %% [markdown] tags=["slide-takeaway"]
 # `ReductionToOneDevice` is short, but everything passes through device 0: with $p$ devices it handles $2(p-1)$
-# messages, each as large as the gradient. `HierarchicalCopyAllReduce` sends the same number of messages; with four
-# devices in more steps, and most stay inside a group. For `NcclAllReduce` the graph shows none: the exchange happens
+# messages, each as large as the gradient, one after the other. `HierarchicalCopyAllReduce` sends the same number of
+# messages in fewer steps, since the groups work at the same time, and most stay inside a group. For `NcclAllReduce` the graph shows none: the exchange happens
 # inside one operation, as a ring or as trees (notebook 06, collectives and ring all-reduce).
 #
 # <details>
@@ -437,8 +442,9 @@ for name in ("ReductionToOneDevice", "HierarchicalCopyAllReduce"):
 # ## 5. Several pipelines
 #
 # `MirroredStrategy` has one input pipeline: it reads a global batch and divides it, so each image goes to exactly one
-# replica, whatever the policy for **auto-sharding** says. Policies matter when several processes each have a pipeline;
-# notebook 07, multi-worker, shows OFF, DATA, FILE and AUTO at work.
+# replica, whatever the policy for **auto-sharding** says. The lecture's program sets `AutoShardPolicy.DATA` all the same,
+# a fourth fault, and a harmless one: with a single process it has no effect. Policies matter when several processes each
+# have a pipeline; chapter 07 shows OFF, DATA, FILE and AUTO at work.
 #
 # ## 6. Are both devices busy?
 #
@@ -678,8 +684,10 @@ Markdown(
 # 4. *The accuracy.* It does not change with speed.
 # </details>
 #
-# One more switch does not help: `jit_compile=True` compiles the training step with XLA, TensorFlow's compiler. Under
-# this strategy the compiled step would have to touch the variables of several devices.
+# ### XLA under the strategy
+#
+# `jit_compile=True` compiles the training step with XLA, TensorFlow's compiler. Whether it works depends on the devices.
+# On CPU devices the compiled step would have to touch the variables of several devices:
 
 # %% tags=["varies"]
 with strategy.scope():
@@ -695,8 +703,13 @@ except (tf.errors.OpError, ValueError, NotImplementedError) as error:
     print(f"{type(error).__name__}: {reason.partition(' (defined')[0]} …")
 
 # %% [markdown]
-# With several CPU devices it fails. In a custom loop, `tf.function(jit_compile=True)` around the function that computes
-# *one replica's* gradients works, because it stays on one device.
+# With several CPU devices it fails. On GPUs TensorFlow supports it, in `fit` since version 2.8, with a large gain
+# ([issue 45940](https://github.com/tensorflow/tensorflow/issues/45940)): if all devices are GPUs, each compiles its own
+# step. The optimizers of Keras 2.11 and newer broke it again
+# ([issue 385](https://github.com/keras-team/tf-keras/issues/385)); those in `tf.keras.optimizers.legacy` are the old
+# ones. In a custom loop,
+# `tf.function(jit_compile=True)` around the function that computes *one replica's* gradients works everywhere, because
+# it stays on one device.
 #
 # ### With Keras 3
 #

@@ -485,8 +485,9 @@ Markdown(
 # So the loss of a run with Adam usually does not reveal the mistake. It shows later: with SGD, with gradient clipping,
 # with a weight penalty added to the loss, in a log of gradient norms.
 #
-# Keras's loss objects refuse to guess. Their default reduction divides by the number of losses they see, which in a
-# replica is the per-replica batch size:
+# The loss objects of legacy Keras refuse to guess. Their default reduction divides by the number of losses they see,
+# which in a replica is the per-replica batch size. (Those of Keras 3 divide the mean by the number of replicas, without
+# a word: right for equal parts, and divided twice if your program divides, too.)
 
 # %%
 with strategy.scope():

@@ -82,8 +82,8 @@ print(f"{run.seconds:.0f} s in all, with the start of Python and TensorFlow in e
 # as in [notebook 04](04_custom_training_loop.ipynb): the strategy's scope, `strategy.run`, the *global* batch size as
 # the divisor. `train.py` in the same folder trains in both ways, for the measurements below.
 #
-# Older texts and the lecture write `tf.distribute.experimental.MultiWorkerMirroredStrategy`. That is the old name of
-# the same strategy: a deprecated subclass.
+# Two of the course's source texts write `tf.distribute.experimental.MultiWorkerMirroredStrategy`. That is the old name
+# of the same strategy: a deprecated subclass.
 
 # %% [markdown] tags=["slide-picture", "slide-table"]
 # ## 2. TF_CONFIG taken apart
@@ -379,7 +379,7 @@ Markdown(f"{cost} {rest if step > gradient else disturbed}")
 # `CommunicationOptions` are hints for these exchanges. `AUTO` leaves the choice to TensorFlow. Between GPUs, ask for
 # NCCL; between processors only TensorFlow's ring (RING) works. `bytes_per_pack` splits the gradients into packs, so
 # that the all-reduce of one pack runs while the next gradients are still computed. `timeout_seconds` turns a hang into
-# an error.
+# an error; TensorFlow recommends it for debugging only, since each collective then gets a new thread.
 
 # %%
 communication = tf.distribute.experimental.CommunicationOptions(
@@ -402,10 +402,13 @@ programs.show(PROGRAMS / "train.py", "place_to_save")
 
 # %% [markdown]
 # ```python
-# with place_to_save(folder, is_chief=strategy.cluster_resolver.task_id == 0) as place:
+# resolver = strategy.cluster_resolver
+# is_chief = resolver.task_type == "chief" or ("chief" not in resolver.cluster_spec().jobs and resolver.task_id == 0)
+# with place_to_save(folder, is_chief) as place:
 #     model.save(place / "model.keras")  # every worker calls
 # ```
 #
+# (A cluster with a task of type `chief` also has a worker 0: by its number alone it would write to the chief's path.)
 # The run of section 6 saved like this:
 
 # %%
