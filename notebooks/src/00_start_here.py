@@ -48,7 +48,7 @@ workers = 2  # into how many devices the processor is divided
 # processor into **logical devices**. The network is a single layer. Its ten outputs, one score per class, are called
 # **logits**.
 
-# %% tags=["slide-code"]
+# %% tags=["program", "slide-code"]
 import numpy as np
 import tensorflow as tf
 from sklearn.datasets import load_digits

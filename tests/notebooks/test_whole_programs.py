@@ -1,0 +1,35 @@
+"""The program with which a chapter begins runs when it is copied out of the course, and needs nothing of it."""
+
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from distlab.runtime import processes
+from tests.conftest import NOTEBOOKS
+
+SECONDS = 1200
+
+
+def program(notebook: Path) -> str:
+    """The cells with the tag `program`, below the parameters that they use; "" if there are none."""
+    cells = nbformat.read(notebook, as_version=4).cells
+    marked = [{"parameters", "program"} & set(cell.metadata.get("tags", [])) for cell in cells]
+    if not any("program" in tags for tags in marked):
+        return ""
+    return "\n".join(cell.source for cell, tags in zip(cells, marked, strict=True) if tags)
+
+
+PROGRAMS = {notebook.stem: text for notebook in NOTEBOOKS if (text := program(notebook))}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chapter", PROGRAMS)
+def test_a_chapters_first_program_runs_alone_in_an_empty_folder(chapter: str, tmp_path: Path) -> None:
+    text = PROGRAMS[chapter]
+    assert "distlab" not in text and "course_tools" not in text
+    assert sum(map(bool, text.splitlines())) <= 40
+    (tmp_path / "program.py").write_text(text)
+    finished = processes.run([sys.executable, "-P", "program.py"], SECONDS, cwd=tmp_path)
+    assert finished.status == 0, finished.output
