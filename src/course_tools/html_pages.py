@@ -17,7 +17,7 @@ from nbformat.reader import NotJSONError
 
 from course_tools import runner, user_folders
 from course_tools.notebooks import WIDGET_VIEW
-from course_tools.runner_child import NotebookOutcome
+from course_tools.runner import NotebookOutcome
 from course_tools.site.chapters import how_to_repair
 from course_tools.site.mathml import mathml
 
