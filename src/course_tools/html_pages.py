@@ -78,7 +78,7 @@ def write_pages() -> int:
     """Write a page of each committed notebook to `build/html`; 1 if one cannot be read."""
     notebooks = Path("notebooks")
     files = runner.choose(notebooks)
-    pages = user_folders.require_folder(user_folders.announced("build", "the pages go") / "html")
+    pages = user_folders.announced("build", "the pages go") / "html"
     write_glossary(notebooks, pages)
     damaged = []
     for notebook in files:

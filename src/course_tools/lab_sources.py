@@ -63,7 +63,7 @@ def hand_out(*, only: str | None = None) -> None:
         only: Some labs by number: "06" or "02,06".
     """
     processes.end_on_signals()
-    folder = user_folders.require_folder(user_folders.announced("build", "the labs to hand out go") / "release")
+    folder = user_folders.announced("build", "the labs to hand out go") / "release"
     left_out: list[Path] = []
     kept: list[Path] = []
     with startup_notes.hidden():
