@@ -24,7 +24,7 @@ from typing import Any
 import nbformat
 from nbformat.sign import NotebookNotary
 
-from course_tools import hand_edits
+from course_tools import notebooks
 from distlab.labs.registry import is_of_judge
 from distlab.runtime.lookups import look_up
 from distlab.runtime.unused_names import unused
@@ -73,7 +73,7 @@ def update(course: Path, copy: Path) -> list[str]:
         new, current = _digest(content), _digest(target.read_bytes()) if target.exists() else None
         is_new_edition = new not in (before, current)
         if current is not None and is_new_edition and current != before:
-            if before is None or not hand_edits.is_as_made(target):
+            if before is None or not notebooks.is_as_made(target):
                 said.append(f"{target} differs from the course's file; yours stays. {_to_get_the_new_one(name)}.")
                 continue
             said.append(f"The course's file replaces yours, which differs from it and is kept: {_kept(target)}")
