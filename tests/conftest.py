@@ -142,9 +142,9 @@ def executed_notebook(nodeid: str) -> Path | None:
 @cache
 def needs() -> dict:
     """What each notebook takes; read once."""
-    from course_tools import schedule  # here, since tests that execute no notebook do without its packages
+    from course_tools import runner  # here, since tests that execute no notebook do without its packages
 
-    return schedule.needs(NOTEBOOKS)
+    return runner.needs(NOTEBOOKS)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

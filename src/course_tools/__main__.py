@@ -42,7 +42,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "Exit status: 0 when every notebook ran or was skipped for a reason that is given, 1 when one failed or "
             "results could not be written, 2 for a wrong option, 130 when the run was interrupted, 143 after SIGTERM.",
         ),
-        "release": ("course_tools.lab_sources:hand_out", "Write the labs to hand out to build/release."),
+        "release": ("course_tools.lab_sources:write_release", "Write the labs to hand out to build/release."),
         "grade": (
             "course_tools.grading.grade_class:grade",
             "Grade SUBMISSIONS/STUDENT/NN_topic/lab.ipynb; writes build/grades.",

@@ -17,7 +17,7 @@ from nbformat.reader import NotJSONError
 
 from course_tools import runner, user_folders
 from course_tools.notebooks import WIDGET_VIEW
-from course_tools.runner_child import NotebookOutcome
+from course_tools.runner import NotebookOutcome
 from course_tools.site.chapters import how_to_repair
 from course_tools.site.mathml import mathml
 
@@ -78,7 +78,7 @@ def write_pages() -> int:
     """Write a page of each committed notebook to `build/html`; 1 if one cannot be read."""
     notebooks = Path("notebooks")
     files = runner.choose(notebooks)
-    pages = user_folders.require_folder(user_folders.announced("build", "the pages go") / "html")
+    pages = user_folders.announced("build", "the pages go") / "html"
     write_glossary(notebooks, pages)
     damaged = []
     for notebook in files:

@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_tools import hand_edits, notebooks
+from course_tools import notebooks
 from course_tools.notebooks import VARIES
 
 OPENING = ("Goal", "Time", "Before this", "Questions", "Hardware")
@@ -36,7 +36,7 @@ def test_every_source_has_its_notebook_and_every_notebook_its_source(root: Path)
 @pytest.mark.slow
 def test_the_notebook_agrees_with_its_source(notebook: Path) -> None:
     expected = notebooks.convert(notebook.parent / "src" / f"{notebook.stem}.py")
-    hand_edits.note_cells(expected)
+    notebooks.note_cells(expected)
     found = read(notebook)
     assert [cell.source for cell in found.cells] == [cell.source for cell in expected.cells]
     assert [cell.id for cell in found.cells] == [cell.id for cell in expected.cells]

@@ -14,7 +14,7 @@ import jinja2
 import psutil
 from cyclopts import Parameter
 
-from course_tools import runner, schedule
+from course_tools import runner
 from course_tools.bench import engines, of_course
 from course_tools.bench.measures import ITSELF, Measure, missed_goals, number, worse
 from course_tools.readme_tables import replace_between
@@ -114,7 +114,7 @@ def run(names: Sequence[str], course: Path, labs: Path, build: Path, say: Callab
         report = {"about": about(), "notebooks": by_notebook(rows), "measures": list(map(asdict, rows))}
         file.write_text(json.dumps(report, indent=1) + "\n")  # after each part: the next may be interrupted
     lists = {
-        "Worse than the last release": worse(measures, _read(schedule.FIGURES)),
+        "Worse than the last release": worse(measures, _read(runner.FIGURES)),
         "Goals that this run does not reach": missed_goals(measures),
     }
     page = PAGE.render(about=_in_words(about()), lists=lists, rows=map(_row, rows))

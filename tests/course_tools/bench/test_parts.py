@@ -7,7 +7,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_tools import schedule
+from course_tools import runner
 from course_tools.bench import parts
 from course_tools.bench.measures import Measure, plain, skipped
 from course_tools.readme_tables import CannotWriteTables
@@ -39,7 +39,7 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     figures = tmp_path / "performance.json"
     rows = [*alone("00_a", 20.0, 500.0), plain("other", "kept", "MiB", [1.0])]
     figures.write_text(json.dumps({"notebooks": {}, "measures": list(map(asdict, rows))}))
-    monkeypatch.setattr(schedule, "FIGURES", figures)
+    monkeypatch.setattr(runner, "FIGURES", figures)
     given = {
         "notebooks": lambda files, labs: alone(files[0].stem, 70.0, 400.0),
         "other": lambda files, labs: [plain("other", "kept", "MiB", [1.0])],
@@ -53,9 +53,9 @@ def test_a_run_writes_figures_for_the_scheduler_and_a_page(course: Path, tmp_pat
     assert worse == ["notebook, 00_a became worse: 17.5 instead of 5 (times import)."]
     report = json.loads((tmp_path / "build" / "bench.json").read_text())
     assert report["notebooks"] == {"00_a": {"seconds": 70.0, "memory_mib": 400}}
-    assert schedule.needs([course / "00_a.ipynb"], tmp_path / "build" / "bench.json")[
+    assert runner.needs([course / "00_a.ipynb"], tmp_path / "build" / "bench.json")[
         course / "00_a.ipynb"
-    ] == schedule.Need(70.0, 400, False)
+    ] == runner.Need(70.0, 400, False)
     page = (tmp_path / "build" / "bench.html").read_text()
     assert "00_a became worse" in page and "goal at most 60" in page
     assert "http" not in page
