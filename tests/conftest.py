@@ -21,8 +21,7 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 # Where tests start several training processes.
 SEVERAL_PROCESSES = (
     "tests/programs/",
-    "tests/distlab/costs/measured/test_measure_cluster.py",
-    "tests/distlab/costs/measured/test_prediction_hosts.py",
+    "tests/distlab/costs/measured/test_measure.py",
     "tests/course_tools/bench/",
     "tests/distlab/launch/test_engines.py",
     "tests/distlab/launch/test_prepared_interpreter.py",

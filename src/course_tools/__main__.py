@@ -48,7 +48,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "Grade SUBMISSIONS/STUDENT/NN_topic/lab.ipynb; writes build/grades.",
         ),
         "quiz": (
-            "distlab.quizzes.written:print_quiz",
+            "distlab.quizzes.quiz:print_quiz",
             "Print questions on chapters. The numbers depend on the seed; the answers are computed.",
         ),
         "site": (

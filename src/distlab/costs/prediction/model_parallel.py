@@ -11,8 +11,7 @@ from distlab.costs.prediction.assumptions import Assumptions
 from distlab.costs.prediction.hardware import HARDWARE, Hardware
 from distlab.costs.prediction.transformers import BYTES_PER_ACTIVATION, PASSES, TRANSFORMERS, Transformer
 from distlab.model_parallel.pipelines import activations_held, bubble_fraction
-from distlab.model_parallel.sharded_optimizers import check_stage, model_state_bytes
-from distlab.runtime.arguments import require_kind
+from distlab.model_parallel.sharded_optimizers import model_state_bytes
 from distlab.runtime.lookups import look_up
 from distlab.simulate import Link
 
@@ -38,15 +37,6 @@ class Split:
     zero: int = 0
     micro_batch: int = 1
     chunks: int = 1
-
-    def __post_init__(self) -> None:
-        check_stage(self.zero)
-        for name in ("tensor", "pipeline", "micro_batch", "chunks"):
-            value = getattr(self, name)
-            if value != int(value) or value < 1:
-                raise ValueError(f"{name} is {value}; it is a whole number of at least 1")
-        if self.chunks > 1 and self.pipeline == 1:
-            raise ValueError(f"{self.chunks} chunks a stage make sense only with a pipeline of several stages")
 
 
 @dataclass(frozen=True)
@@ -139,10 +129,8 @@ def predict_split(
     model = look_up(TRANSFORMERS, transformer, "transformer") if isinstance(transformer, str) else transformer
     machine = look_up(HARDWARE, hardware, "hardware") if isinstance(hardware, str) else hardware
     split, assumptions = split or Split(), assumptions or Assumptions()
-    require_kind("split", split, Split, "a costs.Split, such as costs.Split(8, 8)")
     if not machine.matrix_flops:
-        suitable = [name for name, hardware in HARDWARE.items() if hardware.matrix_flops]
-        raise ValueError(f"{machine.name} has no matrix units for half precision; there are {', '.join(suitable)}")
+        raise ValueError(f"{machine.name} has no matrix units for half precision")
     data = replicas(ranks, split)
     if sequences is None:
         sequences = data * split.micro_batch * MICRO_BATCHES_PER_STAGE * split.pipeline

@@ -11,7 +11,6 @@ import numpy as np
 
 from distlab.model_parallel.pipelines.chunks import Chunk, Timed
 from distlab.model_parallel.pipelines.schedules import BACKWARD, FORWARD, Pass, orders
-from distlab.runtime.arguments import WrongArgument, require_number, require_whole
 from distlab.simulate import Network, Rank, World
 
 
@@ -45,9 +44,6 @@ class Timing:
 
     def activations_held(self, stage: int) -> float:
         """The most micro-batches that wait on this stage for their backward pass, counted in whole stages."""
-        require_whole("stage", stage)
-        if stage >= len(self.works):
-            raise WrongArgument(f"stage is {stage}, but the stages are 0 to {len(self.works) - 1}.")
         waiting, most = 0, 0
         for work in self.works[stage]:
             waiting += 1 if work.kind == FORWARD else -1
@@ -94,9 +90,6 @@ def simulate(
     forward_seconds, backward_seconds: of one micro-batch on a whole stage; each of its chunks takes an equal part.
     Raises ValueError as `orders` does.
     """
-    require_number("forward_seconds", forward_seconds, least=0)
-    require_number("backward_seconds", backward_seconds, least=0)
-    require_whole("message_bytes", message_bytes)
     passes = orders(schedule, stages, micro_batches, chunks)
     parts = [Timed(forward_seconds / chunks, backward_seconds / chunks, message_bytes) for _ in range(chunks)]
     world = World(stages, Network(latency=0.0, seconds_per_byte=0.0) if network is None else network)
