@@ -11,7 +11,7 @@ import pytest
 DISTLAB = [sys.executable, "-m", "course_tools"]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_recording_that_is_interrupted_says_so_and_leaves_the_notebook(
     tmp_path: Path, number: signal.Signals, status: int

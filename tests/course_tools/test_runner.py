@@ -67,7 +67,6 @@ def run_of_several(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, 
     return outcomes, build, folder
 
 
-@pytest.mark.long
 def test_one_failing_notebook_does_not_stop_the_others(run_of_several: tuple) -> None:
     outcomes, _, _ = run_of_several
     statuses = {name: outcome.status for name, outcome in outcomes.items()}
@@ -159,7 +158,6 @@ def test_what_keras_is_told_for_other_notebooks_changes_no_output(
     assert [output.data["text/plain"] for output in cell.outputs] == ["'float32'"]
 
 
-@pytest.mark.long
 def test_a_notebook_over_its_whole_time_is_ended(tmp_path: Path) -> None:
     notebook = write_notebook(tmp_path, "00_long", "import time\ntime.sleep(300)")
     plan = runner.ExecutionPlan([notebook], tmp_path / "build", seconds_per_cell=300, seconds_per_notebook=10)
@@ -323,7 +321,6 @@ pathlib.Path({file!r}).write_text(str(child.pid))
 """
 
 
-@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="such a process is found on Linux only")
 @pytest.mark.parametrize(("last_cell", "status"), [("1 + 1", "ok"), ("import time\ntime.sleep(600)", "failed")])
 def test_a_process_without_an_environment_does_not_outlive_its_notebook(
@@ -347,7 +344,6 @@ def test_output_that_comes_later_than_its_cell_ends_is_waited_for(tmp_path: Path
     assert [output.text for output in executed.cells[1].outputs] == ["2999\n"]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("redirection", ["| head -1", ">&-", "> /dev/full"])
 @pytest.mark.parametrize("colour", ["", "1"], ids=["", "started by a kernel"])
 def test_output_that_nobody_takes_stops_nothing(

@@ -56,7 +56,6 @@ def node_fails(jobs: Jobs, job: str, node: str) -> None:
     assert state.startswith("down"), state
 
 
-@pytest.mark.long
 def test_a_node_that_dies_ends_the_job(jobs: Jobs) -> None:
     job = begin(jobs, "batch.sbatch", "train_multi_worker.py")
     kill(jobs, "pkill", "-KILL", "--full", "sh node2$")  # the first process of the node: with it all others end
@@ -64,7 +63,6 @@ def test_a_node_that_dies_ends_the_job(jobs: Jobs) -> None:
     assert "node2" in output
 
 
-@pytest.mark.long
 @NEEDS_HOROVOD
 def test_a_cut_link_ends_a_job_that_mpi_alone_would_let_hang(jobs: Jobs) -> None:
     job = begin(jobs, "horovod_pmix.sbatch", "train_horovod.py")
@@ -76,7 +74,6 @@ def test_a_cut_link_ends_a_job_that_mpi_alone_would_let_hang(jobs: Jobs) -> None
     assert again.output.splitlines()[-1] == "node2"
 
 
-@pytest.mark.long
 def test_a_node_without_its_slurmd_is_given_up_and_jobs_run_again_unless_they_must_not(jobs: Jobs) -> None:
     Path("program.py").write_text(
         "import os, signal\nprint('it runs on', os.uname().nodename, flush=True)\nsignal.pause()\n"

@@ -8,7 +8,6 @@ import pytest
 
 from distlab import checks, frameworks, launch
 from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER
-from tests.long_tests import long
 from tests.programs.job_bench import CHAPTER, Jobs, network, running_jobs, serial_weights
 
 pytestmark = [pytest.mark.slow, NEEDS_CLUSTER]
@@ -26,14 +25,13 @@ LAUNCHERS = {
 # Ray takes two minutes, on three nodes as on two.
 LONG = ("mpirun", "ssh", "torch", "ray")
 CASES = [
-    pytest.param(launcher, nodes, marks=[pytest.mark.long] if nodes == 3 or launcher in LONG else [])
+    pytest.param(launcher, nodes, marks=[pytest.mark.slow] if nodes == 3 or launcher in LONG else [])
     for launcher in LAUNCHERS
     for nodes in ([3] if launcher == "ray" else [2, 3])
 ]
 
 
 @pytest.fixture(scope="module")
-@long
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
     with running_jobs(tmp_path_factory.mktemp("cache")) as jobs:
         yield jobs

@@ -197,7 +197,6 @@ def test_an_interactive_job_gives_a_shell_on_a_node_of_an_allocation_of_two(jobs
     assert "node1" in finished.output.split()
 
 
-@pytest.mark.long
 @NEEDS_CLUSTER
 def test_before_the_time_limit_slurm_signals_every_rank_and_at_the_limit_it_ends_the_job(jobs: Jobs) -> None:
     saving = submit(jobs, "requeue.sbatch", SAVES)
@@ -213,7 +212,6 @@ def test_before_the_time_limit_slurm_signals_every_rank_and_at_the_limit_it_ends
     assert "DUE TO TIME LIMIT" not in output
 
 
-@pytest.mark.long
 @NEEDS_CLUSTER
 @pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 def test_all_ranks_save_the_same_step_and_no_step_is_lost_or_done_twice(jobs: Jobs, folder: Path) -> None:
@@ -262,7 +260,6 @@ def test_every_script_says_how_to_submit_it_and_has_a_limit(script: Path) -> Non
         assert f"\n#SBATCH {option}" in text
 
 
-@pytest.mark.long
 def test_a_checkpoint_beyond_the_steps_that_are_asked_for_is_named(tmp_path: Path) -> None:
     program = [sys.executable, str(CHAPTER / "train_resumable.py"), "--checkpoints", str(tmp_path), "--steps"]
     with subprocess.Popen([*program, "2000000", "--log-every", "5"], stdout=subprocess.PIPE, text=True) as first:

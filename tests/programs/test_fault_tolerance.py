@@ -17,7 +17,6 @@ import tensorflow as tf
 
 from distlab import checks, launch, models, programs
 from distlab.runtime import environment
-from tests.long_tests import long
 
 environment.apply()  # puts this environment's mpirun on the path
 
@@ -75,7 +74,6 @@ class Killed:
 
 
 @pytest.fixture(scope="module")
-@long
 def killed(chapter_folder: Path, train: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Killed:
     folder = tmp_path_factory.mktemp("killed")
     arguments = ["--epochs", EPOCHS, "--steps-per-epoch", STEPS_PER_EPOCH, "--save-every", SAVE_EVERY]
@@ -106,7 +104,6 @@ def test_the_resumed_run_has_the_weights_of_a_run_without_a_fault(
     checks.assert_equal_weights(arrays(killed.resumed.result["weights"]), one_process)
 
 
-@pytest.mark.long
 def test_workers_that_cannot_share_a_batch_equally_train_nothing(chapter_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(launch.LaunchError, match="A batch of 64 cannot be split into 3 equal parts: let 1, 2, 4 or 8"):
         launch.tensorflow(chapter_folder / "train.py", "--backup", tmp_path / "backup", workers=3, **PATIENT)
@@ -133,7 +130,6 @@ def test_an_epoch_has_every_image_once(train: ModuleType) -> None:
 
 
 @pytest.fixture(scope="module")
-@long
 def elastic(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
     if problem := launch.horovod_problem():
         pytest.skip(problem)
@@ -185,7 +181,6 @@ def test_shares_are_in_proportion_to_the_speeds(chapter_folder: Path) -> None:
     assert json.loads(done.stdout) == [[32, 32], [22, 21, 21], [29, 7, 28], [64]]
 
 
-@pytest.mark.long
 def test_a_worker_that_never_comes_is_named_with_its_address(chapter_folder: Path) -> None:
     with pytest.raises(launch.WorkerMissing) as raised:
         launch.tensorflow(
@@ -196,7 +191,6 @@ def test_a_worker_that_never_comes_is_named_with_its_address(chapter_folder: Pat
     assert "worker 1 (nobody listens at 127.0.0.1:" in str(raised.value)
 
 
-@pytest.mark.long
 def test_a_worker_that_comes_late_is_waited_for(chapter_folder: Path) -> None:
     arguments = ["--late-worker", 1, "--late-seconds", 5]
     run = launch.tensorflow(chapter_folder / "late_worker.py", *arguments, **PATIENT)

@@ -11,7 +11,7 @@ import tensorflow as tf
 from distlab import checks, launch, models
 from distlab.runtime import processes
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 STEPS, GLOBAL_BATCH, SEED = 20, 48, 7
 LEARNING_RATE = 0.05  # that of train.py

@@ -14,7 +14,6 @@ import pytest
 from distlab import checks, frameworks, launch
 from distlab.runtime import processes
 from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER, lines_of_ranks
-from tests.long_tests import long
 from tests.programs.job_bench import CHAPTER, SECONDS, Jobs, network, running_jobs, serial_weights
 
 pytestmark = pytest.mark.slow
@@ -94,7 +93,6 @@ class Queue:
 
 
 @pytest.fixture(scope="module")
-@long
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
     with running_jobs(tmp_path_factory.mktemp("cache")) as jobs:
         yield jobs

@@ -52,7 +52,6 @@ def undisturbed(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) 
     return weights_of(launch.tensorflow(chapter_folder / "train.py", "--backup", backup, result=True, **PATIENT).result)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", ["USR1", "TERM"])
 def test_after_a_notice_all_save_at_one_step_and_nothing_is_lost(
     name: str, chapter_folder: Path, train: ModuleType, tmp_path: Path, undisturbed: list
@@ -85,7 +84,6 @@ def own_folders(chapter_folder: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     return program
 
 
-@pytest.mark.long
 def test_the_chief_chooses_for_all_where_each_worker_has_its_own_folder(
     own_folders: Path, tmp_path: Path, undisturbed: list
 ) -> None:

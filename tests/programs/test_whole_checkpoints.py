@@ -155,7 +155,6 @@ def test_without_a_whole_checkpoint_there_is_none(folder: Path, program: ModuleT
     assert program.newest(folder) is None
 
 
-@pytest.mark.long
 def test_the_program_prints_a_line_for_each_and_its_status_says_what_to_do(
     runs: PreparedRuns, folder: Path, program: ModuleType
 ) -> None:

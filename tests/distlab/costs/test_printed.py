@@ -82,7 +82,7 @@ def test_mistakes_on_the_command_line_get_one_sentence(
     assert_one_sentence(arguments, expected, capsys)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_command_prints_the_report(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["predict", "--published"]) == 0
     text = capsys.readouterr().out

@@ -18,6 +18,8 @@ from distlab.runtime import environment, processes
 from distlab.runtime.processes import Finished
 from tests.distlab.costs.measured.synthetic import exactly, measurement
 
+pytestmark = pytest.mark.usefixtures("one_job")
+
 DISTLAB = Path(sys.executable).with_name("distlab")
 SHORT = ["--batch", "4", "--repeats", "5", "--warm-up", "1", "--threads", "1"]
 MODELS = {"cnn": cnn, "mlp": mlp}
@@ -31,7 +33,7 @@ def mpirun(*arguments: object) -> LaunchedRun:
     return launch.mpirun(DISTLAB, *arguments, echo=False, prepared=False)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("start", "communication", "model"),
     [(horovodrun, "Horovod over Gloo", "mlp"), (mpirun, "Horovod over MPI", "cnn")],
@@ -67,7 +69,7 @@ def test_one_rank_alone_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "one.json").exists()
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_ranks_that_disagree_are_refused(tmp_path: Path) -> None:
     own = [sys.executable, "-m", "course_tools", "measure", f"--output={tmp_path / 'two.json'}"]
     pair = ["mpirun", "-np", "1", *own, "--batch=4", ":", "-np", "1"]

@@ -12,7 +12,7 @@ from distlab.costs.measured.prediction import predict_measured
 from distlab.runtime import processes
 from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER
 
-pytestmark = [pytest.mark.slow, NEEDS_CLUSTER]
+pytestmark = [pytest.mark.slow, NEEDS_CLUSTER, pytest.mark.usefixtures("one_job")]
 RECORDER = Path("notebooks/programs/15_clusters/record_measurements.py")
 # The gradients of the wide CNN are 5.5 MB: on such a link their all-reduce takes almost half a second, and the step of
 # a small batch some milliseconds. Small all-reduces are left out: their times are mostly a busy machine's noise.
@@ -40,7 +40,6 @@ def measured(slow_hosts: Cluster, hosts: int, folder: Path, root: Path) -> Clust
     return read(file)
 
 
-@pytest.mark.long
 def test_two_hosts_that_are_measured_predict_three(slow_hosts: Cluster, tmp_path: Path, root: Path) -> None:
     """How near it comes is for an idle machine: tests/programs/test_record_measurements.py."""
     two, three = (measured(slow_hosts, hosts, tmp_path, root) for hosts in (2, 3))

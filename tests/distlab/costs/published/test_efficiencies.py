@@ -16,7 +16,6 @@ from distlab.costs.published.efficiencies import (
     where_it_is_off,
 )
 from distlab.costs.published.results import RESULTS, PublishedResult
-from tests.long_tests import long
 
 # Published below ResNet-101 on the same servers, which no network explains.
 STRANGE = ("inception_v3", "horovod-tcp40")
@@ -25,7 +24,6 @@ TCP = [result for result in SEEN if "tcp" in result.hardware]
 
 
 @pytest.fixture(scope="module")
-@long
 def comparisons() -> list[Comparison]:
     return compare()
 
@@ -53,6 +51,7 @@ def test_scaling_in_view_is_predicted_within_five_points(result: PublishedResult
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_the_medians_are_what_came_out(comparisons: list[Comparison]) -> None:
     """The aim was 4 points for the blind rows and 2.5 for all; those of the first test miss it."""
     first, second = ([item for item in comparisons if item.published.blind_test == test] for test in (1, 2))
@@ -74,11 +73,13 @@ def test_the_summary_has_the_median_of_each_blind_test_of_both_and_of_all() -> N
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_the_names_of_rows_tell_them_apart(comparisons: list[Comparison]) -> None:
     names = [item.name for item in comparisons if item.published.blind_test == 2]
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_the_second_test_is_set_against_one_guess_for_all_its_rows(comparisons: list[Comparison]) -> None:
     published = np.array([item.published.efficiency for item in comparisons if item.published.blind_test == 2])
@@ -95,6 +96,7 @@ def test_the_median_error_by_hand() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_every_row_that_is_far_off_has_a_reason(comparisons: list[Comparison]) -> None:
     far_off = [comparison for comparison in comparisons if not comparison.is_within]
     assert far_off
@@ -105,6 +107,7 @@ def test_every_row_that_is_far_off_has_a_reason(comparisons: list[Comparison]) -
         assert f"- {comparison.name}: {comparison.difference:+.1f}; {comparison.published.reason}." in text
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_the_summary_names_the_worst_row_and_its_reason(comparisons: list[Comparison]) -> None:
     worst = max(comparisons, key=lambda comparison: abs(comparison.predicted - comparison.published.efficiency))
@@ -131,7 +134,7 @@ def test_over_tcp_the_processors_copying_is_what_vgg16_lacks() -> None:
     assert all(comparison.difference > 15 for comparison in compare(free, results=vgg16))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_sensitivity_has_the_right_signs() -> None:
     changes = sensitivity()
     assert np.all(changes["bandwidth_share", 0.7] <= 0)
