@@ -134,6 +134,6 @@ def test_the_table_is_what_tensorflow_does():
     assert json.loads(run.stdout.splitlines()[-1]) == [judge.samples_seen(*case) for case in cases]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_mirrored_programs_are_told_apart():
     assert_told_apart(judged_apart("03", "lab_03.known_answers"))

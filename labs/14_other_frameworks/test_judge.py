@@ -221,7 +221,7 @@ def test_the_targets_show_the_numbers():
     assert '"weight": 0.25, "factor": 0.666667' in LAB.target("uneven")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("can_be_stopped", [True, False])
 def test_a_rank_that_never_ends_is_said(can_be_stopped):
     over = threading.Event()
@@ -275,7 +275,7 @@ def test_the_rule_is_that_of_pytorch():
     assert json.loads(run.stdout) == [sampler.samples(*job) for job in jobs]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @needs_pytorch
 @pytest.mark.parametrize("layout", [PROGRAM, without("wrap", "set epoch")])
 def test_the_program_runs_on_two_processes_of_pytorch(tmp_path: Path, layout):
@@ -353,7 +353,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @needs_pytorch
 def test_the_fake_computes_what_pytorch_does_in_any_order_of_passes(tmp_path: Path):
     generator = np.random.default_rng(5)

@@ -25,7 +25,7 @@ SCRIPT, REPORT = SOLVED["job_script"], SOLVED["report"]
 needs_horovod = pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_programs_are_told_apart():
     same_mistakes = ("strategy_mean", "strategy_all_save", "weights_broadcast_alone")
     assert_told_apart(judged_apart("16", "lab_16.known_answers"), same_mistakes)
@@ -272,7 +272,7 @@ def test_the_report_and_the_script_of_the_solution_are_right_and_nothing_is_not_
 # Real ranks ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["strategy", pytest.param("horovod", marks=needs_horovod)])
 def test_a_right_program_trains_on_three_real_ranks_as_one_process_does(tmp_path, way):
     file, head = tmp_path / "train.py", given.HEAD
@@ -290,7 +290,7 @@ def test_a_right_program_trains_on_three_real_ranks_as_one_process_does(tmp_path
     assert [texts for texts, _ in by_ranks] == 2 * [60, 60, 10]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("train", "sentence"),
     [

@@ -109,7 +109,6 @@ def open_notebook(browser: Browser, address: str, course: Path) -> Iterator[Call
         window.page.context.close()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", [WHY, RING])
 def test_committed_figures_show_at_once_with_a_description(
     open_notebook: Callable[[str], LabWindow], name: str
@@ -131,7 +130,6 @@ def test_committed_figures_show_at_once_with_a_description(
     assert drawn.evaluate_all("(images) => images.map((image) => image.alt)") == described
 
 
-@pytest.mark.long
 def test_opening_and_closing_a_notebook_changes_nothing_and_asks_nothing(
     open_notebook: Callable[[str], LabWindow],
 ) -> None:
@@ -144,7 +142,6 @@ def test_opening_and_closing_a_notebook_changes_nothing_and_asks_nothing(
     assert window.file.read_bytes() == before
 
 
-@pytest.mark.long
 def test_students_see_the_course_and_no_tools_of_teachers(open_notebook: Callable[[str], LabWindow]) -> None:
     window = open_notebook(START)
     toolbar = window.page.locator(".jp-NotebookPanel-toolbar")
@@ -161,7 +158,6 @@ def test_students_see_the_course_and_no_tools_of_teachers(open_notebook: Callabl
     expect(files).to_have_text(["labs", "notebooks", "solutions"])
 
 
-@pytest.mark.long
 def test_the_slider_answers_and_does_not_redraw_for_every_key(open_notebook: Callable[[str], LabWindow]) -> None:
     window = open_notebook(WHY)
     window.run_cells("runmenu:run-all", window.cell('quizzes.ask("01")'))
@@ -177,7 +173,6 @@ def test_the_slider_answers_and_does_not_redraw_for_every_key(open_notebook: Cal
     assert 1 <= int(window.page.evaluate("() => window.redraws")) < 20
 
 
-@pytest.mark.long
 def test_the_film_plays_and_the_stepper_walks_through_the_ring(open_notebook: Callable[[str], LabWindow]) -> None:
     window = open_notebook(RING)
     cell = window.cell("draw.Stepper(")
@@ -205,7 +200,6 @@ def test_the_film_plays_and_the_stepper_walks_through_the_ring(open_notebook: Ca
     assert re.search(rf"06 collectives and ring all reduce +{ran} of {len(code)} ", progress(window))
 
 
-@pytest.mark.long
 def test_a_wrong_answer_gets_a_hint_and_a_picture_and_the_right_one_passes(
     open_notebook: Callable[[str], LabWindow],
 ) -> None:
@@ -227,7 +221,6 @@ def test_a_wrong_answer_gets_a_hint_and_a_picture_and_the_right_one_passes(
     assert re.search(r"06 collectives and ring all reduce .* 1 of 4", progress(window))
 
 
-@pytest.mark.long
 def test_arrow_keys_in_a_quiz_choose_an_answer_and_not_a_cell(open_notebook: Callable[[str], LabWindow]) -> None:
     window = open_notebook(WHY)
     cell = window.cell('quizzes.ask("01")')

@@ -78,7 +78,7 @@ def test_a_lab_that_is_handed_out_names_nothing_that_is_not_there(source: Path) 
     assert len(text) > 0.9 * length
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @every_lab
 def test_the_solution_gives_its_committed_outputs(source: Path, nb_regression: NBRegressionFixture) -> None:
     nb_regression.exec_cwd = str(source.parent)
@@ -92,7 +92,7 @@ def test_an_untouched_lab_runs_from_top_to_bottom_and_nothing_is_done(source: Pa
     assert all("not done yet" in text for text in printed(made).values()), printed(made)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @every_lab
 def test_in_grading_the_solution_gets_all_points_and_the_untouched_lab_none(source: Path) -> None:
     graded_lab, (kind, _) = material.load(source), protections.strongest(accept_weak=True)
@@ -105,7 +105,7 @@ def test_in_grading_the_solution_gets_all_points_and_the_untouched_lab_none(sour
         assert report.notes == report.troubles == []
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_nbgrader_generates_grades_writes_feedback_and_exports(tmp_path: Path) -> None:
     chosen = [source for source in SOURCES if not registry.lab(source.parent.name).tensorflow]
     lab_sources.release(chosen, tmp_path / "release")

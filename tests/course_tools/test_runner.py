@@ -61,7 +61,7 @@ def run_of_several(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, 
     return outcomes, build, folder
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_summary_names_notebook_cell_and_error(run_of_several: tuple) -> None:
     outcomes, _, _ = run_of_several
     assert [name for name, outcome in outcomes.items() if outcome.status == runner.OK] == ["00_good", "04_leaves"]
@@ -113,7 +113,7 @@ def test_what_is_set_for_other_notebooks_changes_no_output(tmp_path: Path, monke
     assert [output.data["text/plain"] for output in cell.outputs if "data" in output] == ["'float32'"]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_notebook_over_its_whole_time_is_ended(tmp_path: Path) -> None:
     notebook = write_notebook(tmp_path, "00_long", "import time\ntime.sleep(300)")
     plan = runner.ExecutionPlan([notebook], tmp_path / "build", seconds_per_cell=300, seconds_per_notebook=10)

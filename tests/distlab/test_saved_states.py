@@ -229,7 +229,6 @@ GOING_ON = {
 }
 
 
-@pytest.mark.long
 @pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 @pytest.mark.parametrize("program", GOING_ON)
 def test_no_program_goes_on_with_another_data_set(runs: PreparedRuns, root: Path, tmp_path: Path, program: str) -> None:
@@ -247,7 +246,6 @@ def test_no_program_goes_on_with_another_data_set(runs: PreparedRuns, root: Path
     assert f"What is saved in {tmp_path} was trained on mnist, not on digits: " in finished.output.splitlines()[-1]
 
 
-@pytest.mark.long
 def test_the_program_of_chapter_07_goes_on_from_an_older_step(runs: PreparedRuns, root: Path, tmp_path: Path) -> None:
     command = [
         root / "notebooks/programs/07_multi_worker/train.py",
@@ -277,7 +275,6 @@ def resumed(runs: PreparedRuns, program: Path, folder: Path) -> processes.Finish
     return runs.run(program, *few, "--resume", "--epochs", "3")
 
 
-@pytest.mark.long
 @pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 @pytest.mark.parametrize(("name", "older"), [("train_tape", "checkpoint-1"), ("train_keras", "0001.weights.h5")])
 def test_the_programs_of_chapter_09_go_on_from_an_older_epoch(
@@ -288,7 +285,6 @@ def test_the_programs_of_chapter_09_go_on_from_an_older_epoch(
     assert f": going on from {older}." in finished.output
 
 
-@pytest.mark.long
 def test_the_program_of_the_capstone_goes_on_from_an_older_epoch(
     runs: PreparedRuns, root: Path, tmp_path: Path
 ) -> None:
@@ -328,7 +324,6 @@ def test_the_program_of_chapter_15_keeps_its_options(runs: PreparedRuns, root: P
         assert f"was trained with {option} {before}, not {changed}: go on with" in finished.output.splitlines()[-1]
 
 
-@pytest.mark.long
 @pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 def test_the_program_of_chapter_10_names_a_file_that_it_cannot_use(
     runs: PreparedRuns, root: Path, tmp_path: Path

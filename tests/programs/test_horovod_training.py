@@ -11,7 +11,6 @@ import pytest
 
 from distlab import checks, launch
 from distlab.runtime import environment, processes
-from tests.long_tests import long
 from tests.programs.chapter_programs import Chapter
 
 environment.apply()  # puts this environment's mpirun on the path
@@ -47,7 +46,6 @@ def arrays(weights: list) -> list[np.ndarray]:
 
 
 @pytest.fixture(scope="module", params=JOBS, ids=[f"{start.__name__}-{ranks}" for start, ranks in JOBS])
-@long
 def equality(request: pytest.FixtureRequest, chapter_folder: Path) -> dict:
     """What equal_to_one_process.py says: over Gloo with two ranks, over MPI with three and four."""
     start, ranks = request.param
@@ -67,7 +65,6 @@ def test_ranks_with_seeds_of_their_own_end_with_identical_weights(equality: dict
     assert equality[name]["between ranks"] == 0
 
 
-@pytest.mark.long
 def test_a_program_started_plainly_is_one_rank_and_the_serial_one(
     chapter_folder: Path, chapter_09: Chapter, tmp_path: Path
 ) -> None:
@@ -88,7 +85,6 @@ hvd.broadcast_variables(models.mlp().variables, root_rank=0)
 """
 
 
-@pytest.mark.long
 def test_horovod_waits_for_names_that_one_rank_alone_has(tmp_path: Path) -> None:
     file = tmp_path / "one_model_more.py"
     file.write_text(ONE_MODEL_MORE)
@@ -104,7 +100,6 @@ def test_horovod_waits_for_names_that_one_rank_alone_has(tmp_path: Path) -> None
 
 
 @pytest.fixture(scope="module")
-@long
 def resumed(chapter_folder: Path, root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
     folder = tmp_path_factory.mktemp("resumed")
     return launch.mpirun(root / "tests" / "programs" / "horovod_resumed.py", chapter_folder, folder, **HOW).result
@@ -195,7 +190,6 @@ def test_images_that_are_too_few_or_not_there_are_refused_in_a_sentence(
 
 
 @pytest.fixture(scope="module")
-@long
 def answers(chapter_folder: Path) -> dict:
     return launch.mpirun(chapter_folder / "forgotten_steps.py", **HOW).result
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from distlab import checks, launch, programs
-from tests.long_tests import long
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +31,6 @@ def keras_3(chapter_folder: Path) -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-@long
 def two_workers(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, dict[str, np.ndarray]]:
     """The result and the weights of one launch."""
     file = tmp_path_factory.mktemp("keras_3") / "weights.npz"
@@ -50,7 +48,6 @@ def serial(keras_3: ModuleType) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 @pytest.fixture(scope="module")
-@long
 def here(chapter_folder: Path) -> dict:
     """What `keras_distribution.py` measures on TensorFlow."""
     return launch.tensorflow(chapter_folder / "keras_distribution.py", workers=1, **HOW).result
@@ -130,7 +127,6 @@ def test_fit_of_keras_3_on_two_workers_ends_with_the_error_that_is_quoted(two_wo
     assert two_workers[0]["fit"].startswith("ValueError: Attempt to convert a value (PerReplica:")
 
 
-@pytest.mark.long
 def test_one_worker_alone_sees_neither_the_trap_nor_the_error(chapter_folder: Path, tmp_path: Path) -> None:
     arguments = ["--steps", 5, "--weights", tmp_path / "weights.npz"]
     run = launch.tensorflow(chapter_folder / "keras_3.py", *arguments, workers=1, **HOW)

@@ -11,7 +11,6 @@ import tensorflow as tf
 from distlab import checks, data, launch, models, programs
 from distlab.large_batch import global_batches, noise_scale, schedules
 from distlab.runtime import environment
-from tests.long_tests import long
 from tests.prepared_runs import PreparedRuns
 
 environment.apply()  # puts this environment's mpirun on the path
@@ -34,7 +33,6 @@ def one_process(chapter_folder: Path) -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-@long
 def ranks(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
     """One launch for all: a run of two epochs, the same again to three, noise scale, batch normalisation, callback."""
     if problem := launch.horovod_problem():
@@ -148,7 +146,6 @@ def ends(one_process: ModuleType, dataset: str, global_batch: int, images: int |
     return diverged
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("dataset", "global_batch"), [("digits", 96), ("mnist", 560)])
 def test_most_seeds_diverge_without_warm_up_and_none_with_it(
     one_process: ModuleType, dataset: str, global_batch: int
@@ -160,7 +157,6 @@ def test_most_seeds_diverge_without_warm_up_and_none_with_it(
     assert diverged["gradual"] == 0
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "answer"),
     [

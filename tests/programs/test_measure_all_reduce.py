@@ -65,7 +65,6 @@ def test_one_rank_alone_measures_too(root: Path, tmp_path: Path) -> None:
     assert_whole(measured(root, tmp_path, "mpi", "ring", ranks=1), "mpi", "ring", ranks=1)
 
 
-@pytest.mark.long
 @pytest.mark.skipif(launch.horovod_problem() is not None, reason=f"no Horovod: {launch.horovod_problem()}")
 def test_horovod_over_mpi(root: Path, tmp_path: Path) -> None:
     result = measured(root, tmp_path, "horovod")
@@ -73,7 +72,6 @@ def test_horovod_over_mpi(root: Path, tmp_path: Path) -> None:
     assert result["modes"]["horovod"]["name"] == "Horovod over MPI"
 
 
-@pytest.mark.long
 @pytest.mark.skipif(launch.horovod_problem() is not None, reason=f"no Horovod: {launch.horovod_problem()}")
 def test_horovod_over_gloo(root: Path, tmp_path: Path) -> None:
     result = tmp_path / "result.json"

@@ -9,7 +9,6 @@ import pytest
 
 from distlab import checks, launch
 from distlab.runtime import environment
-from tests.long_tests import long
 
 environment.apply()  # puts this environment's mpirun on the path
 
@@ -20,7 +19,6 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-@long
 def options(root: Path) -> dict:
     with mock.patch.dict(os.environ):
         os.environ.pop("HOROVOD_TIMELINE", None)

@@ -10,7 +10,6 @@ from packaging.utils import canonicalize_name
 
 from distlab import launch, programs, strategy_support
 from distlab.strategy_support.table import NOTEBOOK, PUBLISHED, SECTION
-from tests.long_tests import long
 
 FOLDER = Path(__file__).parents[2] / "notebooks/programs/08_other_strategies"
 TABLE = FOLDER / "support_table.json"
@@ -68,7 +67,6 @@ def table() -> dict:
 
 
 @pytest.fixture(scope="module")
-@long
 def serial(measure_support: ModuleType) -> dict[str, list]:
     """The weights after `Model.fit` under the default strategy, by Keras."""
     return {keras: measure_support.run("default", "fit", keras).result["weights"] for keras in measure_support.KERASES}
@@ -165,7 +163,6 @@ def test_a_tpu_is_missing_as_in_the_table(measure_support: ModuleType, table: di
     assert cell == table["cells"]["tpu"]["custom"]["legacy"]
 
 
-@pytest.mark.long
 @pytest.mark.slow
 def test_asynchronous_updates_all_reach_the_weights_though_keras_3_counts_fewer(tmp_path: Path) -> None:
     program = tmp_path / "count_updates.py"

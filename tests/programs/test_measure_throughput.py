@@ -30,7 +30,6 @@ def measured(program: Path, way: str, *arguments: object, count: int = 2) -> dic
     return launch.horovodrun(program, "--way", way, *SMALL, *arguments, ranks=count, **settings).result
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("arguments", [(), ("--apart",)], ids=["together", "apart"])
 @pytest.mark.parametrize("way", ["horovod", "multi_worker"])
 def test_two_processes_with_a_core_each_count_the_images_of_both(
@@ -92,7 +91,6 @@ def test_the_fused_adam_is_one_operation(program: Path) -> None:
         (["--way", "ours", "--batch", "64", "--images", "63"], "--images is at least --batch"),
     ],
 )
-@pytest.mark.long
 def test_arguments_that_make_no_sense_end_with_the_reason(
     runs: PreparedRuns, program: Path, arguments: list[str], message: str
 ) -> None:

@@ -15,7 +15,6 @@ from distlab import launch, programs
 from distlab.model_parallel.pipelines import activations_held
 from distlab.model_parallel.sharded_optimizers import BytesPerParameter, bytes_sent, model_state_bytes
 from distlab.simulate import RankFailedError, World
-from tests.long_tests import long
 from tests.prepared_runs import PreparedRuns
 
 pytestmark = pytest.mark.slow
@@ -42,7 +41,6 @@ def alone(runs: PreparedRuns, tmp_path_factory: pytest.TempPathFactory) -> Calla
 
 
 @pytest.fixture(scope="module")
-@long
 def split(alone: Callable[..., dict]) -> dict:
     return alone("tensor_split.py", "--devices", 8, "--steps", 20)
 
@@ -92,7 +90,6 @@ def test_dtensor_comes_too_late_after_the_first_operation() -> None:
 
 
 @pytest.fixture(scope="module")
-@long
 def staged(alone: Callable[..., dict]) -> dict:
     return alone("pipeline_stages.py", "--stages", 2, 3, 4, "--micro-batches", 6, "--steps", 10, "--batch", 50)
 

@@ -15,8 +15,6 @@ from distlab.runtime import processes
 # isort: split
 import tensorflow as tf
 
-from tests.long_tests import long
-
 pytestmark = pytest.mark.slow
 
 WORKERS, IMAGES, GLOBAL_BATCH, SEED = 2, 480, 48, 7
@@ -37,7 +35,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-@long
 def by_hand(chapter_folder: Path, folder: Path) -> dict:
     """The result of two processes, each started alone with its --index; TF_CONFIG is not set."""
     addresses = free_addresses(WORKERS)
@@ -169,7 +166,6 @@ def test_a_cluster_with_parameter_servers_is_refused(chapter_folder: Path, monke
 
 
 @pytest.fixture(scope="module")
-@long
 def wrong(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, launch.WorkerFailed, Path]:
     """What the wrong ways to save gave, how the job ended, and where they saved."""
     folder = tmp_path_factory.mktemp("wrong")
@@ -208,7 +204,6 @@ def test_collective_operations_must_be_configured_first(chapter_folder: Path, in
     assert (message in run.output["worker 0"]) is not in_time
 
 
-@pytest.mark.long
 def test_the_minimal_program_lowers_the_loss_on_every_worker(chapter_folder: Path) -> None:
     run = launch.tensorflow(chapter_folder / "minimal.py", workers=WORKERS, **HOW)
     lines = {output.splitlines()[-1] for output in run.output.values()}
@@ -218,7 +213,6 @@ def test_the_minimal_program_lowers_the_loss_on_every_worker(chapter_folder: Pat
 
 
 @pytest.fixture(scope="module")
-@long
 def fed(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, list[int]]]:
     """What each of two workers is given of 32 numbers in 8 files."""
     folder = tmp_path_factory.mktemp("files")

@@ -12,7 +12,6 @@ import pytest
 
 from distlab import checks, collectives, launch
 from distlab.simulate import Network, World
-from tests.long_tests import long
 
 GRADIENTS, SECONDS, SLOW_SECONDS = 60, 0.1, 0.5
 WORKERS, SERVERS = 2, 2
@@ -29,7 +28,6 @@ def weights_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-@long
 def asynchronous(root: Path, weights_file: Path) -> dict:
     """One launch of a chief, two workers and two parameter servers, for all tests."""
     arguments = ["--runs", "in_order", "equal", "slow", "--gradients", GRADIENTS, "--weights", weights_file]
@@ -193,7 +191,6 @@ def test_a_rank_beyond_the_addresses_is_refused(
     assert "--rank is from 0 to 1" in capsys.readouterr().err
 
 
-@pytest.mark.long
 @pytest.mark.slow
 def test_the_minimal_program_lowers_the_loss(root: Path) -> None:
     settings = {name: value for name, value in DEADLINES.items() if name != "result"}

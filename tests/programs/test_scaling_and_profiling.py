@@ -12,7 +12,6 @@ import pytest
 from distlab import costs, devices, launch
 from distlab.profiling import horovod_timeline, mpi_profile
 from distlab.runtime import environment, processes
-from tests.long_tests import long
 
 environment.apply()  # puts this environment's mpirun on the path
 
@@ -34,7 +33,6 @@ def chapter_folder(root: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-@long
 def recorded(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, Path]:
     """The result of a training under every instrument, and the folder with what they wrote."""
     folder = tmp_path_factory.mktemp("recorded")
@@ -51,7 +49,6 @@ def recorded(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="module")
-@long
 def result(recorded: tuple[dict, Path]) -> dict:
     return recorded[0]
 
@@ -140,7 +137,6 @@ def test_the_trace_holds_the_operations_of_the_model(result: dict) -> None:
     assert all(operation["seconds"] > 0 for operation in result["operations"][:10])
 
 
-@pytest.mark.long
 def test_the_job_goes_on_after_the_epochs_that_were_saved(recorded: tuple[dict, Path], chapter_folder: Path) -> None:
     arguments = ["--images", IMAGES, "--batch", BATCH, "--epochs", EPOCHS + 1, "--folder", recorded[1] / "saved"]
     resumed = launch.mpirun(chapter_folder / "train.py", *arguments, ranks=1, **PATIENT).result
@@ -149,7 +145,6 @@ def test_the_job_goes_on_after_the_epochs_that_were_saved(recorded: tuple[dict, 
     assert resumed["losses"][0] < recorded[0]["losses"][0]
 
 
-@pytest.mark.long
 def test_two_ranks_that_resume_lose_the_same_as_those_that_were_never_interrupted(
     chapter_folder: Path, tmp_path: Path
 ) -> None:
@@ -163,7 +158,6 @@ def test_two_ranks_that_resume_lose_the_same_as_those_that_were_never_interrupte
     assert resumed["losses"] == pytest.approx(whole["losses"][2:], abs=1e-6)
 
 
-@pytest.mark.long
 def test_scaling_measures_every_world_size_in_one_launch(chapter_folder: Path) -> None:
     arguments = ["--batch", 32, "--blocks", 2, "--steps", 2]
     result = launch.mpirun(chapter_folder / "scaling.py", *arguments, ranks=RANKS, **PATIENT).result
@@ -201,7 +195,6 @@ def test_the_courses_ring_sends_what_the_formula_says(chapter_folder: Path, tmp_
         assert 0 <= headers <= sent.calls * 200
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("first", "is_clean"), [("tensorflow", True), ("mpi4py.MPI", False)])
 def test_mpi_that_starts_before_tensorflow_crashes_at_the_end(first: str, is_clean: bool) -> None:
     if not shutil.which("mpirun"):

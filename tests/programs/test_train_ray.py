@@ -72,7 +72,6 @@ def becomes_true(what: Callable[[], bool], seconds: float) -> bool:
     return is_true
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("way", ["RayExecutor", "TensorflowTrainer"])
 def test_two_workers_equal_one_process_and_nothing_is_left(place: Place, way: str) -> None:
     program = place.begin("--way", way, "--weights", str(place.weights), "--result", str(place.result))
@@ -89,7 +88,6 @@ def test_two_workers_equal_one_process_and_nothing_is_left(place: Place, way: st
     assert checks.largest_difference(weights_in(place.weights), doubled) > 100 * checks.TOLERANCE
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_program_that_is_ended_leaves_nothing(place: Place, number: signal.Signals) -> None:
     program = place.begin("--way", "RayExecutor")

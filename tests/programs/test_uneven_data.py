@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from distlab import launch, programs
-from tests.long_tests import long
 from tests.prepared_runs import PreparedRuns
 
 pytestmark = pytest.mark.slow
@@ -32,7 +31,6 @@ def program(path: Path) -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-@long
 def result(path: Path) -> dict:
     """What three workers found."""
     return launch.tensorflow(
@@ -182,7 +180,6 @@ def test_one_process_has_only_the_error_of_averaging_batches(result: dict, alone
     assert max(alone["keras"][0]["weights_off"].values()) < 1e-5
 
 
-@pytest.mark.long
 def test_a_loop_over_one_s_own_part_hangs_where_the_others_have_no_more_steps(path: Path) -> None:
     with pytest.raises(launch.LaunchError) as raised:
         launch.tensorflow(

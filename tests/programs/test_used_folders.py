@@ -11,7 +11,6 @@ import pytest
 
 from distlab import frameworks, launch, programs
 from distlab.runtime import processes
-from tests.long_tests import long
 from tests.prepared_runs import PreparedRuns
 
 pytestmark = [pytest.mark.slow]
@@ -64,7 +63,6 @@ def assert_refused(finished: processes.Finished, folder: Path) -> None:
     assert last.endswith(": add --resume to go on, or choose another folder.")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", TRIED)
 def test_a_program_begins_in_no_folder_that_has_checkpoints(
     started: Started, root: Path, tmp_path: Path, name: str
@@ -87,7 +85,6 @@ def in_07(root: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-@long
 def saved_in_07(in_07: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which two workers have trained two epochs, both ways."""
     folder = tmp_path_factory.mktemp("saved")
@@ -157,7 +154,6 @@ def start(runs: PreparedRuns, in_14: Path, tmp_path_factory: pytest.TempPathFact
     return file
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", WITH_START.values())
 def test_a_finished_training_has_nothing_left_to_do_and_keeps_its_result(
     started: Started, in_14: Path, start: Path, tmp_path: Path, name: str
@@ -174,7 +170,6 @@ def test_a_finished_training_has_nothing_left_to_do_and_keeps_its_result(
     assert (files_of(folder), result.read_text()) == (before, text) and weights.exists()
 
 
-@pytest.mark.long
 @NEEDS_HOROVOD
 def test_the_program_of_chapter_14_says_from_which_checkpoint_it_goes_on(
     started: Started, in_14: Path, start: Path, tmp_path: Path
@@ -244,7 +239,6 @@ def test_checkpoints_are_told_from_other_files_of_a_folder(
 # Chapter 16
 
 
-@pytest.mark.long
 def test_the_capstone_s_program_goes_on_or_has_nothing_left_to_do(started: Started, root: Path, tmp_path: Path) -> None:
     command = [root / "labs/16_capstone/train_serial.py", "--texts", 500, "--folder", tmp_path, "--epochs"]
     assert started(*command, 2).status == 0

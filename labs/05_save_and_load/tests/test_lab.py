@@ -200,6 +200,6 @@ def test_two_runs_are_described_step_by_step() -> None:
     assert text.splitlines()[0].split()[0] == "straight" and text.splitlines()[1].split()[0] == "resumed"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_resumed_programs_are_told_apart() -> None:
     assert_told_apart(judged_apart("05", "lab_05_tests.answers_05_run"), ("own_file",))

@@ -10,7 +10,7 @@ from course_tools.bench.engines import LECTURE, OURS, RANK, RANKS, Way
 from distlab import launch
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_ring_is_measured_by_size_with_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "SIZES", ((8, True, 2, None, None), (16, False, 1, 30.0, None)))
     measures = engines.measure_virtual_cluster()
@@ -25,7 +25,7 @@ def test_the_ring_is_measured_by_size_with_its_memory(monkeypatch: pytest.Monkey
     assert measures[2].goal == 30.0
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("mpirun"), reason="no mpirun on this machine")
 def test_forked_ranks_are_compared_with_those_of_the_same_round(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "ROUNDS", 1)
@@ -61,7 +61,7 @@ def test_all_ways_are_measured_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.ratios[0] == first[OURS] / first[LECTURE]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [OURS, RANKS], ids=["one process", "Horovod"])
 def test_the_program_gives_images_per_second(root: Path, monkeypatch: pytest.MonkeyPatch, way: Way) -> None:
     monkeypatch.chdir(root)

@@ -7,13 +7,11 @@ import pytest
 from filelock import FileLock
 
 from course_tools.site import build
-from tests.long_tests import long
 
 ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="session")
-@long
 def built(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> build.Site:
     """The site of the committed notebooks, with solutions, and what Sphinx warned of."""
     shared = tmp_path_factory.getbasetemp() if worker_id == "master" else tmp_path_factory.getbasetemp().parent

@@ -134,7 +134,7 @@ def test_a_term_has_its_meaning_as_hover_text(built: build.Site) -> None:
     assert all(len(title) > 10 and not re.match(r".*\(\d\d\): ", title) for title in titles)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_site_is_built_again_only_where_something_has_changed(course: Path, tmp_path: Path) -> None:
     first = build.build(course, tmp_path / "build")
     page = first.index.parent / "notebooks" / "01_rings.html"
@@ -163,7 +163,7 @@ def files_of(site: Path) -> dict[str, int]:
     return {file.relative_to(site).as_posix(): file.stat().st_size for file in site.rglob("*") if file.is_file()}
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_site_whose_build_was_interrupted_is_whole_after_the_next(course: Path, tmp_path: Path) -> None:
     whole, interrupted = tmp_path / "whole", tmp_path / "interrupted"
     for number in range(12):  # so that the signal comes while pages are written

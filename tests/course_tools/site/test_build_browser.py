@@ -16,7 +16,7 @@ from tests.course_tools.site import accessibility
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = [
-    pytest.mark.long,
+    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium, chromium-browser or google-chrome on PATH"),
 ]
 RING = "notebooks/06_collectives_and_ring_all_reduce.html"

@@ -10,7 +10,6 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from course_tools import runner
 from course_tools.slides import build
-from tests.long_tests import long
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = [
@@ -59,7 +58,6 @@ MEASURE = """() => Array.from({length: Reveal.getTotalSlides()}, (_, number) => 
 
 
 @pytest.fixture(scope="module")
-@long
 def decks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("slides")
     build.build(runner.choose(ROOT / "notebooks"), folder)

@@ -101,7 +101,6 @@ def test_the_relay_ends_when_its_interfaces_are_missing() -> None:
     assert finished.returncode != 0
 
 
-@pytest.mark.long
 def test_slurm_gives_a_node_behind_a_cut_cable_up(own: Cluster) -> None:
     own.cut("node3")
     until(lambda: state(own, "node3").startswith("down"), "slurmctld has not noticed")

@@ -28,7 +28,6 @@ def is_running(word: str, bench: Bench) -> Callable[[], bool]:
     return lambda: any(command_line(process) == ["sleep", word] for process in bench.processes().get("sleep", []))
 
 
-@pytest.mark.long
 def test_the_end_of_the_cluster_is_said_where_a_command_runs(bench: Bench) -> None:
     cluster = up("ends", nodes=2)
     with started("srun", "--nodes=2", "sh", "-c", "echo the task runs; sleep 600", name="ends") as command:

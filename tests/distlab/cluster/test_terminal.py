@@ -62,7 +62,6 @@ def test_status_says_which_signal_has_ended_a_job(running: Cluster) -> None:
     assert ["killed", "ended by SIGKILL, as by Ctrl-C"] in lines, lines
 
 
-@pytest.mark.long
 def test_status_says_so_when_slurmctld_is_dead(bench: Bench) -> None:
     before = set(bench.processes().get("slurmctld", []))  # of the cluster that other tests may use
     cluster.up("dead", nodes=1)
@@ -110,7 +109,6 @@ def test_on_a_node_a_command_about_the_cluster_is_refused(action: str, running: 
     assert ClusterRecord("default").folder.exists()
 
 
-@pytest.mark.long
 def test_a_second_start_with_another_number_of_nodes_says_that_it_changed_nothing(running: Cluster) -> None:
     assert distlab_cluster("up").status == 0
     finished = distlab_cluster("up", "--nodes", "2")

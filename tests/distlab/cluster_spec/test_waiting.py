@@ -41,7 +41,7 @@ def environment(addresses: list[str]) -> dict[str, str]:
     return os.environ | {"TF_CONFIG": cluster_spec.tf_config({"worker": addresses}, "worker", 0)}
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS if "DISTLAB_FAULTS" in os.environ else list(PROGRAMS)[:2])
 def test_ctrl_c_ends_a_worker_that_waits_for_the_others(name: str, root: Path, tmp_path: Path) -> None:
     addresses = free_addresses(2)
@@ -60,7 +60,7 @@ def test_ctrl_c_ends_a_worker_that_waits_for_the_others(name: str, root: Path, t
             worker.kill()
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_worker_that_trains_obeys_the_usual_signals(number: signal.Signals) -> None:
     """Without the block TensorFlow would keep SIGTERM to itself."""

@@ -66,7 +66,7 @@ def test_without_ranks_the_usual_and_the_measured_ones_are_predicted(
     assert json.loads(capsys.readouterr().out)["ranks"] == [1, 2, 4]  # no more than one host has cores
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_command_prints_the_report(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["predict", "--published"]) == 0
     text = capsys.readouterr().out

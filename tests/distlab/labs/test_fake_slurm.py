@@ -165,7 +165,7 @@ class TestReal:
         assert {text for text in texts if by_slurm[text] != is_accepted(text)} == set()
         assert {*by_slurm.values()} == {True, False}
 
-    @pytest.mark.long
+    @pytest.mark.slow
     @pytest.mark.parametrize("header", HEADERS)
     def test_srun_starts_as_many_tasks_on_as_many_nodes(
         self, slurm: cluster.Cluster, tmp_path: Path, header: str
@@ -225,7 +225,7 @@ class TestReal:
         sizes = Counter(file.read_text().split("\0")[-1] for file in tmp_path.glob("did-*"))
         assert [sizes[f"scaling/{size}.json"] for size in (1, 4, 8)] == [1, 4, 8]
 
-    @pytest.mark.long
+    @pytest.mark.slow
     def test_a_long_job_goes_on_after_85_and_ends_with_the_status_of_its_program(
         self, slurm: cluster.Cluster, tmp_path: Path
     ) -> None:

@@ -17,7 +17,7 @@ from tests.distlab.cluster.cluster_bench import command_line
 
 environment.apply()  # puts this environment's mpirun on the path
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
 KILLED = """
 import os, signal
@@ -36,7 +36,6 @@ def gone_within(seconds: float, mark: str, folder: Path) -> bool:
     return not left
 
 
-@pytest.mark.long
 def test_engines_are_the_ranks_of_one_job_and_leave_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture
 ) -> None:
@@ -65,7 +64,6 @@ def test_engines_are_the_ranks_of_one_job_and_leave_nothing(
     assert os.environ["SLURM_JOB_ID"] == "4711"
 
 
-@pytest.mark.long
 def test_engines_wait_for_a_controller_that_answers_late(monkeypatch: pytest.MonkeyPatch) -> None:
     mark = processes.new_mark()
     monkeypatch.setenv(processes.MARK, mark)
@@ -90,7 +88,6 @@ def test_engines_wait_for_a_controller_that_answers_late(monkeypatch: pytest.Mon
     started.stop()
 
 
-@pytest.mark.long
 def test_engines_and_their_files_end_when_the_kernel_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mark = processes.new_mark()
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -103,7 +100,6 @@ def test_engines_and_their_files_end_when_the_kernel_is_killed(tmp_path: Path, m
         processes.end(mark)
 
 
-@pytest.mark.long
 def test_a_cell_that_starts_engines_again_ends_those_before(monkeypatch: pytest.MonkeyPatch) -> None:
     first_mark, second_mark = processes.new_mark(), processes.new_mark()
     monkeypatch.setenv(processes.MARK, first_mark)
@@ -139,7 +135,6 @@ except launch.EnginesFailed as error:
 """
 
 
-@pytest.mark.long
 def test_the_rank_that_goes_on_with_an_interrupted_cell_is_named_and_no_cell_waits_for_it() -> None:
     finished = processes.run([sys.executable, "-c", INTERRUPTED], seconds=600)
     said = [line for line in finished.output.splitlines() if line.startswith("said:")]

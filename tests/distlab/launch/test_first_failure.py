@@ -242,7 +242,7 @@ total()
 """
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_worker_that_raises_is_named_before_the_worker_of_tensorflow_that_loses_it(
     tmp_path: Path, rank_1_arrives_last: None
 ) -> None:

@@ -147,7 +147,6 @@ def test_early_variables_leave_out_what_single_ranks_are_told() -> None:
     assert early_variables({"LD_LIBRARY_PATH": f"{own}:/opt/mpi"}) == {"LD_LIBRARY_PATH": "/opt/mpi"}
 
 
-@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("mpirun"), reason="no mpirun on this machine")
 def test_ranks_of_mpirun_are_forked_and_one_bound_to_a_processor_is_not(program: Path) -> None:
     launch.mpirun(program, "describe", **LIMITS)
@@ -168,7 +167,6 @@ def test_horovodruns_ranks_are_forked_though_it_hands_on_what_its_own_imports_ha
     assert [rank["imported"] for rank in ranks] == [True, True]
 
 
-@pytest.mark.long
 def test_without_a_server_the_program_gets_an_interpreter_of_its_own(program: Path, tmp_path: Path) -> None:
     gone = prepared_interpreter.PreparedInterpreter(os.environ)
     gone.close()
@@ -186,7 +184,6 @@ def wait_for_pids(folder: Path) -> list[int]:
     return [int(file.read_text()) for file in files]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_forked_programs_and_their_server_end_with_the_launching_program_and_leave_no_folder(
     program: Path, tmp_path: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
@@ -209,7 +206,6 @@ def test_forked_programs_and_their_server_end_with_the_launching_program_and_lea
         short.cleanup()
 
 
-@pytest.mark.long
 def test_when_the_server_is_killed_the_job_fails_and_nothing_is_left(program: Path, tmp_path: Path) -> None:
     launch.tensorflow(program, "describe", **LIMITS)
     server = prepared_interpreter._current._interpreter._server

@@ -75,7 +75,7 @@ def test_a_rank_that_fails_after_it_connected_ends_the_job(launched: Launched, a
     assert launched.left() == []
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @needs_mpi
 def test_a_rank_that_never_initialises_mpi_is_named(launched: Launched) -> None:
     with pytest.raises(launch.WorkerMissing) as caught:
@@ -139,7 +139,7 @@ def test_a_missing_starter_is_named(launched: Launched, monkeypatch: pytest.Monk
 
 
 @needs_horovod
-@pytest.mark.long
+@pytest.mark.slow
 def test_horovodrun_gives_output_by_rank_and_names_the_rank_that_fails(launched: Launched) -> None:
     with pytest.raises(launch.WorkerFailed) as caught:
         launch.horovodrun(launched.program, "all=show:HOROVOD_SIZE", "0=wait", "1=exit3", **LIMITS)

@@ -289,7 +289,7 @@ print(f"sum {float(strategy.experimental_local_results(total)[0]):.0f}")
 """
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_ten_starts_in_a_row_of_a_two_worker_job_succeed(tmp_path: Path) -> None:
     program = tmp_path / "two_workers.py"
     program.write_text(TWO_WORKERS)

@@ -97,7 +97,6 @@ def test_the_allocation_of_a_scheduler_does_not_reach_a_job_on_this_machine(
     }
 
 
-@pytest.mark.long
 def test_a_dead_proxy_in_the_shell_does_not_stand_between_workers(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
@@ -227,7 +226,6 @@ all.Barrier()
     assert str(failure.value).startswith("rank 1 ended without MPI_Finalize, exit code 0; the job was ended.")
 
 
-@pytest.mark.long
 def test_of_output_without_end_the_last_lines_are_kept_in_little_memory(tmp_path: Path) -> None:
     program = write(tmp_path, "number = 0\nwhile True:\n    number += 1\n    print(number, 'x' * 200)\n")
     with pytest.raises(launch.DeadlinePassed) as failure:

@@ -157,7 +157,7 @@ with open(f"{sys.argv[1]}/rank{hvd.rank()}.json", "w") as file:
 """
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @needs_horovod
 @pytest.mark.parametrize(
     ("launcher", "ranks"),
@@ -217,7 +217,7 @@ def test_what_is_installed_already_is_not_written_again(tmp_path: Path, monkeypa
     environment.install()
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_what_keras_is_told_for_other_projects_does_not_choose_its_backend(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

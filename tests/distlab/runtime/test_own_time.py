@@ -16,7 +16,7 @@ def test_sleeping_counts() -> None:
     assert own.passed() > 0.1
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux says how long a thread waits for a processor")
 def test_waiting_for_a_processor_does_not_count() -> None:
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(5 * devices.cores())]

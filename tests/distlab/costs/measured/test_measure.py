@@ -18,10 +18,12 @@ from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER
 
 DISTLAB = Path(sys.executable).with_name("distlab")
 SHORT = ["--batch", "4", "--repeats", "5", "--warm-up", "1", "--threads", "1"]
+pytestmark = pytest.mark.usefixtures("one_job")
+
 RECORDER = Path("notebooks/programs/15_clusters/record_measurements.py")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("start", "communication", "model"),
     [(launch.horovodrun, "Horovod over Gloo", mlp), (launch.mpirun, "Horovod over MPI", cnn)],
@@ -52,7 +54,6 @@ def test_one_rank_alone_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.long
 @NEEDS_CLUSTER
 def test_two_hosts_that_are_measured_predict_three(
     tmp_path: Path, root: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch

@@ -15,7 +15,6 @@ from distlab.costs.published.efficiencies import (
     where_it_is_off,
 )
 from distlab.costs.published.results import RESULTS, PublishedResult
-from tests.long_tests import long
 
 # Published below ResNet-101 on the same servers, which no network explains.
 STRANGE = ("inception_v3", "horovod-tcp40")
@@ -23,7 +22,6 @@ SEEN = [result for result in RESULTS if not result.blind_test and (result.model,
 
 
 @pytest.fixture(scope="module")
-@long
 def comparisons() -> list[Comparison]:
     return compare()
 
@@ -99,7 +97,7 @@ def test_over_tcp_the_processors_copying_is_what_vgg16_lacks() -> None:
     assert all(comparison.difference > 15 for comparison in compare(free, results=vgg16))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_sensitivity_has_the_right_signs() -> None:
     """More points with less variation or half the latency, fewer with slow links or without overlap."""
     changes = {tuple(row[:2]): [float(change) for change in row[2:]] for row in map(str.split, _rows())}
