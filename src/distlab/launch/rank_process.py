@@ -33,8 +33,8 @@ SOCKET, RESULT = "{socket}", "{result}"
 SOCKET_NAME, RESULT_NAME = "ranks", "result.json"
 # A path has at most 103 characters; the folder's own name and the socket's follow.
 _LONGEST_FOLDER = 60
-# As in distlab.cluster.layout: it exists in a cluster that runs on this machine, on all its nodes.
-CONTROL_SOCKET = "/etc/slurm/control"
+# As in distlab.cluster.namespaces: it exists in a cluster that runs on this machine, on all its nodes.
+MUNGE_SOCKET = "/etc/slurm/munge.sock"
 
 # The launcher removes those that it has itself, so that what is set was set by whoever started the ranks: horovodrun
 # with Gloo, Open MPI, MPICH, torchrun.
@@ -95,7 +95,7 @@ def folder_for_sockets() -> str | None:
 
     In a cluster on this machine, which ends its processes by SIGKILL, it is one that ends with the cluster.
     """
-    if Path(CONTROL_SOCKET).is_socket():
+    if Path(MUNGE_SOCKET).is_socket():
         return "/dev/shm"
     return None if len(tempfile.gettempdir()) <= _LONGEST_FOLDER else "/tmp"
 
