@@ -318,6 +318,7 @@ BY_RULES = {
     HAS_SAVE: Rules(interval_has_save=True),
     AGAIN: Rules(second_start_can_fail=False),
 }
+ADDED_UP = "this adds up the numbers in `faults`. Since when do these seconds count?"
 NO_SECONDS = "`elapsed` must give one number, the seconds from the start to the end; yours gives a tuple of 2 numbers."
 ELAPSED_FORMULAS: dict[str, Any] = {
     "elapsed(work, interval, save, restart, [])": "the faults change nothing here. What does each of them cost?",
@@ -329,15 +330,14 @@ ELAPSED_FORMULAS: dict[str, Any] = {
     "elapsed(work, interval, 0, restart, faults)": "the saves take no time here.",
     "elapsed(work, interval, save, 0, faults)": "starting again takes no time here.",
     "elapsed(work, interval, save, restart, faults[:1])": "only the first fault counts here.",
-    "elapsed(work, interval, save, restart, np.cumsum(faults).tolist())": (
-        "this adds up the numbers in `faults`. Since when do these seconds count?"
-    ),
+    "elapsed(work, interval, save, restart, np.cumsum(faults).tolist())": ADDED_UP,
+    "elapsed(work, interval, save, restart, [sum(faults[:n + 1]) + n * restart for n in range(len(faults))])": ADDED_UP,
     "elapsed(work, interval, save, restart, []) + len(faults) * (restart + interval / 2)": (
         "this takes half an interval for each fault, as on average. When does each of these faults come?"
     ),
     "right + restart * sum(fault > right for fault in faults)": after_end,
     "right + (save if work <= interval else 0)": "all work is done before the first save is due. Is there a save?",
-    "math.floor(right)": "this is the right number, but not exact. Is it rounded, or computed in float32?",
+    "math.floor(right)": "a part of a second is missing here. At which moments may a fault come?",
     "(work, right)": NO_SECONDS,
 }
 ELAPSED = ByPrograms(
