@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from course_tools import __main__ as cli
-from course_tools import readme_tables
+from course_tools import course_map
 from tests.documents.tracked_files import tracked_files
 
 AS_COMMITTED = ("--cached", "--others", "--exclude-standard")
@@ -96,7 +96,7 @@ def test_every_make_target_and_command_that_is_named_exists(root: Path) -> None:
 
 def test_the_readmes_map_lists_every_notebook(root: Path) -> None:
     text = (root / "README.md").read_text()
-    table = text[text.index(readme_tables.BEGIN) : text.index(readme_tables.END)]
+    table = text[text.index(course_map.BEGIN) : text.index(course_map.END)]
     rows = re.findall(r"\(notebooks/(\w+)\.ipynb\) \| (.+?) \| (\d+) \| (\d+) \|", table)
     assert [row[0] for row in rows] == [file.stem for file in sorted((root / "notebooks").glob("*.ipynb"))]
     assert all(goal.endswith(".") for _, goal, _, _ in rows)
@@ -104,18 +104,18 @@ def test_the_readmes_map_lists_every_notebook(root: Path) -> None:
 
 def test_the_readme_lists_every_lab(root: Path) -> None:
     text = (root / "README.md").read_text()
-    table = text[text.index(readme_tables.BEGIN_LABS) : text.index(readme_tables.END_LABS)]
+    table = text[text.index(course_map.BEGIN_LABS) : text.index(course_map.END_LABS)]
     listed = re.findall(r"\(labs/(\w+)/lab\.ipynb\) \| (.+?) \| (\d+) \|", table)
     assert [row[0] for row in listed] == [file.parent.name for file in sorted((root / "labs").glob("*/lab.py"))]
-    expected = readme_tables.labs_table(readme_tables.lab_entries(root / "labs"))
-    assert table == f"{readme_tables.BEGIN_LABS}\n{expected}\n"
+    expected = course_map.labs_table(course_map.lab_entries(root / "labs"))
+    assert table == f"{course_map.BEGIN_LABS}\n{expected}\n"
 
 
 def test_the_minutes_for_teachers_are_those_of_notebooks_and_labs(root: Path) -> None:
     text = (root / "docs" / "teaching.md").read_text()
-    table = text[text.index(readme_tables.BEGIN_MINUTES) : text.index(readme_tables.END_MINUTES)]
+    table = text[text.index(course_map.BEGIN_MINUTES) : text.index(course_map.END_MINUTES)]
     *rows, together = re.findall(r"^\| (.+?) \| (\d+|–) \| (\d+|–) \| (\d+|–) \|$", table, re.MULTILINE)
-    course, labs = readme_tables.entries(root / "notebooks"), readme_tables.lab_entries(root / "labs")
+    course, labs = course_map.entries(root / "notebooks"), course_map.lab_entries(root / "labs")
     chapters = [row for row in rows if row[1] != "–"]
     assert [(row[0], int(row[1])) for row in chapters] == [(entry.title, entry.minutes) for entry in course]
     of_labs = {row[0][:2]: int(row[3]) for row in rows if row[3] != "–"}
