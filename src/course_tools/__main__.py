@@ -14,13 +14,13 @@ from distlab.runtime.errors import PlainError
 
 COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "This machine": {
-        "setup": ("course_tools.setup.command:setup", "Prepare this Python environment: start-up file, Horovod."),
+        "setup": ("course_tools.setup.horovod:set_up", "Prepare this Python environment: start-up file, Horovod."),
         "setup-frameworks": (
-            "course_tools.setup.command:setup_frameworks",
+            "course_tools.setup.other_frameworks:set_up",
             "Install other frameworks into their own environments.",
         ),
         "doctor": (
-            "course_tools.setup.command:doctor",
+            "course_tools.setup.doctor:print_findings",
             "Say what this machine has for the course and how to fix the rest.",
         ),
     },

@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from course_tools import __main__ as cli
-from course_tools import readme_tables
+from course_tools import course_map
 from tests.documents.tracked_files import tracked_files
 
 AS_COMMITTED = ("--cached", "--others", "--exclude-standard")
@@ -92,9 +92,9 @@ def test_every_make_target_and_command_that_is_named_exists(root: Path) -> None:
 
 
 def test_the_tables_of_the_readme_and_for_teachers_are_those_of_notebooks_and_labs(root: Path) -> None:
-    course, labs = readme_tables.entries(root / "notebooks"), readme_tables.lab_entries(root / "labs")
+    course, labs = course_map.entries(root / "notebooks"), course_map.lab_entries(root / "labs")
     readme, teaching = ((root / file).read_text() for file in ("README.md", "docs/teaching.md"))
-    assert f"{readme_tables.BEGIN_LABS}\n{readme_tables.labs_table(labs)}\n{readme_tables.END_LABS}" in readme
+    assert f"{course_map.BEGIN_LABS}\n{course_map.labs_table(labs)}\n{course_map.END_LABS}" in readme
     rows = re.findall(r"\(notebooks/(\w+)\.ipynb\) \| .+? \| (\d+) \| \d+ \|", readme)
     assert rows == [
         (file.stem, str(entry.minutes))

@@ -17,7 +17,7 @@ from cyclopts import Parameter
 from course_tools import runner
 from course_tools.bench import engines, of_course
 from course_tools.bench.measures import ITSELF, Measure, missed_goals, number, worse
-from course_tools.readme_tables import replace_between
+from course_tools.course_map import replace_between
 from distlab import devices
 from distlab.runtime import processes, tables
 from distlab.runtime.errors import PlainError

@@ -10,7 +10,7 @@ import pytest
 from course_tools import runner
 from course_tools.bench import parts
 from course_tools.bench.measures import Measure, plain, skipped
-from course_tools.readme_tables import CannotWriteTables
+from course_tools.course_map import CannotWriteTables
 
 MEASURES = [
     Measure("notebook", "07_multi_worker", "s", [41.0], [10.0], "import", goal=60.0),

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from course_tools.setup import command, other_frameworks
+from course_tools.setup import other_frameworks
 from distlab import frameworks
 from distlab.frameworks import PARTS
 
@@ -65,7 +65,7 @@ def test_an_installation_that_fails_is_told_with_status_1_and_leaves_no_record(
 ) -> None:
     pretend_installed("ray")
     frameworks.record("ray").write_text("of another lock")
-    assert command.setup_frameworks("ray") == 1
+    assert other_frameworks.set_up("ray") == 1
     assert (
         "Ray was not installed, for the reason above; `.venv/bin/distlab setup-frameworks ray`"
         in capsys.readouterr().out
