@@ -25,8 +25,8 @@ SEVERAL_PROCESSES = (
     "tests/distlab/costs/measured/test_prediction_hosts.py",
     "tests/course_tools/bench/",
     "tests/distlab/launch/test_engines.py",
-    "tests/distlab/launch/test_prepared_interpreter.py",
-    "tests/distlab/launch/test_starters_tensorflow.py",
+    "tests/distlab/launch/test_fork_server.py",
+    "tests/distlab/launch/test_starters.py",
     "tests/notebooks/test_auto_shard.py",
     "tests/distlab/simulate/test_mpi_rank.py",
 )
