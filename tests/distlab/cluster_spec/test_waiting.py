@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from distlab import cluster_spec
-from distlab.launch.job import free_addresses
-from distlab.launch.ports import is_open
+from distlab.launch.job import free_addresses, is_open
 
 SECONDS_TO_IMPORT, SECONDS_TO_END = 600, 60
 # Each of them starts as worker 0 of two, of which the other never comes. `pytest -m fault` starts all of them.
