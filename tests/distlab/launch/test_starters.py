@@ -24,9 +24,11 @@ needs_mpi = pytest.mark.skipif(not shutil.which("mpirun"), reason="no mpirun on 
 needs_horovod = pytest.mark.skipif(bool(launch.horovod_problem()), reason=str(launch.horovod_problem()))
 
 # Starts ranks as torchrun and Horovod Elastic do, so far as the launcher can tell: the one needs PyTorch, and the other
-# goes on when a rank fails.
+# goes on when a rank fails. To a shell the second line starts Python, whose folder may have a space in its name.
 STARTER = """\
-#!{python}
+#!/bin/sh
+'''exec' "{python}" "$0" "$@"
+' '''
 import os, subprocess, sys
 name = os.path.basename(sys.argv[0])
 count, option = {{"torchrun": ("--nproc-per-node", "RANK"), "horovodrun": ("-np", "HOROVOD_RANK")}}[name]
