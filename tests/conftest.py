@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
-from tests.distlab.labs.packages import make_answers_importable
 from tests.long_tests import waits_for_one
 from tests.prepared_runs import PreparedRuns, prepared_runs
 
@@ -67,7 +66,6 @@ def pytest_configure() -> None:
     Kernels that tests start in this process set FORCE_COLOR; Python 3.13 must not take it for tracebacks.
     """
     os.environ["PYTHON_COLORS"] = "0"
-    make_answers_importable()
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from distlab.labs import NOT_DONE, RIGHT, WRONG, Hint, Verdict, registry
 from tests.distlab.labs.known_wrong import verdict_on
-from tests.distlab.labs.packages import make_answers_importable
 
 SECRET_SEED = 12345
 DEADLINE = 900
@@ -65,7 +64,6 @@ def assert_told_apart(answers: list[Judged], same_mistakes: tuple[str, ...] = ()
 
 
 def _judged(number: str, module: str) -> Iterator[Judged]:
-    make_answers_importable()
     known, lab = importlib.import_module(module), registry.lab(number)
 
     def judged(
