@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from tests.distlab.labs.packages import make_answers_importable
 from tests.prepared_runs import PreparedRuns, prepared_runs
 
 ROOT = Path(__file__).parents[1]
@@ -22,7 +21,6 @@ def pytest_configure() -> None:
     Kernels that tests start in this process set FORCE_COLOR; Python 3.13 must not take it for tracebacks.
     """
     os.environ["PYTHON_COLORS"] = "0"
-    make_answers_importable()
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)

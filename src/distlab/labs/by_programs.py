@@ -360,7 +360,7 @@ class _Asked:
         if isinstance(value, Failure):
             return wrong(str(value.error), context=self._context(value, said))
         if value is None and not self._may_be_none(part):
-            return not_done("this is None" if self.judge.is_by_name else f"{said}: this is None")
+            return not_done("this is None" if self.judge.is_by_name or not said else f"{said}: this is None")
         return wrong(self._otherwise(part, wrong_ones[0]), context=self._context(value, said))
 
     def _may_be_none(self, part: str) -> bool:
@@ -410,8 +410,10 @@ class _Asked:
         """The case in words, after what the answer gives in it; what is only observed is not shown."""
         as_number, value = number(value), value.tolist() if isinstance(value, np.ndarray) else value
         is_long = isinstance(value, (list, tuple)) and len(repr(value)) > _MOST_SHOWN
+        if not said:
+            return ""
         if isinstance(value, Failure) or self.judge.observe or is_long:
-            return f"{said}: " if said else ""
+            return f"{said}: "
         return f"{value!r} {said}: " if as_number is None else f"{as_number:.6g} {said}: "
 
     def _tolerance(self, part: str) -> float:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from distlab.labs import registry
 from tests.distlab.labs.known_wrong import assert_not_done, assert_right, assert_wrong, verdict_on
-from tests.distlab.labs.packages import make_answers_importable
 
 SECRET_SEED = 12345
 DEADLINE = 900
@@ -35,7 +34,6 @@ def assert_told_apart(texts: dict[str, dict[str, str]], same_mistakes: tuple[str
 
 
 def _texts(number: str, module: str) -> dict[str, dict[str, str]]:
-    make_answers_importable()
     known, lab = importlib.import_module(module), registry.lab(number)
     texts = defaultdict(dict)
     for exercise, answer in known.ANSWERS.all_wrong():

@@ -1,7 +1,4 @@
-"""Known answers to exercises: solutions, other right ones, wrong ones with their hints, untouched ones.
-
-`test_labs_known_wrong_answers` compares every lab with its answers.
-"""
+"""Known answers to exercises: solutions, other right ones, wrong ones with their hints, untouched ones."""
 
 import os
 from collections import defaultdict
