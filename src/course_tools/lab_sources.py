@@ -22,7 +22,7 @@ from nbformat import NotebookNode
 
 from course_tools import lab_cells, notebooks, user_folders
 from distlab.labs import registry
-from distlab.labs.lab import Exercise, Lab
+from distlab.labs.lab import Lab
 from distlab.runtime import processes, startup_notes
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import look_up
@@ -31,8 +31,7 @@ from distlab.runtime.unused_names import unused
 if TYPE_CHECKING:
     from nbconvert.preprocessors import Preprocessor
 
-_MARK = r"### (BEGIN|END) SOLUTION"
-_SOLUTION = r"### BEGIN SOLUTION.*### END SOLUTION"
+_MARKS = ["### BEGIN SOLUTION", "### END SOLUTION"]
 # Whatever an author may have meant as a mark.
 _LIKE_A_MARK = re.compile(r"(^|#)[\W_]*(begin|end)[\W_]*(solu|hidden)", re.IGNORECASE)
 _ONLY_IN_THE_COURSE = ("solution.ipynb", "make check")
@@ -103,7 +102,7 @@ def solved(notebook: NotebookNode) -> NotebookNode:
     solution = _preprocessed(notebook, ClearHiddenTests())
     for cell in solution.cells:
         if cell.cell_type == "code":
-            cell.source = "\n".join(line for line in cell.source.split("\n") if not re.search(_MARK, line))
+            cell.source = "\n".join(line for line in cell.source.split("\n") if line.strip() not in _MARKS)
     return solution
 
 
@@ -131,7 +130,7 @@ def is_given(file: Path) -> bool:
 def regenerate(source: Path) -> list[Path]:
     """Write `lab.ipynb` and the executed `solution.ipynb`, in which every check says "right"; return their files.
 
-    Raises BrokenSource, notebooks.NotRecorded and notebooks.EditedByHand; both files then stay as they are.
+    Raises BrokenSource and notebooks.NotRecorded; both files then stay as they are.
     """
     files = [source.with_name(STUDENT), source.with_name(SOLUTION)]
     for file in files:
@@ -179,39 +178,27 @@ def _check(notebook: NotebookNode, lab: Lab, name: str) -> None:
     if grade_ids != expected:
         raise BrokenSource(f"The cells of {name} have the grade_ids {grade_ids}, but its exercises ask for {expected}.")
     for exercise, answer, check in zip(lab, cells[::2], cells[1::2], strict=True):
-        if problem := _problem(exercise, answer, check):
-            raise BrokenSource(f"{name}, exercise {exercise.name}: {problem}.")
+        of_answer, of_check = answer.metadata.nbgrader, check.metadata.nbgrader
+        call, points = f'lab.check("{exercise.name}")', f'lab.points("{exercise.name}")'
+        text = f"{call} ### BEGIN HIDDEN TESTS {points} ### END HIDDEN TESTS"
+        kinds = [of_answer["solution"], of_answer["grade"], of_check["solution"], of_check["grade"], of_check["locked"]]
+        for problem, is_there in {
+            "the answer's cell needs solution true and grade false; the check's cell solution false, grade true and "
+            "locked true": kinds != [True, False, False, True, True],
+            "the answer's cell needs a part from ### BEGIN SOLUTION to ### END SOLUTION": _MARKS[0]
+            not in answer.source,
+            f"the check's cell must contain {text}": check.source.split() != text.split(),
+            f"the check's cell gives {of_check.get('points')} points, but the exercise {exercise.points}": (
+                of_check.get("points") != exercise.points
+            ),
+        }.items():
+            if is_there:
+                raise BrokenSource(f"{name}, exercise {exercise.name}: {problem}.")
     for cell in notebook.cells:
-        if cell not in cells[1::2] and (problem := _problem_with_marks(cell)):
-            line = next((line for line in cell.source.split("\n") if line.strip()), "")
-            raise BrokenSource(f"{name}, the cell that begins with {line!r}: {problem}.")
-
-
-def _problem(exercise: Exercise, answer: NotebookNode, check: NotebookNode) -> str | None:
-    """What is wrong with the two cells of an exercise."""
-    kinds = (answer.metadata.nbgrader["solution"], answer.metadata.nbgrader["grade"])
-    if kinds != (True, False) or not re.search(_SOLUTION, answer.source, re.DOTALL):
-        return (
-            "the answer's cell needs solution true, grade false and a part from ### BEGIN SOLUTION to ### END SOLUTION"
-        )
-    settings = check.metadata.nbgrader
-    if (settings["solution"], settings["grade"], settings["locked"]) != (False, True, True):
-        return "the check's cell needs solution false, grade true and locked true"
-    if settings.get("points") != exercise.points:
-        return f"the check's cell gives {settings.get('points')} points, but the exercise {exercise.points}"
-    call, points = f'lab.check("{exercise.name}")', f'lab.points("{exercise.name}")'
-    if check.source.split() != f"{call} ### BEGIN HIDDEN TESTS {points} ### END HIDDEN TESTS".split():
-        return f"the check's cell must contain {call}, and {points} between ### BEGIN and END HIDDEN TESTS"
-    return None
-
-
-def _problem_with_marks(cell: NotebookNode) -> str | None:
-    """Why lines between marks may stay in the student's notebook, such as a mark in small letters."""
-    lines = [line.strip() for line in cell.source.split("\n") if _LIKE_A_MARK.search(line)]
-    is_answer = cell.metadata.get("nbgrader", {}).get("solution")
-    if lines != ["### BEGIN SOLUTION", "### END SOLUTION"] * (len(lines) // 2) or (lines and not is_answer):
-        return f"{lines} must be ### BEGIN SOLUTION and ### END SOLUTION, in turn, in an answer's cell"
-    return None
+        marks = [line.strip() for line in cell.source.split("\n") if _LIKE_A_MARK.search(line)]
+        is_answer = cell.metadata.get("nbgrader", {}).get("solution")
+        if cell not in cells[1::2] and marks != (_MARKS * (len(marks) // 2) if is_answer else []):
+            raise BrokenSource(f"{name}: {marks} must be {_MARKS}, in turn, in an answer's cell.")
 
 
 def write_release(*, only: str | None = None) -> None:

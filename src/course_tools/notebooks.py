@@ -43,20 +43,12 @@ class NoSuchNotebook(NoSuchName):
     """No notebook has that number or name; the message lists those there are."""
 
 
-class MachineBusy(PlainError):
-    """Other programs use the processors, so that measured outputs would not be those of this course."""
-
-
 class NotRecorded(PlainError):
-    """A notebook was not written; the message names its source, and says what is wrong with it."""
+    """A notebook is not made: its source, its own edits or the machine are not fit for it; the message says why."""
 
 
 class CellFailed(PlainError):
     """A cell of a notebook fails; the message names it by its first line of code, and ends without a full stop."""
-
-
-class EditedByHand(PlainError):
-    """A notebook has cells that its source has never had; the message says where they belong."""
 
 
 def sources(folder: Path, only: str | None = None) -> list[Path]:
@@ -163,10 +155,10 @@ def clean(notebook: NotebookNode) -> NotebookNode:
 
 
 def require_idle(watch: float = SECONDS_TO_WATCH) -> None:
-    """Raise MachineBusy if the processors are used, by the mean over all of them in the next `watch` seconds."""
+    """Raise NotRecorded if the processors are used, by the mean over all of them in the next `watch` seconds."""
     percent = psutil.cpu_percent(interval=watch)
     if percent > BUSY_PERCENT:
-        raise MachineBusy(
+        raise NotRecorded(
             f"Other programs use {percent:.0f} % of the processors, which would show in the recorded outputs: wait "
             "until they have ended, or record all the same with `distlab notebooks --force`."
         )
@@ -175,7 +167,7 @@ def require_idle(watch: float = SECONDS_TO_WATCH) -> None:
 def regenerate(source: Path) -> Path:
     """Write the notebook of a text source with fresh outputs; return its file.
 
-    Raises EditedByHand and NotRecorded; the file then stays as it is.
+    Raises NotRecorded; the file then stays as it is.
     """
     target = notebook_of(source)
     require_not_edited(target, source)
@@ -205,9 +197,9 @@ def is_as_made(file: Path) -> bool | None:
 
 
 def require_not_edited(file: Path, source: Path) -> None:
-    """Raise EditedByHand if the notebook `file` has other cells than it was made with; `source` is its text."""
+    """Raise NotRecorded if the notebook `file` has other cells than it was made with; `source` is its text."""
     if is_as_made(file) is False:
-        raise EditedByHand(
+        raise NotRecorded(
             f"{file} was edited itself, and making it again would drop these edits: make them in {source}, then remove "
             f"{file.name} and repeat the command."
         )

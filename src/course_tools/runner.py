@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import nbformat
 import psutil
@@ -229,10 +229,35 @@ def run_one(
     """
     if outcome := _not_to_run(notebook, plan):
         return outcome
-    executed, log = folder / notebook.name, plan.build / "logs" / f"{notebook.stem}.log"
+    log, mark, start = plan.build / "logs" / f"{notebook.stem}.log", processes.new_mark(), time.perf_counter()
+    with log.open("w") as stream, ResourceUse(mark) as use:
+        process = _started(notebook, plan, f"{outer_mark} {mark}", folder, stream)
+        try:
+            limit = _watch(process, log, plan.seconds_per_notebook, on_cell)
+        finally:
+            processes.end(mark)
+    outcome = NotebookOutcome(OK, time.perf_counter() - start, use.peak_memory / MIB)
+    cells, said = _cells(folder / notebook.name), log.read_text(errors="replace")
+    notes = [cell.metadata.get("papermill", {}) for cell in cells]
+    outcome.cell_seconds = [round(note.get("duration") or 0.0, 2) for note in notes]
+    outcome.processor_seconds = sum(map(float, _USED.findall(said)))
+    begun = [number for number, note in enumerate(notes, start=1) if note.get("start_time")]
+    # A cell that has not begun is missing, whatever has ended the notebook: an error, a limit or `sys.exit`.
+    if limit or process.returncode or len(begun) < len(cells):
+        outcome.status, last = FAILED, cells[begun[-1] - 1] if begun else None
+        if last:
+            outcome.failing_cell, outcome.failing_line = begun[-1], _first_line(last.source)
+        if "nbclient.exceptions.CellTimeoutError" in said:
+            limit = f"the cell ran longer than {plan.seconds_per_cell} s"
+        outcome.error = limit or _error(last, said)
+    return outcome
+
+
+def _started(notebook: Path, plan: ExecutionPlan, marks: str, folder: Path, log: IO[str]) -> subprocess.Popen[str]:
+    """papermill, which logs what each cell prints, and when it begins."""
     job = {
         "input_path": str(notebook),
-        "output_path": str(executed),
+        "output_path": str(folder / notebook.name),
         "parameters": plan.parameters,
         "cwd": str(notebook.parent),
         "kernel_name": "python3",
@@ -247,22 +272,8 @@ def run_one(
     # own folders are there too: what is set for other notebooks would change the outputs.
     own_folders = {"TMPDIR": str(folder), "IPYTHONDIR": str(folder / "ipython")}
     own_folders["KERAS_HOME"] = os.environ.get("KERAS_HOME") or str(folder / "keras")
-    mark, start = processes.new_mark(), time.perf_counter()
-    with log.open("w") as stream, ResourceUse(mark) as use:
-        process = processes.start(
-            [sys.executable, "-P", "-c", _PAPERMILL, json.dumps(job)],
-            f"{outer_mark} {mark}",
-            env=os.environ | own_folders,
-            stdout=stream,
-            stderr=subprocess.STDOUT,
-        )
-        try:
-            limit = _watch(process, log, plan.seconds_per_notebook, on_cell)
-        finally:
-            processes.end(mark)
-    outcome = NotebookOutcome(OK, time.perf_counter() - start, use.peak_memory / MIB)
-    _complete(outcome, _cells(executed), limit, log.read_text(errors="replace"), plan)
-    return outcome
+    command = [sys.executable, "-P", "-c", _PAPERMILL, json.dumps(job)]
+    return processes.start(command, marks, env=os.environ | own_folders, stdout=log, stderr=subprocess.STDOUT)
 
 
 def _not_to_run(notebook: Path, plan: ExecutionPlan) -> NotebookOutcome | None:
@@ -298,31 +309,16 @@ def _watch(process: subprocess.Popen[str], log: Path, seconds: float, on_cell: C
     return None
 
 
-def _complete(
-    outcome: NotebookOutcome, cells: list[NotebookNode], limit: str | None, said: str, plan: ExecutionPlan
-) -> None:
-    """Add to the outcome what papermill noted in the cells, when each began and how long it took, and said in its log.
-
-    A cell that has not begun is missing, whatever has ended the notebook: an error, a limit or `sys.exit`.
-    """
-    notes = [cell.metadata.get("papermill", {}) for cell in cells]
-    outcome.cell_seconds = [round(note.get("duration") or 0.0, 2) for note in notes]
-    used = _USED.search(said)
-    outcome.processor_seconds = float(used[1]) if used else 0.0
-    begun = [number for number, note in enumerate(notes, start=1) if note.get("start_time")]
-    last = cells[begun[-1] - 1] if begun else nbformat.v4.new_code_cell()
-    errors = [f"{each.ename}: {each.evalue}" for each in last.get("outputs", []) if each.output_type == "error"]
+def _error(cell: NotebookNode | None, said: str) -> str:
+    """What the cell at which a notebook has ended says is wrong with it, else the last words of papermill's log."""
+    outputs = cell.get("outputs", []) if cell else []
+    for output in outputs:
+        if output.output_type == "error":
+            return f"{output.ename}: {output.evalue}".rstrip(": ")
     lines = [line for line in said.splitlines() if line.strip(" -")] or ["it ended without a word"]
-    if limit is None and not errors and _USED.match(lines[-1]) and len(begun) == len(cells):
-        return
-    outcome.status = FAILED
-    if begun:
-        outcome.failing_cell, outcome.failing_line = begun[-1], _first_line(last.source)
-    if "nbclient.exceptions.CellTimeoutError" in said:
-        limit = f"the cell ran longer than {plan.seconds_per_cell} s"
     if lines[-1].startswith("Exception encountered"):  # of a magic IPython says on the error stream what is wrong
-        lines = [line for output in last.outputs for line in output.get("text", "").splitlines() if line.strip()]
-    outcome.error = limit or (errors[0].rstrip(": ") if errors else lines[-1])
+        lines += [line for output in outputs for line in output.get("text", "").splitlines() if line.strip()]
+    return lines[-1]
 
 
 def _cells(notebook: Path) -> list[NotebookNode]:

@@ -39,15 +39,14 @@ def printed(made: nbformat.NotebookNode) -> dict[str, str]:
     }
 
 
-def test_every_lab_has_a_module_and_every_module_a_source() -> None:
-    assert [source.parent.name[:2] for source in SOURCES] == list(registry.MODULES)
-
-
 @every_lab
 def test_the_student_s_notebook_is_that_of_the_source(source: Path) -> None:
-    expected = lab_sources.student(lab_sources.convert(source))
+    expected, found = lab_sources.student(lab_sources.convert(source)), committed(source, lab_sources.STUDENT)
     notebooks.note_cells(expected)
-    assert committed(source, lab_sources.STUDENT) == expected, "run `make labs`"
+    assert found == expected, "run `make labs`"
+    text = "\n".join(cell.source for cell in found.cells)
+    assert not any(mark in text for mark in ("BEGIN", "END SOLUTION", "HIDDEN", "lab.points"))
+    assert lab_sources.SOLUTION in text
 
 
 @every_lab
@@ -58,14 +57,6 @@ def test_the_solution_is_that_of_the_source_and_was_executed(source: Path) -> No
     ], "run `make labs`"
     assert all(cell.execution_count for cell in made.cells if cell.cell_type == "code")
     assert all(text.startswith(f"{name}: ✔ right") for name, text in printed(made).items()), printed(made)
-
-
-@every_lab
-def test_the_student_s_notebook_tells_no_solution_but_where_it_is(source: Path) -> None:
-    text = "\n".join(cell.source for cell in committed(source, lab_sources.STUDENT).cells)
-    for mark in ("BEGIN", "END SOLUTION", "HIDDEN", "lab.points"):
-        assert mark not in text
-    assert lab_sources.SOLUTION in text
 
 
 @every_lab
@@ -214,7 +205,7 @@ def test_the_notebooks_of_a_lab_are_written_when_every_check_says_right_and_not_
     assert printed(committed(made_lab, lab_sources.SOLUTION))["mean"] == "mean: ✔ right\n"
     assert "".join(printed(committed(made_lab, lab_sources.STUDENT)).values()) == ""
     student.write_text(edited := student.read_text().replace("a sample", "a sample, and a note of a teacher"))
-    with pytest.raises(notebooks.EditedByHand):
+    with pytest.raises(notebooks.NotRecorded):
         lab_sources.regenerate(made_lab)
     assert student.read_text() == edited
 
@@ -252,18 +243,18 @@ def test_a_lab_whose_solution_fails_or_is_not_right_is_named_and_nothing_is_writ
         ('"grade_id": "steps"', '"grade_id": "step"', "its exercises ask for"),
         ('"points": 1', '"points": 2', "2 points, but the exercise 1"),
         ("### BEGIN SOLUTION\nsteps = 6\n### END SOLUTION", "steps = 6", "the answer's cell needs"),
-        ('lab.check("steps")\n', 'lab.check("mean")\n', r'must contain lab.check\("steps"\)'),
-        ('lab.points("steps")', "pass", r'and lab.points\("steps"\) between'),
+        ('lab.check("steps")\n', 'lab.check("mean")\n', r'must contain lab.check\("steps"\) ###'),
+        ('lab.points("steps")', "pass", r'TESTS lab.points\("steps"\) ###'),
         ('"grade_id": "check_steps", "locked": true', '"grade_id": "check_steps", "locked": false', "locked true"),
         (
             "steps = 6\n### END SOLUTION\n",
             "0\n### END SOLUTION\n### Begin solution\n6\n### End solution\n",
-            "must be ### B",
+            "in turn, in an",
         ),
-        ("steps = 6\n### END SOLUTION\n", "0\n### END SOLUTION\n### BEGIN SOLUTOIN\nsteps = 6\n", "must be ### BEGIN"),
-        ("steps = 6\n", "steps = 6\n### BEGIN SOLUTION\n", "must be ### BEGIN"),
+        ("steps = 6\n### END SOLUTION\n", "0\n### END SOLUTION\n### BEGIN SOLUTOIN\nsteps = 6\n", "in turn, in an"),
+        ("steps = 6\n", "steps = 6\n### BEGIN SOLUTION\n", "in turn, in an"),
         ("PROGRAM = 'given.py'\n", "### BEGIN SOLUTION\nsecret = 6\n### END SOLUTION\n", "in an answer's cell"),
-        ("# # Lab 90: a sample\n", "# ### Begin Solution\n# The secret is 6.\n", "must be ### BEGIN"),
+        ("# # Lab 90: a sample\n", "# ### Begin Solution\n# The secret is 6.\n", "in turn, in an"),
     ],
 )
 def test_a_source_that_does_not_fit_its_judge_or_would_tell_a_solution_is_refused(

@@ -100,7 +100,7 @@ def test_a_notebook_that_was_edited_itself_is_not_made_again(recorded: Path) -> 
     notebook.cells[0].source = "1 + 1  # a note of a teacher"
     nbformat.write(notebook, target)
     edited = target.read_text()
-    with pytest.raises(notebooks.EditedByHand, match=r"03_topic\.ipynb was edited itself, .* in .*src/03_topic\.py"):
+    with pytest.raises(notebooks.NotRecorded, match=r"03_topic\.ipynb was edited itself, .* in .*src/03_topic\.py"):
         notebooks.regenerate(recorded)
     assert target.read_text() == edited
     target.write_text("<<<<<<< HEAD")
