@@ -1,5 +1,6 @@
 """The ring all-reduce: known-wrong versions of it, each of which is detected."""
 
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -10,13 +11,18 @@ from distlab.collectives import (
     ring_all_reduce,
 )
 from distlab.simulate import (
+    Contributions,
     DeadlockError,
     MismatchError,
     Rank,
     World,
-    contributions,
 )
 from tests.distlab.collectives.collective_inputs import EXACTLY, inputs_for, same, total_of
+
+
+def contributions(rank: int, length: int) -> np.ndarray:
+    """The input of a rank that says what it is."""
+    return np.array([Contributions(Counter([(rank, position)])) for position in range(length)], object)
 
 
 def ring_with(

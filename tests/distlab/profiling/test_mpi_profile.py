@@ -36,7 +36,7 @@ def test_without_a_file_it_is_said_what_may_be_wrong(tmp_path: Path) -> None:
         mpi_profile.read(tmp_path / "profile")
 
 
-def test_without_mpicc_or_a_compiler_one_sentence_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(mpi_profile.NoCompiler, match="There is no mpicc in this environment"):
         mpi_profile.build(Path("mpi_profile.c"), tmp_path)

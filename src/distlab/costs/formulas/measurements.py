@@ -1,4 +1,4 @@
-"""What measured times say: α, β and γ of a network, Amdahl's serial part, algorithm and bus bandwidth.
+"""What measured times say: α and β of a network, Amdahl's serial part, algorithm and bus bandwidth.
 
 The bandwidths are defined as in NVIDIA's nccl-tests (doc/PERFORMANCE.md).
 """
@@ -19,14 +19,12 @@ from distlab.runtime.lookups import look_up
 class Fit:
     """The α–β–γ model that comes closest to measurements.
 
-    latency: α in seconds. seconds_per_byte: β. seconds_per_byte_reduced: γ, 0 unless it was asked for.
-    measured, predicted: seconds, float64 (n,).
+    latency: α in seconds. seconds_per_byte: β. measured, predicted: seconds, float64 (n,).
     overhead: seconds of each collective that depend on neither ranks nor bytes, 0 unless they were asked for.
     """
 
     latency: float
     seconds_per_byte: float
-    seconds_per_byte_reduced: float
     measured: Array
     predicted: Array
     overhead: float = 0.0
@@ -48,7 +46,7 @@ class Fit:
 
     def seconds(self, cost: Cost) -> Numbers:
         """The time of another collective, or another size, by this fit."""
-        return self.overhead + cost.seconds(self.latency, self.seconds_per_byte, self.seconds_per_byte_reduced)
+        return self.overhead + cost.seconds(self.latency, self.seconds_per_byte)
 
 
 def fit(
@@ -56,19 +54,17 @@ def fit(
     seconds: ArrayLike,
     cost: Cost | Callable[[Array], Cost] = message,
     *,
-    with_reduction: bool = False,
     with_overhead: bool = False,
 ) -> Fit:
-    """α and β (γ `with_reduction`, a constant `with_overhead`) by relative least squares, none of them negative.
+    """α and β, and a constant `with_overhead`, by relative least squares, none of them negative.
 
     sizes: bytes, whole arrays as in `collectives`; (n,).
     seconds: the measured time of each, (n,); one measurement each, or the median of several.
     cost: what was measured: a `Cost` with one entry per measurement, or a function from sizes to it, for example
         `lambda n: all_reduce("ring", 4, n)`. By default one message from rank to rank.
-    with_reduction: find γ too. Then the measurements must be of several collectives or numbers of ranks, as within one
-        the bytes sent and the bytes added are proportional.
     with_overhead: find also the seconds that each collective takes whatever the ranks and bytes, such as agreeing on
-        what to send. Then the measurements must be of several collectives or numbers of ranks, too.
+        what to send. Then the measurements must be of several collectives or numbers of ranks, as within one all steps
+        are alike.
 
     The sum of ((predicted − measured) / measured)² is smallest: ordinary least squares would look at the largest arrays
     only, whose times are thousands of times longer, and get α wrong. A number that would come out negative is 0.
@@ -80,8 +76,6 @@ def fit(
         raise ValueError("a measured time is above 0 seconds")
     price = cost(sizes) if callable(cost) else cost
     unknowns = {"α": price.steps, "β": price.bytes_on_path}
-    if with_reduction:
-        unknowns["γ"] = price.bytes_reduced
     if with_overhead:
         unknowns["the overhead"] = np.ones(1)
     design = np.stack([np.broadcast_to(column, measured.shape) for column in unknowns.values()], axis=1)
@@ -98,9 +92,8 @@ def fit(
     from scipy.optimize import nnls  # takes a second to import, and only fits need it
 
     fitted = nnls(scaled, np.ones(len(sizes)))[0] / scale
-    solved = dict(zip(unknowns, map(float, fitted), strict=True))
-    gamma, overhead = solved.get("γ", 0.0), solved.get("the overhead", 0.0)
-    return Fit(solved["α"], solved["β"], gamma, measured, design @ fitted, overhead)
+    latency, seconds_per_byte, *overhead = map(float, fitted)
+    return Fit(latency, seconds_per_byte, measured, design @ fitted, *overhead)
 
 
 @dataclass(frozen=True)

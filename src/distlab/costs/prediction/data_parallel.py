@@ -77,11 +77,6 @@ class Prediction:
         """Of all ranks together."""
         return self.ranks * self.batch / self.step_seconds
 
-    @property
-    def speedup(self) -> Array:
-        """The throughput relative to that on `baseline_ranks` ranks, in units of one rank's share of that."""
-        return self.efficiency * self.ranks
-
 
 def predict(
     model: str | Model,

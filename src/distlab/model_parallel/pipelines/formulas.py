@@ -38,19 +38,6 @@ def seconds(
     return ((m + (p - 1) / v) * (forward_seconds + backward_seconds))[()]
 
 
-def gpipe_seconds(
-    stages: int, micro_batches: int, forward_seconds: float, backward_seconds: float, message_seconds: float
-) -> float:
-    """The time of a batch under GPipe when a message keeps its sender for `message_seconds`, c.
-
-    (m + p − 2)(t_f + t_b + 2c) + t_f + t_b for p ≥ 2: every stage but the last sends after each forward pass, every
-    stage but the first after each backward pass. Derived here; for c = 0 it is `seconds`.
-    """
-    p, m, _ = _floats(stages, micro_batches, 1)
-    both = forward_seconds + backward_seconds
-    return float(m * both if p == 1 else (m + p - 2) * (both + 2 * message_seconds) + both)
-
-
 def activations_held(schedule: str, stages: int, micro_batches: int, stage: int, chunks: int = 1) -> float:
     """The most micro-batches whose activations stage s holds at once, each counted as its share of the whole stage.
 

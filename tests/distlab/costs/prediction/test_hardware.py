@@ -1,4 +1,4 @@
-"""Machines as networks of the virtual cluster, and what TCP costs."""
+"""What TCP costs a machine."""
 
 from dataclasses import replace
 
@@ -6,12 +6,6 @@ import pytest
 
 from distlab.costs import HARDWARE, Assumptions
 from distlab.simulate import Link
-
-
-def test_hardware_gives_a_network_for_the_virtual_cluster() -> None:
-    network = HARDWARE["bigbasin-ethernet50"].network()
-    assert network.link(0, 7) == HARDWARE["bigbasin-ethernet50"].inside
-    assert network.link(0, 8).seconds_per_byte == pytest.approx(8 * 8e-9 / 50)
 
 
 def test_over_tcp_a_byte_takes_its_time_on_the_wire_and_in_a_processor() -> None:
