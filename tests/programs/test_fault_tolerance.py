@@ -151,13 +151,3 @@ def test_the_straggler_is_the_rank_that_waits_least(chapter_folder: Path) -> Non
     assert trainings["even"]["shares"] == trainings["slow"]["shares"] == [22, 21, 21]
     assert np.argmin(trainings["shared by speed"]["shares"]) == 2
     assert all(training["difference"] < checks.TOLERANCE for training in trainings.values())
-
-
-def test_a_worker_that_never_comes_is_named_with_its_address(chapter_folder: Path) -> None:
-    with pytest.raises(launch.WorkerMissing) as raised:
-        launch.tensorflow(
-            chapter_folder / "late_worker.py", "--late-worker", 1, echo=False, seconds=300, start_seconds=120
-        )
-    assert raised.value.ranks == ["worker 1"]
-    assert "waiting for it: worker 0" in str(raised.value)
-    assert "worker 1 (nobody listens at 127.0.0.1:" in str(raised.value)

@@ -14,6 +14,7 @@ environment.apply()  # puts this environment's mpirun on the path
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.usefixtures("one_job"),
     pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem())),
 ]
 

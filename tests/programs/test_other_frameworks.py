@@ -8,7 +8,7 @@ import pytest
 
 from distlab import checks, frameworks, launch, programs
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
 CHAPTER = frameworks.PROGRAMS
 LIMITS = {"echo": False, "result": True, "seconds": 900, "start_seconds": 600}
@@ -59,7 +59,7 @@ def changed(program: str, folder: Path, before: str, after: str) -> Path:
     return folder / f"known_wrong_{program}"
 
 
-@pytest.mark.parametrize(("program", "ranks"), [("train_ddp.py", 2), ("train_fsdp.py", 2), ("train_fsdp.py", 3)])
+@pytest.mark.parametrize(("program", "ranks"), [("train_ddp.py", 2), ("train_fsdp.py", 3)])
 def test_ranks_train_the_serial_runs_weights(run: Callable, serial: list, program: str, ranks: int) -> None:
     result, weights = run(program, ranks=ranks)
     assert (result["ranks"], result["steps"], len(result["losses"])) == (ranks, 20, 20)

@@ -6,7 +6,7 @@ import pytest
 
 from distlab import launch
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
 LAYERS, WIDTH, BATCH = 3, 8, 4
 SIZES = [784 * WIDTH, WIDTH, *[WIDTH * WIDTH, WIDTH] * (LAYERS - 1), WIDTH * 10, 10]

@@ -10,7 +10,7 @@ from distlab import launch
 GRADIENTS, SECONDS, SLOW_SECONDS, WORKERS = 20, 0.05, 0.3, 2
 LEARNING_RATE = 0.03
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
 
 @pytest.fixture(scope="module")

@@ -44,7 +44,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--address", help="HOST:PORT of a Ray cluster; without it Ray is started on this machine")
     parser.add_argument("--folder", type=Path, help="that all machines see, for the checkpoint of TensorflowTrainer")
     parser.add_argument("--gpus", action="store_true", help="a GPU for each worker")
-    parser.add_argument("--log", action="store_true", help="show what the workers print")
     parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")
     parser.add_argument("--result", type=Path, help="JSON file")
     return parser.parse_args()
@@ -161,7 +160,7 @@ def main() -> None:
     runtime.processes.end_on_signals()
     with np.load(options.start) as arrays:
         start = {"weights": layouts.read(options.start), "images": arrays["images"], "labels": arrays["labels"]}
-    with running_ray(options.workers, options.address, options.log) as folder:
+    with running_ray(options.workers, options.address) as folder:
         losses, weights = WAYS[options.way](options, start, folder)
     print(f"{options.way}: {options.workers} workers, {len(losses)} steps, last loss {losses[-1]:.4f}", flush=True)
     if options.weights:

@@ -3,8 +3,8 @@
 TensorFlow reads it when a strategy is made and says little about mistakes: many show only as a job that waits forever.
 Here every mistake is one sentence that names the field and the fix. Begin with `tf_config`, which builds the text for
 one task, `from_slurm`, which does so for a task of Slurm, and `check`, which says what a text means. `gloo_from_slurm`
-does for Horovod what `from_slurm` does for TensorFlow. `check_same_options` compares what workers were started with,
-and in a block of `interruptible` Ctrl-C ends a process that waits for the others.
+does for Horovod what `from_slurm` does for TensorFlow. In a block of `interruptible` Ctrl-C ends a process that waits
+for the others.
 The package may import `runtime`; it needs TensorFlow for a strategy only.
 """
 
@@ -15,7 +15,6 @@ from typing import Any
 
 from distlab.cluster_spec.gloo import check_mpi_of_srun, gloo_from_slurm
 from distlab.cluster_spec.rules import check_same_cluster, checked
-from distlab.cluster_spec.same_options import check_same_options
 from distlab.cluster_spec.slurm import slurm_task
 from distlab.cluster_spec.spec import ClusterSpec, ClusterSpecError, fail, parsed, quoted
 from distlab.cluster_spec.waiting import interruptible
@@ -26,12 +25,10 @@ __all__ = [
     "check",
     "check_all",
     "check_mpi_of_srun",
-    "check_same_options",
     "from_slurm",
     "gloo_from_slurm",
     "interruptible",
     "tf_config",
-    "workers",
 ]
 
 
@@ -58,14 +55,6 @@ def from_slurm() -> str:
 def check(text: str | None) -> ClusterSpec:
     """What the text, or `os.environ.get("TF_CONFIG")`, says; ClusterSpecError names the first mistake in it."""
     return checked(parsed(text))
-
-
-def workers(text: str | None) -> tuple[str, ...]:
-    """The addresses in such a text, for a program whose processes are all workers; ClusterSpecError for other kinds."""
-    cluster = check(text).cluster
-    if others := sorted(cluster.keys() - {"worker"}):
-        fail(f"cluster has {' and '.join(others)}, and every process of this program is a worker: list workers alone")
-    return cluster["worker"]
 
 
 def check_all(texts: Iterable[str | None]) -> list[ClusterSpec]:

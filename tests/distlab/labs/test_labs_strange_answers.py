@@ -25,7 +25,7 @@ def functions_that_give(value: object) -> list:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning")  # a coroutine where a function belongs
-@pytest.mark.parametrize("value", STRANGE, ids=repr)
+@pytest.mark.parametrize("value", STRANGE, ids=lambda value: type(value).__name__)
 @pytest.mark.parametrize("number", [number for number in registry.MODULES if number != "09"])
 def test_a_strange_answer_is_not_right(number: str, value: object) -> None:
     lab = registry.lab(number)
