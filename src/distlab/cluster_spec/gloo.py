@@ -20,8 +20,8 @@ def gloo_from_slurm(environment: MutableMapping[str, str] = os.environ, seconds:
 
     It does what horovodrun does: it tells each rank its place by Horovod's variables, and rank 0 also keeps the
     key-value store in which the ranks leave their addresses, until its process ends. Slurm's tasks must be in blocks
-    (srun's default). ClusterSpecError where srun has not started this process, where rank 0 does not answer within
-    `seconds`, and where the port, which follows from job and step, is taken.
+    (srun's default). ClusterSpecError where srun has not started this process, and where rank 0 does not answer within
+    `seconds`.
     """
     cluster, rank = slurm_task(environment)
     hosts = [address.rpartition(":")[0] for address in cluster["worker"]]
@@ -31,7 +31,7 @@ def gloo_from_slurm(environment: MutableMapping[str, str] = os.environ, seconds:
     environment.update(
         HOROVOD_CONTROLLER="gloo",
         HOROVOD_CPU_OPERATIONS="gloo",
-        HOROVOD_GLOO_RENDEZVOUS_ADDR=_address_of(hosts[0]),
+        HOROVOD_GLOO_RENDEZVOUS_ADDR=socket.gethostbyname(hosts[0]),
         HOROVOD_GLOO_RENDEZVOUS_PORT=str(port),
     )
     if rank == 0:
@@ -80,23 +80,11 @@ def rank_slots(hosts: list[str]) -> list[dict[str, str]]:
     return slots
 
 
-def _address_of(host: str) -> str:
-    try:
-        return socket.gethostbyname(host)
-    except OSError:
-        return fail(f"the name of the first node, {host}, has no address on {os.uname().nodename}: ask your site")
-
-
 def _keep_store(hosts: list[str], port: int) -> None:
     from horovod.runner.common.util.hosts import get_host_assignments, parse_hosts
     from horovod.runner.http.http_server import RendezvousHandler, RendezvousHTTPServer
 
-    try:
-        server = RendezvousHTTPServer(("", port), RendezvousHandler, 0)
-    except OSError as error:
-        fail(
-            f"port {port} of {hosts[0]}, which follows from the job's number, is taken ({error.strerror}): submit again"
-        )
+    server = RendezvousHTTPServer(("", port), RendezvousHandler, 0)
     counts = ",".join(f"{host}:{hosts.count(host)}" for host in dict.fromkeys(hosts))
     server.init(get_host_assignments(parse_hosts(counts), len(hosts)))
     threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -1,13 +1,10 @@
 """Horovod's variables for a task of Slurm are those that horovodrun would set."""
 
-import socket
-
 import pytest
 
 from distlab import launch
 from distlab.cluster_spec import ClusterSpecError, check_mpi_of_srun, gloo_from_slurm
 from distlab.cluster_spec.gloo import rank_slots
-from distlab.cluster_spec.slurm import slurm_task
 from tests.distlab.cluster_spec.test_slurm import variables
 
 NEEDS_HOROVOD = pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
@@ -35,25 +32,6 @@ def test_a_rank_0_that_never_comes_is_a_sentence() -> None:
     with pytest.raises(ClusterSpecError, match=r"rank 0 on .* did not answer at port"):
         gloo_from_slurm(environment, seconds=0.1)
     assert environment["HOROVOD_RANK"] == "1"
-
-
-@NEEDS_HOROVOD
-def test_a_port_that_is_taken_is_a_sentence() -> None:
-    environment = variables("localhost", "1", rank=0)
-    cluster, _ = slurm_task(environment)
-    with socket.socket() as taken:
-        try:
-            taken.bind(("", int(cluster["worker"][0].rpartition(":")[2])))
-            taken.listen()
-        except OSError:
-            pass  # then somebody else has it, which is as good
-        with pytest.raises(ClusterSpecError, match="is taken"):
-            gloo_from_slurm(environment)
-
-
-def test_outside_of_srun_it_is_a_sentence() -> None:
-    with pytest.raises(ClusterSpecError, match="start the program with srun"):
-        gloo_from_slurm({})
 
 
 def test_tasks_of_srun_that_mpi_does_not_know_of_are_told_the_option_that_is_missing() -> None:
