@@ -58,8 +58,6 @@ def execute(
     for copy in copies(NOTEBOOKS):
         _say(f"{copy} is left out: it is no chapter of the course.")
     user_folders.require_home()
-    devices.require_loopback()
-    devices.require_processes()
     environment.choose_legacy_keras()
     processes.end_on_signals()
     try:

@@ -13,7 +13,6 @@ import psutil
 from jupyter_core import paths
 
 from course_tools import user_folders, working_copy
-from distlab import devices
 from distlab.runtime import environment
 
 SETTINGS_OF_STUDENTS = Path(__file__).with_name("jupyterlab")
@@ -53,8 +52,6 @@ def open_lab(*, fresh: str | None = None, copy_only: bool = False) -> int:
         fresh: Give all files of a chapter back as they were, and end: "03".
         copy_only: Bring the copy up to date, for another server to open.
     """
-    devices.require_loopback()
-    devices.require_processes()
     environment.choose_legacy_keras()
     course = Path.cwd()
     to_give_back = working_copy.chapter_files(course, fresh) if fresh else []

@@ -226,9 +226,8 @@ WAYS = {"fit": fit, "loop": loop}
 def main() -> None:
     """Train, and write the result."""
     options = parse()
-    kept = saved_states.kept(options)
     if options.folder:  # every worker looks, before it waits for the others
-        saved_states.check_dataset(options.folder, options.dataset, resume=options.resume, **kept)
+        saved_states.check_dataset(options.folder, options.dataset, resume=options.resume)
     try:
         job = Job(options)
     except cluster_spec.ClusterSpecError as error:
@@ -240,7 +239,7 @@ def main() -> None:
     )
     result = {"workers": job.workers, "steps_per_epoch": job.steps_per_epoch}
     if options.folder and job.is_chief:
-        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume, **kept)
+        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume)
     if options.resume and "loop" in options.ways:
         job.resumed = resume(job)  # before `fit` trains and saves
     for name in options.ways:

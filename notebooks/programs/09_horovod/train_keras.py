@@ -119,8 +119,7 @@ def train(options: argparse.Namespace) -> dict:
     if not steps_per_epoch(options):
         raise SystemExit(f"{options.images} images are too few for {hvd.size()} ranks with {options.batch} in a step.")
     if options.folder and hvd.rank() == 0:
-        kept = {"may_change": saved_states.OF_A_RANK, **saved_states.kept(options)}
-        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume, **kept)
+        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume)
     # As without any seed, each rank draws first weights of its own.
     keras.utils.set_random_seed(options.seed + hvd.rank())
     model = make_model()

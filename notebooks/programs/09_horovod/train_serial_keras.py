@@ -42,8 +42,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     if not 1 <= options.batch <= options.images <= most:
         parser.error(f"--images is from --batch, {options.batch}, to {most}, the training images of {options.dataset}")
     if options.folder:
-        kept = {"may_change": saved_states.OF_A_RANK, **saved_states.kept(options)}
-        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume, **kept)
+        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume)
     return options
 
 

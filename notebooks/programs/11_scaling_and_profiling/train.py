@@ -120,8 +120,7 @@ def main() -> None:
     options = parse()
     hvd.init()
     if options.folder and hvd.rank() == 0:
-        kept = {"may_change": saved_states.OF_A_RANK, **saved_states.kept(options)}
-        saved_states.of_dataset(options.folder, options.dataset, resume=True, **kept)
+        saved_states.of_dataset(options.folder, options.dataset, resume=True)
     take_device(options.free)
     tf.keras.utils.set_random_seed(options.seed)
     fed = batches(options)

@@ -47,14 +47,8 @@ def check_own(folder: Path) -> None:
 
 
 def check_same(folder: Path, options: argparse.Namespace) -> None:
-    """End the program with one sentence if the folder's checkpoints are of other options; else note these.
-
-    The data set and --steps-per-epoch decide which images a step takes.
-    """
-    kept = saved_states.kept(options)
-    if whole_checkpoints.in_order(folder):
-        saved_states.check_note(folder / NOTE, options.dataset, **kept)
-    saved_states.write_note(folder / NOTE, options.dataset, **kept)
+    """End the program with one sentence if the folder's checkpoints are of another data set; else note this one."""
+    saved_states.of_dataset(folder, options.dataset, resume=True)
 
 
 def check_steps(folder: Path, total: int) -> None:

@@ -65,7 +65,7 @@ def main() -> None:
     checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)
     manager = tf.train.CheckpointManager(checkpoint, str(options.checkpoints), max_to_keep=2)
     if hvd.rank() == 0:
-        saved_states.of_dataset(options.checkpoints, options.dataset, resume=True, **saved_states.kept(options))
+        saved_states.of_dataset(options.checkpoints, options.dataset, resume=True)
     if hvd.rank() == 0 and manager.latest_checkpoint:
         saved_states.checkpoint(manager.latest_checkpoint, options.checkpoints, checkpoint)  # or an older one
     hvd.broadcast_variables([*model.variables, *optimizer.variables], root_rank=0)  # also the count of steps
