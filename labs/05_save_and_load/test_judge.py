@@ -277,6 +277,6 @@ def test_a_wrong_choice_costs_its_half_and_is_named(name, words):
         assert verdict.share == 0.5 and f"{name}: wrong: with whole ones" in verdict.text and words in verdict.text
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_resumed_programs_are_told_apart():
     assert_told_apart(judged_apart("05", "lab_05.known_answers"), ("own file",))

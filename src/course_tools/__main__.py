@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 
 from cyclopts import App, CycloptsError, Group, Parameter
 
-from distlab.runtime import environment
 from distlab.runtime.errors import PlainError
 
 COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
@@ -132,7 +131,6 @@ for name, (function, sentence) in CLUSTER.items():
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status: 2 after a sentence on the error stream for a user's mistake."""
-    environment.leave_out_packages_of_others()
     try:
         status = app(
             sys.argv[1:] if arguments is None else arguments, exit_on_error=False, result_action="return_value"

@@ -56,8 +56,6 @@ def execute(
     )
     for copy in copies(NOTEBOOKS):
         print(f"{copy} is left out: it is no chapter of the course.")
-    devices.require_loopback()
-    devices.require_processes()
     environment.choose_legacy_keras()
     processes.end_on_signals()
     outcomes = runner.execute(plan)

@@ -8,7 +8,6 @@ from typing import NoReturn
 from jupyter_core import paths
 
 from course_tools import user_folders, working_copy
-from distlab import devices
 from distlab.runtime import environment
 
 SETTINGS_OF_STUDENTS = Path(__file__).with_name("jupyterlab")
@@ -37,8 +36,6 @@ def open_lab(*, fresh: str | None = None, copy_only: bool = False) -> int:
         fresh: Give all files of a chapter back as they were, and end: "03".
         copy_only: Bring the copy up to date, for another server to open.
     """
-    devices.require_loopback()
-    devices.require_processes()
     environment.choose_legacy_keras()
     course, copy = Path.cwd(), user_folders.announced(working_copy.NAME, "your working copy goes").absolute()
     kept = working_copy.give_back(course, copy, fresh) if fresh else []

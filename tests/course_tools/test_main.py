@@ -1,6 +1,5 @@
 """The command line as a whole: every command with its options, and its exit statuses."""
 
-import os
 import re
 import sys
 from pathlib import Path
@@ -80,18 +79,3 @@ def test_outside_the_course_a_command_does_nothing(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.slow
-def test_packages_of_others_that_a_shell_has_set_are_named_and_not_used(tmp_path: Path) -> None:
-    """Neither by the command nor by what it launches, which finds the other places of PYTHONPATH."""
-    others, own = tmp_path / "others", tmp_path / "own"
-    (others / "numpy").mkdir(parents=True)
-    (others / "numpy" / "__init__.py").write_text("__version__ = '1.21.6'\n")
-    own.mkdir()
-    (own / "my_layers.py").touch()
-    (tmp_path / "program.py").write_text("import numpy.typing, my_layers\nprint('numpy', numpy.__version__ > '2')\n")
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, [others, own]))}
-    finished = processes.run([*DISTLAB, "launch", str(tmp_path / "program.py")], 600, env=environment)
-    assert finished.status == 0, finished.output
-    sentence = f"PYTHONPATH names {others}, whose numpy is not the course's: that folder is not used."
-    assert finished.output.count(sentence) == 1
-    assert "numpy True" in finished.output

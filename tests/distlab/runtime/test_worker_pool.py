@@ -32,11 +32,6 @@ def test_no_more_items_than_asked_for_are_worked_on_at_a_time() -> None:
     assert most <= 2
 
 
-def test_without_items_there_are_no_results_and_at_least_one_worker_is_used() -> None:
-    assert run_all([], str, at_once=0) == []
-    assert run_all([1], str, at_once=0) == ["1"]
-
-
 @pytest.mark.parametrize("error", [ValueError("no luck"), KeyboardInterrupt()])
 def test_an_error_or_interrupt_drops_what_has_not_begun_and_lets_running_work_stop(error: BaseException) -> None:
     stopped, begun = threading.Event(), []
