@@ -173,7 +173,6 @@ class ByPrograms:
     tolerance: float | Mapping[str, float] = TOLERANCE
     weights: Mapping[str, float] | None = None
     praise: Callable[[Sequence[Case]], str] = lambda cases: ""
-    picture: Callable[[], Picture] | None = None
     observe: Callable[[Answer, Case], Any] | None = None
     draw: Callable[[Case, Any], Callable[[], Picture] | None] = lambda case, seen: None
     variable: str = ""
@@ -192,7 +191,7 @@ class ByPrograms:
         for whole, names in self.together.items():
             verdicts[whole] = asked.first_wrong(names, {part: verdicts.pop(part) for part in names.values()})
         if all(verdict.is_right for verdict in verdicts.values()):
-            return right(self.praise(cases), self.picture or asked.picture())
+            return right(self.praise(cases), asked.picture())
         said = verdicts[""] if "" in verdicts else parts(verdicts, weights=self.weights)
         below = asked.below() if said.state == WRONG else ""
         return replace(said, text=f"{said.text}\n{below}" if below else said.text, picture=asked.picture())

@@ -103,16 +103,6 @@ def test_a_program_that_was_not_begun_is_not_done(both: tuple[Answer, Answer], n
             answer.run(name, World(3, NETWORK), inputs(3))
 
 
-def test_the_source_of_a_function_is_that_of_its_last_definition(kind: Kind) -> None:
-    with SandboxedWork(Setting(kind=kind)) as work:
-        work.run_cell("def one():\n    return 1\n", "first", SECONDS)
-        work.run_cell("x = 2\ndef one():\n    return 2\n\ny = one()", "second", SECONDS)
-        work.run_cell("def broken(", "third", SECONDS)
-        assert work.answer(SECONDS).source("one") == "def one():\n    return 2"
-        with pytest.raises(NotDone):
-            work.answer(SECONDS).source("two")
-
-
 CLOCK = """
 import time
 def elapsed_seconds(work):

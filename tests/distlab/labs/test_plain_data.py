@@ -51,9 +51,8 @@ def test_what_reads_like_a_list_becomes_one() -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ({"keep": [3], "delete": {1, 2}}, "holds a set in its entry ['delete'], not a number, an array, "),
-        ([{"a": (1, np.array([object()]))}], "holds an array of dtype object in its entry [0]['a'][1], not of numbers"),
-        ({"a" * 100: {1}}, "the answer holds a set, not a number"),
+        ({"keep": [3], "delete": {1, 2}}, "holds a set, not a number, an array, "),
+        ([{"a": (1, np.array([object()]))}], "holds an array of dtype object, not of numbers"),
         ({1}, "the answer is a set, not a number"),
         (iter([3]), "the answer is a list_iterator"),
         ({EqualsEverything: 1}, "the answer holds a dictionary with a type as key"),
