@@ -8,10 +8,9 @@ import time
 from pathlib import Path
 
 import pytest
-from distlab.launch.ports import is_open
 
 from distlab import cluster_spec
-from distlab.launch.job import free_addresses
+from distlab.launch.job import free_addresses, is_open
 
 SECONDS_TO_IMPORT, SECONDS_TO_END = 600, 60
 TRAINS = """
