@@ -421,6 +421,8 @@ def known_of_runs(*case: Any) -> dict[str, Any]:
 COMPARE_FORMULAS: dict[str, dict[str, Any]] = {
     MEANS: {
         "seconds.sum(axis=1)": "these are sums over the runs, not means.",
+        "seconds[:, 0]": "these are the seconds of one run. The mean of all runs is asked for.",
+        "sorted(means)": "these are the right means in another order. Keep the order of the intervals.",
         "np.median(seconds, axis=1)": "these are medians. A few runs with many faults count for the mean.",
         "seconds.mean(axis=1) - work": "these are the seconds lost. Asked for are the seconds that the job takes.",
         "np.mean(later, axis=1)": (
