@@ -487,19 +487,13 @@ def judge_job_script(answer: Answer, generator: Generator) -> Verdict:
 
 
 def form_of_script(text: str) -> str | None:
-    """The hint on a text that is no script."""
+    """The hint on a text of which sbatch would take no option."""
     left = re.search(r"(?<!\$)\{(nodes|tasks|cores|minutes)\b[^}\n]*\}", text)
-    lines = text.splitlines()
-    options = [place for place, line in enumerate(lines) if line.startswith("#SBATCH")]
-    commands = [place for place, line in enumerate(lines) if line.strip() and not line.startswith("#")]
-    is_late = options and commands and options[0] > commands[0]
-    no_shell = "The first line does not say which shell runs the script. With which two characters does it begin?"
     fills = "Which letter before the quotes lets Python fill in the value?"
+    has_options = re.search(r"^#SBATCH", text, re.MULTILINE)
     return first(
-        (not text.startswith("#!"), no_shell),
         (left, f"The text still has {left and left[0]} in it. {fills}"),
-        (not options, "No line begins with #SBATCH. How does Slurm learn what you need?"),
-        (is_late, "Slurm reads no #SBATCH after the first command. What comes first?"),
+        (not has_options, "No line begins with #SBATCH. How does Slurm learn what you need?"),
     )
 
 

@@ -181,7 +181,7 @@ WRONG_SCRIPTS = [
 REFUSED = [
     ("<limit> → <delta>", "Invalid directive found in batch script: day,"),
     ("--nodes=<n> → --nodes={nodes}", "Which letter before the quotes lets Python fill in the value?"),
-    ("#!/bin/bash⏎ → ", "The first line does not say which shell runs the script."),
+    ("#!/bin/bash⏎ → ", "This does not look like a batch script."),
 ]
 
 
