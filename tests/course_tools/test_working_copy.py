@@ -12,7 +12,7 @@ from ipykernel.ipkernel import IPythonKernel
 from nbformat.sign import NotebookNotary
 
 from course_tools import __main__ as cli
-from course_tools import hand_edits, working_copy
+from course_tools import notebooks, working_copy
 
 NOTEBOOK, LAB, PROGRAM = "notebooks/03_topic.ipynb", "labs/03_topic/lab.ipynb", "notebooks/programs/03_topic/train.py"
 SOLUTION, DATA = "labs/03_topic/solution.ipynb", "labs/03_topic/data.json"
@@ -26,7 +26,7 @@ def write_notebook(file: Path, code: str, text: str = "", count: int | None = No
     cells = [nbformat.v4.new_code_cell(code, id="cell", execution_count=count)]
     cells = [*([nbformat.v4.new_markdown_cell(text, id="text")] if text else []), *cells]
     notebook = nbformat.v4.new_notebook(cells=cells)
-    hand_edits.note_cells(notebook)
+    notebooks.note_cells(notebook)
     file.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, file)
 
