@@ -191,13 +191,16 @@ def execute(plan: ExecutionPlan) -> dict[str, NotebookOutcome]:
     with (
         tempfile.TemporaryDirectory(prefix="distlab-") as scratch,
         processes.guarded(mark, scratch),
-        Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars,
+        Progress(
+            *columns, console=console, refresh_per_second=2, transient=True, disable=not console.is_terminal
+        ) as bars,
     ):
         together = bars.add_task("notebooks done", total=len(plan.notebooks))
 
         def run(notebook: Path) -> NotebookOutcome:
             name = notebook.stem
-            bar = bars.add_task(f"{name}: cell", total=len(_cells(notebook)) or None)
+            cells = len(_cells(notebook)) + bool(plan.parameters)  # for which papermill adds a cell
+            bar = bars.add_task(f"{name}: cell", total=cells)
             folder = Path(tempfile.mkdtemp(prefix=f"{name[:2]}-", dir=scratch))
             outcome = run_one(notebook, plan, mark, folder, lambda cell: bars.update(bar, completed=cell))
             bars.remove_task(bar)

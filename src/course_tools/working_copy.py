@@ -34,7 +34,6 @@ _PARTS = ("notebooks/*.ipynb", "notebooks/programs/**/*", "labs/[0-9][0-9]_*/*",
 _NOT_COPIED = {"__pycache__", ".ipynb_checkpoints"}
 _TEXT, _LAB, _SOLUTION, _IPYNB = "lab.py", "lab.ipynb", "solution.ipynb", ".ipynb"
 _TO_SOLUTION = re.compile(r"(?:next\s+to\s+this\s+file,\s+)?in\s+\[solution\.ipynb\]\(solution\.ipynb\)")
-_ON_SOLUTION = re.compile(r"\s+A\s+full\s+solution\s+is[^.]*\[solution\.ipynb\]\(solution\.ipynb\)[^.]*\.")
 _TO_LAB = re.compile(r"\]\((?:\.\./)(\d\d_\w+/lab\.ipynb)\)")
 # As ipykernel tells JupyterLab.
 _LANGUAGE = {
@@ -157,10 +156,8 @@ def _content(source: Path, name: str) -> bytes:
     folder, topic = Path(name).parts[0], Path(name).parts[-2]
     for cell in notebook.get("cells", []) if folder != "notebooks" else []:
         if cell["cell_type"] == "markdown":
-            text = "".join(cell["source"])
-            if not source.with_name(_SOLUTION).exists():  # an instructor has removed them
-                text = _ON_SOLUTION.sub("", text)
-            text = _TO_SOLUTION.sub(f"in [solution.ipynb](../../solutions/{topic}/solution.ipynb)", text)
+            link = f"in [solution.ipynb](../../solutions/{topic}/solution.ipynb)"
+            text = _TO_SOLUTION.sub(link, "".join(cell["source"]))
             if folder == "solutions":
                 text = _TO_LAB.sub(r"](../../labs/\1)", text)
             cell["source"] = text.splitlines(keepends=True)

@@ -91,16 +91,6 @@ def test_links_between_the_files_of_a_copy_lead_somewhere(root: Path, tmp_path: 
         assert [target for target in targets if not (file.parent / target).exists()] == []
 
 
-def test_labs_whose_solutions_were_removed_speak_of_none(root: Path, course: Path, tmp_path: Path) -> None:
-    for lab in (root / "labs").glob("*/lab.ipynb"):
-        place = course / "labs" / lab.parent.name / lab.name
-        place.parent.mkdir(exist_ok=True)
-        place.write_bytes(lab.read_bytes())
-    working_copy.update(course, tmp_path / "work")
-    labs = [file.read_text() for file in tmp_path.glob("work/labs/[01][0-9]_[!t]*/lab.ipynb")]
-    assert len(labs) > 10 and not any("solution.ipynb" in lab or "full solution" in lab for lab in labs)
-
-
 def test_what_only_the_course_has_changed_is_copied_again_and_goes_with_it(course: Path, copy: Path) -> None:
     notebook = nbformat.read(copy / NOTEBOOK, as_version=4)
     notebook.metadata.language_info = {"name": "python", "version": "3.99"}
@@ -137,12 +127,9 @@ def test_a_chapter_that_was_only_run_follows_the_course_and_the_run_one_is_kept(
     assert nbformat.read(run, as_version=4).cells[0].execution_count == 7
 
 
-@pytest.mark.parametrize("record", ["{", "[]", None])
-def test_a_copy_whose_record_is_lost_keeps_what_differs(course: Path, copy: Path, record: str | None) -> None:
+def test_a_copy_whose_record_is_damaged_keeps_what_differs(course: Path, copy: Path) -> None:
     edit(copy / LAB, "answer = ...", "my answer")
-    (copy / ".copied.json").unlink()
-    if record:
-        (copy / ".copied.json").write_text(record)
+    (copy / ".copied.json").write_text("{")
     [said] = working_copy.update(course, copy)
     assert "yours stays" in said and code_of(copy / LAB) == "my answer"
 
