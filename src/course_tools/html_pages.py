@@ -132,12 +132,12 @@ def write_index(folder: Path, outcomes: Mapping[str, NotebookOutcome]) -> Path:
         page = folder / f"{name}.html"
         title = re.search(r"<title>(.*?)</title>", page.read_text(), re.DOTALL) if page.exists() else None
         rows.append((name, unescape(title[1].strip()) if title else name, page.exists(), outcome))
-    return from_template("pages_index.html.j2", folder / "index.html", rows=rows)
+    return from_template(TEMPLATES / "pages_index.html.j2", folder / "index.html", rows=rows)
 
 
-def from_template(name: str, page: Path, **values: object) -> Path:
-    """Write a page from one of TEMPLATES; returns its file."""
-    template = jinja2.Environment(autoescape=True).from_string((TEMPLATES / name).read_text())
+def from_template(file: Path, page: Path, **values: object) -> Path:
+    """Write a page from a template of Jinja; returns its file."""
+    template = jinja2.Environment(autoescape=True).from_string(file.read_text())
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(template.render(values))
     return page

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import nbformat
@@ -46,7 +47,7 @@ def gather(course: Path, folder: Path, executed: Path | None, solutions: bool) -
     return problems
 
 
-def chapters_without_run(notebooks: list[Path], executed: Path) -> str:
+def chapters_without_run(notebooks: Sequence[Path], executed: Path) -> str:
     """Say which chapters are shown with their committed outputs; "" if none is."""
     numbers = [file.name[:2] for file in notebooks if not newest_run(file, executed)]
     few = f"With the committed outputs, since they have no newer run that came to its end: {', '.join(numbers)}."
