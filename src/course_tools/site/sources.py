@@ -37,7 +37,7 @@ def gather(course: Path, folder: Path, executed: Path | None, solutions: bool) -
             problems.append(f"{name} cannot be read as a notebook and is left out; {how_to_repair(name, course)}.")
             continue
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        if file.name == LAB and not solutions:
+        if file.name == LAB and not (solutions and file.with_name(SOLUTION).is_file()):
             nbformat.write(notebook_pages.without_solution(nbformat.read(file, as_version=4)), folder / name)
         else:
             shutil.copyfile(newest_run(file, executed) or file, folder / name)
