@@ -9,7 +9,7 @@ from cyclopts.validators import Number
 
 from course_tools import html_pages, runner, user_folders
 from course_tools.runner import ExecutionPlan, Outcomes
-from course_tools.site.chapters import copies
+from course_tools.site.chapters import chapter_notebooks, copies
 from distlab import data, devices
 from distlab.runtime import environment, processes
 from distlab.runtime.errors import PlainError
@@ -86,13 +86,13 @@ def _write_pages(outcomes: Outcomes, plan: ExecutionPlan) -> list[str]:
 
 def _write_site(plan: ExecutionPlan) -> list[str]:
     """Write the site with the outputs and times of this run; returns a sentence if it was not written."""
-    from course_tools.site import build, sources  # here, since it imports matplotlib
+    from course_tools.site import build, sources
 
     try:
         site = build.build(Path.cwd(), plan.build, plan.build / "executed")
     except PlainError as fault:
         return [f"The site was not written: {fault}"]
     print(f"Site: {site.index}", flush=True)
-    if numbers := sources.chapters_without_run(Path.cwd(), plan.build / "executed"):
-        print(f"It shows the committed outputs of the chapters without a complete run: {', '.join(numbers)}.")
+    if sentence := sources.chapters_without_run(chapter_notebooks(NOTEBOOKS), plan.build / "executed"):
+        print(sentence, flush=True)
     return []
