@@ -52,7 +52,7 @@ LATE_VARIABLES = re.compile(
     "|(OMPI|PMIX|PMI|HOROVOD|NCCL|HFI|IPATH|DISTLAB|PYTEST|JPY)_.*"
 )
 _IMPORTS_TENSORFLOW = re.compile(r"^\s*(import|from) (tensorflow|tf_keras|horovod)\b", re.MULTILINE)
-_SETS_VARIABLE = re.compile(r"""environ(?:\[|\.setdefault\()["'](\w+)""")
+_SETS_VARIABLE = re.compile(r"""environ(?:\[["'](\w+)["']\] *=(?!=)|\.setdefault\(["'](\w+))""")
 _SECONDS_TO_END = 5.0
 
 
@@ -117,7 +117,7 @@ def server_for(program: Path, environment: Mapping[str, str], processes_of_job: 
     Nor is it possible elsewhere than on Linux, and for a program that sets a variable which its imports read.
     """
     source = program.read_text(errors="replace")
-    sets = dict.fromkeys(_SETS_VARIABLE.findall(source), "")
+    sets = {name: "" for names in _SETS_VARIABLE.findall(source) for name in names if name}
     if sys.platform != "linux" or not _IMPORTS_TENSORFLOW.search(source) or early_variables(sets):
         return None
     with _lock:

@@ -13,7 +13,7 @@ from distlab.runtime.errors import PlainError
 HOST = "127.0.0.1"
 # Outgoing connections get their ports from the range above, at least on Linux: here only a server can come in between.
 _PORTS = 10_000, 32_000
-UNTOLD = {"PYTHONUNBUFFERED": "1", "PYTHON_COLORS": "0", "HOROVOD_GLOO_TIMEOUT_SECONDS": "86400"}
+UNTOLD = {"PYTHONUNBUFFERED": "1", "PYTHON_COLORS": "0", "HOROVOD_GLOO_TIMEOUT_SECONDS": "600"}
 """Variables of every job that are not in the printed shell commands.
 
 Lines are read at once, and without the colours of Python 3.13's tracebacks, for which it would take FORCE_COLOR, that

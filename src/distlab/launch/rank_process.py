@@ -22,10 +22,9 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
-STATUS = "\x00distlab exit status "
-"""Comes before a `RankEnd` on the socket; a text that no program prints by chance."""
+END = "\x00distlab end "
+"""Comes on the socket before how the rank ended, as the fields of `reports.Ended`; no program prints it by chance."""
 
 # A path of a socket has at most 103 characters; the folder's own name and the socket's follow.
 _LONGEST_FOLDER = 60
@@ -38,24 +37,6 @@ RANK_VARIABLES = ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK")
 
 NOTICES = (signal.SIGUSR1, signal.SIGUSR2)
 """Signals by which a user or a batch system says something to the program itself."""
-
-
-class RankEnd(NamedTuple):
-    """How a rank's command ended; on the socket its values stand side by side.
-
-    status: −n after signal n.  moment: in seconds, by the clock that all processes of this machine share.  was_asked:
-    1 if the command had got a signal to end from whoever started it, otherwise 0.
-    """
-
-    status: int
-    moment: float
-    was_asked: int
-
-    @classmethod
-    def from_text(cls, text: str) -> "RankEnd":
-        """The values that came after STATUS."""
-        status, moment, was_asked = text.split()
-        return cls(int(status), float(moment), int(was_asked))
 
 
 def command(socket_path: str, program: Sequence[str], server: str | None = None) -> list[str]:
@@ -157,13 +138,13 @@ def run(
     program: list[str],
     output: int | None = None,
     tell_start: Callable[[int], object] = lambda pid: None,
-    tell_end: Callable[[RankEnd], object] = lambda end: None,
+    tell_end: Callable[[int, bool], object] = lambda status, was_asked: None,
 ) -> int:
     """Run a program until it and all that it started have ended; its exit status, −n after signal n.
 
     `output`: the descriptor of its standard output and error, None for those of this process. `tell_start` gets, before
-    the program prints anything, the id of the process that runs it or is its parent. `tell_end` gets the end of the
-    program at once: mpirun may kill this process a second later.
+    the program prints anything, the id of the process that runs it or is its parent. `tell_end` gets at once, since
+    mpirun may kill this process a second later, the status and whether whoever started the program asked it to end.
     """
     adopt()
     process = _start(program, output, tell_start)
@@ -178,7 +159,7 @@ def run(
         signal.signal(number, pass_on)
     status = process.wait()
     # horovodrun sends SIGTERM to the program itself.
-    tell_end(RankEnd(status, time.monotonic(), int(bool(requests) or status == -signal.SIGTERM)))
+    tell_end(status, bool(requests) or status == -signal.SIGTERM)
     kill_children()
     return status
 
@@ -192,9 +173,11 @@ def report(path: str, program: list[str]) -> int:
         def tell_start(pid: int) -> None:
             connection.sendall(f"{rank} {pid}\n".encode())
 
-        def tell_end(end: RankEnd) -> None:
+        def tell_end(status: int, was_asked: bool) -> None:
+            # By the clock that all processes of this machine share.
+            end = json.dumps({"status": status, "moment": time.monotonic(), "was_asked": was_asked})
             with suppress(OSError):  # the launcher may be gone
-                connection.sendall(f"{STATUS}{' '.join(map(str, end))}\n".encode())
+                connection.sendall(f"{END}{end}\n".encode())
 
         status = run(program, connection.fileno(), tell_start, tell_end)
     return status if status >= 0 else 128 - status

@@ -4,6 +4,7 @@ Ranks that mpirun and its like start report by a socket of their own (see `rank_
 standard output and their exit status.
 """
 
+import json
 import queue
 import socket
 import subprocess
@@ -14,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from distlab.launch.rank_process import STATUS, RankEnd
+from distlab.launch.rank_process import END
 from distlab.runtime.startup_notes import NOTES
 
 # Events that wait to be taken; a program that prints faster is held up.
@@ -105,17 +106,15 @@ class Reports:
             number, pid = lines.readline().split()
             name = f"rank {number}"
             self.events.put(RankStarted(name, int(pid)))
-            end = self._read(name, lines)
-            known = Ended(name, end.status, end.moment, bool(end.was_asked)) if end else None
-            self.events.put(known or Ended(name, None, time.monotonic()))
+            self.events.put(self._read(name, lines) or Ended(name, None, time.monotonic()))
 
-    def _read(self, name: str, lines: IO[str]) -> RankEnd | None:
+    def _read(self, name: str, lines: IO[str]) -> Ended | None:
         """Report the lines until their end or until one of them tells the rank's end, which is returned."""
         with lines:
             while line := lines.readline(_LONGEST_LINE):
-                text, mark, end = line.rstrip("\n").partition(STATUS)
+                text, mark, end = line.rstrip("\n").partition(END)
                 if (text or not mark) and not NOTES.match(text):
                     self.events.put(Line(name, text))
                 if mark:
-                    return RankEnd.from_text(end)
+                    return Ended(name, **json.loads(end))
         return None

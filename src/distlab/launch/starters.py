@@ -1,4 +1,7 @@
-"""The ways to start N processes of one program: TF_CONFIG, mpirun, horovodrun, torchrun, or one."""
+"""The ways to start N processes of one program: TF_CONFIG, mpirun, horovodrun, torchrun, or one.
+
+All raise WorkerFailed, WorkerMissing or DeadlinePassed, which are LaunchErrors; in no case is a process left.
+"""
 
 import importlib.util
 import os
@@ -29,7 +32,6 @@ def tensorflow(
     the job is over when the chief ends; the launcher then ends the workers and the parameter servers. Names of the
     processes: "worker 0", "chief", "ps 0". The chief and each worker get their own GPU where there are enough, and none
     otherwise.
-    Raises WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; in no case is a process left.
     """
     _check_count("parameter_servers", parameter_servers, 0)
     _check_count("workers", workers, 1)
@@ -57,10 +59,7 @@ def tensorflow(
 
 
 def alone(program: str | Path, *arguments: object, **settings: Unpack[Settings]) -> LaunchedRun:
-    """Run a program as one process, which may start others; its name is "program".
-
-    Raises WorkerFailed and DeadlinePassed, both LaunchErrors; in no case is a process left.
-    """
+    """Run a program as one process, which may start others; its name is "program"."""
     launched = LaunchedProgram(program, arguments, **settings)
     return launched.run(launched.job([Command("program", launched.environment)], [], ["program"]))
 
@@ -72,10 +71,7 @@ def mpirun(
     options: Sequence[str] = (),
     **settings: Unpack[Settings],
 ) -> LaunchedRun:
-    """Run a program as ranks of MPI; `options` go to mpirun. Names of the processes: "rank 0" and so on.
-
-    Raises WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; in no case is a process left.
-    """
+    """Run a program as ranks of MPI; `options` go to mpirun. Names of the processes: "rank 0" and so on."""
     as_root = ["--allow-run-as-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     # With more ranks than cores those that wait must not spin.
     polite = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
@@ -96,7 +92,6 @@ def horovodrun(
 
     With --host-discovery-script among the options the job is elastic: ranks may fail, and only horovodrun's own exit
     code counts.
-    Raises WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; in no case is a process left.
     """
     launched = LaunchedProgram(program, arguments, **settings)
     is_elastic = any(option.startswith("--host-discovery-script") for option in options)
@@ -111,7 +106,6 @@ def mxnet(
     The job is over when all workers are; the launcher then ends the rest. Names of the processes: "scheduler",
     "server 0", "worker 0". MXNet numbers the workers itself, in the order in which they come: "worker 0" may have
     another rank. `start_seconds` is for the scheduler.
-    Raises WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; in no case is a process left.
     """
     _check_count("workers", workers, 1)
     _check_count("servers", servers, 1)
@@ -139,10 +133,7 @@ def torchrun(
     options: Sequence[str] = (),
     **settings: Unpack[Settings],
 ) -> LaunchedRun:
-    """Run a PyTorch program under torchrun; `options` go to it. Names of the processes: "rank 0" and so on.
-
-    Raises WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; in no case is a process left.
-    """
+    """Run a PyTorch program under torchrun; `options` go to it. Names of the processes: "rank 0" and so on."""
     launched = LaunchedProgram(program, arguments, **settings)
     own_options = ["--standalone", "--no-python", "--nproc-per-node", str(ranks), *options]
     return _run_ranks(launched, ranks, "torchrun", own_options)

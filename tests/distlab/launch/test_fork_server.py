@@ -63,10 +63,6 @@ if "connect" in acts:
     import socket
     address = json.loads(os.environ["TF_CONFIG"])["cluster"]["worker"][rank]
     held = socket.create_server(("", int(address.rpartition(":")[2])))
-if "notice" in acts:
-    import signal
-    signal.signal(signal.SIGUSR1, lambda *_: (print("saved"), os._exit(0)))
-    (folder / f"{rank}.pid").write_text(str(os.getpid()))
 if "wait" in acts:
     time.sleep(600)
 """
@@ -201,15 +197,3 @@ def test_when_the_server_is_killed_the_job_fails_and_nothing_is_left(program: Pa
     assert caught.value.exit_code == -signal.SIGKILL
     assert left_of(wait_for_pids(tmp_path)) == []
     assert launch.tensorflow(program, "describe", **LIMITS).exit_codes == {"worker 0": 0, "worker 1": 0}
-
-
-def test_a_notice_to_the_process_that_stands_for_a_program_reaches_it(program: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "course_tools", "launch", str(program), "--", "connect,notice,wait"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as job:
-        wait_for_pids(tmp_path)
-        for process in psutil.Process(job.pid).children():
-            if rank_process.__file__ in process.cmdline() and str(program) in process.cmdline():
-                process.send_signal(signal.SIGUSR1)
-        output, _ = job.communicate(timeout=300)
-    assert job.returncode == 0
-    assert output.count("saved") == 2

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import socket
 import subprocess
@@ -110,25 +109,6 @@ def test_a_program_that_writes_no_result_is_named(launched: Launched) -> None:
         launch.alone(launched.program, "all=lines1", result=True, **LIMITS)
 
 
-def test_a_missing_program_is_named_with_the_folder_it_was_looked_for_from() -> None:
-    with pytest.raises(launch.LaunchError, match=r"^There is no program nowhere\.py, seen from the working folder /"):
-        launch.tensorflow("nowhere.py")
-
-
-@pytest.mark.parametrize(
-    ("start", "counts"),
-    [
-        (launch.tensorflow, {"workers": 0}),
-        (launch.tensorflow, {"parameter_servers": -1}),
-        (launch.mpirun, {"ranks": 0}),
-        (launch.mxnet, {"servers": 0}),
-    ],
-)
-def test_counts_that_make_no_sense_are_refused(launched: Launched, start: Callable, counts: dict[str, int]) -> None:
-    with pytest.raises(launch.LaunchError, match="makes no sense: it must be"):
-        start(launched.program, **counts)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("of_user", "threads"), [(None, "2"), ("5", "5")])
 def test_workers_share_the_cores_unless_the_user_has_set_their_threads(
@@ -150,7 +130,6 @@ def test_workers_share_the_cores_unless_the_user_has_set_their_threads(
         (4, None, ["0", "1"]),
         (4, "3,1,2", ["3", "1"]),
         (1, None, ["-1", "-1"]),
-        (4, "2", ["-1", "-1"]),
     ],
 )
 def test_each_worker_gets_a_gpu_of_its_own_or_none(
@@ -233,20 +212,13 @@ def test_tensorflow_at_a_taken_port_is_started_again(
 
 @pytest.mark.slow
 def test_one_process_gives_its_output_and_its_result(launched: Launched, capsys: pytest.CaptureFixture[str]) -> None:
-    settings = LIMITS | {"environment": {"COLOUR": "blue", "TF_CONFIG": '{"task": {}}'}, "result": True, "echo": True}
-    run = launch.alone(launched.program, "all=show:COLOUR,child,result", **settings)
+    settings = LIMITS | {"environment": {"COLOUR": "blue", "TF_CONFIG": '{"task": {}}'}, "echo": True}
+    run = launch.alone(launched.program, "--result", "{result}", "all=show:COLOUR,child,result", **settings)
     assert run.output == {"program": "COLOUR is blue"}
     assert run.exit_codes == {"program": 0}
     assert run.result == {"loss": 0.5, "from": ""}
     assert capsys.readouterr().out.startswith("COLOUR=blue TF_CONFIG=")
     assert launched.left() == []
-
-
-def test_the_result_may_have_any_place_in_the_arguments(launched: Launched, capsys: pytest.CaptureFixture[str]) -> None:
-    program = launched.folder / "writes.py"
-    program.write_text("import sys; open(sys.argv[1].removeprefix('out='), 'w').write('[1, 2]')")
-    assert launch.alone(program, "out={result}", seconds=300).result == [1, 2]
-    assert capsys.readouterr().out.splitlines()[0].endswith("writes.py out=result.json")
 
 
 @pytest.mark.slow
@@ -311,19 +283,10 @@ def test_torchrun_of_another_environment_gives_ranks_their_numbers(
     assert "torchrun --standalone --no-python --nproc-per-node 2 python " in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("start", "sentence"),
-    [
-        (launch.torchrun, "no torchrun in this environment: run `make setup-frameworks`"),
-        (launch.mpirun, "no mpirun in this environment; `make doctor` says"),
-    ],
-)
-def test_a_missing_starter_is_named(
-    launched: Launched, monkeypatch: pytest.MonkeyPatch, start: Callable, sentence: str
-) -> None:
+def test_a_missing_starter_is_named(launched: Launched, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(launched.folder))
-    with pytest.raises(launch.LaunchError, match=re.escape(sentence)):
-        start(launched.program)
+    with pytest.raises(launch.LaunchError, match="no torchrun in this environment: run `make setup-frameworks`"):
+        launch.torchrun(launched.program)
 
 
 @pytest.mark.slow

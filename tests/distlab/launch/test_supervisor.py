@@ -111,15 +111,6 @@ def test_an_orphan_that_holds_the_output_open_does_not_hold_the_job(launched: La
     assert launched.left() == []
 
 
-def test_of_output_without_end_the_last_lines_are_kept(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text("for number in range(30_000):\n    print(number)\nprint('x' * 200_000)\n")
-    lines = launch.alone(program, echo=False).output["program"].splitlines()
-    assert len(lines) == 20_000
-    pieces = [line for line in lines if line.startswith("x")]
-    assert sum(map(len, pieces)) == 200_000 and max(map(len, pieces)) < 70_000
-
-
 def launching(launched: Launched, starter: str = "tensorflow") -> str:
     return f"from distlab import launch; launch.{starter}({str(launched.program)!r}, *{ACTS!r}, start_seconds=300)"
 
@@ -190,7 +181,7 @@ def replied_error(client: BlockingKernelClient, request: str) -> str:
     return reply["content"]["ename"]
 
 
-@pytest.mark.parametrize("way", ["interrupt", "restart", "kill -9"])
+@pytest.mark.parametrize("way", ["interrupt", "kill -9"])
 def test_a_kernel_that_is_ended_in_a_cell_leaves_nothing(launched: Launched, kernel: KernelManager, way: str) -> None:
     client = kernel.client()
     client.start_channels()
@@ -199,8 +190,6 @@ def test_a_kernel_that_is_ended_in_a_cell_leaves_nothing(launched: Launched, ker
     launched.wait_for(PROCESSES)
     if way == "interrupt":
         kernel.interrupt_kernel()
-    elif way == "restart":
-        kernel.restart_kernel(now=True)
     else:
         os.kill(kernel.provisioner.pid, signal.SIGKILL)
     assert launched.gone_within(SECONDS)

@@ -71,13 +71,6 @@ def test_a_closed_terminal_ends_a_program_unless_it_is_told_to_go_on(is_ignored:
     assert (done.stdout, done.returncode) == (("goes on\n", 143) if is_ignored else ("", 129))
 
 
-def test_a_schedulers_notice_ends_a_program_in_order() -> None:
-    code = "import os, signal; from distlab.runtime import processes; processes.end_on_signals()\n"
-    code += "try: os.kill(os.getpid(), signal.SIGUSR1)\nfinally: print('saved', flush=True)"
-    done = processes.run([sys.executable, "-c", code], 300)
-    assert (done.output, done.status) == ("saved\n", 128 + signal.SIGUSR1)
-
-
 @pytest.mark.slow
 def test_a_program_that_runs_too_long_is_ended_with_what_it_started() -> None:
     code = "import subprocess, time; print(subprocess.Popen(['sleep', '600']).pid, flush=True); time.sleep(600)"

@@ -8,18 +8,10 @@ import pytest
 from distlab.runtime.worker_pool import run_all
 
 
-def test_results_are_in_the_order_of_the_items_however_long_each_takes() -> None:
-    def work(seconds: float) -> float:
-        time.sleep(seconds)
-        return seconds
-
-    assert run_all([0.2, 0.0, 0.1], work, at_once=3) == [0.2, 0.0, 0.1]
-
-
-def test_no_more_items_than_asked_for_are_worked_on_at_a_time() -> None:
+def test_no_more_items_than_asked_for_are_worked_on_at_a_time_and_results_are_in_order() -> None:
     lock, running, most = threading.Lock(), 0, 0
 
-    def work(item: int) -> None:
+    def work(item: int) -> int:
         nonlocal running, most
         with lock:
             running += 1
@@ -27,8 +19,9 @@ def test_no_more_items_than_asked_for_are_worked_on_at_a_time() -> None:
         time.sleep(0.02)
         with lock:
             running -= 1
+        return item
 
-    run_all(range(8), work, at_once=2)
+    assert run_all(range(8), work, at_once=2) == list(range(8))
     assert most <= 2
 
 
