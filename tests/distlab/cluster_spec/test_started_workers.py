@@ -14,7 +14,6 @@ from distlab.launch.job import free_addresses
 from distlab.launch.ports import is_open
 
 # isort: split
-import tensorflow as tf
 
 SECONDS_TO_IMPORT, SECONDS_TO_END = 600, 60
 TRAINS = """
@@ -64,16 +63,6 @@ def test_a_worker_that_trains_obeys_the_usual_signals(number: signal.Signals) ->
             worker.kill()
 
 
-def test_an_interrupt_that_is_ignored_stays_so() -> None:
-    usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with cluster_spec.interruptible():
-            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, usual)
-
-
 PROGRAM = """
 import sys
 from distlab import cluster_spec
@@ -108,8 +97,3 @@ def test_workers_with_different_options_end_in_a_sentence_that_names_them(progra
 def test_workers_with_the_same_options_go_on_and_nothing_is_printed(program: Path) -> None:
     run = launch.tensorflow(program, "same", echo=False)
     assert [run.output[f"worker {index}"] for index in (0, 1)] == ["trains", "trains"]
-
-
-def test_replicas_of_one_process_agree() -> None:
-    cluster_spec.check_same_options(tf.distribute.MirroredStrategy(["CPU:0"]), epochs=2)
-    cluster_spec.check_same_options(tf.distribute.get_strategy(), epochs=2, dataset="digits")
