@@ -59,7 +59,7 @@ def node_fails(jobs: Jobs, job: str, node: str) -> None:
 @pytest.mark.long
 def test_a_node_that_dies_ends_the_job(jobs: Jobs) -> None:
     job = begin(jobs, "batch.sbatch", "train_multi_worker.py")
-    kill(jobs, "pkill", "-KILL", "--full", "sh node2$")  # the first process of the node: with it all others end
+    kill(jobs, "pkill", "-KILL", "--full", " /run node2$")  # the first process of the node: with it all others end
     output = jobs.wait(job, "NODE_FAIL", "FAILED", seconds=SECONDS_TO_END)
     assert "node2" in output
 
