@@ -77,5 +77,3 @@ def test_outside_the_course_a_command_does_nothing(
     assert cli.main(command.split()) == 2
     assert capsys.readouterr().err.startswith("There is no ")
     assert not list(tmp_path.iterdir())
-
-

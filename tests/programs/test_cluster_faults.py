@@ -28,6 +28,6 @@ def test_a_node_that_dies_ends_the_job(jobs: Jobs) -> None:
     job = jobs.submit("batch.sbatch", CHAPTER / "train_multi_worker.py", *ENDLESS, options=options)
     jobs.wait_for_line(job, "step 5 of")
     # The first process of the node: with it all others end.
-    assert jobs.cluster.run(["pkill", "-KILL", "--full", "sh node2$"]).status == 0
+    assert jobs.cluster.run(["pkill", "-KILL", "--full", " /run node2$"]).status == 0
     output = jobs.wait(job, "NODE_FAIL", "FAILED", seconds=SECONDS_TO_END)
     assert "node2" in output

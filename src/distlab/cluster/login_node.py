@@ -60,11 +60,6 @@ class LoginNode:
             self._recorded = recorded_results.read(RECORD, self._programs / "recorded")
             self._why = without or missing() or HOW_TO_MEASURE
 
-    @property
-    def is_live(self) -> bool:
-        """Whether commands run on a cluster here."""
-        return self._cluster is not None
-
     def source(self) -> str:
         """One sentence: whether this notebook measures, and if not, what it shows and how to measure."""
         if self._cluster:

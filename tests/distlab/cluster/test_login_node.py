@@ -35,7 +35,6 @@ def test_the_record_gives_what_was_kept_in_the_same_order(tmp_path: Path, capsys
         login.run("squeue")
     assert capsys.readouterr().out == "$ squeue\nwaits\n$ squeue\nruns\n$ squeue\nruns\n"
     assert login.wait(7) == "COMPLETED"
-    assert not login.is_live
 
 
 def test_without_a_cluster_one_sentence_says_what_is_shown_and_how_to_measure(tmp_path: Path) -> None:

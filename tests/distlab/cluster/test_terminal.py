@@ -1,7 +1,5 @@
 """The cluster on the command line: output, exit statuses and signals pass through, and mistakes are one sentence."""
 
-import os
-import pty
 import signal
 import subprocess
 import sys
@@ -34,7 +32,7 @@ def test_run_passes_output_and_exit_status_through(running: Cluster) -> None:
     assert distlab_cluster("run", "--", "sh", "-c", "pwd; exit 9") == Finished(f"{Path.cwd()}\n", 9)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_signal_to_the_command_line_ends_the_command(number: signal.Signals, running: Cluster, bench: Bench) -> None:
     word = f"98765{number}"
     with subprocess.Popen([*CLUSTER, "run", "--", "sleep", word]) as command:
@@ -42,22 +40,6 @@ def test_a_signal_to_the_command_line_ends_the_command(number: signal.Signals, r
         command.send_signal(number)
         assert command.wait(60) == -number
         until(lambda: not is_running(word, bench), "the command runs on")
-
-
-@pytest.mark.parametrize("how", ["Ctrl-C", "the terminal is closed"])
-def test_a_command_in_a_terminal_ends(how: str, running: Cluster, bench: Bench) -> None:
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.execvp(CLUSTER[0], [*CLUSTER, "run", "--", "sleep", "987650"])
-    until(lambda: is_running("987650", bench), "the command runs")
-    if how == "Ctrl-C":
-        os.write(terminal, b"\x03")
-        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGINT
-        os.close(terminal)
-    else:
-        os.close(terminal)
-        until(lambda: os.waitpid(pid, os.WNOHANG)[0] == pid, "the end of the terminal ends nothing")
-    until(lambda: not is_running("987650", bench), "the command runs on")
 
 
 def test_status_shows_nodes_links_and_jobs(running: Cluster) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import string
 import subprocess
 import sys
 from typing import Any
@@ -10,8 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tensorflow.python.distribute import multi_worker_util
 
 from distlab.cluster_spec import ClusterSpecError, check, check_all, tf_config
@@ -34,43 +31,27 @@ def index(value: Any, task_type: Any = "worker") -> str:
 
 MISTAKES = [
     (None, "TF_CONFIG is not set", '{"cluster": {"worker": ["host1:2222"'),
-    ("  \n", "TF_CONFIG is not set", "set it before TensorFlow starts"),
-    (config()[:-1], "TF_CONFIG is not JSON", "json.dumps"),
     (str({"cluster": TWO, "task": FIRST}), "TF_CONFIG is written as Python", "json.dumps"),
     (config().replace('"', ""), "TF_CONFIG is not JSON, for it has no double quotes", "single quotes"),
-    (json.dumps([TWO, FIRST]), "TF_CONFIG is [", '{"cluster": ..., "task": ...}'),
     (json.dumps({"task": FIRST}), "cluster is missing", 'add "cluster"'),
-    (config(None), "cluster is null", "not an object"),
-    (config({"workers": ["a:1"]}), 'cluster is "workers"', 'one of "chief", "worker", "ps", "evaluator"'),
     (config({"master": ["a:1"]}), 'cluster is "master"', 'calls it "chief"'),
-    (config({"ps": ["a:1"]}, {"type": "ps", "index": 0}), "cluster has no worker", "add their addresses as worker"),
     (config({"worker": "host1:2222"}), 'cluster.worker is "host1:2222"', 'write ["host1:2222"'),
-    (config({"worker": ["a:1"], "ps": []}), "cluster.ps is []", "not a list of addresses"),
     (config({"chief": ["a:1", "b:1"]}), "cluster.chief has 2 addresses", "keep one"),
     (workers("host1"), 'cluster.worker[0] is "host1", without a port', 'write "host1:2222"'),
-    (workers("a:1", "host2:"), 'cluster.worker[1] is "host2:", without a port', 'write "host2:2222"'),
-    (workers(":2222"), 'cluster.worker[0] is ":2222"', '"host:port"'),
     (workers("a:http"), 'cluster.worker[0] is "a:http"', '"host:port"'),
-    (workers("a:0"), "cluster.worker[0]", "write one from 1 to 65535"),
     (workers("a:65536"), "cluster.worker[0]", "write one from 1 to 65535"),
     (workers("fe80::1:2222"), "cluster.worker[0]", 'IPv6 as "[address]:port"'),
-    (workers("grpc://a:1"), "cluster.worker[0]", '"host:port"'),
     (workers("a:1,b:1"), "cluster.worker[0]", "one text per task"),
-    (workers("a:1", " b:1"), "cluster.worker[1]", '"host:port"'),
-    (workers("a:1", None), "cluster.worker[1] is null", '"host:port"'),
     (workers("a:1", "b:1", "a:1"), "cluster.worker[0] and cluster.worker[2] are the same", "give each its own"),
     (workers("localhost:1", "127.0.0.1:1"), "cluster.worker[0] and cluster.worker[1]", "give each its own"),
     (config({"chief": ["host1:2222"], **TWO}), "cluster.chief[0] and cluster.worker[0]", "only as chief"),
     (workers("localhost:1", "host2:1"), 'cluster.worker[0] is on "localhost"', "the host's name"),
-    (workers("host1:1", "127.9.9.9:1"), 'cluster.worker[1] is on "127.9.9.9"', "the host's name"),
-    (workers("host1:1", "[::1]:1"), 'cluster.worker[1] is on "::1"', "the host's name"),
     (config({**TWO, "ps": ["0.0.0.0:1"]}), 'cluster.ps[0] is on "0.0.0.0"', "the host's name"),
     (json.dumps({"cluster": TWO}), "task is missing", 'add "task"'),
     (config(task={"type": "worker"}), "task.index is missing", "such as 0"),
     (index(0, "boss"), 'task.type is "boss"', 'one of "chief", "worker", "ps", "evaluator"'),
     (index(0, "ps"), 'task.type is "ps"', "add the address to cluster.ps"),
     (index(2), "task.index is 2, but cluster.worker has 2 addresses", "from 0 to 1, or add the missing"),
-    (index(-1), "task.index is -1", "from 0 to 1"),
     (index("0"), 'task.index is "0"', "write 0"),
     (index(True), "task.index is true", "write 0"),
 ]
@@ -83,11 +64,6 @@ def test_a_mistake_is_one_sentence_with_field_and_fix(text: str | None, field: s
     message = str(raised.value)
     assert fix in message[message.index(field) :]
     assert "\n" not in message and ". " not in message and len(message) < 320
-
-
-def test_a_mistake_is_found_when_the_text_is_built() -> None:
-    with pytest.raises(ClusterSpecError, match=r"task\.index is 2"):
-        tf_config(TWO, "worker", 2)
 
 
 def test_what_numpy_and_tuples_give_is_built_too() -> None:
@@ -131,43 +107,28 @@ def test_processes_that_disagree(texts: list[str], sentence: str) -> None:
     assert sentence in str(raised.value)
 
 
-# Against TensorFlow
-
-HOSTS = st.text(string.ascii_lowercase, min_size=1, max_size=6).map(lambda name: f"{name}-node")
-ADDRESSES = st.builds("{}:{}".format, HOSTS, st.integers(1, 65535))
-
-
-@st.composite
-def tasks(draw: st.DrawFn) -> tuple[dict[str, list[str]], str, int]:
-    """A cluster that is right, and one of its tasks."""
-    addresses = draw(st.lists(ADDRESSES, min_size=4, max_size=8, unique=True))
-    counts = {
-        "chief": draw(st.integers(0, 1)),
-        "worker": draw(st.integers(1, 2)),
-        "ps": draw(st.integers(0, 2)),
-        "evaluator": draw(st.integers(0, 1)),
-    }
-    cluster = {}
-    for job in draw(st.permutations(list(counts))):
-        taken, addresses = addresses[: counts[job]], addresses[counts[job] :]
-        if taken:
-            cluster[job] = taken
-    if "worker" not in cluster and "chief" not in cluster:
-        cluster = {"worker": [address for group in cluster.values() for address in group]}
-    task_type = draw(st.sampled_from(list(cluster)))
-    return cluster, task_type, draw(st.integers(0, len(cluster[task_type]) - 1))
+CLUSTERS = [
+    TWO,
+    {"chief": ["a:1"]},
+    {"worker": ["b:1", "b:2"], "chief": ["a:1"]},
+    {"ps": ["c:1", "d:65535"], "worker": ["b:1", "b:2"], "evaluator": ["e:1"], "chief": ["a:1"]},
+]
 
 
-@pytest.mark.slow
-@settings(deadline=None)
-@given(tasks())
-def test_tensorflow_reads_the_same_from_what_is_built(task: tuple[dict[str, list[str]], str, int]) -> None:
-    cluster, task_type, number = task
+@pytest.mark.parametrize("cluster", CLUSTERS)
+def test_all_tasks_of_a_cluster_agree_on_one_chief(cluster: dict[str, list[str]]) -> None:
+    assert sum(spec.is_chief for spec in check_all(all_of(cluster)[::-1])) == 1
+
+
+@pytest.mark.parametrize(
+    ("cluster", "task_type", "number"),
+    [(cluster, job, number) for cluster in CLUSTERS for job in cluster for number in range(len(cluster[job]))],
+)
+def test_tensorflow_reads_the_same(cluster: dict[str, list[str]], task_type: str, number: int) -> None:
     text = tf_config(cluster, task_type, number)
     spec = check(text)
     assert {job: list(addresses) for job, addresses in spec.cluster.items()} == cluster
-    assert (spec.task_type, spec.index) == (task_type, number)
-
+    assert (spec.task_type, spec.index, spec.name) == (task_type, number, f"{task_type} {number}")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TF_CONFIG", text)
         resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
@@ -177,15 +138,6 @@ def test_tensorflow_reads_the_same_from_what_is_built(task: tuple[dict[str, list
         assert spec.address == read.task_address(task_type, number)
     if task_type != "evaluator":  # TensorFlow calls an evaluator the chief of a cluster of its own
         assert spec.is_chief == multi_worker_util.is_chief(read, task_type, number)
-
-
-@pytest.mark.slow
-@settings(deadline=None)
-@given(tasks(), st.randoms())
-def test_all_tasks_of_a_cluster_agree_in_any_order(task: tuple[dict[str, list[str]], str, int], random: Any) -> None:
-    texts = all_of(task[0])
-    random.shuffle(texts)
-    assert sum(spec.is_chief for spec in check_all(texts)) == 1
 
 
 def test_it_needs_no_tensorflow() -> None:

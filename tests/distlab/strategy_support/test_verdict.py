@@ -1,6 +1,5 @@
 """Judging a cell of the support table: runs that are right, that are wrong, that hang and that end with errors."""
 
-import numpy as np
 import pytest
 
 from distlab.strategy_support import CellVerdict, MeasuredRun, first_line_of_error, judge
@@ -22,11 +21,6 @@ def raised(kind: str, message: str) -> str:
 def test_a_right_run_works() -> None:
     assert verdict() == ("works", "")
     assert verdict(expected=None) == ("works", "")
-
-
-def test_a_difference_within_the_tolerance_works() -> None:
-    almost = [(np.array(array) + 9e-6).tolist() for array in WEIGHTS]
-    assert verdict(weights=almost).state == "works"
 
 
 def test_wrong_weights_are_a_wrong_result_with_the_difference() -> None:
@@ -97,10 +91,6 @@ def test_in_a_traced_function_the_error_itself_is_shown() -> None:
     traced = raised("AttributeError", 'in user code:\n\n    File "y.py", line 3, in g\n        v.assign(1)\n\n'
                     "    AttributeError: 'SymbolicTensor' object has no attribute 'assign'")  # fmt: skip
     assert first_line_of_error([traced]) == "AttributeError: 'SymbolicTensor' object has no attribute 'assign'"
-
-
-def test_a_message_that_goes_on_is_marked() -> None:
-    assert first_line_of_error([raised("ValueError", "a value (PerReplica:{\n  0: 1\n})")]).endswith("(PerReplica:{ …")
 
 
 def test_nothing_of_the_machine_is_left() -> None:
