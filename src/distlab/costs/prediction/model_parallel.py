@@ -131,11 +131,8 @@ def predict_split(
     split, assumptions = split or Split(), assumptions or Assumptions()
     if not machine.matrix_flops:
         raise ValueError(f"{machine.name} has no matrix units for half precision")
-    data = replicas(ranks, split)
-    if sequences is None:
-        sequences = data * split.micro_batch * MICRO_BATCHES_PER_STAGE * split.pipeline
-    check_divides(model, split, data, sequences)
-    micro_batches = sequences // (data * split.micro_batch)
+    data, micro_batches = _divided(model, ranks, split, sequences)
+    sequences = data * split.micro_batch * micro_batches
     inside, between = machine.links_under(assumptions)
     layer_passes = micro_batches * model.layers / split.pipeline
     matrix = model.training_flops(sequences) / (ranks * machine.matrix_flops * assumptions.matrix_share)
@@ -174,31 +171,33 @@ def activation_bytes(model: Transformer, split: Split, micro_batches: int) -> fl
     return float(kept + model.layer_activation_bytes(split.micro_batch, split.tensor))
 
 
-def replicas(ranks: int, split: Split) -> int:
-    """How many data-parallel replicas the ranks make; ValueError if a replica would be incomplete."""
-    product = split.tensor * split.pipeline
-    if ranks != int(ranks) or ranks < 1 or ranks % product:
+def _divided(model: Transformer, ranks: int, split: Split, sequences: int | None) -> tuple[int, int]:
+    """How many replicas the ranks make, and how many micro-batches each has.
+
+    Raises ValueError unless ranks, layers, heads and sequences can be divided in this way.
+    """
+    replica, pieces = split.tensor * split.pipeline, split.pipeline * split.chunks
+    if ranks < 1 or ranks % replica:
         raise ValueError(
-            f"{ranks} ranks are no multiple of tensor × pipeline = {split.tensor} × {split.pipeline} = {product}"
+            f"{ranks} ranks are no multiple of tensor × pipeline = {split.tensor} × {split.pipeline} = {replica}"
         )
-    return int(ranks) // product
-
-
-def check_divides(model: Transformer, split: Split, data: int, sequences: int) -> None:
-    """Raise ValueError unless layers, heads and sequences can be divided in this way."""
-    pieces = split.pipeline * split.chunks
     if model.layers % pieces:
         raise ValueError(f"{model.layers} layers of {model.name} cannot be cut into {pieces} equal pieces")
     if model.heads % split.tensor:
         raise ValueError(f"{model.heads} attention heads of {model.name} cannot be shared by {split.tensor} ranks")
+    data = ranks // replica
+    if sequences is None:
+        return data, MICRO_BATCHES_PER_STAGE * split.pipeline
     if sequences < 1 or sequences % (data * split.micro_batch):
         raise ValueError(
             f"{sequences} sequences are no multiple of {data} replicas × {split.micro_batch} in a micro-batch"
         )
-    if split.chunks > 1 and sequences // (data * split.micro_batch) % split.pipeline:
+    micro_batches = sequences // (data * split.micro_batch)
+    if split.chunks > 1 and micro_batches % split.pipeline:
         raise ValueError(
             f"interleaving {split.chunks} chunks needs a multiple of {split.pipeline} micro-batches in each replica"
         )
+    return data, micro_batches
 
 
 def _pipeline_seconds(
