@@ -52,13 +52,14 @@ def takes_the_lock(item: pytest.Item) -> bool:
 
 
 @pytest.fixture(scope="module")
-def one_job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def one_job(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[None]:
     """For files of tests that start several training processes: no two of them run at the same time.
 
     Their ranks would fight for the cores and the memory. A file says `usefixtures("one_job")` in its `pytestmark`. (The
     marker xdist_group of pytest-xdist 3.8 has no effect with pytest 9.2, which no longer reads a test's `_nodeid`.)
     """
-    with FileLock(tmp_path_factory.getbasetemp().parent / "one_job.lock"):
+    of_this_run = tmp_path_factory.getbasetemp() if worker_id == "master" else tmp_path_factory.getbasetemp().parent
+    with FileLock(of_this_run / "one_job.lock"):
         yield
 
 
