@@ -2,7 +2,7 @@
 # variables ONLY, LAB, SUBMISSIONS, WEAK, DATASET, EPOCHS and WORKERS: see its --help or docs/commands.md.
 BIN := .venv/bin
 only = $(if $(ONLY),--only "$(ONLY)")
-pytest = $(BIN)/python -m pytest --numprocesses auto --dist loadscope --no-loadscope-reorder
+pytest = $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 # What a target starts is found in the environment first, and imports no packages that the shell has set for others.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -59,9 +59,7 @@ labs: setup  ## write the labs' notebooks from labs/NN_topic/lab.py: make labs O
 	@exec $(BIN)/distlab labs $(only)
 figures: setup  ## draw every picture in figures/ again
 	@for script in figures/src/[0-9][0-9]_*.py; do $(BIN)/python "$$script" || exit 1; done
-test: setup  ## run the tests that take at most six seconds, in parallel
-	@exec $(pytest) --durations 25 -m "not long"
-test-all: setup  ## run all tests, as before a release; takes twice as long
+test: setup  ## run all tests, in parallel
 	@exec $(pytest) --durations 25
 test-fast: setup  ## run the quick tests, in less than a minute
 	@exec $(pytest) -m "not slow"

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from distlab.launch.prepared_interpreter import PreparedInterpreter
+from distlab.launch import rank_process
+from distlab.launch.fork_server import PreparedInterpreter
 from distlab.runtime import processes
 
 
@@ -35,17 +36,15 @@ class PreparedRuns:
         """
         command = [sys.executable, str(program), *map(str, arguments)]
         if self.interpreter:
-            command = self.interpreter.command(command)
+            command = rank_process.command("-", command, self.interpreter.path)
         return processes.run(command, seconds, cwd=folder, env=dict(os.environ if variables is None else variables))
 
 
 @contextmanager
 def prepared_runs() -> Iterator[PreparedRuns]:
     """Runs in forks of an interpreter with this process's variables, TensorFlow and Horovod."""
-    interpreter = PreparedInterpreter(os.environ) if sys.platform == "linux" else None
+    interpreter = PreparedInterpreter(os.environ, "horovod.tensorflow.keras") if sys.platform == "linux" else None
     try:
-        if interpreter:
-            interpreter.import_too("horovod.tensorflow.keras")
         yield PreparedRuns(interpreter)
     finally:
         if interpreter:

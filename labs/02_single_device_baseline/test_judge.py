@@ -20,6 +20,6 @@ def test_a_note_costs_nothing_and_a_cause_that_is_not_in_the_list_costs_its_part
     assert "clock: not done yet" in verdict.text and verdict.share == pytest.approx(1 / 3)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_models_clocks_and_batches_are_told_apart():
     assert_told_apart(judged_apart("02", "lab_02.known_answers"))

@@ -1,243 +1,59 @@
-"""Known answers to `mirrored` of lab 03; importing this starts TensorFlow, so it is done in a process of its own."""
+"""Known answers to `mirrored` of lab 03, which start TensorFlow: the lab's own solution with other lines."""
 
 from distlab import devices, models
-from tests.distlab.labs.known_wrong import LabAnswers
+from tests.distlab.labs.known_wrong import LabAnswers, WrongAnswer
+from tests.distlab.labs.solutions import solution_with
 
 # isort: split
 import tensorflow as tf
 
-ANSWERS = LabAnswers()
-wrong, right = ANSWERS.wrong, ANSWERS.right
-
-strategy = tf.distribute.MirroredStrategy(devices.at_least(2))
+ANSWERS, GIVEN = LabAnswers(), {"strategy": tf.distribute.MirroredStrategy(devices.at_least(2))}
 
 
-def compiled(rate=0.1, dropout=0.0, from_logits=True, optimizer=tf.keras.optimizers.SGD):
-    model = models.mlp(dropout)
-    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=from_logits)
-    model.compile(optimizer(rate), loss)
-    return model
+def answer(*changes):
+    return solution_with("03", "mirrored", *changes, tf=tf, models=models)
 
 
-def batches_of(images, labels, size, **options):
-    return tf.data.Dataset.from_tensor_slices((images, labels)).batch(size, **options)
+SCOPE, MODEL = "    with strategy.scope():\n", "    model = models.mlp(dropout=0.0)\n"
+OWN_SCOPE = SCOPE.replace("strategy", 'tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"])')
+LOSS, RATE = "tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)", "SGD(0.1)"
+SIZE, BATCH = "images_per_replica * strategy.num_replicas_in_sync", "batch(global_batch_size)"
+WRONG = {
+    "without scope": (SCOPE, "    if True:\n", "The weights exist once, on one device: nothing is mirrored."),
+    "only compile in the scope": (f"{SCOPE}    {MODEL}", f"{MODEL}{SCOPE}", "What must be created inside the scope?"),
+    "batch of one replica": (SIZE, "images_per_replica", "what batch(...) says. Which batch size is that?"),
+    "multiplied twice": (SIZE, f"2 * {SIZE}", "one multiplication too many."),
+    "literally two replicas": (SIZE, "images_per_replica * 2", "With a strategy of one replica: Each replica gets"),
+    "misremembers a name": ("num_replicas_in_sync", "num_replicas", "`mirrored` raises AttributeError"),
+    "drops the rest": (BATCH, "batch(global_batch_size, drop_remainder=True)", "the last, smaller batch is dropped."),
+    "shuffles": (BATCH, f"shuffle(100, seed=1).{BATCH}", "The images come in another order than in the serial program"),
+    "returns the model alone": ("return model, batches", "return model", "returns two things, the model and the"),
+    "a strategy of its own": (SCOPE, OWN_SCOPE, "A function that gets a strategy uses that one: where does another"),
+}
+HALF_RIGHT = {
+    "rate scaled": (RATE, "SGD(0.1 * strategy.num_replicas_in_sync)", "Is something summed or scaled that is already"),
+    "rate divided": (RATE, "SGD(0.1 / strategy.num_replicas_in_sync)", "Is something divided twice?"),
+    "with Adam": (RATE, "Adam(0.001)", "The optimizer is Adam; the serial program uses another one."),
+    "two epochs": ("verbose=0", "verbose=0, epochs=2", "updates, and one pass over these batches has"),
+    "forgets the weights": (
+        "    model.set_weights(first_weights)\n",
+        "",
+        "Does the model begin with the first weights",
+    ),
+    "with dropout": ("dropout=0.0", "dropout=0.2", "The serial program has no dropout."),
+    "loss by name": (LOSS, '"sparse_categorical_crossentropy"', "Keep the serial program's loss."),
+    "fit gets arrays": ("(batches, ", "(images, labels, global_batch_size, ", "what does it give to `fit`?"),
+}
+for share, table in ((0.0, WRONG), (0.5, HALF_RIGHT)):
+    for title, (before, after, words) in table.items():
+        ANSWERS.wrong_answers["mirrored"].append(WrongAnswer(title, answer((before, after)), (), (words,), share))
+IN_STEPS = ("verbose=0", "steps_per_epoch=-(-len(images) // global_batch_size), verbose=0")
+mirrored = answer((BATCH, f"repeat().{BATCH}"), IN_STEPS)["mirrored"]
+ANSWERS.wrong_value("mirrored", "repeats first", mirrored, "Which is first, `batch` or `repeat`?")
+ANSWERS.right_answers["mirrored"].append(("repeats", answer((BATCH, f"{BATCH}.repeat()"), IN_STEPS)))
 
 
-def solution(strategy, images, labels, first_weights, images_per_replica):
-    with strategy.scope():
-        model = compiled()
-    model.set_weights(first_weights)
-    batches = batches_of(images, labels, images_per_replica * strategy.num_replicas_in_sync)
-    model.fit(batches, shuffle=False, verbose=0)
-    return model, batches
-
-
-def serial(images, labels, first_weights, batch_size):
-    model = compiled()
-    model.set_weights(first_weights)
-    batches = batches_of(images, labels, batch_size)
-    model.fit(batches, shuffle=False, verbose=0)
-    return model, batches
-
-
-@wrong("mirrored", "The weights exist once, on one device: nothing is mirrored. Where must they be created?")
-def without_scope(strategy, images, labels, first_weights, images_per_replica):
-    return serial(images, labels, first_weights, 2 * images_per_replica)
-
-
-@wrong("mirrored", "What must be created inside the scope?")
-def only_compile_in_the_scope(strategy, images, labels, first_weights, images_per_replica):
-    model = models.mlp(0.0)
-    model.set_weights(first_weights)
-    with strategy.scope():
-        loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        model.compile(tf.keras.optimizers.SGD(0.1), loss)
-    batches = batches_of(images, labels, images_per_replica * strategy.num_replicas_in_sync)
-    model.fit(batches, verbose=0)
-    return model, batches
-
-
-@wrong("mirrored", "the strategy divides what batch(...) says. Which batch size is that?")
-def batch_of_one_replica(strategy, images, labels, first_weights, images_per_replica):
-    with strategy.scope():
-        model = compiled()
-    model.set_weights(first_weights)
-    batches = batches_of(images, labels, images_per_replica)
-    model.fit(batches, verbose=0)
-    return model, batches
-
-
-@wrong("mirrored", "one multiplication too many.")
-def multiplied_twice(strategy, images, labels, first_weights, images_per_replica):
-    return solution(strategy, images, labels, first_weights, 2 * images_per_replica)
-
-
-@wrong("mirrored", "Is something summed or scaled that is already a mean?", share=0.5)
-def learning_rate_scaled(strategy, images, labels, first_weights, images_per_replica):
-    with strategy.scope():
-        model = compiled(0.1 * strategy.num_replicas_in_sync)
-    model.set_weights(first_weights)
-    batches = batches_of(images, labels, images_per_replica * strategy.num_replicas_in_sync)
-    model.fit(batches, verbose=0)
-    return model, batches
-
-
-@wrong("mirrored", "Each step is too short by the number of replicas. Is something divided twice?", share=0.5)
-def learning_rate_divided(strategy, images, labels, first_weights, images_per_replica):
-    with strategy.scope():
-        model = compiled(0.1 / strategy.num_replicas_in_sync)
-    model.set_weights(first_weights)
-    batches = batches_of(images, labels, images_per_replica * strategy.num_replicas_in_sync)
-    model.fit(batches, verbose=0)
-    return model, batches
-
-
-@wrong("mirrored", "`mirrored` raises", "AttributeError", "num_replicas")
-def misremembers_a_name(strategy, images, labels, first_weights, images_per_replica):
-    batches = batches_of(images, labels, images_per_replica * strategy.num_replicas)
-    with strategy.scope():
-        model = compiled()
-    model.set_weights(first_weights)
-    model.fit(batches, verbose=0)
-    return model, batches
-
-
-@wrong("mirrored", "; the serial program uses another one.", "Adam", share=0.5)
-def with_adam(strategy, images, labels, first_weights, images_per_replica):
-    with strategy.scope():
-        model = compiled(0.001, optimizer=tf.keras.optimizers.Adam)
-    model.set_weights(first_weights)
-    batches = batches_of(images, labels, images_per_replica * strategy.num_replicas_in_sync)
-    model.fit(batches, verbose=0)
-    return model, batches
-
-
-@wrong("mirrored", "updates, and one pass over these batches has", share=0.5)
-def two_epochs(strategy, images, labels, first_weights, images_per_replica):
-    model, batches = solution(strategy, images, labels, first_weights, images_per_replica)
-    model.fit(batches, verbose=0)
-    return model, batches
-
-
-@wrong(
-    "mirrored",
-    "Does the model begin with the first weights that the function gets, and is the learning rate the same?",
-    share=0.5,
-)
-def forgets_the_first_weights(strategy, images, labels, first_weights, images_per_replica):
-    with strategy.scope():
-        model = compiled()
-    batches = batches_of(images, labels, images_per_replica * strategy.num_replicas_in_sync)
-    model.fit(batches, verbose=0)
-    return model, batches
-
-
-@wrong("mirrored", "images are never seen: the last, smaller batch is dropped.")
-def drops_the_rest(strategy, images, labels, first_weights, images_per_replica):
-    with strategy.scope():
-        model = compiled()
-    model.set_weights(first_weights)
-    size = images_per_replica * strategy.num_replicas_in_sync
-    batches = batches_of(images, labels, size, drop_remainder=True)
-    model.fit(batches, verbose=0)
-    return model, batches
-
-
-@wrong("mirrored", "The images come in another order than in the serial program, so the results cannot be compared.")
-def shuffles(strategy, images, labels, first_weights, images_per_replica):
-    with strategy.scope():
-        model = compiled()
-    model.set_weights(first_weights)
-    batches = tf.data.Dataset.from_tensor_slices((images, labels)).shuffle(100, seed=1)
-    batches = batches.batch(images_per_replica * strategy.num_replicas_in_sync)
-    model.fit(batches, verbose=0)
-    return model, batches
-
-
-@wrong("mirrored", "The serial program has no dropout.", share=0.5)
-def with_dropout(strategy, images, labels, first_weights, images_per_replica):
-    with strategy.scope():
-        model = compiled(dropout=0.2)
-    model.set_weights(first_weights)
-    batches = batches_of(images, labels, images_per_replica * strategy.num_replicas_in_sync)
-    model.fit(batches, verbose=0)
-    return model, batches
-
-
-@wrong("mirrored", "Keep the serial program's loss.", share=0.5)
-def loss_by_name(strategy, images, labels, first_weights, images_per_replica):
-    with strategy.scope():
-        model = models.mlp(0.0)
-        model.compile(tf.keras.optimizers.SGD(0.1), "sparse_categorical_crossentropy")
-    model.set_weights(first_weights)
-    batches = batches_of(images, labels, images_per_replica * strategy.num_replicas_in_sync)
-    model.fit(batches, verbose=0)
-    return model, batches
-
-
-@wrong("mirrored", "`mirrored` returns two things, the model and the batches it was trained on.")
-def returns_the_model_alone(strategy, images, labels, first_weights, images_per_replica):
-    return solution(strategy, images, labels, first_weights, images_per_replica)[0]
-
-
-@wrong("mirrored", "one multiplication too many.", "With a strategy of one replica")
-def literally_two_replicas(strategy, images, labels, first_weights, images_per_replica):
-    with strategy.scope():
-        model = compiled()
-    model.set_weights(first_weights)
-    batches = batches_of(images, labels, images_per_replica * 2)
-    model.fit(batches, verbose=0)
-    return model, batches
-
-
-@wrong(
-    "mirrored",
-    "copies. A function that gets a strategy uses that one: where does another come from?",
-    "With a strategy of one replica",
-)
-def a_strategy_of_its_own(strategy, images, labels, first_weights, images_per_replica):
-    own = tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"])
-    with own.scope():
-        model = compiled()
-    model.set_weights(first_weights)
-    batches = batches_of(images, labels, images_per_replica * strategy.num_replicas_in_sync)
-    model.fit(batches, verbose=0)
-    return model, batches
-
-
-@wrong("mirrored", "The serial run keeps the order: what does it give to `fit`?", share=0.5)
-def fit_gets_arrays(strategy, images, labels, first_weights, images_per_replica):
-    with strategy.scope():
-        model = compiled()
-    model.set_weights(first_weights)
-    size = images_per_replica * strategy.num_replicas_in_sync
-    model.fit(images, labels, batch_size=size, verbose=0)
-    return model, batches_of(images, labels, size)
-
-
-@wrong("mirrored", "the next pass begins within a batch. Which is first, `batch` or `repeat`?")
-def repeats_before_it_batches(strategy, images, labels, first_weights, images_per_replica):
-    with strategy.scope():
-        model = compiled()
-    model.set_weights(first_weights)
-    size = images_per_replica * strategy.num_replicas_in_sync
-    batches = tf.data.Dataset.from_tensor_slices((images, labels)).repeat().batch(size)
-    model.fit(batches, steps_per_epoch=-(-len(images) // size), verbose=0)
-    return model, batches
-
-
-@right("mirrored")
-def repeated_for_a_number_of_steps(strategy, images, labels, first_weights, images_per_replica):
-    with strategy.scope():
-        model = compiled()
-    model.set_weights(first_weights)
-    size = images_per_replica * strategy.num_replicas_in_sync
-    batches = batches_of(images, labels, size).repeat()
-    model.fit(batches, steps_per_epoch=-(-len(images) // size), verbose=0)
-    return model, batches
-
-
-@right("mirrored")
+@ANSWERS.right("mirrored")
 def with_a_loop_of_its_own(strategy, images, labels, first_weights, images_per_replica):
     size = images_per_replica * strategy.num_replicas_in_sync
     with strategy.scope():
@@ -253,11 +69,10 @@ def with_a_loop_of_its_own(strategy, images, labels, first_weights, images_per_r
         optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
 
     whole_step = tf.function(lambda batch: strategy.run(step, args=batch))
-    batches = strategy.experimental_distribute_dataset(batches_of(images, labels, size))
-    for batch in batches:
+    batches = tf.data.Dataset.from_tensor_slices((images, labels)).batch(size)
+    for batch in strategy.experimental_distribute_dataset(batches):
         whole_step(batch)
     return model, batches
 
 
-GIVEN = {"strategy": strategy}
-SOLUTIONS = {"mirrored": {"mirrored": solution}}
+SOLUTIONS = {"mirrored": answer()}

@@ -63,18 +63,6 @@ def test_another_right_answer_gets_full_marks(name, answer):
         assert_right(verdict_on(LAB, name, {name: answer}, seed))
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "words"),
-    [
-        ("tf_config", {"cluster": {}}, "it is a dict. An environment variable holds text."),
-        ("tf_config", "cluster", "Which two names are at the top"),
-        ("is_chief", "worker 0", "is_chief gives 'worker 0'; it must return True or False."),
-    ],
-)
-def test_another_form_is_named(name, value, words):
-    assert words in verdict_on(LAB, name, {name: lambda *task: value}).text
-
-
 @pytest.mark.parametrize("letter", given.BROKEN)
 def test_a_broken_job_starts_after_one_fix_and_no_other(letter):
     assert not judge.starts(given.BROKEN[letter])
@@ -90,15 +78,10 @@ def test_every_fix_can_be_done_somewhere_and_some_fix_nothing():
 @pytest.mark.parametrize(
     ("letter", "choice", "words"),
     [
-        *(
-            (letter, ("task.type", "write chief for the first process"), judge.SYMPTOMS[letter][0])
-            for letter in "ABCDEF"
-        ),
         ("A", ("task.index", "give every process a number of its own"), judge.SYMPTOMS["A"][1]),
         ("C", ("cluster.worker", "write the same list in every process"), "the place is right; with this fix"),
         ("F", ("task.type", "write the same list in every process"), "cannot be done in task.type."),
         ("E", ("index", "count from 0"), "'index' is not in the list of fields."),
-        ("E", "task.index", "choose a pair"),
     ],
 )
 def test_a_wrong_choice_costs_its_point_and_says_what_would_be_seen(letter, choice, words):

@@ -85,9 +85,7 @@ def stale_otherwise(case: OfPart, said: Any) -> str:
 NO_UPDATE = {EQUAL: "nobody has updated yet. How many numbers does the list have?"}
 STALENESS_FORMULAS = {
     "[stale + 1 for stale in right]": "this counts the worker's own update, too. Whose updates make a gradient stale?",
-    "list(range(len(right)))": (
-        "this counts all updates before it. Since when did this worker not look at the weights?"
-    ),
+    "list(range(len(right)))": "this counts all updates before it. Since when did this worker not look at the weights?",
     "[len(since) for since in between]": "this counts reads, too. Which events change the weights?",
     "[sum(event == 'reads' for _, event in since) for since in between]": (
         "this counts reads. Which events change the weights?"

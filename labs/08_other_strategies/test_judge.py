@@ -10,7 +10,7 @@ from lab_08.judge import LAB
 
 from distlab import collectives
 from distlab.simulate import Network, World
-from tests.distlab.labs.known_wrong import SEEDS, assert_not_done, assert_right, verdict_on
+from tests.distlab.labs.known_wrong import SEEDS, assert_right, verdict_on
 
 
 def by_counting(events):
@@ -80,11 +80,6 @@ def test_another_right_answer_gets_full_marks(name, answer):
         assert_right(verdict_on(LAB, name, {name: answer}, seed))
 
 
-def test_names_without_values_are_not_done_yet():
-    assert_not_done(LAB, "limits", {"limits": lambda *workers: dict.fromkeys(judge.NAMES)})
-    assert_not_done(LAB, "choose", {"choose": lambda *cluster: dict.fromkeys((*judge.WAYS, "choice"))})
-
-
 def to_whom_ends_first_now(shares, seconds):
     return moved(shares, seconds, lambda new, per_image, worker: new[worker] * per_image[worker], is_no_help)
 
@@ -117,22 +112,6 @@ def test_shares_that_three_workers_show_to_be_wrong_are_rejected(answer):
 
     for seed in SEEDS:
         assert verdict_on(LAB, "next_shares", {"next_shares": next_shares}, seed).share == pytest.approx(2 / 3)
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda best: [each + 1 for each in best], "images together, and the step has"),
-        (lambda best: [0, sum(best), *[0] * (len(best) - 2)], "Each worker needs one"),
-        (lambda best: [each + 0.5 for each in best], "Which whole number of images"),
-        (lambda best: best[1:], "one whole number for each of the"),
-        (dict.fromkeys, "yours gives a dict"),
-    ],
-)
-def test_shares_without_the_form_are_described(change, words):
-    answer = {"next_shares": lambda *step: change(judge.next_shares(*step)) if len(step[0]) > 1 else [7]}
-    verdict = verdict_on(LAB, "next_shares", answer)
-    assert words in verdict.text and verdict.share == 0
 
 
 def test_the_staleness_is_that_of_the_virtual_parameter_server():

@@ -104,7 +104,7 @@ def test_a_rank_that_never_ends_is_left_after_its_time():
     assert outcome.error[0] == "TimeoutError"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_eight_steps_are_told_apart():
     assert_told_apart(judged_apart("09", "lab_09.known_answers"))
 
@@ -146,7 +146,7 @@ if horovod.rank() == 0:
 """
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @needs_horovod
 def test_the_fake_computes_what_horovod_does(tmp_path: Path):
     program = tmp_path / "both.py"
@@ -159,7 +159,7 @@ def test_the_fake_computes_what_horovod_does(tmp_path: Path):
     assert [value for value, _ in faked] == real
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @needs_horovod
 @pytest.mark.parametrize(("broken", "said"), [(None, "forgotten: nothing"), ("begin", "forgotten: broadcast")])
 def test_the_lab_s_functions_run_on_two_ranks_of_horovod(tmp_path: Path, broken: str | None, said: str):

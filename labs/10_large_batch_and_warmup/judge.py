@@ -437,9 +437,7 @@ NOISE_FORMULAS = {
         "float(np.mean(ratios))": (
             "that is the mean of the steps' ratios, where one small denominator decides. Average first."
         ),
-        "float(np.median(ratios))": (
-            "that is the median of the steps' ratios; the ratio of the averages is asked for."
-        ),
+        "float(np.median(ratios))": "that is the median of the steps' ratios; the ratio of the averages is asked for.",
         "variance / large": NOISY,
         "noise_scale / batch": "that is in batches of a rank; images are asked for.",
         "noise_scale / batch / ranks": "that is in global batches; images are asked for.",

@@ -510,9 +510,6 @@ PLAN_FORMULAS = {
         "passes * batch / micro_batches * each + fixed": (
             "every micro-batch takes the fixed seconds; they are counted once here."
         ),
-        "passes * (fixed + batch * each)": (
-            "these seconds are of the whole batch; how many examples has a micro-batch?"
-        ),
     },
     BUBBLE: {
         "(stages - 1) / micro_batches": (
@@ -520,9 +517,7 @@ PLAN_FORMULAS = {
         ),
         "1 - bubble": "that is the share in which a stage works.",
         "stages / (micro_batches + stages)": ("how many of the stages does the last one wait for before it can begin?"),
-        "(stages - 1) / (micro_batches + stages)": "add up again how long the whole takes, in micro-batches.",
         "100 * bubble": "a share is asked for, from 0 to 1, not per cent.",
-        "(stages - 1) * per_micro_batch": "these are seconds; a share of the whole time is asked for.",
     },
 }
 
@@ -560,8 +555,5 @@ PLAN_OF_BATCH = ByPrograms(
             dict.fromkeys(PLAN, NOTHING_FITS),
             chosen(lambda job, count: job.batch <= job.fits, lambda job, count: count),
         ),
-        Mistake({COUNT: hint_of_count}, chosen(lambda job, count: True)),
-        Mistake({COUNT: hint_of_count}, chosen(fits, lambda job, count: -count)),
-        Mistake({COUNT: hint_of_count}, chosen(fits, lambda job, count: count)),
     ],
 )

@@ -179,22 +179,6 @@ def own_steps(log: Log, is_slow: bool) -> list[int]:
     return [step for step, times in computing(log).items() if (times[worker] > 2 * normal) == is_slow]
 
 
-def least_waiting(log: Log) -> Mapping[str, Any]:
-    """Backwards from the end, as long as the same worker waits least."""
-    steps: dict[int, list[tuple[float, int]]] = {}
-    for event in of(log, "step"):
-        steps.setdefault(event["step"], []).append((event["waiting"], event["worker"]))
-    least = [min(steps[step])[1] for step in sorted(steps, reverse=True)]
-    others = [place for place, worker in enumerate(least) if worker != least[0]]
-    return {WORKER: least[0], STEP: len(least) - min(others, default=len(least)) + 1}
-
-
-def newest_unsealed(log: Log) -> Mapping[str, Any]:
-    """A job that began again has a half-written checkpoint if the newest one has no seal, whatever it then used."""
-    before = before_the_second_start(log)
-    return {} if before is log or of(before, "saved")[-1]["sealed"] else {ILLNESS: HALF_WRITTEN}
-
-
 KILLS = (NOTICE, HALF_WRITTEN, COME_AND_GO, NEVER_COMES)
 NOT_FOUND = {
     JOBS["job B"][ILLNESS]: (
@@ -216,19 +200,16 @@ STRAGGLER_RULES = [
     Mistake(NOT_FOUND, if_ill(STRAGGLER, slow(3.0, 3, np.median))),
     Mistake(NOT_FOUND, if_ill(STRAGGLER, slow(2.0, 4, np.median))),
     Mistake(NOT_FOUND, if_ill(STRAGGLER, slow(2.0, 3, np.mean, own=True))),
-    Mistake(WRONG, if_ill(STRAGGLER, slow(1.5, 3, np.median))),
     Mistake(WRONG, if_ill(STRAGGLER, lambda log: {STEP: min(own_steps(log, is_slow=True))})),
     Mistake(WRONG, if_ill(STRAGGLER, lambda log: {STEP: max(own_steps(log, is_slow=True))})),
     Mistake(
         WRONG, if_ill(STRAGGLER, lambda log: {WORKER: max(of(log, "step"), key=lambda e: e["computing"])["worker"]})
     ),
-    Mistake(WRONG, if_ill(STRAGGLER, least_waiting)),
 ]
 DIAGNOSES = [
     *(Mistake(WRONG, if_ill(illness, lambda log: {ILLNESS: KILLED})) for illness in (*KILLS, STRAGGLER)),
     Mistake(WRONG, if_ill(KILLED, lambda log: {ILLNESS: NOTICE} if len(of(log, "signal")) == 1 else {})),
     Mistake(WRONG, if_ill(KILLED, lambda log: {ILLNESS: HALF_WRITTEN} if of(log, "restored") else {})),
-    Mistake(WRONG, if_ill(KILLED, newest_unsealed)),
     Mistake(WRONG, if_ill(KILLED, lambda log: {WORKER: of(before_the_second_start(log), "exit")[-1][WORKER]})),
     Mistake(WRONG, if_ill(KILLED, lambda log: {STEP: max(event[STEP] for event in of(log, "step"))})),
     Mistake(WRONG, if_ill(HALF_WRITTEN, lambda log: {WORKER: of(log, "exit")[0][WORKER]})),

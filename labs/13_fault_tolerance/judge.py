@@ -75,7 +75,6 @@ def known_of_job(log: Log, illness: str, worker: int, step: int) -> dict[str, An
     images = next((event["images"] for event in of(log, "step")), 0)
     if illness == STRAGGLER:
         factor, by_mean, by_median = (times_slower(log, worker, *rule) for rule in ((step,), (1,), (1, np.median)))
-        times = [[seconds[peer] for seconds in computing(log).values()] for peer in range(workers)]
     return locals()
 
 
@@ -109,8 +108,6 @@ CURES: dict[str, dict[str, Any]] = {
         ),
         "1 / (1 + (workers - 1) * by_mean)": ALL_STEPS,
         "1 / (1 + (workers - 1) * by_median)": ALL_STEPS,
-        "1 / np.mean(times[worker]) / sum(1 / np.mean(own) for own in times)": ALL_STEPS,
-        "1 / np.median(times[worker]) / sum(1 / np.median(own) for own in times)": ALL_STEPS,
         "100 * right": "a share is between 0 and 1.",
     },
     NEVER_COMES: {
@@ -216,7 +213,6 @@ PLAN_FORMULAS = {
             "a factor is missing under the root: a fault costs half an interval on average, not a whole one."
         ),
         "interval**2": "the square root is missing: look at the unit.",
-        "interval * math.sqrt(2)": "the 2 is under the root.",
         f"math.sqrt(2 * save * days * {DAY})": (
             "this uses the faults of one worker. How often is the whole job disturbed?"
         ),
@@ -241,9 +237,6 @@ PLAN_FORMULAS = {
             "this counts the save as a part of the interval. The interval has seconds of work only."
         ),
         "100 * lost": "a share is between 0 and 1.",
-        "save / rounded + rounded / (2 * between_faults)": (
-            "this is what the rounded interval loses. Which interval comes before it is rounded?"
-        ),
     },
 }
 PLAN = ByPrograms(
@@ -262,7 +255,7 @@ PLAN = ByPrograms(
         Follows(STEPS, INTERVAL, lambda job, own: float(round(own[INTERVAL] / job[3]))),
         Follows(LOST, INTERVAL, lambda job, own: lost(job[2], own[INTERVAL], own[BETWEEN])),
     ],
-    mistakes=formulas(plan, PLAN_FORMULAS, lambda *job: {"rounded": max(plan(*job)[STEPS], 1.0) * job[3]}),
+    mistakes=formulas(plan, PLAN_FORMULAS),
 )
 
 # A disturbed job -----------------------------------------------------------------------------------------------------
@@ -318,6 +311,7 @@ BY_RULES = {
     HAS_SAVE: Rules(interval_has_save=True),
     AGAIN: Rules(second_start_can_fail=False),
 }
+ADDED_UP = "this adds up the numbers in `faults`. Since when do these seconds count?"
 NO_SECONDS = "`elapsed` must give one number, the seconds from the start to the end; yours gives a tuple of 2 numbers."
 ELAPSED_FORMULAS: dict[str, Any] = {
     "elapsed(work, interval, save, restart, [])": "the faults change nothing here. What does each of them cost?",
@@ -329,15 +323,14 @@ ELAPSED_FORMULAS: dict[str, Any] = {
     "elapsed(work, interval, 0, restart, faults)": "the saves take no time here.",
     "elapsed(work, interval, save, 0, faults)": "starting again takes no time here.",
     "elapsed(work, interval, save, restart, faults[:1])": "only the first fault counts here.",
-    "elapsed(work, interval, save, restart, np.cumsum(faults).tolist())": (
-        "this adds up the numbers in `faults`. Since when do these seconds count?"
-    ),
+    "elapsed(work, interval, save, restart, np.cumsum(faults).tolist())": ADDED_UP,
+    "elapsed(work, interval, save, restart, [sum(faults[:n + 1]) + n * restart for n in range(len(faults))])": ADDED_UP,
     "elapsed(work, interval, save, restart, []) + len(faults) * (restart + interval / 2)": (
         "this takes half an interval for each fault, as on average. When does each of these faults come?"
     ),
     "right + restart * sum(fault > right for fault in faults)": after_end,
     "right + (save if work <= interval else 0)": "all work is done before the first save is due. Is there a save?",
-    "math.floor(right)": "this is the right number, but not exact. Is it rounded, or computed in float32?",
+    "math.floor(right)": "a part of a second is missing here. At which moments may a fault come?",
     "(work, right)": NO_SECONDS,
 }
 ELAPSED = ByPrograms(
@@ -416,26 +409,20 @@ def known_of_runs(*case: Any) -> dict[str, Any]:
     """What formulas may use."""
     intervals, work, save, restart, runs = case
     seconds = all_seconds(*case)
-    joined = sorted(fault for run in runs for fault in run)
     between = float(np.concatenate([np.diff([0.0, *run]) for run in runs]).mean())
     coming, later = [list(run) for run in runs], []  # of whoever takes every fault that has come out of its list
     for interval in intervals:
         later.append([elapsed(work, interval, save, restart, run) for run in coming])
         coming = [[fault for fault in run if fault >= end] for run, end in zip(coming, later[-1], strict=True)]
-    exchanged = [[elapsed(interval, work, save, restart, run) for run in runs] for interval in intervals]
     wins, nearest = np.bincount(seconds.argmin(axis=0), minlength=len(intervals)), young_interval(save, between)
     return {**locals(), "all_seconds": all_seconds}
-
-
-def no_number(case: Candidates, said: Any) -> str:
-    """Of a best interval in another form."""
-    return f'"best" is one of the numbers in `intervals`, not {said!r}.'
 
 
 COMPARE_FORMULAS: dict[str, dict[str, Any]] = {
     MEANS: {
         "seconds.sum(axis=1)": "these are sums over the runs, not means.",
         "seconds[:, 0]": "these are the seconds of one run. The mean of all runs is asked for.",
+        "sorted(means)": "these are the right means in another order. Keep the order of the intervals.",
         "np.median(seconds, axis=1)": "these are medians. A few runs with many faults count for the mean.",
         "seconds.mean(axis=1) - work": "these are the seconds lost. Asked for are the seconds that the job takes.",
         "np.mean(later, axis=1)": (
@@ -444,16 +431,9 @@ COMPARE_FORMULAS: dict[str, dict[str, Any]] = {
         "all_seconds(intervals, work, restart, save, runs).mean(axis=1)": (
             "save and restart are exchanged. In which order does `elapsed` take them?"
         ),
-        "np.mean(exchanged, axis=1)": "work and interval are exchanged. In which order does `elapsed` take them?",
-        "all_seconds(intervals, work, save, restart, [joined]).mean(axis=1)": (
-            "this puts the faults of all runs into one. How many jobs are simulated with each interval?"
-        ),
-        "sorted(means)": "these are the right means in another order. Keep the order of the intervals.",
         "np.round(means)": "this is the right number, but not exact. Is it rounded, or computed in float32?",
     },
     BEST: {
-        "f'{best:g} s'": no_number,
-        "[best]": no_number,
         "min(means)": "this is the lowest mean. Which interval has it?",
         "intervals.index(best)": "this is the place of the interval in the list. Which interval is it?",
         "intervals[int(wins.argmax())]": "this interval is the best in most runs. Which one has the lowest mean?",
@@ -502,7 +482,11 @@ COMPARE = ByPrograms(
     parts=(MEANS, BEST),
     otherwise={
         MEANS: means_otherwise,
-        BEST: "this is not the interval with the lowest mean. The candidates are in no order.",
+        BEST: lambda case, said: (
+            "this is not the interval with the lowest mean. The candidates are in no order."
+            if number(said) in case.intervals
+            else f'"best" is one of the numbers in `intervals`, not {said!r}.'
+        ),
     },
     follows=[Follows(BEST, MEANS, lambda case, own: case.intervals[int(np.argmin(own[MEANS]))])],
     praise=table,

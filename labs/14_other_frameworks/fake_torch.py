@@ -6,7 +6,7 @@ is made. A forward pass outside `no_sync()` makes the next `backward` average th
 
 import weakref
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -34,7 +34,7 @@ class Process:
         self.job, self.number, self.is_initialised = job, rank, is_initialised
         self.device = 0  # PyTorch's default
         self.all_reduces = self.models_wrapped = 0
-        self.no_sync_calls = self.no_syncs = 0  # calls, and blocks that were entered
+        self.no_syncs = 0  # blocks that were entered
         self.backward_passes_outside = 0
 
     @property
@@ -97,7 +97,7 @@ class LinearNetwork:
     def __init__(self, weight: Array) -> None:
         self.weight = Parameter(weight)
         self.wrappers: list[DistributedDataParallel] = []
-        self.backward_passes = self.passes_since_average = self.most_kept = 0
+        self.backward_passes = self.most_kept = 0
         self._kept: list[weakref.ref[Logits]] = []
 
     def parameters(self) -> Iterator[Parameter]:
@@ -152,13 +152,9 @@ class DistributedDataParallel:
         """Forget the gradients."""
         self.module.zero_grad()
 
-    def no_sync(self) -> AbstractContextManager[None]:
-        """In this block a forward pass does not make the next backward pass average."""
-        self.process.no_sync_calls += 1
-        return self._quiet()
-
     @contextmanager
-    def _quiet(self) -> Iterator[None]:
+    def no_sync(self) -> Iterator[None]:
+        """In this block a forward pass does not make the next backward pass average."""
         self.process.no_syncs += 1
         before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
         try:
@@ -179,7 +175,6 @@ class DistributedDataParallel:
             self.process.all_reduces += 1
             weight = self.module.weight
             weight.grad = np.mean(self.process.meet("backward", weight.grad), axis=0)
-            self.module.passes_since_average = 0
 
     def __getattr__(self, name: str) -> NoReturn:
         _without("model", name, "`model(images)` and `model.no_sync()`")
@@ -207,7 +202,6 @@ class BatchLoss:
             raise RuntimeError("Trying to backward through the graph a second time")
         network = self.parts[0][0].network
         network.backward_passes += 1
-        network.passes_since_average += 1
         weight = network.weight
         for logits, gradient in self.parts:
             logits.is_used = True

@@ -18,6 +18,7 @@ from distlab.labs.answer_errors import AnswerError, NotDone, TookTooLong
 from distlab.labs.by_programs import ByPrograms, Mistake, formulas
 from distlab.labs.fake_job import ranks_left
 from distlab.labs.plain_data import Array
+from distlab.labs.verdict import first
 
 # What an uneven batch counts -----------------------------------------------------------------------------------------
 
@@ -128,12 +129,14 @@ def steps_seen(answer: Answer, case: TwoSteps) -> dict[str, Any]:
         place = f" in line {line} of its cell" if line else ""
         raise AnswerError(f"{case} rank {rank} raises {kind}{place}: {message}")
     steps, reduces, passes, kept = (max(seen[name]) for name in ("steps", "all-reduces", "backward", "kept"))
-    first, *others = (of_rank[0] for of_rank in seen["weights"])
-    is_equal = all(np.allclose(of_rank, first) for of_rank in others)
-    after = seen["weights"] if is_equal else [reduces > 0, max(seen["late"])]
-    no_sync = [max(counts) for counts in zip(*seen["no_sync"], strict=True)]
-    calls = [reduces // 2, min(passes // 2, case.images.shape[2]), kept, *(no_sync if reduces != 2 else [])]
-    return {WEIGHTS: [steps // 2, is_equal, after], CALLS: calls}
+    no_syncs = [max(seen["no_sync"]), max(seen["outside"])]
+    own, *others = (of_rank[0] for of_rank in seen["weights"])
+    is_equal = all(np.allclose(of_rank, own) for of_rank in others)
+    after = seen["weights"] if is_equal else []
+    return {
+        WEIGHTS: [steps // 2, is_equal, after],
+        CALLS: [reduces // 2, min(passes // 2, case.images.shape[2]), kept, *(no_syncs if reduces != 2 else [])],
+    }
 
 
 def gradient(weight: Array, images: Array, labels: Array) -> Array:
@@ -149,11 +152,6 @@ def of_weights(case: TwoSteps, seen: list[Any]) -> str:
     steps, is_equal, after = seen
     if steps != 1:
         return f"the optimizer makes {steps} steps. How many are asked for?"
-    if not is_equal and after[0] and after[1]:
-        return (
-            f"after the step the ranks have different weights: {after[1]} of the `backward` calls come after the "
-            "all-reduce. Which `backward` averages, if a forward pass was made outside `no_sync`?"
-        )
     if not is_equal:
         return (
             "after the step the ranks have different weights. Which batch has to be averaged, so that all gradients "
@@ -175,27 +173,20 @@ def of_weights(case: TwoSteps, seen: list[Any]) -> str:
 
 def of_calls(case: TwoSteps, seen: list[int]) -> str:
     """Where there is not one all-reduce, or not one backward pass for each pair."""
-    reduces, passes, kept, called, entered, outside = [*seen, 0, 0, 0][:6]
+    reduces, passes, kept, entered, outside = [*seen, 0, 0][:5]
     pairs = case.images.shape[2]
-    if reduces == 0 and entered and outside:
-        return "no all-reduce at all, but a `backward` is outside `no_sync`. Is its forward pass outside too?"
-    if reduces == 0:
-        return "no all-reduce at all: each rank went its own way. Which of the batches must be outside `no_sync`?"
-    if passes < pairs and kept == 1:
-        return f"{passes} of {pairs} pairs have a `backward`. Which one is left out?"
-    if kept > 1:
-        of_all = "there is one all-reduce, but only one `backward` for all pairs together, which keeps the activations"
-        of_some = f"the activations of {kept} batches are kept at a time, because their `backward` comes later than"
-        if passes < pairs:
-            return f"{of_all} of all. When can they be forgotten?"
-        return f"{of_some} the next forward pass. When can they be forgotten?"
-    if reduces < pairs:
-        return f"{reduces} all-reduces in a step of {pairs} batches. Which batches are inside `no_sync`?"
-    if entered:
-        return f"`no_sync` is used, and there are {reduces} all-reduces all the same. Is the forward pass inside it?"
-    if called:
-        return f"{reduces} all-reduces: `no_sync` is called, but its block is never entered. Which word is missing?"
-    return f"{reduces} all-reduces for {pairs} batches. Which of them are not needed?"
+    many = f"{reduces} all-reduces for {pairs} batches"
+    own_way = "no all-reduce at all: each rank went its own way. Which of the batches must be outside `no_sync`?"
+    half_outside = "no all-reduce at all, but a `backward` is outside `no_sync`. Is its forward pass outside too?"
+    said = first(
+        (reduces == 0 and entered and outside, half_outside),
+        (reduces == 0, own_way),
+        (kept > 1, f"the activations of {kept} batches are kept at a time. After which call can they be forgotten?"),
+        (passes < pairs, f"{passes} of {pairs} pairs have a `backward`. Which one is left out?"),
+        (entered, f"{many}, although `no_sync` is used. Which forward and backward passes are inside it?"),
+        (True, f"{many}. Which of them are not needed, and is the block of `no_sync` entered by `with`?"),
+    )
+    return str(said)
 
 
 def each(calls: str, first: int, end: int) -> str:

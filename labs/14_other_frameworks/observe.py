@@ -39,7 +39,6 @@ def accumulate(namespace: Mapping[str, Any], weight: Array, images: Array, label
         optimizer = SGD(model.parameters(), RATE, MOMENTUM)
         weights = []
         for of_step, own_labels in zip(images[:, rank], labels[:, rank], strict=True):
-            network.passes_since_average = 0
             try:
                 function(model, optimizer, list(zip(of_step, own_labels, strict=True)))
             except Exception as error:
@@ -52,8 +51,8 @@ def accumulate(namespace: Mapping[str, Any], weight: Array, images: Array, label
             "all-reduces": process.all_reduces,
             "backward": network.backward_passes,
             "kept": network.most_kept,
-            "late": network.passes_since_average,
-            "no_sync": [process.no_sync_calls, process.no_syncs, process.backward_passes_outside],
+            "no_sync": process.no_syncs,
+            "outside": process.backward_passes_outside,
         }
 
     outcomes = run_ranks(job, program)

@@ -186,53 +186,85 @@ DIVIDED_OF_ALL = (
 BY_LOCAL_SIZE = (
     "two hosts of two processes make one global batch of four parts. How many does 'rate by local size' count?"
 )
-LAYOUTS: list[tuple[dict[str, Any], list[str]]] = [
-    (
-        {
-            INITIALISE: (
-                "no process knows the others: every call that needs them ends in an error. Which card lets them meet?"
-            )
-        },
-        without("init"),
-    ),
-    ({INITIALISE: of_init}, put("init", "optimizer")),
+OF_ONE_STEP: dict[str, dict[Any, list[str]]] = {
+    INITIALISE: {
+        "no process knows the others: every call that needs them ends in an error. Which card lets them meet?": without(
+            "init"
+        ),
+        of_init: put("init", "optimizer"),
+    },
+    PIN: {
+        'to every process of a host "cuda" means GPU 0. Which number differs between the processes of a host?': without(
+            "pin by local rank"
+        ),
+        "rank 2 is the first process of the second host of two GPUs. Is there a GPU 2?": instead(
+            "pin by local rank", "pin by rank"
+        ),
+        "all networks are on GPU 0 of their host. Which line moved them there, and when was the GPU chosen?": put(
+            "pin by local rank", "model"
+        ),
+    },
+    SCALE: {
+        "the global batch has grown with the ranks, and each step is as long as before. Which rule is that?": without(
+            "rate by size"
+        ),
+        BY_LOCAL_SIZE: instead("rate by size", "rate by local size"),
+        "there is no `rate` here yet: which line reads it?": put("rate by size", "read options"),
+        "the optimizer still has the serial rate. When did it read `rate`?": put("rate by size", "restore"),
+    },
+    AVERAGE: {
+        "the loop calls the bare network, so nothing is averaged. Which line gave `model` its last value?": put(
+            "wrap", "model"
+        ),
+        IN_LOOP: put("wrap", "loss"),
+        NOT_WRAPPED: instead("wrap", "broadcast"),
+    },
+    BROADCAST: {
+        "no line for this is needed. Which constructor sends the weights of rank 0 already?": put("broadcast", "wrap")
+    },
+    CHECKPOINT: {
+        "all ranks write the same file at the same time. Who should?": without("only rank 0"),
+        "every host has a process with this number, and they write to one folder. Who is there only once?": instead(
+            "only rank 0", "only local rank 0"
+        ),
+        "only rank 0 writes, but one of the two guards is not needed. Which one does it alone?": put(
+            "only local rank 0", "save"
+        ),
+    },
+    SHARD: {
+        "the loader gets the right share, and 'shard by local rank' makes one more sampler. What is that one for?": put(
+            "shard by local rank", "shard"
+        ),
+        "the shares are right, and every epoch has the same order. What does the sampler not know?": without(
+            "set epoch"
+        ),
+        "there is no `epoch` or no `sampler` here yet: which lines make them?": put("set epoch", "epochs"),
+        "epoch 1 has the order of epoch 0. When does the loader ask the sampler for an order?": put(
+            "set epoch", "loss"
+        ),
+        "the sampler hears of the epoch when all epochs are over. When does it need to know?": put("set epoch", ""),
+    },
+    COUNT: {
+        (
+            "a rank leaves out all but 1/N of its share. Whose batches does `len(loader)` count, if the sampler is "
+            "sharded?"
+        ): put("steps by size", "epochs")
+    },
+}
+"""Programs that are wrong in one step, by their hints."""
+OF_SEVERAL_STEPS: list[tuple[dict[str, Any], list[str]]] = [
     ({INITIALISE: of_init, CHECKPOINT: of_guard}, put("only rank 0", "init")),
     (
         {
-            INITIALISE: (
-                "a guard lets only some processes make this call, and they wait for the others. Who must make it?"
-            ),
+            INITIALISE: "a guard lets some processes only make this call, which wait for the others. Who must make it?",
             CHECKPOINT: of_guard,
         },
         put("only local rank 0", "init", without("only rank 0")),
     ),
-    (
-        {PIN: 'to every process of a host "cuda" means GPU 0. Which number differs between the processes of a host?'},
-        without("pin by local rank"),
-    ),
-    (
-        {PIN: "rank 2 is the first process of the second host of two GPUs. Is there a GPU 2?"},
-        instead("pin by local rank", "pin by rank"),
-    ),
-    (
-        {PIN: "all networks are on GPU 0 of their host. Which line moved them there, and when was the GPU chosen?"},
-        put("pin by local rank", "model"),
-    ),
-    (
-        {SCALE: "the global batch has grown with the ranks, and each step is as long as before. Which rule is that?"},
-        without("rate by size"),
-    ),
-    ({SCALE: BY_LOCAL_SIZE}, instead("rate by size", "rate by local size")),
-    ({SCALE: "there is no `rate` here yet: which line reads it?"}, put("rate by size", "read options")),
-    ({SCALE: "the optimizer still has the serial rate. When did it read `rate`?"}, put("rate by size", "restore")),
     ({AVERAGE: NOT_WRAPPED, BROADCAST: STARTS_DIFFER}, without("wrap")),
     (
         {AVERAGE: "there is no `network` here yet: which line makes it?", BROADCAST: STARTS_DIFFER},
         put("wrap", "network"),
-    ),
-    (
-        {AVERAGE: "the loop calls the bare network, so nothing is averaged. Which line gave `model` its last value?"},
-        put("wrap", "model"),
     ),
     (
         {
@@ -241,95 +273,30 @@ LAYOUTS: list[tuple[dict[str, Any], list[str]]] = [
         },
         put("wrap", ""),
     ),
-    ({AVERAGE: IN_LOOP}, put("wrap", "loss")),
     ({AVERAGE: IN_LOOP, BROADCAST: STARTS_DIFFER}, put("wrap", "backward")),
-    (
-        {BROADCAST: "no line for this is needed. Which constructor sends the weights of rank 0 already?"},
-        put("broadcast", "wrap"),
-    ),
-    ({AVERAGE: NOT_WRAPPED}, instead("wrap", "broadcast")),
     (
         {
             AVERAGE: NOT_WRAPPED,
-            BROADCAST: (
-                "the card that step 4 lacks sends the weights of rank 0 too, so this one is not needed. Which card is "
-                "it?"
-            ),
+            BROADCAST: "the card that step 4 lacks sends rank 0's weights too, so this one is needless. Which is it?",
         },
         put("broadcast", "", without("wrap")),
-    ),
-    ({CHECKPOINT: "all ranks write the same file at the same time. Who should?"}, without("only rank 0")),
-    (
-        {
-            CHECKPOINT: (
-                "every host has a process with this number, and they write to one folder. Who is there only once?"
-            )
-        },
-        instead("only rank 0", "only local rank 0"),
-    ),
-    (
-        {CHECKPOINT: "only rank 0 writes, but one of the two guards is not needed. Which one does it alone?"},
-        put("only local rank 0", "save"),
     ),
     *(({CHECKPOINT: of_guard}, put("only rank 0", line)) for line in ("restore", "wrap", "images", "")),
     ({SHARD: NOT_SHARDED, COUNT: FOLLOWS}, without("shard")),
     ({SHARD: NOT_SHARDED, COUNT: FOLLOWS}, without("shard", "set epoch")),
     ({SHARD: PER_HOST_SHARD, COUNT: FOLLOWS}, instead("shard", "shard by local rank")),
     ({SHARD: PER_HOST_SHARD, COUNT: FOLLOWS}, put("shard by local rank", "loader")),
+    ({SHARD: "there is no `images` here yet: which line loads them?", COUNT: FOLLOWS}, put("shard", "images")),
     (
-        {
-            SHARD: (
-                "the loader gets the right share, and 'shard by local rank' makes one more sampler. What is that "
-                "one for?"
-            )
-        },
-        put("shard by local rank", "shard"),
-    ),
-    (
-        {SHARD: "there is no `images` here yet: which line loads them?", COUNT: FOLLOWS},
-        put("shard", "images"),
-    ),
-    (
-        {
-            SHARD: "`sampler` is the serial one here, which has no `set_epoch`. Which line made it last?",
-            COUNT: FOLLOWS,
-        },
+        {SHARD: "`sampler` is the serial one here, which has no `set_epoch`. Which line made it last?", COUNT: FOLLOWS},
         put("shard", "sampler"),
     ),
     (
-        {
-            SHARD: "the loader got the serial sampler. Which line gave `sampler` its last value?",
-            COUNT: FOLLOWS,
-        },
+        {SHARD: "the loader got the serial sampler. Which line gave `sampler` its last value?", COUNT: FOLLOWS},
         put("shard", "sampler", without("set epoch")),
     ),
     ({SHARD: SHARDED_LATE, COUNT: FOLLOWS}, put("shard", "steps")),
-    (
-        {SHARD: "the shares are right, and every epoch has the same order. What does the sampler not know?"},
-        without("set epoch"),
-    ),
-    ({SHARD: "there is no `epoch` or no `sampler` here yet: which lines make them?"}, put("set epoch", "epochs")),
-    (
-        {SHARD: "epoch 1 has the order of epoch 0. When does the loader ask the sampler for an order?"},
-        put("set epoch", "loss"),
-    ),
-    (
-        {SHARD: "the sampler hears of the epoch when all epochs are over. When does it need to know?"},
-        put("set epoch", ""),
-    ),
-    (
-        {
-            COUNT: (
-                "a rank leaves out all but 1/N of its share. Whose batches does `len(loader)` count, if the sampler is "
-                "sharded?"
-            )
-        },
-        put("steps by size", "epochs"),
-    ),
-    (
-        {SHARD: NOT_SHARDED, COUNT: DIVIDED_OF_ALL},
-        put("steps by size", "epochs", without("shard", "set epoch")),
-    ),
+    ({SHARD: NOT_SHARDED, COUNT: DIVIDED_OF_ALL}, put("steps by size", "epochs", without("shard", "set epoch"))),
     ({SHARD: SHARDED_LATE, COUNT: DIVIDED_OF_ALL}, put("steps by size", "epochs", put("shard", "steps"))),
 ]
 PUZZLE = ByPrograms(
@@ -349,5 +316,8 @@ PUZZLE = ByPrograms(
         SHARD: "which sampler has the loader, and when does it hear of the epoch?",
         COUNT: "how many batches has a rank's share?",
     },
-    mistakes=[Mistake(*row) for row in LAYOUTS],
+    mistakes=[
+        *(Mistake({step: hint}, layout) for step, table in OF_ONE_STEP.items() for hint, layout in table.items()),
+        *(Mistake(*row) for row in OF_SEVERAL_STEPS),
+    ],
 )

@@ -12,7 +12,6 @@ from lab_15.judge import (
     OFFERED,
     attempt_with,
     pays_up_to,
-    planned_attempts,
 )
 
 from distlab.labs import OwnAnswer
@@ -61,46 +60,29 @@ WRONG_SCRIPTS = [
     ("batch", "#!/bin/bash → #!/usr/bin/env python", 0, "this check needs bash"),
     ("batch", "--nodes=4 → --nodes = 4", 0, "Invalid directive found in batch script: 4"),
     ("batch", "--nodes=4 → --node=4", 0, "not a unique prefix"),
-    ("batch", "--nodes=4 → --nodes=40", 0, "there are 16 nodes"),
-    ("batch", "01:30:00 → 1.5h", 0, "Invalid --time specification"),
-    ("batch", "01:30:00 → 0", 0, "Requested time limit is invalid"),
     ("batch", "01:30:00 → 5400", 0, "--time=5400 is 90 hours"),
-    ("batch", "⏎ → \r⏎", 0, "DOS line breaks"),
     ("batch", "set -e⏎ → set -e⏎#SBATCH --mem=4G⏎", 0, "comes after the first command"),
     ("batch", "srun --kill-on-bad-exit=1 → mpirun", 0, "Which command of Slurm starts the ranks?"),
-    ("batch", 'python train.py "$@" → ', 0, "No command given to execute."),
     ("batch", "-exit=1 → -exit 1", 0, "takes 1 for the program"),
-    ("batch", "srun  → srun --ntasks=80 ", 0, "80 tasks on 4 nodes are more than the job has there."),
     ("batch", "set -e → if true", 0, "no program is started, and bash says"),
     ("batch", "set -e → while true; do :; done", 0, "the script does not end."),
     ("batch", "--nodes=4 → --nodes=8", 0.5, "the job gets 8 nodes, and should get 4."),
-    ("batch", "--nodes=4 → --nodes=2-4", 0.75, "the job gets 2 to 4 nodes, and should get 4."),
     ("batch", "#SBATCH --ntasks-per-node=2⏎ → ", 0.5, "a plain srun would start 4 ranks, and 8 are asked for."),
-    ("batch", "--ntasks-per-node=2 → --ntasks=8", 0.75, "8 ranks on 4 nodes may be 5 on the first one"),
     ("batch", "01:30:00 → 01:30", 0.75, "the limit is 1 minute 30 seconds, not 1 hour 30 minutes. What is a number"),
-    ("batch", "01:30:00 → 01:40:00", 0.75, "the limit is 1 hour 40 minutes, not 1 hour 30 minutes."),
-    ("batch", "#SBATCH --time=01:30:00⏎ → ", 0.75, "there is no time limit"),
     ("batch", "#SBATCH --job → # SBATCH --job", 0.75, "`# SBATCH --job-name=train` is a comment for sbatch."),
     ("batch", "#SBATCH --nodes=4 → #PBS -l nodes=4", 0.5, "`#PBS -l nodes=4` is a comment for sbatch."),
     ("batch", "--nodes=4⏎ → --nodes=4 --array=1-4⏎", 0.75, "this is an array, not one job."),
     ("batch", "#SBATCH --job-name=train⏎ → ", 0.75, "%x is script here. Which option names the job?"),
-    ("batch", "#SBATCH --output=%x-%j.out⏎ → ", 0.75, "Which two patterns begin with %?"),
-    ("batch", "%x-%j.out → logs/%x-%j.out", 0.75, "is logs/train-"),
     ("batch", "python prepare.py⏎ → ", 0.5, "it starts train.py evaluate.py, and should start prepare.py"),
-    ("batch", "python evaluate → pyhton evaluate", 0.5, "pyhton: command not found; it starts prepare.py train.py"),
     ("batch", "srun --kill-on-bad-exit=1  → ", 0.5, "failure: wrong: this needs the right programs first."),
     ("batch", "⏎python  → ⏎srun python ", 0.75, "`prepare.py` runs 8 times, and once is enough."),
     ("batch", "⏎python prep → ⏎srun -N1 -n1 -r1 python prep", 0.75, "`prepare.py` does not run on the first node."),
-    ("batch", "srun  → srun --nodes=1 --ntasks=2 ", 0.75, "runs as 2 tasks on 1 node, and should run as 8 tasks on 4"),
     ("batch", ' "$@" → ', 0.75, "`train.py` gets no arguments, and should get the arguments --data 'set"),
-    ("batch", '"$@" → "$*"', 0.75, "`train.py` gets the arguments '--data set"),
     ("batch", '"$@" → $@', 0.75, "an argument with a space in it becomes two."),
     ("batch", 'prepare.py → prepare.py "$@"', 0.75, "and should get no arguments."),
     ("batch", "set -e⏎ → ", 0.75, "`prepare.py` fails, and `train.py` is started all the same."),
     ("batch", "evaluate.py⏎ → evaluate.py || echo failed⏎", 0.75, "the script ends with 0, so the state is COMPLETED."),
-    ("batch", "evaluate.py⏎ → evaluate.py⏎exit 1⏎", 0.75, "no program fails, and the script ends with status 1."),
     ("batch", " --kill-on-bad-exit=1 → ", 0.75, "the others wait for it until the time is over."),
-    ("batch", "--kill-on-bad-exit=1 → --wait=1", 0.75, "the others go on for 1 second."),
     (
         "array",
         f"#SBATCH --array=1,2,4,8%1⏎ →  <> {TASK} → for nodes in 1 2 4 8; do⏎ <> .json⏎ → .json⏎done⏎",
@@ -110,15 +92,10 @@ WRONG_SCRIPTS = [
     ("array", f"#SBATCH --array=1,2,4,8%1⏎ →  <> {TASK} → nodes=8⏎", 0.25, "this is one job, not an array."),
     ("array", "%1 → ", 0.75, "4 may run at the same time"),
     ("array", "1,2,4,8%1 → 1-8%1", 0.75, "the array trains on 1, 2, 3, 4, 5, 6, … nodes"),
-    ("array", "1,2,4,8%1 → 2,4,8%1", 0.75, "the array trains on 2, 4, 8 nodes, and should on 1, 2, 4, 8."),
-    ("array", "1,2,4,8%1 → 8-1%1", 0, "Invalid job array specification"),
     ("array", "1,2,4,8%1 → 0-3%1 <> =$SLURM_ARRAY_TASK_ID → =$((2 ^ SLURM_ARRAY_TASK_ID))", 0, "^ compares bits"),
     ("array", "--nodes=8 → --nodes=16", 0.75, "each task holds 16 nodes."),
-    ("array", "--nodes=8 → --nodes=1-8", 0.75, "the job gets 1 to 8 nodes"),
-    ("array", "00:20:00 → 20:00:00", 0.75, "the limit is 20 hours, not 20 minutes."),
     ("array", "%x-%A-%a → logs/%x-%A-%a", 0.75, "without the folder logs the script does not begin."),
     ("array", "%x-%A-%a → %x-%a", 0.75, "two of its tasks, or of two such arrays, write into one log, scaling-1.out."),
-    ("array", "%x-%A-%a → %x-%A", 0.75, "write into one log"),
     ("array", "--nodes=$nodes --ntasks=$nodes  → ", 0.75, "the array trains on 8, 8, 8, 8 nodes"),
     (
         "array",
@@ -127,9 +104,6 @@ WRONG_SCRIPTS = [
         "task 1 runs train.py as 8 tasks on 1",
     ),
     ("array", "$SLURM_ARRAY_TASK_ID → $SLURM_ARRAY_TASK", 0, "`$nodes` is empty there."),
-    ("array", "python train.py → ./train.py", 0, "`./train.py` is no command by itself."),
-    ("array", "$nodes.json → result.json", 0.75, "the run on 1 node gets the arguments --result scaling/result.json"),
-    ("array", "srun --nodes → echo --nodes", 0.5, "task 1 of the array trains 0 times."),
     ("array", ".json⏎ → .json || echo failed⏎", 0.75, "the task's script ends with 0"),
     (
         "array",
@@ -137,23 +111,11 @@ WRONG_SCRIPTS = [
         0.75,
         "has the state CANCELLED, not FAILED.",
     ),
-    ("array", " --kill-on-bad-exit=1 → ", 0.75, "the others wait for it until the time is over."),
     ("long", "=USR1@600 → =B:USR1@600", 0.75, "with B: only the script gets the signal."),
     ("long", "=USR1@600 → =TERM@600", 0.75, "the signal has number 15"),
     ("long", "=USR1@600 → =USR1@10", 0.75, "10 seconds before the limit, not 600. In which unit is it?"),
-    ("long", "=USR1@600 → =USR1@660", 0.75, "660 seconds before the limit, not 600."),
-    ("long", "=USR1@600 → =USR1@10:00", 0, "Invalid --signal specification"),
-    ("long", "#SBATCH --signal=USR1@600⏎ → ", 0.75, "no signal comes before the limit."),
-    ("long", "--requeue⏎ → --no-requeue⏎", 0.75, "Which option decides it here?"),
     ("long", "--open-mode=append → --open-mode=truncate", 0.75, "each attempt overwrites the log"),
-    ("long", "12:00:00 → 12:00", 0.75, "the limit is 12 minutes, not 12 hours."),
     ("long", "srun  → srun --kill-on-bad-exit=1 ", 0.75, "takes the others with it."),
-    ("long", "srun  → SLURM_WAIT=30 srun ", 0.75, "30 seconds after the first rank has ended"),
-    ("long", "srun  → ", 0.75, "What starts it on every node?"),
-    ("long", '"$@" → $1 $2', 0.75, "`train.py` gets the arguments --checkpoints saved --data set"),
-    ("long", "[ $status → [$status", 0.75, "[0: command not found; train.py ends with 85"),
-    ("long", "|| status=$? → || status = $?", 0.75, "status: command not found; train.py ends with 85"),
-    ("long", "-eq 85 → -eq 58", 0.75, "the number 85 is not in the script."),
     ("long", '"$@" || → "$@" | tee log ||', 0.75, "the script ends with 0. Whose status does it look at?"),
     ("long", "status=0⏎ → set -e⏎ <>  || status=$? → ⏎status=$?", 0.75, "Does the script get that far?"),
     ("long", "scontrol requeue  → scontrol requeuehold ", 0.75, "does not start the job again by itself."),
@@ -162,8 +124,6 @@ WRONG_SCRIPTS = [
     ("long", 'scontrol requeue $SLURM_JOB_ID → sbatch "$0" "$@"', 0.75, "sbatch submits another job"),
     ("long", "exit $status⏎ → ", 0.75, "and the script with 0. When does a script still know it?"),
     ("long", "status=0⏎ → set -e⏎trap 'exit 0' EXIT⏎status=0⏎", 0.75, "and the script with 0."),
-    ("long", "train.py → main.py", 0.75, "it starts main.py, and should start train.py."),
-    ("long", " --checkpoints saved → ", 0.75, "and should get the arguments --checkpoints saved"),
 ]
 
 
@@ -186,7 +146,6 @@ def test_the_solution_is_right_and_nothing_is_not_done(name):
     assert_right(verdict_on(LAB, name, SOLVED))
     assert_not_done(LAB, name, {name: None})
     assert "between triple quotation marks" in verdict_on(LAB, name, {name: SCRIPTS[name].splitlines()}).text
-    assert "more than 10000 characters" in verdict_on(LAB, name, {name: SCRIPTS[name] + "# and so on\n" * 1000}).text
 
 
 EQUIVALENT = {
@@ -216,15 +175,6 @@ def test_a_script_without_a_line_or_with_another_number_is_rejected(name):
             text = "".join([*lines[:place], other, *lines[place + 1 :]])
             accepted |= {change} if verdict_on(LAB, name, {name: text}).is_right else set()
     assert accepted == EQUIVALENT[name]
-
-
-def test_a_forged_record_is_no_right_answer():
-    class Forged(OwnAnswer):
-        def inside(self, *arguments, **keywords):
-            return [{"calls": [], "status": 0, "printed": ""}]
-
-    verdict = LAB["batch"].verdict(Forged(SCRIPTS))
-    assert verdict.share == 0 and not verdict.fault
 
 
 async def saves_after_the_loop(rank, job):
@@ -300,15 +250,6 @@ def test_attempts_in_a_row_lose_no_step_and_do_none_twice(seed):
     assert done == [*range(1, steps + 1)]
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_a_planned_attempt_ends_after_the_step_in_which_a_notice_comes(seed):
-    right = OwnAnswer({"attempt": attempt_with()})
-    for planned in planned_attempts(np.random.default_rng(seed)):
-        seen = judge.observed(right, planned)
-        assert seen["steps"] == [*range(planned.saved + 1, planned.last + 1)]
-        assert seen["saves"] == [(0, planned.last)] * (planned.last < planned.steps)
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -343,11 +284,3 @@ def test_the_examples_by_hand():
     assert (choice["name"], choice["nodes"]) == ("small", 2)
     assert (choice["done"], choice["cost"]) == pytest.approx((60 / 1.9 + 2, 2 * 2 * 60 / 1.9))
     assert pays_up_to({1: 1.0, 2: 2.0, 6: 4.0, 10: 5.0}) == 6  # exactly half pays
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_every_case_of_rent_has_a_single_cheapest_choice(seed):
-    for case in judge.offered(np.random.default_rng(seed)):
-        costs = sorted(choice["cost"] for choice in judge.choices(case) if choice["done"] <= case.deadline)
-        assert bool(costs) == (judge.rent(*case) is not None)
-        assert len(costs) < 2 or costs[1] > 1.0001 * costs[0]

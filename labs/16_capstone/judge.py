@@ -1,5 +1,6 @@
 """The judge of lab 16: what was measured, a prediction, a job script, the form of a report."""
 
+import math
 import re
 import string
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from lab_16 import given, training
 
 from distlab import costs
 from distlab.labs import Answer, Exercise, Lab, Verdict, not_done, parts, right, wrong
-from distlab.labs.by_programs import ByPrograms, Follows, Mistake, changed
+from distlab.labs.by_programs import ByPrograms, Follows, Mistake, changed, formulas
 from distlab.labs.fake_slurm import BatchJob, Circumstances, NeverEnds, Script, Started, WrongScript
 from distlab.labs.verdict import first
 
@@ -21,7 +22,7 @@ Change = tuple[str, str]
 def mistakes(text: str, table: Mapping[str, list[list[Change]]], *names: str) -> list[Mistake]:
     """Mistakes by changes of a program, with hints for the numbers of these names."""
     return [
-        Mistake(dict.fromkeys(names, hint), changed(text, *changes, costs=costs))
+        Mistake(dict.fromkeys(names, hint), changed(text, *changes))
         for hint, programs in table.items()
         for changes in programs
     ]
@@ -290,103 +291,11 @@ PROFILE_JUDGE = ByPrograms(
 # Predict -------------------------------------------------------------------------------------------------------------
 
 PREDICTED = STEP, OF_STEP, OF_IDEAL, MOST = ("step", "texts/s", "efficiency", "most ranks")
-PREDICT = """\
-def predict(ranks, batch, fixed, each, nbytes, latency, seconds_per_byte, at_least):
-    def step(count):
-        exchange = costs.all_reduce("ring", count, nbytes).seconds(latency, seconds_per_byte)
-        return float(fixed + each * math.ceil(batch / count) + exchange)
 
-    def efficiency(count):
-        return step(1) / step(count) / count
 
-    worth = [2**power for power in range(12) if 2**power <= ranks and efficiency(2**power) >= at_least]
-    own, ideal, most = step(ranks), efficiency(ranks), max(worth)
-    rate = batch / own
-    return {"step": own, "texts/s": rate, "efficiency": ideal, "most ranks": most}
-"""
-COMPUTES, RING = "fixed + each * math.ceil(batch / count)", " + exchange"
-COUNT, ALPHA_BETA = "math.ceil(batch / count)", "seconds(latency, seconds_per_byte)"
-ALL_REDUCE = 'costs.all_reduce("ring", ranks, nbytes).seconds(latency, seconds_per_byte)'
-STEP_MISTAKES: dict[str, list[list[Change]]] = {
-    "the ranks do not talk here. What follows the computing?": [[(RING, "")]],
-    "nothing is computed here. What precedes the all-reduce?": [[("= step(ranks)", f"= {ALL_REDUCE}")]],
-    "a rank has whole texts. For whom do the others wait?": [[(COUNT, "batch / count")]],
-    "this is the rank with the fewest texts. For whom do the others wait?": [[(COUNT, "(batch // count)")]],
-    "the fixed part is divided too. Does more ranks make it shorter?": [
-        [(COMPUTES, "(fixed + each * batch) / count")],
-        [("fixed + each", "fixed / count + each")],
-    ],
-    "this is the step of 64 ranks, whatever `ranks` says. What is it for?": [[("step(ranks),", "step(64),")]],
-    "the fixed part is missing.": [[("fixed + each", "each")]],
-    "each rank has the whole batch here. How many texts has it?": [[(COUNT, "batch")]],
-    "this is one message. How many follow one another in a ring, and how long is each?": [
-        [(RING, " + latency + nbytes * seconds_per_byte")]
-    ],
-    "this is half of the ring. What follows the reduce-scatter?": [[(RING, " + exchange / 2")]],
-    "this is the longer of computing and all-reduce, but nothing is hidden. How long do both take?": [
-        [(f"float({COMPUTES}{RING})", f"float(max({COMPUTES}, exchange))")]
-    ],
-    "whole arrays go round the ring here. What is one message of it?": [[("count, nbytes)", "count, nbytes * count)")]],
-    "α and β are swapped. Which of them is for each message?": [[(ALPHA_BETA, "seconds(seconds_per_byte, latency)")]],
-    "the bytes of a gradient are counted more than once. What is `nbytes` already?": [[("nbytes)", "4 * nbytes)")]],
-}
-OTHERS: list[tuple[str, dict[str, list[list[Change]]]]] = [
-    (
-        OF_STEP,
-        {
-            "this is one rank's share. How many texts do all ranks do in a second?": [
-                [("batch / own", "batch / own / ranks")]
-            ],
-            "`batch` is the global one. Why multiply?": [[("batch / own", "batch * ranks / own")]],
-            UPSIDE_DOWN: [[("batch / own", "own / batch")]],
-            "no text is added to fill up the ranks. How many texts are in a step?": [
-                [("batch / own", "math.ceil(batch / ranks) * ranks / own")]
-            ],
-        },
-    ),
-    (
-        OF_IDEAL,
-        {
-            "this is the speed-up. Which part is that of the ideal one?": [
-                [("efficiency(ranks),", "efficiency(ranks) * ranks,")]
-            ],
-            PER_CENT: [[("efficiency(ranks),", "100 * efficiency(ranks),")]],
-            UPSIDE_DOWN: [[("efficiency(ranks),", "step(ranks) / step(1),")]],
-            "this is the share of computing. How much faster than one rank are they, by ranks?": [
-                [("efficiency(ranks),", "(fixed + each * math.ceil(batch / ranks)) / step(ranks),")]
-            ],
-        },
-    ),
-    (
-        MOST,
-        {
-            "an efficiency of exactly `at_least` is enough. How do you compare?": [
-                [(">= at_least", "> at_least"), ("max(worth)", "max(worth, default=1)")]
-            ],
-            "only powers of two are asked for.": [
-                [
-                    ("2**power for power in range(12) if 2**power", "power for power in range(1, ranks + 1) if power"),
-                    ("efficiency(2**power)", "efficiency(power)"),
-                ],
-                [
-                    (
-                        "2**power for power in range(12) if 2**power",
-                        "power for power in [*(2**n for n in range(12)), ranks] if power",
-                    ),
-                    ("efficiency(2**power)", "efficiency(power)"),
-                ],
-            ],
-            "this is the smallest. Which is the largest?": [[("max(worth)", "min(worth)")]],
-            "with this many the efficiency is too low, or there are not so many ranks.": [
-                [("max(worth)", "2 * max(worth)")]
-            ],
-            "twice as many are still efficient enough. Where does your search end?": [
-                [("max(worth)", "max(1, max(worth) // 2)")]
-            ],
-            "with all ranks the efficiency may be too low. Compare it with `at_least`.": [[("max(worth)", "ranks")]],
-        },
-    ),
-]
+def ring(count: int, nbytes: int, latency: float, seconds_per_byte: float) -> float:
+    """The seconds of an all-reduce."""
+    return float(costs.all_reduce("ring", count, nbytes).seconds(latency, seconds_per_byte))
 
 
 class Job(NamedTuple):
@@ -401,7 +310,102 @@ class Job(NamedTuple):
     seconds_per_byte: float
     at_least: float
 
+    def step_on(self, count: int) -> float:
+        """The step on so many ranks."""
+        of_ring = ring(count, self.nbytes, self.latency, self.seconds_per_byte)
+        return self.fixed + self.each * math.ceil(self.batch / count) + of_ring
 
+    def efficiency_on(self, count: int) -> float:
+        """The speed-up over one rank, by the ranks."""
+        return self.step_on(1) / self.step_on(count) / count
+
+
+def predict(
+    ranks: int,
+    batch: int,
+    fixed: float,
+    each: float,
+    nbytes: int,
+    latency: float,
+    seconds_per_byte: float,
+    at_least: float,
+) -> dict[str, float]:
+    """A step on all ranks, its throughput and efficiency, and how many ranks are worth it."""
+    job = Job(ranks, batch, fixed, each, nbytes, latency, seconds_per_byte, at_least)
+    most = max(count for count in powers(ranks) if job.efficiency_on(count) >= at_least)
+    numbers = job.step_on(ranks), batch / job.step_on(ranks), job.efficiency_on(ranks), most
+    return dict(zip(PREDICTED, numbers, strict=True))
+
+
+def powers(ranks: int) -> list[int]:
+    """The powers of two up to the number of ranks."""
+    return [2**power for power in range(ranks.bit_length())]
+
+
+def known_of_job(*case: Any) -> dict[str, Any]:
+    """What formulas may use: functions, and the seconds of computing and of the ring."""
+    job = Job(*case)
+    exchange = ring(job.ranks, job.nbytes, job.latency, job.seconds_per_byte)
+    computing, texts = job.step_on(job.ranks) - exchange, math.ceil(job.batch / job.ranks)
+    return locals() | {"ring": ring, "powers": powers, "fits": lambda count: job.efficiency_on(count) >= job.at_least}
+
+
+POWERS = "only powers of two are asked for."
+FIXED = "the fixed part is divided too. Does more ranks make it shorter?"
+PREDICT_FORMULAS = {
+    STEP: {
+        "computing": "the ranks do not talk here. What follows the computing?",
+        "exchange": "nothing is computed here. What precedes the all-reduce?",
+        "fixed + each * batch / ranks + exchange": "a rank has whole texts. For whom do the others wait?",
+        "fixed + each * (batch // ranks) + exchange": (
+            "this is the rank with the fewest texts. For whom do the others wait?"
+        ),
+        "(fixed + each * batch) / ranks + exchange": FIXED,
+        "fixed / ranks + each * texts + exchange": FIXED,
+        "job.step_on(64)": "this is the step of 64 ranks, whatever `ranks` says. What is it for?",
+        "each * texts + exchange": "the fixed part is missing.",
+        "fixed + each * batch + exchange": "each rank has the whole batch here. How many texts has it?",
+        "computing + latency + nbytes * seconds_per_byte": (
+            "this is one message. How many follow one another in a ring, and how long is each?"
+        ),
+        "computing + exchange / 2": "this is half of the ring. What follows the reduce-scatter?",
+        "max(computing, exchange)": (
+            "this is the longer of computing and all-reduce, but nothing is hidden. How long do both take?"
+        ),
+        "computing + ring(ranks, nbytes * ranks, latency, seconds_per_byte)": (
+            "whole arrays go round the ring here. What is one message of it?"
+        ),
+        "computing + ring(ranks, nbytes, seconds_per_byte, latency)": (
+            "α and β are swapped. Which of them is for each message?"
+        ),
+        "computing + ring(ranks, 4 * nbytes, latency, seconds_per_byte)": (
+            "the bytes of a gradient are counted more than once. What is `nbytes` already?"
+        ),
+    },
+    OF_STEP: {
+        "texts_s / ranks": "this is one rank's share. How many texts do all ranks do in a second?",
+        "texts_s * ranks": "`batch` is the global one. Why multiply?",
+        "1 / texts_s": UPSIDE_DOWN,
+        "texts * ranks / step": "no text is added to fill up the ranks. How many texts are in a step?",
+    },
+    OF_IDEAL: {
+        "efficiency * ranks": "this is the speed-up. Which part is that of the ideal one?",
+        "100 * efficiency": PER_CENT,
+        "step / job.step_on(1)": UPSIDE_DOWN,
+        "computing / step": "this is the share of computing. How much faster than one rank are they, by ranks?",
+    },
+    MOST: {
+        "max((n for n in powers(ranks) if job.efficiency_on(n) > at_least), default=1)": (
+            "an efficiency of exactly `at_least` is enough. How do you compare?"
+        ),
+        "max(filter(fits, range(1, ranks + 1)))": POWERS,
+        "max(filter(fits, [*powers(ranks), ranks]))": POWERS,
+        "1": "this is the smallest. Which is the largest?",
+        "2 * most_ranks": "with this many the efficiency is too low, or there are not so many ranks.",
+        "max(1, most_ranks // 2)": "twice as many are still efficient enough. Where does your search end?",
+        "ranks": "with all ranks the efficiency may be too low. Compare it with `at_least`.",
+    },
+}
 EXAMPLE = Job(64, 1000, 0.002, 0.0001, 4_000_000, 2e-5, 1e-9, 0.5)
 
 
@@ -427,18 +431,10 @@ def jobs(generator: Generator) -> list[Job]:
     ]
 
 
-def of_one(job: Job) -> float:
-    """The step on one rank."""
-    return job.fixed + job.each * job.batch
-
-
 PREDICT_JUDGE = ByPrograms(
-    changed(PREDICT, costs=costs),
+    predict,
     jobs,
-    [
-        *mistakes(PREDICT, STEP_MISTAKES, STEP),
-        *(mistake for name, table in OTHERS for mistake in mistakes(PREDICT, table, name)),
-    ],
+    formulas(predict, PREDICT_FORMULAS, known_of_job),
     otherwise={
         STEP: "the fixed part, the texts of the fullest rank, then the ring's all-reduce: which of them differs?",
         OF_STEP: "how many texts are in a step, and how long is it?",
@@ -449,7 +445,7 @@ PREDICT_JUDGE = ByPrograms(
     parts=PREDICTED,
     follows=[
         Follows(OF_STEP, STEP, lambda job, own: job.batch / own[STEP]),
-        Follows(OF_IDEAL, STEP, lambda job, own: of_one(job) / own[STEP] / job.ranks),
+        Follows(OF_IDEAL, STEP, lambda job, own: job.step_on(1) / own[STEP] / job.ranks),
         *(Follows(MOST, source, lambda job, own: own[MOST]) for source in (OF_IDEAL, STEP)),
     ],
 )
@@ -491,19 +487,13 @@ def judge_job_script(answer: Answer, generator: Generator) -> Verdict:
 
 
 def form_of_script(text: str) -> str | None:
-    """The hint on a text that is no script."""
+    """The hint on a text of which sbatch would take no option."""
     left = re.search(r"(?<!\$)\{(nodes|tasks|cores|minutes)\b[^}\n]*\}", text)
-    lines = text.splitlines()
-    options = [place for place, line in enumerate(lines) if line.startswith("#SBATCH")]
-    commands = [place for place, line in enumerate(lines) if line.strip() and not line.startswith("#")]
-    is_late = options and commands and options[0] > commands[0]
-    no_shell = "The first line does not say which shell runs the script. With which two characters does it begin?"
     fills = "Which letter before the quotes lets Python fill in the value?"
+    has_options = re.search(r"^#SBATCH", text, re.MULTILINE)
     return first(
-        (not text.startswith("#!"), no_shell),
         (left, f"The text still has {left and left[0]} in it. {fills}"),
-        (not options, "No line begins with #SBATCH. How does Slurm learn what you need?"),
-        (is_late, "Slurm reads no #SBATCH after the first command. What comes first?"),
+        (not has_options, "No line begins with #SBATCH. How does Slurm learn what you need?"),
     )
 
 

@@ -91,7 +91,7 @@ def main() -> None:
     """Train, and say how it went."""
     options = parse()
     if options.folder:
-        saved_states.of_dataset(options.folder, "topics", resume=options.resume, **saved_states.kept(options))
+        saved_states.of_dataset(options.folder, "topics", resume=options.resume)
     if options.resume and (newest := saved_states.newest(options.folder)):
         print(f"The newest checkpoint in {options.folder} is {newest}.", flush=True)
     _, steps = train(options)

@@ -9,18 +9,17 @@ from collections.abc import Mapping, Sequence
 
 from cyclopts import App, CycloptsError, Group, Parameter
 
-from distlab.runtime import environment
 from distlab.runtime.errors import PlainError
 
 COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "This machine": {
-        "setup": ("course_tools.setup.command:setup", "Prepare this Python environment: start-up file, Horovod."),
+        "setup": ("course_tools.setup.horovod:set_up", "Prepare this Python environment: start-up file, Horovod."),
         "setup-frameworks": (
-            "course_tools.setup.command:setup_frameworks",
+            "course_tools.setup.other_frameworks:set_up",
             "Install other frameworks into their own environments.",
         ),
         "doctor": (
-            "course_tools.setup.command:doctor",
+            "course_tools.setup.doctor:print_findings",
             "Say what this machine has for the course and how to fix the rest.",
         ),
     },
@@ -42,13 +41,13 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "Exit status: 0 when every notebook ran or was skipped for a reason that is given, 1 when one failed or "
             "results could not be written, 2 for a wrong option, 130 when the run was interrupted, 143 after SIGTERM.",
         ),
-        "release": ("course_tools.lab_sources:hand_out", "Write the labs to hand out to build/release."),
+        "release": ("course_tools.lab_sources:write_release", "Write the labs to hand out to build/release."),
         "grade": (
             "course_tools.grading.grade_class:grade",
             "Grade SUBMISSIONS/STUDENT/NN_topic/lab.ipynb; writes build/grades.",
         ),
         "quiz": (
-            "distlab.quizzes.written:print_quiz",
+            "distlab.quizzes.quiz:print_quiz",
             "Print questions on chapters. The numbers depend on the seed; the answers are computed.",
         ),
         "site": (
@@ -132,7 +131,6 @@ for name, (function, sentence) in CLUSTER.items():
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status: 2 after a sentence on the error stream for a user's mistake."""
-    environment.leave_out_packages_of_others()
     try:
         status = app(
             sys.argv[1:] if arguments is None else arguments, exit_on_error=False, result_action="return_value"

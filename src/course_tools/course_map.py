@@ -1,17 +1,124 @@
-"""What is written into README and docs by a program: `distlab map` brings all of it up to date."""
+"""What is written into README and docs by a program: `distlab map` brings all of it up to date.
 
+In the README the notebooks and labs, in docs/teaching.md how long everything takes and schedules, in docs/sources.md
+the published numbers, and docs/commands.md.
+"""
+
+import json
+import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
+
+import nbformat
 
 from course_tools import __main__ as cli
-from course_tools import readme_tables, source_tables
+from course_tools.html_pages import title_of
+from course_tools.site.chapters import chapter_notebooks
+from distlab.runtime import tables
+from distlab.runtime.errors import PlainError
 
-COMMANDS = Path("docs/commands.md")
+README, TEACHING, SOURCES, COMMANDS = (
+    Path("README.md"),
+    *map(Path("docs").joinpath, ("teaching.md", "sources.md", "commands.md")),
+)
+REPORT = Path("build/report.json")
+BEGIN, END = "<!-- course map: written by `make map` -->", "<!-- end of the course map -->"
+BEGIN_LABS, END_LABS = "<!-- labs: written by `make map` -->", "<!-- end of the labs -->"
+BEGIN_MINUTES, END_MINUTES = "<!-- minutes: written by `make map` -->", "<!-- end of the minutes -->"
+BEGIN_SCHEDULES, END_SCHEDULES = "<!-- schedules: written by `make map` -->", "<!-- end of the schedules -->"
+
+
+class CannotWriteTables(PlainError, ValueError):
+    """Something that the tables need is missing; the message says what."""
+
+
+class Session(NamedTuple):
+    """One meeting of a class: chapters read and run together, labs done there, labs and chapters for home.
+
+    shorten: what to leave out where time is short.
+    """
+
+    when: str
+    chapters: tuple[str, ...]
+    labs: tuple[str, ...] = ()
+    at_home: str = "–"
+    shorten: str = "–"
+
+    def minutes(self, read: Mapping[str, int], labs: Mapping[str, int]) -> int:
+        """What its chapters and labs take together, by the minutes of each."""
+        return sum(read[chapter] for chapter in self.chapters) + sum(labs[lab] for lab in self.labs)
+
+
+HALF_DAY = (
+    Session("first hour", ("01",), shorten="01: model parallelism, asynchronous updates", at_home="before: 00"),
+    Session("second hour", ("03",), ("03",), shorten="03: sections 4 to 6"),
+    Session("third hour", ("06",), shorten="06: sections 5, 7 and 9", at_home="after: lab 06"),
+    Session("fourth hour", ("09",), shorten="09: sections 7 and 8", at_home="after: lab 09"),
+)
+TWO_DAYS = (
+    Session("day 1, morning", ("01", "02", "03"), ("02", "03"), at_home="before: 00", shorten="02: the input pipeline"),
+    Session("day 1, afternoon", ("04", "06"), ("04", "06"), at_home="05", shorten="04: sections 8 and 9"),
+    Session("day 2, morning", ("07", "09"), ("07", "09"), shorten="07: section 8 and the appendix"),
+    Session("day 2, afternoon", ("10", "11", "13"), ("10",), at_home="labs 11 and 13", shorten="10: sections 6 to 8"),
+)
+SEMESTER = (
+    Session("week 1", ("00", "01", "02"), ("02",)),
+    Session("week 2", ("03", "04"), ("03", "04")),
+    Session("week 3", ("05",), ("05",), shorten="lab 05: exercise 4"),
+    Session("week 4", ("06",), ("06",)),
+    Session("week 5", ("07",), ("07",)),
+    Session("week 6", ("08",), ("08",), shorten="08: part 2, Keras 3"),
+    Session("week 7", ("09",), ("09",)),
+    Session("week 8", ("10",), ("10",)),
+    Session("week 9", ("11",), ("11",)),
+    Session("week 10", ("12",), ("12",), shorten="12: section 4"),
+    Session("week 11", ("13",), ("13",), shorten="lab 13: what it marks as optional"),
+    Session("week 12", ("14", "15"), ("15",), at_home="lab 14; lab 16, the project of the term"),
+)
+SCHEDULES = {"Half a day": HALF_DAY, "Two days": TWO_DAYS, "A semester of twelve weeks": SEMESTER}
+
+
+class Entry(NamedTuple):
+    """A notebook or a lab: its file, its title, its goal in a sentence, and the minutes that it names."""
+
+    file: Path
+    title: str
+    goal: str
+    minutes: int
+
+    @property
+    def chapter(self) -> str:
+        """The two digits of the chapter."""
+        return next(name[:2] for name in (self.file.stem, self.file.parent.name) if name[:2].isdigit())
 
 
 def write() -> None:
-    """Write the tables of README.md, docs/teaching.md and docs/sources.md, and docs/commands.md; print the tables."""
-    print(readme_tables.write(Path("README.md"), Path("docs/teaching.md"), Path("build/report.json")))
-    print(source_tables.write(Path("docs/sources.md")))
+    """Write the tables of README.md, docs/teaching.md and docs/sources.md, and docs/commands.md; print the tables.
+
+    Raises CannotWriteTables where there is no report of a complete run of all notebooks with the default parameters.
+    """
+    from course_tools import source_tables  # here, since it imports the costs
+
+    if not REPORT.is_file():
+        raise CannotWriteTables(f"There is no {REPORT}; run `make execute` for all notebooks first.")
+    report = json.loads(REPORT.read_text())
+    seconds = {row["notebook"]: row["seconds"] for row in report["notebooks"] if row["status"] == "ok"}
+    course, labs = entries(Path("notebooks")), lab_entries(Path("labs"))
+    if report["parameters"] or any(entry.file.stem not in seconds for entry in course):
+        raise CannotWriteTables(
+            f"{REPORT} is of another run; run `make execute` for all notebooks without options first."
+        )
+    texts = {
+        (README, BEGIN, END): notebooks_table(course, seconds),
+        (README, BEGIN_LABS, END_LABS): labs_table(labs),
+        (TEACHING, BEGIN_MINUTES, END_MINUTES): minutes_table(course, labs, seconds),
+        (TEACHING, BEGIN_SCHEDULES, END_SCHEDULES): schedules(minutes_of(course), minutes_of(labs)),
+        (SOURCES, source_tables.BEGIN, source_tables.END): source_tables.published_numbers(),
+    }
+    for (file, begin, end), table in texts.items():
+        replace_between(file, begin, end, table)
+        print(table)
     COMMANDS.write_text(commands())
 
 
@@ -19,3 +126,93 @@ def commands() -> str:
     """The page with every command of `distlab` and its options."""
     _, first_group, by_group = cli.app.generate_docs().partition(f"**{next(iter(cli.COMMANDS))}**")
     return f"# The command distlab\n\nWritten by `make map` from `distlab --help`.\n\n{first_group}{by_group}"
+
+
+def minutes_of(entries: list[Entry]) -> dict[str, int]:
+    """Minutes by chapter."""
+    return {entry.chapter: entry.minutes for entry in entries}
+
+
+def entries(notebooks: Path) -> list[Entry]:
+    """The notebooks of the course, in order."""
+    return [_entry(file) for file in chapter_notebooks(notebooks)]
+
+
+def lab_entries(labs: Path) -> list[Entry]:
+    """The labs, in order of chapter."""
+    return [_entry(file) for file in sorted(labs.glob("[0-9][0-9]_*/lab.ipynb"))]
+
+
+def _entry(file: Path) -> Entry:
+    notebook = nbformat.read(file, as_version=4)
+    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    minutes = re.search(r"\*\*Time\.\*\* (\d+) minutes", text)
+    # The first sentence after it in the opening block.
+    goal = re.search(r"\*\*Goal\.?\*\*[:.]?\s*(.+?)(?:\.\s|\.$|\n\n)", text, re.DOTALL | re.MULTILINE)
+    if not minutes or not goal:
+        raise CannotWriteTables(f"{file} does not say its goal, and how many minutes it takes.")
+    return Entry(file, title_of(notebook), " ".join(goal[1].split()) + ".", int(minutes[1]))
+
+
+def notebooks_table(course: list[Entry], seconds: dict[str, float]) -> str:
+    """The table of notebooks; `seconds` are those of a run, by name."""
+    header = ["Notebook", "What it answers", "Read, minutes", "Run, seconds"]
+    rows = [
+        (f"[{entry.title}](notebooks/{entry.file.name})", entry.goal, entry.minutes, f"{seconds[entry.file.stem]:.0f}")
+        for entry in course
+    ]
+    return tables.markdown(header, rows, right=(2, 3))
+
+
+def labs_table(labs: list[Entry]) -> str:
+    """The table of labs."""
+    rows = [
+        (f"[{entry.title}](labs/{entry.file.parent.name}/{entry.file.name})", entry.goal, entry.minutes)
+        for entry in labs
+    ]
+    return tables.markdown(["Lab", "What you do", "Minutes"], rows, right=(2,))
+
+
+def minutes_table(course: list[Entry], labs: list[Entry], seconds: dict[str, float]) -> str:
+    """How long each chapter takes: minutes to read it, seconds to run it, minutes for its lab; the sums.
+
+    A lab may have no chapter.
+    """
+    of_lab, chapters = minutes_of(labs), minutes_of(course)
+    rows: list[tuple[object, ...]] = [
+        (entry.title, entry.minutes, f"{seconds[entry.file.stem]:.0f}", of_lab.get(entry.chapter, "–"))
+        for entry in course
+    ]
+    rows += [(f"{name} (a lab alone)", "–", "–", minutes) for name, minutes in of_lab.items() if name not in chapters]
+    run = sum(seconds[entry.file.stem] for entry in course)
+    rows.append(("together", sum(chapters.values()), f"{run:.0f}", sum(of_lab.values())))
+    return tables.markdown(["Chapter", "Read, minutes", "Run, seconds", "Lab, minutes"], rows, right=(1, 2, 3))
+
+
+def schedules(read: Mapping[str, int], labs: Mapping[str, int]) -> str:
+    """All schedules as headings and tables; `read` and `labs` have the minutes of each chapter and lab."""
+    header = ["When", "Chapters", "Labs", "Minutes", "At home", "If time is short, leave out"]
+    texts = []
+    for title, sessions in SCHEDULES.items():
+        rows = [
+            (
+                each.when,
+                ", ".join(each.chapters),
+                ", ".join(each.labs) or "–",
+                each.minutes(read, labs),
+                each.at_home,
+                each.shorten,
+            )
+            for each in sessions
+        ]
+        texts.append(f"### {title}\n\n{tables.markdown(header, rows, right=(3,))}")
+    return "\n\n".join(texts)
+
+
+def replace_between(file: Path, begin: str, end: str, table: str) -> None:
+    """Write the table between two marks of a text file. Raises CannotWriteTables when it lacks one of them."""
+    text = file.read_text()
+    if begin not in text or end not in text:
+        raise CannotWriteTables(f"{file} lacks one of the marks {begin} and {end}.")
+    before, after = text[: text.index(begin)], text[text.index(end) :]
+    file.write_text(f"{before}{begin}\n{table}\n{after}")

@@ -1,6 +1,5 @@
 """Running the notebooks without a browser, and what it leaves: pages, report, site, exit status."""
 
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,7 @@ from cyclopts.validators import Number
 
 from course_tools import html_pages, runner, user_folders
 from course_tools.runner import ExecutionPlan, Outcomes
-from course_tools.site.chapters import copies
+from course_tools.site.chapters import chapter_notebooks, copies
 from distlab import data, devices
 from distlab.runtime import environment, processes
 from distlab.runtime.errors import PlainError
@@ -56,28 +55,19 @@ def execute(
         at_once or runner.default_at_once(devices.cores()),
     )
     for copy in copies(NOTEBOOKS):
-        _say(f"{copy} is left out: it is no chapter of the course.")
-    user_folders.require_home()
-    devices.require_loopback()
-    devices.require_processes()
+        print(f"{copy} is left out: it is no chapter of the course.")
     environment.choose_legacy_keras()
     processes.end_on_signals()
-    try:
-        outcomes = runner.execute(plan)
-    except runner.ExecutionInterrupted as interrupt:
-        finished = ", ".join(interrupt.finished) or "none"
-        _say(f"\nInterrupted; everything that the notebooks had started is ended. Finished: {finished}.")
-        _say(f"Not finished: {', '.join(interrupt.unfinished)}.")
-        return interrupt.status
-    problems = _write_results(outcomes, plan)
+    outcomes = runner.execute(plan)
+    problems = _write_pages(outcomes, plan)
     if README.is_file() and not no_site:
         problems += _write_site(plan)
-    _say("\n".join([runner.summary(outcomes), *problems]))
+    print("\n".join([runner.summary(outcomes), *problems]), flush=True)
     return 1 if problems or any(outcome.status == runner.FAILED for outcome in outcomes.values()) else 0
 
 
-def _write_results(outcomes: Outcomes, plan: ExecutionPlan) -> list[str]:
-    """Write the pages and the report, and say where they are; returns a sentence for each that was not written."""
+def _write_pages(outcomes: Outcomes, plan: ExecutionPlan) -> list[str]:
+    """Write the pages and the report, and say where they are; returns a sentence for each page that was not written."""
     html, problems = plan.build / "html", []
     for notebook in plan.notebooks:
         executed = plan.build / "executed" / notebook.name
@@ -85,32 +75,24 @@ def _write_results(outcomes: Outcomes, plan: ExecutionPlan) -> list[str]:
             # The page of a skipped notebook shows the committed outputs.
             source = executed if executed.exists() else notebook
             for missing in html_pages.write_page(source, html / f"{notebook.stem}.html", NOTEBOOKS):
-                _say(missing)
-        except Exception as fault:  # a notebook that cannot be read, or was not written to its end
+                print(missing)
+        except Exception as fault:  # a notebook that cannot be read
             if outcomes[notebook.stem].status != runner.FAILED:
                 problems.append(f"The page of {notebook.stem} was not written: {str(fault).strip().splitlines()[0]}")
-    try:
-        html_pages.write_glossary(NOTEBOOKS, html)
-        _say(f"Pages: {html_pages.write_index(html, outcomes)}\nReport: {runner.write_report(outcomes, plan)}")
-    except OSError as fault:
-        problems.append(f"The report was not written: {fault}")
+    html_pages.write_glossary(NOTEBOOKS, html)
+    print(f"Pages: {html_pages.write_index(html, outcomes)}\nReport: {runner.write_report(outcomes, plan)}", flush=True)
     return problems
 
 
 def _write_site(plan: ExecutionPlan) -> list[str]:
     """Write the site with the outputs and times of this run; returns a sentence if it was not written."""
-    from course_tools.site import build, sources  # here, since it imports matplotlib
+    from course_tools.site import build, sources
 
     try:
         site = build.build(Path.cwd(), plan.build, plan.build / "executed")
-    except (PlainError, OSError) as fault:
+    except PlainError as fault:
         return [f"The site was not written: {fault}"]
-    _say(f"Site: {site.index}")
-    if numbers := sources.chapters_without_run(Path.cwd(), plan.build / "executed"):
-        _say(f"It shows the committed outputs of the chapters without a complete run: {', '.join(numbers)}.")
+    print(f"Site: {site.index}", flush=True)
+    if sentence := sources.chapters_without_run(chapter_notebooks(NOTEBOOKS), plan.build / "executed"):
+        print(sentence, flush=True)
     return []
-
-
-def _say(text: str) -> None:
-    with suppress(OSError):  # nobody reads it any more, or the disk that it goes to is full
-        print(text, flush=True)

@@ -7,78 +7,72 @@ import re
 from collections.abc import Mapping
 from html import unescape
 from pathlib import Path
-from urllib.parse import quote
+from typing import Any
+from urllib.parse import unquote
 
 import jinja2
 import nbformat
 from nbconvert import HTMLExporter
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 from nbformat.reader import NotJSONError
 
 from course_tools import runner, user_folders
 from course_tools.notebooks import WIDGET_VIEW
-from course_tools.runner_child import NotebookOutcome
+from course_tools.runner import NotebookOutcome
 from course_tools.site.chapters import how_to_repair
 from course_tools.site.mathml import mathml
 
-FORMULA = re.compile(r"\$\$(?P<block>.+?)\$\$|(?<![\\$\w])\$(?P<inline>[^$\n]+?)\$(?![\w$])", re.DOTALL)
-PICTURE = re.compile(r"!\[(?P<description>[^\]]*)\]\((?P<file>[^):\s]+)\)")
-ATTACHMENT = re.compile(r"\battachment:([^\s)>\"']+)")
-CODE = re.compile(r"(```.*?```|`[^`\n]+`)", re.DOTALL)
-# nbconvert's page without the scripts that it would fetch from the network.
-TEMPLATE = """
-{%- extends 'lab/index.html.j2' -%}
-{%- block html_head_js -%}{%- endblock -%}
-{%- block html_head_js_jquery -%}{%- endblock -%}
-{%- block html_head_js_requirejs -%}{%- endblock -%}
-{%- block html_head_js_mathjax -%}{%- endblock -%}
-{%- block html_head_js_mermaidjs -%}{%- endblock -%}
-{%- block html_head_css -%}
-<style>
-/* Long lines of code are broken, so that nothing is cut off on a narrow screen or on paper. */
-.jp-InputArea-editor pre, .jp-RenderedText pre { white-space: pre-wrap; overflow-wrap: anywhere; }
-.jp-RenderedHTMLCommon .highlight pre { font: var(--jp-code-font-size)/1.3 monospace; margin: 0 0 1em; }
-/* Lines of a difference: removed and added; their sign stays, so that colour is not alone. */
-.highlight .gd { background: #fde8e0; color: #7c2d12; }
-.highlight .gi { background: #dceefb; color: #0c4a6e; }
-math { font-family: "Latin Modern Math", "STIX Two Math", "Cambria Math", "DejaVu Math TeX Gyre", math; }
-.jp-RenderedHTMLCommon img, .jp-RenderedSVG svg { max-width: 100%; height: auto; }
-</style>
-{%- endblock -%}
-"""
+TEMPLATES = Path(__file__).with_name("templates")
+CHAPTER = re.compile(r"^(?:\.\./notebooks/)?(\d\d_\w+)\.ipynb")
 GLOSSARY = "glossary.html"
 WIDGET_NOTE = "<p><em>In JupyterLab there is a slider here.</em></p>"
 
-INDEX = jinja2.Environment(autoescape=True).from_string("""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Distributed training: the executed notebooks</title>
-<style>
-body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
-table { border-collapse: collapse; width: 100%; }
-th, td { text-align: left; padding: .35rem .75rem; border-bottom: 1px solid #ddd; vertical-align: top; }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
-.failed { color: #9a3412; font-weight: 600; }
-</style></head><body>
-<h1>Distributed training: the executed notebooks</h1>
-<table>
-<tr><th>Notebook</th><th>Status</th><th class="number">Seconds</th><th class="number">Memory, MiB</th></tr>
-{% for name, title, has_page, outcome in rows -%}
-<tr><td>{% if has_page %}<a href="{{ name }}.html">{{ title }}</a>{% else %}{{ title }}{% endif -%}
-{% if outcome.error is not none %}<br>{{ outcome.error }}{% endif %}</td>
-<td class="{{ outcome.status }}">{{ outcome.status }}</td>
-<td class="number">{{ "%.0f" | format(outcome.seconds) }}</td>
-<td class="number">{{ "{:,.0f}".format(outcome.peak_memory_mib) }}</td></tr>
-{% endfor -%}
-</table>
-</body></html>
-""")
+
+class PageRenderer(IPythonRenderer):
+    """nbconvert's renderer of Markdown: formulas are MathML, pictures are inside, links lead from page to page.
+
+    folder: where the notebook belongs, to which its links and pictures are relative.  page: the file of the page.
+    missing: the pictures that were pasted into the text and are not in the notebook; their descriptions are shown.
+    """
+
+    def __init__(self, folder: Path, page: Path, attachments: dict[str, Any] | None = None, **options: Any) -> None:
+        super().__init__(escape=False, attachments=attachments, **options)
+        self.folder, self.page = folder, page
+        self.missing: list[str] = []
+
+    def inline_math(self, body: str) -> str:
+        """A formula in a line."""
+        return mathml(body, "inline")
+
+    def block_math(self, body: str) -> str:
+        """A formula by itself."""
+        return mathml(body, "block")
+
+    def image(self, text: str, url: str, title: str | None = None) -> str:
+        """A picture of the course or of the notebook."""
+        file, attachment = self.folder / url, unquote(url.removeprefix("attachment:"))
+        if url.startswith("attachment:"):
+            data = self.attachments.get(attachment)
+            self.missing += [] if data else [attachment]
+            url = "data:{};base64,{}".format(*next(iter(data.items()))) if data else ""
+        elif file.is_file():
+            url = f"data:{mimetypes.guess_type(file)[0]};base64,{base64.b64encode(file.read_bytes()).decode()}"
+        return str(super().image(text, url, title))
+
+    def link(self, text: str, url: str, title: str | None = None) -> str:
+        """A link to another page, or to a file of the course."""
+        url = CHAPTER.sub(r"\1.html", url).replace("../docs/glossary.md", GLOSSARY)
+        if url.startswith("../"):
+            url = f"{os.path.relpath(self.folder.parent, self.page.parent)}/{url.removeprefix('../')}"
+        return str(super().link(text, url, title))
 
 
 def write_pages() -> int:
     """Write a page of each committed notebook to `build/html`; 1 if one cannot be read."""
     notebooks = Path("notebooks")
     files = runner.choose(notebooks)
-    pages = user_folders.require_folder(user_folders.announced("build", "the pages go") / "html")
+    pages = user_folders.announced("build", "the pages go") / "html"
     write_glossary(notebooks, pages)
     damaged = []
     for notebook in files:
@@ -94,12 +88,10 @@ def write_pages() -> int:
 def write_page(notebook_file: Path, page: Path, folder: Path) -> list[str]:
     """Convert one executed notebook into one HTML file that shows everything without a network.
 
-    `folder` is where the notebook belongs: the pictures in its text are named relative to it. Returns a sentence for
-    each picture that was pasted into a text and is not in the notebook; the page shows its description.
+    `folder` is where the notebook belongs. Returns a sentence for each picture that was pasted into a text and is not
+    in the notebook.
     """
-    notebook = nbformat.read(notebook_file, as_version=4)
-    missing = [name for cell in notebook.cells if cell.cell_type == "markdown" for name in _without_picture(cell)]
-    _write(notebook, page, folder)
+    missing = _write(nbformat.read(notebook_file, as_version=4), page, folder)
     return [f"The picture {name} is not in {notebook_file.name}: paste it again." for name in missing]
 
 
@@ -111,21 +103,26 @@ def write_glossary(folder: Path, pages: Path) -> None:
         _write(nbformat.v4.new_notebook(cells=[cell]), pages / GLOSSARY, folder)
 
 
-def _write(notebook: NotebookNode, page: Path, folder: Path) -> None:
+def _write(notebook: NotebookNode, page: Path, folder: Path) -> list[str]:
+    missing = []
+
+    @jinja2.pass_context
+    def markdown2html(context: jinja2.runtime.Context, source: str) -> str:
+        renderer = PageRenderer(folder, page, context["cell"].get("attachments"))
+        html = str(MarkdownWithMath(renderer).render(source))
+        missing.extend(renderer.missing)
+        return html
+
     for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            cell.source = with_pictures(with_mathml(cell.source), folder)
-        elif cell.cell_type == "code":
+        if cell.cell_type == "code":
             cell.outputs = [_without_widget(output) for output in cell.outputs]
     notebook.metadata.pop("widgets", None)
-    exporter = HTMLExporter(raw_template=TEMPLATE)
+    template = (TEMPLATES / "page.html.j2").read_text()
+    exporter = HTMLExporter(raw_template=template, filters={"markdown2html": markdown2html})
     html, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": title_of(notebook)}})
     page.parent.mkdir(parents=True, exist_ok=True)
-    # Links between notebooks become links between pages; those to other files of the course lead there from the page.
-    html = re.sub(r'href="(?:\.\./notebooks/)?(\d\d_\w+)\.ipynb', r'href="\1.html', html)
-    html = html.replace('href="../docs/glossary.md', f'href="{GLOSSARY}')
-    to_course = os.path.relpath(folder.parent, page.parent)
-    page.write_text(re.sub(r'href="\.\./', f'href="{to_course}/', html))
+    page.write_text(html)
+    return missing
 
 
 def write_index(folder: Path, outcomes: Mapping[str, NotebookOutcome]) -> Path:
@@ -133,45 +130,17 @@ def write_index(folder: Path, outcomes: Mapping[str, NotebookOutcome]) -> Path:
     rows = []
     for name, outcome in outcomes.items():
         page = folder / f"{name}.html"
-        rows.append((name, _page_title(page) or name, page.exists(), outcome))
-    folder.mkdir(parents=True, exist_ok=True)
-    index = folder / "index.html"
-    index.write_text(INDEX.render(rows=rows))
-    return index
+        title = re.search(r"<title>(.*?)</title>", page.read_text(), re.DOTALL) if page.exists() else None
+        rows.append((name, unescape(title[1].strip()) if title else name, page.exists(), outcome))
+    return from_template(TEMPLATES / "pages_index.html.j2", folder / "index.html", rows=rows)
 
 
-def with_mathml(text: str) -> str:
-    """Markdown with its $…$ and $$…$$ formulas replaced by MathML, which browsers draw themselves; code stays."""
-    parts = CODE.split(text)
-    return "".join(part if index % 2 else FORMULA.sub(_formula, part) for index, part in enumerate(parts))
-
-
-def with_pictures(text: str, folder: Path) -> str:
-    """Markdown whose pictures, files named relative to `folder`, are inside the text; code stays.
-
-    (nbconvert's own way of embedding closes every HTML tag where it opens, which breaks folded answers and MathML.)
-    """
-
-    def embedded(match: re.Match[str]) -> str:
-        file = folder / match["file"]
-        if not file.is_file():
-            return match[0]
-        kind = mimetypes.guess_type(file)[0]
-        content = base64.b64encode(file.read_bytes()).decode()
-        return f"![{match['description']}](data:{kind};base64,{content})"
-
-    parts = CODE.split(text)
-    return "".join(part if index % 2 else PICTURE.sub(embedded, part) for index, part in enumerate(parts))
-
-
-def _without_picture(cell: NotebookNode) -> list[str]:
-    """The attachments that the cell's text names and that it lacks; it has an empty one of each afterwards."""
-    attachments = cell.setdefault("attachments", {})
-    named = {name for part in CODE.split(cell.source)[::2] for name in ATTACHMENT.findall(part)}
-    missing = sorted(named - attachments.keys())
-    for name in missing:  # nbconvert looks for the name as in an address
-        attachments[name] = attachments[quote(name, safe="%")] = {"image/png": ""}
-    return missing
+def from_template(file: Path, page: Path, **values: object) -> Path:
+    """Write a page from a template of Jinja; returns its file."""
+    template = jinja2.Environment(autoescape=True).from_string(file.read_text())
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(template.render(values))
+    return page
 
 
 def title_of(notebook: NotebookNode) -> str:
@@ -182,18 +151,7 @@ def title_of(notebook: NotebookNode) -> str:
     return "Notebook"
 
 
-def _formula(match: re.Match[str]) -> str:
-    if match["block"]:
-        return mathml(match["block"], "block")
-    return mathml(match["inline"], "inline")
-
-
 def _without_widget(output: NotebookNode) -> NotebookNode:
     if WIDGET_VIEW not in output.get("data", {}):
         return output
     return nbformat.v4.new_output("display_data", data={"text/html": WIDGET_NOTE})
-
-
-def _page_title(page: Path) -> str | None:
-    title = re.search(r"<title>(.*?)</title>", page.read_text(), re.DOTALL) if page.exists() else None
-    return unescape(title[1].strip()) if title else None

@@ -18,18 +18,9 @@ def answer_cells(cells: Iterable[NotebookNode]) -> Iterator[tuple[str, NotebookN
 
 
 def answered(cells: Iterable[NotebookNode], own_cells: Iterable[NotebookNode]) -> set[str]:
-    """Those of the course's exercises whose cell for the answer has no stub any more.
-
-    Whether the course's own cells still have one does not matter: a student may have written answers there, too.
-    """
-    own = {exercise for exercise, _ in answer_cells(own_cells)}
-    return {exercise for exercise, _ in filled(cells) if exercise in own}
-
-
-def filled(cells: Iterable[NotebookNode]) -> Iterator[tuple[str, NotebookNode]]:
-    """The cells for answers without a stub, each with its exercise's name."""
-    stub = " ".join(STUB.split())
-    return ((exercise, cell) for exercise, cell in answer_cells(cells) if stub not in " ".join(cell.source.split()))
+    """Those of the course's exercises whose cell for the answer has no stub any more."""
+    own, stub = {exercise for exercise, _ in answer_cells(own_cells)}, " ".join(STUB.split())
+    return {name for name, cell in answer_cells(cells) if name in own and stub not in " ".join(cell.source.split())}
 
 
 def printed(cell: NotebookNode) -> str:

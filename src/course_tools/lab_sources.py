@@ -5,32 +5,35 @@ student's notebook here (`labs/nbgrader_config.py` gives nbgrader the same stub)
 """
 
 import copy
-import errno
+import hashlib
+import json
 import os
 import re
 import shutil
+import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import nbformat
 from nbformat import NotebookNode
 
-from course_tools import git_files, hand_edits, lab_cells, notebooks, released_labs, user_folders
-from course_tools.failed_cells import CellFailed
+from course_tools import lab_cells, notebooks, user_folders
 from distlab.labs import registry
-from distlab.labs.lab import Exercise, Lab
+from distlab.labs.lab import Lab
 from distlab.runtime import processes, startup_notes
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import look_up
+from distlab.runtime.unused_names import unused
 
 if TYPE_CHECKING:
     from nbconvert.preprocessors import Preprocessor
 
-_MARK = r"### (BEGIN|END) SOLUTION"
-_SOLUTION = r"### BEGIN SOLUTION.*### END SOLUTION"
-_LIKE_A_MARK = re.compile(r"(^|#)[\W_]*(begin|end)[\W_]*(solution|hidden[\W_]*test)", re.IGNORECASE)
+_MARKS = ["### BEGIN SOLUTION", "### END SOLUTION"]
+# Whatever an author may have meant as a mark.
+_LIKE_A_MARK = re.compile(r"(^|#)[\W_]*(begin|end)[\W_]*(solu|hidden)", re.IGNORECASE)
 _ONLY_IN_THE_COURSE = ("solution.ipynb", "make check")
 _SENTENCES = re.compile(r"(?<=[.?!])\s+(?=[A-Z`\[])")
 _LINK_TO_COURSE = re.compile(r"\[([^\]]*)\]\(\.\./[^)]*\)")
@@ -38,6 +41,7 @@ CHECK = "check_"
 TEXT, STUDENT, SOLUTION = "lab.py", "lab.ipynb", "solution.ipynb"
 _NOT_WRITTEN = f"no {STUDENT} or {SOLUTION} was written."
 HANDED_OUT, NBGRADER, SOURCE = "students", "nbgrader", "source"
+_PARTS = (HANDED_OUT, f"{NBGRADER}/{SOURCE}")
 LABS = Path("labs")
 
 
@@ -54,27 +58,6 @@ def write_labs(*, only: str | None = None) -> None:
     for source in chosen(LABS, only):
         for file in regenerate(source):
             print(file, flush=True)
-
-
-def hand_out(*, only: str | None = None) -> None:
-    """Write the labs for students and nbgrader's course folder to `build/release`, and print where they are.
-
-    Args:
-        only: Some labs by number: "06" or "02,06".
-    """
-    processes.end_on_signals()
-    folder = user_folders.require_folder(user_folders.announced("build", "the labs to hand out go") / "release")
-    left_out: list[Path] = []
-    kept: list[Path] = []
-    with startup_notes.hidden():
-        paths = release(chosen(LABS, only), folder, left_out.append, kept.append)
-    if not git_files.known(LABS):
-        print("Git does not know this course, so all files next to the labs' notebooks are handed out, your own too.")
-    for file in left_out:
-        print(f"Not handed out: {file}, which git does not know. If students need it, run `git add {file}` first.")
-    for place in kept:
-        print(f"Labs that differ from what the last release wrote are kept in {place}; change tasks in their {TEXT}.")
-    print("\n".join(map(str, paths)))
 
 
 def chosen(labs: Path, only: str | None = None) -> list[Path]:
@@ -119,28 +102,8 @@ def solved(notebook: NotebookNode) -> NotebookNode:
     solution = _preprocessed(notebook, ClearHiddenTests())
     for cell in solution.cells:
         if cell.cell_type == "code":
-            cell.source = "\n".join(line for line in cell.source.split("\n") if not re.search(_MARK, line))
+            cell.source = "\n".join(line for line in cell.source.split("\n") if line.strip() not in _MARKS)
     return solution
-
-
-def regenerate(source: Path) -> list[Path]:
-    """Write `lab.ipynb` and the executed `solution.ipynb`, in which every check says "right"; return their files.
-
-    Raises BrokenSource, text_sources.UnusableSource and hand_edits.EditedByHand; both files then stay as they are.
-    """
-    folder = source.parent
-    for name in (STUDENT, SOLUTION):
-        hand_edits.require_none(folder / name, source)
-    lab = registry.lab(source.parent.name)
-    whole = convert(source, lab)
-    if not os.access(folder, os.W_OK):  # before the solution runs for a minute
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder / STUDENT))
-    try:
-        solution = notebooks.clean(notebooks.execute(solved(whole), folder))
-    except CellFailed as error:
-        raise BrokenSource(f"{source}: {error}; {_NOT_WRITTEN}") from error
-    _require_right(solution, lab, source)
-    return [_written(student(whole), folder / STUDENT), _written(solution, folder / SOLUTION)]
 
 
 def without_course(notebook: NotebookNode) -> NotebookNode:
@@ -159,53 +122,31 @@ def _without_course(paragraph: str) -> str:
     return _LINK_TO_COURSE.sub(r"\1", paragraph)
 
 
-def release(
-    lab_sources: Sequence[Path],
-    folder: Path,
-    on_left_out: Callable[[Path], object] = lambda file: None,
-    on_kept: Callable[[Path], object] = lambda kept: None,
-) -> list[Path]:
-    """Write `folder`/students/NN_topic for each lab, the same as a zip, and `folder`/nbgrader for nbgrader.
-
-    In `students` and in nbgrader's `source` the folders of the course's labs are replaced, when all are written. All
-    else stays: what an instructor has added there, nbgrader's database, what was handed in. Labs that were changed
-    since the last release are kept in a folder beside these, which `on_kept` gets. Raises BrokenSource.
-
-    A lab's programs and data go with it, but in a repository only those that git knows; `on_left_out` gets the others.
-    """
-    programs = {source: _programs(source, on_left_out) for source in lab_sources}
-    released = {source: without_course(convert(source)) for source in lab_sources}
-    parts = (HANDED_OUT, f"{NBGRADER}/{SOURCE}")
-    of_course = [source.parent.name for source in chosen(lab_sources[0].parents[1])]
-    with released_labs.replacing(folder, parts, of_course, on_kept) as new:
-        for source, notebook in released.items():
-            for part, handed_out in zip(parts, (student(notebook), notebook), strict=True):
-                place = new / part / source.parent.name
-                place.mkdir()
-                for file in programs[source]:
-                    shutil.copy(file, place)
-                nbformat.write(handed_out, place / STUDENT)
-    shutil.copy(lab_sources[0].parents[1] / "nbgrader_config.py", folder / NBGRADER)
-    with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=folder) as unfinished:
-        packed = Path(shutil.make_archive(str(Path(unfinished) / "labs"), "zip", folder / HANDED_OUT))
-        packed = packed.replace(folder / packed.name)
-    return [folder / HANDED_OUT, packed, folder / NBGRADER]
-
-
 def is_given(file: Path) -> bool:
     """Whether a file is handed out with its lab: no notebook, not the lab's text with the solutions, no judge."""
     return file.is_file() and file.suffix != ".ipynb" and file.name != TEXT and not registry.is_of_judge(file)
 
 
-def _programs(source: Path, on_left_out: Callable[[Path], object]) -> list[Path]:
-    """The files that are handed out with a lab: an instructor may keep notes beside them."""
-    files = [file for file in sorted(source.parent.glob("*")) if is_given(file)]
-    if not (known := git_files.known(source.parents[1])):
-        return files
+def regenerate(source: Path) -> list[Path]:
+    """Write `lab.ipynb` and the executed `solution.ipynb`, in which every check says "right"; return their files.
+
+    Raises BrokenSource and notebooks.NotRecorded; both files then stay as they are.
+    """
+    files = [source.with_name(STUDENT), source.with_name(SOLUTION)]
     for file in files:
-        if file not in known and not file.name.startswith("."):
-            on_left_out(file)
-    return [file for file in files if file in known]
+        notebooks.require_not_edited(file, source)
+    lab = registry.lab(source.parent.name)
+    whole = convert(source, lab)
+    try:
+        solution = notebooks.clean(notebooks.execute(solved(whole), source.parent))
+    except notebooks.CellFailed as error:
+        raise BrokenSource(f"{source}: {error}; {_NOT_WRITTEN}") from error
+    _require_right(solution, lab, source)
+    for file, notebook in zip(files, (student(whole), solution), strict=True):
+        nbformat.validate(notebook)
+        notebooks.note_cells(notebook)
+        nbformat.write(notebook, file)
+    return files
 
 
 def _require_right(solution: NotebookNode, lab: Lab, source: Path) -> None:
@@ -214,19 +155,11 @@ def _require_right(solution: NotebookNode, lab: Lab, source: Path) -> None:
     for exercise in lab:
         said = lab_cells.printed(checks[CHECK + exercise.name])
         if not registry.says_right(exercise.name, said):
-            lines = [line.strip() for line in said.splitlines() if line.strip()]
-            verdict = next((line for line in lines if line.startswith(f"{exercise.name}:")), " ".join(lines))
+            verdict = next((line for line in said.splitlines() if line.startswith(f"{exercise.name}:")), said.strip())
             raise BrokenSource(
                 f"{source}, exercise {exercise.name}: with its solution the check says "
                 f"{repr(verdict) if verdict else 'nothing'}; {_NOT_WRITTEN}"
             )
-
-
-def _written(notebook: NotebookNode, file: Path) -> Path:
-    nbformat.validate(notebook)
-    hand_edits.note_cells(notebook)
-    nbformat.write(notebook, file)
-    return file
 
 
 def _preprocessed(notebook: NotebookNode, *preprocessors: "Preprocessor") -> NotebookNode:
@@ -238,51 +171,127 @@ def _preprocessed(notebook: NotebookNode, *preprocessors: "Preprocessor") -> Not
 
 
 def _check(notebook: NotebookNode, lab: Lab, name: str) -> None:
+    """Raise BrokenSource for cells that do not fit the exercises, and for marks that would leave a solution in them."""
     cells = [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade_id")]
     grade_ids = [cell.metadata.nbgrader["grade_id"] for cell in cells]
     expected = [grade_id for exercise in lab for grade_id in (exercise.name, CHECK + exercise.name)]
-    unknown = sorted(set(grade_ids) - set(expected))
-    if unknown:
-        raise BrokenSource(f"{name} has cells of {', '.join(unknown)}, but its judge has no exercise for them.")
     if grade_ids != expected:
         raise BrokenSource(f"The cells of {name} have the grade_ids {grade_ids}, but its exercises ask for {expected}.")
     for exercise, answer, check in zip(lab, cells[::2], cells[1::2], strict=True):
-        if problem := _problem(exercise, answer, check):
-            raise BrokenSource(f"{name}, exercise {exercise.name}: {problem}.")
-    checks = cells[1::2]  # whose marks are right
+        of_answer, of_check = answer.metadata.nbgrader, check.metadata.nbgrader
+        call, points = f'lab.check("{exercise.name}")', f'lab.points("{exercise.name}")'
+        text = f"{call} ### BEGIN HIDDEN TESTS {points} ### END HIDDEN TESTS"
+        kinds = [of_answer["solution"], of_answer["grade"], of_check["solution"], of_check["grade"], of_check["locked"]]
+        for problem, is_there in {
+            "the answer's cell needs solution true and grade false; the check's cell solution false, grade true and "
+            "locked true": kinds != [True, False, False, True, True],
+            "the answer's cell needs a part from ### BEGIN SOLUTION to ### END SOLUTION": _MARKS[0]
+            not in answer.source,
+            f"the check's cell must contain {text}": check.source.split() != text.split(),
+            f"the check's cell gives {of_check.get('points')} points, but the exercise {exercise.points}": (
+                of_check.get("points") != exercise.points
+            ),
+        }.items():
+            if is_there:
+                raise BrokenSource(f"{name}, exercise {exercise.name}: {problem}.")
     for cell in notebook.cells:
-        if cell not in checks and (problem := _problem_with_marks(cell)):
-            line = next((line for line in cell.source.split("\n") if line.strip()), "")
-            raise BrokenSource(f"{name}, the cell that begins with {line!r}: {problem}.")
+        marks = [line.strip() for line in cell.source.split("\n") if _LIKE_A_MARK.search(line)]
+        is_answer = cell.metadata.get("nbgrader", {}).get("solution")
+        if cell not in cells[1::2] and marks != (_MARKS * (len(marks) // 2) if is_answer else []):
+            raise BrokenSource(f"{name}: {marks} must be {_MARKS}, in turn, in an answer's cell.")
 
 
-def _problem(exercise: Exercise, answer: NotebookNode, check: NotebookNode) -> str | None:
-    """What is wrong with the two cells of an exercise."""
-    kinds = (answer.metadata.nbgrader["solution"], answer.metadata.nbgrader["grade"])
-    if kinds != (True, False) or not re.search(_SOLUTION, answer.source, re.DOTALL):
-        return (
-            "the answer's cell needs solution true, grade false and a part from ### BEGIN SOLUTION to ### END SOLUTION"
-        )
-    settings = check.metadata.nbgrader
-    if (settings["solution"], settings["grade"], settings["locked"]) != (False, True, True):
-        return "the check's cell needs solution false, grade true and locked true"
-    if settings.get("points") != exercise.points:
-        return f"the check's cell gives {settings.get('points')} points, but the exercise {exercise.points}"
-    call, points = f'lab.check("{exercise.name}")', f'lab.points("{exercise.name}")'
-    if check.source.split() != f"{call} ### BEGIN HIDDEN TESTS {points} ### END HIDDEN TESTS".split():
-        return f"the check's cell must contain {call}, and {points} between ### BEGIN and END HIDDEN TESTS"
-    return None
+def write_release(*, only: str | None = None) -> None:
+    """Write the labs for students and nbgrader's course folder to `build/release`, and print where they are.
+
+    Args:
+        only: Some labs by number: "06" or "02,06".
+    """
+    processes.end_on_signals()
+    folder = user_folders.announced("build", "the labs to hand out go") / "release"
+    with startup_notes.hidden():
+        paths, said = release(chosen(LABS, only), folder)
+    print("\n".join([*said, *map(str, paths)]))
 
 
-def _problem_with_marks(cell: NotebookNode) -> str | None:
-    """Why lines between marks may stay in the student's notebook, such as a mark in small letters."""
-    is_answer, is_open = cell.metadata.get("nbgrader", {}).get("solution"), False
-    for line in cell.source.split("\n"):
-        mark = re.search(_MARK, line)
-        if mark and is_answer and (mark[1] == "BEGIN") != is_open:
-            is_open = not is_open
-        elif mark:
-            return f"{mark[0]} is out of place: in an answer's cell ### BEGIN SOLUTION and ### END SOLUTION take turns"
-        elif _LIKE_A_MARK.search(line) or (cell.cell_type == "code" and line.lstrip().startswith("###")):
-            return f"{line.strip()!r} is no mark: write ### BEGIN SOLUTION or ### END SOLUTION, in these capitals"
-    return "### BEGIN SOLUTION has no ### END SOLUTION" if is_open else None
+def release(lab_sources: Sequence[Path], folder: Path) -> tuple[list[Path], list[str]]:
+    """Write `folder`/students/NN_topic for each lab, the same as a zip, and `folder`/nbgrader for nbgrader.
+
+    Returns these three, and sentences for the instructor. In `students` and in nbgrader's `source` the folders of the
+    course's labs are replaced, when all are written; all else stays: what an instructor has added there, nbgrader's
+    database, what was handed in. Labs that were changed since the last release are kept in `folder`/changed-TIME: a
+    record of digests tells what each release wrote. Raises BrokenSource.
+
+    A lab's programs and data go with it, but in a repository only those that git knows: an instructor may keep notes.
+    """
+    labs = lab_sources[0].parents[1]
+    known, said = _known_to_git(labs), []
+    if not known:
+        said = ["Git does not know this course, so all files next to the labs' notebooks are handed out, your own too."]
+    folder.mkdir(parents=True, exist_ok=True)
+    places = [f"{part}/{source.parent.name}" for part in _PARTS for source in chosen(labs)]
+    with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=folder) as unfinished:
+        new = Path(unfinished)
+        for source in lab_sources:
+            notebook = without_course(convert(source))
+            given = [file for file in sorted(source.parent.glob("*")) if is_given(file)]
+            for file in [file for file in given if known and file not in known and not file.name.startswith(".")]:
+                said.append(
+                    f"Not handed out: {file}, which git does not know. If students need it, run `git add {file}` first."
+                )
+            for part, handed_out in zip(_PARTS, (student(notebook), notebook), strict=True):
+                place = new / part / source.parent.name
+                place.mkdir(parents=True)
+                for file in given:
+                    if not known or file in known:
+                        shutil.copy(file, place)
+                nbformat.write(handed_out, place / STUDENT)
+        said += _replace(folder, new, places)
+        shutil.copy(labs / "nbgrader_config.py", folder / NBGRADER)
+        packed = Path(shutil.make_archive(str(new / "labs"), "zip", folder / HANDED_OUT))
+        packed = packed.replace(folder / packed.name)
+    return [folder / HANDED_OUT, packed, folder / NBGRADER], said
+
+
+def _replace(folder: Path, new: Path, places: Sequence[str]) -> list[str]:
+    """Put the new labs in the places of the old ones; a sentence if some of those were changed, and are kept."""
+    record = folder / ".released.json"
+    try:
+        released = dict(json.loads(record.read_text()))
+    except (OSError, ValueError):  # no lab is known to be as it was released
+        released = {}
+    kept = unused(folder / f"changed-{time.strftime('%Y-%m-%d-%H%M%S')}")
+    for place in places:
+        old = folder / place
+        if old.exists() and _digest(old) != released.get(place):
+            (kept / place).parent.mkdir(parents=True, exist_ok=True)
+            old.rename(kept / place)
+        elif old.exists():
+            shutil.rmtree(old)
+        if (new / place).exists():
+            old.parent.mkdir(parents=True, exist_ok=True)
+            (new / place).rename(old)
+    record.write_text(json.dumps({place: _digest(folder / place) for place in places if (folder / place).exists()}))
+    changed = f"Labs that differ from what the last release wrote are kept in {kept}; change tasks in their {TEXT}."
+    return [changed] if kept.exists() else []
+
+
+def _digest(folder: Path) -> str:
+    """Of the names and contents of a folder's files, without what programs add when somebody only looks into it."""
+    digest = hashlib.sha256()
+    for file in sorted(file for file in folder.rglob("*") if file.is_file()):
+        name = file.relative_to(folder)
+        if not {".ipynb_checkpoints", "__pycache__", ".DS_Store"} & set(name.parts):
+            digest.update(f"{name} {file.stat().st_size}\n".encode() + file.read_bytes())
+    return digest.hexdigest()
+
+
+def _known_to_git(folder: Path) -> set[Path]:
+    """The files in a folder that git has, or that `git add` has named; none where the folder is in no repository."""
+    # The repository may be another user's, as on a shared server.
+    command = ["git", "-C", str(folder), "-c", "safe.directory=*", "ls-files", "-z"]
+    try:
+        listed = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True).stdout
+    except OSError:  # there is no git
+        return set()
+    return {folder / os.fsdecode(entry) for entry in listed.split(b"\0") if entry}

@@ -1,5 +1,11 @@
-"""The committed notebooks: made from `notebooks/src/*.py`, executed, and freed of what belongs to one machine."""
+"""The committed notebooks: made from `notebooks/src/*.py`, executed, and freed of what belongs to one machine.
 
+A notebook that is made notes in its metadata what its cells were, without outputs and tags: if somebody has edited the
+notebook itself, it is not made again, which would drop the edits.
+"""
+
+import hashlib
+import json
 import os
 import re
 import sys
@@ -14,7 +20,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
-from course_tools import failed_cells, glossary, hand_edits, text_sources
+from course_tools import glossary
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import NoSuchName, require_name
 
@@ -22,6 +28,7 @@ SECONDS_PER_CELL = 900
 # Measured outputs are recorded only while other programs leave the processors alone.
 SECONDS_TO_WATCH, BUSY_PERCENT = 3.0, 15.0
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+_COLOUR = r"\x1b\[[\d;]*m"
 # A cell with this tag shows what differs from run to run (times, this machine); its outputs are not compared.
 VARIES = "varies"
 # For pytest-notebook. Emptying the texts first saves minutes: it would look for the differences between two pictures
@@ -36,16 +43,12 @@ class NoSuchNotebook(NoSuchName):
     """No notebook has that number or name; the message lists those there are."""
 
 
-class MachineBusy(PlainError):
-    """Other programs use the processors, so that measured outputs would not be those of this course."""
-
-
 class NotRecorded(PlainError):
-    """A notebook was not written; the message names its source, and says what is wrong with it."""
+    """A notebook is not made: its source, its own edits or the machine are not fit for it; the message says why."""
 
 
-class TextChanged(PlainError):
-    """A committed notebook has other cells than its source, so that its outputs may be of other code."""
+class CellFailed(PlainError):
+    """A cell of a notebook fails; the message names it by its first line of code, and ends without a full stop."""
 
 
 def sources(folder: Path, only: str | None = None) -> list[Path]:
@@ -83,13 +86,12 @@ def convert(source: Path) -> NotebookNode:
 def convert_plainly(source: Path, number: str) -> NotebookNode:
     """The notebook that a text source describes, without outputs; the same for the same text, cell ids included.
 
-    `number` is that of its chapter.
-
-    Raises text_sources.UnusableSource.
+    `number` is that of its chapter. Raises NotRecorded if git has left a merge conflict in the source.
     """
-    text_sources.require_text(source)
+    for line, text in enumerate(source.read_text().splitlines(), start=1):
+        if text.startswith(("<<<<<<< ", ">>>>>>> ")):
+            raise NotRecorded(f"{source}, line {line}: `{text.strip()}` marks a merge conflict; resolve it first.")
     notebook = jupytext.read(source, fmt="py:percent")
-    text_sources.require_cells(source, notebook.cells)
     notebook.metadata = nbformat.from_dict(
         {
             "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -107,7 +109,7 @@ def convert_plainly(source: Path, number: str) -> NotebookNode:
 def execute(notebook: NotebookNode, folder: Path) -> NotebookNode:
     """Run every cell in a fresh kernel that starts in `folder`; the notebook itself gets the outputs.
 
-    Raises failed_cells.CellFailed.
+    Raises CellFailed.
     """
     started: list[NotebookNode] = []
     client = NotebookClient(
@@ -126,7 +128,12 @@ def execute(notebook: NotebookNode, folder: Path) -> NotebookNode:
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as failure:
         if not started:
             raise
-        raise failed_cells.failed(started[-1], failure, SECONDS_PER_CELL) from failure
+        lines = [line.strip() for line in started[-1].source.splitlines() if line.strip()]
+        first = next((line for line in lines if not line.startswith("#")), lines[0])
+        what = f"fails: {str(failure).splitlines()[0]}"
+        if isinstance(failure, CellExecutionError):
+            what = f"fails: {failure.ename}: {' '.join(re.sub(_COLOUR, '', failure.evalue).split())}".rstrip(": .")
+        raise CellFailed(f"the cell that begins with `{first}` {what}") from failure
     notebook.metadata["language_info"] = {"name": "python"}
     return notebook
 
@@ -140,16 +147,18 @@ def clean(notebook: NotebookNode) -> NotebookNode:
     for cell in notebook.cells:
         if cell.cell_type != "code":
             continue
-        cell.outputs = [_cleaned(output, names) for output in cell.outputs]
+        for output in cell.outputs:
+            output.get("data", {}).pop(WIDGET_VIEW, None)
+        cell.outputs = nbformat.from_dict(_neutral(cell.outputs, names))
     notebook.metadata.pop("widgets", None)
     return notebook
 
 
 def require_idle(watch: float = SECONDS_TO_WATCH) -> None:
-    """Raise MachineBusy if the processors are used, by the mean over all of them in the next `watch` seconds."""
+    """Raise NotRecorded if the processors are used, by the mean over all of them in the next `watch` seconds."""
     percent = psutil.cpu_percent(interval=watch)
     if percent > BUSY_PERCENT:
-        raise MachineBusy(
+        raise NotRecorded(
             f"Other programs use {percent:.0f} % of the processors, which would show in the recorded outputs: wait "
             "until they have ended, or record all the same with `distlab notebooks --force`."
         )
@@ -158,30 +167,58 @@ def require_idle(watch: float = SECONDS_TO_WATCH) -> None:
 def regenerate(source: Path) -> Path:
     """Write the notebook of a text source with fresh outputs; return its file.
 
-    Raises hand_edits.EditedByHand, text_sources.UnusableSource and NotRecorded; the file then stays as it is.
+    Raises NotRecorded; the file then stays as it is.
     """
     target = notebook_of(source)
-    hand_edits.require_none(target, source)
+    require_not_edited(target, source)
     try:
         notebook = clean(execute(convert(source), target.parent))
-    except failed_cells.CellFailed as error:
-        left = "is as it was" if target.exists() else "was not written"
-        raise NotRecorded(f"{source}: {error}; {target} {left}.") from error
-    hand_edits.note_cells(notebook)
+    except CellFailed as error:
+        raise NotRecorded(f"{source}: {error}; {target} was not written.") from error
+    note_cells(notebook)
     nbformat.validate(notebook)
     nbformat.write(notebook, target)
     return target
 
 
+def note_cells(notebook: NotebookNode) -> None:
+    """Note in the metadata what the cells are now."""
+    notebook.metadata["distlab"] = nbformat.from_dict({"cells": _digest(notebook)})
+
+
+def is_as_made(file: Path) -> bool | None:
+    """Whether a notebook has the cells that it was made with; None if it cannot be read or notes nothing."""
+    try:
+        notebook = nbformat.read(file, as_version=4)
+    except Exception:  # whatever is wrong with it, there is nothing to keep for people who edit notebooks
+        return None
+    made = notebook.metadata.get("distlab", {}).get("cells")
+    return None if made is None else made == _digest(notebook)
+
+
+def require_not_edited(file: Path, source: Path) -> None:
+    """Raise NotRecorded if the notebook `file` has other cells than it was made with; `source` is its text."""
+    if is_as_made(file) is False:
+        raise NotRecorded(
+            f"{file} was edited itself, and making it again would drop these edits: make them in {source}, then remove "
+            f"{file.name} and repeat the command."
+        )
+
+
+def _digest(notebook: NotebookNode) -> str:
+    cells = [[cell.cell_type, cell.source] for cell in notebook.cells]
+    return hashlib.sha256(json.dumps(cells).encode()).hexdigest()
+
+
 def update_tags(source: Path) -> Path:
     """Give the cells of the committed notebook the tags of its text source; its outputs stay. Returns its file.
 
-    Raises TextChanged if any cell has other text: then the notebook must be executed again.
+    Raises NotRecorded if any cell has other text: then the notebook must be executed again.
     """
     target, expected = notebook_of(source), convert(source)
     notebook = nbformat.read(target, as_version=4)
     if [(cell.id, cell.source) for cell in notebook.cells] != [(cell.id, cell.source) for cell in expected.cells]:
-        raise TextChanged(
+        raise NotRecorded(
             f"Not only tags have changed in {source.name}; run 'make notebooks ONLY={source.stem[:2]}', "
             "which executes the notebook again."
         )
@@ -189,12 +226,6 @@ def update_tags(source: Path) -> Path:
         cell.metadata = new.metadata
     nbformat.write(notebook, target)
     return target
-
-
-def _cleaned(output: NotebookNode, names: dict[str, str]) -> NotebookNode:
-    if WIDGET_VIEW in output.get("data", {}):
-        output.data.pop(WIDGET_VIEW)
-    return nbformat.from_dict(_neutral(output, names))
 
 
 def _neutral(value: Any, names: dict[str, str]) -> Any:

@@ -1,11 +1,12 @@
 """Recording notebooks, each in a process of its own: nbclient has signals ask for the kernel's end, and fails then.
 
-`python -m course_tools.recording SOURCE` records one. A mistake of the author ends it with the status REFUSED, and the
-last line that it prints is the sentence to show.
+`python -m course_tools.recording SOURCE` records one, and with `--cluster` what notebook 15 gets from a cluster.
 """
 
 import sys
 from pathlib import Path
+
+import nbformat
 
 from course_tools import notebooks
 from distlab import cluster
@@ -13,8 +14,9 @@ from distlab.runtime import processes
 from distlab.runtime.errors import PlainError
 
 NOTEBOOKS = Path("notebooks")
-REFUSED = 2
 SECONDS_TO_RECORD = 3600.0
+WRITE = "login.record()"
+"""The cell that is added for `--cluster`; `login` is the notebook's LoginNode."""
 
 
 def write_notebooks(*, only: str | None = None, force: bool = False, tags: bool = False) -> int:
@@ -29,25 +31,15 @@ def write_notebooks(*, only: str | None = None, force: bool = False, tags: bool 
     for source in notebooks.sources(NOTEBOOKS, only):
         if tags:
             print(notebooks.update_tags(source), flush=True)
-            continue
-        if not force:
-            notebooks.require_idle()
-        command = [sys.executable, "-P", "-m", "course_tools.recording", str(source)]
-        try:
-            finished = processes.run(command, SECONDS_TO_RECORD)
-        except (KeyboardInterrupt, SystemExit) as interrupt:  # SystemExit: see processes.end_on_signals
-            print(f"\nInterrupted; {notebooks.notebook_of(source)} is as it was.", flush=True)
-            return int(interrupt.code or 0) if isinstance(interrupt, SystemExit) else 130
-        if finished.status == REFUSED:
-            raise notebooks.NotRecorded(finished.output.strip().splitlines()[-1])
-        print(notebooks.notebook_of(source) if finished.status == 0 else finished.output, flush=True)
-        if finished.status:
-            return 1
+        elif status := _record(str(source), force=force):
+            return status
     return 0
 
 
 def record_cluster(*, force: bool = False) -> int:
     """Run notebook 15 on the cluster that runs, and record what it gives; returns the exit status.
+
+    The committed notebook stays as it is: the record is for those who have no cluster.
 
     Args:
         force: Also while other programs use the processors.
@@ -55,24 +47,35 @@ def record_cluster(*, force: bool = False) -> int:
     processes.end_on_signals()
     if cluster.find() is None:
         raise PlainError("No cluster runs; start one with 'make cluster'.")
+    [source] = notebooks.sources(NOTEBOOKS, "15")
+    return _record(str(source.resolve()), "--cluster", force=force)
+
+
+def _record(*arguments: str, force: bool) -> int:
+    """Run this module; whatever a notebook has started is ended with it."""
     if not force:
         notebooks.require_idle()
-    [source] = notebooks.sources(NOTEBOOKS, "15")
-    command = [sys.executable, "-P", "-m", "course_tools.cluster_record", str(source.resolve())]
-    finished = processes.run(command, SECONDS_TO_RECORD)
-    print("Recorded; `make notebooks ONLY=15` shows it." if finished.status == 0 else finished.output, flush=True)
-    return int(finished.status != 0)
+    finished = processes.run([sys.executable, "-P", "-m", "course_tools.recording", *arguments], SECONDS_TO_RECORD)
+    # Above the last line kernels may have said something.
+    print(finished.output if finished.status not in (0, 2) else finished.output.splitlines()[-1], flush=True)
+    return 1 if finished.status is None else finished.status
 
 
-def main(source: Path) -> int:
-    """Write the notebook of a text source; returns the exit status."""
+def main(source: Path, with_cluster: bool) -> int:
+    """Record the notebook of a text source; returns the exit status, 2 after a sentence for a mistake of the author."""
     try:
-        notebooks.regenerate(source)
+        if with_cluster:
+            notebook = notebooks.convert(source)
+            notebook.cells.append(nbformat.v4.new_code_cell(WRITE))
+            notebooks.execute(notebook, source.parents[1])
+            print("Recorded; `make notebooks ONLY=15` shows it.")
+        else:
+            print(notebooks.regenerate(source))
     except PlainError as error:
-        print(str(error).replace("\n", " "), flush=True)
-        return REFUSED
+        print(str(error).replace("\n", " "))
+        return 2
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(Path(sys.argv[1]), "--cluster" in sys.argv))

@@ -1,6 +1,5 @@
-"""How much memory and processor time a run's processes take, measured beside them."""
+"""How much memory a run's processes take, measured beside them."""
 
-import resource
 import threading
 import time
 from collections.abc import Iterable
@@ -31,36 +30,28 @@ def memory(of: Iterable[psutil.Process]) -> int:
 
 
 class ResourceUse:
-    """Watches what carries `mark`, this process included, while a `with` block runs.
+    """Watches what carries `mark` (see `distlab.runtime.processes`) while a `with` block runs.
 
-    peak_memory: bytes, the most of all samples.  processor_seconds: of this process and of all its descendants that
-    were waited for, user and system time, over the block.
+    peak_memory: bytes, the most of all samples.
     """
 
     def __init__(self, mark: str) -> None:
-        """For the processes that carry the mark (see `distlab.runtime.processes`)."""
-        self.peak_memory, self.processor_seconds = 0, 0.0
+        """Nothing is measured before the block."""
+        self.peak_memory = 0
         self._mark, self._stop = mark, threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> "ResourceUse":
-        self._before = _processor_seconds()
         self._thread.start()
         return self
 
     def __exit__(self, *exception: object) -> None:
         self._stop.set()
         self._thread.join()
-        self.processor_seconds = _processor_seconds() - self._before
 
     def _watch(self) -> None:
         pause = LEAST_PAUSE
         while not self._stop.wait(pause):
             before = time.perf_counter()
-            self.peak_memory = max(self.peak_memory, memory([psutil.Process(), *processes.alive(self._mark)]))
+            self.peak_memory = max(self.peak_memory, memory(processes.alive(self._mark)))
             pause = max(LEAST_PAUSE, PAUSE_PER_SECOND_OF_READING * (time.perf_counter() - before))
-
-
-def _processor_seconds() -> float:
-    usages = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(usage.ru_utime + usage.ru_stime for usage in usages)

@@ -1,62 +1,100 @@
-"""`make execute`: every notebook in a fresh kernel, watched and limited, with pages and a report at the end."""
+"""`make execute`: papermill runs every notebook in processes of its own, watched and limited; a report at the end."""
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from io import FileIO
+from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import nbformat
+import psutil
+from nbformat import NotebookNode
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, TextColumn
 
-from course_tools import schedule
-from course_tools.notebook_parameters import parameters_without_effect, tags
 from course_tools.notebooks import SECONDS_PER_CELL, NoSuchNotebook, chosen
-from course_tools.progress import Progress
-from course_tools.resource_use import MEMORY_MEASURE
-from course_tools.runner_child import (
-    FAILED,
-    OK,
-    SECONDS_BETWEEN_LOOKS,
-    SKIPPED,
-    NotebookJob,
-    NotebookOutcome,
-    first_line,
-)
+from course_tools.resource_use import MEMORY_MEASURE, MIB, ResourceUse
 from course_tools.site.chapters import chapter_notebooks, how_to_repair
 from distlab import launch
-from distlab.launch import rank_process
 from distlab.runtime import processes
-from distlab.runtime.own_time import WatchedClock
 from distlab.runtime.worker_pool import run_all
 
-__all__ = ["FAILED", "OK", "SKIPPED"]
+OK, FAILED, SKIPPED = "ok", "failed", "skipped"
 
 REQUIREMENTS = {"needs-horovod": launch.horovod_problem}
 """By tag of a notebook's first cell: returns None if what it needs is there, else the reason and the fix."""
 
+FIGURES = Path(__file__).parents[2] / "docs" / "performance.json"
+"""What each notebook took when the course was last measured (see `make bench`)."""
+
+# For a notebook that was never measured.
+UNKNOWN_SECONDS, UNKNOWN_MIB = 60.0, 2048.0
+# The course fits a machine of 4 GiB for each pair of cores, and leaves the rest to the user.
+MIB_PER_SLOT, SHARE_OF_FREE_MEMORY = 2048.0, 0.8
+SECONDS_TO_START, SECONDS_BETWEEN_LOOKS = 300, 0.25
+MEGABYTES_PER_LOG = 10
+
+_STARTS = re.compile(
+    r"\blaunch\.(tensorflow|mpirun|horovodrun|torchrun|mxnet|start_engines)\(|\bLoginNode\(|\bmpirun\b.*-np"
+)
+_PAPERMILL = """
+import json, logging, papermill, resource, sys
+logging.basicConfig(level=logging.INFO, format="%(message)s")
+job = json.loads(sys.argv[1])
+try:
+    try:
+        papermill.execute_notebook(**job)
+    except RuntimeError as fault:
+        if "Kernel died before replying" not in str(fault):
+            raise
+        # Its ports were free when they were chosen; a connection may have taken one before it listened.
+        papermill.execute_notebook(**job)
+finally:
+    use = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    logging.info("Processor seconds: %.2f", sum(each.ru_utime + each.ru_stime for each in use))
+"""
+_BEGUN = re.compile(rb"^Executing Cell (\d+)-", re.MULTILINE)
+_USED = re.compile(r"^Processor seconds: ([\d.]+)$", re.MULTILINE)
+_OF_PAPERMILL = "papermill-error-cell-tag"
+"""The tag of the cells in which papermill says where a notebook has failed."""
+
+
+class Need(NamedTuple):
+    """What a notebook takes: elapsed seconds alone, MiB of memory, and whether it starts several processes."""
+
+    seconds: float
+    memory_mib: float
+    several_processes: bool
+
+
+@dataclass
+class NotebookOutcome:
+    """How a run ended: OK, FAILED or SKIPPED, the error or the reason; number and first line of the failing cell.
+
+    processor_seconds is of all its processes. cell_seconds: elapsed, of each cell that has run, 0 of text.
+    """
+
+    status: str
+    seconds: float = 0
+    peak_memory_mib: float = 0
+    processor_seconds: float = 0
+    cell_seconds: list[float] = field(default_factory=list)
+    failing_cell: int | None = None
+    failing_line: str | None = None
+    error: str | None = None
+
+
 Outcomes = Mapping[str, NotebookOutcome]
 """How each notebook ended, by name."""
-
-BYTES_PER_LOG = 10_000_000
-RUNNER_CHILD = "course_tools.runner_child"
-SECONDS_FOR_LOG = 5.0
-
-
-class ExecutionInterrupted(KeyboardInterrupt):
-    """The run was interrupted; it has the names of the notebooks that were `finished`, and of the `unfinished`."""
-
-    def __init__(self, finished: Sequence[str], unfinished: Sequence[str], status: int) -> None:
-        """With both lists, and the exit status, 128 + the number of the signal."""
-        super().__init__()
-        self.finished, self.unfinished, self.status = finished, unfinished, status
 
 
 @dataclass
@@ -69,31 +107,6 @@ class ExecutionPlan:
     seconds_per_cell: int = SECONDS_PER_CELL
     seconds_per_notebook: int = 3600
     at_once: int = 1
-
-
-class NotebookLimit(threading.Thread):
-    """Ends what carries a mark after so many seconds, without those in which this process stands still."""
-
-    def __init__(self, seconds: float, mark: str) -> None:
-        """It counts from `start` to `cancel`."""
-        super().__init__(daemon=True)
-        self.seconds, self.mark = seconds, mark
-        self.is_reached = False
-        self._cancelled = threading.Event()
-
-    def run(self) -> None:
-        """Look at the clock until the end."""
-        clock = WatchedClock()
-        ends_by = clock.now() + self.seconds
-        while not self._cancelled.wait(SECONDS_BETWEEN_LOOKS):
-            if clock.now() > ends_by:
-                self.is_reached = True
-                processes.end(self.mark)
-                return
-
-    def cancel(self) -> None:
-        """Stop counting."""
-        self._cancelled.set()
 
 
 def choose(folder: Path, only: str | None = None) -> list[Path]:
@@ -110,8 +123,8 @@ def choose(folder: Path, only: str | None = None) -> list[Path]:
 def missing_requirement(notebook: Path) -> str | None:
     """Why this notebook cannot run here, in one sentence; None when it can."""
     first = nbformat.read(notebook, as_version=4).cells[:1]
-    of_first = [tag for cell in first for tag in tags(cell)]
-    return next(filter(None, (REQUIREMENTS[tag]() for tag in of_first if tag in REQUIREMENTS)), None)
+    tags = [tag for cell in first for tag in cell.metadata.get("tags", [])]
+    return next(filter(None, (REQUIREMENTS[tag]() for tag in tags if tag in REQUIREMENTS)), None)
 
 
 def default_at_once(cores: int) -> int:
@@ -122,14 +135,49 @@ def default_at_once(cores: int) -> int:
     return max(1, min(cores, 4))
 
 
+def needs(notebooks: Sequence[Path], figures: Path = FIGURES) -> dict[Path, Need]:
+    """What each notebook takes, by the figures of the last measurement where they have it."""
+    measured = json.loads(figures.read_text())["notebooks"] if figures.exists() else {}
+    found = {}
+    for notebook in notebooks:
+        figure = measured.get(notebook.stem, {"seconds": UNKNOWN_SECONDS, "memory_mib": UNKNOWN_MIB})
+        source = "\n".join(cell.source for cell in _cells(notebook) if cell.cell_type == "code")
+        found[notebook] = Need(figure["seconds"], figure["memory_mib"], bool(_STARTS.search(source)))
+    return found
+
+
+def next_notebook(
+    need_of: Mapping[Path, Need], memory_mib: float, waiting: Sequence[Path], running: Sequence[Path]
+) -> Path | None:
+    """Which of the waiting notebooks to start beside the running ones, if any: the `choose` of `run_all`.
+
+    One that starts several processes comes first whenever none runs, since those follow one another; else the longest.
+    A notebook that needs more memory than there is runs alone.
+    """
+    left = memory_mib - sum(need_of[notebook].memory_mib for notebook in running)
+    crowded = any(need_of[notebook].several_processes for notebook in running)
+
+    def fits(notebook: Path) -> bool:
+        need = need_of[notebook]
+        return (need.memory_mib <= left or not running) and not (crowded and need.several_processes)
+
+    def urgency(notebook: Path) -> tuple[bool, float]:
+        return need_of[notebook].several_processes, need_of[notebook].seconds
+
+    return max(filter(fits, waiting), key=urgency, default=None)
+
+
 def execute(plan: ExecutionPlan) -> dict[str, NotebookOutcome]:
     """Run the planned notebooks, report their progress, and return each one's outcome by name, in order.
 
     Writes `executed/NAME.ipynb` and `logs/NAME.log` under `plan.build`. When this returns or is interrupted, nothing
-    that a notebook started is alive.
+    that a notebook started is alive; the outputs of earlier runs stay until a notebook has ended.
     """
+    memory = min(MIB_PER_SLOT * plan.at_once, SHARE_OF_FREE_MEMORY * psutil.virtual_memory().available / MIB)
+    chooser = partial(next_notebook, needs(plan.notebooks), memory)
+    for name in ("executed", "logs"):
+        (plan.build / name).mkdir(parents=True, exist_ok=True)
     mark = processes.new_mark()
-    choose = schedule.chooser(schedule.needs(plan.notebooks), schedule.memory_for(plan.at_once))
     ended: list[str] = []
     stopping = threading.Event()
 
@@ -137,127 +185,172 @@ def execute(plan: ExecutionPlan) -> dict[str, NotebookOutcome]:
         stopping.set()
         processes.end(mark)
 
+    # A kernel sets FORCE_COLOR for its programs, which makes no terminal of a file.
+    console = Console(highlight=False, soft_wrap=True, force_terminal=sys.stdout.isatty())
+    columns = (TextColumn("{task.description}"), MofNCompleteColumn())
     with (
         tempfile.TemporaryDirectory(prefix="distlab-") as scratch,
         processes.guarded(mark, scratch),
-        Progress(len(plan.notebooks)) as progress,
+        Progress(
+            *columns, console=console, refresh_per_second=2, transient=True, disable=not console.is_terminal
+        ) as bars,
     ):
+        together = bars.add_task("notebooks done", total=len(plan.notebooks))
 
         def run(notebook: Path) -> NotebookOutcome:
-            try:
-                outcome = run_one(notebook, plan, mark, progress, Path(scratch))
-            except OSError as fault:  # the folder for results is full, or cannot be written to
-                outcome = NotebookOutcome(FAILED, 0, 0, error=f"{fault.filename or plan.build}: {fault.strerror}")
+            name = notebook.stem
+            cells = len(_cells(notebook)) + bool(plan.parameters)  # for which papermill adds a cell
+            bar = bars.add_task(f"{name}: cell", total=cells)
+            folder = Path(tempfile.mkdtemp(prefix=f"{name[:2]}-", dir=scratch))
+            outcome = run_one(notebook, plan, mark, folder, lambda cell: bars.update(bar, completed=cell))
+            bars.remove_task(bar)
             if not stopping.is_set():
-                ended.append(notebook.stem)
-                progress.finished(notebook.stem, outcome)
+                if (executed := folder / notebook.name).exists():
+                    shutil.move(executed, plan.build / "executed" / notebook.name)
+                ended.append(name)
+                bars.advance(together)
+                used = f"{outcome.seconds:.0f} s, {outcome.peak_memory_mib:,.0f} MiB"
+                console.print(f"{name}: {outcome.status}, {outcome.error if outcome.status == SKIPPED else used}")
             return outcome
 
         try:
-            outcomes = run_all(plan.notebooks, run, plan.at_once, stop, choose)
-        except (KeyboardInterrupt, SystemExit) as interrupt:  # SystemExit: see processes.end_on_signals
-            status = int(interrupt.code or 0) if isinstance(interrupt, SystemExit) else 130
-            names = [notebook.stem for notebook in plan.notebooks]
-            unfinished = [name for name in names if name not in ended]
-            raise ExecutionInterrupted([name for name in names if name in ended], unfinished, status) from interrupt
+            outcomes = run_all(plan.notebooks, run, plan.at_once, stop, chooser)
+        except (KeyboardInterrupt, SystemExit):  # SystemExit: see processes.end_on_signals
+            unfinished = ", ".join(notebook.stem for notebook in plan.notebooks if notebook.stem not in ended)
+            print(f"\nInterrupted; everything that the notebooks had started is ended. Not finished: {unfinished}.")
+            print(f"Finished: {', '.join(sorted(ended)) or 'none'}.", flush=True)
+            raise
     return {notebook.stem: outcome for notebook, outcome in zip(plan.notebooks, outcomes, strict=True)}
 
 
-def run_one(notebook: Path, plan: ExecutionPlan, outer_mark: str, progress: Progress, folder: Path) -> NotebookOutcome:
-    """Run one notebook in a process of its own within the plan's limits; end whatever it leaves behind.
+def run_one(
+    notebook: Path, plan: ExecutionPlan, outer_mark: str, folder: Path, on_cell: Callable[[int], object]
+) -> NotebookOutcome:
+    """Run one notebook within the plan's limits, and end whatever it leaves behind; `on_cell` gets each cell's number.
 
-    Its temporary files are in `folder`.
+    The executed notebook and its temporary files are in `folder`.
     """
-    executed = plan.build / "executed" / notebook.name
-    log = plan.build / "logs" / f"{notebook.stem}.log"
-    for file in (executed, log):
-        file.parent.mkdir(parents=True, exist_ok=True)
-    executed.unlink(missing_ok=True)
-    try:
-        reason, idle = missing_requirement(notebook), parameters_without_effect(notebook, plan.parameters)
-    except Exception as fault:  # whatever lies where a notebook should be
-        why = f"{type(fault).__name__}: {first_line(str(fault))[:120]}"
-        error = f"it cannot be read as a notebook ({why}); {how_to_repair(notebook)}"
-        return NotebookOutcome(FAILED, 0, 0, error=error)
-    if reason:
-        return NotebookOutcome(SKIPPED, 0, 0, error=reason)
-    if idle:
-        return NotebookOutcome(FAILED, 0, 0, error=idle)
-    mark = processes.new_mark()
-    start = time.perf_counter()
-    scratch_folder = tempfile.TemporaryDirectory(prefix=f"{notebook.stem[:2]}-", dir=folder)
-    with scratch_folder as scratch, log.open("wb", buffering=0) as log_file:
-        job_file = Path(scratch) / "job.json"
-        job = NotebookJob(str(notebook), str(executed), plan.seconds_per_cell, plan.parameters)
-        job_file.write_text(json.dumps(asdict(job)))
-        child = [sys.executable, "-P", "-m", RUNNER_CHILD, str(job_file)]
-        # Notebooks put their files into the temporary folder, which goes with this block whatever happens to them.
-        # IPython's and Keras's own folders are there too: what is set for other notebooks would change the outputs.
-        own_folders = {"TMPDIR": scratch, "IPYTHONDIR": str(Path(scratch) / "ipython")}
-        own_folders["KERAS_HOME"] = os.environ.get("KERAS_HOME") or str(Path(scratch) / "keras")
-        process = processes.start(
-            # In a process that ends whatever the kernel leaves, also what has cleaned its environment.
-            [sys.executable, "-I", "-S", rank_process.__file__, "-", *child],
-            f"{outer_mark} {mark}",
-            env=os.environ | own_folders,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            errors="replace",
-        )
-        limit = NotebookLimit(plan.seconds_per_notebook, mark)
-        limit.start()
-        logging = threading.Thread(target=_write_log, args=(process.stderr, log_file), daemon=True)
-        logging.start()
+    if outcome := _not_to_run(notebook, plan):
+        return outcome
+    log, mark, start = plan.build / "logs" / f"{notebook.stem}.log", processes.new_mark(), time.perf_counter()
+    with log.open("w") as stream, ResourceUse(mark) as use:
+        process = _started(notebook, plan, f"{outer_mark} {mark}", folder, stream)
         try:
-            outcome = _follow(process.stdout or (), notebook.stem, progress)
-            process.wait()
+            limit = _watch(process, log, plan.seconds_per_notebook, on_cell)
         finally:
-            limit.cancel()
             processes.end(mark)
-            logging.join(SECONDS_FOR_LOG)
-    seconds = time.perf_counter() - start
-    if outcome is None and limit.is_reached:
-        error = f"the notebook ran longer than {plan.seconds_per_notebook} s"
-        return NotebookOutcome(FAILED, seconds, 0, error=error)
-    return outcome or NotebookOutcome(FAILED, seconds, 0, error=f"it ended without an outcome, see {log}")
-
-
-def _write_log(pipe: IO[str] | None, log: FileIO) -> None:
-    """Write what a notebook's processes say on the error stream, up to BYTES_PER_LOG; the rest is read and dropped."""
-    while pipe and (piece := os.read(pipe.fileno(), 65_536)):
-        with suppress(OSError, ValueError):  # a full disk must not hold up who writes; nor a log that is closed
-            if log.tell() < BYTES_PER_LOG:
-                log.write(piece)
-
-
-def _follow(lines: Iterable[str], name: str, progress: Progress) -> NotebookOutcome | None:
-    """The outcome that the child process prints in the end; None when it ends without one."""
-    outcome = None
-    for line in lines:
-        event = json.loads(line)
-        if "outcome" in event:
-            outcome = NotebookOutcome(**event["outcome"])
-        else:
-            progress.cell(name, event["cell"], event["cells"])
+    outcome = NotebookOutcome(OK, time.perf_counter() - start, use.peak_memory / MIB)
+    cells, said = _cells(folder / notebook.name), log.read_text(errors="replace")
+    notes = [cell.metadata.get("papermill", {}) for cell in cells]
+    outcome.cell_seconds = [round(note.get("duration") or 0.0, 2) for note in notes]
+    outcome.processor_seconds = sum(map(float, _USED.findall(said)))
+    begun = [number for number, note in enumerate(notes, start=1) if note.get("start_time")]
+    # A cell that has not begun is missing, whatever has ended the notebook: an error, a limit or `sys.exit`.
+    if limit or process.returncode or len(begun) < len(cells):
+        outcome.status, last = FAILED, cells[begun[-1] - 1] if begun else None
+        if last:
+            outcome.failing_cell, outcome.failing_line = begun[-1], _first_line(last.source)
+        if "nbclient.exceptions.CellTimeoutError" in said:
+            limit = f"the cell ran longer than {plan.seconds_per_cell} s"
+        outcome.error = limit or _error(last, said)
     return outcome
+
+
+def _started(notebook: Path, plan: ExecutionPlan, marks: str, folder: Path, log: IO[str]) -> subprocess.Popen[str]:
+    """papermill, which logs what each cell prints, and when it begins."""
+    job = {
+        "input_path": str(notebook),
+        "output_path": str(folder / notebook.name),
+        "parameters": plan.parameters,
+        "cwd": str(notebook.parent),
+        "kernel_name": "python3",
+        "language": "python",
+        "progress_bar": False,
+        "log_output": True,
+        "start_timeout": SECONDS_TO_START,
+        "execution_timeout": plan.seconds_per_cell,
+        "iopub_timeout": plan.seconds_per_cell,  # what a cell shows may come long after its end
+    }
+    # Notebooks put their files into the temporary folder, which goes whatever happens to them. IPython's and Keras's
+    # own folders are there too: what is set for other notebooks would change the outputs.
+    own_folders = {"TMPDIR": str(folder), "IPYTHONDIR": str(folder / "ipython")}
+    own_folders["KERAS_HOME"] = os.environ.get("KERAS_HOME") or str(folder / "keras")
+    command = [sys.executable, "-P", "-c", _PAPERMILL, json.dumps(job)]
+    return processes.start(command, marks, env=os.environ | own_folders, stdout=log, stderr=subprocess.STDOUT)
+
+
+def _not_to_run(notebook: Path, plan: ExecutionPlan) -> NotebookOutcome | None:
+    """Why a notebook is skipped, or fails before it runs."""
+    try:
+        reason = missing_requirement(notebook)
+    except Exception as fault:  # whatever lies where a notebook should be
+        why = f"{type(fault).__name__}: {_first_line(str(fault))[:120]}"
+        error = f"it cannot be read as a notebook ({why}); {how_to_repair(notebook)}"
+        return NotebookOutcome(FAILED, error=error)
+    if reason:
+        return NotebookOutcome(SKIPPED, error=reason)
+    sources = [cell.source for cell in _cells(notebook) if "parameters" in cell.metadata.get("tags", [])]
+    idle = [name for name in plan.parameters if not re.search(rf"^{name}\s*[:=]", "\n".join(sources), re.MULTILINE)]
+    if idle:
+        names = " and ".join(name.upper() for name in idle)
+        return NotebookOutcome(FAILED, error=f"{names} would change nothing: no cell with the tag `parameters` sets it")
+    return None
+
+
+def _watch(process: subprocess.Popen[str], log: Path, seconds: float, on_cell: Callable[[int], object]) -> str | None:
+    """Wait until papermill has ended or a limit is reached; returns which limit that was."""
+    deadline = time.monotonic() + seconds
+    with log.open("rb") as reading:
+        while process.poll() is None:
+            for number in _BEGUN.findall(reading.read()):
+                on_cell(int(number))
+            if time.monotonic() > deadline:
+                return f"the notebook ran longer than {seconds} s"
+            if log.stat().st_size > MEGABYTES_PER_LOG * 10**6:
+                return f"the cell printed more than {MEGABYTES_PER_LOG} MB"
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+    return None
+
+
+def _error(cell: NotebookNode | None, said: str) -> str:
+    """What the cell at which a notebook has ended says is wrong with it, else the last words of papermill's log."""
+    outputs = cell.get("outputs", []) if cell else []
+    for output in outputs:
+        if output.output_type == "error":
+            return f"{output.ename}: {output.evalue}".rstrip(": ")
+    lines = [line for line in said.splitlines() if line.strip(" -")] or ["it ended without a word"]
+    if lines[-1].startswith("Exception encountered"):  # of a magic IPython says on the error stream what is wrong
+        lines += [line for output in outputs for line in output.get("text", "").splitlines() if line.strip()]
+    return lines[-1]
+
+
+def _cells(notebook: Path) -> list[NotebookNode]:
+    """The cells of a notebook without those that papermill adds; none of a file that is missing or no notebook."""
+    try:
+        cells = nbformat.read(notebook, as_version=4).cells
+        return [cell for cell in cells if _OF_PAPERMILL not in cell.metadata.get("tags", [])]
+    except Exception:  # whatever is wrong with it: it fails when its turn comes, and says why
+        return []
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
 def summary(outcomes: Outcomes) -> str:
     """What failed, with notebook, cell and error, or that nothing did; and what was skipped."""
     lines = []
-    skipped = [name for name, outcome in outcomes.items() if outcome.status == SKIPPED]
     for name, outcome in outcomes.items():
-        if outcome.status != FAILED:
-            continue
-        place = "" if outcome.failing_cell is None else f", cell {outcome.failing_cell} ({outcome.failing_line})"
-        lines.append(f"FAILED {name}{place}: {outcome.error}")
-    left_out = [f"Skipped {name}: {outcomes[name].error}" for name in skipped]
-    if not lines:
-        ran = len(outcomes) - len(skipped)
-        which = {0: "No notebook ran", 1: "The notebook ran"}.get(ran, f"All {ran} notebooks ran")
-        return "\n".join([f"{which}{' without an error' if ran else ''}.", *left_out])
-    which = "The notebook" if len(outcomes) == 1 else f"{len(lines)} of {len(outcomes)} notebooks"
-    return "\n".join([f"{which} failed:", *lines, *left_out])
+        if outcome.status == FAILED:
+            place = "" if outcome.failing_cell is None else f", cell {outcome.failing_cell} ({outcome.failing_line})"
+            lines.append(f"FAILED {name}{place}: {outcome.error}")
+    skipped = [f"Skipped {name}: {each.error}" for name, each in outcomes.items() if each.status == SKIPPED]
+    if lines:
+        which = "The notebook" if len(outcomes) == 1 else f"{len(lines)} of {len(outcomes)} notebooks"
+        return "\n".join([f"{which} failed:", *lines, *skipped])
+    ran = len(outcomes) - len(skipped)
+    which = {0: "No notebook ran", 1: "The notebook ran"}.get(ran, f"All {ran} notebooks ran")
+    return "\n".join([f"{which}{' without an error' if ran else ''}.", *skipped])
 
 
 def write_report(outcomes: Outcomes, plan: ExecutionPlan) -> Path:

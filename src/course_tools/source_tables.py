@@ -1,9 +1,8 @@
 """The tables of `docs/sources.md` that are made from the published numbers in `distlab.costs`."""
 
 import re
-from pathlib import Path
+from collections.abc import Iterator
 
-from course_tools import readme_tables
 from distlab.costs import HARDWARE, MODELS, TRANSFORMERS
 from distlab.costs.published.results import RESULTS
 from distlab.costs.published.split_figures import FIGURES, TITLES
@@ -18,13 +17,6 @@ PAPERS = {
     "QI": "Qi et al., arXiv:2401.10241",
     "N": "Narayanan et al., arXiv:2104.04473",
 }
-
-
-def write(page: Path) -> str:
-    """Replace the tables between the marks of the page; return them. Raises CannotWriteTables without the marks."""
-    text = published_numbers()
-    readme_tables.replace_between(page, BEGIN, END, text)
-    return text
 
 
 def published_numbers() -> str:
@@ -51,29 +43,22 @@ def linked(source: str) -> str:
 
 def _efficiencies() -> str:
     rows = [
-        (result.model, result.hardware, f"{result.baseline_ranks} → {result.ranks}", f"{result.efficiency:.1%}",
-         linked(result.source))
-        for result in RESULTS
-    ]  # fmt: skip
+        (
+            each.model,
+            each.hardware,
+            f"{each.baseline_ranks} → {each.ranks}",
+            f"{each.efficiency:.1%}",
+            linked(each.source),
+        )
+        for each in RESULTS
+    ]
     return tables.markdown(("Network", "Machine", "GPUs", "Efficiency", "Source"), rows, right=(2, 3))
 
 
-def _split_figures() -> list[tuple[str, str]]:
-    return [
-        (
-            title,
-            tables.markdown(
-                ("What", "Published", "Source"),
-                [
-                    (figure.what, f"{figure.published:.4g}", linked(figure.source))
-                    for figure in FIGURES
-                    if figure.kind == kind
-                ],
-                right=(1,),
-            ),
-        )
-        for kind, title in TITLES.items()
-    ]
+def _split_figures() -> Iterator[tuple[str, str]]:
+    for kind, title in TITLES.items():
+        rows = [(each.what, f"{each.published:.4g}", linked(each.source)) for each in FIGURES if each.kind == kind]
+        yield title, tables.markdown(("What", "Published", "Source"), rows, right=(1,))
 
 
 def _speeds() -> str:
@@ -93,17 +78,13 @@ def _speeds() -> str:
 
 
 def _transformers() -> str:
-    rows = [
-        (model.name, model.layers, f"{model.hidden:,}", model.heads, linked(model.source))
-        for model in TRANSFORMERS.values()
-    ]
+    models = TRANSFORMERS.values()
+    rows = [(each.name, each.layers, f"{each.hidden:,}", each.heads, linked(each.source)) for each in models]
     return tables.markdown(("Model", "Layers", "Width", "Heads", "Source"), rows, right=(1, 2, 3))
 
 
 def _machines() -> str:
-    rows = [
-        (name, machine.title, linked(machine.source), _read(machine.second_hand)) for name, machine in HARDWARE.items()
-    ]
+    rows = [(name, each.title, linked(each.source), _read(each.second_hand)) for name, each in HARDWARE.items()]
     return tables.markdown(("Machine", "What", "Source", "Read by us"), rows)
 
 

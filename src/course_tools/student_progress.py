@@ -11,10 +11,11 @@ from pathlib import Path
 
 import nbformat
 
-from course_tools import student_files, user_folders, working_copy
+from course_tools import user_folders, working_copy
 from course_tools.lab_cells import answered, printed
+from course_tools.lab_sources import STUDENT
 from course_tools.site.chapters import is_chapter
-from distlab.labs.registry import says_right
+from distlab.labs import registry
 from distlab.runtime import tables
 
 _AS_SAVED = (
@@ -28,7 +29,7 @@ _CHECK = re.compile(r'^lab\.check\("(\w+)"', re.MULTILINE)
 class ChapterProgress:
     """Of one chapter: its title, code cells that the student ran and all of them, exercises solved and all.
 
-    notes: what to say of files that cannot be read, and of those that do not count.
+    notes: what to say of files that cannot be read.
     unchecked: exercises that are written, and whose check has no saved output.
     """
 
@@ -42,13 +43,10 @@ class ChapterProgress:
 
 
 def progress(copy: Path) -> list[ChapterProgress]:
-    """Each chapter and lab of a working copy, in order; one that cannot be read counts as untouched and is named.
-
-    What counts of a chapter that the course has renamed, `student_files` says.
-    """
+    """Each chapter and lab of a working copy, in order; one that cannot be read counts as untouched and is named."""
     # A student's copies, and what `distlab lab --fresh` has replaced, have more in their names.
-    files = (*copy.glob("notebooks/*.ipynb"), *(file.parent for file in copy.glob("labs/*/lab.ipynb")))
-    return [_of_chapter(copy, number) for number in sorted({file.name[:2] for file in files if is_chapter(file)})]
+    files = (*copy.glob("notebooks/*.ipynb"), *(file.parent for file in copy.glob(f"labs/*/{STUDENT}")))
+    return [_of_chapter(copy, topic) for topic in sorted({file.stem for file in files if is_chapter(file)})]
 
 
 def print_progress() -> int:
@@ -65,9 +63,8 @@ def show_progress() -> None:
     """Print the table for the working copy whose notebook calls this, as it was saved last."""
     copy = Path().absolute().parent
     chapters = progress(copy)
-    print(
-        table(chapters) if chapters else f"{copy} holds no notebooks of the course: run this in one of its notebooks."
-    )
+    nowhere = f"{copy} holds no notebooks of the course: run this in one of its notebooks."
+    print(table(chapters) if chapters else nowhere)
 
 
 def table(chapters: list[ChapterProgress]) -> str:
@@ -79,45 +76,49 @@ def table(chapters: list[ChapterProgress]) -> str:
     cells = _share(sum(chapter.cells_run for chapter in chapters), sum(chapter.cells for chapter in chapters))
     solved = _share(sum(chapter.solved for chapter in chapters), sum(chapter.exercises for chapter in chapters))
     columns = ["Chapter", "Cells run", "Exercises solved"]
-    text = tables.text(columns, [*rows, ("together", cells, solved)], right=(1, 2))
-    lines = [_unchecked(chapter) for chapter in chapters if chapter.unchecked]
+    lines = [tables.text(columns, [*rows, ("together", cells, solved)], right=(1, 2))]
+    for chapter in chapters:
+        if chapter.unchecked:
+            number, count = chapter.title[:2], chapter.unchecked
+            lines.append(
+                f"Lab {number}: {'1 exercise is' if count == 1 else f'{count} exercises are'} written, not checked: no "
+                f"output of the check is saved. `make check LAB={number}` checks them; to count here, run the notebook "
+                "and save it."
+            )
     if any(chapter.solved for chapter in chapters):
         lines.append(_AS_SAVED)
-    return "\n".join([text, *lines, *(line for chapter in chapters for line in chapter.notes)])
+    return "\n".join([*lines, *(line for chapter in chapters for line in chapter.notes)])
 
 
-def _unchecked(chapter: ChapterProgress) -> str:
-    number, count = chapter.title[:2], chapter.unchecked
-    exercises = "1 exercise is" if count == 1 else f"{count} exercises are"
-    return (
-        f"Lab {number}: {exercises} written, not checked: no output of the check is saved. `make check LAB={number}` "
-        "checks them; to count here, run the notebook and save it."
+def _of_chapter(copy: Path, topic: str) -> ChapterProgress:
+    notes: list[str] = []
+    notebook = [cell for cell in _code_cells(copy / "notebooks" / f"{topic}.ipynb", notes) if cell.source.strip()]
+    lab = _code_cells(copy / "labs" / topic / STUDENT, notes)
+    in_course = _code_cells(registry.LABS / topic / STUDENT, [])
+    checks = {check[1]: printed(cell) for cell in lab if (check := _CHECK.search(cell.source))}
+    # The course's, too: a student may have deleted a check.
+    exercises = set(checks) | {check[1] for cell in in_course if (check := _CHECK.search(cell.source))}
+    return ChapterProgress(
+        topic.replace("_", " "),
+        sum("execution" in cell.metadata for cell in notebook),
+        len(notebook),
+        sum(registry.says_right(exercise, output) for exercise, output in checks.items()),
+        len(exercises),
+        tuple(notes),
+        sum(not checks.get(exercise) for exercise in answered(lab, in_course)),
     )
 
 
-def _of_chapter(copy: Path, number: str) -> ChapterProgress:
-    notebook, lab = student_files.notebook(copy / "notebooks", number), student_files.lab(copy / "labs", number)
-    counting = [file for file in (notebook, lab) if file]
-    notes = [line for file in counting for line in file.notes]
-    code = [cell for cell in _code_cells(notebook.file if notebook else None, number, notes) if cell.source.strip()]
-    cells = _code_cells(lab.file if lab else None, number, notes)
-    own_cells = _code_cells(student_files.course_lab(number), number, [])
-    checks = {check[1]: printed(cell) for cell in cells if (check := _CHECK.search(cell.source))}
-    solved = sum(says_right(exercise, output) for exercise, output in checks.items())
-    # The course's, too: a student may have deleted a check.
-    exercises = set(checks) | {check[1] for cell in own_cells if (check := _CHECK.search(cell.source))}
-    unchecked = {exercise for exercise in answered(cells, own_cells) if not checks.get(exercise)}
-    run = sum("execution" in cell.metadata for cell in code)
-    title = counting[0].name.replace("_", " ")
-    return ChapterProgress(title, run, len(code), solved, len(exercises), tuple(dict.fromkeys(notes)), len(unchecked))
-
-
-def _code_cells(file: Path | None, number: str, notes: list[str]) -> list[nbformat.NotebookNode]:
+def _code_cells(file: Path, notes: list[str]) -> list[nbformat.NotebookNode]:
     """None of a file that is not there, or that cannot be read, for which `notes` gets a sentence."""
-    cells = student_files.code_cells(file) if file else []
-    if cells is None:
+    try:
+        return [cell for cell in nbformat.read(file, as_version=4).cells if cell.cell_type == "code"]
+    except FileNotFoundError:
+        return []
+    except Exception:  # whatever is wrong with the file
+        number = (file.parent.name if file.name == STUDENT else file.name)[:2]
         notes.append(f"{file} cannot be read as a notebook; `.venv/bin/distlab lab --fresh {number}` gives it back.")
-    return cells or []
+        return []
 
 
 def _share(part: int, whole: int) -> str:

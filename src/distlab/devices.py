@@ -1,11 +1,8 @@
 """The devices of a notebook, GPUs or logical CPU devices; the cores of a process; what the machine is made of."""
 
-import math
 import os
 import platform
-import resource
 import shutil
-import socket
 import subprocess
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -13,11 +10,8 @@ from pathlib import Path
 
 import psutil
 
-from distlab.runtime.arguments import require_whole
 from distlab.runtime.errors import PlainError
 
-# Two at once of the notebooks: a server, kernels, eight ranks with the threads of TensorFlow on a few cores.
-PROCESSES_NEEDED = 512
 _THREADS = Path("/proc/self/task")
 
 
@@ -25,20 +19,11 @@ class DevicesAlreadyUsed(PlainError, RuntimeError):
     """TensorFlow has fixed its devices; the message says to restart the kernel."""
 
 
-class TooFewProcesses(PlainError):
-    """The shell allows fewer processes than the course starts; the message says what to do."""
-
-
-class NoLoopback(PlainError):
-    """Programs on this machine cannot reach each other; the message says what to do."""
-
-
 def at_least(count: int) -> list[str]:
     """The names of `count` devices: GPUs if there are that many, else the processor divided into logical devices.
 
     Says in one line which it is. Must run before TensorFlow's first operation; raises DevicesAlreadyUsed after it.
     """
-    require_whole("count", count, least=1)
     import tensorflow as tf  # here, because it takes seconds and the rest of this module does not need it
 
     gpus = tf.config.list_physical_devices("GPU")
@@ -53,7 +38,6 @@ def at_least(count: int) -> list[str]:
 
 def divide_processor(count: int) -> None:
     """Make TensorFlow see the processor as `count` logical devices; raises DevicesAlreadyUsed when it is too late."""
-    require_whole("count", count, least=1)
     import tensorflow as tf
 
     processor = tf.config.list_physical_devices("CPU")[0]
@@ -97,40 +81,6 @@ def hold_cores(cores: Collection[int]) -> bool:
         with suppress(ProcessLookupError):  # it has ended meanwhile
             os.sched_setaffinity(int(thread.name), cores)
     return True
-
-
-def has_loopback() -> bool:
-    """Whether a program of this machine reaches another one by 127.0.0.1, as ranks and notebooks' kernels are."""
-    try:
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            socket.create_connection(server.getsockname(), timeout=10).close()
-    except OSError:
-        return False
-    return True
-
-
-def require_loopback() -> None:
-    """Raise NoLoopback where ranks and kernels would wait in vain, as in a container without a network."""
-    if not has_loopback():
-        raise NoLoopback(
-            "Programs on this machine cannot reach each other: 127.0.0.1 does not answer. Switch the interface on "
-            "(`ip link set lo up` as root)."
-        )
-
-
-def allowed_processes() -> float:
-    """How many processes and threads the shell allows this user in all; infinite for root, to whom it is no limit."""
-    allowed, _ = resource.getrlimit(resource.RLIMIT_NPROC)
-    return math.inf if allowed == resource.RLIM_INFINITY or os.geteuid() == 0 else allowed
-
-
-def require_processes() -> None:
-    """Raise TooFewProcesses where TensorFlow could not start its threads, and a kernel would die without a word."""
-    if (allowed := allowed_processes()) < PROCESSES_NEEDED:
-        raise TooFewProcesses(
-            f"This shell allows {allowed:.0f} processes and threads (ulimit -u), and the course needs "
-            f"{PROCESSES_NEEDED}: run `ulimit -u {PROCESSES_NEEDED}`, or ask who administers this machine."
-        )
 
 
 def memory_gib() -> float:

@@ -9,7 +9,6 @@ from types import ModuleType
 
 from IPython.display import Markdown
 
-from distlab.runtime.arguments import require_kind
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import look_up, seen_from
 
@@ -22,25 +21,17 @@ class NoSuchProgram(PlainError, FileNotFoundError):
     """There is no such file; the message says from which folder it was looked for."""
 
 
-class NotPython(PlainError, ValueError):
-    """The file is not valid Python; the message says in which line."""
-
-
 def source(program: str | Path, *names: str) -> str:
     """The source of the named functions, methods or classes in the order asked for, with decorators, not indented.
 
     A method may be named CLASS.METHOD. Without names, the whole file. Raises NoSuchName for a name that is missing,
-    NoSuchProgram for a file that is, NotPython for one that is no Python and of which names are asked for.
+    NoSuchProgram for a file that is.
     """
     _require_file(program)
     text = Path(program).read_text()
     if not names:
         return text
-    try:
-        definitions, lines = _definitions(text), text.splitlines()
-    except SyntaxError as error:
-        raise NotPython(f"{program}, line {error.lineno}, is not valid Python: {error.msg}.") from None
-    parts = []
+    definitions, lines, parts = _definitions(text), text.splitlines(), []
     for name in names:
         node = look_up(definitions, name, f"definition in {Path(program).name} called")
         first = min(each.lineno for each in (node, *node.decorator_list))
@@ -56,12 +47,7 @@ def show(program: str | Path, *names: str) -> Markdown:
 
 
 def changes(before: str, after: str, context: int = 1) -> Markdown:
-    """The lines that differ between two sources, - for those of `before` and + for `after`, as a block in colours.
-
-    Raises WrongArgument for what is no text.
-    """
-    for name, text in (("before", before), ("after", after)):
-        require_kind(name, text, str, "a source, such as programs.source(program)")
+    """The lines that differ between two sources, - for those of `before` and + for `after`, as a block in colours."""
     lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=context))[2:]
     kept = ["…" if line.startswith("@@") else line for line in lines]
     return Markdown("```diff\n" + "\n".join(kept[1:] if kept[:1] == ["…"] else kept) + "\n```")
@@ -69,18 +55,15 @@ def changes(before: str, after: str, context: int = 1) -> Markdown:
 
 def module(program: str | Path) -> ModuleType:
     """The program as a module, so that its functions can be called; its `main` does not run. Raises NoSuchProgram."""
-    require_kind("program", program, (str, Path), "the path of a file")
-    specification = importlib.util.spec_from_file_location(Path(program).stem, program)
-    if specification is None or specification.loader is None:
-        raise ImportError(f"{program} is not a Python program: its name does not end in .py")
     _require_file(program)
+    specification = importlib.util.spec_from_file_location(Path(program).stem, program)
+    assert specification and specification.loader
     loaded = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(loaded)
     return loaded
 
 
 def _require_file(program: str | Path) -> None:
-    require_kind("program", program, (str, Path), "the path of a file")
     if not Path(program).is_file():
         raise NoSuchProgram(f"There is no file {program}{seen_from(program)}.")
 

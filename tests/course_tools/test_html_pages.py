@@ -5,125 +5,79 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from course_tools import __main__ as cli
 from course_tools import html_pages, notebooks
-from distlab.runtime import processes
 
+TEXT = """# Rings
 
-def test_pages_show_widgets_as_a_note_and_images_inside(tmp_path: Path) -> None:
-    notebook = nbformat.v4.new_notebook()
-    (tmp_path / "picture.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"><title>a picture</title></svg>')
-    notebook.cells.append(nbformat.v4.new_markdown_cell("![text](picture.svg) and `$HOME` and [next](01_next.ipynb)"))
-    view = nbformat.v4.new_output(
-        "display_data", data={notebooks.WIDGET_VIEW: {"model_id": "1"}, "text/plain": "interactive()"}
-    )
-    notebook.cells.append(nbformat.v4.new_code_cell("slider", outputs=[view]))
-    nbformat.write(notebook, tmp_path / "00_page.ipynb")
-    html_pages.write_page(tmp_path / "00_page.ipynb", tmp_path / "page.html", tmp_path)
-    page = (tmp_path / "page.html").read_text()
-    assert "there is a slider here" in page
-    assert "data:image/svg+xml;base64" in page
-    assert "$HOME" in page
-    assert 'href="01_next.html"' in page
-    assert "cdnjs" not in page and "unpkg" not in page and "<script src" not in page
+![text](../figures/picture.svg) and `$HOME` and [next](01_next.ipynb), [lab](../labs/lab.ipynb).
 
+<details><summary>Question</summary>
 
-def test_a_link_to_another_file_of_the_course_leads_there_from_the_page(tmp_path: Path) -> None:
-    (tmp_path / "notebooks").mkdir()
-    (tmp_path / "labs").mkdir()
-    (tmp_path / "labs" / "lab.ipynb").touch()
-    cell = nbformat.v4.new_markdown_cell("[Lab](../labs/lab.ipynb)")
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "notebooks" / "00_page.ipynb")
-    page = tmp_path / "build" / "html" / "00_page.html"
-    html_pages.write_page(tmp_path / "notebooks" / "00_page.ipynb", page, tmp_path / "notebooks")
-    link = re.search(r'href="([^"]+lab\.ipynb)"', page.read_text())[1]
-    assert (page.parent / link).resolve() == tmp_path / "labs" / "lab.ipynb"
+1. A [rank](../docs/glossary.md#rank) is $x^2$
 
+The answer is $$\\frac{1}{p}$$
 
-def test_links_to_the_glossary_lead_to_its_page_and_back(tmp_path: Path) -> None:
-    (tmp_path / "notebooks").mkdir()
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "glossary.md").write_text(
-        '<a id="rank"></a>\n**rank** ([06](../notebooks/06_ring.ipynb)): A number.'
-    )
-    cell = nbformat.v4.new_markdown_cell("each [rank](../docs/glossary.md#rank)")
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "notebooks" / "06_ring.ipynb")
-    pages = tmp_path / "build" / "html"
-    html_pages.write_page(tmp_path / "notebooks" / "06_ring.ipynb", pages / "06_ring.html", tmp_path / "notebooks")
-    html_pages.write_glossary(tmp_path / "notebooks", pages)
-    assert 'href="glossary.html#rank"' in (pages / "06_ring.html").read_text()
-    text = (pages / "glossary.html").read_text()
-    assert 'id="rank"' in text and 'href="06_ring.html"' in text
+</details>
 
-
-def test_folded_answers_and_formulas_keep_their_tags_on_the_page(tmp_path: Path) -> None:
-    text = "<details><summary>Question</summary>\n\n1. One $x^2$\n\nThe answer is $$\\frac{1}{p}$$\n\n</details>"
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text)])
-    nbformat.write(notebook, tmp_path / "00_page.ipynb")
-    html_pages.write_page(tmp_path / "00_page.ipynb", tmp_path / "page.html", tmp_path)
-    page = (tmp_path / "page.html").read_text()
-    folded = page[page.index("<details>") : page.index("</details>")]
-    assert "The answer is" in folded
-    assert re.search(r"<msup><mi>x</mi><mn>2</mn></msup>", folded)
-    assert re.search(r"<mfrac><mrow><mn>1</mn></mrow><mrow><mi>p</mi></mrow></mfrac>", folded)
-
-
-def test_a_picture_that_was_not_pasted_along_is_named_and_the_page_is_written(tmp_path: Path) -> None:
-    text = "My plan: ![pasted](attachment:image.png), ![kept](attachment:kept.png) and `attachment:code.png`."
-    cell = nbformat.v4.new_markdown_cell(text, attachments={"kept.png": {"image/png": "AAAA"}})
-    other = nbformat.v4.new_markdown_cell("![Skizze](attachment:für-mich.png)")
-    notebook = tmp_path / "00.ipynb"
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell, other]), notebook)
-    assert html_pages.write_page(notebook, tmp_path / "00.html", tmp_path) == [
-        "The picture image.png is not in 00.ipynb: paste it again.",
-        "The picture für-mich.png is not in 00.ipynb: paste it again.",
-    ]
-    page = (tmp_path / "00.html").read_text()
-    assert 'alt="pasted"' in page and "data:image/png;base64,AAAA" in page
-
-
-def test_a_damaged_notebook_is_named_and_the_other_pages_are_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    notebooks = tmp_path / "notebooks"
-    notebooks.mkdir()
-    (notebooks / "01_damaged.ipynb").write_text("{")
-    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Whole")]), notebooks / "02_b.ipynb")
-    monkeypatch.chdir(tmp_path)
-    assert cli.main(["pages"]) == 1
-    assert capsys.readouterr().out.splitlines() == [
-        "build/html/02_b.html",
-        "notebooks/01_damaged.ipynb cannot be read as a notebook; `git checkout notebooks/01_damaged.ipynb` restores "
-        "it, without your changes.",
-    ]
+![pasted](attachment:image.png) ![kept](attachment:kept.png) ![Skizze](attachment:für-mich.png)"""
+TERM = '<a id="rank"></a>\n**rank** ([00](../notebooks/00_rings.ipynb)): A number.'
 
 
 @pytest.fixture
-def course_with_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a chapter and the copy that JupyterLab makes of it."""
-    notebook = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_markdown_cell("# Rings"), nbformat.v4.new_code_cell("print(1)")]
-    )
-    (tmp_path / "notebooks").mkdir()
-    for name in ("01_rings", "01_rings-Copy1"):
-        nbformat.write(notebook, tmp_path / "notebooks" / f"{name}.ipynb")
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A course of one chapter, which is the working directory."""
+    for name in ("notebooks", "figures", "docs"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "figures" / "picture.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
+    (tmp_path / "docs" / "glossary.md").write_text(TERM)
+    view = {notebooks.WIDGET_VIEW: {"model_id": "1"}, "text/plain": "interactive()"}
+    cells = [
+        new_markdown_cell(TEXT, attachments={"kept.png": {"image/png": "AAAA"}}),
+        new_code_cell("slider", outputs=[new_output("display_data", data=view)]),
+    ]
+    nbformat.write(new_notebook(cells=cells), tmp_path / "notebooks" / "00_rings.ipynb")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(processes, "end_on_signals", lambda: None)
     return tmp_path
 
 
 @pytest.mark.slow
-def test_a_copy_of_a_chapter_is_not_executed_and_named(
-    course_with_a_copy: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["execute", "--only", "01", "--no-site"]) == 0
-    said = capsys.readouterr().out
-    assert "notebooks/01_rings-Copy1.ipynb is left out: it is no chapter of the course.\n" in said
-    assert "The notebook ran without an error." in said
-    assert [file.name for file in (course_with_a_copy / "build" / "executed").iterdir()] == ["01_rings.ipynb"]
+def test_a_page_shows_everything_without_a_network_and_links_to_pages_and_files(course: Path) -> None:
+    file = course / "build" / "html" / "00_rings.html"
+    assert html_pages.write_page(course / "notebooks" / "00_rings.ipynb", file, course / "notebooks") == [
+        "The picture image.png is not in 00_rings.ipynb: paste it again.",
+        "The picture für-mich.png is not in 00_rings.ipynb: paste it again.",
+    ]
+    html_pages.write_glossary(course / "notebooks", file.parent)
+    page = file.read_text()
+    assert "<title>Rings</title>" in page and "there is a slider here" in page and "$HOME" in page
+    assert not re.search(r'<script src|(?:src|<link[^>]*href)="http', page)
+    pictures = re.findall(r'<img alt="(.*?)" src="(.*?)"', page)
+    assert [(address[:22], text) for text, address in pictures] == [
+        ("data:image/svg+xml;bas", "text"),
+        ("", "pasted"),
+        ("data:image/png;base64,", "kept"),
+        ("", "Skizze"),
+    ]
+    folded = page[page.index("<details>") : page.index("</details>")]
+    assert "The answer is" in folded and "<msup><mi>x</mi><mn>2</mn></msup>" in folded and "<mfrac>" in folded
+    links = re.findall(r'<a href="([^#"][^"]*)"', page)
+    assert [links[0], links[2]] == ["01_next.html", "glossary.html#rank"]
+    assert (file.parent / links[1]).resolve() == course / "labs" / "lab.ipynb"
+    glossary = file.with_name("glossary.html").read_text()
+    assert 'id="rank"' in glossary and 'href="00_rings.html"' in glossary
 
 
-def test_a_copy_of_a_chapter_is_no_page(course_with_a_copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["pages"]) == 0
-    assert capsys.readouterr().out.splitlines() == ["build/html/01_rings.html"]
+@pytest.mark.slow
+def test_a_damaged_notebook_is_named_and_a_copy_is_no_page(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (course / "notebooks" / "01_damaged.ipynb").write_text("{")
+    (course / "notebooks" / "00_rings-Copy1.ipynb").write_text((course / "notebooks" / "00_rings.ipynb").read_text())
+    assert cli.main(["pages"]) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert [said[0], said[-1]] == [
+        "build/html/00_rings.html",
+        "notebooks/01_damaged.ipynb cannot be read as a notebook; `git checkout notebooks/01_damaged.ipynb` restores "
+        "it, without your changes.",
+    ]

@@ -109,7 +109,7 @@ def open_notebook(browser: Browser, address: str, course: Path) -> Iterator[Call
         window.page.context.close()
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [WHY, RING])
 def test_committed_figures_show_at_once_with_a_description(
     open_notebook: Callable[[str], LabWindow], name: str
@@ -131,22 +131,13 @@ def test_committed_figures_show_at_once_with_a_description(
     assert drawn.evaluate_all("(images) => images.map((image) => image.alt)") == described
 
 
-@pytest.mark.long
-def test_opening_and_closing_a_notebook_changes_nothing_and_asks_nothing(
+@pytest.mark.slow
+def test_students_see_the_course_and_no_tools_of_teachers_and_what_was_only_opened_is_as_it_was(
     open_notebook: Callable[[str], LabWindow],
 ) -> None:
-    window = open_notebook(RING)
+    window = open_notebook(START)
     before = window.file.read_bytes()
     assert not window.is_unsaved()
-    window.close()
-    expect(window.page.locator(".jp-NotebookPanel")).to_have_count(0)
-    expect(window.page.locator(".jp-Dialog")).to_have_count(0)
-    assert window.file.read_bytes() == before
-
-
-@pytest.mark.long
-def test_students_see_the_course_and_no_tools_of_teachers(open_notebook: Callable[[str], LabWindow]) -> None:
-    window = open_notebook(START)
     toolbar = window.page.locator(".jp-NotebookPanel-toolbar")
     expect(toolbar.get_by_title("Save and create checkpoint")).to_have_count(1)
     expect(toolbar.get_by_text("Validate")).to_have_count(0)
@@ -159,25 +150,28 @@ def test_students_see_the_course_and_no_tools_of_teachers(open_notebook: Callabl
     window.page.locator(".jp-BreadCrumbs-home").click()
     files = window.page.locator(".jp-DirListing-itemName")
     expect(files).to_have_text(["labs", "notebooks", "solutions"])
+    window.close()
+    expect(window.page.locator(".jp-NotebookPanel")).to_have_count(0)
+    expect(window.page.locator(".jp-Dialog")).to_have_count(0)
+    assert window.file.read_bytes() == before
 
 
-@pytest.mark.long
-def test_the_slider_answers_and_does_not_redraw_for_every_key(open_notebook: Callable[[str], LabWindow]) -> None:
+@pytest.mark.slow
+def test_in_a_quiz_arrow_keys_choose_an_answer_and_not_a_cell(open_notebook: Callable[[str], LabWindow]) -> None:
     window = open_notebook(WHY)
-    window.run_cells("runmenu:run-all", window.cell('quizzes.ask("01")'))
-    cell = window.page.locator(".jp-CodeCell").filter(has=window.page.get_by_role("slider"))  # its code is hidden
-    handle, picture = cell.get_by_role("slider"), cell.locator(".widget-html-content")
-    expect(picture).to_contain_text("f = 0.95:")
-    handle.press("ArrowRight")
-    expect(picture).to_contain_text("f = 0.951:")
-    expect(picture.locator("svg")).to_have_accessible_name(re.compile(r"^f = 0\.951:"))
-    picture.evaluate(COUNT_REDRAWS)
-    handle.evaluate(PRESS_FAST, 20)
-    expect(picture).to_contain_text("f = 0.971:")
-    assert 1 <= int(window.page.evaluate("() => window.redraws")) < 20
+    quiz = window.cell('quizzes.ask("01")')
+    window.run_cells("runmenu:run-all", quiz)
+    window.select(quiz)
+    answers = quiz.locator("fieldset").filter(has=window.page.locator("input[type=radio]")).first
+    answers.get_by_role("radio").first.check()
+    for _ in range(2):
+        window.page.keyboard.press("ArrowDown")
+    expect(answers.get_by_role("radio").nth(2)).to_be_checked()
+    expect(window.page.locator(".jp-Notebook .jp-Cell.jp-mod-selected")).to_have_count(1)
+    expect(quiz).to_have_class(SELECTED)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_film_plays_and_the_stepper_walks_through_the_ring(open_notebook: Callable[[str], LabWindow]) -> None:
     window = open_notebook(RING)
     cell = window.cell("draw.Stepper(")
@@ -205,7 +199,7 @@ def test_the_film_plays_and_the_stepper_walks_through_the_ring(open_notebook: Ca
     assert re.search(rf"06 collectives and ring all reduce +{ran} of {len(code)} ", progress(window))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_wrong_answer_gets_a_hint_and_a_picture_and_the_right_one_passes(
     open_notebook: Callable[[str], LabWindow],
 ) -> None:
@@ -225,20 +219,6 @@ def test_a_wrong_answer_gets_a_hint_and_a_picture_and_the_right_one_passes(
     assert "reduce_scatter: ✔ right" in window.run(check)
     window.save()
     assert re.search(r"06 collectives and ring all reduce .* 1 of 4", progress(window))
-
-
-@pytest.mark.long
-def test_arrow_keys_in_a_quiz_choose_an_answer_and_not_a_cell(open_notebook: Callable[[str], LabWindow]) -> None:
-    window = open_notebook(WHY)
-    cell = window.cell('quizzes.ask("01")')
-    window.select(cell)
-    answers = cell.locator("fieldset").filter(has=window.page.locator("input[type=radio]")).first
-    answers.get_by_role("radio").first.check()
-    for _ in range(2):
-        window.page.keyboard.press("ArrowDown")
-    expect(answers.get_by_role("radio").nth(2)).to_be_checked()
-    expect(window.page.locator(".jp-Notebook .jp-Cell.jp-mod-selected")).to_have_count(1)
-    expect(cell).to_have_class(SELECTED)
 
 
 def progress(window: LabWindow) -> str:

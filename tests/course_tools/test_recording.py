@@ -1,34 +1,72 @@
-"""Recording a notebook that is interrupted."""
+"""Recording a notebook by its command: what is written, said and left, also when it is interrupted."""
 
 import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import nbformat
 import pytest
 
+from course_tools import recording
+from distlab.cluster.login_node import LoginNode
+
+pytestmark = pytest.mark.slow
 DISTLAB = [sys.executable, "-m", "course_tools"]
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_recording_that_is_interrupted_says_so_and_leaves_the_notebook(
-    tmp_path: Path, number: signal.Signals, status: int
+def source(folder: Path, text: str) -> Path:
+    """A course of one chapter with this text."""
+    (folder / "notebooks" / "src").mkdir(parents=True)
+    (folder / "notebooks" / "src" / "01_topic.py").write_text(text)
+    return folder / "notebooks" / "01_topic.ipynb"
+
+
+@pytest.mark.parametrize(
+    ("cell", "status", "said"),
+    [
+        ("1 + 2", 0, "notebooks/01_topic.ipynb\n"),
+        ("one", 2, "notebooks/src/01_topic.py: the cell that begins with `one` fails: NameError: name 'one' is not"),
+    ],
+)
+def test_the_command_writes_the_notebook_or_says_which_cell_fails(
+    tmp_path: Path, cell: str, status: int, said: str
 ) -> None:
-    source = tmp_path / "notebooks" / "src" / "01_long.py"
-    source.parent.mkdir(parents=True)
+    notebook = source(tmp_path, f"# %%\n{cell}\n")
+    command = [*DISTLAB, "notebooks", "--force"]
+    finished = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert finished.returncode == status and finished.stdout.startswith(said)
+    assert notebook.exists() is (status == 0)
+    if notebook.exists():
+        assert nbformat.read(notebook, as_version=4).cells[0].outputs[0].data["text/plain"] == "3"
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_recording_that_is_interrupted_leaves_the_notebook(tmp_path: Path, number: int, status: int) -> None:
     started = tmp_path / "started"
-    source.write_text(f"# %%\nopen({str(started)!r}, 'w').close()\nimport time\ntime.sleep(600)\n")
-    target = tmp_path / "notebooks" / "01_long.ipynb"
-    target.write_text("as it was")
+    notebook = source(tmp_path, f"# %%\nopen({str(started)!r}, 'w').close()\nimport time\ntime.sleep(600)\n")
+    notebook.write_text("as it was")
     command = [*DISTLAB, "notebooks", "--force"]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     while not started.exists():
         assert process.poll() is None
+        time.sleep(0.05)
     os.kill(process.pid, number)
     output, _ = process.communicate(timeout=300)
-    assert process.returncode == status, output
-    assert output.endswith("\nInterrupted; notebooks/01_long.ipynb is as it was.\n"), output
-    assert "Traceback" not in output
-    assert target.read_text() == "as it was"
+    assert process.returncode == status and "Traceback" not in output, output
+    assert notebook.read_text() == "as it was"
+
+
+def test_of_a_cluster_the_added_cell_calls_what_the_notebook_defines(root: Path) -> None:
+    name, _, method = recording.WRITE.partition(".")
+    assert f"\n{name} = cluster.LoginNode(cluster.find()," in (root / "notebooks/src/15_clusters.py").read_text()
+    assert callable(getattr(LoginNode, method.removesuffix("()")))
+
+
+def test_without_a_cluster_one_sentence_says_what_to_do(root: Path, tmp_path: Path) -> None:
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
+    command = [*DISTLAB, "record-cluster", "--force"]
+    finished = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=600)
+    assert (finished.returncode, finished.stderr) == (2, "No cluster runs; start one with 'make cluster'.\n")

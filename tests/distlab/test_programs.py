@@ -2,12 +2,10 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from distlab import programs
-from distlab.runtime.arguments import WrongArgument
 from distlab.runtime.lookups import NoSuchName
 
 PROGRAM = '''"""A program."""
@@ -52,10 +50,6 @@ def test_a_method_is_found_by_its_class_too(program: Path) -> None:
     assert programs.source(program, "Task.steps") == "def steps(self):\n    return 4"
 
 
-def test_without_names_it_is_the_whole_file(program: Path) -> None:
-    assert programs.source(program) == PROGRAM
-
-
 def test_a_name_that_is_not_there_is_refused_with_those_that_are(program: Path) -> None:
     message = r"no definition in program\.py called 'fit'; there are Job, Job\.steps, main, steps, wrap\."
     with pytest.raises(NoSuchName, match=message):
@@ -74,12 +68,9 @@ def test_a_program_as_a_module_does_not_run(program: Path) -> None:
     assert programs.module(program).Job().steps == 3
 
 
-def test_a_file_that_is_no_program_cannot_be_a_module(tmp_path: Path) -> None:
-    with pytest.raises(ImportError, match=r"notes\.txt is not a Python program"):
-        programs.module(tmp_path / "notes.txt")
-
-
-def test_what_is_shown_is_a_block_of_python(program: Path) -> None:
+def test_what_is_shown_is_a_block_of_python_or_of_the_shell(program: Path) -> None:
+    (script := program.with_suffix(".sbatch")).write_text("srun hostname\n")
+    assert programs.show(script).data == "```bash\nsrun hostname\n```"
     assert programs.show(program, "wrap").data == "```python\ndef wrap(function):\n    return function\n```"
 
 
@@ -91,16 +82,3 @@ def test_a_missing_file_is_named_with_the_folder_it_was_looked_for_from(
     with pytest.raises(programs.NoSuchProgram) as failure:
         use("programs/07/minimal.py")
     assert str(failure.value) == f"There is no file programs/07/minimal.py, seen from the working folder {tmp_path}."
-
-
-def test_a_program_that_is_no_python_is_named_with_the_line(program: Path) -> None:
-    program.write_text("first = 1\nprint('x'\n")
-    with pytest.raises(programs.NotPython, match=rf"{program}, line 2, is not valid Python: .*never closed"):
-        programs.show(program, "train")
-    assert "never" not in programs.source(program)
-
-
-@pytest.mark.parametrize("show", [programs.show, programs.module, lambda slip: programs.changes("", slip)])
-def test_what_is_no_path_or_source_is_one_sentence(show: Callable[[Any], object]) -> None:
-    with pytest.raises(WrongArgument, match="is None, which a function without `return` gives"):
-        show(None)

@@ -1,7 +1,6 @@
 """Recorded results say what they are of, and those in the repository can be made again by the command they name."""
 
 import importlib.util
-import json
 import re
 import sys
 from pathlib import Path
@@ -12,11 +11,9 @@ import pytest
 from distlab import frameworks, recorded_results
 
 NAMES = sorted(file.stem for file in recorded_results.FOLDER.glob("*.json"))
-GOOD = {
+MINE = {
     "framework": "PyTorch",
     "versions": {"python": "3.11.7", "torch": "2.13.0"},
-    "machine": "x86_64, 2 cores, no GPU",
-    "date": "2026-11-20",
     "command": "make record-frameworks ONLY=ddp",
     "program": "train_ddp.py",
     "arguments": [],
@@ -32,11 +29,6 @@ def record(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     return module
-
-
-def written(folder: Path, fields: object) -> Path:
-    (folder / "planted.json").write_text(json.dumps(fields))
-    return folder
 
 
 def test_there_is_a_record_of_every_run_and_no_other(record: ModuleType) -> None:
@@ -75,37 +67,12 @@ def test_recorded_weights_are_the_serial_runs_unless_the_run_shows_what_changes_
 
 
 def test_what_was_written_is_read_and_says_where_it_comes_from(tmp_path: Path) -> None:
-    fields = {name: GOOD[name] for name in ("framework", "versions", "command", "program", "arguments", "result")}
-    recorded_results.write("mine", **fields, folder=tmp_path)
+    recorded_results.write("mine", **MINE, folder=tmp_path)
     found = recorded_results.read("mine", tmp_path)
-    assert found.result == GOOD["result"]
+    assert found.result == MINE["result"]
     assert re.fullmatch(
         r"recorded on \d{4}-\d\d-\d\d \(.+ cores, .+GPU.*; python 3.11.7, torch 2.13.0\) by `make .+`", found.source()
     )
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "says"),
-    [
-        ("versions", {"python": "3.11.7"}, "versions"),
-        ("versions", {"torch": "2.13.0"}, "versions"),
-        ("machine", "fast", "machine"),
-        ("machine", "", "machine"),
-        ("date", "yesterday", "date"),
-        ("command", " ", "command"),
-        ("result", {}, "no result"),
-    ],
-)
-def test_a_record_that_leaves_something_out_is_refused(tmp_path: Path, field: str, value: object, says: str) -> None:
-    with pytest.raises(recorded_results.BadRecord, match=says):
-        recorded_results.read("planted", written(tmp_path, GOOD | {field: value}))
-
-
-@pytest.mark.parametrize("field", GOOD)
-def test_a_record_without_one_of_the_fields_is_refused(tmp_path: Path, field: str) -> None:
-    fields = {name: value for name, value in GOOD.items() if name != field}
-    with pytest.raises(recorded_results.BadRecord, match=field):
-        recorded_results.read("planted", written(tmp_path, fields))
 
 
 def test_where_the_framework_is_missing_the_record_is_given_and_what_gets_it_is_said() -> None:

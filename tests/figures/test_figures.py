@@ -2,9 +2,7 @@
 
 import importlib.util
 import itertools
-import json
 import math
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -41,9 +39,6 @@ def collectives() -> ModuleType:
 @pytest.fixture(scope="module")
 def models() -> ModuleType:
     return script("12_model_parallelism")
-
-
-# Every picture ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("file", PICTURES, ids=lambda file: file.stem)
@@ -105,8 +100,6 @@ def test_texts_are_large_enough_and_neither_clipped_nor_overlapping(
             assert not at.padded(-1).overlaps(there.padded(-1)), (name, first, second)
 
 
-# 06 -----------------------------------------------------------------------------------------------------------------
-
 NUMBERS = np.outer(10 ** np.arange(4), np.arange(1, 5))  # rank r, chunk c: (c + 1)·10^r
 TOTAL = NUMBERS.sum(axis=0)
 NOTHING = np.zeros_like(NUMBERS)
@@ -129,25 +122,13 @@ def test_every_collective_has_a_picture(collectives: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("name", BEFORE_AND_AFTER)
-def test_before_and_after_are_what_numpy_says(name: str, collectives: ModuleType) -> None:
+def test_before_and_after_are_what_numpy_says_with_the_colour_of_each_digit(name: str, collectives: ModuleType) -> None:
     collective = next(entry for entry in collectives.COLLECTIVES if entry.name == name)
-    drawn = collectives.before_and_after(collective)
-    for rows, expected in zip(drawn, BEFORE_AND_AFTER[name], strict=True):
+    for rows, expected in zip(collectives.before_and_after(collective), BEFORE_AND_AFTER[name], strict=True):
         assert [[cell.number if cell else 0 for cell in of_rank] for of_rank in rows] == expected.tolist()
-
-
-@pytest.mark.parametrize("name", BEFORE_AND_AFTER)
-def test_the_colours_of_a_number_are_those_of_its_digits(name: str, collectives: ModuleType) -> None:
-    collective = next(entry for entry in collectives.COLLECTIVES if entry.name == name)
-    for rows in collectives.before_and_after(collective):
         for cell in filter(None, itertools.chain(*rows)):
             digits = reversed(str(cell.number))
             assert cell.ranks == tuple(place for place, digit in enumerate(digits) if digit != "0")
-
-
-def test_the_description_of_a_collective_has_its_numbers(collectives: ModuleType) -> None:
-    text = (ROOT / "figures" / "06_reduce_scatter.svg").read_text()
-    assert "After: rank 0 holds 1111; rank 1 holds 2222; rank 2 holds 3333; rank 3 holds 4444." in text
 
 
 def test_replicas_end_with_the_weight_of_one_device_with_the_whole_batch(collectives: ModuleType) -> None:
@@ -166,49 +147,6 @@ def test_reductions_take_the_steps_and_the_time_of_their_formulas(collectives: M
     assert (ring.last, ring.gradients) == (2 * (p - 1), 2 * (p - 1) / p)
 
 
-def test_reductions_use_the_links_of_their_kind(collectives: ModuleType) -> None:
-    to_one, hierarchical, ring = map(collectives.reduction, collectives.REDUCTIONS.values())
-    assert set(to_one.steps) == {(device, 0) for device in (1, 2, 3)} | {(0, device) for device in (1, 2, 3)}
-    assert set(hierarchical.steps) == {(1, 0), (0, 1), (3, 2), (2, 3), (2, 0), (0, 2)}
-    assert ring.steps == {(device, (device + 1) % 4): [1, 2, 3, 4, 5, 6] for device in range(4)}
-
-
-@pytest.mark.parametrize(("half", "steps"), [("reduce_scatter", [1, 2, 3]), ("all_gather", [4, 5, 6])])
-def test_the_ring_is_described_step_by_step(half: str, steps: list[int]) -> None:
-    title = (ROOT / "figures" / f"06_ring_{half}_steps.svg").read_text().split("<title>")[1].split("</title>")[0]
-    assert [int(step) for step in re.findall(r"Step (\d+):", title)] == steps
-    assert title.count(" sends chunk ") == 4 * len(steps)
-
-
-# 07, 08, 09 ---------------------------------------------------------------------------------------------------------
-
-
-def test_the_workers_share_a_cluster_and_differ_in_their_task() -> None:
-    module = script("07_multi_worker")
-    configurations = [json.loads(module.tf_config(index)) for index in range(module.WORKERS)]
-    assert all(each["cluster"] == configurations[0]["cluster"] for each in configurations)
-    assert len(set(configurations[0]["cluster"]["worker"])) == module.WORKERS
-    assert [each["task"] for each in configurations] == [{"type": "worker", "index": index} for index in range(3)]
-
-
-def test_the_parameter_server_cluster_names_every_process_once() -> None:
-    module = script("08_other_strategies")
-    configuration = json.loads(module.tf_config("worker", 1))
-    assert {job: len(set(addresses)) for job, addresses in configuration["cluster"].items()} == module.JOBS
-    assert configuration["task"] == {"type": "worker", "index": 1}
-
-
-def test_ranks_fill_one_host_after_the_other() -> None:
-    module = script("09_horovod")
-    places = module.places(2, 4)
-    assert [place.rank for place in places] == list(range(8))
-    assert all(place.rank == 4 * place.cross_rank + place.local_rank for place in places)
-    assert places[5] == module.Place(rank=5, local_rank=1, cross_rank=1)
-
-
-# 11 ------------------------------------------------------------------------------------------------------------------
-
-
 def test_utilisation_is_computing_time_over_all_time() -> None:
     module = script("11_scaling_and_profiling")
     alone, shared = module.training(1), module.training(2)
@@ -219,9 +157,6 @@ def test_utilisation_is_computing_time_over_all_time() -> None:
     assert shared.elapsed == pytest.approx(computing / 2 + reducing)
     assert module.utilisation(shared) == pytest.approx([computing / 2 / shared.elapsed] * 2)
     assert module.intervals(alone)[1] == []
-
-
-# 12 -----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("parts", "seconds", "share"), [(1, 48, "75 %"), (4, 21, "43 %")])
@@ -254,9 +189,3 @@ def test_tiles_with_their_halo_give_the_convolution_of_the_whole_image(models: M
 
 
 CORNERS = ((0, 0), (0, 1), (1, 0), (1, 1))  # of each tile's own pixels, in the tile with its halo
-
-
-def test_a_tile_with_its_halo_is_a_part_of_the_image(models: ModuleType) -> None:
-    owners = models.owners()
-    for tile, (row, column) in zip(models.tiles_with_halo(owners), CORNERS, strict=True):
-        assert np.array_equal(tile, owners[3 * row : 3 * row + 5, 3 * column : 3 * column + 5])

@@ -39,7 +39,8 @@ def before_the_move(number: str, folder: Path) -> Path:
     words = ["log", "-1", "--format=%H", "--diff-filter=D", "--", f"{old}/judge/lab.py"]
     removed = subprocess.run([*git, *words], capture_output=True, text=True, check=True).stdout.strip()
     commit = f"{removed}^" if removed else "HEAD"
-    packed = subprocess.run([*git, "archive", commit, f"{old}/judge", f"{old}/tests"], capture_output=True, check=True)
+    words = ["archive", commit, f"{old}/judge", f"{old}/tests", "src/distlab/labs"]
+    packed = subprocess.run([*git, *words], capture_output=True, check=True)
     with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
         archive.extractall(folder, filter="data")
     return folder / old
@@ -47,6 +48,7 @@ def before_the_move(number: str, folder: Path) -> Path:
 
 def judged(number: str, module: str, folder: str) -> list[tuple[str, str, list]]:
     """As `record.judge`: the old answers of a module, judged by the new judge."""
+    from distlab import labs
     from distlab.labs import registry
     from tests.golden import record
 
@@ -54,6 +56,9 @@ def judged(number: str, module: str, folder: str) -> list[tuple[str, str, list]]
     kept = [registry.MODULES[number], *registry.observers(number)]  # the answers meet the fakes that the judge runs
     for name in [name for name in sys.modules if name.split(".")[0] == f"lab_{number}" and name not in kept]:
         del sys.modules[name]
+    # What only the old judges import may be gone; their modules are imported, and never run.
+    labs.__path__.insert(0, str(Path(folder).parents[1] / "src" / "distlab" / "labs"))
+    sys.modules.pop("distlab.labs.number_judge", None)
     registry.importable(f"lab_{number}", Path(folder) / "judge")
     registry.importable(f"lab_{number}_tests", Path(folder) / "tests")
     return record.judge(number, module, lab)

@@ -114,9 +114,6 @@ def judge(number: str, module: str, lab: Any = None) -> list[tuple[str, str, lis
     """Exercise, title and verdicts of every answer in a module; `lab` is the registry's if none is passed."""
     from distlab.labs import registry
     from tests.distlab.labs.known_wrong import verdict_on
-    from tests.distlab.labs.packages import make_answers_importable
-
-    make_answers_importable()
 
     lab = lab or registry.lab(number)
     with contextlib.redirect_stdout(io.StringIO()):  # what answers print

@@ -8,7 +8,6 @@ import importlib
 import json
 import sys
 from pathlib import Path
-from types import ModuleType
 from unittest import mock
 
 import distlab  # noqa: F401  before TensorFlow: selects tf-keras
@@ -22,15 +21,6 @@ PROGRAMS = {"tape": "train_tape", "Keras": "train_keras", "Keras 3": "train_kera
 
 def as_lists(weights: list) -> list:
     return [one.tolist() for one in weights]
-
-
-def refused(program: ModuleType, *arguments: str) -> str:
-    """The sentence in which the program says that there is nothing to train; empty if it trains."""
-    try:
-        program.train(program.parse(list(arguments)))
-    except SystemExit as refusal:
-        return str(refusal)
-    return ""
 
 
 def main() -> None:
@@ -54,7 +44,6 @@ def main() -> None:
             "resumed from": as_lists(second["first_weights"]),
             "of ranks": hvd.allgather_object(as_lists(second["weights"])),
             "folder": str(own.parent),
-            "refused": [refused(program, "--folder", str(own), "--resume"), refused(program, "--images", "32")],
         }
     program = importlib.import_module("train_keras")
     late = hvd_keras.callbacks.BroadcastGlobalVariablesCallback(0)

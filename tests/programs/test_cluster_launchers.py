@@ -1,4 +1,4 @@
-"""Chapter 15's training under every launcher, on two and three nodes: always the serial run's weights."""
+"""Chapter 15's training under every launcher, on two nodes or three: always the serial run's weights."""
 
 import os
 from collections.abc import Iterator
@@ -8,32 +8,23 @@ import pytest
 
 from distlab import checks, frameworks, launch
 from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER
-from tests.long_tests import long
 from tests.programs.job_bench import CHAPTER, Jobs, network, running_jobs, serial_weights
 
-pytestmark = [pytest.mark.slow, NEEDS_CLUSTER]
+pytestmark = [pytest.mark.slow, NEEDS_CLUSTER, pytest.mark.usefixtures("one_job")]
 
-# The script, the program, and what must be installed for it.
+# The script, the program, the nodes, and what must be installed for it.
 LAUNCHERS = {
-    "strategy": ("batch.sbatch", "train_multi_worker.py", None),
-    "mpirun": ("horovod_mpirun.sbatch", "train_horovod.py", "horovod"),
-    "pmix": ("horovod_pmix.sbatch", "train_horovod.py", "horovod"),
-    "gloo": ("horovod_gloo.sbatch", "train_horovod.py", "horovod"),
-    "ssh": ("horovod_ssh.sbatch", "train_horovod.py", "horovod"),
-    "torch": ("torch.sbatch", "train_torch.py", "torch"),
-    "ray": ("ray.sbatch", "train_ray.py", "ray"),
+    "strategy": ("batch.sbatch", "train_multi_worker.py", 3, None),
+    "mpirun": ("horovod_mpirun.sbatch", "train_horovod.py", 2, launch.horovod_problem),
+    "pmix": ("horovod_pmix.sbatch", "train_horovod.py", 3, launch.horovod_problem),
+    "gloo": ("horovod_gloo.sbatch", "train_horovod.py", 2, launch.horovod_problem),
+    "ssh": ("horovod_ssh.sbatch", "train_horovod.py", 2, launch.horovod_problem),
+    "torch": ("torch.sbatch", "train_torch.py", 2, lambda: frameworks.problem("torch")),
+    "ray": ("ray.sbatch", "train_ray.py", 2, lambda: frameworks.problem("ray")),
 }
-# Ray takes two minutes, on three nodes as on two.
-LONG = ("mpirun", "ssh", "torch", "ray")
-CASES = [
-    pytest.param(launcher, nodes, marks=[pytest.mark.long] if nodes == 3 or launcher in LONG else [])
-    for launcher in LAUNCHERS
-    for nodes in ([3] if launcher == "ray" else [2, 3])
-]
 
 
 @pytest.fixture(scope="module")
-@long
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
     with running_jobs(tmp_path_factory.mktemp("cache")) as jobs:
         yield jobs
@@ -45,19 +36,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(("launcher", "nodes"), CASES)
+@pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_every_launcher_trains_the_serial_runs_weights(
-    jobs: Jobs, folder: Path, monkeypatch: pytest.MonkeyPatch, launcher: str, nodes: int
+    jobs: Jobs, folder: Path, monkeypatch: pytest.MonkeyPatch, launcher: str
 ) -> None:
-    script, program, part = LAUNCHERS[launcher]
-    missing = {None: None, "horovod": launch.horovod_problem()}.get(part) if part in (None, "horovod") else None
-    if part in frameworks.PARTS:
-        missing = frameworks.problem(part)
-        place = frameworks.interpreter(frameworks.PARTS[part].folder).parent
+    script, program, nodes, problem = LAUNCHERS[launcher]
+    if problem and (missing := problem()):
+        pytest.skip(missing)
+    if launcher in frameworks.PARTS:
+        place = frameworks.interpreter(frameworks.PARTS[launcher].folder).parent
         monkeypatch.setenv("PATH", os.pathsep.join([str(place), os.environ["PATH"]]))
         monkeypatch.setenv("TMPDIR", "/dev/shm")  # which, unlike /tmp, each node has for itself
-    if missing:
-        pytest.skip(missing)
     file = folder / "weights.npz"
     job = jobs.submit(script, CHAPTER / program, "--weights", file, options=(f"--nodes={nodes}",))
     output = jobs.wait(job, "COMPLETED")
@@ -75,10 +64,3 @@ def test_the_serial_program_trains_what_the_derivatives_say(jobs: Jobs, folder: 
     assert finished.status == 0, finished.output
     assert "serial: 1 rank, 20 steps" in finished.output
     assert checks.largest_difference(network.read(folder / "weights.npz"), serial_weights()) < checks.TOLERANCE
-
-
-def test_a_batch_that_cannot_be_split_is_one_sentence(jobs: Jobs) -> None:
-    job = jobs.submit("batch.sbatch", CHAPTER / "train_multi_worker.py", "--batch", "47")
-    output = jobs.wait(job, "FAILED")
-    assert "A batch of 47 cannot be split into 2 equal parts" in output
-    assert "Traceback" not in output

@@ -1,9 +1,7 @@
 """The programs of notebook 13: what a fault costs, and that the weights are those of a run without it."""
 
 import argparse
-import json
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,13 +13,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from distlab import checks, launch, models, programs
+from distlab import checks, data, launch, models, programs
 from distlab.runtime import environment
-from tests.long_tests import long
 
 environment.apply()  # puts this environment's mpirun on the path
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
 EPOCHS, STEPS_PER_EPOCH, SAVE_EVERY, KILLED_AT = 2, 12, 6, 14
 TOTAL = EPOCHS * STEPS_PER_EPOCH
@@ -75,7 +72,6 @@ class Killed:
 
 
 @pytest.fixture(scope="module")
-@long
 def killed(chapter_folder: Path, train: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Killed:
     folder = tmp_path_factory.mktemp("killed")
     arguments = ["--epochs", EPOCHS, "--steps-per-epoch", STEPS_PER_EPOCH, "--save-every", SAVE_EVERY]
@@ -89,11 +85,8 @@ def killed(chapter_folder: Path, train: ModuleType, tmp_path_factory: pytest.Tem
     return Killed(raised.value, saved, resumed, folder)
 
 
-def test_the_fault_names_the_worker_that_was_killed(killed: Killed) -> None:
-    assert (killed.fault.rank, killed.fault.exit_code) == ("worker 0", -9)
-
-
 def test_nothing_is_lost_but_the_steps_since_the_last_save(killed: Killed) -> None:
+    assert (killed.fault.rank, killed.fault.exit_code) == ("worker 0", -9)
     assert killed.saved == SAVED
     assert killed.resumed.result["first_step"] == SAVED
     for worker in range(2):
@@ -106,34 +99,20 @@ def test_the_resumed_run_has_the_weights_of_a_run_without_a_fault(
     checks.assert_equal_weights(arrays(killed.resumed.result["weights"]), one_process)
 
 
-@pytest.mark.long
-def test_workers_that_cannot_share_a_batch_equally_train_nothing(chapter_folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(launch.LaunchError, match="A batch of 64 cannot be split into 3 equal parts: let 1, 2, 4 or 8"):
-        launch.tensorflow(chapter_folder / "train.py", "--backup", tmp_path / "backup", workers=3, **PATIENT)
-    assert not list(tmp_path.rglob("ckpt*"))
-
-
-@pytest.mark.parametrize("first", [0, 1, 11, 12, 13, 24])
-def test_the_batches_of_a_step_are_the_same_wherever_one_begins(train: ModuleType, first: int) -> None:
+def test_an_epoch_has_every_image_once_and_the_batches_are_the_same_wherever_one_begins(train: ModuleType) -> None:
     options = argparse.Namespace(dataset="digits", epochs=EPOCHS, steps_per_epoch=STEPS_PER_EPOCH)
-    whole = [labels.numpy() for _, labels in train.batches(options, 0)]
-    rest = [labels.numpy() for _, labels in train.batches(options, first)]
-    assert len(whole) == TOTAL
-    assert np.array_equal(whole[first:], rest)
-
-
-def test_an_epoch_has_every_image_once(train: ModuleType) -> None:
-    options = argparse.Namespace(dataset="digits", epochs=EPOCHS, steps_per_epoch=STEPS_PER_EPOCH)
-    images = np.concatenate([images.numpy() for images, _ in train.batches(options, 0)])
+    batches = [images.numpy() for images, _ in train.batches(options, 0)]
+    for first in (1, 12, 24):
+        rest = [images.numpy() for images, _ in train.batches(options, first)]
+        assert np.array_equal(batches[first:], rest)
+    images = np.concatenate(batches)
     epochs = images.reshape(EPOCHS, STEPS_PER_EPOCH * train.BATCH, -1)
     first, second = (sorted(map(bytes, epoch)) for epoch in epochs)
-    expected = train.data.load("digits").train.images[: len(first)]
-    assert first == second == sorted(map(bytes, expected))
+    assert first == second == sorted(map(bytes, data.load("digits").train.images[: len(first)]))
     assert not np.array_equal(*epochs)
 
 
 @pytest.fixture(scope="module")
-@long
 def elastic(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
     if problem := launch.horovod_problem():
         pytest.skip(problem)
@@ -172,32 +151,3 @@ def test_the_straggler_is_the_rank_that_waits_least(chapter_folder: Path) -> Non
     assert trainings["even"]["shares"] == trainings["slow"]["shares"] == [22, 21, 21]
     assert np.argmin(trainings["shared by speed"]["shares"]) == 2
     assert all(training["difference"] < checks.TOLERANCE for training in trainings.values())
-
-
-@pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun")
-def test_shares_are_in_proportion_to_the_speeds(chapter_folder: Path) -> None:
-    # In a process of its own: importing the program starts MPI, and what this process starts later would inherit that.
-    speeds = [[1, 1], [1, 1, 1], [1, 0.25, 1], [1]]
-    code = f"import find_straggler; print([find_straggler.shares_by(speeds) for speeds in {speeds}])"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=chapter_folder, capture_output=True, text=True, timeout=300, check=True
-    )
-    assert json.loads(done.stdout) == [[32, 32], [22, 21, 21], [29, 7, 28], [64]]
-
-
-@pytest.mark.long
-def test_a_worker_that_never_comes_is_named_with_its_address(chapter_folder: Path) -> None:
-    with pytest.raises(launch.WorkerMissing) as raised:
-        launch.tensorflow(
-            chapter_folder / "late_worker.py", "--late-worker", 1, echo=False, seconds=300, start_seconds=120
-        )
-    assert raised.value.ranks == ["worker 1"]
-    assert "waiting for it: worker 0" in str(raised.value)
-    assert "worker 1 (nobody listens at 127.0.0.1:" in str(raised.value)
-
-
-@pytest.mark.long
-def test_a_worker_that_comes_late_is_waited_for(chapter_folder: Path) -> None:
-    arguments = ["--late-worker", 1, "--late-seconds", 5]
-    run = launch.tensorflow(chapter_folder / "late_worker.py", *arguments, **PATIENT)
-    assert "all 2 are here" in run.output["worker 0"]

@@ -1,6 +1,5 @@
 """The programs of notebook 10: ranks equal one process, runs resume, and warm-up decides whether training works."""
 
-import json
 from pathlib import Path
 from types import ModuleType
 
@@ -11,12 +10,10 @@ import tensorflow as tf
 from distlab import checks, data, launch, models, programs
 from distlab.large_batch import global_batches, noise_scale, schedules
 from distlab.runtime import environment
-from tests.long_tests import long
-from tests.prepared_runs import PreparedRuns
 
 environment.apply()  # puts this environment's mpirun on the path
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
 RANKS, PER_REPLICA, EPOCHS = 2, 24, 2
 GLOBAL_BATCH = RANKS * PER_REPLICA
@@ -34,7 +31,6 @@ def one_process(chapter_folder: Path) -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-@long
 def ranks(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
     """One launch for all: a run of two epochs, the same again to three, noise scale, batch normalisation, callback."""
     if problem := launch.horovod_problem():
@@ -56,15 +52,10 @@ def test_ranks_have_the_weights_of_one_process(ranks: dict, one_process: ModuleT
     alone = one_process.OneProcess("digits", lambda: models.cnn(8), tf.keras.optimizers.SGD())
     alone.begin(seed=0)
     before = alone.model.get_weights()
+    assert (ranks["train"]["ranks"], ranks["train"]["global_batch"]) == (RANKS, GLOBAL_BATCH)
     alone.steps(0, 20, GLOBAL_BATCH, 0, schedules.without_warm_up(0.05))
     assert checks.largest_difference(before, alone.model.get_weights()) > 0.01
     checks.assert_equal_weights(arrays(ranks["train"]["weights"]), alone.model.get_weights())
-
-
-def test_the_result_says_the_four_numbers(ranks: dict) -> None:
-    images = len(data.load("digits").train.images)
-    found = [ranks["train"][name] for name in ("ranks", "global_batch", "steps_per_epoch")]
-    assert found == [RANKS, GLOBAL_BATCH, images // GLOBAL_BATCH]
 
 
 def test_a_run_goes_on_from_rank_0_s_checkpoint(ranks: dict, one_process: ModuleType) -> None:
@@ -128,69 +119,23 @@ def test_synchronised_batch_normalisation_is_that_of_one_process_and_per_rank_is
     checks.assert_equal_weights(arrays(found["synchronised"]["weights"]), expected)
     checks.assert_equal_weights(arrays(found["Horovod's layer"]["weights"]), expected)
     assert checks.largest_difference(arrays(found["per rank"]["weights"]), expected) > 1e-3
-
-
-def test_ranks_have_different_statistics_unless_they_are_synchronised(ranks: dict) -> None:
     for way, is_equal in (("per rank", False), ("synchronised", True), ("Horovod's layer", True)):
-        for name in ("first_means", "moving_means", "moving_variances"):
-            of_ranks = np.array(ranks["batch_norm"][way][name])
-            assert np.allclose(of_ranks[0], of_ranks[1], atol=1e-6) == is_equal, (way, name)
+        of_ranks = np.array(found[way]["moving_variances"])
+        assert np.allclose(of_ranks[0], of_ranks[1], atol=1e-6) == is_equal, way
 
 
-def ends(one_process: ModuleType, dataset: str, global_batch: int, images: int | None = None) -> dict[str, int]:
-    """How many of five seeds diverge, without warm-up and with it, at 8 times the learning rate."""
-    training = one_process.OneProcess(dataset, lambda: models.cnn(8), images=images)
+@pytest.mark.parametrize(("dataset", "global_batch"), [("digits", 96), ("mnist", 560)])
+def test_most_seeds_diverge_without_warm_up_and_none_with_it(
+    one_process: ModuleType, dataset: str, global_batch: int
+) -> None:
+    """Of five seeds, at 8 times the learning rate."""
+    if dataset != "digits" and data.find(dataset) is None:
+        pytest.skip(f"{dataset} is not on this machine; set DISTLAB_DATA to the folder that holds it")
+    training = one_process.OneProcess(dataset, lambda: models.cnn(8), images=8_000)
     diverged = {}
     for name in ("none", "gradual"):
         rate_at = schedules.by_name(name, 0.01, 8, 3)
         runs = [training.run(rate_at, global_batch, 6, seed) for seed in range(5)]
         diverged[name] = sum(run["accuracy"][-1] < one_process.AT_CHANCE for run in runs)
-    return diverged
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("dataset", "global_batch"), [("digits", 96), ("mnist", 560)])
-def test_most_seeds_diverge_without_warm_up_and_none_with_it(
-    one_process: ModuleType, dataset: str, global_batch: int
-) -> None:
-    if dataset != "digits" and data.find(dataset) is None:
-        pytest.skip(f"{dataset} is not on this machine; set DISTLAB_DATA to the folder that holds it")
-    diverged = ends(one_process, dataset, global_batch, images=8_000)
     assert diverged["none"] >= 3
     assert diverged["gradual"] == 0
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("arguments", "answer"),
-    [
-        (["dance"], "name one or more of train, noise_scale, batch_norm"),
-        ([], "with --then between them"),
-        (
-            ["train", "--then", "noise_scale", "--epochs", "3"],
-            "together.py noise_scale: error: unrecognized arguments: --",
-        ),
-        (["train", "--result", "a", "--then", "train", "--result", "b"], "--result is one file for the results of all"),
-    ],
-)
-def test_together_refuses_what_one_of_its_programs_cannot_take_before_the_first_begins(
-    runs: PreparedRuns, chapter_folder: Path, tmp_path: Path, arguments: list[str], answer: str
-) -> None:
-    if problem := launch.horovod_problem():
-        pytest.skip(problem)
-    finished = runs.run(chapter_folder / "together.py", *arguments, folder=tmp_path)
-    assert finished.status == 2 and answer in finished.output.splitlines()[-1]
-
-
-def test_together_writes_what_it_has_before_a_program_fails(
-    runs: PreparedRuns, chapter_folder: Path, tmp_path: Path
-) -> None:
-    if problem := launch.horovod_problem():
-        pytest.skip(problem)
-    (tmp_path / "none.npz").write_bytes(b"damaged")
-    train = ["train", "--schedules", "none", "--images", 24, "--epochs", 1, "--checkpoints", tmp_path]
-    finished = runs.run(
-        chapter_folder / "together.py", "warm_up_callback", "--then", *train, "--result", "result.json", folder=tmp_path
-    )
-    assert finished.status == 1 and "none.npz is damaged" in finished.output.splitlines()[-1]
-    assert list(json.loads((tmp_path / "result.json").read_text())) == ["warm_up_callback"]

@@ -9,18 +9,17 @@ import pytest
 
 from distlab import checks, launch
 from distlab.runtime import environment
-from tests.long_tests import long
 
 environment.apply()  # puts this environment's mpirun on the path
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.usefixtures("one_job"),
     pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem())),
 ]
 
 
 @pytest.fixture(scope="module")
-@long
 def options(root: Path) -> dict:
     with mock.patch.dict(os.environ):
         os.environ.pop("HOROVOD_TIMELINE", None)

@@ -15,10 +15,9 @@ from distlab import launch, programs
 from distlab.model_parallel.pipelines import activations_held
 from distlab.model_parallel.sharded_optimizers import BytesPerParameter, bytes_sent, model_state_bytes
 from distlab.simulate import RankFailedError, World
-from tests.long_tests import long
 from tests.prepared_runs import PreparedRuns
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
 TOLERANCE = 1e-5
 CHAPTER = Path(__file__).parents[2] / "notebooks/programs/12_model_parallelism"
@@ -42,7 +41,6 @@ def alone(runs: PreparedRuns, tmp_path_factory: pytest.TempPathFactory) -> Calla
 
 
 @pytest.fixture(scope="module")
-@long
 def split(alone: Callable[..., dict]) -> dict:
     return alone("tensor_split.py", "--devices", 8, "--steps", 20)
 
@@ -66,21 +64,6 @@ def test_each_device_has_its_part_of_every_tensor(split: dict) -> None:
     assert found == {key: {"images": images, "weights": weights} for key, (images, weights) in wanted.items()}
 
 
-@pytest.mark.parametrize("wrong", [["--devices", "6"], ["--devices", "8", "--units", "12"]])
-def test_what_cannot_be_divided_is_said_in_one_sentence(runs: PreparedRuns, wrong: list[str]) -> None:
-    done = runs.run(CHAPTER / "tensor_split.py", *wrong)
-    assert done.status == 2
-    assert "--devices is 4, 8 or 16" in done.output and "Traceback" not in done.output
-
-
-def test_variables_of_a_job_on_several_hosts_are_named(runs: PreparedRuns, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DTENSOR_JOBS", "node1:10000,node2:10000")
-    monkeypatch.setenv("DTENSOR_CLIENT_ID", "")
-    done = runs.run(CHAPTER / "tensor_split.py", "--devices", "8")
-    assert done.status == 1
-    assert done.output.endswith("on one host: unset DTENSOR_JOBS DTENSOR_CLIENT_ID.\n"), done.output
-
-
 def test_dtensor_comes_too_late_after_the_first_operation() -> None:
     lines = "import tensorflow as tf; tf.constant(1); tf.experimental.dtensor.initialize_accelerator_system('CPU')"
     done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, timeout=600)
@@ -92,7 +75,6 @@ def test_dtensor_comes_too_late_after_the_first_operation() -> None:
 
 
 @pytest.fixture(scope="module")
-@long
 def staged(alone: Callable[..., dict]) -> dict:
     return alone("pipeline_stages.py", "--stages", 2, 3, 4, "--micro-batches", 6, "--steps", 10, "--batch", 50)
 
@@ -120,8 +102,8 @@ def spatial() -> ModuleType:
     return programs.module(CHAPTER / "spatial_split.py")
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 6, 9])
-@pytest.mark.parametrize(("height", "width", "kernel"), [(12, 12, 3), (13, 17, 3), (23, 11, 5), (9, 10, 1)])
+@pytest.mark.parametrize("ranks", [1, 3, 4, 6])
+@pytest.mark.parametrize(("height", "width", "kernel"), [(13, 17, 3), (23, 11, 5)])
 def test_tiles_of_any_size_give_the_convolutions_of_the_whole_image(
     ranks: int, height: int, width: int, kernel: int, spatial: ModuleType
 ) -> None:
@@ -150,21 +132,6 @@ def convolved(image: np.ndarray, kernels: list[np.ndarray]) -> np.ndarray:
     return image
 
 
-def test_the_gradients_of_the_tiles_are_those_of_finite_differences(spatial: ModuleType) -> None:
-    image, kernels, wanted = spatial.problem(11, 8, 3)
-    inputs = list(zip(spatial.tiles_of(image, 4), spatial.tiles_of(wanted, 4), strict=True))
-    run = World(4).run(lambda rank, own: spatial.convolve_tiles(rank, own[0], kernels, own[1]), inputs)
-    step, numbers = 1e-5, np.random.default_rng(1)
-    for which, gradient in enumerate(run.results[0][1]):
-        for place in zip(*(numbers.integers(0, size, 12) for size in gradient.shape), strict=True):
-            losses = []
-            for sign in (1, -1):
-                changed = [kernel.copy() for kernel in kernels]
-                changed[which][place] += sign * step
-                losses.append(np.sum((convolved(image, changed) - wanted) ** 2) / 2)
-            assert gradient[place] == pytest.approx((losses[0] - losses[1]) / (2 * step), rel=1e-5, abs=1e-6)
-
-
 def test_without_the_exchange_the_borders_would_be_wrong(spatial: ModuleType) -> None:
     """The comparison sees it: tiles that are padded with zeros differ along the cuts, and nowhere else."""
     image, kernels, wanted = spatial.problem(16, 16, 3)
@@ -183,14 +150,6 @@ def test_a_tile_smaller_than_its_halo_is_refused(spatial: ModuleType) -> None:
     inputs = list(zip(spatial.tiles_of(image, 9), spatial.tiles_of(wanted, 9), strict=True))
     with pytest.raises(RankFailedError, match="smaller than its halo of 2"):
         World(9).run(lambda rank, own: spatial.convolve_tiles(rank, own[0], kernels, own[1]), inputs)
-
-
-def test_too_few_pixels_are_refused_in_one_sentence() -> None:
-    with pytest.raises(launch.WorkerFailed) as failure:
-        launch.mpirun(CHAPTER / "spatial_split.py", "--height", 3, "--width", 3, ranks=2, seconds=600, echo=False)
-    said = "".join(failure.value.run.output.values())
-    assert "3 × 3 pixels are too few for 2 tiles that each have a halo of 2." in said
-    assert "Traceback" not in said
 
 
 def test_tiles_over_mpi_equal_the_whole_image(spatial: ModuleType) -> None:

@@ -7,17 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from lab_03 import judge
 
-from distlab import checks, data, launch, models, programs
+from distlab import checks, data, launch, models
 from distlab.launch.job import free_addresses
 from distlab.runtime import processes
 
 # isort: split
 import tensorflow as tf
 
-from tests.long_tests import long
-
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
 WORKERS, IMAGES, GLOBAL_BATCH, SEED = 2, 480, 48, 7
 STEPS = IMAGES // GLOBAL_BATCH
@@ -37,7 +36,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-@long
 def by_hand(chapter_folder: Path, folder: Path) -> dict:
     """The result of two processes, each started alone with its --index; TF_CONFIG is not set."""
     addresses = free_addresses(WORKERS)
@@ -93,18 +91,9 @@ def one_process(epochs: int) -> list[np.ndarray]:
     return model.get_weights()
 
 
-def is_disjoint_and_complete(seen: list) -> bool:
-    return np.array_equal(np.sort(np.ravel(seen)), np.arange(IMAGES))
-
-
-@pytest.mark.parametrize("way", ["fit", "loop"])
-def test_every_sample_goes_to_one_worker_once(by_hand: dict, way: str) -> None:
-    assert np.shape(by_hand[way]["seen"]) == (WORKERS, STEPS, GLOBAL_BATCH // WORKERS)
-    assert is_disjoint_and_complete(by_hand[way]["seen"])
-
-
 @pytest.mark.parametrize("way", ["fit", "loop"])
 def test_each_step_has_its_global_batch_whoever_gets_which_part(by_hand: dict, way: str) -> None:
+    assert np.shape(by_hand[way]["seen"]) == (WORKERS, STEPS, GLOBAL_BATCH // WORKERS)
     for step in range(STEPS):
         batch = np.sort(np.array(by_hand[way]["seen"])[:, step].ravel())
         np.testing.assert_array_equal(batch, np.arange(GLOBAL_BATCH * step, GLOBAL_BATCH * (step + 1)))
@@ -134,116 +123,42 @@ def test_a_resumed_run_is_the_uninterrupted_one(resumed: dict, folder: Path) -> 
     assert checks.largest_difference(restored(folder, STEPS), uninterrupted) > 100 * checks.TOLERANCE
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--index", "2", "--workers", "h:1", "i:1"], "task.index is 2, but cluster.worker has 2 addresses"),
-        (["--index", "0", "--workers", "h", "i:1"], 'cluster.worker[0] is "h", without a port'),
-        (["--index", "0"], "--index and --workers belong together"),
-        (["--ways", "fit", "--folder", "saved", "--resume"], "only the loop resumes: add it to --ways"),
-    ],
-)
-def test_a_mistake_in_the_cluster_ends_the_program_with_a_sentence(
-    chapter_folder: Path,
-    arguments: list[str],
-    sentence: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture,
-) -> None:
-    train = programs.module(chapter_folder / "train.py")
-    monkeypatch.setattr(sys, "argv", ["train.py", *arguments])
-    monkeypatch.delenv("TF_CONFIG", raising=False)
-    with pytest.raises(SystemExit) as error:
-        train.main()
-    assert error.value.code not in (0, None)
-    assert sentence in f"{error.value.code} {capsys.readouterr().err}"
-
-
-def test_a_cluster_with_parameter_servers_is_refused(chapter_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    train = programs.module(chapter_folder / "train.py")
-    cluster = {"chief": ["h:1"], "worker": ["i:1"], "ps": ["j:1"]}
-    monkeypatch.setattr(sys, "argv", ["train.py"])
-    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "worker", "index": 0}}))
-    with pytest.raises(SystemExit, match="this strategy has no parameter servers: start workers only"):
-        train.main()
-
-
-@pytest.fixture(scope="module")
-@long
-def wrong(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, launch.WorkerFailed, Path]:
-    """What the wrong ways to save gave, how the job ended, and where they saved."""
-    folder = tmp_path_factory.mktemp("wrong")
-    file = folder.parent / f"{folder.name}.json"
-    options = ["--folder", folder, "--patience", 4, "--result", file]
+def test_the_wrong_ways_to_save_fail_as_they_say(chapter_folder: Path, tmp_path: Path) -> None:
+    options = ["--folder", tmp_path, "--patience", 4, "--result", tmp_path / "result.json"]
     with pytest.raises(launch.WorkerFailed) as failure:
         launch.tensorflow(chapter_folder / "save_wrongly.py", *options, workers=WORKERS, **HOW)
-    return json.loads(file.read_text()), failure.value, folder
-
-
-def test_saves_by_all_to_one_path_fail_sooner_or_later(wrong: tuple) -> None:
-    assert 1 <= wrong[0]["everybody"]["failures"] <= WORKERS
-
-
-def test_a_metric_read_by_the_chief_alone_takes_up_what_the_others_sum(wrong: tuple) -> None:
-    assert wrong[0]["mixed"] == {"true": 2.0, "read alone": (2 + 100) / (1 + 3)}
-
-
-def test_the_chief_alone_can_write_a_checkpoint_of_mirrored_variables(wrong: tuple) -> None:
-    assert wrong[0]["combined on read"] == ["total:0", "count:0", "total:0", "count:0"]
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert 1 <= result["everybody"]["failures"] <= WORKERS
+    assert result["mixed"] == {"true": 2.0, "read alone": (2 + 100) / (1 + 3)}
+    # The chief alone can write a checkpoint of mirrored variables, and hangs in model.save.
+    assert result["combined on read"] == ["total:0", "count:0", "total:0", "count:0"]
     checkpoint = tf.train.Checkpoint(model=models.cnn())
-    checkpoint.read(str(wrong[2] / "alone")).expect_partial().assert_existing_objects_matched()
+    checkpoint.read(str(tmp_path / "alone")).expect_partial().assert_existing_objects_matched()
+    assert (failure.value.rank, failure.value.exit_code) == ("worker 0", 3)
+    said = failure.value.run.output["worker 0"]
+    assert "no answer for 4 s, it gives up" in said and "model.save has returned" not in said
 
 
-def test_the_chief_alone_hangs_in_model_save_until_its_patience_ends(wrong: tuple) -> None:
-    _, failure, _ = wrong
-    assert (failure.rank, failure.exit_code) == ("worker 0", 3)
-    assert "no answer for 4 s, it gives up" in failure.run.output["worker 0"]
-    assert "model.save has returned" not in failure.run.output["worker 0"]
+def test_collective_operations_must_be_configured_first(chapter_folder: Path) -> None:
+    run = launch.tensorflow(chapter_folder / "too_late.py", workers=1, **HOW)
+    assert "Collective ops must be configured at program startup" in run.output["worker 0"]
 
 
-@pytest.mark.parametrize("in_time", [False, True])
-def test_collective_operations_must_be_configured_first(chapter_folder: Path, in_time: bool) -> None:
-    run = launch.tensorflow(chapter_folder / "too_late.py", *(["--in-time"] if in_time else []), workers=1, **HOW)
-    message = "Collective ops must be configured at program startup"
-    assert (message in run.output["worker 0"]) is not in_time
-
-
-@pytest.mark.long
-def test_the_minimal_program_lowers_the_loss_on_every_worker(chapter_folder: Path) -> None:
-    run = launch.tensorflow(chapter_folder / "minimal.py", workers=WORKERS, **HOW)
-    lines = {output.splitlines()[-1] for output in run.output.values()}
-    assert len(lines) == 1
-    first, last = json.loads(lines.pop().partition(": ")[2])
-    assert last < first < np.log(10)
-
-
-@pytest.fixture(scope="module")
-@long
-def fed(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, list[int]]]:
-    """What each of two workers is given of 32 numbers in 8 files."""
-    folder = tmp_path_factory.mktemp("files")
-    files = [folder / f"numbers-{file}.tfrecord" for file in range(8)]
+def test_a_sharded_feed_gives_every_number_to_one_worker_once_and_as_many_as_lab_03_says(
+    chapter_folder: Path, tmp_path: Path
+) -> None:
+    files = [tmp_path / f"numbers-{file}.tfrecord" for file in range(8)]
     for file, path in enumerate(files):
         with tf.io.TFRecordWriter(str(path)) as writer:
             for number in range(4 * file, 4 * file + 4):
                 writer.write(str(number))
     run = launch.tensorflow(chapter_folder / "feed.py", "--files", *files, workers=WORKERS, **HOW)
-    return [json.loads(run.output[f"worker {index}"].splitlines()[-1]) for index in range(WORKERS)]
-
-
-@pytest.mark.parametrize("way", ["DATA", "FILE", "AUTO", "from function"])
-def test_a_sharded_feed_gives_every_number_to_one_worker_once(fed: list[dict], way: str) -> None:
-    first, second = (worker[way] for worker in fed)
-    assert sorted(first + second) == list(range(32))
-
-
-@pytest.mark.parametrize("way", ["OFF", "from function, shard forgotten"])
-def test_without_sharding_every_worker_gets_every_number(fed: list[dict], way: str) -> None:
-    assert all(sorted(worker[way]) == list(range(32)) for worker in fed)
-
-
-def test_file_and_auto_give_whole_files_and_data_does_not(fed: list[dict]) -> None:
-    files = [{way: {number // 4 for number in worker[way]} for way in ("FILE", "AUTO", "DATA")} for worker in fed]
-    for way in ("FILE", "AUTO"):
-        assert files[0][way].isdisjoint(files[1][way])
-    assert files[0]["DATA"] == files[1]["DATA"] == set(range(8))
+    fed = [json.loads(run.output[f"worker {index}"].splitlines()[-1]) for index in range(WORKERS)]
+    for way in ("OFF", "DATA", "FILE", "AUTO"):
+        assert [len(worker[way]) for worker in fed] == judge.samples_seen(way, [4] * 8, WORKERS, 2 * WORKERS)
+    for way in ("DATA", "FILE", "AUTO", "from function"):
+        assert sorted(fed[0][way] + fed[1][way]) == list(range(32))
+    for way in ("OFF", "from function, shard forgotten"):
+        assert all(sorted(worker[way]) == list(range(32)) for worker in fed)
+    of_files = [{number // 4 for number in worker["FILE"]} for worker in fed]
+    assert of_files[0].isdisjoint(of_files[1])  # whole files

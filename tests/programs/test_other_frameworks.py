@@ -8,7 +8,7 @@ import pytest
 
 from distlab import checks, frameworks, launch, programs
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
 CHAPTER = frameworks.PROGRAMS
 LIMITS = {"echo": False, "result": True, "seconds": 900, "start_seconds": 600}
@@ -59,8 +59,7 @@ def changed(program: str, folder: Path, before: str, after: str) -> Path:
     return folder / f"known_wrong_{program}"
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("program", "ranks"), [("train_ddp.py", 2), ("train_fsdp.py", 2), ("train_fsdp.py", 3)])
+@pytest.mark.parametrize(("program", "ranks"), [("train_ddp.py", 2), ("train_fsdp.py", 3)])
 def test_ranks_train_the_serial_runs_weights(run: Callable, serial: list, program: str, ranks: int) -> None:
     result, weights = run(program, ranks=ranks)
     assert (result["ranks"], result["steps"], len(result["losses"])) == (ranks, 20, 20)
@@ -73,7 +72,6 @@ def test_ranks_train_the_serial_runs_weights(run: Callable, serial: list, progra
         assert held.max() < 0.6 * NETWORK_BYTES
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("program", "before", "after"),
     [
@@ -88,7 +86,6 @@ def test_a_forgotten_step_shows(
     assert checks.largest_difference(weights, serial) > 1e-3
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("program", ["train_ddp.py", "train_fsdp.py"])
 def test_a_resumed_run_is_the_uninterrupted_one_on_another_number_of_ranks_too(
     run: Callable, tmp_path: Path, program: str
@@ -100,7 +97,6 @@ def test_a_resumed_run_is_the_uninterrupted_one_on_another_number_of_ranks_too(
     assert checks.largest_difference(resumed, uninterrupted) < 1e-5
 
 
-@pytest.mark.long
 def test_every_stage_of_zero_trains_the_serial_runs_weights(folder: Path, serial: list) -> None:
     if reason := frameworks.problem("deepspeed"):
         pytest.skip(reason)

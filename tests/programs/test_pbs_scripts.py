@@ -11,24 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from distlab import checks, frameworks, launch
+from distlab import checks, launch
 from distlab.runtime import processes
 from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER, lines_of_ranks
-from tests.long_tests import long
 from tests.programs.job_bench import CHAPTER, SECONDS, Jobs, network, running_jobs, serial_weights
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
 SCRIPTS = sorted((CHAPTER / "pbs").glob("*.pbs"))
 JOB = 17
 OPTIONS = {"-N": r"[a-z-]+", "-l": r"(select|place|walltime)=\S+", "-j": "oe", "-J": r"\d+-\d+"}
 # Each prints its rank and its node, and fails where it is told to.
-RANK_OF_MPI = """
-import os, sys
-print(f"rank {os.environ['OMPI_COMM_WORLD_RANK']} on {os.uname().nodename}\\n", end="")  # in one piece
-"""
-RANK_OF_HOROVOD = RANK_OF_MPI.replace("OMPI_COMM_WORLD_RANK", "HOROVOD_RANK")
-RANK_OF_TORCHRUN = RANK_OF_MPI.replace("OMPI_COMM_WORLD_RANK", "RANK")
 MEASURES = """
 import os, sys
 if os.environ["OMPI_COMM_WORLD_SIZE"] == "2":
@@ -54,13 +47,6 @@ def save(number, frame):
 signal.signal(signal.SIGUSR1, save)
 while True:
     signal.pause()
-"""
-NODES_OF_RAY = """
-import pathlib, sys
-import ray
-ray.init(address=sys.argv[sys.argv.index("--address") + 1], logging_level="ERROR")
-print("Ray has", sorted(node["NodeManagerAddress"] for node in ray.nodes()))
-pathlib.Path(sys.argv[sys.argv.index("--folder") + 1]).mkdir()
 """
 # Puts the job into the queue and starts it at once: in its folder, with the variables that -v names.
 QSUB = """#!/bin/bash
@@ -94,7 +80,6 @@ class Queue:
 
 
 @pytest.fixture(scope="module")
-@long
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
     with running_jobs(tmp_path_factory.mktemp("cache")) as jobs:
         yield jobs
@@ -103,10 +88,6 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
 @pytest.fixture
 def queue(jobs: Jobs, tmp_path: Path) -> Queue:
     return Queue(jobs, tmp_path)
-
-
-def needs_framework(part: str) -> pytest.MarkDecorator:
-    return pytest.mark.skipif(frameworks.problem(part) is not None, reason=str(frameworks.problem(part)))
 
 
 NEEDS_HOROVOD = pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
@@ -118,6 +99,7 @@ NEEDS_HOROVOD = pytest.mark.skipif(launch.horovod_problem() is not None, reason=
     [
         ("batch.pbs", "train_multi_worker.py"),
         pytest.param("horovod_mpirun.pbs", "train_horovod.py", marks=NEEDS_HOROVOD),
+        pytest.param("horovod_ssh.pbs", "train_horovod.py", marks=NEEDS_HOROVOD),
     ],
 )
 def test_a_job_trains_the_serial_runs_weights(queue: Queue, script: str, program: str) -> None:
@@ -126,52 +108,6 @@ def test_a_job_trains_the_serial_runs_weights(queue: Queue, script: str, program
     assert finished.status == 0, finished.output
     assert all(f"rank {rank} of 2 on node{rank + 1}" in finished.output for rank in range(2))
     assert checks.largest_difference(network.read(file), serial_weights()) < checks.TOLERANCE
-
-
-@NEEDS_CLUSTER
-@NEEDS_HOROVOD
-def test_horovodrun_starts_the_ranks_of_the_node_file(queue: Queue) -> None:
-    finished = queue.run("horovod_ssh.pbs", RANK_OF_HOROVOD, ("node1", "node1", "node2"))
-    assert finished.status == 0, finished.output
-    assert re.findall(r"rank \d on node\d", "\n".join(sorted(finished.output.splitlines()))) == [
-        "rank 0 on node1",
-        "rank 1 on node1",
-        "rank 2 on node2",
-    ]
-
-
-@NEEDS_CLUSTER
-@needs_framework("torch")
-def test_torchrun_runs_on_every_node(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
-    use_frameworks(monkeypatch)
-    finished = queue.run("torch.pbs", RANK_OF_TORCHRUN, ("node1", "node1", "node2"))
-    assert finished.status == 0, finished.output
-    assert {line for line in finished.output.splitlines() if line.startswith("rank")} in (
-        {"rank 0 on node1", "rank 1 on node2"},
-        {"rank 1 on node1", "rank 0 on node2"},  # torchrun numbers its nodes as they arrive
-    )
-
-
-@NEEDS_CLUSTER
-@needs_framework("ray")
-def test_a_ray_runs_on_every_node_for_the_program(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
-    use_frameworks(monkeypatch)
-    finished = queue.run("ray.pbs", NODES_OF_RAY, ("node1", "node2"), TMPDIR="/dev/shm")
-    assert finished.status == 0, finished.output
-    assert "Ray has ['10.99.0.1', '10.99.0.2']" in finished.output
-
-
-def use_frameworks(monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = frameworks.interpreter(frameworks.FRAMEWORKS).parent
-    monkeypatch.setenv("PATH", os.pathsep.join([str(folder), os.environ["PATH"]]))
-
-
-@NEEDS_CLUSTER
-def test_every_rank_has_a_log_of_its_own(queue: Queue) -> None:
-    finished = queue.run("ranks.pbs", RANK_OF_MPI, ("node1", "node1", "node2", "node2"), BIND="none")
-    assert finished.status == 0, finished.output
-    logs = sorted((queue.folder / f"ranks-{JOB}").rglob("stdout"))
-    assert [log.read_text() for log in logs] == [f"rank {rank} on node{1 + rank // 2}\n" for rank in range(4)]
 
 
 @NEEDS_CLUSTER
@@ -214,13 +150,6 @@ def test_a_job_whose_clock_runs_out_saves_and_submits_itself_again(queue: Queue)
         "resumed on node2",
     ]
     assert (queue.folder / "submitted").read_text() == f"qsub -v PROGRAM,ATTEMPT,SCRIPT {script}\n"
-
-
-@NEEDS_CLUSTER
-def test_a_program_that_fails_is_not_submitted_again(queue: Queue) -> None:
-    finished = queue.run("requeue.pbs", "import sys; sys.exit('no data')", ("node1", "node2"))
-    assert finished.status == 1
-    assert "no data" in finished.output and "attempt 1" not in finished.output
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)

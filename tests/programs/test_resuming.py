@@ -1,13 +1,10 @@
 """`train.py` of notebook 13 resumes from the newest whole checkpoint, says which and why, and trains the same weights.
 
-In this process it runs without a strategy, so that a fault costs a second; jobs of two workers are in
-`test_resuming_together.py`.
+In this process it runs without a strategy, so that a fault costs a second; the last test starts two workers.
 """
 
 import argparse
-import fcntl
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -19,17 +16,15 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from distlab import checks, models, programs
-from distlab.runtime import processes
-from tests import small_disks
+from distlab import checks, launch, models, programs
 from tests.prepared_runs import PreparedRuns
 
 # isort: split
 import tensorflow as tf
 
-pytestmark = [pytest.mark.slow]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
-TOTAL, SAVE_EVERY, STOPPED_AT = 24, 5, 18
+TOTAL, SAVE_EVERY, STOPPED_AT, START_AGAIN = 24, 5, 18, 85
 
 
 @pytest.fixture(scope="module")
@@ -43,24 +38,24 @@ def train(chapter_folder: Path) -> Iterator[ModuleType]:
         yield programs.module(chapter_folder / "train.py")
 
 
-def options(backup: Path, **changed: object) -> argparse.Namespace:
-    usual = {"dataset": "digits", "epochs": 2, "steps_per_epoch": 12, "save_every": SAVE_EVERY, "backup": backup}
-    faults = {"kill_worker": None, "kill_at_step": None, "signal": "KILL", "steps_done": None}
-    return argparse.Namespace(**{**usual, **faults, **changed})
-
-
 def run(train: ModuleType, backup: Path, **changed: object) -> dict:
     """Train to the end without a strategy; the result."""
+    usual = {"dataset": "digits", "epochs": 2, "steps_per_epoch": 12, "save_every": SAVE_EVERY, "backup": backup}
+    faults = {"kill_worker": None, "kill_at_step": None, "signal": "KILL", "steps_done": None}
+    options = argparse.Namespace(**{**usual, **faults, **changed})
     backup.mkdir(exist_ok=True)
-    is_done, result = train.train(options(backup, **changed), tf.distribute.get_strategy(), 0)
+    is_done, result = train.train(options, tf.distribute.get_strategy(), 0)
     assert is_done
     return result
 
 
+def weights_of(result: dict) -> list[np.ndarray]:
+    return [np.array(weights) for weights in result["weights"]]
+
+
 @pytest.fixture(scope="module")
 def undisturbed(train: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> list[np.ndarray]:
-    result = run(train, tmp_path_factory.mktemp("undisturbed"), save_every=1000)
-    return [np.array(weights) for weights in result["weights"]]
+    return weights_of(run(train, tmp_path_factory.mktemp("undisturbed"), save_every=1000))
 
 
 @pytest.fixture(scope="module")
@@ -83,80 +78,37 @@ def saved_steps(folder: Path) -> list[int]:
     return sorted(int(file.stem.rpartition("-")[2]) for file in folder.glob("ckpt-[0-9]*.index"))
 
 
-def data(folder: Path, step: int) -> Path:
-    return folder / f"ckpt-{step}.data-00000-of-00001"
+def cut(folder: Path, *steps: int) -> None:
+    for step in steps:
+        file = folder / f"ckpt-{step}.data-00000-of-00001"
+        file.write_bytes(file.read_bytes()[:400_000])
 
 
-def cut(file: Path, size: int) -> None:
-    file.write_bytes(file.read_bytes()[:size])
-
-
-def garbage(folder: Path) -> None:
-    for name in ("checkpoint", "notes.txt", "ckpt-99.seal", "ckpt-.index", "ckpt-98.data-00000-of-00001.tempstate7"):
-        (folder / name).write_bytes(os.urandom(500))
-    (folder / "ckpt-97_temp").mkdir()
-
-
-def other_model(folder: Path, train: ModuleType) -> None:
+def of_another_model(folder: Path, train: ModuleType) -> None:
     model = models.cnn()
     model.compile(tf.keras.optimizers.SGD(0.1))
     train.whole_checkpoints.seal(tf.train.Checkpoint(model=model).write(str(folder / "ckpt-20")))
 
 
-def both_cut(folder: Path) -> None:
-    cut(data(folder, 10), 100)
-    cut(data(folder, 15), 200)
-
-
 FROM_10, FROM_15 = "resuming from checkpoint 10.", "resuming from checkpoint 15."
-FAULTS: dict[str, tuple[Callable[..., object], int, str]] = {
-    "none": (lambda folder: None, 15, f"Checkpoint 15 is whole: {FROM_15}"),
+FAULTS: dict[str, tuple[Callable[[Path, ModuleType], object], int, str]] = {
+    "none": (lambda folder, train: None, 15, f"Checkpoint 15 is whole: {FROM_15}"),
     "newest truncated": (
-        lambda folder: cut(data(folder, 15), 400_000),
+        lambda folder, train: cut(folder, 15),
         10,
         f"Checkpoint 15 cannot be used (its data file is truncated): {FROM_10}",
     ),
-    "newest empty": (
-        lambda folder: cut(data(folder, 15), 0),
-        10,
-        f"Checkpoint 15 cannot be used (its data file is empty): {FROM_10}",
-    ),
-    "newest index removed": (
-        lambda folder: (folder / "ckpt-15.index").unlink(),
-        10,
-        f"Checkpoint 15 cannot be used (its index file is missing): {FROM_10}",
-    ),
-    "newest data removed": (
-        lambda folder: data(folder, 15).unlink(),
-        10,
-        f"Checkpoint 15 cannot be used (its data file is missing): {FROM_10}",
-    ),
-    "newest has other bytes": (
-        lambda folder: data(folder, 15).write_bytes(os.urandom(data(folder, 15).stat().st_size)),
-        10,
-        f"Checkpoint 15 cannot be used (the bytes of its data file have changed): {FROM_10}",
-    ),
     "newest never sealed": (
-        lambda folder: (folder / "ckpt-15.seal").unlink(),
+        lambda folder, train: (folder / "ckpt-15.seal").unlink(),
         10,
         f"Checkpoint 15 cannot be used (it has no seal: the job ended before the save was complete): {FROM_10}",
     ),
-    "newest seal is garbage": (
-        lambda folder: (folder / "ckpt-15.seal").write_bytes(os.urandom(100)),
-        10,
-        f"Checkpoint 15 cannot be used (its seal cannot be read): {FROM_10}",
-    ),
-    "both damaged": (
-        both_cut,
-        0,
-        "Checkpoint 15 cannot be used (its data file is truncated), "
-        "Checkpoint 10 cannot be used (its data file is truncated): starting from the beginning.",
-    ),
-    "garbage in the folder": (garbage, 15, f"Checkpoint 15 is whole: {FROM_15}"),
-    "all is gone": (
-        lambda folder: [file.unlink() for file in folder.iterdir()],
-        0,
-        "starting from the beginning.",
+    "both truncated": (lambda folder, train: cut(folder, 10, 15), 0, "starting from the beginning."),
+    "the list is garbage": (lambda folder, train: (folder / "checkpoint").write_bytes(os.urandom(500)), 15, FROM_15),
+    "newest of another model": (
+        of_another_model,
+        15,
+        f"Checkpoint 20 cannot be used (it is a checkpoint of another model): {FROM_15}",
     ),
 }
 
@@ -166,34 +118,13 @@ def test_a_damaged_newest_checkpoint_costs_one_interval_and_is_named(
     fault: str, backup: Path, train: ModuleType, undisturbed: list, capsys: pytest.CaptureFixture[str]
 ) -> None:
     damage, first_step, sentence = FAULTS[fault]
-    damage(backup)
+    damage(backup, train)
     result = run(train, backup)
     assert sentence in capsys.readouterr().out
     assert result["first_step"] == first_step
-    checks.assert_equal_weights([np.array(weights) for weights in result["weights"]], undisturbed)
-    assert [step for step in saved_steps(backup) if step in (15, 20)] == [15, 20]  # whole ones, two of them
+    checks.assert_equal_weights(weights_of(result), undisturbed)
+    assert [step for step in saved_steps(backup) if step > 10] == [15, 20]  # whole ones, two of them
     assert all(train.whole_checkpoints.problem(str(backup / f"ckpt-{step}")) is None for step in (15, 20))
-
-
-def test_two_checkpoints_are_kept_also_after_a_resume(backup: Path, train: ModuleType) -> None:
-    run(train, backup)
-    assert saved_steps(backup) == [15, 20]
-    assert {file.name for file in backup.glob("*.seal")} == {"ckpt-15.seal", "ckpt-20.seal"}
-
-
-def test_a_damaged_one_does_not_count_as_one_of_the_two(backup: Path, train: ModuleType) -> None:
-    cut(data(backup, 15), 100)
-    run(train, backup, save_every=7)  # saves at 14 and 21, so checkpoint 15 stays as it is
-    assert saved_steps(backup) == [14, 15, 21]
-
-
-def test_a_checkpoint_of_another_model_is_named_and_changes_nothing(
-    backup: Path, train: ModuleType, undisturbed: list, capsys: pytest.CaptureFixture[str]
-) -> None:
-    other_model(backup, train)
-    result = run(train, backup)
-    assert f"Checkpoint 20 cannot be used (it is a checkpoint of another model): {FROM_15}" in capsys.readouterr().out
-    checks.assert_equal_weights([np.array(weights) for weights in result["weights"]], undisturbed)
 
 
 def test_a_finished_run_that_is_started_again_trains_no_step(backup: Path, train: ModuleType) -> None:
@@ -243,134 +174,22 @@ def test_killed_in_the_middle_of_a_save(
     result = run(train, backup)
     assert FROM_10 in capsys.readouterr().out
     assert result["first_step"] == 10
-    checks.assert_equal_weights([np.array(weights) for weights in result["weights"]], undisturbed)
+    checks.assert_equal_weights(weights_of(result), undisturbed)
 
 
-def no_folder(tmp_path: Path) -> tuple[Path, str]:
-    (tmp_path / "file").write_text("")
-    return tmp_path / "file" / "backup", "Not a directory"
-
-
-def no_permission(tmp_path: Path) -> tuple[Path, str]:
-    if os.geteuid() == 0:
-        pytest.skip("root may write anywhere")
-    tmp_path.chmod(0o500)
-    return tmp_path / "backup", "Permission denied"
-
-
-@pytest.mark.parametrize("make", [no_folder, no_permission])
-def test_a_folder_that_cannot_be_written_to_is_one_sentence(
-    make: Callable[[Path], tuple[Path, str]], train: ModuleType, tmp_path: Path
+def test_after_a_notice_to_one_worker_both_save_at_one_step_and_nothing_is_lost(
+    chapter_folder: Path, train: ModuleType, tmp_path: Path, undisturbed: list
 ) -> None:
-    folder, reason = make(tmp_path)
-    with pytest.raises(SystemExit) as ended:
-        train.backup_folder.check_writable(folder)
-    assert ended.value.code == f"Cannot save in {folder} ({reason}): choose another folder with --backup."
-
-
-def command(chapter_folder: Path, backup: Path) -> str:
-    """For a shell."""
-    return shlex.join([sys.executable, str(chapter_folder / "train.py"), "--backup", str(backup)])
-
-
-@small_disks.needs_mounts
-def test_a_full_disk_ends_in_a_sentence_and_the_checkpoint_before_stays_whole(
-    chapter_folder: Path, tmp_path: Path
-) -> None:
-    """The disk has room for one checkpoint and most of another."""
-    script = ["sh", "-c", f"{command(chapter_folder, tmp_path)}; echo status $?; ls {shlex.quote(str(tmp_path))}"]
-    said = processes.run(small_disks.with_disk(tmp_path, "size=1200k", script), 600).output
-    assert "Traceback" not in said
-    end = said[said.index(f"Cannot save in {tmp_path}") :].splitlines()
-    assert "No space left on device); checkpoint 5 is whole: make room" in end[0]
-    assert end[1] == "status 1"
-    files = ["checkpoint", "ckpt-5.data-00000-of-00001", "ckpt-5.index", "ckpt-5.seal", "dataset.txt"]
-    assert end[2:] == files
-
-
-@pytest.mark.skipif(not shutil.which("capsh") or os.geteuid() != 0, reason="only root can give its rights away")
-def test_a_checkpoint_in_the_way_that_may_not_be_touched_is_named(chapter_folder: Path, backup: Path) -> None:
-    for file in backup.glob("ckpt-15.*"):
-        file.chmod(0)
-    drop = "--drop=cap_dac_override,cap_dac_read_search"
-    finished = processes.run(["capsh", drop, "--", "-c", command(chapter_folder, backup)], 600)
-    assert finished.status == 1 and "Traceback" not in finished.output
-    assert f"Checkpoint 15 cannot be used (it cannot be read: Permission denied): {FROM_10}" in finished.output
-    assert "ckpt-15.index: Permission denied); checkpoint 10 is whole: remove that file" in finished.output
-
-
-def test_checkpoints_of_another_program_are_refused_and_stay_listed(
-    runs: PreparedRuns, chapter_folder: Path, tmp_path: Path, train: ModuleType, backup: Path
-) -> None:
-    state = tf.train.Checkpoint(value=tf.Variable(1.0))
-    state.save(str(tmp_path / "checkpoint"))
-    finished = runs.run(chapter_folder / "train.py", "--backup", tmp_path)
-    assert finished.status == 1 and "Traceback" not in finished.output
-    assert finished.output.splitlines()[-1].startswith(
-        f"{tmp_path} has checkpoints of another program (checkpoint-1): choose another folder"
-    )
-    assert tf.train.latest_checkpoint(tmp_path) == str(tmp_path / "checkpoint-1")
-    train.backup_folder.check_own(backup)
-
-
-def test_checkpoints_of_another_data_set_are_refused(train: ModuleType, backup: Path) -> None:
-    train.backup_folder.check_same(backup, options(backup))
-    with pytest.raises(SystemExit, match="was trained on digits, not on mnist: go on with --dataset digits"):
-        train.backup_folder.check_same(backup, options(backup, dataset="mnist"))
-    for file in backup.glob("ckpt-*"):
-        file.unlink()
-    train.backup_folder.check_same(backup, options(backup, dataset="mnist"))  # no checkpoints: it may have another
-    assert (backup / "dataset.txt").read_text() == "mnist\n--steps-per-epoch 12\n"
-
-
-def test_checkpoints_of_epochs_with_other_images_are_refused(
-    runs: PreparedRuns, chapter_folder: Path, backup: Path
-) -> None:
-    finished = runs.run(chapter_folder / "train.py", "--backup", backup, "--epochs", 3, "--steps-per-epoch", 10)
-    assert finished.status == 1 and "Traceback" not in finished.output
-    assert finished.output.splitlines()[-1] == (
-        f"What is saved in {backup} was trained with --steps-per-epoch 12, not 10: go on with --steps-per-epoch 12, or "
-        "choose another folder."
-    )
-
-
-@pytest.mark.parametrize("is_made_again", [True, False])
-def test_a_folder_that_was_removed_meanwhile_says_again_what_it_holds(
-    train: ModuleType, backup: Path, is_made_again: bool
-) -> None:
-    train.backup_folder.check_same(backup, options(backup))
-    with train.backup_folder.alone(backup, is_chief=True):
-        shutil.rmtree(backup)
-        if is_made_again:
-            backup.mkdir()
-    assert backup.exists() == is_made_again
-    assert not is_made_again or (backup / "dataset.txt").read_text() == "digits\n--steps-per-epoch 12\n"
-    assert train.whole_checkpoints.in_order(backup) == []
-
-
-def test_a_checkpoint_beyond_the_steps_that_are_asked_for_is_named(
-    runs: PreparedRuns, chapter_folder: Path, backup: Path
-) -> None:
-    finished = runs.run(chapter_folder / "train.py", "--backup", backup, "--epochs", 1)
-    assert finished.status == 1 and "Traceback" not in finished.output
-    sentence = f"Checkpoint 15 in {backup} is beyond the 12 steps of --epochs and --steps-per-epoch: ask"
-    assert finished.output.splitlines()[-1].startswith(sentence)
-
-
-def test_a_second_job_in_the_same_folder_is_refused(runs: PreparedRuns, chapter_folder: Path, backup: Path) -> None:
-    before = sorted(path.name for path in backup.iterdir())
-    with (backup / "dataset.txt").open() as note:
-        fcntl.flock(note, fcntl.LOCK_EX)
-        finished = runs.run(chapter_folder / "train.py", "--backup", backup)
-    assert finished.status == 1
-    sentence = f"Another job saves in {backup}: end it, or choose another folder with --backup."
-    assert finished.output.splitlines()[-1] == sentence
-    assert sorted(path.name for path in backup.iterdir()) == before
-
-
-def test_an_epoch_longer_than_the_data_set_is_refused_before_anything_is_made(
-    runs: PreparedRuns, chapter_folder: Path, tmp_path: Path
-) -> None:
-    finished = runs.run(chapter_folder / "train.py", "--backup", tmp_path / "backup", "--steps-per-epoch", 50)
-    assert finished.status == 2 and "--steps-per-epoch is 22 at most" in finished.output
-    assert not (tmp_path / "backup").exists()
+    patient = {"echo": False, "seconds": 900, "start_seconds": 600}
+    arguments = ["--backup", tmp_path / "backup", "--steps-done", tmp_path]
+    notice = ["--kill-worker", 1, "--kill-at-step", 8, "--signal", "USR1"]
+    with pytest.raises(launch.WorkerFailed) as stopped:
+        launch.tensorflow(chapter_folder / "train.py", *arguments, *notice, **patient)
+    assert stopped.value.exit_code == START_AGAIN
+    assert train.whole_checkpoints.problem(str(tmp_path / "backup" / "ckpt-9")) is None
+    resumed = launch.tensorflow(chapter_folder / "train.py", *arguments, result=True, **patient)
+    assert resumed.result["first_step"] == 9
+    for worker in range(2):
+        steps = [int(line) for line in (tmp_path / f"worker-{worker}.txt").read_text().split()]
+        assert steps == [*range(1, TOTAL + 1)]
+    checks.assert_equal_weights(weights_of(resumed.result), undisturbed)

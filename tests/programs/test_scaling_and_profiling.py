@@ -1,22 +1,19 @@
 """The programs of notebook 11: what they count and record, and that a job goes on where it stopped."""
 
-import math
 import os
 import shutil
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from distlab import costs, devices, launch
+from distlab import devices, launch
 from distlab.profiling import horovod_timeline, mpi_profile
 from distlab.runtime import environment, processes
-from tests.long_tests import long
 
 environment.apply()  # puts this environment's mpirun on the path
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
 AS_ROOT = ["--allow-run-as-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
 RANKS, BATCH, IMAGES, EPOCHS = 2, 32, 210, 2
@@ -34,7 +31,6 @@ def chapter_folder(root: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-@long
 def recorded(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, Path]:
     """The result of a training under every instrument, and the folder with what they wrote."""
     folder = tmp_path_factory.mktemp("recorded")
@@ -51,7 +47,6 @@ def recorded(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="module")
-@long
 def result(recorded: tuple[dict, Path]) -> dict:
     return recorded[0]
 
@@ -75,11 +70,10 @@ def test_the_images_are_those_of_the_batches_that_were_trained_on(result: dict) 
         assert [images for images, _ in epochs] == expected
         assert all(seconds > 0 for _, seconds in epochs)
     assert sum(expected) < EPOCHS * IMAGES / RANKS
-
-
-def test_each_rank_is_held_to_a_core(result: dict) -> None:
     cores = devices.allowed_cores()
     assert result["cores"] == [[devices.core_of(rank, cores)] for rank in range(RANKS)]
+    kinds = {operation["kind"]: operation["calls"] for operation in result["operations"]}  # in TensorFlow's trace
+    assert any("Conv2DBackpropFilter" in kind and calls >= STEPS for kind, calls in kinds.items())
 
 
 def test_the_timeline_has_every_tensor_of_the_gradient_in_every_step(
@@ -92,22 +86,7 @@ def test_the_timeline_has_every_tensor_of_the_gradient_in_every_step(
     assert {tensor: len(timeline.of(tensor)) for tensor in by_tensor} == dict.fromkeys(by_tensor, steps)
 
 
-def test_the_parts_of_every_recorded_operation_are_its_time(timeline: horovod_timeline.Timeline) -> None:
-    for operation in timeline.operations:
-        parts = operation.parts()
-        assert min(parts.values()) > -1e-9
-        assert math.isclose(sum(parts.values()), operation.end - operation.start)
-        assert operation.communication is not None
-        assert sorted(operation.ready) == [0, 1]
-
-
-def test_the_recorded_collectives_carry_each_tensor_once(timeline: horovod_timeline.Timeline) -> None:
-    collectives = timeline.collectives()
-    assert sum(len(one.tensors) for one in collectives) == len(timeline.operations)
-    assert all(one.end <= other.start for one, other in pairwise(collectives))
-
-
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.99])
+@pytest.mark.parametrize("share", [0.1, 0.9])
 def test_a_recording_that_was_cut_gives_what_was_finished(
     recorded: tuple[dict, Path], timeline: horovod_timeline.Timeline, tmp_path: Path, share: float
 ) -> None:
@@ -133,23 +112,6 @@ def test_the_bytes_that_mpi_reduced_are_the_steps_times_the_model(recorded: tupl
         assert result["gradient_bytes"] <= weights.bytes < 3 * result["gradient_bytes"]
 
 
-def test_the_trace_holds_the_operations_of_the_model(result: dict) -> None:
-    kinds = {operation["kind"]: operation["calls"] for operation in result["operations"]}
-    for part in ("Conv2DBackpropFilter", "MaxPool", "MatMul", "ReluGrad"):
-        assert any(part in kind and calls >= STEPS for kind, calls in kinds.items()), part
-    assert all(operation["seconds"] > 0 for operation in result["operations"][:10])
-
-
-@pytest.mark.long
-def test_the_job_goes_on_after_the_epochs_that_were_saved(recorded: tuple[dict, Path], chapter_folder: Path) -> None:
-    arguments = ["--images", IMAGES, "--batch", BATCH, "--epochs", EPOCHS + 1, "--folder", recorded[1] / "saved"]
-    resumed = launch.mpirun(chapter_folder / "train.py", *arguments, ranks=1, **PATIENT).result
-    assert resumed["first_epoch"] == EPOCHS
-    assert len(resumed["losses"]) == 1
-    assert resumed["losses"][0] < recorded[0]["losses"][0]
-
-
-@pytest.mark.long
 def test_two_ranks_that_resume_lose_the_same_as_those_that_were_never_interrupted(
     chapter_folder: Path, tmp_path: Path
 ) -> None:
@@ -163,7 +125,6 @@ def test_two_ranks_that_resume_lose_the_same_as_those_that_were_never_interrupte
     assert resumed["losses"] == pytest.approx(whole["losses"][2:], abs=1e-6)
 
 
-@pytest.mark.long
 def test_scaling_measures_every_world_size_in_one_launch(chapter_folder: Path) -> None:
     arguments = ["--batch", 32, "--blocks", 2, "--steps", 2]
     result = launch.mpirun(chapter_folder / "scaling.py", *arguments, ranks=RANKS, **PATIENT).result
@@ -185,32 +146,11 @@ def test_scaling_measures_every_world_size_in_one_launch(chapter_folder: Path) -
     assert not {"turns", "placements", "counted"} & set(result["sizes"]["1"])
 
 
-def test_the_courses_ring_sends_what_the_formula_says(chapter_folder: Path, tmp_path: Path) -> None:
-    try:
-        library = mpi_profile.build(chapter_folder / "mpi_profile.c", tmp_path)
-    except mpi_profile.NoCompiler as error:
-        pytest.skip(str(error))
-    program = chapter_folder.parent / "06_collectives_and_ring_all_reduce" / "measure_all_reduce.py"
-    variables = {"LD_PRELOAD": str(library), "MPI_PROFILE": str(tmp_path / "ring")}
-    arguments = ["--modes", "ring", "--sizes", 40_000, "--repeats", 3, "--warm-up", 0]
-    launch.mpirun(program, *arguments, ranks=4, environment=variables, **PATIENT)
-    for rows in mpi_profile.read(tmp_path / "ring").values():
-        sent = mpi_profile.total(rows, lambda row: row.routine == "MPI_Isend")
-        headers = sent.bytes - 3 * costs.all_reduce("ring", 4, 40_000).largest_bytes_sent
-        assert sent.calls == 3 * 6
-        assert 0 <= headers <= sent.calls * 200
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("first", "is_clean"), [("tensorflow", True), ("mpi4py.MPI", False)])
-def test_mpi_that_starts_before_tensorflow_crashes_at_the_end(first: str, is_clean: bool) -> None:
-    if not shutil.which("mpirun"):
-        pytest.skip("there is no mpirun")
-    code = f"import {first}, tensorflow, mpi4py.MPI; print('all imported', flush=True)"
-    command = ["mpirun", *AS_ROOT, "-np", "1", sys.executable, "-c", code]
-    finished = processes.run(command, seconds=600)
+@pytest.mark.skipif(
+    "OPAL_PREFIX" not in os.environ, reason="not every Open MPI has hwloc inside, as the packaged one has"
+)
+def test_mpi_that_starts_before_tensorflow_crashes_at_the_end() -> None:
+    code = "import mpi4py.MPI, tensorflow; print('all imported', flush=True)"
+    finished = processes.run(["mpirun", *AS_ROOT, "-np", "1", sys.executable, "-c", code], seconds=600)
     assert "all imported" in finished.output
-    # Not every Open MPI has hwloc inside; the one of the package index has.
-    if "OPAL_PREFIX" in os.environ or is_clean:
-        assert (finished.status == 0) == is_clean
-        assert ("Caught signal 11" in finished.output) != is_clean
+    assert finished.status != 0 and "Caught signal 11" in finished.output

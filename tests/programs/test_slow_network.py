@@ -6,14 +6,13 @@ import pytest
 
 from distlab import launch
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
 LAYERS, WIDTH, BATCH = 3, 8, 4
 SIZES = [784 * WIDTH, WIDTH, *[WIDTH * WIDTH, WIDTH] * (LAYERS - 1), WIDTH * 10, 10]
 
 
 @pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
-@pytest.mark.long
 def test_every_way_is_timed_and_the_sizes_are_those_of_the_network(root: Path) -> None:
     program = root / "notebooks/programs/15_clusters/slow_network.py"
     network = ["--layers", LAYERS, "--width", WIDTH, "--batch", BATCH, "--repeats", 2, "--batches", 3]

@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 
 from distlab import launch
-from tests.long_tests import long
 
 GRADIENTS, SECONDS, SLOW_SECONDS, WORKERS = 20, 0.05, 0.3, 2
 LEARNING_RATE = 0.03
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
 
 @pytest.fixture(scope="module")
-@long
 def result(root: Path) -> dict:
     """One launch for all tests."""
     arguments = ["--gradients", GRADIENTS, "--seconds", SECONDS, "--slow-seconds", SLOW_SECONDS]

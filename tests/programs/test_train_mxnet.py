@@ -10,7 +10,11 @@ from distlab import checks, frameworks, launch
 from tests.programs.frameworks_chapter import CHAPTER, STEPS, serial, weights_in, write_start
 
 MISSING = frameworks.problem("mxnet")
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(MISSING is not None, reason=str(MISSING))]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.usefixtures("one_job"),
+    pytest.mark.skipif(MISSING is not None, reason=str(MISSING)),
+]
 
 WAYS = {"server": (1, []), "two servers": (2, []), "workers": (1, ["--optimizer-on", "worker"])}
 
@@ -45,11 +49,3 @@ def test_two_workers_equal_one_process_of_tensorflow(trained: Trained) -> None:
 def test_gradients_that_are_summed_twice_would_be_seen(trained: Trained) -> None:
     doubled, _ = serial(trained.start, rate=0.04)
     assert checks.largest_difference(trained.weights, doubled) > 100 * checks.TOLERANCE
-
-
-def test_without_a_role_it_is_one_process(tmp_path: Path) -> None:
-    start = write_start(tmp_path / "start.npz")
-    how = {"python": frameworks.python("mxnet"), "result": True, "seconds": 600, "echo": False}
-    run = launch.alone(CHAPTER / "train_mxnet.py", start, "--weights", tmp_path / "weights.npz", **how)
-    assert (run.result["ranks"], run.result["store"]) == (1, "local")
-    checks.assert_equal_weights(weights_in(tmp_path / "weights.npz"), serial(start)[0])

@@ -19,7 +19,11 @@ from distlab.runtime import processes
 from tests.programs.frameworks_chapter import CHAPTER, STEPS, serial, weights_in, write_start
 
 MISSING = frameworks.problem("ray") or launch.horovod_problem()
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(MISSING is not None, reason=str(MISSING))]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.usefixtures("one_job"),
+    pytest.mark.skipif(MISSING is not None, reason=str(MISSING)),
+]
 
 DEADLINE = 900
 
@@ -72,7 +76,6 @@ def becomes_true(what: Callable[[], bool], seconds: float) -> bool:
     return is_true
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("way", ["RayExecutor", "TensorflowTrainer"])
 def test_two_workers_equal_one_process_and_nothing_is_left(place: Place, way: str) -> None:
     program = place.begin("--way", way, "--weights", str(place.weights), "--result", str(place.result))
@@ -89,12 +92,10 @@ def test_two_workers_equal_one_process_and_nothing_is_left(place: Place, way: st
     assert checks.largest_difference(weights_in(place.weights), doubled) > 100 * checks.TOLERANCE
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_program_that_is_ended_leaves_nothing(place: Place, number: signal.Signals) -> None:
+def test_a_program_that_is_killed_leaves_nothing(place: Place) -> None:
     program = place.begin("--way", "RayExecutor")
     assert becomes_true(place.has_raylet, 600)
-    program.send_signal(number)
+    program.send_signal(signal.SIGKILL)
     program.communicate(timeout=300)
     assert program.returncode != 0
     assert becomes_true(lambda: not place.left(), 60), place.left()

@@ -1,22 +1,10 @@
 """Weights between Keras and the other frameworks of chapter 14: converted ones are the same function."""
 
-import importlib.util
-from pathlib import Path
-from types import ModuleType
-
 import numpy as np
-import pytest
 
-from distlab import frameworks
+from distlab import frameworks, programs
 
-
-@pytest.fixture
-def layouts() -> ModuleType:
-    """The conversion of weights."""
-    specification = importlib.util.spec_from_file_location("layouts", frameworks.PROGRAMS / "layouts.py")
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
+layouts = programs.module(frameworks.PROGRAMS / "layouts.py")
 
 
 def weights_of(random: np.random.Generator) -> list[np.ndarray]:
@@ -24,7 +12,7 @@ def weights_of(random: np.random.Generator) -> list[np.ndarray]:
     return [random.standard_normal(shape).astype(np.float32) for shape in shapes]
 
 
-def test_weights_come_back_as_they_were(layouts: ModuleType) -> None:
+def test_weights_come_back_as_they_were() -> None:
     weights = weights_of(np.random.default_rng(0))
     back = layouts.to_channels_last(layouts.to_channels_first(weights))
     assert all(np.array_equal(one, other) for one, other in zip(weights, back, strict=True))
@@ -48,7 +36,7 @@ def forward(weights: list[np.ndarray], image: np.ndarray, channels_first: bool) 
     return hidden @ head + head_bias
 
 
-def test_converted_weights_are_the_same_function_and_transposed_ones_are_not(layouts: ModuleType) -> None:
+def test_converted_weights_are_the_same_function_and_transposed_ones_are_not() -> None:
     random = np.random.default_rng(1)
     weights, image = weights_of(random), random.random((28, 28))
     expected = forward(weights, image, channels_first=False)
@@ -56,10 +44,3 @@ def test_converted_weights_are_the_same_function_and_transposed_ones_are_not(lay
     np.testing.assert_allclose(forward(converted, image, channels_first=True), expected, rtol=1e-5)
     converted[2] = weights[2].T
     assert np.max(np.abs(forward(converted, image, channels_first=True) - expected)) > 1
-
-
-def test_weights_are_written_and_read_in_order_beside_other_arrays(layouts: ModuleType, tmp_path: Path) -> None:
-    weights = [np.full(index + 1, index, np.float32) for index in range(12)]
-    layouts.write(tmp_path / "file.npz", weights, images=np.zeros(3))
-    found = layouts.read(tmp_path / "file.npz")
-    assert [array.tolist() for array in found] == [array.tolist() for array in weights]

@@ -78,7 +78,6 @@ def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Save wrongly, and fail safely.")
     parser.add_argument("--folder", type=Path, required=True, help="a folder that all workers see")
-    parser.add_argument("--tries", type=int, default=200, help="the largest number of saves by everybody")
     parser.add_argument("--patience", type=float, default=5, help="seconds that the chief waits for a save")
     parser.add_argument("--result", type=Path, help="JSON file that the chief writes")
     return parser.parse_args()
@@ -102,7 +101,7 @@ def main() -> int:
     options.folder.mkdir(parents=True, exist_ok=True)
     checkpoint = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
 
-    result = {"everybody": all_write(strategy, checkpoint, options.folder / "everybody", options.tries)}
+    result = {"everybody": all_write(strategy, checkpoint, options.folder / "everybody", tries=200)}
     result["mixed"] = mixed(strategy, mean, is_chief)
     variables = [*model.variables, *(variable for metric in model.metrics for variable in metric.variables)]
     on_read = tf.VariableSynchronization.ON_READ

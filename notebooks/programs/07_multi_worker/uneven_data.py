@@ -195,10 +195,6 @@ def main() -> None:
     parser.add_argument("--own-loop", action="store_true", help="hang, with the first size as the batch of a worker")
     parser.add_argument("--result", type=Path, help="JSON file that worker 0 writes")
     options = parser.parse_args()
-    if options.samples > (most := len(distlab.data.load(options.dataset).train.labels)):
-        parser.error(f"--samples is {most} at most: {options.dataset} has no more for training")
-    if max(options.global_batch) > options.samples:
-        parser.error(f"--global-batch is {options.samples} at most, the --samples that there are")
     job = Job(options.dataset, options.samples)
     if options.own_loop:
         job.own_loop(options.global_batch[0])

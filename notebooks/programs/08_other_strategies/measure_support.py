@@ -1,15 +1,13 @@
 """Measure the table "strategy × training API": run every cell in separate processes and judge what it computed.
 
-    python measure_support.py                        all cells; writes support_table.json and support_table.md here
-    python measure_support.py --only mirrored tpu    these rows again, and the default strategy to compare with
+    python measure_support.py    all cells; writes support_table.json and support_table.md here
 
-`make support-table` does the first. Each cell is a run of `support_cell.py` or `horovod_cell.py`, which say how to
+`make support-table` does the same. Each cell is a run of `support_cell.py` or `horovod_cell.py`, which say how to
 start them by hand, with mpirun and under Slurm; cells of several processes are started by `distlab.launch`. "works"
 means that the run computed what the default strategy computes under the same Keras: the same weights where updates are
 synchronous; every update made and a smaller loss where they are not.
 """
 
-import argparse
 import json
 import os
 import platform
@@ -132,11 +130,11 @@ def cell(strategy: str, api: str, keras: str, weights: list | None) -> tuple[dic
     return {**verdict._asdict(), "notes": notes}, outcome
 
 
-def measure(strategies: list[str]) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
-    """The cells of these strategies, by strategy, API and Keras."""
+def measure() -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
+    """The cells by strategy, API and Keras; the default strategy's, with which the others are compared, first."""
     cells: dict = {}
     serial: dict[tuple[str, str], list] = {}
-    for strategy in [DEFAULT, *(name for name in strategies if name != DEFAULT)]:
+    for strategy in ROWS:
         for api in APIS:
             for keras in KERASES:
                 # The default strategy's custom loop is compared with its `fit`.
@@ -177,18 +175,12 @@ def surroundings() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure as asked and write the table in both forms."""
-    parser = argparse.ArgumentParser(description="Measure which strategy works with which training API.")
-    parser.add_argument("--only", nargs="+", choices=ROWS, help="strategies to measure again; all by default")
-    options = parser.parse_args()
+    """Measure, and write the table in both forms."""
     runtime.processes.end_on_signals()
     table: dict[str, Any] = surroundings()
     table["strategies"] = {name: {"name": row.name, "set_up": row.set_up} for name, row in ROWS.items()}
     table |= {"apis": APIS, "kerases": KERASES}
-    before = strategy_support.read(TABLE) if options.only else table | {"cells": {}}
-    if before["versions"] != table["versions"]:
-        sys.exit("The table is of other versions: measure it all, without --only.")
-    table["cells"] = before["cells"] | measure(options.only or list(ROWS))
+    table["cells"] = measure()
     table["estimator"] = estimator()
     strategy_support.write(table, TABLE)
     print(f"{TABLE.name} and {TABLE.with_suffix('.md').name} are written.")

@@ -59,13 +59,12 @@ def main() -> None:
     """Compare each program; rank 0 writes the result."""
     parser = argparse.ArgumentParser(description="Compare Horovod's programs with one process.")
     parser.add_argument("--dataset", default="digits")
-    parser.add_argument("--programs", nargs="+", choices=PROGRAMS, default=list(PROGRAMS))
     parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args()
     cluster_spec.check_mpi_of_srun()
     hvd.init()
     train_tape.pin_device()
-    runs = {program: trained(program, options.dataset) for program in options.programs}
+    runs = {program: trained(program, options.dataset) for program in PROGRAMS}
     if hvd.rank() == 0:
         # Not earlier: a model that rank 0 alone makes shifts the names of its next variables, and Horovod then waits.
         result = {program: compared(run, options.dataset, hvd.size()) for program, run in runs.items()}

@@ -165,8 +165,6 @@ def main() -> None:
     options = parser.parse_args()
     cluster_spec.check_mpi_of_srun()
     hvd.init()
-    if hvd.size() < 2:
-        parser.error("one rank notices nothing: start two, mpirun -np 2 python forgotten_steps.py")
     train_tape.pin_device()
     training = train_tape.parse(["--dataset", options.dataset])
     with tempfile.TemporaryDirectory() as scratch:

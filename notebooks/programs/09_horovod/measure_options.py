@@ -160,8 +160,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure what Horovod's options do.")
     parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args()
-    if MPI.COMM_WORLD.Get_size() < 2:
-        parser.error("it takes two ranks that MPI connects: mpirun -np 2 python measure_options.py")
     result = measured()
     if hvd.rank() == 0:
         for name, part in result.items():

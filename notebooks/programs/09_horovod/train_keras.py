@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from distlab import checks, cluster_spec, data, models, saved_states  # before TensorFlow: it selects tf-keras
+from distlab import cluster_spec, data, models, saved_states  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import horovod.tensorflow.keras as hvd
@@ -39,23 +39,11 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--learning-rate", type=float, default=0.02, help="for one rank; it is scaled")
     parser.add_argument("--seed", type=int, default=9)
-    parser.add_argument(
-        "--feeding",
-        choices=["partition", "everything"],
-        default="partition",
-        help="every rank owns a partition of each epoch, or draws from everything with a seed of its own",
-    )
     parser.add_argument("--folder", type=Path, help="for saved epochs; without it nothing is saved")
     parser.add_argument("--resume", action="store_true", help="go on from the newest epoch in --folder")
     parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
-    options = parser.parse_args(arguments)
     cluster_spec.check_mpi_of_srun()
-    if options.resume and not options.folder:
-        parser.error("--resume needs --folder")
-    most = len(data.load(options.dataset).train.labels)
-    if not 1 <= options.batch <= options.images <= most:
-        parser.error(f"--images is from --batch, {options.batch}, to {most}, the training images of {options.dataset}")
-    return options
+    return parser.parse_args(arguments)
 
 
 def pin_device() -> None:
@@ -69,11 +57,8 @@ def pin_device() -> None:
 def batches(options: argparse.Namespace, epoch: int) -> tf.data.Dataset:
     """The batches of an epoch; their order is a function of seed and epoch."""
     images, labels = data.load(options.dataset).train
-    own_seed = [] if options.feeding == "partition" else [1 + hvd.rank()]
-    order = np.random.default_rng([options.seed, epoch, *own_seed]).permutation(options.images)
-    samples = tf.data.Dataset.from_tensor_slices((images[order], labels[order]))
-    if options.feeding == "partition":
-        samples = samples.shard(hvd.size(), hvd.rank())
+    order = np.random.default_rng([options.seed, epoch]).permutation(options.images)
+    samples = tf.data.Dataset.from_tensor_slices((images[order], labels[order])).shard(hvd.size(), hvd.rank())
     return samples.batch(options.batch, drop_remainder=True).repeat().take(steps_per_epoch(options))
 
 
@@ -116,11 +101,8 @@ def make_model() -> keras.Model:
 
 def train(options: argparse.Namespace) -> dict:
     """Train; what is in the result, of this rank."""
-    if not steps_per_epoch(options):
-        raise SystemExit(f"{options.images} images are too few for {hvd.size()} ranks with {options.batch} in a step.")
     if options.folder and hvd.rank() == 0:
-        kept = {"may_change": saved_states.OF_A_RANK, **saved_states.kept(options)}
-        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume, **kept)
+        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume)
     # As without any seed, each rank draws first weights of its own.
     keras.utils.set_random_seed(options.seed + hvd.rank())
     model = make_model()
@@ -134,18 +116,12 @@ def train(options: argparse.Namespace) -> dict:
     samples = functools.reduce(
         tf.data.Dataset.concatenate, [batches(options, epoch) for epoch in range(first, options.epochs)]
     )
-
-    def check(epoch: int, logs: dict[str, float]) -> None:
-        checks.end_unless_finite((epoch + 1) * steps_per_epoch(options), logs["loss"], *model.get_weights())
-
-    called = callbacks(options)
-    called.insert(1, keras.callbacks.LambdaCallback(on_epoch_end=check))  # after the average, before rank 0 saves
     run = model.fit(
         samples,
         initial_epoch=first,
         epochs=options.epochs,
         steps_per_epoch=steps_per_epoch(options),
-        callbacks=called,
+        callbacks=callbacks(options),
         shuffle=False,
         verbose=0,
     )

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from distlab import checks, data, models, saved_states  # before TensorFlow: it selects tf-keras
+from distlab import data, models, saved_states  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -36,14 +36,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint in --folder")
     parser.add_argument("--result", type=Path, help="JSON file to write")
     options = parser.parse_args(arguments)
-    if options.resume and not options.folder:
-        parser.error("--resume needs --folder")
-    most = len(data.load(options.dataset).train.labels)
-    if not 1 <= options.batch <= options.images <= most:
-        parser.error(f"--images is from --batch, {options.batch}, to {most}, the training images of {options.dataset}")
     if options.folder:
-        kept = {"may_change": saved_states.OF_A_RANK, **saved_states.kept(options)}
-        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume, **kept)
+        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume)
     return options
 
 
@@ -112,7 +106,6 @@ def report(options: argparse.Namespace, result: dict) -> None:
     """Say how it went, and write the losses and the samples of each step."""
     if not result["losses"]:
         raise SystemExit("All epochs are done; --epochs can ask for more.")
-    checks.end_unless_finite(len(result["losses"]), result["losses"], *result["weights"])
     print(f"{len(result['losses'])} steps, last loss {result['losses'][-1]:.4f}")
     if options.result:
         options.result.write_text(json.dumps({name: result[name] for name in ("losses", "seen")}) + "\n")

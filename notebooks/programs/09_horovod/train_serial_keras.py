@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from distlab import checks, data, models, saved_states  # before TensorFlow: it selects tf-keras
+from distlab import data, models, saved_states  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -36,14 +36,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true", help="go on from the newest epoch in --folder")
     parser.add_argument("--result", type=Path, help="JSON file to write")
     options = parser.parse_args(arguments)
-    if options.resume and not options.folder:
-        parser.error("--resume needs --folder")
-    most = len(data.load(options.dataset).train.labels)
-    if not 1 <= options.batch <= options.images <= most:
-        parser.error(f"--images is from --batch, {options.batch}, to {most}, the training images of {options.dataset}")
     if options.folder:
-        kept = {"may_change": saved_states.OF_A_RANK, **saved_states.kept(options)}
-        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume, **kept)
+        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume)
     return options
 
 
@@ -102,18 +96,12 @@ def train(options: argparse.Namespace) -> dict:
     samples = functools.reduce(
         tf.data.Dataset.concatenate, [batches(options, epoch) for epoch in range(first, options.epochs)]
     )
-
-    def check(epoch: int, logs: dict[str, float]) -> None:
-        checks.end_unless_finite((epoch + 1) * steps_per_epoch(options), logs["loss"], *model.get_weights())
-
-    called = callbacks(options)
-    called.insert(0, keras.callbacks.LambdaCallback(on_epoch_end=check))  # before this saves
     run = model.fit(
         samples,
         initial_epoch=first,
         epochs=options.epochs,
         steps_per_epoch=steps_per_epoch(options),
-        callbacks=called,
+        callbacks=callbacks(options),
         shuffle=False,
         verbose=0,
     )

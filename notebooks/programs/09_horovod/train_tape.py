@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from distlab import checks, cluster_spec, data, models, saved_states  # before TensorFlow: it selects tf-keras
+from distlab import cluster_spec, data, models, saved_states  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -39,23 +39,13 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--learning-rate", type=float, default=0.02, help="for one rank; it is scaled")
     parser.add_argument("--seed", type=int, default=9)
-    parser.add_argument(
-        "--feeding",
-        choices=["partition", "everything"],
-        default="partition",
-        help="every rank owns a partition of each epoch, or draws from everything with a seed of its own",
-    )
+    feeding = "every rank owns a partition of each epoch, or draws from everything with a seed of its own"
+    parser.add_argument("--feeding", choices=["partition", "everything"], default="partition", help=feeding)
     parser.add_argument("--folder", type=Path, help="for checkpoints; without it nothing is saved")
     parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint in --folder")
     parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
-    options = parser.parse_args(arguments)
     cluster_spec.check_mpi_of_srun()
-    if options.resume and not options.folder:
-        parser.error("--resume needs --folder")
-    most = len(data.load(options.dataset).train.labels)
-    if not 1 <= options.batch <= options.images <= most:
-        parser.error(f"--images is from --batch, {options.batch}, to {most}, the training images of {options.dataset}")
-    return options
+    return parser.parse_args(arguments)
 
 
 def pin_device() -> None:
@@ -116,11 +106,8 @@ def save(options: argparse.Namespace, state: tf.train.Checkpoint) -> None:
 
 def train(options: argparse.Namespace) -> dict:
     """Train; what is in the result, of this rank."""
-    if not steps_per_epoch(options):
-        raise SystemExit(f"{options.images} images are too few for {hvd.size()} ranks with {options.batch} in a step.")
     if options.folder and hvd.rank() == 0:
-        kept = {"may_change": saved_states.OF_A_RANK, **saved_states.kept(options)}
-        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume, **kept)
+        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume)
     # As without any seed, each rank draws first weights of its own.
     tf.keras.utils.set_random_seed(options.seed + hvd.rank())
     model, optimizer = models.mlp(dropout=0.0), make_optimizer(options)
@@ -136,7 +123,6 @@ def train(options: argparse.Namespace) -> dict:
             losses.append(float(step(state, images, labels)))
             seen.append(numbers.numpy().tolist())
         state.epochs_done.assign(epoch + 1)
-        checks.end_unless_finite((epoch + 1) * steps_per_epoch(options), *model.get_weights())  # the same on all ranks
         save(options, state)
     return {"losses": losses, "seen": seen, "first_weights": first_weights, "weights": model.get_weights()}
 

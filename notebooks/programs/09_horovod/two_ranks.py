@@ -69,8 +69,6 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args()
-    if options.file.suffix != ".py" or not options.file.is_file():
-        parser.error(f"there is no Python program {options.file}")
     if options.result:
         train(options.file, options.result)
     else:

@@ -1,17 +1,15 @@
 """Train in one process with the global batches of many ranks: the same weights, without the cost of starting ranks.
 
-    python one_process.py --schedules none gradual --seeds 0 1 2 3 4 --result result.json
+    training = one_process.OneProcess("digits", lambda: models.cnn(8))
+    history = training.run(large_batch.schedules.by_name("gradual", 0.01, 8, 3), global_batch=96, epochs=6, seed=0)
 
-It needs neither Horovod nor MPI; under Slurm it is a job of one task: `srun --ntasks=1 python one_process.py`. The
-schedules are those of `train.py`, which runs on real ranks. That both are the same is proven in notebook 10: after 20
-steps of SGD no weight differs by more than 1e-5. A run takes seconds and writes no checkpoints.
+A module for notebook 10; it needs neither Horovod nor MPI. The schedules are those of `train.py`, which runs on real
+ranks. That both are the same is proven in the notebook: after 20 steps of SGD no weight differs by more than 1e-5. A
+run takes seconds and writes no checkpoints.
 """
 
-import argparse
-import json
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
@@ -126,35 +124,3 @@ class OneProcess:
             if float(self.training_loss()) < target:
                 return done
         return float("inf")
-
-
-def main() -> None:
-    """Every schedule from every seed; the result has one history for each."""
-    parser = argparse.ArgumentParser(description="Train in one process with a scaled learning rate.")
-    parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    parser.add_argument("--images", type=int, help="use only the first of the training images")
-    parser.add_argument("--schedules", nargs="+", choices=large_batch.schedules.NAMES, default=["none", "gradual"])
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
-    parser.add_argument("--ranks", type=int, default=8, help="whose global batch and scaled learning rate (default: 8)")
-    parser.add_argument("--per-replica-batch", type=int, default=12)
-    parser.add_argument("--learning-rate", type=float, default=0.01, help="for one rank (default: 0.01)")
-    parser.add_argument("--warm-up-epochs", type=float, default=3)
-    parser.add_argument("--epochs", type=int, default=6)
-    parser.add_argument("--filters", type=int, default=8, help="of the CNN's convolution (default: 8)")
-    parser.add_argument("--result", type=Path, help="JSON file to write")
-    options = parser.parse_args()
-    training = OneProcess(options.dataset, lambda: models.cnn(options.filters), images=options.images)
-    result = {}
-    for name in options.schedules:
-        rate_at = large_batch.schedules.by_name(name, options.learning_rate, options.ranks, options.warm_up_epochs)
-        global_batch = options.ranks * options.per_replica_batch
-        runs = result[name] = [training.run(rate_at, global_batch, options.epochs, seed) for seed in options.seeds]
-        ends = [run["accuracy"][-1] for run in runs]
-        chance = sum(end < AT_CHANCE for end in ends)
-        print(f"{name}: {chance} of {len(ends)} at chance; test accuracies {', '.join(f'{end:.2f}' for end in ends)}")
-    if options.result:
-        options.result.write_text(json.dumps(result) + "\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -14,7 +14,6 @@ the second call of one program is "train 2".
 import argparse
 import importlib
 import json
-import sys
 from itertools import groupby
 from pathlib import Path
 
@@ -23,44 +22,26 @@ import distlab  # noqa: F401  # before TensorFlow: it selects tf-keras
 # isort: split
 import horovod.tensorflow as hvd
 
-PROGRAMS = ("train", "noise_scale", "batch_norm", "warm_up_callback")
-
 
 def parse() -> tuple[list[list[str]], Path | None]:
-    """The programs, each a list of its name and its arguments, which it can take, and the file for the result."""
+    """The programs, each a list of its name and its arguments, and the file for the result."""
     parser = argparse.ArgumentParser(description="Run programs one after the other in the same ranks.")
-    parser.add_argument("--result", type=Path, action="append", help="JSON file that rank 0 writes")
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options, rest = parser.parse_known_args()
     calls = [list(words) for is_separator, words in groupby(rest, lambda word: word == "--then") if not is_separator]
-    if not calls or any(call[0] not in PROGRAMS for call in calls):
-        parser.error(f"name one or more of {', '.join(PROGRAMS)}, each with its arguments, with --then between them")
-    if len(options.result or ()) > 1:
-        parser.error("--result is one file for the results of all programs; name it once")
-    file = options.result[0] if options.result else None
-    for name, *arguments in calls:
-        check(name, [*arguments, *(["--result", str(file)] if file else [])])
-    return calls, file
-
-
-def check(name: str, arguments: list[str]) -> None:
-    """End this program, under the other one's name, with what that says to arguments that it cannot take."""
-    own, sys.argv[0] = sys.argv[0], f"{sys.argv[0]} {name}"
-    importlib.import_module(name).parse(arguments)
-    sys.argv[0] = own
+    return calls, options.result
 
 
 def main() -> None:
-    """Run them; rank 0 writes the results, also of those that came before one that fails."""
+    """Run them; rank 0 writes the results."""
     calls, file = parse()
     hvd.init()
-    is_first, results = hvd.rank() == 0, {}
-    try:
-        for name, *arguments in calls:
-            again = sum(key.split()[0] == name for key in results)
-            results[f"{name} {again + 1}" if again else name] = importlib.import_module(name).main(arguments)
-    finally:
-        if is_first and file and results:
-            file.write_text(json.dumps(results) + "\n")
+    results: dict[str, dict] = {}
+    for name, *arguments in calls:
+        again = sum(key.split()[0] == name for key in results)
+        results[f"{name} {again + 1}" if again else name] = importlib.import_module(name).main(arguments)
+    if hvd.rank() == 0 and file:
+        file.write_text(json.dumps(results) + "\n")
 
 
 if __name__ == "__main__":

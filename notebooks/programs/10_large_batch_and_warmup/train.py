@@ -37,8 +37,6 @@ import horovod.tensorflow as hvd
 import tensorflow as tf
 
 PROOF_STEPS, PROOF_RATE = 20, 0.05
-# With another value a run that goes on would be neither the one training nor the other.
-KEPT = ("filters", "images", "per_replica_batch", "learning_rate", "warm_up_epochs", "seed")
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -55,9 +53,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="of the first weights and of the order of the images")
     parser.add_argument("--checkpoints", type=Path, help="a folder that all ranks see; rank 0 saves there")
     parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
-    options = parser.parse_args(arguments)
     cluster_spec.check_mpi_of_srun()
-    return options
+    return parser.parse_args(arguments)
 
 
 class Training:
@@ -66,7 +63,6 @@ class Training:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         train, (self.test_images, self.test_labels) = data.load(options.dataset)
-        options.images = min(options.images or len(train.images), len(train.images))
         self.images, self.labels = train.images[: options.images], train.labels[: options.images]
         self.global_batch = options.per_replica_batch * hvd.size()
         self.steps_per_epoch = large_batch.global_batches.steps_per_epoch(len(self.images), self.global_batch)
@@ -136,10 +132,6 @@ class Training:
             self.save(name, history)
         return history
 
-    def kept(self) -> dict:
-        """The options that a run which goes on must keep."""
-        return {name: getattr(self.options, name) for name in KEPT}
-
     def save(self, name: str, history: dict) -> None:
         """Rank 0 alone writes; under another name first, so that no reader ever sees half of a file."""
         if self.options.checkpoints and hvd.rank() == 0:
@@ -149,25 +141,17 @@ class Training:
             part = file.with_suffix(".part")
             with part.open("wb") as opened:
                 arrays = [variable.numpy() for variable in variables]
-                np.savez(opened, *arrays, history=json.dumps(history), options=json.dumps(self.kept()))
+                np.savez(opened, *arrays, history=json.dumps(history))
             part.replace(file)
 
     def restore(self, name: str) -> dict:
         """What rank 0 has saved of that run, on every rank; empty if nothing."""
         variables, found = [*self.model.variables, *self.optimizer.variables], {}
         if self.options.checkpoints and hvd.rank() == 0 and (file := self.options.checkpoints / f"{name}.npz").exists():
-            try:
-                with np.load(file) as saved:
-                    found, before = json.loads(str(saved["history"])), json.loads(str(saved["options"]))
-                    values = [saved[f"arr_{index}"] for index in range(len(variables))]
-            except Exception as error:  # damaged bytes make NumPy and zipfile raise nearly anything
-                damage = f"{file} is damaged ({type(error).__name__})"
-                raise SystemExit(f"{damage}; remove it, and that run starts from the beginning.") from error
-            if other := [option for option, value in self.kept().items() if before[option] != value]:
-                option = f"--{other[0].replace('_', '-')}"
-                raise SystemExit(f"{file} was saved with {option} {before[other[0]]}; go on with that, or elsewhere.")
-            for variable, value in zip(variables, values, strict=True):
-                variable.assign(value)
+            with np.load(file) as saved:
+                found = json.loads(str(saved["history"]))
+                for index, variable in enumerate(variables):
+                    variable.assign(saved[f"arr_{index}"])
         found = hvd.broadcast_object(found, root_rank=0)
         if found:
             hvd.broadcast_variables(variables, root_rank=0)

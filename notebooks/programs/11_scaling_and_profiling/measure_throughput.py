@@ -63,12 +63,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--result", type=Path, help="JSON file that the first process writes")
     options = parser.parse_args()
     options.batch = options.batch or (32 if options.way == "lecture" else 128)
-    if options.batch > options.images:
-        parser.error("--images is at least --batch")
-    if not 0 <= options.cores <= devices.cores():
-        parser.error(f"--cores is at most {devices.cores()}, the cores that this process may use")
-    if options.apart and options.way not in ("multi_worker", "horovod"):
-        parser.error("--apart is for --way multi_worker and --way horovod")
     return options
 
 

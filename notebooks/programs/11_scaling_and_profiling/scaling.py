@@ -53,8 +53,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args()
     options.sizes = sorted(options.sizes or [2**power for power in range(WORLD.size.bit_length())], reverse=True)
-    if not 1 <= options.sizes[-1] <= options.sizes[0] <= WORLD.size or any(options.batch % p for p in options.sizes):
-        parser.error(f"world sizes divide the batch and are from 1 to {WORLD.size}, the processes that were started")
     return options
 
 

@@ -35,7 +35,7 @@ import numpy as np
 import tensorflow as tf
 from throughput import Throughput
 
-from distlab import checks, cluster_spec, data, devices, models, profiling, saved_states
+from distlab import cluster_spec, data, devices, models, profiling, saved_states
 
 
 def parse() -> argparse.Namespace:
@@ -51,9 +51,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--folder", type=Path, help="where rank 0 saves; without it nothing is saved")
     parser.add_argument("--trace", type=Path, help="after training rank 0 traces some steps with TensorFlow's profiler")
     parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
-    options = parser.parse_args()
     cluster_spec.check_mpi_of_srun()
-    return options
+    return parser.parse_args()
 
 
 def take_device(is_free: bool) -> None:
@@ -103,7 +102,6 @@ class Checkpoint(tf.keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
         """Save, under the number of epochs done."""
-        checks.end_unless_finite((epoch + 1) * self.params["steps"], *self.model.get_weights())  # as on all ranks
         self.done.assign(epoch + 1)
         if self._manager:
             self._manager.save(epoch + 1)
@@ -120,14 +118,11 @@ def main() -> None:
     options = parse()
     hvd.init()
     if options.folder and hvd.rank() == 0:
-        kept = {"may_change": saved_states.OF_A_RANK, **saved_states.kept(options)}
-        saved_states.of_dataset(options.folder, options.dataset, resume=True, **kept)
+        saved_states.of_dataset(options.folder, options.dataset, resume=True)
     take_device(options.free)
     tf.keras.utils.set_random_seed(options.seed)
     fed = batches(options)
     steps = options.images // hvd.size() // options.batch  # as many on every rank, so the rest is dropped
-    if not steps:
-        raise SystemExit(f"{options.images} images are too few for {hvd.size()} ranks with {options.batch} in a step.")
 
     model, throughput = models.cnn(), Throughput()
     optimizer = hvd_keras.DistributedOptimizer(tf.keras.optimizers.SGD(options.learning_rate * hvd.size()))

@@ -12,23 +12,6 @@ import time
 
 import tensorflow as tf
 
-from distlab import cluster_spec
-
-
-def check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """End the program with one sentence if the fault that the options ask for would never come, or not all work."""
-    task = cluster_spec.from_slurm() if options.slurm else os.environ.get("TF_CONFIG")
-    workers = len(cluster_spec.workers(task)) if task else 1
-    if (options.kill_worker is None) != (options.kill_at_step is None):
-        parser.error("--kill-worker and --kill-at-step need each other: which worker, and after which step")
-    if options.kill_worker is None:
-        return
-    steps = options.epochs * options.steps_per_epoch
-    if options.kill_at_step > steps:
-        parser.error(f"--kill-at-step is {steps} at most: the training has no more steps")
-    if options.kill_worker >= workers:
-        parser.error(f"--kill-worker is {workers - 1} at most: the first worker is 0, and this job has {workers}")
-
 
 class StepsDone(tf.keras.callbacks.Callback):
     """Notes each step that is done, and sends this process the signal that `--kill-at-step` asks for."""

@@ -32,13 +32,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--late-worker", type=int, default=1)
     parser.add_argument("--late-seconds", type=float, default=3600)
     parser.add_argument("--slurm", action="store_true", help="find the other workers by Slurm's variables")
-    options = parser.parse_args()
-    if not options.slurm and "TF_CONFIG" not in os.environ:
-        parser.error("TF_CONFIG names no other worker: start several by `distlab launch --workers 2`")
-    addresses = cluster_spec.workers(cluster_spec.from_slurm() if options.slurm else os.environ["TF_CONFIG"])
-    if options.late_worker >= (workers := len(addresses)):
-        parser.error(f"--late-worker is {workers - 1} at most: the first worker is 0, and this job has {workers}")
-    return options
+    return parser.parse_args()
 
 
 def main() -> None:

@@ -40,7 +40,6 @@ if __name__ == "__main__":
         signal.signal(notice, lambda number, frame: early_notices.append(number))
 
 # isort: split
-import backup_folder
 import faults
 import tensorflow as tf
 import whole_checkpoints
@@ -49,6 +48,7 @@ from distlab import (  # importing distlab also selects tf-keras for tf.keras
     cluster_spec,
     data,
     models,
+    saved_states,
 )
 
 BATCH = 64  # images in a global batch, whatever the number of workers
@@ -73,14 +73,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--steps-done", type=Path, help="folder in which each worker notes its steps")
     parser.add_argument("--slurm", action="store_true", help="find the other workers by Slurm's variables")
     parser.add_argument("--result", type=Path, help="JSON file that the chief writes")
-    options = parser.parse_args()
-    most = len(data.load(options.dataset).train.labels) // BATCH
-    if options.steps_per_epoch > most:
-        parser.error(
-            f"--steps-per-epoch is {most} at most: an epoch of {options.dataset} has no more batches of {BATCH}"
-        )
-    faults.check(parser, options)
-    return options
+    return parser.parse_args()
 
 
 def batches(options: argparse.Namespace, first_step: int) -> tf.data.Dataset:
@@ -166,37 +159,18 @@ class SaveAndStop(tf.keras.callbacks.Callback):
 def main() -> None:
     """Train from the newest whole checkpoint, or from the start, to the end or to a notice."""
     options = parse()
-    backup_folder.check_writable(options.backup)
     if options.slurm:
         os.environ["TF_CONFIG"] = cluster_spec.from_slurm()
     with cluster_spec.interruptible():
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
     worker = strategy.cluster_resolver.task_id or 0
-    cluster_spec.check_same_options(
-        strategy,
-        dataset=options.dataset,
-        epochs=options.epochs,
-        steps_per_epoch=options.steps_per_epoch,
-        save_every=options.save_every,
-    )
-    if BATCH % (parts := strategy.num_replicas_in_sync):
-        sys.exit(f"A batch of {BATCH} cannot be split into {parts} equal parts: let 1, 2, 4 or 8 workers train.")
-    is_chief = worker == 0
-    if is_chief:
-        backup_folder.check_own(options.backup)
-        backup_folder.check_same(options.backup, options)
-        backup_folder.check_steps(options.backup, options.epochs * options.steps_per_epoch)
-    with backup_folder.alone(options.backup, is_chief), backup_folder.in_one_sentence(options.backup, is_chief):
-        is_done, result = train(options, strategy, worker)
-    if not is_done:
+    if worker == 0:
+        saved_states.of_dataset(options.backup, options.dataset, resume=True)
+    is_done, result = train(options, strategy, worker)
+    if not is_done and result["first_step"] < options.epochs * options.steps_per_epoch:
         sys.exit(START_AGAIN)
     if worker == 0 and options.result:
         options.result.write_text(json.dumps(result) + "\n")
-    if is_chief and not whole_checkpoints.in_order(options.backup):
-        print(
-            f"Nothing was saved in {options.backup}: all steps were done before --save-every {options.save_every}.",
-            flush=True,
-        )
     print("done", flush=True)
 
 

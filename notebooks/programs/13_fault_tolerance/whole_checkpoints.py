@@ -163,10 +163,7 @@ def main() -> int:
     """Check every checkpoint of a folder; the exit status."""
     parser = argparse.ArgumentParser(description="Tell whole checkpoints from damaged ones.")
     parser.add_argument("folder", type=Path)
-    folder = parser.parse_args().folder
-    if not folder.is_dir():
-        parser.error(f"{folder} is not a folder")
-    prefixes = in_order(folder)
+    prefixes = in_order(parser.parse_args().folder)
     whole = []
     for prefix in prefixes:
         # Not every program seals its checkpoints: those without a seal are only read.

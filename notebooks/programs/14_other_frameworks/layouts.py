@@ -15,13 +15,8 @@ channel by channel; in PyTorch channel by channel first. A transposition alone w
 without an error.
 """
 
-import json
-import os
-import zipfile
-import zlib
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import Namespace
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -58,64 +53,13 @@ def read(file: Path) -> list[np.ndarray]:
         return [arrays[f"weight_{index}"] for index in range(sum(name.startswith("weight_") for name in arrays.files))]
 
 
-def ranks() -> int:
-    """How many ranks mpirun, horovodrun or torchrun has told this process that there are."""
-    return max(1, *_told("OMPI_COMM_WORLD_SIZE", "HOROVOD_SIZE", "WORLD_SIZE"))
-
-
-def _told(*names: str) -> list[int]:
-    """The numbers in these variables; 0 for one that has none."""
-    return [int(text) if (text := os.environ.get(name, "")).isdecimal() else 0 for name in names]
-
-
-def check_batch(parser: ArgumentParser, start: Path, option: str, images: int) -> None:
-    """End the program with one sentence if a step of all ranks takes more images than there are: none would be done."""
-    with np.load(start) as arrays:
-        most = len(arrays["labels"])
-    if images > most:
-        parser.error(f"with this {option} a step of all ranks takes {images} images, and {start} has {most}")
-
-
-def check_folder(parser: ArgumentParser, options: Namespace, pattern: str) -> None:
-    """End the program with one sentence if --resume is missing where --folder has such checkpoints, or the reverse.
-
-    A training from the beginning would replace them.
-    """
+def check_folder(options: Namespace, pattern: str) -> None:
+    """End the program with one sentence if --folder has such checkpoints, which a new training would replace."""
     saved = list(options.folder.glob(pattern)) if options.folder else []
-    if options.resume and not saved:
-        parser.error("--resume needs the --folder in which a run has saved")
     if saved and not options.resume:
         newest = max(saved, key=lambda path: path.stat().st_mtime_ns).name.removesuffix(".index")
         held = f"{options.folder} holds checkpoints, the newest is {newest}"
         raise SystemExit(f"{held}: add --resume to go on, or choose another folder.")
-    if options.folder:
-        _check_note(options.folder / "options.json", options)
-
-
-def _check_note(note: Path, options: Namespace) -> None:
-    """Note the options of a new training; end one that goes on with others by one sentence.
-
-    What is one rank's may change, with the number of ranks; a line says so.
-    """
-    now = {name: value for name, value in vars(options).items() if name in ("batch", "global_batch", "learning_rate")}
-    with np.load(options.start) as arrays:
-        now["start"] = zlib.crc32(arrays["labels"].tobytes(), zlib.crc32(arrays["images"].tobytes()))
-    if not options.resume:
-        with suppress(OSError):  # the first save says what is wrong with the folder
-            note.parent.mkdir(parents=True, exist_ok=True)
-            note.write_text(json.dumps(now) + "\n")  # each rank writes the same
-        return
-    held = f"What is saved in {note.parent} was trained"
-    for name, value in json.loads(note.read_text()).items() if note.exists() else ():
-        option = f"--{name.replace('_', '-')} {value}"
-        if now.get(name, value) == value:
-            continue
-        if name == "start":
-            raise SystemExit(f"{held} on other images than those of {options.start}: choose another folder.")
-        if "global_batch" in now:
-            raise SystemExit(f"{held} with {option}: go on with it, or choose another folder.")
-        if not any(_told("OMPI_COMM_WORLD_RANK", "HOROVOD_RANK", "RANK")):
-            print(f"{held} with {option}; this run has {now[name]}.", flush=True)
 
 
 def outcome(losses: Sequence[float]) -> str:
@@ -123,19 +67,3 @@ def outcome(losses: Sequence[float]) -> str:
     if not losses:
         return "no steps: all epochs are done; --epochs can ask for more"
     return f"{len(losses)} steps, last loss {losses[-1]:.4f}"
-
-
-def start_file(text: str) -> Path:
-    """For argparse: the path of a file that start.py wrote; what is missing, damaged or foreign is refused."""
-    file = Path(text)
-    if not file.exists():
-        raise ArgumentTypeError(f"there is no {file}; `python start.py {file}` writes it")
-    try:
-        with np.load(file) as arrays:
-            images, labels = arrays["images"], arrays["labels"]
-        is_right = len(read(file)) == 6 and images.shape[1:] == (28, 28) and len(images) == len(labels) > 0
-    except (OSError, EOFError, ValueError, KeyError, AttributeError, zipfile.BadZipFile):
-        is_right = False
-    if not is_right:
-        raise ArgumentTypeError(f"{file} is not what start.py writes; `python start.py` with another name writes one")
-    return file

@@ -102,9 +102,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Record the results of the optional frameworks.")
     parser.add_argument("names", nargs="*", help=f"runs to record: {', '.join(RUNS)}; all by default")
     options = parser.parse_args()
-    for name in options.names:
-        if name not in RUNS:
-            parser.exit(2, f"There is no run {name!r}; there are {', '.join(RUNS)}.\n")
     runtime.processes.end_on_signals()
     missing = []
     with tempfile.TemporaryDirectory(prefix="distlab-") as folder:

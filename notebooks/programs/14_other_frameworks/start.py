@@ -46,8 +46,6 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=960)
     parser.add_argument("--seed", type=int, default=14)
     options = parser.parse_args()
-    if options.images > (most := len(data.load(options.dataset).train.labels)):
-        parser.error(f"--images is {most} at most: {options.dataset} has no more for training")
     write(options.file, options.dataset, options.images, options.seed)
     print(f"{options.file}: {options.images} images of {options.dataset}, weights from seed {options.seed}")
 

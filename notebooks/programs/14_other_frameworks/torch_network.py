@@ -23,7 +23,7 @@ def parser(description: str) -> argparse.ArgumentParser:
     """The arguments that the three programs share."""
     arguments = argparse.ArgumentParser(description=description)
     # Not --start: torchrun reads the options of the program too, and would stop with "ambiguous option".
-    arguments.add_argument("start", type=layouts.start_file, help="the file that start.py wrote")
+    arguments.add_argument("start", type=Path, help="the file that start.py wrote")
     arguments.add_argument("--batch", type=int, default=24, help="images of one rank in a step")
     arguments.add_argument("--epochs", type=int, default=1)
     arguments.add_argument("--learning-rate", type=float, default=0.01, help="for one rank; it is scaled")
@@ -37,8 +37,7 @@ def parser(description: str) -> argparse.ArgumentParser:
 def parse(arguments: argparse.ArgumentParser, checkpoint: str) -> argparse.Namespace:
     """The command line, checked; `checkpoint` is the name of what the program saves in --folder."""
     options = arguments.parse_args()
-    layouts.check_batch(arguments, options.start, "--batch", options.batch * layouts.ranks())
-    layouts.check_folder(arguments, options, checkpoint)
+    layouts.check_folder(options, checkpoint)
     return options
 
 

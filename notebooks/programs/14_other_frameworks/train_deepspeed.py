@@ -119,9 +119,8 @@ def main() -> None:
     arguments.add_argument("--stages", type=int, nargs="+", choices=range(4), default=[1])
     arguments.add_argument("--default-clipping", action="store_true", help="leave gradient_clipping to DeepSpeed")
     options = arguments.parse_args()
-    layouts.check_batch(arguments, options.start, "--batch", options.batch * layouts.ranks())
     for stage in options.stages:
-        layouts.check_folder(arguments, options, f"stage_{stage}")
+        layouts.check_folder(options, f"stage_{stage}")
     initialize()
     deepspeed.utils.logger.setLevel("ERROR")
     result = {}

@@ -34,7 +34,7 @@ mean_loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Train with Horovod.")
-    parser.add_argument("start", type=layouts.start_file, help="the file that start.py wrote")
+    parser.add_argument("start", type=Path, help="the file that start.py wrote")
     parser.add_argument("--batch", type=int, default=24, help="images of one rank in a step")
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--learning-rate", type=float, default=0.01, help="for one rank; it is scaled")
@@ -43,8 +43,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")
     parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args(arguments)
-    layouts.check_batch(parser, options.start, "--batch", options.batch * layouts.ranks())
-    layouts.check_folder(parser, options, "checkpoint-*.index")
+    layouts.check_folder(options, "checkpoint-*.index")
     return options
 
 
@@ -121,8 +120,6 @@ def main() -> None:
     """Train and report."""
     options = parse()
     pin_device()
-    if options.resume and hvd.rank() == 0:
-        print(f"going on from {tf.train.latest_checkpoint(options.folder)}", flush=True)
     report(options, train(options))
 
 

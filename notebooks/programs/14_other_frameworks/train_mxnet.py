@@ -47,7 +47,7 @@ GLOBAL_BATCH, LEARNING_RATE, MOMENTUM = 48, 0.02, 0.9  # the rate is for the glo
 def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Train with MXNet's key-value store.")
-    parser.add_argument("start", type=layouts.start_file, help="the file that start.py wrote")
+    parser.add_argument("start", type=Path, help="the file that start.py wrote")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--optimizer-on", choices=["server", "worker"], default="server")
     parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")

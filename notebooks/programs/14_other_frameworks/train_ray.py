@@ -38,19 +38,15 @@ STEPS, GLOBAL_BATCH, LEARNING_RATE = 20, 48, 0.01  # the rate is that of one wor
 def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Train with Horovod or with TensorFlow, on Ray.")
-    parser.add_argument("start", type=layouts.start_file, help="the file that start.py wrote")
+    parser.add_argument("start", type=Path, help="the file that start.py wrote")
     parser.add_argument("--way", choices=WAYS, required=True)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--address", help="HOST:PORT of a Ray cluster; without it Ray is started on this machine")
     parser.add_argument("--folder", type=Path, help="that all machines see, for the checkpoint of TensorflowTrainer")
     parser.add_argument("--gpus", action="store_true", help="a GPU for each worker")
-    parser.add_argument("--log", action="store_true", help="show what the workers print")
     parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")
     parser.add_argument("--result", type=Path, help="JSON file")
-    options = parser.parse_args()
-    if options.workers < 1 or GLOBAL_BATCH % options.workers:
-        parser.error(f"--workers must divide the global batch of {GLOBAL_BATCH}")
-    return options
+    return parser.parse_args()
 
 
 def own_batches(start: dict, rank: int, ranks: int) -> "tf.data.Dataset":  # noqa: F821
@@ -164,7 +160,7 @@ def main() -> None:
     runtime.processes.end_on_signals()
     with np.load(options.start) as arrays:
         start = {"weights": layouts.read(options.start), "images": arrays["images"], "labels": arrays["labels"]}
-    with running_ray(options.workers, options.address, options.log) as folder:
+    with running_ray(options.workers, options.address) as folder:
         losses, weights = WAYS[options.way](options, start, folder)
     print(f"{options.way}: {options.workers} workers, {len(losses)} steps, last loss {losses[-1]:.4f}", flush=True)
     if options.weights:

@@ -33,7 +33,7 @@ import tensorflow as tf
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Train with TensorFlow, in one process or on several workers.")
-    parser.add_argument("start", type=layouts.start_file, help="the file that start.py wrote")
+    parser.add_argument("start", type=Path, help="the file that start.py wrote")
     parser.add_argument("--global-batch", type=int, default=48, help="images in a step of all workers")
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--learning-rate", type=float, default=0.02, help="for the global batch")
@@ -42,8 +42,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")
     parser.add_argument("--result", type=Path, help="JSON file that the chief writes")
     options = parser.parse_args(arguments)
-    layouts.check_batch(parser, options.start, "--global-batch", options.global_batch)
-    layouts.check_folder(parser, options, "checkpoint-*.index")
+    layouts.check_folder(options, "checkpoint-*.index")
     return options
 
 
@@ -126,10 +125,7 @@ def report(options: argparse.Namespace, result: dict) -> None:
 def main() -> None:
     """Train and report."""
     options = parse()
-    strategy = make_strategy()
-    if options.resume:
-        print(f"going on from {tf.train.latest_checkpoint(options.folder)}", flush=True)
-    report(options, train(options, strategy))
+    report(options, train(options, make_strategy()))
 
 
 if __name__ == "__main__":

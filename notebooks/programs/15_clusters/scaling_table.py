@@ -3,8 +3,7 @@
     python scaling_table.py scaling-17        # the folder that slurm/array.sbatch or pbs/array.pbs has filled
 
 One row for each result: ranks, step time, images per second, speedup over the smallest number of ranks, efficiency. A
-job that failed has written no result, or half of one: its row is missing, and the others stand. Results of different
-programs, networks or batches have no common table: then one sentence says what differs.
+job that failed has written no result, or half of one: its row is missing, and the others stand.
 """
 
 import argparse
@@ -15,36 +14,17 @@ from typing import Any
 
 HEADINGS = ("ranks", "step", "images/s", "speedup", "efficiency")
 MEASURED = ("ranks", "step_seconds", "images_per_second")
-# Equal in all results of a study, as far as its program writes it.
-OF_STUDY = ("launcher", "dataset", "batch", "units", "gradients", "gradient_bytes")
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
-    """The results in a folder, by their number of ranks; what is no result is named.
-
-    SystemExit for a size twice, and for results that are not of one study.
-    """
-    results: dict[int, dict[str, Any]] = {}
-    files: list[Path] = []
+    """The results in a folder, by their number of ranks; what is no result is named."""
+    results = []
     for file in sorted(folder.glob("*.json")):
         if (result := result_in(file)) is None:
             print(f"{file} holds no result of a job, and is left out.", file=sys.stderr)
-        elif results.setdefault(result["ranks"], result) is not result:
-            sys.exit(f"{folder} has two results for {result['ranks']} ranks; {file} is the second: remove one.")
         else:
-            files.append(file)
-    require_one_study(dict(zip(files, results.values(), strict=True)))
-    return [results[ranks] for ranks in sorted(results)]
-
-
-def require_one_study(results: dict[Path, dict[str, Any]]) -> None:
-    """SystemExit where the programs, networks or batches of results differ."""
-    for file, result in results.items():
-        first_file, first = next(iter(results.items()))
-        for name in OF_STUDY:
-            if result.get(name) != first.get(name):
-                values = f"{first.get(name, 'missing')} in {first_file} and {result.get(name, 'missing')} in {file}"
-                sys.exit(f"These results are of different studies: {name} is {values}; keep one study in a folder.")
+            results.append(result)
+    return sorted(results, key=lambda result: result["ranks"])
 
 
 def result_in(file: Path) -> dict[str, Any] | None:

@@ -25,7 +25,6 @@ def main() -> None:
     """Train and report."""
     arguments = network.parser("Train with Horovod.")
     arguments.add_argument("--gloo-from-slurm", action="store_true", help="srun has started the ranks, without MPI")
-    arguments.add_argument("--fp16", action="store_true", help="send the gradients as float16")
     options = arguments.parse_args()
     if options.gloo_from_slurm:
         cluster_spec.gloo_from_slurm()
@@ -45,13 +44,12 @@ def main() -> None:
         model.set_weights(network.first_weights(options.units))
     hvd.broadcast_variables(model.variables, root_rank=0)
     optimizer = tf.keras.optimizers.SGD(options.learning_rate, momentum=network.MOMENTUM)
-    compression = hvd.Compression.fp16 if options.fp16 else hvd.Compression.none
 
     @tf.function(autograph=False)  # nothing to translate
     def step(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
             loss = mean_loss(labels, model(images, training=True))
-        tape = hvd.DistributedGradientTape(tape, compression=compression)
+        tape = hvd.DistributedGradientTape(tape)
         gradients = tape.gradient(loss, model.trainable_variables)  # the means over all ranks
         optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
         return loss

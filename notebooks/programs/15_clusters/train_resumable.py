@@ -65,7 +65,7 @@ def main() -> None:
     checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)
     manager = tf.train.CheckpointManager(checkpoint, str(options.checkpoints), max_to_keep=2)
     if hvd.rank() == 0:
-        saved_states.of_dataset(options.checkpoints, options.dataset, resume=True, **saved_states.kept(options))
+        saved_states.of_dataset(options.checkpoints, options.dataset, resume=True)
     if hvd.rank() == 0 and manager.latest_checkpoint:
         saved_states.checkpoint(manager.latest_checkpoint, options.checkpoints, checkpoint)  # or an older one
     hvd.broadcast_variables([*model.variables, *optimizer.variables], root_rank=0)  # also the count of steps
@@ -81,8 +81,6 @@ def main() -> None:
 
     loss = tf.constant(float("nan"))
     first = int(optimizer.iterations)
-    if first > options.steps:
-        sys.exit(f"The checkpoint is of step {first}: ask for more than --steps {options.steps}.")
     batches = network.Batches(options, hvd.rank(), hvd.size(), steps_done=first)
     if hvd.rank() == 0:
         print(f"begins after step {first}", flush=True)
@@ -97,8 +95,6 @@ def main() -> None:
             for notice in NOTICES:
                 signal.signal(notice, signal.SIG_IGN)  # a second one, while Python ends, would change the status
             sys.exit(START_AGAIN)
-    if hvd.rank() == 0 and not manager.checkpoints:
-        print(f"Nothing was saved in {options.checkpoints}: all steps were done before a signal came.", flush=True)
     network.report(batches, "Horovod", float(hvd.allreduce(loss, name="loss")), model.get_weights())
 
 

@@ -1,5 +1,5 @@
-"""`make bench`: what the course takes and gives on this machine, measured in one run and held against the last release.
+"""`make bench`: what has a goal, measured on this machine in one run.
 
-`measures` says what a measurement is and when one became worse, `parts` lists them and writes the page. No test depends
-on a figure in it.
+`of_course` measures what people wait for, `engines` the virtual ring and training; `parts` lists them all and writes
+what they give. No test depends on a figure in it.
 """

@@ -1,38 +1,35 @@
-"""The parts of the benchmark, and running them; what they give goes to build/bench.json and a page."""
+"""The parts of the benchmark, and running them; what they give goes to build/bench.json, a table and a page."""
 
 import json
 import platform
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import jinja2
 import psutil
 from cyclopts import Parameter
 
-from course_tools import runner, schedule
+from course_tools import runner
 from course_tools.bench import engines, of_course
-from course_tools.bench.measures import ITSELF, Measure, missed_goals, number, worse
-from course_tools.readme_tables import replace_between
+from course_tools.bench.measures import Measure
+from course_tools.course_map import replace_between
+from course_tools.html_pages import TEMPLATES, from_template
 from distlab import devices
 from distlab.runtime import processes, tables
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import NoSuchName, require_name
 
-BUILD = Path("build")
+BUILD, DOCS = Path("build"), Path("docs")
 ABOUT = "<!-- about: written by `distlab bench --release` -->", "<!-- end of about -->"
 CHAPTERS = "<!-- chapters: written by `distlab bench --release` -->", "<!-- end of the chapters -->"
 MEASURES = "<!-- measures: written by `distlab bench --release` -->", "<!-- end of the measures -->"
+HEADER = ["Part", "What", "Median", "Spread", "Goal", "Reached"]
 
-Part = Callable[[Sequence[Path], Path], list[Measure]]
-
-PARTS: Mapping[str, Part] = {
+PARTS: Mapping[str, Callable[[Sequence[Path], Path], list[Measure]]] = {
     "virtual-cluster": lambda course, labs: engines.measure_virtual_cluster(),
-    "start": lambda course, labs: [*engines.measure_start(2), *engines.measure_start(8)],
     "training": lambda course, labs: engines.measure_training(),
     "doctor": lambda course, labs: of_course.measure_doctor(),
     "checks": lambda course, labs: of_course.measure_checks(labs),
@@ -41,26 +38,6 @@ PARTS: Mapping[str, Part] = {
     "execute": lambda course, labs: of_course.measure_together(course),
 }
 """By name, what measures; each takes the notebooks of the course and the folder of the labs."""
-
-PAGE = jinja2.Environment(autoescape=True).from_string("""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Distributed training: the benchmark</title>
-<style>
-body { font: 1rem/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
-table { border-collapse: collapse; width: 100%; }
-th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #ddd; vertical-align: top; }
-</style></head><body>
-<h1>The benchmark</h1>
-<p>{{ about }}</p>
-{% for title, sentences in lists.items() %}<h2>{{ title }}</h2>
-{% if sentences %}<ul>{% for sentence in sentences %}<li>{{ sentence }}</li>{% endfor %}</ul>{% else %}<p>None.</p>
-{% endif %}{% endfor %}<h2>All measurements</h2>
-<table>
-<tr><th>Part</th><th>What</th><th>Median</th><th>Spread</th><th>Goal</th></tr>
-{% for row in rows %}<tr>{% for text in row %}<td>{{ text.replace("`", "") }}</td>{% endfor %}</tr>
-{% endfor %}</table>
-</body></html>
-""")
 
 
 class NoSuchPart(NoSuchName):
@@ -72,54 +49,44 @@ class NothingMeasured(PlainError):
 
 
 def bench(*, only: str | None = None, to_docs: Annotated[bool, Parameter(name="--release")] = False) -> None:
-    """Measure the course, and print what became worse.
+    """Measure what has a goal, and print each part as a table.
 
     Args:
-        only: Some parts by name: "training,start"; all by default.
-        to_docs: Write the figures to docs/, as those of the last release.
+        only: Some parts by name: "training,doctor"; all by default.
+        to_docs: Write the figures of the last run to docs/, as those of the release.
     """
     if to_docs:
-        print(release(BUILD / "bench.json", Path("docs")))
+        print(release(BUILD / "bench.json", DOCS))
         return
-    names = chosen(only)
-    processes.end_on_signals()
-    sentences = run(names, Path("notebooks"), Path("labs"), BUILD, lambda line: print(line, flush=True))
-    print("\n".join([*sentences, f"{BUILD / 'bench.json'}\n{BUILD / 'bench.html'}"]))
-
-
-def chosen(only: str | None) -> list[str]:
-    """The names of the parts that `only` names, separated by commas; all by default. Raises NoSuchPart."""
-    names = [name.strip() for name in (only or "").split(",") if name.strip()]
+    names = [name.strip() for name in (only or ",".join(PARTS)).split(",")]
     for name in names:
         require_name(PARTS, name, "part of the benchmark", NoSuchPart)
-    return names or [*PARTS]
+    processes.end_on_signals()
+    run(names, Path("notebooks"), Path("labs"), BUILD)
+    print(f"{BUILD / 'bench.json'}\n{BUILD / 'bench.html'}")
 
 
-def run(names: Sequence[str], course: Path, labs: Path, build: Path, say: Callable[[str], None] = print) -> list[str]:
-    """Measure these parts, write `build`/bench.json and bench.html, and return a sentence for what became worse.
+def run(names: Sequence[str], course: Path, labs: Path, build: Path) -> None:
+    """Measure these parts, and write `build`/bench.json and bench.html after each, since the next may be interrupted.
 
     Parts that are not named keep what an earlier bench.json has of them.
     """
     files, file = runner.choose(course), build / "bench.json"
-    rows = _read(file) if file.exists() else []
-    measures: list[Measure] = []
     build.mkdir(parents=True, exist_ok=True)
+    measures = read(file) if file.exists() else []
     for name in names:
         of_part = PARTS[name](files, labs)
-        measures += of_part
-        for measure in of_part:
-            say(measure.line())
-        renewed = {measure.part for measure in measures}
-        rows = [measure for measure in rows if measure.part not in renewed] + measures
-        report = {"about": about(), "notebooks": by_notebook(rows), "measures": list(map(asdict, rows))}
-        file.write_text(json.dumps(report, indent=1) + "\n")  # after each part: the next may be interrupted
-    lists = {
-        "Worse than the last release": worse(measures, _read(schedule.FIGURES)),
-        "Goals that this run does not reach": missed_goals(measures),
-    }
-    page = PAGE.render(about=_in_words(about()), lists=lists, rows=map(_row, rows))
-    (build / "bench.html").write_text(page)
-    return lists["Worse than the last release"]
+        print(tables.markdown(HEADER, [measure.row() for measure in of_part]), flush=True)
+        measures = [each for each in measures if each.part not in {measure.part for measure in of_part}] + of_part
+        report = {"about": about(), "notebooks": by_notebook(measures), "measures": list(map(asdict, measures))}
+        file.write_text(json.dumps(report, indent=1) + "\n")
+        rows = [measure.row() for measure in measures]
+        from_template(TEMPLATES / "bench.html.j2", build / "bench.html", about=about(), header=HEADER, rows=rows)
+
+
+def read(file: Path) -> list[Measure]:
+    """The measurements of a bench.json."""
+    return [Measure(**row) for row in json.loads(file.read_text())["measures"]]
 
 
 def about() -> dict[str, object]:
@@ -137,10 +104,26 @@ def by_notebook(measures: Sequence[Measure]) -> dict[str, dict[str, float]]:
     """For the scheduler: each notebook's seconds alone and its peak of memory in MiB."""
     alone = _alone(measures)
     return {
-        name: {"seconds": round(seconds, 1), "memory_mib": round(alone[f"{name}: memory"])}
-        for name, seconds in alone.items()
+        name: {"seconds": round(alone[name], 1), "memory_mib": round(alone[f"{name}: memory"])}
+        for name in alone
         if ":" not in name
     }
+
+
+def chapters_table(measures: Sequence[Measure]) -> str:
+    """A row for each notebook: seconds and memory alone."""
+    alone = _alone(measures)
+    rows = [
+        (name[:2], f"{alone[name]:.0f}", f"{alone[f'{name}: longest cell']:.0f}", f"{alone[f'{name}: memory']:,.0f}")
+        for name in sorted(alone)
+        if ":" not in name
+    ]
+    return tables.markdown(["Notebook", "Elapsed, s", "Longest cell, s", "Memory, MiB"], rows, right=(1, 2, 3))
+
+
+def _alone(measures: Sequence[Measure]) -> dict[str, float]:
+    """What was measured of each notebook by itself, by name."""
+    return {each.name: each.values[0] for each in measures if each.part == of_course.ALONE and each.values}
 
 
 def release(bench: Path, docs: Path) -> Path:
@@ -150,55 +133,10 @@ def release(bench: Path, docs: Path) -> Path:
     """
     if not bench.exists():
         raise NothingMeasured(f"There is no {bench}; run `make bench` first.")
-    page, measures = docs / "performance.md", _read(bench)
-    replace_between(page, *ABOUT, f"{_in_words(json.loads(bench.read_text())['about'])}.")
-    if _alone(measures):
-        replace_between(page, *CHAPTERS, chapters_table(measures))
-    others = [_row(measure) for measure in measures if measure.part != of_course.ALONE]
-    replace_between(page, *MEASURES, tables.markdown(["Part", "What", "Median", "Spread", "Goal"], others))
+    page, measures, facts = docs / "performance.md", read(bench), json.loads(bench.read_text())["about"]
+    replace_between(page, *ABOUT, ", ".join(f"{name} {value}" for name, value in facts.items()) + ".")
+    replace_between(page, *CHAPTERS, chapters_table(measures))
+    others = [measure.row() for measure in measures if measure.part != of_course.ALONE]
+    replace_between(page, *MEASURES, tables.markdown(HEADER, others))
     (docs / "performance.json").write_text(bench.read_text())
     return page
-
-
-def chapters_table(measures: Sequence[Measure]) -> str:
-    """A row for each notebook: seconds and memory alone."""
-    alone = _alone(measures)
-    header = ["Notebook", "Elapsed, s", "Longest cell, s", "Memory, MiB", "Processor, s"]
-    rows = [
-        (
-            name[:2],
-            f"{alone[name]:.0f}",
-            f"{alone[f'{name}: longest cell']:.0f}",
-            f"{alone[f'{name}: memory']:,.0f}",
-            f"{alone[f'{name}: processor']:.0f}",
-        )
-        for name in sorted(name for name in alone if ":" not in name)
-    ]
-    return tables.markdown(header, rows, right=tuple(range(1, len(header))))
-
-
-def _row(measure: Measure) -> tuple[str, ...]:
-    """Part, what, median, spread and goal, in words."""
-    if measure.skipped:
-        return measure.part, measure.name, f"skipped: {measure.skipped}", "", ""
-    least, most = min(measure.values), max(measure.values)
-    between = f"{number(least)} to {number(most)}" if len(measure.values) > 1 else ""
-    goal = "" if measure.goal is None else f"{'≤' if measure.less_is_better else '≥'} {measure.goal:,g}"
-    ratio = "" if measure.reference == ITSELF else f"; {measure.median:.3g} × {measure.reference}"
-    value = f"{number(statistics.median(measure.values))} {measure.unit}".strip()
-    return measure.part, measure.name, f"{value}{ratio}", between, goal
-
-
-def _alone(measures: Sequence[Measure]) -> dict[str, float]:
-    """What was measured of each notebook by itself, by name."""
-    return {
-        measure.name: measure.values[0] for measure in measures if measure.part == of_course.ALONE and measure.values
-    }
-
-
-def _in_words(facts: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in facts.items())
-
-
-def _read(file: Path) -> list[Measure]:
-    return [Measure(**row) for row in json.loads(file.read_text())["measures"]]

@@ -17,7 +17,7 @@ from cyclopts import Parameter
 from cyclopts.types import NonNegativeInt, PositiveInt
 from cyclopts.validators import Number
 
-from course_tools import lab_sources, student_files, user_folders, working_copy
+from course_tools import lab_sources, user_folders, working_copy
 from course_tools.grading import feedback, material, notebook, submissions
 from course_tools.grading.apart import run_apart
 from course_tools.grading.feedback import Grade
@@ -73,9 +73,8 @@ def checked(number: str, folder: Path) -> Iterator[str]:
     """
     with startup_notes.hidden():
         lab = registry.lab(number)
-        of_lab = material.load(student_files.COURSE / LABS / lab.name / lab_sources.TEXT, lab)
-    counting = student_files.lab(folder, lab.number)
-    file = counting.file if counting else folder / lab.name / lab_sources.STUDENT
+        of_lab = material.load(registry.LABS / lab.name / lab_sources.TEXT, lab)
+    file = folder / lab.name / lab_sources.STUDENT
     try:
         fitted = notebook.fit(notebook.read(file), of_lab)
     except notebook.Unreadable as error:
@@ -92,7 +91,6 @@ def checked(number: str, folder: Path) -> Iterator[str]:
     yield from (f"Another cell, {name}. {error}" for name, error in report.failed.items())
     yield from (f"{note[:1].upper()}{note[1:]}." for note in fitted.notes)
     yield f"{report.score:g} of {lab.points:g} points"
-    yield from counting.notes if counting else ()
 
 
 def grade(
@@ -136,7 +134,7 @@ def grade(
         1.0 if late_share is None else late_share,
         at_once or max(1, devices.cores()),
     )
-    began, results = time.monotonic(), user_folders.require_folder(build / GRADES.name)
+    began, results = time.monotonic(), build / GRADES.name
     plan.folder.mkdir(parents=True)
     try:
         grades = run(plan, found)

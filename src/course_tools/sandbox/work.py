@@ -8,7 +8,6 @@ import numpy as np
 from course_tools.sandbox.jail import Setting
 from course_tools.sandbox.process import Allowance, Jail, SandboxFailed, Trouble
 from course_tools.sandbox.student import OPERATIONS
-from distlab.labs.answer import source_in
 from distlab.labs.answer_errors import Changed, Gone, NotDone, NotPlain, Raised, TookTooLong
 from distlab.labs.plain_data import MOST_BYTES, Plain, plain
 from distlab.simulate import ProgramError, Rank, RankFailedError, Run, World
@@ -90,16 +89,6 @@ class SandboxedWork:
         """See Answer."""
         place = (function.__module__, function.__qualname__)
         return self._ask("inside", *place, plain(list(arguments)), respond is not None, respond=respond)
-
-    def source(self, name: str) -> str:
-        """See Answer: the text of the last definition of `name` in the cells."""
-        for text, _ in reversed(self._done):
-            try:
-                if (source := source_in(text, name)) is not None:
-                    return source
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
-                continue
-        raise NotDone(f"there is no `{name}` yet")
 
     def run(self, name: str, world: World, inputs: Iterable[Any] | None = None) -> Run:
         """See Answer: each rank of `world` does what the student's program, in a jail, asks of it."""

@@ -1,1 +1,1 @@
-"""Set-up of a machine: the environment, Horovod's wheel, the other frameworks, the doctor; see `command`."""
+"""Set-up of a machine: the environment, Horovod's wheel, the other frameworks, the doctor."""

@@ -1,6 +1,5 @@
 """`make doctor`: what this machine has for the course, each line with the fix for what is missing."""
 
-import json
 import os
 import platform
 import re
@@ -9,6 +8,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
+from json import dumps
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,6 +45,18 @@ class Finding(NamedTuple):
     needed: bool = False
 
 
+def print_findings(*, json: bool = False) -> int:
+    """Print a row for each thing that the course needs; 1 if the course cannot run here.
+
+    Args:
+        json: The same for programs.
+    """
+    rows = examine()
+    answer = {"can_run": can_run(rows), "rows": [row._asdict() for row in rows]}
+    print(dumps(answer, indent=2) if json else table(rows))
+    return 0 if can_run(rows) else 1
+
+
 def examine() -> list[Finding]:
     """Look at everything the course uses; runs a real all-reduce over two ranks (up to 90 s on a busy machine)."""
     mark = processes.new_mark()
@@ -76,11 +88,6 @@ def table(rows: list[Finding]) -> str:
     but = f", but not the chapters with {lacking}" if lacking else ""
     verdict = f"can run here{but}" if can_run(rows) else "cannot run here yet: fix the lines above"
     return "\n".join([*lines, "", f"The course {verdict}."])
-
-
-def as_json(rows: list[Finding]) -> str:
-    """The rows and the verdict as JSON."""
-    return json.dumps({"can_run": can_run(rows), "rows": [row._asdict() for row in rows]}, indent=2)
 
 
 def _tensorflow() -> list[Finding]:

@@ -14,12 +14,13 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from course_tools.setup import nvidia
 from course_tools.setup.horovod_source import EDITS, NotBuilt, unpack
 from distlab import devices
 from distlab.launch.horovod import built_for, horovod_problem, record, write_record
+from distlab.runtime import environment
 from distlab.runtime.environment import SITE_MPI_LIBRARY, cache_folder, site_mpi_folder
 
 SWITCHES = dict.fromkeys(("WITH_TENSORFLOW", "WITHOUT_PYTORCH", "WITHOUT_MXNET", "WITH_GLOO", "WITH_MPI"), "1")
@@ -38,6 +39,35 @@ class Build(NamedTuple):
         named = {"NCCL": self.nccl, "CUDA": self.cuda, "MPI": self.mpi}
         parts = [f"{name} of {place}, " for name, place in named.items() if place]
         return f"Horovod with {''.join(parts)}Gloo{'' if self.mpi else ' and the packaged Open MPI'}."
+
+
+def set_up(
+    *,
+    retry: bool = False,
+    gpu: Literal["nccl"] | None = None,
+    mpi: Literal["packaged", "system"] | None = None,
+    cuda: Literal["site", "packages"] | None = None,
+) -> int:
+    """Install the start-up file and Horovod; 1 if Horovod was asked for and is not there.
+
+    Args:
+        retry: Build Horovod again after a build that failed.
+        gpu: Horovod with NCCL, for NVIDIA GPUs.
+        mpi: Horovod with the packaged MPI or with the one whose mpicc is on PATH.
+        cuda: The site's CUDA toolkit or NVIDIA's packages; else what is found.
+    """
+    environment.install()
+    asked = bool(retry or gpu or mpi or cuda)
+    try:
+        build = choose(gpu, mpi, cuda) if asked else None
+        install(build)
+    except NotBuilt as failure:
+        print(failure)
+        # Without Horovod most of the course works; who asks for Horovod itself must know that it is not there.
+        return 1 if asked else 0
+    if build:
+        print(build)
+    return 0
 
 
 def choose(gpu: str | None, mpi: str | None, cuda: str | None) -> Build:

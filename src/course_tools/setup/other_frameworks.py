@@ -7,6 +7,7 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from typing import Literal
 
 from distlab import devices, frameworks
 from distlab.frameworks import PARTS
@@ -19,6 +20,24 @@ _EXTENSION = (
 
 class GpuBuildOnly(PlainError):
     """The only PyTorch that pip finds is the one for GPUs, and this machine has none."""
+
+
+def set_up(*parts: Literal["torch", "deepspeed", "ray", "mxnet"], any_torch: bool = False) -> int:
+    """Install the frameworks of notebook 14.
+
+    Args:
+        parts: Which; by default all but mxnet.
+        any_torch: Take the PyTorch for GPUs if there is no other.
+    """
+    chosen = parts or ("torch", "deepspeed", "ray")
+    for part in chosen:
+        try:
+            install(part, any_torch)
+        except subprocess.CalledProcessError:
+            print(f"{PARTS[part].title} was not installed, for the reason above; `{PARTS[part].command}` tries again.")
+            return 1
+    print(f"{', '.join(PARTS[part].title for part in chosen)}: ready")
+    return 0
 
 
 def install(part: str, any_torch: bool = False) -> None:

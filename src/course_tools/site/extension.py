@@ -1,56 +1,66 @@
-"""What Sphinx calls while it builds the site: notebooks are changed as they are read, pictures get their text."""
+"""What Sphinx calls while it builds the site: the reference is listed, notebooks are changed as they are read.
 
-import json
+Formulas become MathML, which browsers draw themselves; pictures get their size and their text.
+"""
+
 import re
 from html import unescape
 from pathlib import Path
-from typing import Any
 
+import nbformat
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.writers.html5 import HTML5Translator
 
-from course_tools.site import formulas, glossary, line_breaks, notebook_pages, pictures
+from course_tools.glossary import entries as glossary_entries
+from course_tools.site import films, notebook_pages, reference
+from course_tools.site.mathml import mathml
 
 LABEL = re.compile(r'<svg[^>]*? aria-label="([^"]*)"', re.DOTALL)
-_AFTER_MYST_NB = 900
+SIZE = re.compile(r'<svg[^>]*? width="([\d.]+)pt" height="([\d.]+)pt"', re.DOTALL)
+# Code, emphasis and links of Markdown, which a hover text cannot show.
+MARKUP = re.compile(r"[`*$]|\[([^\]]*)\]\([^)]*\)")
+PIXELS_PER_POINT = 4 / 3
 
 
 def setup(application: Sphinx) -> dict[str, bool]:
     """Register the events; called by Sphinx."""
-    formulas.register(application)
-    # When one of these changes, the pages of an earlier build are not used: see `build.build`.
-    application.add_config_value("site_digest", "", "env", [str])
-    application.add_config_value("site_solutions", [], "env", [list])
-    application.connect("builder-inited", _keep_outputs_in_build, priority=_AFTER_MYST_NB)
+    application.add_config_value("site_solutions", "", "env", [str])
+    application.add_html_math_renderer("mathml", (_inline_formula, None), (_formula, None))
+    application.connect("builder-inited", _write_reference)
     application.connect("source-read", _read)
     application.connect("doctree-read", _describe_pictures)
-    application.connect("doctree-read", line_breaks.divide_code)
-    application.connect("doctree-read", line_breaks.keep_percent_signs)
-    application.connect("doctree-resolved", glossary.explain_terms)
+    application.connect("autodoc-skip-member", reference.leave_out_fields)
+    application.connect("autodoc-process-signature", reference.with_array_like)
+    application.connect("autodoc-process-docstring", reference.as_markup)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
-def _keep_outputs_in_build(application: Sphinx) -> None:
-    """Let myst-nb keep the notebooks' outputs beside Sphinx's own files.
-
-    By itself it keeps them beside the folder of the pages, which may be a link to that of a web server.
-    """
-    environment: Any = application.env  # to which myst-nb adds its settings
-    outputs = Path(application.doctreedir).with_name("site-outputs")
-    environment.mystnb_config = environment.mystnb_config.copy(output_folder=str(outputs))
+def _write_reference(application: Sphinx) -> None:
+    reference.write(Path(application.srcdir) / "reference")
 
 
 def _read(application: Sphinx, page: str, content: list[str]) -> None:
+    """Change the text of a notebook or a Markdown page before it is parsed."""
     file = Path(application.env.doc2path(page))
-    if file.suffix == ".ipynb":
-        content[0] = json.dumps(notebook_pages.changed(json.loads(content[0]), file))
-        solution = file.with_name("solution.ipynb")
-        if solution.is_file():
-            application.env.note_dependency(solution, docname=page)
-        if page != glossary.PAGE and f"#{glossary.PREFIX}" in content[0]:
-            application.env.note_dependency(application.env.doc2path(glossary.PAGE), docname=page)
-    else:
-        content[0] = glossary.with_targets(content[0])
+    glossary = glossary_entries(Path(application.srcdir) / "docs" / "glossary.md")
+    meanings = {entry.anchor: _hover_text(entry.meaning) for entry in glossary}
+    if file.suffix == ".md":
+        content[0] = notebook_pages.prose(content[0], meanings)
+        return
+    notebook = nbformat.reads(content[0], as_version=4)
+    solution = file.with_name("solution.ipynb")
+    if solution.is_file():
+        shown = bool(application.config.site_solutions)
+        notebook_pages.solve(notebook, nbformat.read(solution, as_version=4), shown)
+    for program in {film.program for cell in notebook.cells if (film := films.in_cell(cell.source))}:
+        films.write(program, Path(application.outdir) / "_static" / "films")
+    content[0] = nbformat.writes(notebook_pages.page(notebook, meanings, "../" * page.count("/")))
+
+
+def _hover_text(meaning: str) -> str:
+    """What is written in Markdown, as the title of a link in Markdown."""
+    return MARKUP.sub(r"\1", meaning).replace("'", "’").replace('"', r"\"")
 
 
 def _describe_pictures(application: Sphinx, document: nodes.document) -> None:
@@ -66,5 +76,15 @@ def _describe_pictures(application: Sphinx, document: nodes.document) -> None:
         svg = file.read_text()
         if not picture.get("alt") and (label := LABEL.search(svg)):
             picture["alt"] = unescape(label[1])
-        if size := pictures.size(svg):
-            picture["width"], picture["height"] = map(str, size)
+        if size := SIZE.search(svg):
+            picture["width"], picture["height"] = (str(round(float(each) * PIXELS_PER_POINT)) for each in size.groups())
+
+
+def _inline_formula(translator: HTML5Translator, node: nodes.math) -> None:
+    translator.body.append(mathml(node.astext(), "inline"))
+    raise nodes.SkipNode
+
+
+def _formula(translator: HTML5Translator, node: nodes.math_block) -> None:
+    translator.body.append(f'<div class="formula">{mathml(node.astext(), "block")}</div>')
+    raise nodes.SkipNode

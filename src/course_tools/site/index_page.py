@@ -2,9 +2,8 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from distlab.runtime import tables
 from distlab.runtime.errors import PlainError
@@ -28,21 +27,21 @@ def text(course: Path, files: Sequence[Path], report: Path | None = None) -> str
     Raises NoSection.
     """
     readme = (course / "README.md").read_text()
-    beginning = readme.split("\n## ", 1)[0]
-    parts = [beginning, *(_section(readme, title) for title in README_SECTIONS)]
+    parts = [readme.split("\n## ", 1)[0], *(_section(readme, title) for title in README_SECTIONS)]
     if report and report.is_file():
-        parts.insert(1, _times(json.loads(report.read_text())["notebooks"]))
+        parts.insert(1, _times(report))
     page = COMMENT.sub("", "\n\n".join(part.strip() for part in parts)).replace("](LICENSE)", "](#licence)")
-    handbooks = {file.stem: file for file in files if file.parts[0] == "docs" and file.suffix == ".md"}
-    names = [name for name in HANDBOOKS if name in handbooks]
-    names += [name for name in handbooks if name not in names]
-    contents = [
-        _contents("Chapters", [file for file in files if file.match("notebooks/*.ipynb")]),
-        _contents("Labs", [file for file in files if file.name == "lab.ipynb"]),
-        _contents("Handbooks", [handbooks[name] for name in names]),
-        _contents("Reference", [Path("reference/index.md")]),
-    ]
-    return "\n\n".join([page, *contents]) + "\n"
+    handbooks = {file.stem: file for file in files if file.match("docs/*.md")}
+    contents = {
+        "Chapters": [file for file in files if file.match("notebooks/*.ipynb")],
+        "Labs": [file for file in files if file.name == "lab.ipynb"],
+        "Handbooks": [handbooks[name] for name in dict.fromkeys((*HANDBOOKS, *handbooks)) if name in handbooks],
+        "Reference": [Path("reference/index")],
+    }
+    for caption, listed in contents.items():
+        names = [f"/{file.with_suffix('').as_posix()}" for file in listed]
+        page += "\n".join(["\n", "```{toctree}", ":hidden:", f":caption: {caption}", "", *names, "```"])
+    return page + "\n"
 
 
 def _section(readme: str, title: str) -> str:
@@ -53,25 +52,11 @@ def _section(readme: str, title: str) -> str:
     return match[1]
 
 
-def _times(rows: Sequence[Mapping[str, Any]]) -> str:
+def _times(report: Path) -> str:
     """How the notebooks of the last run ended, how long they took, and how much memory."""
-    table = tables.markdown(
-        ["Notebook", "Status", "Seconds", "Memory, MiB"],
-        [
-            (
-                f"[{row['notebook']}](notebooks/{row['notebook']}.ipynb)",
-                row["status"],
-                f"{row['seconds']:.0f}",
-                f"{row['peak_memory_mib']:,.0f}",
-            )
-            for row in rows
-        ],
-        right=(2, 3),
-    )
+    rows = []
+    for row in json.loads(report.read_text())["notebooks"]:
+        link = f"[{row['notebook']}](notebooks/{row['notebook']}.ipynb)"
+        rows.append((link, row["status"], f"{row['seconds']:.0f}", f"{row['peak_memory_mib']:,.0f}"))
+    table = tables.markdown(["Notebook", "Status", "Seconds", "Memory, MiB"], rows, right=(2, 3))
     return f"## The last run on this machine\n\n{table}"
-
-
-def _contents(caption: str, files: Sequence[Path]) -> str:
-    """A table of contents that only the sidebar shows."""
-    lines = [f"/{file.with_suffix('').as_posix()}" for file in files]
-    return "\n".join(["```{toctree}", ":hidden:", f":caption: {caption}", "", *lines, "```"])

@@ -1,129 +1,128 @@
-"""A notebook as its page shows it: folded code, questions as quizzes, terms explained, films, solutions in labs."""
+"""A notebook as its page shows it: each cell goes through `prose` or `shown`, and a lab gets what its solution gave.
 
+The result is a notebook again, which myst-nb makes HTML of.
+"""
+
+import ast
 import copy
-import json
 import re
+from collections.abc import Mapping
 from html import escape
-from pathlib import Path
-from typing import Any
 
-from course_tools.site import films, glossary, quizzes
+from IPython.core.inputtransformer2 import TransformerManager
+from nbformat import NotebookNode
 
-Cell = dict[str, Any]
-Notebook = dict[str, Any]
-WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+from course_tools.notebooks import WIDGET_VIEW
+from course_tools.site import films, quizzes
+
+TERM = re.compile(r"\]\((?:\.\./docs/)?glossary\.md#([^)]+)\)")
+ANCHOR = re.compile(r'^<a id="([^"]+)"></a>$', re.MULTILINE)
+NOT_IN_AN_ANCHOR = re.compile(r"[^\w\- ]")
+LINK_IN_PAGE = re.compile(r"\]\(#([^)]+)\)")
 # What `draw.show_widget` leaves where no widget can be: a sentence in brackets.
 WIDGET_IN_WORDS = re.compile(r"\[([A-Z].*\.)\]")
-LINK_TO_SOLUTION = re.compile(r"(next\s+to\s+this\s+file,\s+in\s+)?\[([^\]]+)\]\(solution\.ipynb\)")
-WHERE_THE_PAGE_HAS_IT = "folded below each answer, and in "
-SENTENCE_ENDS = re.compile(r"(?<=[.?!])\s+(?=[A-Z`\[])")
-SOLUTION_PROMPTS = "Show the solution", "Hide the solution"
-OUTPUT_PROMPTS = "Show what the solution gives", "Hide what the solution gives"
+WHERE_THE_SOLUTION_IS = re.compile(
+    r"A\s+full\s+solution\s+is\s+next\s+to\s+this\s+file,\s+in\s+\[solution\.ipynb\]\(solution\.ipynb\)([^.]*\.)"
+)
+FOLDED = r"A full solution is folded below each answer, and in {download}`solution.ipynb <solution.ipynb>`\1"
+COMMAND = "get_ipython"  # what IPython makes of a line for the shell
 
 
-def changed(notebook: Notebook, file: Path) -> Notebook:
-    """The notebook of `file`, changed for its page; a lab gets the solutions that lie beside it."""
-    notebook["metadata"].pop("widgets", None)
-    notebook["metadata"].setdefault("language_info", {"name": "python"})["pygments_lexer"] = "ipython3"
-    solution = file.with_name("solution.ipynb")
-    has_solutions = file.name == "lab.ipynb" and solution.is_file()
-    if has_solutions:
-        notebook["cells"] = _with_solutions(notebook["cells"], json.loads(solution.read_text())["cells"])
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "markdown":
-            text = quizzes.with_quizzes(_text(_joined(cell["source"])))
-            cell["source"] = _with_download(text) if has_solutions else _without_link(text)
-        elif cell["cell_type"] == "code":
-            _change_code(cell, depth=1 if file.parent.name == "notebooks" else 2)
-    return notebook
+def page(notebook: NotebookNode, meanings: Mapping[str, str], top: str) -> NotebookNode:
+    """The notebook, changed in place for its page; `top` leads from the page to the top of the site.
 
-
-def without_solution(notebook: Notebook) -> Notebook:
-    """The notebook of a lab whose solution the reader does not get: no sentence says where it is."""
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "markdown":
-            cell["source"] = _without_link(_joined(cell["source"]))
-    return notebook
-
-
-def films_of(notebook: Notebook) -> set[str]:
-    """The programs whose films the page of the notebook shows."""
-    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    return {film.program for cell in cells if (film := films.in_cell(_joined(cell["source"])))}
-
-
-def _change_code(cell: Cell, depth: int) -> None:
-    if cell["metadata"].get("jupyter", {}).get("source_hidden"):
-        _tag(cell, "hide-input")
-    film = films.in_cell(_joined(cell["source"]))
-    for output in cell["outputs"]:
-        data = output.get("data", {})
-        is_widget = WIDGET_VIEW in data or set(data) == {"text/plain"}
-        data.pop(WIDGET_VIEW, None)
-        if film and is_widget:
-            data["text/html"] = films.figure(film, depth)
-        elif is_widget and (description := WIDGET_IN_WORDS.fullmatch(_joined(data.get("text/plain", "")))):
-            data["text/html"] = f'<p class="widget-in-words">{escape(description[1])}</p>'
-        if "text/markdown" in data:
-            data["text/markdown"] = _text(_joined(data["text/markdown"]))
-
-
-def _with_solutions(cells: list[Cell], solved: list[Cell]) -> list[Cell]:
-    """The cells of a lab; after each that a student changes, the solution's cell, folded with its outputs.
-
-    What a check or another given cell says only of the solution is folded too.
+    meanings: those of the glossary's terms, by the names of their anchors.
     """
-    every: list[Cell] = []
-    for cell, solution in zip(cells, solved, strict=True):
-        every.append(cell)
-        if cell["cell_type"] != "code":
+    notebook.metadata.pop("widgets", None)
+    notebook.metadata.setdefault("language_info", {"name": "python"})["pygments_lexer"] = "ipython3"
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = prose(cell.source, meanings)
+        elif cell.cell_type == "code":
+            film = films.in_cell(cell.source)
+            for output in cell.outputs:
+                _change_output(output, meanings, films.figure(film, top) if film else None)
+            if cell.metadata.get("jupyter", {}).get("source_hidden"):
+                _tag(cell, "hide-input")
+    return notebook
+
+
+def prose(text: str, meanings: Mapping[str, str]) -> str:
+    """The text of a cell or of a handbook: questions are quizzes, links lead to headings and terms of the site.
+
+    Jupyter's anchor of a heading, `9.-Keras-3`, is `9-keras-3` here. A term has its meaning as hover text.
+    """
+
+    def heading(link: re.Match[str]) -> str:
+        return f"](#{NOT_IN_AN_ANCHOR.sub('', link[1].lower())})"
+
+    def term(link: re.Match[str]) -> str:
+        return f'](#term-{link[1]} "{meanings.get(link[1], "")}")'
+
+    text = TERM.sub(term, LINK_IN_PAGE.sub(heading, text))
+    return quizzes.with_quizzes(ANCHOR.sub(r"(term-\1)=", text))
+
+
+def _change_output(output: NotebookNode, meanings: Mapping[str, str], film: str | None) -> None:
+    """Put a film or words in the place of a widget; what is Markdown is prose."""
+    data = output.get("data", {})
+    is_widget = data.pop(WIDGET_VIEW, None) is not None or set(data) == {"text/plain"}
+    if is_widget and film:
+        data["text/html"] = film
+    elif is_widget and (words := WIDGET_IN_WORDS.fullmatch(data.get("text/plain", ""))):
+        data["text/html"] = f'<p class="widget-in-words">{escape(words[1])}</p>'
+    if "text/markdown" in data:
+        data["text/markdown"] = prose(data["text/markdown"], meanings)
+
+
+def solve(lab: NotebookNode, solution: NotebookNode, solutions: bool) -> None:
+    """Give a lab what its executed solution printed and drew; with `solutions` also the answers.
+
+    What a given cell shows whatever a student answers stands open. The rest is folded: the answers, what they gave, the
+    checks, and cells that use what an answer has made or run a command after one, which may read its file.
+    """
+    cells: list[NotebookNode] = []
+    made_by_answers: set[str] = set()
+    for cell, solved in zip(lab.cells, solution.cells, strict=True):
+        cells.append(cell)
+        if cell.cell_type == "markdown":
+            cell.source = WHERE_THE_SOLUTION_IS.sub(FOLDED, cell.source)
+        if cell.cell_type != "code":
             continue
-        if _joined(cell["source"]) != _joined(solution["source"]):
-            folded = copy.deepcopy(solution)
-            folded["id"] = f"{cell['id']}-solution"
-            _fold(folded, "hide-cell", SOLUTION_PROMPTS)
-            every.append(folded)
-        elif solution["outputs"] and not cell["outputs"]:
-            cell["outputs"] = copy.deepcopy(solution["outputs"])
-            _fold(cell, "hide-output", OUTPUT_PROMPTS)
-    return every
+        made, used = _names(solved.source)
+        is_answer = cell.source != solved.source
+        if not is_answer and not cell.metadata.get("nbgrader", {}).get("grade") and not used & made_by_answers:
+            cell.outputs = solved.outputs
+            continue
+        made_by_answers |= made | {COMMAND}
+        if solutions and is_answer:
+            cells.append(copy.deepcopy(solved))
+            cells[-1].id = f"{cell.id}-solution"
+            _tag(cells[-1], "hide-cell", "the solution")
+        elif solutions and solved.outputs:
+            cell.outputs = solved.outputs
+            _tag(cell, "hide-output", "what the solution gives")
+    lab.cells = cells
 
 
-def _fold(cell: Cell, tag: str, prompts: tuple[str, str]) -> None:
-    _tag(cell, tag)
-    cell["metadata"]["mystnb"] = dict(zip(("code_prompt_show", "code_prompt_hide"), prompts, strict=True))
+def without_solution(lab: NotebookNode) -> NotebookNode:
+    """The lab whose text does not say where the solution is, for a site that does not have it."""
+    for cell in lab.cells:
+        cell.source = WHERE_THE_SOLUTION_IS.sub("", cell.source).rstrip(" ")
+    return lab
 
 
-def _with_download(text: str) -> str:
-    def link(match: re.Match[str]) -> str:
-        return f"{WHERE_THE_PAGE_HAS_IT if match[1] else ''}{{download}}`{match[2]} <solution.ipynb>`"
-
-    return LINK_TO_SOLUTION.sub(link, text)
-
-
-def _without_link(text: str) -> str:
-    """The text without the sentences that link to the solution."""
-    paragraphs = text.split("\n\n")
-    for place, paragraph in enumerate(paragraphs):
-        if LINK_TO_SOLUTION.search(paragraph):
-            sentences = SENTENCE_ENDS.split(paragraph)
-            paragraphs[place] = " ".join(text for text in sentences if not LINK_TO_SOLUTION.search(text))
-    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+def _names(source: str) -> tuple[set[str], set[str]]:
+    """The names that a cell makes, and those that it uses."""
+    nodes = [*ast.walk(ast.parse(TransformerManager().transform_cell(source)))]
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    made = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    made |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
+    made |= {node.asname or node.name.partition(".")[0] for node in nodes if isinstance(node, ast.alias)}
+    return made, {node.id for node in names}
 
 
-def _text(text: str) -> str:
-    text = re.sub(r"\]\(#([^)]+)\)", lambda match: f"](#{_heading_anchor(match[1])})", text)
-    return glossary.with_targets(text)
-
-
-def _heading_anchor(name: str) -> str:
-    """Jupyter's anchor of a heading as the one that Markdown has elsewhere: `9.-Keras-3` is `9-keras-3`."""
-    return re.sub(r"[^\w\- ]", "", name.lower())
-
-
-def _joined(source: str | list[str]) -> str:
-    return source if isinstance(source, str) else "".join(source)
-
-
-def _tag(cell: Cell, tag: str) -> None:
-    cell["metadata"].setdefault("tags", []).append(tag)
+def _tag(cell: NotebookNode, tag: str, what: str = "the code") -> None:
+    """Fold a part of a cell, with a prompt that says what is shown."""
+    cell.metadata.setdefault("tags", []).append(tag)
+    cell.metadata["mystnb"] = {"code_prompt_show": f"Show {what}", "code_prompt_hide": f"Hide {what}"}

@@ -6,24 +6,19 @@ choices and answer read as text.
 
 import re
 from dataclasses import dataclass
-from html import escape
 
 FOLDED = re.compile(r"<details>\s*<summary>(?P<question>.*?)</summary>\s*\n(?P<answer>.*?)</details>", re.DOTALL)
 ITEM = re.compile(r"^(?:\d+\.|-) +(.*?)(?=^(?:\d+\.|-) |^\s*$|\Z)", re.MULTILINE | re.DOTALL)
 # Three ways to write a question. The choices with a comment each: the right one is bold, or its comment agrees.
-COMMENTED = re.compile(
-    r"^(?P<bold>\*\*)?\*(?P<choice>.+?)\*(?P=bold)?(?P<between>[.:,;]?)\s*(?P<comment>.*)$", re.DOTALL
-)
+COMMENTED = re.compile(r"^(?P<bold>\*\*)?\*(?P<choice>.+?)\*(?P=bold)?[.:,;]?\s*(?P<comment>.*)$")
 YES, RIGHT = re.compile(r"\W*yes\b", re.IGNORECASE), re.compile(r"\W*right\b", re.IGNORECASE)
 # The choices as a list, then "**2.** because …".
 NUMBERED = re.compile(r"^\*\*(\d+)\.\*\*", re.MULTILINE)
-# The choices by letter in the question or at the beginning of the answer, then "(b): because …".
-LETTERED = re.compile(r"\(([a-e])\)\s+(.*?)(?=\s*\([a-e]\)\s|\Z)", re.DOTALL)
-RIGHT_LETTER = re.compile(r"^\(([a-e])\):", re.MULTILINE)
-
+# The choices by letter in the question, then "(b): because …".
+LETTERED = re.compile(r"^\(([a-e])\):")
+LETTER = re.compile(r"\s*\([a-e]\)\s+")
 # What Markdown takes for the beginning of a list: a choice may be "10.".
 MARK_OF_A_LIST = re.compile(r"^(\d*)([.)+*-])(?=\s|$)")
-LITERAL = r"\1\\\2"
 
 
 @dataclass(frozen=True)
@@ -53,59 +48,42 @@ def parsed(folded: str) -> FoldedQuestion | None:
     if match is None:
         return None
     question, answer = match["question"].strip(), match["answer"].strip()
-    return _commented(question, answer) or _numbered(question, answer) or _lettered(question, answer)
+    if right := LETTERED.match(answer):
+        question, *choices = LETTER.split(question)
+        choices = [" ".join(choice.split()).rstrip(",.;") for choice in choices]
+        quiz = FoldedQuestion(question, choices, "abcde".index(right[1]) + 1, answer, by_letter=True)
+    elif right := NUMBERED.search(answer):
+        choices = [" ".join(item.split()) for item in ITEM.findall(answer[: right.start()])]
+        quiz = FoldedQuestion(question, choices, int(right[1]), answer[right.start() :])
+    else:
+        quiz = _commented(question, answer)
+    return quiz if len(quiz.choices) > 1 and 1 <= quiz.right <= len(quiz.choices) else None
 
 
-def _commented(question: str, answer: str) -> FoldedQuestion | None:
+def _commented(question: str, answer: str) -> FoldedQuestion:
+    """The quiz whose choices have a comment each; `right` is 0 if not exactly one of them is marked as right."""
     items = [COMMENTED.match(" ".join(item.split())) for item in ITEM.findall(answer)]
-    matches = [item for item in items if item]
-    if len(matches) < 2 or len(matches) < len(items):
-        return None
-    marks = (
-        [bool(item["bold"]) for item in matches],
-        *([bool(word.match(item["comment"])) for item in matches] for word in (YES, RIGHT)),
-    )
-    right = next(([number for number, mark in enumerate(row, start=1) if mark] for row in marks if any(row)), [])
-    choices = [item["choice"].strip() for item in matches]
-    return FoldedQuestion(question, choices, right[0], answer, comments=True) if len(right) == 1 else None
-
-
-def _numbered(question: str, answer: str) -> FoldedQuestion | None:
-    right = NUMBERED.search(answer)
-    if right is None:
-        return None
-    choices = [" ".join(item.split()) for item in ITEM.findall(answer[: right.start()])]
-    is_whole = len(choices) > 1 and int(right[1]) <= len(choices)
-    return FoldedQuestion(question, choices, int(right[1]), answer[right.start() :]) if is_whole else None
-
-
-def _lettered(question: str, answer: str) -> FoldedQuestion | None:
-    right = RIGHT_LETTER.search(answer)
-    if right is None:
-        return None
-    before, after = answer[: right.start()], answer[right.start() :]
-    begin = question.find("(a)")
-    listed = question[begin:] if begin >= 0 else before
-    choices = [" ".join(choice.split()).rstrip(",.;") for _, choice in LETTERED.findall(listed)]
-    number = "abcde".index(right[1]) + 1
-    if len(choices) < 2 or number > len(choices):
-        return None
-    stem = question[:begin].strip() if begin >= 0 else question
-    return FoldedQuestion(stem, choices, number, after, by_letter=True)
+    choices = [item for item in items if item]
+    marks = [
+        [bool(item["bold"]) for item in choices],
+        [bool(YES.match(item["comment"])) for item in choices],
+        [bool(RIGHT.match(item["comment"])) for item in choices],
+    ]
+    marked = next((row for row in marks if any(row)), [])
+    right = marked.index(True) + 1 if sum(marked) == 1 and len(choices) == len(items) else 0
+    return FoldedQuestion(question, [item["choice"].strip() for item in choices], right, answer, comments=True)
 
 
 def _page_text(quiz: FoldedQuestion) -> str:
     """The quiz in Markdown, with HTML around it; empty lines separate the two."""
-    kind = " by-letter" if quiz.by_letter else ""
-    feedback = ' data-comments="yes"' if quiz.comments else ""
-    choices = "\n".join(
-        f"{number}. {MARK_OF_A_LIST.sub(LITERAL, choice)}" for number, choice in enumerate(quiz.choices, start=1)
-    )
+    kind = "quiz by-letter" if quiz.by_letter else "quiz"
+    comments = ' data-comments="yes"' if quiz.comments else ""
+    choices = [MARK_OF_A_LIST.sub(r"\1\\\2", choice) for choice in quiz.choices]
     return "\n\n".join(
         [
-            f'<div class="quiz{kind}" data-answer="{escape(str(quiz.right))}"{feedback}>',
+            f'<div class="{kind}" data-answer="{quiz.right}"{comments}>',
             f'<p class="quiz-question">{quiz.question}</p>',
-            choices,
+            "\n".join(f"{number}. {choice}" for number, choice in enumerate(choices, start=1)),
             '<details class="quiz-answer"><summary>Answer</summary>',
             quiz.answer,
             "</details>\n</div>",

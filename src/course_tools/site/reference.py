@@ -1,247 +1,128 @@
-"""Reference pages of what students import: signatures and docstrings, read from the source without importing it."""
+"""The reference of what students import: a page for each module of `distlab`, whose names Sphinx's autodoc describes.
+
+`write` lists the names; those of the modules that a package offers are on the package's page. Docstrings are Markdown,
+as they are read in an editor; `as_markup` makes of them what autodoc expects.
+"""
 
 import ast
+import importlib
 import inspect
+import pkgutil
 import re
+import symtable
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 
-Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-NAMES = re.compile(r"^((?:\\?\*){0,2}[\w\\]+(?:, (?:\\?\*){0,2}[\w\\]+)*): ", re.MULTILINE)
-# Markdown would take these for emphasis, formulas or HTML; between backticks they stay.
-MARKS = re.compile(r"(`[^`]*`|^ {4}[^\n]*$)|([*_$<])", re.MULTILINE)
+from sphinx.application import Sphinx
+
+import distlab
+
 INTRODUCTION = """# What you import
 
-The modules of `distlab` that notebooks and labs use, with every name that they offer.
+The modules of `distlab`, with every name that they offer to notebooks, labs and programs.
 
 ```{toctree}
 :hidden:
 """
+# What is said of an argument or a field, as in "size: the number of ranks."
+ARGUMENT = re.compile(r"^((?:\\\*){0,2}\w+(?:, (?:\\\*){0,2}\w+)*): +")
+ARRAY_LIKE = re.compile(r"[~\w.]*_Buffer \| .*? \| [~\w.]*_NestedSequence\[complex \| bytes \| str\]")
+LONGEST_VALUE = 60  # of a constant that the page shows
+LIST_ITEM = re.compile(r" *(?:[-*]|\d+\.) ")
+CODE = re.compile(r"`([^`]+)`")
+# Outside of code they would begin emphasis, links and replacements.
+MARKS = re.compile(r"[\\*|]|(?<=\w)_(?!\w)")
 
 
-@dataclass
-class Member:
-    """A public name of a module: how it is defined, or the value that is assigned to it, and what is said of it."""
-
-    name: str
-    definition: Definition | ast.expr
-    text: str = ""
-
-
-@dataclass
-class Module:
-    """A module: its docstring and its public names, in order; of a package also the modules that students reach."""
-
-    name: str
-    text: str = ""
-    members: list[Member] = field(default_factory=list)
-    modules: list["Module"] = field(default_factory=list)
-
-
-def pages(course: Path) -> dict[str, str]:
-    """The reference of the course in `course` as Markdown pages, by their names; `index` is the first."""
-    modules = [module(course / "src", name) for name in imported(course)]
-    within = reached(course)
-    for package in modules:
-        package.modules = _modules(course, package, within)
-    rows = [f"- [{each.name}]({each.name}.md): {_first_line(each.text)}" for each in modules]
-    contents = "\n".join([INTRODUCTION, *(each.name for each in modules), "```"])
-    return {each.name: page(each) for each in modules} | {"index": "\n".join([contents, "", *rows, ""])}
+def write(folder: Path) -> None:
+    """Write the reference to `folder`, as Markdown pages; the first is index.md."""
+    folder.mkdir(parents=True, exist_ok=True)
+    names, rows = [], []
+    for name in sorted(f"distlab.{found.name}" for found in pkgutil.iter_modules(distlab.__path__)):
+        package = importlib.import_module(name)
+        own = public_names(package)
+        offered = [getattr(package, each) for each in getattr(package, "__all__", [])]
+        modules = [each for each in offered if inspect.ismodule(each)]
+        if not own and not modules:
+            continue
+        text = f"# {name}\n\n{_entries(package, own)}"
+        for module in modules:
+            more = [each for each in public_names(module) if each not in own]
+            text += f"\n## {module.__name__.removeprefix('distlab.')}\n\n{_entries(module, more)}"
+        (folder / f"{name}.md").write_text(text)
+        names.append(name)
+        first = (inspect.getdoc(package) or "").split("\n\n")[0]
+        rows.append(f"- [{name}]({name}.md): {' '.join(first.split())}")
+    (folder / "index.md").write_text("\n".join([INTRODUCTION, *names, "```", "", *rows, ""]))
 
 
-def imported(course: Path) -> list[str]:
-    """The modules that notebooks and labs import from distlab, in order of the alphabet."""
-    names = set()
-    for tree in _student_code(course):
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and node.module == "distlab":
-                names |= {f"distlab.{alias.name}" for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("distlab."):
-                names.add(str(node.module))
-            elif isinstance(node, ast.Import):
-                names |= {alias.name for alias in node.names if alias.name.startswith("distlab.")}
-    return sorted(names)
+def public_names(module: ModuleType) -> list[str]:
+    """The names that a module offers: those of its `__all__`, or else what it defines itself; no modules."""
+    table = symtable.symtable(inspect.getsource(module), str(module.__file__), "exec")
+    defined = [name.get_name() for name in table.get_symbols() if name.is_assigned() and not name.is_imported()]
+    names = getattr(module, "__all__", [name for name in defined if name in vars(module) and not name.startswith("_")])
+    return [name for name in names if not inspect.ismodule(getattr(module, name))]
 
 
-def _modules(course: Path, package: Module, within: list[str]) -> list[Module]:
-    """The modules of a package that are `within` what is reached, with the names that the package has not itself."""
-    own = {member.name for member in package.members}
-    modules = [module(course / "src", name) for name in within if name.startswith(f"{package.name}.")]
-    for each in modules:
-        each.members = [member for member in each.members if member.name not in own]
-    return [each for each in modules if each.members]
+def _entries(module: ModuleType, names: list[str]) -> str:
+    """The text of a module, and a directive of autodoc for each of the names."""
+    imports = [node for node in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(node, ast.ImportFrom)]
+    origins = {alias.name: f"{node.module}.{alias.name}" for node in imports for alias in node.names}
+    directives = [f".. automodule:: {module.__name__}"]
+    for name in names:
+        value, full_name = getattr(module, name), f"{module.__name__}.{name}"
+        if inspect.isclass(value):
+            directives += ["", f".. autoclass:: {full_name}", "   :members:", "   :undoc-members:"]
+        elif inspect.isroutine(value):
+            directives += ["", f".. autofunction:: {full_name}"]
+        else:  # the text of a constant stands where it is defined
+            directives += ["", f".. autodata:: {origins.get(name, full_name)}"]
+            directives += ["   :no-value:"] if len(repr(value)) > LONGEST_VALUE else []
+    return "\n".join(["```{eval-rst}", *directives, "```", ""])
 
 
-def reached(course: Path) -> list[str]:
-    """The modules that notebooks and labs name by their package, as in `profiling.messages.between_devices`."""
-    names = {
-        f"distlab.{node.value.id}.{node.attr}"
-        for tree in _student_code(course)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-    }
-    return [name for name in sorted(names) if _file(course / "src", name).is_file()]
+def leave_out_fields(
+    application: Sphinx, what: str, name: str, value: object, skip: bool, options: object
+) -> bool | None:
+    """Called by autodoc for each member of a class; its fields are in its signature already."""
+    return None if callable(value) or isinstance(value, property | cached_property) else True
 
 
-def _student_code(course: Path) -> list[ast.Module]:
-    files = sorted([*course.glob("notebooks/src/*.py"), *course.glob("labs/*/lab.py")])
-    return [ast.parse(file.read_text()) for file in files]
+def with_array_like(
+    application: Sphinx, what: str, name: str, value: object, options: object, signature: str | None, result: str | None
+) -> tuple[str, str | None] | None:
+    """Called by autodoc for each signature; gives NumPy's long union of types its name."""
+    return (ARRAY_LIKE.sub("ArrayLike", signature), result) if signature else None
 
 
-def module(source: Path, name: str) -> Module:
-    """The module of that name; `source` is the folder that holds the package. Its names are those of its `__all__`."""
-    file = _file(source, name)
-    tree = ast.parse(file.read_text())
-    defined = {member.name: member for member in _defined(tree)}
-    public = _all_of(tree) or [member for member in defined if not member.startswith("_")]
-    origins = {
-        alias.asname or alias.name: (str(node.module), alias.name)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("distlab")
-        for alias in node.names
-    }
-    members = []
-    for each in public:
-        if each in defined:
-            members.append(defined[each])
-        elif each in origins:
-            members += _imported_member(source, each, *origins[each])
-    return Module(name, ast.get_docstring(tree) or "", members)
+def as_markup(application: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
+    """Called by autodoc for each docstring; changes its lines from Markdown into reStructuredText."""
+    try:
+        arguments = set(inspect.signature(value).parameters)  # type: ignore[arg-type]
+    except (TypeError, ValueError):  # a module, a value
+        arguments = set()
+    is_of_type = what == "data" and inspect.getdoc(value) == inspect.getdoc(type(value))
+    text, lines[:] = "" if is_of_type else "\n".join(lines), []
+    for block in re.split(r"\n\s*\n", text.strip("\n")):
+        if block.startswith("    "):  # code
+            lines += ["::", "", *block.split("\n"), ""]
+        else:
+            lines += [*_paragraph(block, arguments), ""]
 
 
-def _imported_member(source: Path, name: str, origin: str, original: str) -> list[Member]:
-    """The member that a package imports from one of its modules; none for a module."""
-    if (source / Path(*origin.split("."), original)).is_dir() or _file(source, f"{origin}.{original}").is_file():
-        return []
-    return [
-        Member(name, member.definition, member.text)
-        for member in module(source, origin).members
-        if member.name == original
-    ]
-
-
-def _file(source: Path, name: str) -> Path:
-    path = source.joinpath(*name.split("."))
-    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-
-
-def _all_of(tree: ast.Module) -> list[str]:
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and any(isinstance(to, ast.Name) and to.id == "__all__" for to in node.targets):
-            return [str(name) for name in ast.literal_eval(node.value)]
-    return []
-
-
-def _defined(tree: ast.Module) -> Iterator[Member]:
-    """What the module itself defines: functions, classes, and values with the text below them."""
-    for node, following in zip(tree.body, [*tree.body[1:], None], strict=True):
-        if isinstance(node, Definition):
-            yield Member(node.name, node, ast.get_docstring(node) or "")
-        elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            if isinstance(target, ast.Name) and target.id != "__all__":
-                is_text = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
-                text = str(following.value.value) if is_text else ""  # type: ignore[union-attr]
-                yield Member(target.id, node.value, inspect.cleandoc(text))
-
-
-def page(described: Module) -> str:
-    """The page of a module in Markdown: its text, and an entry for each of its names; then those of its modules."""
-    parts = [f"# {described.name}", *_contents(described)]
-    for each in described.modules:
-        parts += [f"## {each.name.removeprefix('distlab.')}", *_contents(each)]
-    return "\n\n".join(parts) + "\n"
-
-
-def _contents(described: Module) -> list[str]:
-    """The text of a module and its entries; the first directive says to Sphinx whose names they are."""
-    text = _markdown(described.text, set())
-    return [text, f"```{{py:currentmodule}} {described.name}\n```", *map(_entry, described.members)]
-
-
-def _entry(member: Member) -> str:
-    """The entry of a function, class or value, as a directive of Sphinx's domain for Python."""
-    name = member.name
-    if isinstance(member.definition, ast.ClassDef):
-        return _class(name, member.definition)
-    if isinstance(member.definition, ast.FunctionDef | ast.AsyncFunctionDef):
-        return _function("py:function", name, member.definition)
-    value = ast.unparse(member.definition)
-    option = f":value: {value}\n" if len(value) <= 60 else ""
-    return f"```{{py:data}} {name}\n{option}\n{_markdown(member.text, set())}\n```"
-
-
-def _class(name: str, definition: ast.ClassDef) -> str:
-    methods = [node for node in definition.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    start = next((method for method in methods if method.name == "__init__"), None)
-    fields = [node for node in definition.body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)]
-    is_dataclass = any("dataclass" in ast.unparse(mark) for mark in definition.decorator_list)
-    is_tuple = any(ast.unparse(base) == "NamedTuple" for base in definition.bases)
-    arguments = ""
-    if start:
-        arguments = f"({_arguments(start, is_method=True)})"
-    elif is_dataclass or is_tuple:
-        arguments = f"({', '.join(_unquoted(ast.unparse(node)) for node in fields)})"
-    names = {ast.unparse(node.target) for node in fields} | (argument_names(start) if start else set())
-    docstrings = [ast.get_docstring(node) for node in (definition, start) if node is not None]
-    text = "\n\n".join(filter(None, docstrings))
-    parts = [f"````{{py:class}} {name}{arguments}\n", _markdown(text, names)]
-    for method in methods:
-        if not method.name.startswith("_"):
-            marks = {ast.unparse(mark) for mark in method.decorator_list}
-            is_property = bool(marks & {"property", "cached_property", "functools.cached_property"})
-            kind = "py:property" if is_property else "py:method"
-            options = (
-                ":classmethod:\n" if "classmethod" in marks else ":staticmethod:\n" if "staticmethod" in marks else ""
-            )
-            parts.append(_function(kind, method.name, method, options, is_method="staticmethod" not in marks))
-    return "\n\n".join(parts) + "\n````"
-
-
-def _function(
-    kind: str, name: str, definition: ast.FunctionDef | ast.AsyncFunctionDef, options: str = "", is_method: bool = False
-) -> str:
-    result = f" -> {_unquoted(ast.unparse(definition.returns))}" if definition.returns else ""
-    signature = f"({_arguments(definition, is_method)}){result}"
-    if kind == "py:property":
-        signature, options = "", f":type: {result.removeprefix(' -> ')}\n" if result else ""
-    if isinstance(definition, ast.AsyncFunctionDef):
-        options += ":async:\n"
-    text = _markdown(ast.get_docstring(definition) or "", argument_names(definition))
-    return f"```{{{kind}}} {name}{signature}\n{options}\n{text}\n```"
-
-
-def _arguments(definition: ast.FunctionDef | ast.AsyncFunctionDef, is_method: bool) -> str:
-    text = _unquoted(ast.unparse(definition.args))
-    return re.sub(r"^(self|cls)(, )?", "", text) if is_method else text
-
-
-def argument_names(definition: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    """The names of a function's arguments."""
-    every = definition.args
-    arguments = [*every.posonlyargs, *every.args, *every.kwonlyargs, every.vararg, every.kwarg]
-    return {argument.arg for argument in arguments if argument is not None}
-
-
-def _unquoted(signature: str) -> str:
-    """Annotations that are quoted in the source, since they are imported for types only, without their quotes."""
-    return re.sub(r"(: |-> |^)'([^']+)'", r"\1\2", signature)
-
-
-def _markdown(text: str, names: set[str]) -> str:
-    """A docstring as Markdown: what it says of each of `names` becomes an item of a list."""
-    escaped = MARKS.sub(lambda match: match[1] or f"\\{match[2]}", text)
-
-    def item(match: re.Match[str]) -> str:
-        plain = match[1].replace("\\", "")
-        is_list = all(name.lstrip("*") in names for name in plain.split(", "))
-        return f"- `{plain}`: " if is_list else match[0]
-
-    lines = NAMES.sub(item, escaped)
-    # A list begins after an empty line.
-    return re.sub(r"(?<=[^\n])\n(?=- `)", "\n", lines)
-
-
-def _first_line(text: str) -> str:
-    return _markdown(" ".join(text.split("\n\n")[0].split()), set())
+def _paragraph(block: str, arguments: set[str]) -> Iterator[str]:
+    """The lines of a paragraph or list; what is said of an argument becomes an item of a list."""
+    parts = CODE.split(block)
+    text = "".join(f"``{part}``" if number % 2 else MARKS.sub(r"\\\g<0>", part) for number, part in enumerate(parts))
+    indent = ""
+    for number, line in enumerate(text.split("\n")):
+        told = ARGUMENT.match(line)
+        if told and {name.strip("\\* ") for name in told[1].split(",")} <= arguments:
+            line, indent = f"- {told[1]}: {line[told.end() :]}", "  "
+        else:
+            line = indent + line
+        if number and LIST_ITEM.match(line):
+            yield ""
+        yield line

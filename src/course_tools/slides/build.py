@@ -1,32 +1,26 @@
 """All decks: read the notebooks, write a page for each, reveal.js next to them, and an index."""
 
 import html
-import importlib.util
 import re
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
-import jinja2
 import nbformat
-from nbformat import NotebookNode
 from nbformat.reader import NotJSONError
+from pygments.formatters import HtmlFormatter
 
 from course_tools import runner, user_folders
-from course_tools.html_pages import title_of
+from course_tools.html_pages import from_template, title_of
 from course_tools.site.chapters import how_to_repair, is_chapter
-from course_tools.site.sources import ran_to_its_end
-from course_tools.slides import deck, storyboard
-from distlab.runtime.errors import PlainError
+from course_tools.site.sources import chapters_without_run, newest_run
+from course_tools.slides import storyboard
 
+STATIC = Path(__file__).with_name("static")
 # What a deck needs of reveal.js, which the package sphinx-revealjs brings.
-PACKAGE, PLACE = "sphinx_revealjs", Path("_static") / "revealjs"
+REVEAL = "reveal"
 NEEDED = ("LICENSE", "dist/reset.css", "dist/reveal.css", "dist/reveal.js", "plugin/notes/notes.js")
-
-
-class NoReveal(PlainError):
-    """reveal.js is not installed."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +42,7 @@ def write_slides(*, only: str | None = None, executed: bool = False) -> int:
     notebooks = runner.choose(Path("notebooks"), only)
     folder = user_folders.announced("build", "the slides go")
     decks = build(notebooks, folder / "slides", folder / "executed" if executed else None)
-    print("\n".join([*decks.problems, str(decks.index)]))
+    print(*decks.problems, decks.index, sep="\n")
     return 0 if len(decks.pages) == len(notebooks) else 1
 
 
@@ -57,52 +51,29 @@ def build(notebooks: Sequence[Path], folder: Path, executed: Path | None = None)
 
     executed: a folder of executed notebooks; each that is in it, and not older, takes the place of the committed one.
 
-    Raises NoReveal and what `storyboard.slides` raises.
+    Raises what `storyboard.slides` raises.
     """
-    source = _reveal()
-    pages, problems = [], []
+    old = executed and chapters_without_run(notebooks, executed)
+    pages, problems = [], [old] if old else []
+    style = f"{HtmlFormatter().get_style_defs('.highlight')}\n{(STATIC / 'deck.css').read_text()}"
+    script = (STATIC / "deck.js").read_text()
     for file in notebooks:
-        notebook, problem = _read(file, executed)
-        problems += [problem] if problem else []
-        if notebook is not None:
-            page = folder / f"{file.stem}.html"
-            page.parent.mkdir(parents=True, exist_ok=True)
-            page.write_text(deck.html(storyboard.slides(notebook, file.parent), title_of(notebook)))
-            pages.append(page)
+        try:
+            notebook = nbformat.read(newest_run(file, executed) or file, as_version=4)
+            slides = storyboard.slides(notebook, file.parent)
+        except (NotJSONError, AttributeError, ValueError):
+            problems.append(f"{file} cannot be read as a chapter and has no deck; {how_to_repair(file)}.")
+            continue
+        page, title = folder / f"{file.stem}.html", title_of(notebook)
+        template = STATIC / "deck.html.j2"
+        pages.append(
+            from_template(template, page, slides=slides, title=title, style=style, script=script, reveal=REVEAL)
+        )
     for name in NEEDED:
-        (folder / deck.REVEAL / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source / name, folder / deck.REVEAL / name)
+        (folder / REVEAL / name).parent.mkdir(parents=True, exist_ok=True)
+        source = files("sphinx_revealjs") / "_static" / "revealjs" / name
+        (folder / REVEAL / name).write_bytes(source.read_bytes())
     return Decks(_write_index(folder), pages, problems)
-
-
-def _reveal() -> Path:
-    """The folder of reveal.js in the environment."""
-    package = importlib.util.find_spec(PACKAGE)
-    for place in (package.submodule_search_locations or []) if package else []:
-        if all((Path(place) / PLACE / name).is_file() for name in NEEDED):
-            return Path(place) / PLACE
-    raise NoReveal("The slides need reveal.js from the package sphinx-revealjs; run 'make setup', which installs it.")
-
-
-def _read(file: Path, executed: Path | None) -> tuple[NotebookNode | None, str]:
-    """The notebook, executed or committed, and a sentence if it is not what was asked for."""
-    problem = ""
-    run = executed / file.name if executed else None
-    if run and not run.is_file():
-        problem = f"{file.stem}: not executed, so the deck shows the committed outputs."
-    elif run and run.stat().st_mtime < file.stat().st_mtime:
-        problem = f"{file.stem}: the executed notebook is older than the committed one, whose outputs the deck shows."
-    elif run and not ran_to_its_end(run):
-        problem = f"{file.stem}: the last run did not come to its end, so the deck shows the committed outputs."
-    elif run:
-        file = run
-    try:
-        notebook = nbformat.read(file, as_version=4)
-        if len(notebook.cells) > 1:
-            return notebook, problem
-    except (OSError, ValueError, AttributeError, KeyError, NotJSONError, nbformat.ValidationError):
-        pass
-    return None, f"{file} cannot be read as a chapter and has no deck; {how_to_repair(file)}."
 
 
 def _write_index(folder: Path) -> Path:
@@ -111,14 +82,5 @@ def _write_index(folder: Path) -> Path:
     for page in sorted(filter(is_chapter, folder.glob("*.html"))):
         text = page.read_text()
         title = re.search(r"<title>(.*?)</title>", text, re.DOTALL)
-        decks.append(
-            {
-                "name": page.name,
-                "title": html.unescape(title[1]) if title else page.stem,
-                "slides": text.count("<section class="),
-            }
-        )
-    template = jinja2.Environment(autoescape=True).from_string((deck.STATIC / "index.html.j2").read_text())
-    index = folder / "index.html"
-    index.write_text(template.render(decks=decks))
-    return index
+        decks.append((page.name, html.unescape(title[1]) if title else page.stem, text.count("<section class=")))
+    return from_template(STATIC / "index.html.j2", folder / "index.html", decks=decks)

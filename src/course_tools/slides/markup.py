@@ -7,26 +7,38 @@ from collections.abc import Sequence
 from html import escape, unescape
 from pathlib import Path
 
-from nbconvert.filters import Highlight2HTML, markdown2html_mistune, strip_ansi
+from nbconvert.filters import Highlight2HTML, strip_ansi
+from nbconvert.filters.markdown_mistune import MarkdownWithMath
 from nbformat import NotebookNode
 
-from course_tools.html_pages import with_mathml
+from course_tools.html_pages import PageRenderer
 from course_tools.site.quizzes import FoldedQuestion
-from course_tools.slides.blocks import without_links
 
 LONGEST_LINE, LONGEST_SENTENCE = 120, 84
 LINES_BY_PICTURE = 4
 COMMAND = re.compile(r"\$ |[A-Z_]+=")
-PICTURE = re.compile(r"!\[(?P<description>[^\]]*)\]\((?P<file>[^)\s]+)\)")
+PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
 TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.DOTALL)
 VIEW_BOX = re.compile(r'viewBox="[-\d.]+ [-\d.]+ ([\d.]+) ([\d.]+)"')
 WIDTH, HEIGHT = 1150, 500  # room for pictures
 SVG = "image/svg+xml"
 
 
+class SlideRenderer(PageRenderer):
+    """Formulas are MathML. A slide leads nowhere, so links are only their words; a picture is its description."""
+
+    def link(self, text: str, url: str, title: str | None = None) -> str:
+        """The words of a link."""
+        return text
+
+    def image(self, text: str, url: str, title: str | None = None) -> str:
+        """The description of a picture."""
+        return f"<em>Picture: {text}</em>"
+
+
 def of_markdown(text: str) -> str:
-    """The HTML of Markdown: links are only their words, formulas MathML."""
-    return str(markdown2html_mistune(with_mathml(without_links(text))))
+    """The HTML of Markdown."""
+    return str(MarkdownWithMath(SlideRenderer(Path(), Path(), exclude_anchor_links=True)).render(text))
 
 
 def of_line(text: str) -> str:
@@ -46,40 +58,33 @@ def of_prediction(text: str) -> str:
     return f'<p class="badge">Predict</p><div class="asked">{of_markdown(text.removeprefix("**Predict.**"))}</div>'
 
 
-def of_quiz(quiz: FoldedQuestion) -> str:
-    """A question with its choices; one key later the right one is marked."""
-    choices = "".join(
-        f'<li class="fragment custom {"right" if number == quiz.right else "wrong"}" data-fragment-index="0">'
-        f"{of_line(choice)}</li>"
-        for number, choice in enumerate(quiz.choices, start=1)
-    )
-    kind = ' type="a"' if quiz.by_letter else ""
-    asked = f'<p class="badge">Question</p><div class="asked"><p>{of_line(_stem(quiz.question))}</p></div>'
-    return f"{asked}<ol{kind}>{choices}</ol>"
-
-
-def of_picture(text: str, folder: Path) -> str:
-    """The SVG picture that Markdown names relative to `folder`."""
-    match = PICTURE.fullmatch(text.strip())
-    if match is None:
-        raise ValueError(f"{text!r} is not a picture.")
-    return _side_by_side([((folder / match["file"]).read_text(), " ".join(match["description"].split()))])
-
-
 def of_question_before(text: str) -> str:
     """The prediction that was asked for, above what answers it."""
     return f'<p class="before">{of_line(text.removeprefix("**Predict.**").split(chr(10) * 2)[0])}</p>'
 
 
+def of_quiz(quiz: FoldedQuestion) -> str:
+    """A question with its choices; one key later the right one is marked."""
+    stem = re.sub(r"^(<b>)?Question( \d+)?[:.]?(</b>)?[:.]?\s*", "", quiz.question)
+    choices = "".join(
+        f'<li class="fragment custom {"right" if number == quiz.right else "wrong"}" data-fragment-index="0">'
+        f"{of_line(choice)}</li>"
+        for number, choice in enumerate(quiz.choices, start=1)
+    )
+    asked = f'<p class="badge">Question</p><div class="asked"><p>{of_line(stem[:1].upper() + stem[1:])}</p></div>'
+    kind = ' type="a"' if quiz.by_letter else ""
+    return f"{asked}<ol{kind}>{choices}</ol>"
+
+
+def of_picture(text: str, folder: Path) -> str:
+    """The SVG picture that Markdown names relative to `folder`."""
+    [(description, file)] = PICTURE.findall(text)
+    return _side_by_side([((folder / file).read_text(), " ".join(description.split()))])
+
+
 def of_code(source: str) -> str:
     """Python with its colours."""
     return f'<div class="code" {_columns(source)}>{Highlight2HTML(pygments_lexer="ipython3")(source)}</div>'
-
-
-def of_said(text: str) -> str:
-    """Markdown that a cell shows, or a program in it."""
-    programs = "\n".join(re.findall(r"^```\w*\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
-    return f'<div class="said" {_columns(programs)}>{of_markdown(text)}</div>'
 
 
 def of_outputs(outputs: Sequence[NotebookNode]) -> tuple[str, str]:
@@ -88,11 +93,17 @@ def of_outputs(outputs: Sequence[NotebookNode]) -> tuple[str, str]:
     Long lines are broken or cut. Beside a picture there is room for LINES_BY_PICTURE, and for no program.
     """
     data = [output.data for output in outputs if "data" in output]
-    pictures = [(each[SVG], _described(each[SVG])) for each in data if SVG in each]
-    said = [each["text/markdown"] for each in data if "text/markdown" in each]
-    texts = [of_said(text) for text in said if not (pictures and "```" in text)]
-    printed = _printed(outputs)
-    short = _with_short_lines(printed)
+    titles = [(each[SVG], TITLE.search(each[SVG])) for each in data if SVG in each]
+    pictures = [(svg, " ".join(unescape(title[1]).split()) if title else "") for svg, title in titles]
+    texts = []
+    for said in (each["text/markdown"] for each in data if "text/markdown" in each):
+        programs = "\n".join(re.findall(r"^```\w*\n(.*?)^```", said, re.MULTILINE | re.DOTALL))
+        if not (pictures and programs):
+            texts.append(f'<div class="said" {_columns(programs)}>{of_markdown(said)}</div>')
+    streams = "".join(output.text for output in outputs if output.output_type == "stream").strip("\n")
+    results = [each["text/plain"] for each in data if set(each) == {"text/plain"}]
+    printed = str(strip_ansi("\n".join(filter(None, [streams, *results]))))
+    short = "\n".join(line for long in printed.split("\n") for line in _short_lines(long))
     if pictures and printed.count("\n") >= LINES_BY_PICTURE:
         short = ""
     if short:
@@ -100,58 +111,28 @@ def of_outputs(outputs: Sequence[NotebookNode]) -> tuple[str, str]:
     return "".join([_side_by_side(pictures), *texts]), printed if printed != short else ""
 
 
-def _printed(outputs: Sequence[NotebookNode]) -> str:
-    """All that a cell printed, and its result."""
-    streams = "".join(output.text for output in outputs if output.output_type == "stream").strip("\n")
-    results = [
-        output.data["text/plain"]
-        for output in outputs
-        if output.output_type == "execute_result" and set(output.data) == {"text/plain"}
-    ]
-    return str(strip_ansi("\n".join(filter(None, [streams, *results]))))
-
-
 def _columns(text: str) -> str:
     """For the style sheet: the characters of the longest line, which decide the size of the letters."""
     return f'style="--columns: {max(24, *map(len, text.split(chr(10))))}"'
 
 
-def _stem(question: str) -> str:
-    """The question without its number."""
-    stem = re.sub(r"^(<b>)?Question( \d+)?[:.]?(</b>)?[:.]?\s*", "", question.strip())
-    return stem[:1].upper() + stem[1:]
-
-
-def _with_short_lines(printed: str) -> str:
-    """Sentences broken at the words, rows of tables and commands cut."""
-    lines: list[str] = []
-    for line in printed.split("\n"):
-        if re.search(r"\S {2,}\S", line):  # columns
-            lines.append(line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 2].rstrip()} …")
-        else:
-            lines += textwrap.wrap(
-                line,
-                LONGEST_SENTENCE,
-                initial_indent=line[: len(line) - len(line.lstrip())],
-                drop_whitespace=True,
-                subsequent_indent="    ",
-                max_lines=1 if COMMAND.match(line) else 3,
-                placeholder=" …",
-                break_on_hyphens=False,
-            ) or [""]
-    return "\n".join(lines)
-
-
-def _described(svg: str) -> str:
-    title = TITLE.search(svg)
-    return " ".join(unescape(title[1]).split()) if title else ""
+def _short_lines(line: str) -> list[str]:
+    """A sentence broken at the words; a row of a table or a command cut."""
+    if re.search(r"\S {2,}\S", line):  # columns
+        return [line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 2].rstrip()} …"]
+    indent = line[: len(line) - len(line.lstrip())]
+    most = 1 if COMMAND.match(line) else 3
+    wrapper = textwrap.TextWrapper(LONGEST_SENTENCE, indent, "    ", max_lines=most, placeholder=" …")
+    wrapper.break_on_hyphens = False
+    return wrapper.wrap(line) or [""]
 
 
 def _side_by_side(pictures: Sequence[tuple[str, str]]) -> str:
     """SVG pictures with their descriptions, in a row or in a column, whichever makes them larger."""
     if not pictures:
         return ""
-    ratios = [_ratio(svg) for svg, _ in pictures]
+    boxes = [VIEW_BOX.search(svg) for svg, _ in pictures]
+    ratios = [float(box[1]) / float(box[2]) if box else 1.5 for box in boxes]
     in_row, in_column = min(HEIGHT, WIDTH / sum(ratios)), min(WIDTH, HEIGHT / sum(1 / ratio for ratio in ratios))
     direction = "row" if in_row * ratios[0] >= in_column else "column"
     figures = (
@@ -160,8 +141,3 @@ def _side_by_side(pictures: Sequence[tuple[str, str]]) -> str:
         for (svg, description), ratio in zip(pictures, ratios, strict=True)
     )
     return f'<div class="pictures {direction}">{"".join(figures)}</div>'
-
-
-def _ratio(svg: str) -> float:
-    box = VIEW_BOX.search(svg)
-    return float(box[1]) / float(box[2]) if box else 1.5

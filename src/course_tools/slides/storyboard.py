@@ -24,21 +24,17 @@ from distlab.runtime.errors import PlainError
 
 PREFIX = "slide-"
 OUTPUT, TAKEAWAY, CONTINUED = "output", "takeaway", "continued"
-IN_TEXT = {blocks.PREDICT, blocks.QUIZ, blocks.PICTURE, blocks.TABLE, blocks.FORMULA, blocks.POINTS, blocks.TEXT}
 SHORT = (blocks.TEXT, blocks.FORMULA, blocks.PICTURE, blocks.TABLE, blocks.POINTS)
 # Parts of one cell that share a slide.
 TOGETHER = {(first, then) for first in (blocks.TEXT, blocks.FORMULA) for then in (*SHORT, blocks.PREDICT)}
-TAGS = sorted(f"{PREFIX}{name}" for name in {*IN_TEXT, blocks.CODE, OUTPUT, TAKEAWAY, CONTINUED})
+TAGS = {*SHORT, blocks.PREDICT, blocks.QUIZ, blocks.CODE, OUTPUT, TAKEAWAY, CONTINUED}
 FIELD = re.compile(r"^(?:- )?\*\*([\w ]+)\.\*\*\s*(.*?)(?=^(?:- )?\*\*[\w ]+\.\*\*|\Z)", re.MULTILINE | re.DOTALL)
 ASK = "Let everybody write an answer down before you go on."
+COME_BACK = "By the end of the chapter everybody can answer these; they come back in the recap."
 
 
 class WrongSlideTag(PlainError):
     """A cell has a tag of slides that does not exist, or that names something that the cell does not have."""
-
-
-class MissingPicture(PlainError):
-    """A picture that a slide shows is not there."""
 
 
 @dataclass
@@ -63,100 +59,91 @@ class Slide:
             f'<div class="body">{self.content}{below}</div>'
         )
 
+    def notes_html(self) -> str:
+        """What the speaker sees."""
+        place = " – ".join(filter(None, [self.section, self.heading]))
+        return markup.of_markdown("\n\n".join([f"*In the notebook: {place}*", *self.notes]))
+
 
 def slides(notebook: NotebookNode, folder: Path) -> list[Slide]:
     """The slides of a chapter; `folder` is that of its notebook, to which its pictures are relative.
 
-    Raises WrongSlideTag and MissingPicture.
+    Raises WrongSlideTag.
     """
     opening, *middle, closing = notebook.cells
-    cutter = _Cutter(_opening(opening, title_of(notebook)), folder)
+    chapter = title_of(notebook)
+    cutter = _Cutter(_opening(opening.source, chapter), chapter, folder)
     for cell in middle:
-        cutter.take(cell)
-    return cutter.finished(closing)
+        tags = {tag.removeprefix(PREFIX) for tag in cell.metadata.get("tags", []) if tag.startswith(PREFIX)}
+        require_tags(cell, tags, TAGS)
+        if cell.cell_type == "code":
+            cutter.take_code(cell, tags)
+        elif cell.cell_type == "markdown":
+            cutter.take_text(cell, tags)
+    cutter.end_section()
+    every = blocks.divided(closing.source)
+    claims = next((block for block in every if block.kind == blocks.POINTS), TextBlock(blocks.TEXT, ""))
+    recap = Slide("recap", chapter, "Recap", markup.of_list(blocks.items(claims.text)))
+    recap.notes = [block.text for block in every if block.kind != blocks.HEADING and block != claims]
+    return [*cutter.slides, recap]
 
 
-def tags_of(cell: NotebookNode) -> set[str]:
-    """The names after PREFIX among the tags of a cell. Raises WrongSlideTag."""
-    tags = [tag for tag in cell.metadata.get("tags", []) if tag.startswith(PREFIX)]
-    for tag in tags:
-        if tag not in TAGS:
-            raise WrongSlideTag(f"Cell {cell.id} has the tag {tag!r}; the tags for slides are {', '.join(TAGS)}.")
-    return {tag.removeprefix(PREFIX) for tag in tags}
+def require_tags(cell: NotebookNode, tags: set[str], possible: set[str]) -> None:
+    """Raises WrongSlideTag if the cell has a tag that it cannot have."""
+    if wrong := sorted(tags - possible):
+        names = ", ".join(f"{PREFIX}{name}" for name in sorted(possible))
+        raise WrongSlideTag(f"Cell {cell.id} has the tag {PREFIX}{wrong[0]}; it can have {names}.")
 
 
-def _opening(cell: NotebookNode, title: str) -> list[Slide]:
+def _opening(text: str, chapter: str) -> list[Slide]:
     """The title with the goal, and the questions; the other fields of the opening block are notes."""
-    fields = {name: text.strip() for name, text in FIELD.findall(cell.source)}
-    goal = fields.pop("Goal", "")
-    first = Slide("title", "", title, f'<p class="goal">{markup.of_line(goal)}</p>')
-    if "Questions" not in fields:
-        return [first]
-    second = Slide(
-        "questions", title, "Questions", markup.of_list(blocks.items(re.sub("(?m)^ +", "", fields.pop("Questions"))))
-    )
-    first.notes = [f"**{name}.** {text}" for name, text in fields.items()]
-    second.notes = ["By the end of the chapter everybody can answer these; they come back in the recap."]
-    return [first, second]
+    fields = {name: words.strip() for name, words in FIELD.findall(text)}
+    goal, questions = fields.pop("Goal", ""), re.sub("(?m)^ +", "", fields.pop("Questions", ""))
+    notes = [f"**{name}.** {words}" for name, words in fields.items()]
+    return [
+        Slide("title", "", chapter, f'<p class="goal">{markup.of_line(goal)}</p>', notes=notes),
+        Slide("questions", chapter, "Questions", markup.of_list(blocks.items(questions)), notes=[COME_BACK]),
+    ]
 
 
 class _Cutter:
     """Takes the cells in their order; knows the headings, and to which slide a text belongs that is not shown."""
 
-    def __init__(self, opening: list[Slide], folder: Path) -> None:
+    def __init__(self, opening: list[Slide], chapter: str, folder: Path) -> None:
         self.slides = opening
         self.folder = folder
-        self.chapter = opening[0].heading
-        self.section = self.part = ""
+        self.above, self.heading = chapter, chapter
+        self.chapter, self.section = chapter, ""
         # Text below a heading belongs to the next slide, other text to the one before.
-        self.waiting: list[str] | None = None
+        self.notes = opening[-1].notes
 
-    def take(self, cell: NotebookNode) -> None:
-        tags = tags_of(cell)
-        if cell.cell_type == "code":
-            self._take_code(cell, tags)
-        elif cell.cell_type == "markdown":
-            self._take_text(cell, tags)
-
-    def finished(self, closing: NotebookNode) -> list[Slide]:
-        """All slides, with the recap."""
-        self._give_back_waiting()
-        claims = [block for block in blocks.divided(closing.source) if block.kind == blocks.POINTS]
-        recap = Slide("recap", self.chapter, "Recap")
-        recap.content = markup.of_list(blocks.items(claims[0].text)) if claims else markup.of_markdown(closing.source)
-        recap.notes = [
-            block.text
-            for block in blocks.divided(closing.source)
-            if block.kind != blocks.HEADING and block not in claims[:1]
-        ]
-        return [*self.slides, recap]
-
-    def _take_text(self, cell: NotebookNode, tags: set[str]) -> None:
+    def take_text(self, cell: NotebookNode, tags: set[str]) -> None:
+        """Show the parts of a cell's text that its tags name; note the others."""
         every = blocks.divided(cell.source)
         kinds = tags - {TAKEAWAY, CONTINUED}
-        if missing := sorted(kinds - {block.kind for block in every}):
-            raise WrongSlideTag(f"Cell {cell.id} has the tag {PREFIX}{missing[0]} and no such part.")
+        require_tags(cell, kinds, {block.kind for block in every})
         slide = self.slides[-1] if CONTINUED in tags else None
         for number, block in enumerate(every):
             leads = number + 1 < len(every) and every[number + 1].kind in kinds - {blocks.TEXT}
             if block.kind == blocks.HEADING:
                 self._enter(block.text)
             elif TAKEAWAY in tags and number == 0:
-                self._take_away(block.text)
+                self.slides[-1].takeaway, rest = blocks.conclusion(block.text)
+                self._note(rest)
             elif block.kind in kinds and (block.kind != blocks.TEXT or leads or kinds == {blocks.TEXT}):
                 if slide is None or not (CONTINUED in tags or (slide.kind, block.kind) in TOGETHER):
                     slide = self._begin(block.kind)
                 self._show(cell, block, slide)
             else:
-                if leads:
-                    self.waiting = self.waiting or []
+                if leads and self.notes is self.slides[-1].notes:
+                    self.notes = []
                 self._note(block.text)
 
-    def _take_code(self, cell: NotebookNode, tags: set[str]) -> None:
+    def take_code(self, cell: NotebookNode, tags: set[str]) -> None:
+        """Show what a cell printed and drew, or its code."""
         if not tags & {OUTPUT, blocks.CODE}:
             return
-        content = markup.of_code(cell.source) if blocks.CODE in tags else ""
-        notes = []
+        content, notes = markup.of_code(cell.source) if blocks.CODE in tags else "", []
         if OUTPUT in tags:
             output, whole = markup.of_outputs(cell.outputs)
             if not output:
@@ -167,7 +154,7 @@ class _Cutter:
         question = self.slides[-1].asks
         slide = self.slides[-1] if CONTINUED in tags else self._begin(OUTPUT)
         if question and "<figure" not in content:
-            slide.content += markup.of_question_before(question)
+            content = markup.of_question_before(question) + content
         slide.content += content
         slide.notes += notes
 
@@ -184,60 +171,43 @@ class _Cutter:
             slide.content += markup.of_quiz(quiz)
             slide.notes.append(quiz.answer)
         elif block.kind == blocks.PICTURE:
-            try:
-                slide.content += markup.of_picture(block.text, self.folder)
-            except FileNotFoundError as error:
-                raise MissingPicture(
-                    f"Cell {cell.id} shows {error.filename}, which is missing; `make figures` draws it."
-                ) from None
+            slide.content += markup.of_picture(block.text, self.folder)
         elif block.kind == blocks.POINTS:
-            items = blocks.items(block.text)
-            slide.content += markup.of_list([blocks.begun(item)[0] for item in items], block.text[0].isdigit())
+            shown = [blocks.conclusion(item)[0] for item in blocks.items(block.text)]
+            slide.content += markup.of_list(shown, block.text[0].isdigit())
             slide.notes.append(block.text)
         elif block.kind == blocks.TEXT:
-            first, rest = blocks.begun(block.text)
+            first, rest = blocks.conclusion(block.text)
             slide.content += f"<p>{markup.of_line(first)}</p>"
             slide.notes += [rest] if rest else []
         else:
             slide.content += markup.of_markdown(block.text)
 
     def _begin(self, kind: str) -> Slide:
-        slide = Slide(kind, self.section if self.part else self.chapter, self._heading(), notes=self.waiting or [])
-        self.waiting = None
-        self.slides.append(slide)
-        return slide
-
-    def _heading(self) -> str:
-        return self.part or self.section or self.chapter
+        """A new slide, whose notes begin with what was said since the heading."""
+        waiting = [] if self.notes is self.slides[-1].notes else self.notes
+        self.slides.append(Slide(kind, self.above, self.heading, notes=waiting))
+        self.notes = waiting
+        return self.slides[-1]
 
     def _enter(self, heading: str) -> None:
-        level, text = len(heading) - len(heading.lstrip("#")), blocks.without_links(heading.lstrip("# "))
-        if level <= 2:
-            self._give_back_waiting()
-            self.section, self.part = text, ""
+        """Go on below a heading: of a section, or of a part of one."""
+        text = heading.lstrip("# ")
+        if heading.startswith("###"):
+            self.above, self.heading = self.section, text
         else:
-            self.part = text
-        self.waiting = self.waiting or []
+            self.end_section()
+            self.above, self.heading, self.section = self.chapter, text, text
+        if self.notes is self.slides[-1].notes:
+            self.notes = []
 
-    def _take_away(self, paragraph: str) -> None:
-        self.slides[-1].takeaway, rest = blocks.conclusion(paragraph)
-        if rest:
-            self._note(rest)
+    def end_section(self) -> None:
+        """Give what is said in a section without slides to the slide before it."""
+        if self.notes is not self.slides[-1].notes and self.notes:
+            self.slides[-1].notes += [f"**{self.heading}**", *self.notes]
+        self.notes = self.slides[-1].notes
 
     def _note(self, text: str) -> None:
-        text = _unfolded(text)
-        if self.waiting is None:
-            self.slides[-1].notes.append(text)
-        else:
-            self.waiting.append(text)
-
-    def _give_back_waiting(self) -> None:
-        """A section without slides: its text is for the slide before it."""
-        if self.waiting:
-            self.slides[-1].notes += [f"**{self._heading()}**", *self.waiting]
-        self.waiting = None
-
-
-def _unfolded(text: str) -> str:
-    """Folded text as plain text."""
-    return re.sub(r"</?(?:details|summary)>", "", text).strip()
+        """Note a text; what is folded as plain text."""
+        if text:
+            self.notes.append(re.sub(r"</?(?:details|summary)>", "", text).strip())

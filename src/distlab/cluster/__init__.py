@@ -1,15 +1,14 @@
 """A Slurm cluster on this machine: a login node and several nodes, each with its own host name, address and network.
 
 Begin with `up`, which starts a cluster and returns its `Cluster`; `find` returns one that runs already. The nodes are
-Linux namespaces below a single process: when that process ends, the kernel ends every process of the cluster and
-removes its networks and mounts. The modules `server`, `network`, `limits`, `configuration` and `relay` run inside, the
-others outside. The package may import `runtime`.
+Linux namespaces below a single process, the holder: when it ends, the kernel ends every process of the cluster and
+removes its networks, mounts and files. Everything is done from outside, by commands that enter these namespaces; only
+`relay` runs inside. The package may import `runtime`.
 """
 
-from distlab.cluster.cluster import Cluster, find, up
-from distlab.cluster.limits import LinkLimits, NoSuchLimit
+from distlab.cluster.cluster import Cluster, RunsAlready, find, up
 from distlab.cluster.login_node import LoginNode
-from distlab.cluster.record import ClusterError, RunsAlready
-from distlab.cluster.requirements import missing
+from distlab.cluster.namespaces import ClusterError, missing
+from distlab.cluster.network import Link
 
-__all__ = ["Cluster", "ClusterError", "LinkLimits", "LoginNode", "NoSuchLimit", "RunsAlready", "find", "missing", "up"]
+__all__ = ["Cluster", "ClusterError", "Link", "LoginNode", "RunsAlready", "find", "missing", "up"]

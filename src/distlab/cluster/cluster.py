@@ -1,45 +1,49 @@
-"""A cluster that runs, from outside: start it, run commands on it, change its links, end it."""
+"""A cluster: start it, run commands on it, change its links, end it."""
 
 import json
-import shlex
-import socket
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import os
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 
-from distlab.cluster import holder, layout, requirements
-from distlab.cluster.limits import LinkLimits
-from distlab.cluster.record import DEFAULT_NAME, ClusterError, ClusterRecord, RunsAlready
+import psutil
+
+from distlab.cluster import configuration, namespaces, network
+from distlab.cluster.configuration import LOGS, SSH
+from distlab.cluster.namespaces import MUNGE_SOCKET, STATE, ClusterError, checked
+from distlab.cluster.network import Link
 from distlab.runtime import processes
-from distlab.runtime.lookups import require_name
+from distlab.runtime.lookups import look_up
 from distlab.runtime.processes import Finished
 
+DEFAULT_NAME = "default"
+NODES, MOST_NODES = 3, 9
 SECONDS_FOR_AN_ANSWER = 600.0
-NODES = 3
+SECONDS_TO_START, SECONDS_TO_END = 300.0, 60.0
+SECONDS_BETWEEN_LOOKS = 0.1
+LINES_OF_A_LOG = 5
 
 
-@dataclass(frozen=True)
-class LinkState:
-    """What a node's link lets through, in each direction."""
-
-    limits: LinkLimits
-    is_up: bool
+class RunsAlready(ClusterError):
+    """A cluster of that name runs."""
 
 
 class Cluster:
     """A running cluster; a `with` block ends it."""
 
-    def __init__(self, record: ClusterRecord, name: str) -> None:
+    def __init__(self, name: str, holder: psutil.Process) -> None:
         self.name = name
-        self._record = record
+        self._holder = holder
+        self._root = Path(f"/proc/{holder.pid}/root")
+        self._links = self._root / STATE[1:] / "links.json"
 
     def __enter__(self) -> "Cluster":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.down()
 
     def entering(self, command: Sequence[str]) -> list[str]:
@@ -47,13 +51,10 @@ class Cluster:
 
         The command is ended with the process that carries the command line out.
         """
-        inside = ["--mount", "--uts", "--ipc", "--net", "--pid"]
-        if user := holder.as_user():
-            inside += ["--user", "--preserve-credentials"]
         # Without the mark: a job that the command submits outlives it.
         conditions = ["setpriv", "--pdeathsig", "TERM", "env", f"--unset={processes.MARK}", f"--chdir={Path.cwd()}"]
-        variables = [f"SLURM_CONF={layout.STATE}/slurm.conf", f"PATH={layout.search_path()}"]
-        return ["nsenter", "--target", str(self._holder()), *inside, "--", *user, *conditions, *variables, *command]
+        variables = [f"SLURM_CONF={STATE}/slurm.conf", f"PATH={namespaces.search_path()}"]
+        return [*self._enter(), *namespaces.as_user(), *conditions, *variables, *command]
 
     def run(self, command: Sequence[str], seconds: float = SECONDS_FOR_AN_ANSWER) -> Finished:
         """Run a command on the login node; what it prints, and its exit status (None when its time was over)."""
@@ -63,88 +64,137 @@ class Cluster:
         """The names of the compute nodes."""
         return list(self.links())
 
-    def links(self) -> dict[str, LinkState]:
-        """The state of each node's link."""
-        return self._ask({"links": True})
+    def links(self) -> dict[str, Link]:
+        """What each node's link lets through."""
+        self._enter()
+        try:
+            written = json.loads(self._links.read_text())
+        except FileNotFoundError:
+            raise ClusterError(f"The cluster {self.name!r} is not ready: wait, or end it and start it again.") from None
+        return {node: Link(**fields) for node, fields in written.items()}
 
     def link(self, node: str, rate: str | None = None, latency: str | None = None) -> None:
         """Limit a node's link in each direction, to a rate such as "100mbit" and by a latency such as "5ms".
 
         What is left out is not limited: `link(node)` takes all limits away.
         """
-        limits = LinkLimits.parse(rate, latency)
-        self._ask_about(node, limits={"rate": limits.rate, "latency": limits.latency})
+        bits = network.bits_per_second(rate) if rate is not None else None
+        delay = network.seconds(latency) if latency is not None else None
+        self._replace(node, network.limit(self._enter(), node, self._link(node), bits, delay))
 
     def cut(self, node: str) -> None:
         """Unplug a node's cable."""
-        self._ask_about(node, is_up=False)
+        self._replace(node, network.connect(self._enter(), node, self._link(node), is_up=False))
 
     def restore(self, node: str) -> None:
         """Plug it in again; the limits of the link stay."""
-        self._ask_about(node, is_up=True)
+        self._replace(node, network.connect(self._enter(), node, self._link(node), is_up=True))
 
     def down(self) -> None:
         """End the cluster with every job; nothing of it stays."""
-        with self._record.locked():
-            holder.end(self._record)
-
-    def _holder(self) -> int:
-        number = self._record.holder()
-        if number is None:
-            raise ClusterError(not_running(self.name))
-        return number
-
-    def _ask_about(self, node: str, **request: object) -> None:
-        require_name(self.nodes(), node, "node")
-        self._ask({"node": node, **request})
-
-    def _ask(self, request: Mapping[str, object]) -> dict[str, LinkState]:
-        """Let the cluster do something; returns the state of its links."""
-        path = f"/proc/{self._holder()}/root{layout.CONTROL_SOCKET}"
         try:
-            with socket.socket(socket.AF_UNIX) as connection:
-                connection.settimeout(SECONDS_FOR_AN_ANSWER)
-                connection.connect(path)
-                connection.sendall(json.dumps(request).encode() + b"\n")
-                with connection.makefile() as reply_file:
-                    reply = json.loads(reply_file.read())
-        except (OSError, ValueError) as error:
-            raise ClusterError(f"The cluster does not answer ({error}); end it with 'distlab cluster down'.") from error
-        if "error" in reply:
-            raise ClusterError(f"The cluster could not do that: {reply['error']}.")
-        return {node: LinkState(LinkLimits(**link["limits"]), link["is_up"]) for node, link in reply["links"].items()}
+            self._holder.kill()
+            self._holder.wait(SECONDS_TO_END)  # it is over when all the others are
+        except psutil.NoSuchProcess:
+            pass
+        except psutil.TimeoutExpired:
+            raise ClusterError(f"Process {self._holder.pid} holds the cluster and does not end.") from None
+
+    def start(self, nodes: Sequence[str]) -> None:
+        """Everything, until every node is idle; `up` calls it for a holder that has just started."""
+        try:
+            configuration.write(self._root, self._enter(), nodes)
+            network.make_switch(self._enter())
+            links = {node: Link(namespaces.start_node(self._enter(), node)) for node in nodes}
+            for node, link in links.items():
+                network.lay_cable(self._enter(), node, link)
+            self._write(links)
+            self._start_daemons(links)
+            self._wait_until_idle()
+        except (ClusterError, OSError, subprocess.TimeoutExpired) as error:
+            raise ClusterError(f"The cluster did not start: {error}\n{self._last_lines()}".strip()) from error
+
+    def _start_daemons(self, links: dict[str, Link]) -> None:
+        """Each goes to the background by itself."""
+        munge_files = {"key-file": "munge.key", "pid-file": "munged.pid", "seed-file": "munge.seed"}
+        munge_options = [f"--{option}={STATE}/{file}" for option, file in munge_files.items()]
+        munge_options += [f"--socket={MUNGE_SOCKET}", f"--log-file={LOGS}/munged.log", "--force"]
+        login = [*self._enter(), *namespaces.as_user()]
+        checked([*login, "munged", *munge_options])
+        checked([*login, "slurmctld"])
+        sshd = namespaces.program("sshd") or "sshd"  # it starts itself again, and needs its full path for that
+        for node, link in links.items():
+            enter = [*self._enter(), *namespaces.entering_node(link.node_pid, "mount", "uts", "net", "pid")]
+            checked([*enter, "mkdir", "/run/sshd"])
+            checked([*enter, *namespaces.as_user(), "slurmd"])
+            checked([*enter, *namespaces.as_user(), sshd, "-f", f"{SSH}/sshd_config", "-E", f"{LOGS}/sshd.{node}.log"])
+
+    def _wait_until_idle(self) -> None:
+        deadline = time.monotonic() + SECONDS_TO_START
+        look = self.entering(["sinfo", "--noheader", "--Node", "--format=%T"])
+        while time.monotonic() < deadline:
+            with suppress(ClusterError, subprocess.TimeoutExpired):
+                if checked(look).split() == ["idle"] * len(self.nodes()):
+                    return
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        raise ClusterError(f"the nodes were not ready after {SECONDS_TO_START:g} s")
+
+    def _last_lines(self) -> str:
+        """The ends of the daemons' logs."""
+        lines = []
+        for log in sorted((self._root / LOGS[1:]).glob("*.log")):
+            lines += [f"{log.name}: {line}" for line in log.read_text(errors="replace").splitlines()[-LINES_OF_A_LOG:]]
+        return "\n".join(lines)
+
+    def _enter(self) -> list[str]:
+        if not self._holder.is_running():
+            raise ClusterError(not_running(self.name))
+        return namespaces.entering(self._holder.pid)
+
+    def _link(self, node: str) -> Link:
+        return look_up(self.links(), node, "node")
+
+    def _replace(self, node: str, link: Link) -> None:
+        self._write(self.links() | {node: link})
+
+    def _write(self, links: dict[str, Link]) -> None:
+        self._links.write_text(json.dumps({node: asdict(link) for node, link in links.items()}))
 
 
 def up(name: str = DEFAULT_NAME, nodes: int = NODES) -> Cluster:
     """Start a cluster and wait until Slurm has work for it; RunsAlready if it runs, ClusterError if it cannot."""
-    if not 1 <= nodes <= layout.MOST_NODES:
-        raise ClusterError(f"A cluster has 1 to {layout.MOST_NODES} nodes, not {nodes}.")
-    check_place()
-    if sentence := requirements.missing():
+    if not 1 <= nodes <= MOST_NODES:
+        raise ClusterError(f"A cluster has 1 to {MOST_NODES} nodes, not {nodes}.")
+    require_outside()
+    if sentence := namespaces.missing():
         raise ClusterError(sentence)
-    record = ClusterRecord(name)
-    with record.locked():
-        if record.holder():
-            raise RunsAlready(f"The cluster {name!r} runs already; end it with 'distlab cluster down'.")
-        holder.start(record, layout.node_names(nodes))
-    return Cluster(record, name)
-
-
-def check_place() -> None:
-    """Raise ClusterError on a node of a cluster: the process that holds the cluster cannot be seen from there."""
-    host = socket.gethostname()
-    if host in layout.node_names(layout.MOST_NODES) and Path(layout.CONTROL_SOCKET).exists():
-        raise ClusterError(f"You are on {host}, inside a cluster: leave it first, and repeat the command from outside.")
+    if find(name):
+        raise RunsAlready(f"The cluster {name!r} runs already; end it with 'distlab cluster down'.")
+    try:
+        cluster = Cluster(name, namespaces.start_holder(name))
+        cluster.start([f"node{number}" for number in range(1, nodes + 1)])
+    except BaseException:
+        if begun := find(name):
+            begun.down()
+        raise
+    return cluster
 
 
 def find(name: str = DEFAULT_NAME) -> Cluster | None:
     """The cluster of that name, if it runs."""
-    record = ClusterRecord(name)
-    return Cluster(record, name) if record.holder() else None
+    holder = namespaces.find_holder(name)
+    return Cluster(name, holder) if holder else None
+
+
+def require_outside() -> None:
+    """Raise ClusterError inside a cluster: most of its processes cannot be seen from there, and it would end itself."""
+    if Path(MUNGE_SOCKET).is_socket():
+        host = os.uname().nodename
+        raise ClusterError(f"You are on {host}, inside a cluster: leave it first, and repeat the command from outside.")
 
 
 def not_running(name: str) -> str:
     """That the cluster does not run, and the command that starts it."""
-    by_make = "'make cluster' or " if name == DEFAULT_NAME else ""
-    option = "" if name == DEFAULT_NAME else f" --name {shlex.quote(name)}"
-    return f"The cluster {name!r} does not run; start it with {by_make}'distlab cluster up{option}'."
+    if name == DEFAULT_NAME:
+        return f"The cluster {name!r} does not run; start it with 'make cluster' or 'distlab cluster up'."
+    return f"The cluster {name!r} does not run; start it with 'distlab cluster up --name {name}'."

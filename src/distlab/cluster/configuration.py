@@ -1,25 +1,24 @@
-"""The text of every configuration file of the cluster."""
+"""The files of a cluster, in the temporary file system of its own that is mounted on /etc/slurm."""
 
+import os
+import pwd
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
-from distlab.cluster.layout import (
-    CPUS_PER_NODE,
-    LOGIN,
-    LOGIN_ADDRESS,
-    LOGS,
-    MUNGE_SOCKET,
-    SSH,
-    STATE,
-    address,
-)
+from distlab.cluster.namespaces import LOGIN, MUNGE_SOCKET, STATE, checked
+from distlab.cluster.network import address
+
+CPUS_PER_NODE = 2
+LOGS = f"{STATE}/log"
+SSH = f"{STATE}/ssh"
 
 # Times in seconds. cred_expire is also how long a requeued job waits before it may start again. It must be longer than
 # KillWait and two seconds: then srun kills what is left of the first attempt, and would kill the second one, too.
 # slurmctld gives a node up after SlurmdTimeout without an answer, and ReturnToService takes it back when it answers.
 _SLURM = f"""\
 ClusterName=distlab
-SlurmctldHost={LOGIN}({LOGIN_ADDRESS})
+SlurmctldHost={LOGIN}({address(LOGIN)})
 AuthType=auth/munge
 CredType=cred/munge
 AuthInfo=socket={MUNGE_SOCKET},cred_expire=10
@@ -57,6 +56,7 @@ PropagateResourceLimits=CORE
 MailProg=/bin/true
 """
 
+# The key of the cluster, and nothing is written into the user's ~/.ssh.
 _SSH_CLIENT = f"""\
 IdentityFile {SSH}/user_key
 IdentitiesOnly yes
@@ -78,6 +78,44 @@ MaxStartups 100
 """
 
 
+def write(root: Path, enter: Sequence[str], nodes: Sequence[str]) -> None:
+    """Write all files, and put some in the place of the machine's.
+
+    `root` is the cluster's / as this process sees it, and `enter` enters the login node.
+    """
+    files = {
+        "slurm.conf": slurm(nodes, pwd.getpwuid(os.geteuid()).pw_name),
+        "cgroup.conf": cgroup(checked(["slurmd", "-V"])),
+        "hosts": "127.0.0.1 localhost\n" + "".join(f"{address(node)} {node}\n" for node in (LOGIN, *nodes)),
+        "ssh/ssh_config": _SSH_CLIENT,
+        "ssh/sshd_config": _ssh_server(os.environ.get("PATH", os.defpath)),
+    }
+    state = root / STATE[1:]
+    for folder in ("log", "state", "ssh", *(f"{kind}.{node}" for kind in ("spool", "tmp") for node in nodes)):
+        (state / folder).mkdir()
+    for name, text in files.items():
+        (state / name).write_text(text)
+    (state / "munge.key").touch(mode=0o600)
+    (state / "munge.key").write_bytes(os.urandom(128))
+    for key in ("host_key", "user_key"):
+        checked([*enter, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", key, "-f", f"{SSH}/{key}"])
+    public_key = (state / "ssh/host_key.pub").read_text().strip()  # the same for all nodes
+    known = "".join(f"{node},{address(node)} {public_key}\n" for node in nodes)
+    (state / "ssh/known_hosts").write_text(known)
+    _replace(enter, f"{STATE}/hosts", "/etc/hosts")
+    _replace(enter, f"{SSH}/ssh_config", "/etc/ssh/ssh_config")
+    if os.access("/etc/shadow", os.R_OK):  # sshd of an ordinary user does not read it either
+        shadow = state / "shadow"
+        shadow.touch(mode=0o600)
+        # sshd refuses an account that is locked, as root's is on many systems.
+        shadow.write_text(re.sub("^root:!", "root:*", Path("/etc/shadow").read_text(), flags=re.MULTILINE))
+        _replace(enter, f"{STATE}/shadow", "/etc/shadow")
+
+
+def _replace(enter: Sequence[str], file: str, place: str) -> None:
+    checked([*enter, "mount", "--bind", file, place])
+
+
 def slurm(nodes: Sequence[str], user: str) -> str:
     """slurm.conf: one controller on the login node, and a partition `lab` of all nodes."""
     lines = [f"SlurmUser={user}", f"SlurmdUser={user}"]
@@ -97,22 +135,7 @@ def cgroup(version: str) -> str:
     return f"CgroupPlugin={'disabled' if can_be_disabled else 'cgroup/v1'}\n"
 
 
-def hosts(nodes: Sequence[str]) -> str:
-    """/etc/hosts, the same on every node."""
-    return "127.0.0.1 localhost\n" + "".join(f"{address(node)} {node}\n" for node in (LOGIN, *nodes))
-
-
-def known_hosts(nodes: Sequence[str], public_key: str) -> str:
-    """Ssh's list of hosts: all nodes have the same key."""
-    return "".join(f"{node},{address(node)} {public_key}\n" for node in nodes)
-
-
-def ssh_client() -> str:
-    """ssh_config: log in to a node with the key of the cluster, and write nothing into the user's ~/.ssh."""
-    return _SSH_CLIENT
-
-
-def ssh_server(path: str) -> str:
+def _ssh_server(path: str) -> str:
     """sshd_config; commands are looked for on `path`, as in the shell that started the cluster.
 
     A shell of level 2 does not read the user's ~/.bashrc, which sshd would let it read again for each command: it may

@@ -11,15 +11,14 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
-from platform import node, python_version
+from platform import python_version
 from typing import Any
 
 from distlab import recorded_results
 from distlab.cluster.cluster import Cluster
-from distlab.cluster.record import ClusterError
-from distlab.cluster.requirements import missing
+from distlab.cluster.namespaces import ClusterError, missing
 from distlab.recorded_results import BadRecord
 
 RECORD = "notebook"
@@ -30,7 +29,6 @@ FEWEST_NODES = 3
 SECONDS_FOR_A_COMMAND = 300.0
 SECONDS_FOR_A_JOB = 800.0
 SECONDS_BETWEEN_LOOKS = 0.2
-PACKAGES = ("tensorflow", "horovod")
 _STARTUP_NOTES = re.compile(r"^(?:WARNING: All log messages before absl::|I\d{4} ).*\n?", re.MULTILINE)
 HOW_TO_MEASURE = "Run `make cluster` in a terminal, then this notebook again, and it measures."
 
@@ -51,7 +49,6 @@ class LoginNode:
         if cluster and len(cluster.nodes()) < FEWEST_NODES:
             without = f"The cluster has {len(cluster.nodes())} nodes, and this chapter needs {FEWEST_NODES}."
         self._cluster = None if without else cluster
-        self._why = without or missing() or HOW_TO_MEASURE
         self._kept: dict[str, list[Any]] = {}
         self._looked_up: dict[str, int] = {}
         self._jobs: list[int] = []
@@ -61,11 +58,7 @@ class LoginNode:
             atexit.register(self.close)
         else:
             self._recorded = recorded_results.read(RECORD, self._programs / "recorded")
-
-    @property
-    def is_live(self) -> bool:
-        """Whether commands run on a cluster here."""
-        return self._cluster is not None
+            self._why = without or missing() or HOW_TO_MEASURE
 
     def source(self) -> str:
         """One sentence: whether this notebook measures, and if not, what it shows and how to measure."""
@@ -88,13 +81,11 @@ class LoginNode:
 
     def run(self, command: str) -> None:
         """Run a shell command there; print it, and what it prints."""
-        output = self._result(command, lambda: self._said(command))
-        print(f"$ {command}\n{output}".rstrip())
+        self._print(command)
 
     def submit(self, command: str) -> int:
         """The same with a command that submits a job; returns the job's id."""
-        output = self._result(command, lambda: self._said(command))
-        print(f"$ {command}\n{output}".rstrip())
+        output = self._print(command)
         match = re.search(r"Submitted batch job (\d+)", output)
         if not match:
             raise ClusterError(f"Slurm did not take the job: {output.strip()}")
@@ -103,11 +94,26 @@ class LoginNode:
 
     def wait(self, job: int, until: str | None = None) -> str:
         """Wait until a job has ended, or is in the state `until`; its state, or several of a job array's tasks."""
-        return str(self._result(f"wait {job} {until or 'end'}", lambda: self._wait(job, until)))
+
+        def look(state: str) -> str | None:
+            if state:
+                return state if state == until else None
+            states = re.findall(r"\bJobState=(\w+)", self._said(f"scontrol show job {job}"))
+            return ", ".join(sorted(set(states)))
+
+        return str(self._result(f"wait {job} {until or 'end'}", lambda: self._look(job, look)))
 
     def wait_for(self, job: int, file: str, pattern: str) -> str:
         """Wait until a line of a job's file matches a regular expression; the last match, or its group."""
-        return str(self._result(f"wait for {pattern} in {file}", lambda: self._wait_for(job, file, pattern)))
+        path = self._folder / file
+
+        def look(state: str) -> str | None:
+            matches = re.findall(pattern, path.read_text(errors="replace"), re.MULTILINE) if path.exists() else []
+            if not matches and not state:
+                raise ClusterError(f"Job {job} ended before {shlex.quote(pattern)} was in {file}.")
+            return self._neutral(str(matches[-1])) if matches else None
+
+        return str(self._result(f"wait for {pattern} in {file}", lambda: self._look(job, look)))
 
     def read(self, file: str) -> str:
         """The text of a file that a job wrote."""
@@ -126,16 +132,11 @@ class LoginNode:
                 self._cluster.link(name, rate, latency)
 
     def record(self) -> Path:
-        """Write all that the calls gave as the record; returns its file. Raises BadRecord if it names this machine."""
+        """Write all that the calls gave as the record; returns its file."""
         if not self._cluster:
             raise BadRecord("There is nothing to record: no cluster runs; start one with 'make cluster'.")
-        self._require_neutral()
         versions = {"slurm": self._slurm, "python": python_version()}
-        for package in PACKAGES:
-            try:
-                versions[package] = version(package)
-            except PackageNotFoundError:
-                raise BadRecord(f"There is nothing to record: {package} is not installed.") from None
+        versions |= {package: version(package) for package in ("tensorflow", "horovod")}
         folder = self._programs / "recorded"
         recorded_results.write(RECORD, "Slurm", versions, COMMAND, "notebook", [], self._kept, folder)
         return folder / f"{RECORD}.json"
@@ -147,6 +148,11 @@ class LoginNode:
             if self._jobs:
                 self._said(f"scancel --quiet {' '.join(map(str, self._jobs))}")
             self._free_links()
+
+    def _print(self, command: str) -> str:
+        output = str(self._result(command, lambda: self._said(command)))
+        print(f"$ {command}\n{output}".rstrip())
+        return output
 
     def _result(self, key: str, act: Callable[[], Any]) -> Any:
         key = self._neutral(key)
@@ -171,51 +177,22 @@ class LoginNode:
             raise ClusterError(f"'{command}' did not end within {SECONDS_FOR_A_COMMAND:g} s: {finished.output}")
         return self._neutral(finished.output)
 
-    def _wait(self, job: int, until: str | None) -> str:
+    def _look(self, job: int, look: Callable[[str], str | None]) -> str:
+        """Look until there is something; `look` is told the job's state, nothing of a job that has ended."""
         deadline = time.monotonic() + SECONDS_FOR_A_JOB
-        while (state := self._queued_state(job)) and state != until:
-            self._look_later(job, deadline)
-        if state:
-            return state
-        states = re.findall(r"\bJobState=(\w+)", self._said(f"scontrol show job {job}"))
-        return ", ".join(sorted(set(states)))
-
-    def _wait_for(self, job: int, file: str, pattern: str) -> str:
-        deadline = time.monotonic() + SECONDS_FOR_A_JOB
-        while True:
-            is_queued = bool(self._queued_state(job))
-            path = self._folder / file
-            matches = re.findall(pattern, path.read_text(errors="replace"), re.MULTILINE) if path.exists() else []
-            if matches:
-                return self._neutral(str(matches[-1]))
-            if not is_queued:
-                raise ClusterError(f"Job {job} ended before {shlex.quote(pattern)} was in {file}.")
-            self._look_later(job, deadline)
-
-    def _queued_state(self, job: int) -> str:
-        """The state of a job that waits or runs; nothing when it has ended."""
-        return self._said(f"squeue --noheader --jobs={job} --format=%T").strip()
-
-    def _look_later(self, job: int, deadline: float) -> None:
-        if time.monotonic() > deadline:
-            raise ClusterError(f"Job {job} did not end within {SECONDS_FOR_A_JOB:g} s; look at it with squeue.")
-        time.sleep(SECONDS_BETWEEN_LOOKS)
+        while (found := look(self._said(f"squeue --noheader --jobs={job} --format=%T").strip())) is None:
+            if time.monotonic() > deadline:
+                raise ClusterError(f"Job {job} did not end within {SECONDS_FOR_A_JOB:g} s; look at it with squeue.")
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        return found
 
     def _free_links(self) -> None:
         assert self._cluster
         for name, link in self._cluster.links().items():
-            if link.limits.rate or link.limits.latency:
+            if link.rate or link.latency:
                 self._cluster.link(name)
 
     def _neutral(self, text: str) -> str:
         """Without paths of this machine, and without TensorFlow's notes about its start."""
         text = _STARTUP_NOTES.sub("", text)
         return text.replace(str(self._folder), "~/jobs").replace(sys.prefix, ".venv")
-
-    def _require_neutral(self) -> None:
-        """Raise BadRecord if a kept text has a name or a path of this machine."""
-        strangers = [sys.prefix, str(Path.home()), "/tmp/", "/root", "/home/", *([node()] if node() else [])]
-        for key, values in self._kept.items():
-            for stranger in strangers:
-                if any(stranger in str(value) for value in values):
-                    raise BadRecord(f"What {key!r} gave names this machine: it has {stranger!r}.")

@@ -1,134 +1,136 @@
-"""The network of a cluster, from inside: a bridge on the login node and a cable to each node, shaped by tc."""
+"""The network of a cluster: a bridge on the login node and a cable to each node, shaped by tc."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from distlab.cluster import relay
-from distlab.cluster.layout import LOGIN, address
-from distlab.cluster.limits import LinkLimits
+from distlab.cluster.namespaces import LOGIN, ClusterError, checked, entering_node
+from distlab.runtime import processes
 
-BRIDGE = "switch"
+_BRIDGE = "switch"
+_BITS = {"bit": 1, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 # How much may pass at once at full speed, and how long a full queue may get.
-BURST_SECONDS, LEAST_BURST_BYTES, QUEUE_MILLISECONDS = 0.005, 32_000, 50
-SECONDS_FOR_A_COMMAND = 120
-# Ports below 1024, in this network alone: sshd of an ordinary user's cluster listens on port 22.
-LET_EVERYBODY_LISTEN = "echo 0 >/proc/sys/net/ipv4/ip_unprivileged_port_start"
-
-
-def command(*words: str) -> None:
-    """Run a command; RuntimeError has what it printed when it fails."""
-    finished = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS_FOR_A_COMMAND, check=False)
-    if finished.returncode:
-        raise RuntimeError(f"'{' '.join(words)}' failed: {(finished.stderr or finished.stdout).strip()}")
-
-
-def in_node(pid: int, *namespaces: str) -> list[str]:
-    """Nsenter into namespaces of the node whose first process is `pid`."""
-    return ["nsenter", "--target", str(pid), *(f"--{namespace}" for namespace in namespaces)]
-
-
-def make_switch() -> None:
-    """The bridge that all cables end at, and the login node's own cable."""
-    # Otherwise any end of a cable here would answer for the login node's address, and frames would pass by the relay.
-    command("sh", "-c", "echo 1 >/proc/sys/net/ipv4/conf/all/arp_ignore")
-    command("ip", "link", "set", "lo", "up")
-    command("ip", "link", "add", BRIDGE, "type", "bridge")
-    command("ip", "link", "set", BRIDGE, "up")
-    command("ip", "link", "add", f"to-{LOGIN}", "type", "veth", "peer", "name", "eth0")
-    command("ip", "link", "set", f"to-{LOGIN}", "master", BRIDGE, "up")
-    command("ip", "address", "add", f"{address(LOGIN)}/24", "dev", "eth0")
-    command("ip", "link", "set", "eth0", "up")
-
-
-class Cable:
-    """The cable between a node and the switch; the limits hold in each direction."""
-
-    def __init__(self, node: str, pid: int) -> None:
-        self.node = node
-        self.limits = LinkLimits()
-        self.is_up = True
-        self._in_node = in_node(pid, "net")
-        self._port = f"to-{node}"  # the switch's end of the cable
-        self._relay: subprocess.Popen[bytes] | None = None
-        command("ip", "link", "add", self._port, "type", "veth", "peer", "name", "eth0", "netns", str(pid))
-        command("ip", "link", "set", self._port, "master", BRIDGE, "up")
-        own_end = f"ip link set lo up && ip address add {address(node)}/24 dev eth0 && ip link set eth0 up"
-        command(*self._in_node, "sh", "-c", f"{own_end} && {LET_EVERYBODY_LISTEN}")
-
-    def connect(self, is_up: bool) -> None:
-        """Plug the cable in, or out."""
-        command("ip", "link", "set", self._port, "up" if is_up else "down")
-        self.is_up = is_up
-
-    def limit(self, limits: LinkLimits) -> None:
-        """Replace the limits that the link has."""
-        self._end_relay()
-        for where in self._ends():
-            # Fails where there is nothing to delete.
-            words = where.qdisc("delete", "root")
-            subprocess.run(words, stderr=subprocess.DEVNULL, timeout=SECONDS_FOR_A_COMMAND, check=False)
-        self.limits = LinkLimits()
-        needs_relay = bool(limits.latency) and not self._delay_by_kernel(limits)
-        if limits.rate:
-            position = ["root"] if needs_relay or not limits.latency else ["parent", "1:1"]
-            for where in self._ends():
-                command(*where.qdisc("add", *position, *_token_bucket(limits.rate)))
-        if limits.latency and needs_relay:
-            self._start_relay(limits.latency)
-        self.limits = limits
-
-    def _ends(self) -> "list[_End]":
-        """Where the node sends, and where it is sent to."""
-        return [_End("eth0", self._in_node), _End(self._port, [])]
-
-    def _delay_by_kernel(self, limits: LinkLimits) -> bool:
-        """Let netem delay what passes; False where the kernel does not have it."""
-        delay = f"{1e6 * (limits.latency or 0):.0f}us"
-        try:
-            for where in self._ends():
-                command(*where.qdisc("add", "root", "handle", "1:", "netem", "delay", delay, "limit", "100000"))
-        except RuntimeError as error:
-            if "unknown" in str(error).lower() or "no such file" in str(error).lower():
-                return False
-            raise
-        return True
-
-    def _start_relay(self, seconds: float) -> None:
-        """Between the cable and the switch."""
-        near, far = f"{self._port}-a", f"{self._port}-b"
-        command("ip", "link", "add", near, "type", "veth", "peer", "name", far)
-        command("ip", "link", "set", self._port, "nomaster")
-        command("ip", "link", "set", far, "master", BRIDGE, "up")
-        command("ip", "link", "set", near, "up")
-        words = [sys.executable, "-IS", relay.__file__, str(seconds), self._port, near]
-        self._relay = subprocess.Popen(words, stdout=subprocess.PIPE)
-        # Until the relay is ready nothing passes, and a connection that is opened meanwhile may fail.
-        if not (self._relay.stdout and self._relay.stdout.readline()):
-            raise RuntimeError(f"the relay of {self.node} did not start")
-
-    def _end_relay(self) -> None:
-        if self._relay:
-            self._relay.kill()
-            self._relay.wait()
-            self._relay = None
-            command("ip", "link", "delete", f"{self._port}-a")
-            command("ip", "link", "set", self._port, "master", BRIDGE)
+_BURST_SECONDS, _LEAST_BURST_BYTES, _QUEUE = 0.005, 32_000, "50ms"
 
 
 @dataclass(frozen=True)
-class _End:
-    """An interface and how to get to where it is."""
+class Link:
+    """The cable of a node: what it lets through in each direction, and whether it is plugged in.
 
-    interface: str
-    prefix: Sequence[str]
+    rate: bits per second, None is unlimited.  latency: seconds that are added.  node_pid, relay_pid: the node's first
+    process and the relay that delays, as the login node counts processes.
+    """
 
-    def qdisc(self, action: str, *words: str) -> list[str]:
-        """A command of tc about what leaves through this interface."""
-        return [*self.prefix, "tc", "qdisc", action, "dev", self.interface, *words]
+    node_pid: int
+    rate: float | None = None
+    latency: float | None = None
+    is_up: bool = True
+    relay_pid: int | None = None
 
 
-def _token_bucket(rate: float) -> Sequence[str]:
-    burst = max(LEAST_BURST_BYTES, rate / 8 * BURST_SECONDS)
-    return ["tbf", "rate", f"{rate:.0f}bit", "burst", f"{burst:.0f}", "latency", f"{QUEUE_MILLISECONDS}ms"]
+def address(node: str) -> str:
+    """The address of a node in the cluster's network."""
+    return "10.99.0.254" if node == LOGIN else f"10.99.0.{node.removeprefix('node')}"
+
+
+def bits_per_second(rate: str) -> float:
+    """A rate as tc writes it, such as "100mbit"."""
+    return _number(rate, _BITS, "rate", "100mbit")
+
+
+def seconds(latency: str) -> float:
+    """A latency as tc writes it, such as "5ms"."""
+    return _number(latency, _SECONDS, "latency", "5ms")
+
+
+def _number(text: str, units: dict[str, float], kind: str, example: str) -> float:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text.strip().lower())
+    if not match or match[2] not in units:
+        raise ClusterError(f"{text!r} is no {kind}; write a number and one of {', '.join(units)}, such as {example!r}.")
+    return float(match[1]) * units[match[2]]
+
+
+def make_switch(enter: Sequence[str]) -> None:
+    """The bridge that all cables end at, and the login node's own cable; `enter` enters the login node."""
+    script = f"""set -e
+        # Otherwise any end of a cable here would answer for the login node's address, and frames would pass the relay.
+        echo 1 >/proc/sys/net/ipv4/conf/all/arp_ignore
+        ip link set lo up
+        ip link add {_BRIDGE} type bridge
+        ip link set {_BRIDGE} up
+        ip link add {_port(LOGIN)} type veth peer name eth0
+        ip link set {_port(LOGIN)} master {_BRIDGE} up
+        ip address add {address(LOGIN)}/24 dev eth0
+        ip link set eth0 up"""
+    checked([*enter, "sh", "-c", script])
+
+
+def lay_cable(enter: Sequence[str], node: str, link: Link) -> None:
+    """Between the switch and a node."""
+    other_end = ["type", "veth", "peer", "name", "eth0", "netns", str(link.node_pid)]
+    checked([*enter, "ip", "link", "add", _port(node), *other_end])
+    checked([*enter, "ip", "link", "set", _port(node), "master", _BRIDGE, "up"])
+    script = f"""set -e
+        ip link set lo up
+        ip address add {address(node)}/24 dev eth0
+        ip link set eth0 up
+        # Ports below 1024, in this network alone: sshd of an ordinary user's cluster listens on port 22.
+        echo 0 >/proc/sys/net/ipv4/ip_unprivileged_port_start"""
+    checked([*enter, *entering_node(link.node_pid, "net"), "sh", "-c", script])
+
+
+def connect(enter: Sequence[str], node: str, link: Link, is_up: bool) -> Link:
+    """Plug a cable in, or out."""
+    checked([*enter, "ip", "link", "set", _port(node), "up" if is_up else "down"])
+    return replace(link, is_up=is_up)
+
+
+def limit(enter: Sequence[str], node: str, link: Link, rate: float | None, latency: float | None) -> Link:
+    """Replace the limits that a link has, in each direction; `rate` in bits per second, `latency` in seconds."""
+    if link.relay_pid:
+        checked([*enter, "sh", "-c", f"kill {link.relay_pid}"])
+        checked([*enter, "ip", "link", "delete", f"{_port(node)}-a"])
+        checked([*enter, "ip", "link", "set", _port(node), "master", _BRIDGE])
+    # Where the node sends, and where it is sent to.
+    ends = {"eth0": [*enter, *entering_node(link.node_pid, "net")], _port(node): enter}
+    for interface, where in ends.items():
+        # Fails where there is nothing to delete.
+        subprocess.run([*where, "tc", "qdisc", "delete", "dev", interface, "root"], capture_output=True, check=False)
+    relay_pid, parent = None, ["root"]
+    if latency:
+        try:
+            for interface, where in ends.items():
+                delay = ["handle", "1:", "netem", "delay", f"{1e6 * latency:.0f}us", "limit", "100000"]
+                checked([*where, "tc", "qdisc", "add", "dev", interface, "root", *delay])
+            parent = ["parent", "1:1"]
+        except ClusterError:  # a kernel without netem
+            relay_pid = _start_relay(enter, node, latency)
+    if rate:
+        burst = max(_LEAST_BURST_BYTES, rate / 8 * _BURST_SECONDS)
+        bucket = ["tbf", "rate", f"{rate:.0f}bit", "burst", f"{burst:.0f}", "latency", _QUEUE]
+        for interface, where in ends.items():
+            checked([*where, "tc", "qdisc", "add", "dev", interface, *parent, *bucket])
+    return replace(link, rate=rate, latency=latency, relay_pid=relay_pid)
+
+
+def _start_relay(enter: Sequence[str], node: str, latency: float) -> int:
+    """Between a cable and the switch; the relay's process, which is ready."""
+    near, far = f"{_port(node)}-a", f"{_port(node)}-b"
+    checked([*enter, "ip", "link", "add", near, "type", "veth", "peer", "name", far])
+    checked([*enter, "ip", "link", "set", _port(node), "nomaster"])
+    checked([*enter, "ip", "link", "set", far, "master", _BRIDGE, "up"])
+    checked([*enter, "ip", "link", "set", near, "up"])
+    # Without the mark: the relay outlives who asks for it.
+    background = ["env", f"--unset={processes.MARK}", "setsid", "--fork"]
+    # Until it tells its number nothing passes, and a connection that is opened meanwhile may fail.
+    command = [*background, sys.executable, "-IS", relay.__file__, str(latency), _port(node), near]
+    return int(checked([*enter, *command]))
+
+
+def _port(node: str) -> str:
+    """The switch's end of a cable."""
+    return f"to-{node}"

@@ -1,10 +1,11 @@
 """A long cable for kernels without netem: copies Ethernet frames between two interfaces, each after a delay.
 
-`python relay.py SECONDS INTERFACE INTERFACE` prints a line when it is ready. Both interfaces belong to the relay and to
-no bridge. It imports only the standard library, so that it can start without the environment's packages.
+`python relay.py SECONDS INTERFACE INTERFACE` prints the number of its process when it is ready. Both interfaces belong
+to the relay and to no bridge. It imports only the standard library, to start without the environment's packages.
 """
 
 import collections
+import os
 import select
 import socket
 import sys
@@ -34,11 +35,9 @@ def opened(interface: str) -> socket.socket:
     return end
 
 
-def relay(seconds: float, interfaces: tuple[str, str]) -> None:
+def relay(seconds: float, first: socket.socket, second: socket.socket) -> None:
     """Copy frames until the process is ended."""
-    first, second = map(opened, interfaces)
     opposite = {first: second, second: first}
-    print("ready", flush=True)
     waiting: collections.deque[tuple[float, socket.socket, bytes]] = collections.deque()
     while True:
         while waiting and waiting[0][0] <= time.monotonic():
@@ -48,15 +47,18 @@ def relay(seconds: float, interfaces: tuple[str, str]) -> None:
         until_next = max(0.0, waiting[0][0] - time.monotonic()) if waiting else None
         readable, _, _ = select.select([first, second], [], [], until_next)
         for end in readable:
-            for _ in range(FRAMES_AT_ONCE):
-                try:
+            with suppress(OSError):  # nothing more, or the cable is cut
+                for _ in range(FRAMES_AT_ONCE):
                     frame, sender = end.recvfrom(LARGEST_FRAME)
-                except OSError:  # nothing more, or the cable is cut
-                    break
-                if sender[2] != OUTGOING:
-                    waiting.append((time.monotonic() + seconds, opposite[end], frame))
+                    if sender[2] != OUTGOING:
+                        waiting.append((time.monotonic() + seconds, opposite[end], frame))
 
 
 if __name__ == "__main__":
     Path("/proc/self/comm").write_text("cluster-relay")  # `pkill python` in the cluster means a user's own programs
-    relay(float(sys.argv[1]), (sys.argv[2], sys.argv[3]))
+    ends = opened(sys.argv[2]), opened(sys.argv[3])
+    print(os.getpid(), flush=True)
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (1, 2):  # who started it waits for the end of what it prints
+        os.dup2(null, descriptor)
+    relay(float(sys.argv[1]), *ends)

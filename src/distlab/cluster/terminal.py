@@ -1,15 +1,18 @@
 """A cluster from the terminal: what `distlab cluster up`, `run`, `status`, `link` and `down` do and print."""
 
+import os
+import signal
 import time
 
-from distlab.cluster import holder
-from distlab.cluster.cluster import NODES, Cluster, check_place, find, not_running, up
-from distlab.cluster.record import DEFAULT_NAME, ClusterError, ClusterRecord, RunsAlready
-from distlab.cluster.running import carry_out
-from distlab.cluster.status import status
-from distlab.runtime import processes
+from distlab.cluster.cluster import DEFAULT_NAME, NODES, Cluster, RunsAlready, find, not_running, require_outside, up
+from distlab.cluster.configuration import LOGS
+from distlab.cluster.namespaces import ClusterError
+from distlab.cluster.network import Link, address
+from distlab.runtime import processes, tables
 
 ALL = "all"
+SECONDS_FOR_SLURM = 120.0
+FAILED = "FAILED,NODE_FAIL,OUT_OF_MEMORY,TIMEOUT"
 
 
 def start(*, name: str = DEFAULT_NAME, nodes: int | None = None) -> int:
@@ -24,11 +27,17 @@ def start(*, name: str = DEFAULT_NAME, nodes: int | None = None) -> int:
     try:
         cluster = up(name, NODES if nodes is None else nodes)
     except RunsAlready:
-        return _runs_already(_running(name), nodes)
+        print(f"The cluster {name!r} runs already.\n")
+        status = show(name=name)
+        there_are = len(_running(name).nodes())
+        if nodes in (None, there_are):
+            return status
+        print(f"\nIt has {there_are} nodes, not {nodes}: end it first, or start another one with --name.")
+        return 1
+    print(f"The cluster is ready after {time.monotonic() - began:.1f} s.\n")
+    show(name=name)
     option = "" if name == DEFAULT_NAME else f"--name {name} "
-    command = f"distlab cluster run {option}-- srun --nodes {len(cluster.nodes())} hostname"
-    seconds = time.monotonic() - began
-    print(f"The cluster is ready after {seconds:.1f} s.\n\n{status(cluster).text}\n\nTry: {command}", flush=True)
+    print(f"\nTry: distlab cluster run {option}-- srun --nodes {len(cluster.nodes())} hostname", flush=True)
     return 0
 
 
@@ -41,7 +50,9 @@ def run(*command: str, name: str = DEFAULT_NAME) -> int:
     """
     if not command:
         raise ClusterError("Say which command to run: distlab cluster run -- srun --nodes 3 hostname")
-    return carry_out(_running(name), list(command))
+    words = _running(name).entering(command)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # which Python ignores, and the command would, too
+    os.execvp(words[0], words)
 
 
 def show(*, name: str = DEFAULT_NAME) -> int:
@@ -50,9 +61,50 @@ def show(*, name: str = DEFAULT_NAME) -> int:
     Args:
         name: Which cluster, if there are several.
     """
-    state = status(_running(name))
-    print(state.text)
-    return 0 if state.takes_jobs else 1
+    cluster = _running(name)
+    answer = cluster.run(["sinfo", "--noheader", "--Node", "--format=%N %T"], SECONDS_FOR_SLURM)
+    takes_jobs = answer.status == 0
+    states = dict(line.split() for line in answer.output.splitlines()) if takes_jobs else {}
+    rows = [
+        (node, address(node), states.get(node, "no answer"), _rate(link), _latency(link))
+        for node, link in cluster.links().items()
+    ]
+    print(tables.text(("node", "address", "Slurm says", "rate", "latency"), rows) + "\n")
+    if takes_jobs:
+        print(_jobs(cluster))
+        return 0
+    option = "" if name == DEFAULT_NAME else f" --name {name}"
+    print(
+        "slurmctld does not answer, so that no job can start: end the cluster with "
+        f"'distlab cluster down{option}', then start it again."
+    )
+    return 1
+
+
+def _jobs(cluster: Cluster) -> str:
+    """Those that wait or run, and those that failed, which Slurm forgets after an hour, with what slurmd says."""
+    queue = cluster.run(["squeue", "--format=%.8i %.20j %.10T %.10M %R"], SECONDS_FOR_SLURM).output.rstrip()
+    text = queue if len(queue.splitlines()) > 1 else "No job waits or runs."
+    columns = ["--sort=-e,-i", "--format=%.8i %.20j %.14T %r"]
+    failed = cluster.run(["squeue", f"--states={FAILED}", *columns], SECONDS_FOR_SLURM).output.rstrip()
+    if len(failed.splitlines()) > 1:
+        text += f"\n\nFailed in the last hour:\n{failed}"
+    # Only slurmd's log says why such a job has no output.
+    search = (
+        f"sed -n 's/.*\\[\\([0-9]*\\).batch\\] error: \\(Could not open std.*\\)/Job \\1: \\2/p' {LOGS}/slurmd.*.log"
+    )
+    said = cluster.run(["sh", "-c", search], SECONDS_FOR_SLURM).output.rstrip()
+    return f"{text}\n\n{said}" if said else text
+
+
+def _rate(link: Link) -> str:
+    if not link.is_up:
+        return "cut"
+    return f"{link.rate / 1e6:g} Mbit/s" if link.rate else "unlimited"
+
+
+def _latency(link: Link) -> str:
+    return f"+{1e3 * link.latency:g} ms" if link.latency else ""
 
 
 def link(
@@ -94,27 +146,15 @@ def end(*, name: str = DEFAULT_NAME) -> None:
     Args:
         name: Which cluster, if there are several.
     """
-    check_place()
-    record = ClusterRecord(name)
-    ran = record.holder() is not None
-    if ran or record.folder.exists():
-        with record.locked():
-            holder.end(record)
-    print("The cluster has ended; nothing of it stays." if ran else f"The cluster {name!r} does not run.")
+    require_outside()
+    if cluster := find(name):
+        cluster.down()
+    print("The cluster has ended; nothing of it stays." if cluster else f"The cluster {name!r} does not run.")
 
 
 def _running(name: str) -> Cluster:
-    check_place()
+    require_outside()
     cluster = find(name)
     if cluster is None:
         raise ClusterError(not_running(name))
     return cluster
-
-
-def _runs_already(cluster: Cluster, nodes_asked: int | None) -> int:
-    nodes, state = len(cluster.nodes()), status(cluster)
-    print(f"The cluster {cluster.name!r} runs already.\n\n{state.text}")
-    if nodes_asked in (None, nodes):
-        return 0 if state.takes_jobs else 1
-    print(f"\nIt has {nodes} nodes, not {nodes_asked}: end it first, or start another one with --name.")
-    return 1

@@ -20,24 +20,34 @@ def gloo_from_slurm(environment: MutableMapping[str, str] = os.environ, seconds:
 
     It does what horovodrun does: it tells each rank its place by Horovod's variables, and rank 0 also keeps the
     key-value store in which the ranks leave their addresses, until its process ends. Slurm's tasks must be in blocks
-    (srun's default). ClusterSpecError where srun has not started this process, where rank 0 does not answer within
-    `seconds`, and where the port, which follows from job and step, is taken.
+    (srun's default). ClusterSpecError where srun has not started this process, and where rank 0 does not answer within
+    `seconds`.
     """
+    from horovod.runner.common.util.hosts import get_host_assignments, parse_hosts
+    from horovod.runner.gloo_run import create_slot_env_vars
+    from horovod.runner.http.http_server import RendezvousHandler, RendezvousHTTPServer
+
     cluster, rank = slurm_task(environment)
     hosts = [address.rpartition(":")[0] for address in cluster["worker"]]
     port = int(cluster["worker"][0].rpartition(":")[2])
-    slots = rank_slots(hosts)
-    environment.update(slots[rank])
+    counts = {host: hosts.count(host) for host in hosts}
+    if hosts != [host for host, count in counts.items() for _ in range(count)]:
+        fail("SLURM_DISTRIBUTION mixes the ranks of the nodes: start the program with srun --distribution=block")
+    plan = parse_hosts(",".join(f"{host}:{count}" for host, count in counts.items()))
+    slots = get_host_assignments(plan, len(hosts))
+    environment.update(create_slot_env_vars(slots[rank]))
     environment.update(
         HOROVOD_CONTROLLER="gloo",
         HOROVOD_CPU_OPERATIONS="gloo",
-        HOROVOD_GLOO_RENDEZVOUS_ADDR=_address_of(hosts[0]),
+        HOROVOD_GLOO_RENDEZVOUS_ADDR=socket.gethostbyname(hosts[0]),
         HOROVOD_GLOO_RENDEZVOUS_PORT=str(port),
     )
-    if rank == 0:
-        _keep_store(hosts, port)
-    else:
+    if rank > 0:
         _wait_for_store(hosts[0], port, seconds)
+        return
+    server = RendezvousHTTPServer(("", port), RendezvousHandler, 0)
+    server.init(slots)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
 
 
 def check_mpi_of_srun(environment: Mapping[str, str] = os.environ, *, or_gloo: bool = False) -> None:
@@ -55,51 +65,6 @@ def check_mpi_of_srun(environment: Mapping[str, str] = os.environ, *, or_gloo: b
             f"SLURM_STEP_NUM_TASKS is {tasks}, and these tasks do not know of each other: add --mpi=pmix to srun"
             f"{other_fix}"
         )
-
-
-def rank_slots(hosts: list[str]) -> list[dict[str, str]]:
-    """Horovod's variables of each rank; `hosts` names the host of each. ClusterSpecError unless they are in blocks."""
-    names = list(dict.fromkeys(hosts))
-    if hosts != [name for name in names for _ in range(hosts.count(name))]:
-        fail("SLURM_DISTRIBUTION mixes the ranks of the nodes: start the program with srun --distribution=block")
-    slots = []
-    for rank, host in enumerate(hosts):
-        local_rank = rank - hosts.index(host)
-        # Ranks with the same place on their hosts count as one another's neighbours across hosts.
-        across = [name for name in names if hosts.count(name) > local_rank]
-        place = {
-            "RANK": rank,
-            "SIZE": len(hosts),
-            "LOCAL_RANK": local_rank,
-            "LOCAL_SIZE": hosts.count(host),
-            "CROSS_RANK": across.index(host),
-            "CROSS_SIZE": len(across),
-            "HOSTNAME": host,
-        }
-        slots.append({f"HOROVOD_{name}": str(value) for name, value in place.items()})
-    return slots
-
-
-def _address_of(host: str) -> str:
-    try:
-        return socket.gethostbyname(host)
-    except OSError:
-        return fail(f"the name of the first node, {host}, has no address on {os.uname().nodename}: ask your site")
-
-
-def _keep_store(hosts: list[str], port: int) -> None:
-    from horovod.runner.common.util.hosts import get_host_assignments, parse_hosts
-    from horovod.runner.http.http_server import RendezvousHandler, RendezvousHTTPServer
-
-    try:
-        server = RendezvousHTTPServer(("", port), RendezvousHandler, 0)
-    except OSError as error:
-        fail(
-            f"port {port} of {hosts[0]}, which follows from the job's number, is taken ({error.strerror}): submit again"
-        )
-    counts = ",".join(f"{host}:{hosts.count(host)}" for host in dict.fromkeys(hosts))
-    server.init(get_host_assignments(parse_hosts(counts), len(hosts)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
 
 
 def _wait_for_store(host: str, port: int, seconds: float) -> None:

@@ -3,36 +3,42 @@
 import itertools
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
-from distlab.cluster_spec.spec import fail, quoted
+from distlab.cluster_spec.spec import fail, quoted, tf_config
 
 # Each step of each job has a block of ports of its own, below those that Linux gives to connections (from 32768).
 FIRST_PORT, PORTS_PER_STEP, BLOCKS = 20_000, 64, 191
 STEPS_PER_JOB = 8
 
 
+def from_slurm() -> str:
+    """The text of TF_CONFIG for this task of a Slurm job; ClusterSpecError where srun has not started it.
+
+    It needs neither GPUs nor Slurm's programs. Each task is a worker, in the order of the ranks.
+    """
+    cluster, rank = slurm_task()
+    return tf_config(cluster, "worker", rank)
+
+
 def slurm_task(environment: Mapping[str, str] = os.environ) -> tuple[dict[str, list[str]], int]:
     """The addresses of all tasks of this step, in the order of their ranks, and the rank of this one."""
     hosts = host_names(_variable(environment, "SLURM_STEP_NODELIST"))
     counts = tasks_per_node(_variable(environment, "SLURM_STEP_TASKS_PER_NODE"))
-    rank = _number(environment, "SLURM_PROCID")
-    if len(hosts) != len(counts):
+    rank = int(_variable(environment, "SLURM_PROCID"))
+    port = first_port(int(_variable(environment, "SLURM_JOB_ID")), int(_variable(environment, "SLURM_STEP_ID")))
+    places = [(host, place) for host, count in zip(hosts, counts, strict=True) for place in range(count)]
+    distribution = re.split("[:,]", environment.get("SLURM_DISTRIBUTION") or "block")[0].lower()
+    if distribution == "cyclic":
+        places.sort(key=lambda place: place[1])  # one task of each node, then the next of each
+    # A wrong address would show only as a job that waits forever.
+    own = environment.get("SLURMD_NODENAME", places[rank][0])
+    if distribution not in ("block", "cyclic") or own != places[rank][0]:
         fail(
-            f"SLURM_STEP_NODELIST names {len(hosts)} nodes and SLURM_STEP_TASKS_PER_NODE {len(counts)}: "
-            "start the program with srun, which sets both"
+            f"SLURM_DISTRIBUTION is {quoted(distribution)}, which does not say that rank {rank} is on {quoted(own)}: "
+            "start the program with srun --distribution=block"
         )
-    if max(counts) > PORTS_PER_STEP:
-        fail(f"SLURM_STEP_TASKS_PER_NODE is {max(counts)} tasks on one node: start at most {PORTS_PER_STEP}")
-    nodes = _nodes_of_ranks(environment, counts)
-    _check_own_place(environment, hosts, nodes, rank)
-    port = first_port(_number(environment, "SLURM_JOB_ID"), _number(environment, "SLURM_STEP_ID"))
-    tasks_so_far = [0] * len(hosts)
-    addresses = []
-    for node in nodes:
-        addresses.append(f"{hosts[node]}:{port + tasks_so_far[node]}")
-        tasks_so_far[node] += 1
-    return {"worker": addresses}, rank
+    return {"worker": [f"{host}:{port + place}" for host, place in places]}, rank
 
 
 def first_port(job: int, step: int) -> int:
@@ -42,61 +48,29 @@ def first_port(job: int, step: int) -> int:
 
 def host_names(text: str) -> list[str]:
     """The hosts of a list as Slurm writes it, in its order: "node[09-10],gpu-a1" is node09, node10 and gpu-a1."""
+    if not re.fullmatch(r"(?:[^][\s()]|\[\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*\])+", text):
+        fail(f"SLURM_STEP_NODELIST is {quoted(text)}, not a list of hosts such as node[1-3]: let srun set it")
     names: list[str] = []
     for pattern in re.findall(r"(?:[^,\[\]]|\[[^\[\]]*\])+", text):
         parts = re.split(r"\[([^\[\]]*)\]", pattern)  # text, numbers, text, numbers, …, text
-        choices = [list(_numbers(part, text)) if place % 2 else [part] for place, part in enumerate(parts)]
+        choices = [list(_numbers(part)) if place % 2 else [part] for place, part in enumerate(parts)]
         names += ["".join(choice) for choice in itertools.product(*choices)]
-    if not names or text.count("[") != text.count("]"):
-        fail(f"SLURM_STEP_NODELIST is {quoted(text)}, not a list of hosts such as node[1-3]: let srun set it")
     return names
 
 
-def _numbers(ranges: str, text: str) -> Iterator[str]:
+def _numbers(ranges: str) -> Iterator[str]:
     for part in ranges.split(","):
-        match = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
-        if not match:
-            fail(f"SLURM_STEP_NODELIST is {quoted(text)}, where {quoted(part)} is no range of numbers: let srun set it")
-        first, last = match[1], match[2] or match[1]
-        for number in range(int(first), int(last) + 1):
+        first, _, last = part.partition("-")
+        for number in range(int(first), int(last or first) + 1):
             yield str(number).zfill(len(first))
 
 
 def tasks_per_node(text: str) -> list[int]:
     """How many tasks each node has: "2(x3),1" is 2, 2, 2 and 1."""
     counts = []
-    for part in text.split(","):
-        match = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", part)
-        if not match:
-            fail(f"SLURM_STEP_TASKS_PER_NODE is {quoted(text)}, not counts such as 2(x3),1: let srun set it")
-        counts += [int(match[1])] * int(match[2] or 1)
+    for count, _, nodes in (part.rstrip(")").partition("(x") for part in text.split(",")):
+        counts += [int(count)] * int(nodes or 1)
     return counts
-
-
-def _nodes_of_ranks(environment: Mapping[str, str], counts: Sequence[int]) -> list[int]:
-    """The number of each rank's node."""
-    distribution = re.split("[:,]", environment.get("SLURM_DISTRIBUTION") or "block")[0].lower()
-    if distribution == "block":
-        return [node for node, count in enumerate(counts) for _ in range(count)]
-    if distribution == "cyclic":
-        rounds = range(max(counts))
-        return [node for finished in rounds for node, count in enumerate(counts) if count > finished]
-    return fail(
-        f"SLURM_DISTRIBUTION is {quoted(distribution)}, which does not say which rank is where: "
-        "start the program with srun --distribution=block"
-    )
-
-
-def _check_own_place(environment: Mapping[str, str], hosts: Sequence[str], nodes: Sequence[int], rank: int) -> None:
-    """Compare with what this task knows about itself: a wrong address would show only as a job that waits forever."""
-    if not 0 <= rank < len(nodes):
-        fail(f"SLURM_PROCID is {rank}, but the step has {len(nodes)} tasks: let srun set it")
-    own = environment.get("SLURMD_NODENAME", hosts[nodes[rank]])
-    if own != hosts[nodes[rank]]:
-        fail(
-            f"SLURMD_NODENAME is {quoted(own)}, but rank {rank} is expected on {quoted(hosts[nodes[rank]])}: "
-            "start the program with srun --distribution=block"
-        )
 
 
 def _variable(environment: Mapping[str, str], name: str) -> str:
@@ -107,10 +81,3 @@ def _variable(environment: Mapping[str, str], name: str) -> str:
             "the option that asks Slurm, such as --slurm"
         )
     return value
-
-
-def _number(environment: Mapping[str, str], name: str) -> int:
-    text = _variable(environment, name)
-    if not (text.isascii() and text.isdigit()):
-        fail(f"{name} is {quoted(text)}, not a number: let srun set it")
-    return int(text)

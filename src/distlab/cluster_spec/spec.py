@@ -1,14 +1,18 @@
-"""A checked TF_CONFIG, the error of one that cannot work, and the way from the text to its values."""
+"""What a TF_CONFIG says, and the sentence about one that cannot work."""
 
 import ast
 import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Any, NoReturn
 
 from distlab.runtime.errors import PlainError
 
-LONGEST_VALUE = 60
+JOBS = ("chief", "worker", "ps", "evaluator")
 EXAMPLE = '{"cluster": {"worker": ["host1:2222", "host2:2222"]}, "task": {"type": "worker", "index": 0}}'
+LONGEST_VALUE = 60
 
 
 class ClusterSpecError(PlainError, ValueError):
@@ -41,6 +45,70 @@ class ClusterSpec:
         )
 
 
+def tf_config(cluster: Mapping[str, Sequence[str]], task_type: str, index: int) -> str:
+    """The text of TF_CONFIG for one task; ClusterSpecError if it would not be right."""
+    text = json.dumps({"cluster": cluster, "task": {"type": task_type, "index": index}}, default=int)
+    check(text)
+    return text
+
+
+def check(text: str | None) -> ClusterSpec:
+    """What the text, or `os.environ.get("TF_CONFIG")`, says; ClusterSpecError names the first mistake in it."""
+    config = _parsed(text)
+    if not isinstance(config, dict):
+        fail(f'TF_CONFIG is {quoted(config)}, not an object: write {{"cluster": ..., "task": ...}}')
+    for field, fix in [
+        ("cluster", 'add "cluster" with the addresses of each job, such as {"worker": ["host1:2222", "host2:2222"]}'),
+        ("task", 'add "task", which says who this process is, such as {"type": "worker", "index": 0}'),
+    ]:
+        if field not in config:
+            fail(f"{field} is missing from TF_CONFIG: {fix}")
+        if not isinstance(config[field], dict):
+            fail(f"{field} is {quoted(config[field])}, not an object: {fix}")
+    cluster, task = config["cluster"], config["task"]
+    for job, addresses in cluster.items():
+        _check_job("a name in cluster", job)
+        if not isinstance(addresses, list) or not addresses:
+            fail(f'cluster.{job} is {quoted(addresses)}, not a list of addresses: write ["host1:2222", ...]')
+        if job in ("chief", "evaluator") and len(addresses) > 1:
+            fail(f"cluster.{job} has {len(addresses)} addresses: there is at most one {job}, so keep one")
+    if "worker" not in cluster and "chief" not in cluster:
+        fail("cluster has no worker: nobody would train, so add their addresses as worker")
+    _check_addresses(cluster)
+    _check_task(task, cluster)
+    return ClusterSpec({job: tuple(addresses) for job, addresses in cluster.items()}, task["type"], task["index"])
+
+
+def workers(text: str | None) -> tuple[str, ...]:
+    """The addresses in such a text, for a program whose processes are all workers; ClusterSpecError for other kinds."""
+    cluster = check(text).cluster
+    if others := sorted(cluster.keys() - {"worker"}):
+        fail(f"cluster has {' and '.join(others)}, and every process of this program is a worker: list workers alone")
+    return cluster["worker"]
+
+
+def check_all(texts: Iterable[str | None]) -> list[ClusterSpec]:
+    """What the TF_CONFIGs of all processes of a job say; they must name one cluster, and each of its tasks once."""
+    specs = [check(text) for text in texts]
+    tasks = [(spec.task_type, spec.index) for spec in specs]
+    for spec, task in zip(specs, tasks, strict=True):
+        if spec.cluster != specs[0].cluster:
+            fail(
+                f"cluster differs in the TF_CONFIGs of {specs[0].name} and {spec.name}: "
+                "give every process the same one, in the same order, and let only task differ"
+            )
+        if tasks.count(task) > 1:
+            fail(f"task is {spec.name} in {tasks.count(task)} of the TF_CONFIGs: give every process its own index")
+    for job, addresses in specs[0].cluster.items() if specs else ():
+        for index, address in enumerate(addresses):
+            if (job, index) not in tasks:
+                fail(
+                    f"cluster.{job}[{index}] is {quoted(address)}, but task is {job} {index} in no TF_CONFIG: "
+                    "start a process with this task, or take the address out of every cluster"
+                )
+    return specs
+
+
 def fail(sentence: str) -> NoReturn:
     """Raise ClusterSpecError with the sentence."""
     raise ClusterSpecError(sentence)
@@ -48,55 +116,96 @@ def fail(sentence: str) -> NoReturn:
 
 def quoted(value: object) -> str:
     """A value as the user wrote it, cut when it is long."""
-    try:
-        text = json.dumps(value)
-    except (TypeError, ValueError):
-        text = repr(value)
+    text = json.dumps(value)
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
 
 
-def parsed(text: str | None) -> Any:
+def _parsed(text: str | None) -> Any:
     """The value that the JSON text contains; the sentence about text that is not JSON names the likely habit."""
-    if text is None:
+    if not text or not text.strip():
         fail(f"TF_CONFIG is not set: set it before TensorFlow starts, for example to {EXAMPLE}")
-    if not isinstance(text, str):
-        fail(f"TF_CONFIG must be text, not {type(text).__name__}: write json.dumps(...) of it")
-    if not text.strip():
-        fail(f"TF_CONFIG is empty: set it before TensorFlow starts, for example to {EXAMPLE}")
     try:
-        return json.loads(text, object_pairs_hook=_without_repeats)
-    except ClusterSpecError:
-        raise
+        return json.loads(text)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-    except (ValueError, RecursionError):
-        place = "its numbers and brackets"
     try:
-        value = ast.literal_eval(text.strip())
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        value = None
-    if isinstance(value, dict):
+        is_python = isinstance(ast.literal_eval(text.strip()), dict)
+    except (ValueError, SyntaxError):
+        is_python = False
+    if is_python:
         fail(
             "TF_CONFIG is written as Python, not as JSON: write json.dumps(...) of the dict, which puts double quotes "
             "around every name and leaves out a comma after the last item"
         )
-    if isinstance(value, str) and value.lstrip().startswith("{"):
-        fail("TF_CONFIG is not JSON, for it begins with a quote: leave out the quotes around the whole text")
-    if text.lstrip().startswith("{") and '"' not in text:
+    if '"' not in text:
         fail(
             "TF_CONFIG is not JSON, for it has no double quotes: in a shell, put single quotes around the whole text, "
             "or the shell takes the double quotes away"
         )
-    return fail(f"TF_CONFIG is not JSON (look at {place}): let json.dumps write it")
+    fail(f"TF_CONFIG is not JSON (look at {place}): let json.dumps write it")
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object; Python's reader would keep the last of two equal names and say nothing."""
-    names = [name for name, _ in pairs]
-    for name in names:
-        if names.count(name) > 1:
+def _check_job(field: str, job: object) -> None:
+    if job == "master":
+        fail(f'{field} is "master": TensorFlow 2 calls it "chief"')
+    if job not in JOBS:
+        fail(f"{field} is {quoted(job)}, which TensorFlow does not know: write one of {', '.join(map(quoted, JOBS))}")
+
+
+def _check_addresses(cluster: dict[str, list[object]]) -> None:
+    """Each has a form that TensorFlow can use, and all tasks can reach each other."""
+    fields = {f"cluster.{job}[{index}]": each for job, all_ in cluster.items() for index, each in enumerate(all_)}
+    hosts, owners = {}, dict[tuple[str, int], str]()
+    for field, address in fields.items():
+        is_ = f"{field} is {quoted(address)}"
+        match = re.fullmatch(r"(\[[^][]+\]|[^][/:,\s]+)(?::([0-9]*))?", address) if isinstance(address, str) else None
+        if match is None:
+            fail(f'{is_}, not an address: write "host:port", or IPv6 as "[address]:port", one text per task')
+        host, port = match[1].lower().strip("[]"), match[2]
+        if not port:
+            fail(f"{is_}, without a port: write {quoted(f'{match[1]}:2222')}, with a free port")
+        if len(port) > 5 or not 1 <= int(port) <= 65535:
+            fail(f"{is_}, but there is no port {quoted(port)}: write one from 1 to 65535")
+        hosts[field] = host
+        owner = owners.setdefault(("" if _is_this_host(host) else host, int(port)), field)
+        if owner != field:
+            fix = "list the chief only as chief" if "cluster.chief[0]" in (owner, field) else "give each its own"
+            fail(f"{owner} and {field} are the same address {quoted(address)}: {fix}")
+    # An address that means "this machine" is good only if all addresses do.
+    others = [host for host in hosts.values() if not _is_this_host(host)]
+    for field, host in hosts.items():
+        if others and _is_this_host(host):
             fail(
-                f"{quoted(name)} appears {names.count(name)} times in one object of TF_CONFIG: "
-                "write it once, with everything that belongs to it"
+                f"{field} is on {quoted(host)}, which tasks on other hosts ({quoted(others[0])}) cannot reach: "
+                "write the host's name or address in the network"
             )
-    return dict(pairs)
+
+
+def _is_this_host(host: str) -> bool:
+    """Whether the name means, on every machine, that machine itself."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.startswith("localhost.")
+    return address.is_loopback or address.is_unspecified
+
+
+def _check_task(task: dict[str, Any], cluster: dict[str, list[object]]) -> None:
+    for field, example in [("type", '"worker"'), ("index", "0")]:
+        if field not in task:
+            fail(f"task.{field} is missing: add it, such as {example}")
+    job, index = task["type"], task["index"]
+    _check_job("task.type", job)
+    if job not in cluster and job != "evaluator":  # An evaluator may stay outside the cluster: nobody calls it.
+        known = " or ".join(map(quoted, cluster))
+        fail(
+            f"task.type is {quoted(job)}, but cluster has no {job}: write {known}, or add the address to cluster.{job}"
+        )
+    if isinstance(index, bool) or not isinstance(index, int):
+        fail(f"task.index is {quoted(index)}, not a whole number: write 0 for the first task of its type")
+    count = len(cluster.get(job, [""]))
+    if not 0 <= index < count:
+        has = f"cluster.{job} has {count} address{'es' if count > 1 else ''}"
+        fix = "write 0" if count == 1 else f"write a number from 0 to {count - 1}"
+        more = f", or add the missing addresses to cluster.{job}" if index >= count and job in ("worker", "ps") else ""
+        fail(f"task.index is {quoted(index)}, but {has}: {fix}{more}")

@@ -1,4 +1,4 @@
-"""How a process can be ended that waits for the others of its cluster."""
+"""A worker that waits for the others can be ended."""
 
 import signal
 import threading

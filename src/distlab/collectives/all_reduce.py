@@ -6,14 +6,12 @@ with the same shape and dtype.
 
 import numpy as np
 
-from distlab.collectives.every_rank import run_by_every_rank
 from distlab.collectives.partition import GroupRank, own_copy
 from distlab.collectives.ring import all_gather, reduce_scatter, ring_all_reduce
 from distlab.collectives.tree import broadcast, reduce
 from distlab.simulate.rank import Rank
 
 
-@run_by_every_rank
 async def naive_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
     """Rank 0 gathers every array, adds them up, and sends the sum to each rank: naive, since all goes through rank 0.
 
@@ -33,7 +31,6 @@ async def naive_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
     return total
 
 
-@run_by_every_rank
 async def tree_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
     """Reduce to rank 0 on a binomial tree, then broadcast on the same tree.
 
@@ -43,7 +40,6 @@ async def tree_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
     return await broadcast(rank, total)
 
 
-@run_by_every_rank
 async def recursive_doubling_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
     """In each step two ranks exchange all they have and add it: few steps, but the whole array each time.
 
@@ -68,7 +64,6 @@ async def recursive_doubling_all_reduce(rank: Rank, array: np.ndarray) -> np.nda
     return total
 
 
-@run_by_every_rank
 async def halving_doubling_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
     """Rabenseifner's algorithm: as few steps as a tree needs, and as few bytes as a ring.
 
@@ -108,7 +103,6 @@ async def halving_doubling_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarr
     return total
 
 
-@run_by_every_rank
 async def hierarchical_all_reduce(rank: Rank, array: np.ndarray, ranks_per_host: int) -> np.ndarray:
     """A ring inside each host and rings between the hosts, so that slow links carry only 1/k of the array per rank.
 
@@ -117,11 +111,7 @@ async def hierarchical_all_reduce(rank: Rank, array: np.ndarray, ranks_per_host:
     Cost, for p = hk and equal chunks, with α, β inside a host and α', β' between hosts:
     2(k−1)α + 2((k−1)/k)nβ + ((k−1)/k)nγ + 2(h−1)α' + 2((h−1)/h)(n/k)β' + ((h−1)/h)(n/k)γ.
     Source: the two-level scheme of Jia et al., arXiv:1807.11205, with reduce-scatter and all-gather inside.
-
-    Raises ValueError for fewer than 1 rank per host.
     """
-    if ranks_per_host < 1:
-        raise ValueError(f"ranks_per_host is {ranks_per_host}; a host has at least 1 rank")
     per_host = min(ranks_per_host, rank.size)
     in_full_hosts = rank.size - rank.size % per_host
     total = own_copy(array)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from distlab.collectives.every_rank import run_by_every_rank
 from distlab.simulate.rank import Rank
 
 SERVER = 0
@@ -40,7 +39,6 @@ class Training:
         return [update.staleness for update in self.updates]
 
 
-@run_by_every_rank
 async def parameter_server(
     rank: Rank,
     weights: np.ndarray,

@@ -5,12 +5,10 @@ On a ring these are always its right and its left neighbour; in all-to-all and b
 
 import numpy as np
 
-from distlab.collectives.every_rank import run_by_every_rank
 from distlab.collectives.partition import chunk_rows, chunks_of, own_copy
 from distlab.simulate.rank import Rank
 
 
-@run_by_every_rank
 async def ring_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
     """Every rank gets the sum of all ranks' arrays; each sends only 2(p−1)/p times its array, however many ranks.
 
@@ -43,7 +41,6 @@ async def ring_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
     return total
 
 
-@run_by_every_rank
 async def reduce_scatter(rank: Rank, array: np.ndarray) -> np.ndarray:
     """Every rank gets its chunk of the sum of all ranks' arrays.
 
@@ -63,7 +60,6 @@ async def reduce_scatter(rank: Rank, array: np.ndarray) -> np.ndarray:
     return chunks[rank.index]
 
 
-@run_by_every_rank
 async def all_gather(rank: Rank, array: np.ndarray) -> np.ndarray:
     """Every rank gets every rank's rows, in order of rank.
 
@@ -81,7 +77,6 @@ async def all_gather(rank: Rank, array: np.ndarray) -> np.ndarray:
     return np.concatenate(parts)
 
 
-@run_by_every_rank
 async def all_to_all(rank: Rank, array: np.ndarray) -> np.ndarray:
     """Chunk j of rank i becomes chunk i of rank j: a transposition across ranks.
 
@@ -100,7 +95,6 @@ async def all_to_all(rank: Rank, array: np.ndarray) -> np.ndarray:
     return np.concatenate(parts)
 
 
-@run_by_every_rank
 async def barrier(rank: Rank) -> None:
     """No rank leaves before every rank has entered.
 

@@ -4,7 +4,6 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from distlab.collectives.every_rank import run_by_every_rank
 from distlab.collectives.partition import first_row, own_copy
 from distlab.simulate.rank import Rank
 
@@ -26,11 +25,7 @@ def tree_stages(size: int, root: int, index: int) -> list[Stage]:
     """The stages that rank `index` lives through, from all ranks with `root` as holder down to rank `index` alone.
 
     There are at most ⌈lg size⌉. For 8 ranks and root 0, rank 5 sees 0 → 4, then 4 → 6, then 4 → 5.
-
-    Raises ValueError if `root` is not a rank.
     """
-    if root not in range(size):
-        raise ValueError(f"root is {root}, but the ranks are 0 to {size - 1}")
     low, high, holder = 0, size, root
     stages = []
     while high - low > 1:
@@ -44,7 +39,6 @@ def tree_stages(size: int, root: int, index: int) -> list[Stage]:
     return stages
 
 
-@run_by_every_rank
 async def broadcast(rank: Rank, array: np.ndarray | None, root: int = 0) -> np.ndarray:
     """Every rank gets the root's array.
 
@@ -61,7 +55,6 @@ async def broadcast(rank: Rank, array: np.ndarray | None, root: int = 0) -> np.n
     return block
 
 
-@run_by_every_rank
 async def reduce(rank: Rank, array: np.ndarray, root: int = 0) -> np.ndarray | None:
     """The root gets the sum of all ranks' arrays: the broadcast's tree, walked from the leaves to the root.
 
@@ -80,7 +73,6 @@ async def reduce(rank: Rank, array: np.ndarray, root: int = 0) -> np.ndarray | N
     return total if rank.index == root else None
 
 
-@run_by_every_rank
 async def scatter(rank: Rank, array: np.ndarray | None, root: int = 0) -> np.ndarray:
     """Every rank gets its chunk of the root's rows: at each stage the holder hands over the other half's rows.
 
@@ -101,7 +93,6 @@ async def scatter(rank: Rank, array: np.ndarray | None, root: int = 0) -> np.nda
     return block
 
 
-@run_by_every_rank
 async def gather(rank: Rank, array: np.ndarray, root: int = 0) -> np.ndarray | None:
     """The root gets every rank's rows, in order of rank: the scatter's tree, walked from the leaves to the root.
 

@@ -1,6 +1,6 @@
 """What `distlab predict` prints: the prediction for images, for a transformer, from measurements, or the published."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from distlab.costs.measured import report as measured_report
 from distlab.costs.measured.measurement import read
-from distlab.costs.measured.prediction import most_ranks, predict_measured
+from distlab.costs.measured.prediction import predict_measured
 from distlab.costs.prediction.data_parallel import predict
 from distlab.costs.prediction.model_parallel import Split, predict_split
 from distlab.costs.prediction.networks import MODELS
@@ -20,10 +20,6 @@ from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import require_name
 
 RANKS, MOST_MEASURED_RANKS = "1..1024", 1024
-MODEL, HARDWARE, HARDWARE_OF_TRANSFORMERS = "resnet50", "bigbasin-ethernet50", "selene"
-OF_TRANSFORMERS = f"is for transformers: {', '.join(TRANSFORMERS)}"
-OF_IMAGES = f"is for networks of images: {', '.join(MODELS)}"
-OF_FORMULAS, OF_MEASUREMENTS = "is for predictions by formula", "needs --measured"
 
 
 class WrongPrediction(PlainError, ValueError):
@@ -75,51 +71,47 @@ def print_prediction(
         images: With --measured: that the core or GPU hours are for; by default 1,000,000.
         own_cores: With --measured: as if measured hosts that share cores had their own.
     """
-    by_formula = _given(model=model, hardware=hardware)
+    named = _given(model=model, hardware=hardware)
     of_images = _given(algorithm=algorithm, overlap=overlap, batch=batch, baseline_ranks=baseline)
     of_split = _given(tensor=tensor, pipeline=pipeline, zero=zero, micro_batch=micro_batch, chunks=chunks)
     of_transformers = of_split | _given(sequences=sequences)
     of_measurements = _given(compare=compare, images=images, own_cores=own_cores or None)
-    model = model or MODEL
     try:
         if measured:
-            _refuse(by_formula | of_images | of_transformers | _given(published=published or None), OF_FORMULAS)
-            print(_from_measurements(measured, ranks, json, **of_measurements))
-            return
-        _refuse(of_measurements, OF_MEASUREMENTS)
-        if published:
-            _refuse(
-                by_formula | of_images | of_transformers | _given(ranks=ranks, json=json or None), "makes no sense here"
-            )
-            print(comparison_with_published())
+            text = _from_measurements(measured, ranks, json, **of_measurements)
+            unused = named | of_images | of_transformers
+        elif published:
+            text, unused = comparison_with_published(), named | of_images | of_transformers | of_measurements
         elif model in TRANSFORMERS:
-            _refuse(of_images, OF_IMAGES)
-            split = Split(**of_split)
-            counts = ranks_in(ranks or RANKS)
-            if ranks is None:
-                # Of the usual numbers only those that make whole replicas; a single replica where there are none.
-                replica = split.tensor * split.pipeline
-                counts = counts[counts % replica == 0] if np.any(counts % replica == 0) else np.array([replica])
-            machine = hardware or HARDWARE_OF_TRANSFORMERS
-            splits = [predict_split(model, machine, int(count), split, sequences=sequences) for count in counts]
-            print(splits_as_json(splits) if json else splits_as_table(splits))
+            text = _of_transformer(model, hardware or "selene", ranks, Split(**of_split), sequences, json)
+            unused = of_images | of_measurements
         else:
+            model = model or "resnet50"
             require_name([*MODELS, *TRANSFORMERS], model, "model")
-            _refuse(of_transformers, OF_TRANSFORMERS)
-            prediction = predict(model, hardware or HARDWARE, ranks_in(ranks or RANKS), **of_images)
-            print(as_json(prediction) if json else as_table(prediction))
+            prediction = predict(model, hardware or "bigbasin-ethernet50", ranks_in(ranks or RANKS), **of_images)
+            text, unused = as_json(prediction) if json else as_table(prediction), of_transformers | of_measurements
     except ValueError as error:
         raise WrongPrediction(str(error)) from error
+    if unused:
+        options = ", ".join(f"--{name.removesuffix('_ranks').replace('_', '-')}" for name in unused)
+        raise WrongPrediction(f"{options} would change nothing here; docs/commands.md says what goes together.")
+    print(text)
 
 
 def _given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _refuse(options: Mapping[str, Any], why: str) -> None:
-    """Raise WrongPrediction if the user has given one of these options, which would have no effect."""
-    for name in options:
-        raise WrongPrediction(f"--{name.removesuffix('_ranks').replace('_', '-')} {why}.")
+def _of_transformer(
+    model: str, hardware: str, ranks: str | None, split: Split, sequences: int | None, json: bool
+) -> str:
+    """Without `ranks` of the usual numbers those that make whole replicas; of one replica where there are none."""
+    counts = ranks_in(ranks or RANKS)
+    if ranks is None:
+        replica = split.tensor * split.pipeline
+        counts = counts[counts % replica == 0] if np.any(counts % replica == 0) else np.array([replica])
+    predictions = [predict_split(model, hardware, int(count), split, sequences=sequences) for count in counts]
+    return splits_as_json(predictions) if json else splits_as_table(predictions)
 
 
 def _from_measurements(
@@ -130,10 +122,10 @@ def _from_measurements(
     images: int = measured_report.IMAGES,
     own_cores: bool | None = None,
 ) -> str:
-    """The prediction; without `ranks` for powers of two and those that were measured."""
+    """Without `ranks` for powers of two and those that were measured."""
     measurements, compared = ([read(file) for file in files] for files in (measured, compare))
     if ranks is None:
-        limit = min(most_ranks(measurement) or MOST_MEASURED_RANKS for measurement in measurements)
+        limit = min(measurement.most_ranks or MOST_MEASURED_RANKS for measurement in measurements)
         powers = {2**power for power in range(limit.bit_length()) if 2**power <= limit}
         counts = np.array(sorted(powers | {each.ranks for each in (*measurements, *compared)}))
     else:
@@ -149,17 +141,12 @@ def comparison_with_published() -> str:
     Then bubble, memory and throughput of split models in the same way.
     """
     comparisons = efficiencies.compare()
+    efficiency = f"{efficiencies.table(comparisons)}\n\n{efficiencies.summary(comparisons)}"
     sections = (
-        (
-            "Published and predicted scaling efficiency",
-            f"{efficiencies.table(comparisons)}\n\n{efficiencies.summary(comparisons)}",
-        ),
+        ("Published and predicted scaling efficiency", efficiency),
         ("The assumptions, the same for every row", efficiencies.describe_assumptions()),
         ("Where the model is off", efficiencies.where_it_is_off(comparisons)),
-        (
-            "If one assumption were another: change of the prediction in points",
-            efficiencies.describe_sensitivity(),
-        ),
+        ("If one assumption were another: change of the prediction in points", efficiencies.sensitivity()),
         *split_sections(),
     )
     return "\n\n".join(f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections)

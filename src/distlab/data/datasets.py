@@ -1,41 +1,58 @@
 """The course's image sets as NumPy arrays: `digits`, which needs no network, `mnist` and `fashion_mnist`."""
 
+import gzip
+import logging
 import os
 import zipfile
 import zlib
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from distlab.data import download
-from distlab.data.download import KEYS, DataError
 from distlab.runtime.environment import cache_folder
+from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import NoSuchName, require_name
 
-NAMES = ("digits", *download.ARCHIVES)
 IMAGE_SIZE = 28
 CLASSES = 10
-FEWEST_IMAGES = {"training": 1433, "test": 364}
-"""So many images the chapters can train on and test with: those of digits."""
+SECONDS_WITHOUT_DATA = 20
+ADDRESSES = {
+    "mnist": "https://storage.googleapis.com/cvdf-datasets/mnist/",
+    "fashion_mnist": "https://storage.googleapis.com/tensorflow/tf-keras-datasets/",
+}
+NAMES = ("digits", *ADDRESSES)
+# The archives that both sets consist of: the array in each, its file, and the file's SHA-256 in the two sets.
+ARCHIVES = {
+    "x_train": "train-images-idx3-ubyte.gz",
+    "y_train": "train-labels-idx1-ubyte.gz",
+    "x_test": "t10k-images-idx3-ubyte.gz",
+    "y_test": "t10k-labels-idx1-ubyte.gz",
+}
+SHA256 = {
+    "mnist": {
+        "x_train": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+        "y_train": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+        "x_test": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+        "y_test": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+    },
+    "fashion_mnist": {
+        "x_train": "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
+        "y_train": "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
+        "x_test": "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
+        "y_test": "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
+    },
+}
+
+
+class DataError(PlainError):
+    """A data set could not be given; the message is one sentence with the file or address and the fix."""
 
 
 class UnknownDataset(DataError, NoSuchName):
     """No data set has that name."""
-
-
-class NotInFolder(DataError):
-    """The folder that DISTLAB_DATA names does not hold the data set, or is none."""
-
-
-class DamagedFile(DataError):
-    """A file cannot be read as a data set: truncated, not an .npz file, with pickled objects in it, or not allowed."""
-
-
-class WrongContent(DataError):
-    """A file was read, but its arrays are missing or have another shape or type than the images of the course."""
 
 
 class LabelledImages(NamedTuple):
@@ -60,38 +77,44 @@ def load(name: str) -> Dataset:
     are in none of them. A file that is there but cannot be used is an error, and stays as it is. Where DISTLAB_DATA is
     set nothing is downloaded.
 
-    Raises UnknownDataset, NotInFolder, DamagedFile, WrongContent, `download.DownloadFailed` or `download.WrongDigest`.
+    Raises UnknownDataset, and DataError for a file or a download.
     """
     require_name(NAMES, name, "data set", UnknownDataset)
     if name == "digits":
         return _digits()
-    file = find(name)
-    if file is None and (own_folder := _own_folder()):
-        raise NotInFolder(
+    place = find(name)
+    if place is None and (own_folder := _own_folder()):
+        raise DataError(
             f"DISTLAB_DATA={str(own_folder)!r} holds no {name}.npz, and no cache does; put the file there, or unset "
             "DISTLAB_DATA to download the data set."
         )
-    if file is None:
-        file = cache_folder() / "data" / f"{name}.npz"
-        download.into(file, name)
-    return _as_dataset(_read(file, name), file)
+    place = place or _downloaded(name)
+    return _as_dataset(_read(place), place)
 
 
 def find(name: str) -> Path | None:
-    """Where `load` would read a data set from: an .npz file, or Keras's folder of archives; None if it would read none.
+    """Where `load` would read a data set from: an .npz file, or a folder of archives; None if it would read none.
 
-    A place that something else occupies, such as a folder called mnist.npz, counts too: `load` says what is wrong.
-    Raises NotInFolder when DISTLAB_DATA names no folder that can be read.
+    Raises DataError when DISTLAB_DATA names no folder.
     """
-    if name not in download.ARCHIVES:
+    if name == "digits":
         return None
-    file = f"{name}.npz"
     homes = [Path(home) for home in (os.environ.get("KERAS_HOME"), Path.home() / ".keras") if home]
-    places = [home / "datasets" / entry for home in homes for entry in (file, name.replace("_", "-"))]
-    places.append(cache_folder() / "data" / file)
+    folders = [*(home / "datasets" for home in homes), _cache()]
+    places = [place for folder in folders for place in (folder / f"{name}.npz", _archives_folder(folder, name))]
     if own_folder := _own_folder():
-        places.insert(0, own_folder / file)
-    return next((place for place in places if _is_occupied(place, name)), None)
+        places.insert(0, own_folder / f"{name}.npz")
+    return next((place for place in places if _is_there(place)), None)
+
+
+def describe(name: str) -> str:
+    """One line for the top of a notebook: which data, how many images, and how to choose another set.
+
+    Raises what `load` does.
+    """
+    train, test = load(name)
+    choice = "dataset=mnist for MNIST" if name == "digits" else "dataset=digits for the set that needs no network"
+    return f"Data: {name}, {len(train.images):,} training and {len(test.images):,} test images (pass {choice})"
 
 
 def _own_folder() -> Path | None:
@@ -99,27 +122,42 @@ def _own_folder() -> Path | None:
     if not (name := os.environ.get("DISTLAB_DATA")):
         return None
     folder = Path(name).expanduser().absolute()
-    if not folder.is_dir() or not os.access(folder, os.R_OK | os.X_OK):
-        kind = "cannot be read" if folder.is_dir() else "is no folder" if os.path.lexists(folder) else "does not exist"
-        fix = "set it to the folder that holds NAME.npz, or unset it"
-        raise NotInFolder(f"DISTLAB_DATA={str(folder)!r} {kind}; {fix}.")
+    if not folder.is_dir():
+        kind = "is no folder" if folder.exists() else "does not exist"
+        raise DataError(f"DISTLAB_DATA={str(folder)!r} {kind}; set it to the folder with NAME.npz, or unset it.")
     return folder
 
 
-def describe(name: str) -> str:
-    """One line for the top of a notebook: which data, how many images, and how to choose another set.
+def _cache() -> Path:
+    return cache_folder() / "data"
 
-    Raises what `load` does, and WrongContent for a set that was shortened so much that the chapters cannot train on it.
-    """
-    train, test = load(name)
-    for part, images in (("training", train.images), ("test", test.images)):
-        if len(images) < FEWEST_IMAGES[part]:
-            raise WrongContent(
-                f"{find(name)} has {len(images)} {part} images, and the chapters need at least "
-                f"{FEWEST_IMAGES[part]:,}, as many as digits has; take dataset=digits for quick runs."
-            )
-    choice = "dataset=mnist for MNIST" if name == "digits" else "dataset=digits for the set that needs no network"
-    return f"Data: {name}, {len(train.images):,} training and {len(test.images):,} test images (pass {choice})"
+
+def _archives_folder(folder: Path, name: str) -> Path:
+    """As Keras calls it."""
+    return folder / name.replace("_", "-")
+
+
+def _is_there(place: Path) -> bool:
+    return place.exists() if place.suffix else all((place / archive).exists() for archive in ARCHIVES.values())
+
+
+def _downloaded(name: str) -> Path:
+    """The folder of archives that are downloaded now, each checked; a file appears complete or not at all."""
+    import pooch  # takes 0.1 s, and only downloads need it
+
+    pooch.get_logger().setLevel(logging.WARNING)  # otherwise it announces each download in the notebook
+    folder = _archives_folder(_cache(), name)
+    downloader = pooch.HTTPDownloader(timeout=SECONDS_WITHOUT_DATA)
+    for key, archive in ARCHIVES.items():
+        address, digest = ADDRESSES[name] + archive, f"sha256:{SHA256[name][key]}"
+        try:
+            pooch.retrieve(address, digest, archive, folder, downloader=downloader)
+        except (OSError, ValueError) as error:  # ValueError: the digest is wrong
+            raise DataError(
+                f"{address} could not be downloaded ({error}); use dataset=digits, or put the data set as {name}.npz "
+                "into a folder and set DISTLAB_DATA to that folder."
+            ) from error
+    return folder
 
 
 def _digits() -> Dataset:
@@ -128,13 +166,10 @@ def _digits() -> Dataset:
     package = find_spec("sklearn")
     if package is None or package.origin is None:
         raise ModuleNotFoundError("scikit-learn is not installed in this environment")
-    file = Path(package.origin).parent / "datasets" / "data" / "digits.csv.gz"
-    try:
-        table = np.loadtxt(file, delimiter=",").reshape(-1, 65)
-    except (OSError, ValueError, EOFError, zlib.error) as error:
-        what = f"{file} is missing or damaged ({' '.join(str(error).split()) or type(error).__name__})"
-        raise DamagedFile(f"{what}; `make setup` installs scikit-learn, whose file it is, again.") from error
-    enlarge = _linear_interpolation(8, IMAGE_SIZE)
+    table = np.loadtxt(Path(package.origin).parent / "datasets" / "data" / "digits.csv.gz", delimiter=",")
+    # Linear interpolation as a matrix (28, 8); the first and the last pixel of a row keep their places.
+    places = np.linspace(0, 7, IMAGE_SIZE)
+    enlarge = np.maximum(0, 1 - np.abs(places[:, None] - np.arange(8)))
     images = (enlarge @ (table[:, :-1].reshape(-1, 8, 8) / 16) @ enlarge.T).astype(np.float32)
     labels = table[:, -1].astype(np.int64)
     is_test = np.zeros(len(labels), dtype=bool)
@@ -143,74 +178,53 @@ def _digits() -> Dataset:
     return Dataset(LabelledImages(images[~is_test], labels[~is_test]), LabelledImages(images[is_test], labels[is_test]))
 
 
-def _linear_interpolation(size: int, new_size: int) -> NDArray[np.float64]:
-    """The matrix (new_size, size) that enlarges a row of pixels; the first and the last keep their places."""
-    places = np.linspace(0, size - 1, new_size)
-    return np.maximum(0, 1 - np.abs(places[:, None] - np.arange(size)))
-
-
-def _is_occupied(place: Path, name: str) -> bool:
-    if place.suffix == ".npz":
-        return os.path.lexists(place)
-    return all((place / archive.file).is_file() for archive in download.ARCHIVES[name])
-
-
-def _read(place: Path, name: str) -> dict[str, NDArray[Any]]:
-    if place.suffix != ".npz":
-        archives = [place / archive.file for archive in download.ARCHIVES[name]]
-        return dict(zip(KEYS, map(_read_archive, archives), strict=True))
+def _read(place: Path) -> dict[str, NDArray[Any]]:
+    if place.is_dir() and not place.suffix:
+        return {key: _read_archive(place / archive) for key, archive in ARCHIVES.items()}
     try:
-        if not place.is_file():  # to open a pipe would wait for somebody to write into it
-            raise ValueError("it is not a regular file")
-        with place.open("rb") as file:
-            if file.read(4) not in (b"PK\x03\x04", b"PK\x05\x06"):
-                raise ValueError("it does not start as one")
-        with zipfile.ZipFile(place) as archive:
-            if sum(member.file_size for member in archive.infolist()) > download.LARGEST_CONTENT:
-                raise ValueError(f"its arrays would take more than {download.LARGEST_CONTENT:,} bytes")
+        if not zipfile.is_zipfile(place):
+            raise ValueError("it is no zip file, or not a whole one")
         # Reading every array here finds a truncated file before anything uses it.
         with np.load(place, allow_pickle=False) as arrays:
             return {key: np.asarray(arrays[key]) for key in arrays.files}
     except Exception as error:  # damaged bytes make NumPy and zipfile raise nearly anything
-        raise _damaged(place, "an .npz file of plain arrays", error) from error
+        raise _unusable(place, "an .npz file of plain arrays", error) from error
 
 
 def _read_archive(file: Path) -> NDArray[np.uint8]:
+    """The array in a gzip-compressed IDX file of uint8: three bytes, number of axes, their sizes, the values."""
     try:
-        return download.parse_archive(file.read_bytes())
-    except (OSError, ValueError, EOFError, zlib.error) as error:
-        raise _damaged(file, "a gzip archive in the IDX format", error) from error
+        raw = gzip.decompress(file.read_bytes())
+        shape = np.frombuffer(raw, dtype=">u4", count=raw[3], offset=4)
+        return np.frombuffer(raw, dtype=np.uint8, offset=4 + 4 * len(shape)).reshape(shape)
+    except (OSError, ValueError, EOFError, IndexError, zlib.error) as error:
+        raise _unusable(file, "a gzip archive in the IDX format", error) from error
 
 
-def _damaged(file: Path, expected: str, error: Exception) -> DamagedFile:
-    if isinstance(error, PermissionError):
-        return DamagedFile(f"{file} may not be read by this user ({error.strerror}): `chmod a+r`, or ask its owner.")
-    if file.is_dir():
-        content = "a folder"
-    else:
-        content = f"{file.stat().st_size:,} bytes that cannot be read" if file.is_file() else "nothing that can be read"
-        content += f" ({' '.join(str(error).split()) or type(error).__name__})"
-    return DamagedFile(
-        f"{file}: expected {expected}, found {content}; the file was kept; put a good copy in its place, or move it "
-        "away."
-    )
-
-
-def _as_dataset(arrays: dict[str, NDArray[Any]], file: Path) -> Dataset:
-    def reject(expected: str, content: str) -> NoReturn:
-        fix = "the file was kept; put a good copy in its place"
-        raise WrongContent(f"{file}: expected {expected}, found {content}; {fix}.")
-
-    if missing := [key for key in KEYS if key not in arrays]:
-        reject(f"the arrays {', '.join(KEYS)}", f"no {', '.join(missing)} but {', '.join(arrays) or 'nothing'}"[:300])
+def _as_dataset(arrays: dict[str, NDArray[Any]], place: Path) -> Dataset:
     parts = []
     for part in ("train", "test"):
+        if missing := {f"x_{part}", f"y_{part}"} - arrays.keys():
+            raise _unusable(place, f"the arrays {', '.join(ARCHIVES)}", f"no {' and no '.join(sorted(missing))}")
         images, labels = arrays[f"x_{part}"], arrays[f"y_{part}"]
         if images.dtype != np.uint8 or images.shape[1:] != (IMAGE_SIZE, IMAGE_SIZE) or not len(images):
-            reject(f"x_{part} as uint8 (n, {IMAGE_SIZE}, {IMAGE_SIZE}) with n > 0", f"{images.dtype} {images.shape}")
+            raise _unusable(
+                place, f"x_{part} as uint8 (n, {IMAGE_SIZE}, {IMAGE_SIZE})", f"{images.dtype} {images.shape}"
+            )
         if labels.dtype.kind not in "iu" or labels.shape != (len(images),):
-            reject(f"y_{part} as integers ({len(images)},)", f"{labels.dtype} {labels.shape}")
+            raise _unusable(place, f"y_{part} as integers ({len(images)},)", f"{labels.dtype} {labels.shape}")
         if labels.min() < 0 or labels.max() >= CLASSES:
-            reject(f"labels from 0 to {CLASSES - 1} in y_{part}", f"labels from {labels.min()} to {labels.max()}")
+            content = f"labels from {labels.min()} to {labels.max()}"
+            raise _unusable(place, f"labels from 0 to {CLASSES - 1} in y_{part}", content)
         parts.append(LabelledImages(images.astype(np.float32) / np.float32(255), labels.astype(np.int64)))
     return Dataset(*parts)
+
+
+def _unusable(place: Path, expected: str, content: object) -> DataError:
+    if isinstance(content, Exception):
+        size = f"{place.stat().st_size:,} bytes" if place.is_file() else "no file"
+        content = f"{size} that cannot be read ({' '.join(str(content).split()) or type(content).__name__})"
+    return DataError(
+        f"{place}: expected {expected}, found {content}; the file was kept; put a good copy in its place, or move it "
+        "away."
+    )

@@ -5,50 +5,20 @@ topics have, or, rarely, of any topic, so that no single word decides.
 """
 
 from collections.abc import Iterable
-from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from distlab.runtime.arguments import require_whole, wrong
-
-COMMON = (
-    *("and", "but", "the", "this", "that", "a", "an", "it", "we", "they", "was", "is"),
-    *("from", "with", "for", "by", "on", "at", "near", "after", "before", "again", "often", "today"),
-)
-TOPICS = {
-    "harbour": ["boat", "tide", "anchor", "rope", "sail", "crane", "quay", "gull", "wave", "pilot", "net", "mast"],
-    "kitchen": ["oven", "spoon", "dough", "salt", "pan", "onion", "broth", "knife", "plate", "flour", "pie", "lid"],
-    "orchard": [
-        "apple",
-        "branch",
-        "ladder",
-        "bee",
-        "basket",
-        "root",
-        "twig",
-        "pear",
-        "frost",
-        "seed",
-        "leaf",
-        "fence",
-    ],
-    "workshop": [
-        "mallet",
-        "nail",
-        "saw",
-        "plank",
-        "drill",
-        "bolt",
-        "vice",
-        "glue",
-        "bench",
-        "chisel",
-        "clamp",
-        "screw",
-    ],
+_COMMON = "and but the this that a an it we they was is from with for by on at near after before again often today"
+_TOPICS = {
+    "harbour": "boat tide anchor rope sail crane quay gull wave pilot net mast",
+    "kitchen": "oven spoon dough salt pan onion broth knife plate flour pie lid",
+    "orchard": "apple branch ladder bee basket root twig pear frost seed leaf fence",
+    "workshop": "mallet nail saw plank drill bolt vice glue bench chisel clamp screw",
 }
+COMMON = tuple(_COMMON.split())
+TOPICS = {topic: words.split() for topic, words in _TOPICS.items()}
 NAMES = tuple(TOPICS)
 VOCABULARY = (*COMMON, *(word for words in TOPICS.values() for word in words))
 """The words by number."""
@@ -66,8 +36,6 @@ class Texts(NamedTuple):
 
 def texts(count: int, seed: int) -> Texts:
     """`count` texts on topics in random order; the same for the same count and seed."""
-    require_whole("count", count)
-    require_whole("seed", seed)
     generator = np.random.default_rng([seed, count])
     labels = generator.integers(0, len(NAMES), count)
     of_each = len(TOPICS[NAMES[0]])
@@ -79,8 +47,6 @@ def texts(count: int, seed: int) -> Texts:
     return Texts(words.astype(np.int32), labels.astype(np.int64))
 
 
-def sentence(words: NDArray[np.int32]) -> str:
+def sentence(words: Iterable[int]) -> str:
     """The words of one text, with spaces between them."""
-    if not isinstance(words, Iterable) or not all(isinstance(number, Integral) for number in words):
-        raise wrong("words", words, "the numbers of one text, such as texts(1, seed=0).words[0]")
     return " ".join(VOCABULARY[number] for number in words)

@@ -1,6 +1,5 @@
 """A student's answer as a judge sees it, and the one that lives in the student's own kernel."""
 
-import ast
 import dis
 import inspect
 import re
@@ -13,15 +12,12 @@ from itertools import islice
 from types import CodeType, TracebackType
 from typing import Any, Protocol, cast
 
-import numpy as np
-
 from distlab.labs.answer_errors import NotDone, Raised, TookTooLong
 from distlab.labs.plain_data import MOST_ITEMS, Plain, plain
 from distlab.runtime.errors import message_of
 from distlab.simulate import ProgramError, Rank, RankFailedError, Run, World, missing_awaits
 
 SECONDS = 30.0
-_LONGEST_ARGUMENT = 24
 
 
 class Answer(Protocol):
@@ -44,9 +40,6 @@ class Answer(Protocol):
         With `respond` it is called as `function(namespace, ask, *arguments)`: what it asks by `ask(value)` is answered
         by `respond(value)` in the judge's own process. That may be forged too, but not what the judge saw and when.
         """
-
-    def source(self, name: str) -> str:
-        """The text of the student's function or class; raises NotDone if there is none."""
 
 
 class OwnAnswer:
@@ -73,13 +66,7 @@ class OwnAnswer:
         copies = [plain(argument) for argument in arguments]
         named = {keyword: plain(argument) for keyword, argument in keywords.items()}
         with time_limit(self._seconds, f"`{name}`"):
-            try:
-                value = self._student(with_lists(function), *copies, **named)
-            except Raised as error:
-                if error.line is not None or error.kind != "TypeError" or "argument" not in error.message:
-                    raise
-                called = f"the check calls `{_written(name, copies, named)}`, as the header that the cell came with"
-                raise Raised(error.kind, f"{error.message}; {called}") from error.__cause__
+            value = self._student(with_lists(function), *copies, **named)
         if value is ... or (value is None and not none_is_an_answer):
             raise NotDone(f"`{name}` gives None: is a `return` missing?")
         return plain(value, f"what `{name}` gives")
@@ -125,13 +112,6 @@ class OwnAnswer:
         if not inspect.iscoroutine(coroutine):
             raise ProgramError(f"{name} is not a coroutine function: write `async def {name}(rank, …)`")
         return coroutine
-
-    def source(self, name: str) -> str:
-        """See Answer."""
-        try:
-            return inspect.getsource(self._function(name))
-        except (OSError, TypeError):
-            raise NotDone(f"there is no text of `{name}`") from None
 
     def _named(self, name: str) -> Any:
         if name not in self._namespace:
@@ -214,18 +194,6 @@ def _let_go(error: BaseException | None) -> None:
         error = error.__cause__
 
 
-def _written(name: str, arguments: Iterable[Plain], keywords: Mapping[str, Plain]) -> str:
-    """A call as it is written, in which a short name of its type replaces what is long."""
-
-    def short(value: Plain) -> str:
-        text = "array" if isinstance(value, np.ndarray) else repr(value)
-        return text if len(text) <= _LONGEST_ARGUMENT else type(value).__name__
-
-    return (
-        f"{name}({', '.join([*map(short, arguments), *(f'{key}={short(value)}' for key, value in keywords.items())])})"
-    )
-
-
 def with_lists(function: Callable[..., object]) -> Callable[..., object]:
     """The function, which gives a list where it gave an iterator of Python's, also as a value of a dictionary."""
 
@@ -242,13 +210,6 @@ def with_lists(function: Callable[..., object]) -> Callable[..., object]:
 
     listing.__name__ = getattr(function, "__name__", "it")
     return listing
-
-
-def source_in(text: str, name: str) -> str | None:
-    """The text of the last function or class `name` that the Python `text` defines at its top; None without one."""
-    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    nodes = [node for node in ast.parse(text).body if isinstance(node, definitions) and node.name == name]
-    return ast.get_source_segment(text, nodes[-1]) if nodes else None
 
 
 def line_of(traceback: TracebackType | None, namespace: Mapping[str, Any]) -> int | None:

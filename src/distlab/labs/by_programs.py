@@ -29,7 +29,7 @@ Hint: TypeAlias = Text | Mapping[str, Text]
 """One for each part of the exercise, or for all."""
 
 Drawn = TypeVar("Drawn")
-_MOST_SHOWN = 20  # entries of a list before its hint
+_MOST_SHOWN = 80  # characters of a list before its hint
 _NEAR_A_MISTAKE = 0.01  # where a right number may be off by more
 
 
@@ -100,11 +100,13 @@ def formulas(
             value = eval(code, known(case))
             return {**right_program(*case), name: value} if name else value
 
-        if not isinstance(hint, str) or "{" not in hint:
-            return Mistake(hint, program)
-        return Mistake(
-            lambda case, said: re.sub(r"{(.*?)}", lambda match: str(eval(match[1], known(case))), hint), program
-        )
+        by_part = {part: filled(text) for part, text in hint.items()} if isinstance(hint, Mapping) else filled(hint)
+        return Mistake(by_part, program)
+
+    def filled(text: Text) -> Text:
+        if not isinstance(text, str) or "{" not in text:
+            return text
+        return lambda case, said: re.sub(r"{(.*?)}", lambda match: str(eval(match[1], known(case))), text)
 
     return [mistake(name, *row) for name, table in tables.items() for row in table.items()]
 
@@ -171,7 +173,6 @@ class ByPrograms:
     tolerance: float | Mapping[str, float] = TOLERANCE
     weights: Mapping[str, float] | None = None
     praise: Callable[[Sequence[Case]], str] = lambda cases: ""
-    picture: Callable[[], Picture] | None = None
     observe: Callable[[Answer, Case], Any] | None = None
     draw: Callable[[Case, Any], Callable[[], Picture] | None] = lambda case, seen: None
     variable: str = ""
@@ -190,7 +191,7 @@ class ByPrograms:
         for whole, names in self.together.items():
             verdicts[whole] = asked.first_wrong(names, {part: verdicts.pop(part) for part in names.values()})
         if all(verdict.is_right for verdict in verdicts.values()):
-            return right(self.praise(cases), self.picture or asked.picture())
+            return right(self.praise(cases), asked.picture())
         said = verdicts[""] if "" in verdicts else parts(verdicts, weights=self.weights)
         below = asked.below() if said.state == WRONG else ""
         return replace(said, text=f"{said.text}\n{below}" if below else said.text, picture=asked.picture())
@@ -358,7 +359,7 @@ class _Asked:
         if isinstance(value, Failure):
             return wrong(str(value.error), context=self._context(value, said))
         if value is None and not self._may_be_none(part):
-            return not_done("this is None" if self.judge.is_by_name else f"{said}: this is None")
+            return not_done("this is None" if self.judge.is_by_name or not said else f"{said}: this is None")
         return wrong(self._otherwise(part, wrong_ones[0]), context=self._context(value, said))
 
     def _may_be_none(self, part: str) -> bool:
@@ -406,10 +407,12 @@ class _Asked:
 
     def _context(self, value: Any, said: str) -> str:
         """The case in words, after what the answer gives in it; what is only observed is not shown."""
-        is_long = isinstance(value, (list, tuple)) and len(value) > _MOST_SHOWN
-        if isinstance(value, Failure) or self.judge.observe or is_long:
-            return f"{said}: " if said else ""
         as_number, value = number(value), value.tolist() if isinstance(value, np.ndarray) else value
+        is_long = isinstance(value, (list, tuple)) and len(repr(value)) > _MOST_SHOWN
+        if not said:
+            return ""
+        if isinstance(value, Failure) or self.judge.observe or is_long:
+            return f"{said}: "
         return f"{value!r} {said}: " if as_number is None else f"{as_number:.6g} {said}: "
 
     def _tolerance(self, part: str) -> float:

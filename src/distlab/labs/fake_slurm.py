@@ -7,13 +7,12 @@ by bash next to the student's code, among fake commands that note how they were 
 import getopt
 import os
 import re
-import select
 import shlex
-import shutil
+import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +20,6 @@ from typing import NamedTuple
 from distlab.labs.answer import Answer
 from distlab.labs.answer_errors import AnswerError, NotPlain
 from distlab.labs.plain_data import Plain, as_record
-from distlab.runtime import processes
 
 MAGIC = "#SBATCH"
 MOST_NODES, CPUS_PER_NODE, LONGEST, MOST_TASKS = 16, 256, 48 * 3600, 1001
@@ -43,56 +41,53 @@ class NeverEnds(WrongScript):
 
 # Options -------------------------------------------------------------------------------------------------------------
 
-_WITH_VALUE = """
-account acctg-freq bb bbf begin chdir cluster-constraint clusters comment constraint container core-spec
-cores-per-socket cpu-freq cpus-per-gpu cpus-per-task deadline delay-boot dependency distribution error exclude export
-extra-node-info gid gpu-bind gpu-freq gpus gpus-per-node gpus-per-socket gpus-per-task gres gres-flags hint input
-job-name licenses mail-type mail-user mcs-label mem mem-bind mem-per-cpu mem-per-gpu mincpus network nodefile nodelist
-nodes ntasks ntasks-per-core ntasks-per-gpu ntasks-per-node ntasks-per-socket open-mode output partition power prefer
-priority profile qos reservation signal sockets-per-node switches tasks-per-node thread-spec threads-per-core time
-time-min tmp uid wckey
-"""
-_WITHOUT = """
+_BOTH = """
+account= acctg-freq= bb= bbf= begin= chdir= cluster-constraint= clusters= comment= constraint= container= core-spec=
+cores-per-socket= cpu-freq= cpus-per-gpu= cpus-per-task= deadline= delay-boot= dependency= distribution= error=
+exclude= export= extra-node-info= gid= gpu-bind= gpu-freq= gpus= gpus-per-node= gpus-per-socket= gpus-per-task= gres=
+gres-flags= hint= input= job-name= licenses= mail-type= mail-user= mcs-label= mem= mem-bind= mem-per-cpu= mem-per-gpu=
+mincpus= network= nodefile= nodelist= nodes= ntasks= ntasks-per-core= ntasks-per-gpu= ntasks-per-node=
+ntasks-per-socket= open-mode= output= partition= power= prefer= priority= profile= qos= reservation= signal=
+sockets-per-node= switches= tasks-per-node= thread-spec= threads-per-core= time= time-min= tmp= uid= wckey=
 contiguous help hold overcommit oversubscribe quiet reboot spread-job test-only usage use-min-nodes verbose version
+exclusive? nice? no-kill? propagate?
 """
-_OPTIONAL = "exclusive nice no-kill propagate"
-_SHORT = {
-    **{"A": "account", "b": "begin", "B": "extra-node-info", "c": "cpus-per-task", "C": "constraint", "D": "chdir"},
-    **{"d": "dependency", "e": "error", "F": "nodefile", "G": "gpus", "h": "help", "H": "hold", "i": "input"},
-    **{"J": "job-name", "k": "no-kill", "L": "licenses", "m": "distribution", "M": "clusters", "n": "ntasks"},
-    **{"N": "nodes", "o": "output", "O": "overcommit", "p": "partition", "q": "qos", "Q": "quiet", "S": "core-spec"},
-    **{"s": "oversubscribe", "t": "time", "v": "verbose", "V": "version", "w": "nodelist", "x": "exclude"},
-}
+_OF_SBATCH = """
+array= batch= export-file= kill-on-invalid-dep= wait-all-nodes= wrap= ignore-pbs no-requeue parsable requeue wait
+get-user-env?
+"""
+_OF_SRUN = """
+accel-bind= bcast-exclude= cpu-bind= epilog= het-group= jobid= mpi= msg-timeout= prolog= relative= slurmd-debug=
+task-epilog= task-prolog= threads= wait= disable-status exact label multi-prog no-allocate overlap preserve-env pty
+quit-on-interrupt unbuffered bcast? compress? immediate? kill-on-bad-exit? resv-ports? send-libs? x11?
+"""
+_SHORT = """
+A account b begin B extra-node-info c cpus-per-task C constraint D chdir d dependency e error F nodefile G gpus h help
+H hold i input J job-name k no-kill L licenses m distribution M clusters n ntasks N nodes o output O overcommit
+p partition q qos Q quiet S core-spec s oversubscribe t time v verbose V version w nodelist x exclude W wait
+"""
+_SHORT_OF_SRUN = """
+E preserve-env I immediate K kill-on-bad-exit l label r relative T threads u unbuffered X disable-status Z no-allocate
+"""
 
 
 class Command(NamedTuple):
-    """The options of a command: those with a value, without one, with an optional one; short names of long ones."""
+    """Its options as getopt writes them, "nodes=" for one with a value, and "nice?" for one that may have one.
+
+    short: the long name by the letter.
+    """
 
     name: str
-    with_value: list[str]
-    without: list[str]
-    optional: list[str]
+    options: list[str]
     short: dict[str, str]
 
 
-SBATCH = Command(
-    "sbatch",
-    f"{_WITH_VALUE} array batch export-file kill-on-invalid-dep wait-all-nodes wrap".split(),
-    f"{_WITHOUT} ignore-pbs no-requeue parsable requeue wait".split(),
-    f"{_OPTIONAL} get-user-env".split(),
-    _SHORT | {"a": "array", "W": "wait"},
-)
-SRUN = Command(
-    "srun",
-    f"{_WITH_VALUE} accel-bind bcast-exclude cpu-bind epilog het-group jobid mpi msg-timeout prolog relative "
-    "slurmd-debug task-epilog task-prolog threads wait".split(),
-    f"{_WITHOUT} disable-status exact label multi-prog no-allocate overlap preserve-env pty quit-on-interrupt "
-    "unbuffered".split(),
-    f"{_OPTIONAL} bcast compress immediate kill-on-bad-exit resv-ports send-libs x11".split(),
-    _SHORT
-    | {"E": "preserve-env", "I": "immediate", "K": "kill-on-bad-exit", "l": "label", "r": "relative", "T": "threads"}
-    | {"u": "unbuffered", "W": "wait", "X": "disable-status", "Z": "no-allocate"},
-)
+def _command(name: str, options: str, letters: str) -> Command:
+    return Command(name, options.split(), dict(zip(letters.split()[::2], letters.split()[1::2], strict=True)))
+
+
+SBATCH = _command("sbatch", _BOTH + _OF_SBATCH, f"{_SHORT} a array")
+SRUN = _command("srun", _BOTH + _OF_SRUN, _SHORT + _SHORT_OF_SRUN)
 
 
 def read_options(command: Command, words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
@@ -100,19 +95,21 @@ def read_options(command: Command, words: Sequence[str]) -> tuple[dict[str, str]
 
     Raises Refused. Python's getopt knows no optional values before 3.14: with a value such an option has another name.
     """
-    letters = "".join(letter for letter, name in command.short.items() if name in command.optional)
+    optional = [name[:-1] for name in command.options if name.endswith("?")]
 
     def named(word: str) -> str:
-        match = re.match(rf"-([{letters}])(.+)" if letters else r"(?!)", word) if word[:2] != "--" else None
-        name, value = (command.short[match[1]], match[2]) if match else word[2:].partition("=")[::2]
-        has_value = match or (word.startswith("--") and "=" in word)
-        whole = [option for option in command.optional if name and option.startswith(name)]
+        if word.startswith("--"):
+            name, has_value, value = word[2:].partition("=")
+            whole = [option for option in optional if name and option.startswith(name)]
+        else:
+            has_value = value = word[2:]
+            whole = [option for option in optional if word[:1] == "-" and option == command.short.get(word[1:2])]
         return f"--{whole[0]}-is={value}" if has_value and len(whole) == 1 else word
 
-    names = [f"{name}=" for name in command.with_value] + [f"{name}-is=" for name in command.optional]
-    short = "".join(letter + ":" * (name in command.with_value) for letter, name in command.short.items())
+    names = [name.rstrip("?") for name in command.options] + [f"{name}-is=" for name in optional]
+    short = "".join(letter + ":" * (f"{name}=" in names) for letter, name in command.short.items())
     try:
-        pairs, rest = getopt.getopt([*map(named, words)], short, [*names, *command.without, *command.optional])
+        pairs, rest = getopt.getopt([*map(named, words)], short, names)
     except getopt.GetoptError as error:
         raise Refused(f"{command.name}: {error.msg}") from None
     options: dict[str, str] = {}
@@ -188,27 +185,30 @@ class BatchJob:
 
     def environment(self, job: int, attempt: int = 0, task: int | None = None) -> dict[str, str]:
         """The variables that Slurm sets for the script."""
-
-        def on_each(count: int) -> str:
-            return str(count) if self.nodes == 1 else f"{count}(x{self.nodes})"
-
-        number = str(job if task is None else job + 1 + self.array.index(task))
-        nodelist = "node1" if self.nodes == 1 else f"node[1-{self.nodes}]"
-        variables = {"JOB_ID": number, "JOBID": number, "JOB_NAME": self.name, "JOB_NODELIST": nodelist}
-        variables |= {"NODELIST": nodelist, "JOB_NUM_NODES": str(self.nodes), "NNODES": str(self.nodes)}
-        variables |= {"PROCID": "0", "NODEID": "0", "LOCALID": "0", "JOB_PARTITION": "lab", "CLUSTER_NAME": "lab"}
-        variables |= {"JOB_USER": "student", "SUBMIT_HOST": "login", "CPUS_ON_NODE": str(self.cpus_per_node)}
-        variables |= {"JOB_CPUS_PER_NODE": on_each(self.cpus_per_node)}
-        variables |= {"TASKS_PER_NODE": on_each(-(-self.ranks // max(self.nodes, 1)))}
-        variables |= {"CPUS_PER_TASK": str(self.cpus_per_task)} if self.cpus_per_task else {}
-        variables |= {"NTASKS": str(self.ntasks), "NPROCS": str(self.ntasks)} if self.ntasks else {}
-        variables |= {"NTASKS_PER_NODE": str(self.tasks_per_node)} if self.tasks_per_node else {}
-        variables |= {"RESTART_COUNT": str(attempt)} if attempt else {}
-        if task is not None:
-            variables |= {"ARRAY_JOB_ID": str(job), "ARRAY_TASK_ID": str(task)}
-            variables |= {"ARRAY_TASK_COUNT": str(len(self.array)), "ARRAY_TASK_MIN": str(min(self.array))}
-            variables["ARRAY_TASK_MAX"] = str(max(self.array))
-        return {f"SLURM_{name}": value for name, value in variables.items()}
+        number = job if task is None else job + 1 + self.array.index(task)
+        nodelist, each = ("node1", "") if self.nodes == 1 else (f"node[1-{self.nodes}]", f"(x{self.nodes})")
+        is_array = task is not None
+        variables = {
+            **dict.fromkeys(("JOB_ID", "JOBID"), number),
+            **dict.fromkeys(("JOB_NODELIST", "NODELIST"), nodelist),
+            **dict.fromkeys(("JOB_NUM_NODES", "NNODES"), self.nodes),
+            **dict.fromkeys(("NTASKS", "NPROCS"), self.ntasks),
+            **dict.fromkeys(("PROCID", "NODEID", "LOCALID"), 0),
+            **dict.fromkeys(("JOB_PARTITION", "CLUSTER_NAME"), "lab"),
+            **{"JOB_NAME": self.name, "JOB_USER": "student", "SUBMIT_HOST": "login"},
+            "CPUS_ON_NODE": self.cpus_per_node,
+            "JOB_CPUS_PER_NODE": f"{self.cpus_per_node}{each}",
+            "TASKS_PER_NODE": f"{-(-self.ranks // max(self.nodes, 1))}{each}",
+            "CPUS_PER_TASK": self.cpus_per_task,
+            "NTASKS_PER_NODE": self.tasks_per_node,
+            "RESTART_COUNT": attempt or None,
+            "ARRAY_JOB_ID": job if is_array else None,
+            "ARRAY_TASK_ID": task,
+            "ARRAY_TASK_COUNT": len(self.array) if is_array else None,
+            "ARRAY_TASK_MIN": min(self.array) if is_array else None,
+            "ARRAY_TASK_MAX": max(self.array) if is_array else None,
+        }
+        return {f"SLURM_{name}": str(value) for name, value in variables.items() if value is not None}
 
 
 def submitted(text: str, longest: int | None = None) -> BatchJob:
@@ -259,23 +259,23 @@ def _job(
         ntasks = nodes * per_node
     if nodes > MOST_NODES:
         raise Refused(f"sbatch: error: Node count specification invalid (there are {MOST_NODES} nodes)")
-    seconds = _seconds(options["time"]) if "time" in options else None
-    notice = _notice(options["signal"]) if "signal" in options else None
     array, at_once = _array(options["array"]) if "array" in options else ([], None)
     job = BatchJob(
-        *(interpreter, options, nodes, min(least or nodes, nodes), ntasks, per_node, cpus_per_task),
-        *(seconds, notice, array, at_once, ignored),
+        interpreter=interpreter,
+        options=options,
+        nodes=nodes,
+        least_nodes=min(least or nodes, nodes),
+        ntasks=ntasks,
+        tasks_per_node=per_node,
+        cpus_per_task=cpus_per_task,
+        seconds=_seconds(options["time"], longest) if "time" in options else None,
+        notice=_notice(options["signal"]) if "signal" in options else None,
+        array=array,
+        at_once=at_once,
+        ignored=ignored,
     )
     if job.cpus_per_node > CPUS_PER_NODE or (per_node and ntasks and ntasks > per_node * nodes):
         raise Refused("sbatch: error: Requested node configuration is not available")
-    if seconds is not None and seconds > longest:
-        says, most = f"--time={quoted(options['time'])} is {duration(seconds)}", duration(longest)
-        raise WrongScript(
-            f"sbatch refuses the script: {says}, and no job may take longer than {most} here. In which unit is each "
-            "number?"
-        )
-    if seconds == 0:
-        raise Refused("sbatch: error: Requested time limit is invalid (missing or exceeds some limit)")
     return job
 
 
@@ -295,17 +295,24 @@ def _count(name: str, options: Mapping[str, str], command: str = "sbatch") -> in
     return int(options[name])
 
 
-def _seconds(text: str) -> int:
+def _seconds(text: str, longest: int) -> int:
     """Of minutes, minutes:seconds, hours:minutes:seconds, or days-hours with or without minutes and seconds."""
-    if text.lower() in ("unlimited", "infinite", "-1"):
-        return 0
-    match = re.fullmatch(r"(?:(\d{1,6})-)?(\d{1,6})(?::(\d{1,6}))?(?::(\d{1,6}))?", text)
+    is_endless = text.lower() in ("unlimited", "infinite", "-1")
+    match = re.fullmatch(r"(?:(\d{1,6})-)?(\d{1,6})(?::(\d{1,6}))?(?::(\d{1,6}))?", "0" if is_endless else text)
     if not match:
         raise Refused("sbatch: error: Invalid --time specification")
     days, first, second, third = (int(part or 0) for part in match.groups())
-    if match[1] or match[4]:
-        return (days * 24 + first) * 3600 + second * 60 + third
-    return first * 60 + second
+    in_hours = match[1] or match[4]
+    seconds = (days * 24 + first) * 3600 + second * 60 + third if in_hours else first * 60 + second
+    if seconds > longest:
+        says, most = f"--time={quoted(text)} is {duration(seconds)}", duration(longest)
+        raise WrongScript(
+            f"sbatch refuses the script: {says}, and no job may take longer than {most} here. In which unit is each "
+            "number?"
+        )
+    if not seconds:
+        raise Refused("sbatch: error: Requested time limit is invalid (missing or exceeds some limit)")
+    return seconds
 
 
 def _notice(text: str) -> Notice:
@@ -430,28 +437,6 @@ class ScriptRun:
     printed: str
 
 
-class NoBash(Exception):
-    """There is no bash on this machine, and the check needs it."""
-
-
-@contextmanager
-def _all_ended() -> Iterator[tuple[str, int]]:
-    """A mark for processes, and a pipe for them to inherit: whatever is left in the end is ended.
-
-    The other end of the pipe says whether one is left; a search by mark takes several times as long as a script.
-    """
-    mark = processes.new_mark()
-    other, held = os.pipe()
-    try:
-        yield mark, held
-    finally:
-        os.close(held)
-        is_left = not select.select([other], [], [], 0)[0]
-        os.close(other)
-        if is_left:
-            processes.end(mark)
-
-
 def run_script(
     namespace: Mapping[str, object], text: str, flags: list[str], runs: list[dict[str, Plain]]
 ) -> list[dict[str, Plain]]:
@@ -459,38 +444,32 @@ def run_script(
 
     flags: bash's own, such as -e.  The runs after one that does not end are left out.
     """
-    bash = shutil.which("bash", path="/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin")
-    if bash is None:
-        raise NoBash("there is no bash on this machine, and this check needs it")
     done: list[dict[str, Plain]] = []
-    with tempfile.TemporaryDirectory(prefix="distlab-", ignore_cleanup_errors=True) as scratch, _all_ended() as marks:
+    with tempfile.TemporaryDirectory(prefix="distlab-", ignore_cleanup_errors=True) as scratch:
         programs = Path(scratch, "programs")
         programs.mkdir()
         for name in _FAKES:
             (programs / name).write_text(_FAKE)
             (programs / name).chmod(0o755)
         for number, circumstances in enumerate(runs):
-            folder = Path(scratch, str(number))
-            for place in ("work/scaling", "work/saved"):
-                (folder / place).mkdir(parents=True)
-            run = _run([bash, *flags], marks, programs, folder, text, Circumstances(**circumstances))  # type: ignore[arg-type]
+            run = _run(flags, programs, Path(scratch, str(number)), text, Circumstances(**circumstances))  # type: ignore[arg-type]
             done.append(asdict(run))
             if run.status is None:
                 break
     return done
 
 
-def _run(
-    bash: list[str], marks: tuple[str, int], programs: Path, folder: Path, text: str, case: Circumstances
-) -> ScriptRun:
+def _run(flags: list[str], programs: Path, folder: Path, text: str, case: Circumstances) -> ScriptRun:
     work, record, printed, statuses = (folder / name for name in ("work", "record", "printed", "statuses"))
+    for place in ("scaling", "saved"):
+        (work / place).mkdir(parents=True)
     (work / "script").write_text(text)
     record.touch()
     for program in case.statuses:
         (work / program).touch()
     statuses.write_text("".join(f"{name} {code}\n" for name, code in case.statuses.items()))
     environment = case.environment | {
-        "PATH": f"{programs}:/usr/bin:/bin",
+        "PATH": f"{programs}:/usr/local/bin:/usr/bin:/bin",
         "HOME": str(work),
         "FAKE_RECORD": str(record),
         "FAKE_STATUSES": str(statuses),
@@ -498,23 +477,25 @@ def _run(
         "SLURM_SUBMIT_DIR": str(work),
     }
     # Of output 4 MiB, of computing one second: a loop without end fills neither disk nor time.
-    limited = 'ulimit -f 4096 -t 1; exec "$0" "$@"'
+    command = ["bash", "-c", 'ulimit -f 4096 -t 1; exec bash "$@"', "bash", *flags, "script", *case.arguments]
     with printed.open("w") as output:
-        process = processes.start(
-            [bash[0], "-c", limited, *bash, "script", *case.arguments],
-            marks[0],
+        process = subprocess.Popen(
+            command,
             env=environment,
             cwd=work,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            pass_fds=[marks[1]],
+            start_new_session=True,
         )
         try:
             code = process.wait(SECONDS)
         except subprocess.TimeoutExpired:
-            process.kill()
-            code = process.wait()
+            code = -1
+        finally:
+            with suppress(ProcessLookupError):  # what the script has left in the background ends with it
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
     status = None if code < 0 else code  # below 0: one of the limits has ended it
     return ScriptRun(_calls(record), status, printed.read_text(errors="replace")[:MOST_PRINTED])
 

@@ -1,18 +1,14 @@
-"""Numbers that students give, next to the right ones and those that usual mistakes give."""
+"""Numbers that students give: which are numbers, near the right one, or rounded, and what else was given."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
 from distlab.labs.plain_data import Plain
-from distlab.labs.verdict import NOT_DONE, AnyHint, Hint, Picture, Verdict, not_done, parts, right, wrong
+from distlab.labs.verdict import Hint, Verdict, wrong
 
 TOLERANCE = 1e-6
-
-Mistakes = Sequence[tuple[float | None, AnyHint]]
-"""What a mistake gives, and its hint; a mistake that is not possible in this case gives None."""
 
 
 class NumberHint(Hint):
@@ -43,12 +39,11 @@ def two_numbers(pair: Plain) -> tuple[float, float] | None:
     return first, second
 
 
-def is_near(value: float | None, expected: float | None, tolerance: float = TOLERANCE, absolute: float = 0.0) -> bool:
-    """Whether two numbers differ by no more than that part of the expected one, or that much; None is near None."""
+def is_near(value: float | None, expected: float | None, tolerance: float = TOLERANCE) -> bool:
+    """Whether two numbers differ by no more than that part of the expected one; None is near None."""
     if value is None or expected is None:
         return value is expected
-    allowed = max(tolerance * abs(expected), absolute)
-    return value == expected or (math.isfinite(expected) and abs(value - expected) <= allowed)
+    return value == expected or (math.isfinite(expected) and abs(value - expected) <= tolerance * abs(expected))
 
 
 def is_rounded(value: float | None, expected: float | None) -> bool:
@@ -56,99 +51,6 @@ def is_rounded(value: float | None, expected: float | None) -> bool:
     if value is None or expected is None or not math.isfinite(value) or value == 0:
         return False
     return is_near(value, expected, 1e-5) or value in [round(expected, places) for places in range(1, 9)]
-
-
-def hint_of(value: float | None, mistakes: Mistakes, tolerance: float = TOLERANCE) -> AnyHint | None:
-    """The hint of the first mistake that gives this number."""
-    return next((hint for mistaken, hint in mistakes if is_near(value, mistaken, tolerance)), None)
-
-
-@dataclass(frozen=True)
-class Expected:
-    """A number that is asked for; None if the right answer is None.
-
-    mistakes: what usual mistakes give instead.  otherwise: the hint for every other number.
-    """
-
-    value: float | None
-    mistakes: Mistakes
-    otherwise: AnyHint
-    tolerance: float = TOLERANCE
-    absolute: float = 0.0
-
-    def hint_for(self, answer: Plain) -> AnyHint | None:
-        """What leads on a student who gives this; None if it is right."""
-        value = number(answer)
-        if is_near(value, self.value, self.tolerance, self.absolute) and (value is not None or answer is None):
-            return None
-        if value is None:
-            return NumberHint.NOT_A_NUMBER
-        if (hint := hint_of(value, self.mistakes, self.tolerance)) is not None:
-            return hint
-        return NumberHint.ROUNDED if is_rounded(value, self.value) else self.otherwise
-
-
-class NumberJudge:
-    """Judges the numbers that a function gives by name, case by case; of each number the first wrong case counts.
-
-    Call `compare` for every case, return at once what it gives unless that is None, and in the end return `verdict()`.
-    """
-
-    def __init__(self, function: str, names: Sequence[str]) -> None:
-        """`function` is the student's; `names` are those of the numbers, in the order of the verdict."""
-        self._function, self._names = function, tuple(names)
-        self._mistakes: dict[str, Verdict] = {}
-
-    def compare(self, answer: Plain, expected: Mapping[str, Expected], case: str) -> Verdict | None:
-        """Note which numbers are wrong; a verdict at once if these are no numbers by name.
-
-        `case` says in words what was asked. For a number that needs more than an expected value, call `note`.
-        """
-        if problem := self.problem_of_form(answer):
-            return problem
-        assert isinstance(answer, dict)
-        for name, number_expected in expected.items():
-            hint = number_expected.hint_for(answer[name])
-            if hint is None:
-                continue
-            value = number(answer[name])
-            if answer[name] is None:
-                self.note(name, not_done("this is None"))
-            else:
-                self.note(name, wrong(hint, context="" if value is None else f"{value:.6g} for {case}: "))
-        return None
-
-    def follow(self, answer: Plain, following: Mapping[str, tuple[str, float | None]]) -> None:
-        """Say of a wrong number only that it follows from another wrong one, where it does.
-
-        `following`: by name, from which number it follows, and what follows from the answer's own.
-        """
-        assert isinstance(answer, dict)
-        for name, (source, value) in following.items():
-            is_wrong = name in self._mistakes and source in self._mistakes
-            if is_wrong and value is not None and is_near(number(answer[name]), value):
-                self._mistakes[name] = wrong(NumberHint.FOLLOWS.says(source=source))
-
-    def problem_of_form(self, answer: Plain) -> Verdict | None:
-        """What is said of an answer that is not a dictionary with all names; None if it is one."""
-        return problem_of_names(self._function, self._names, answer)
-
-    def note(self, name: str, verdict: Verdict) -> None:
-        """The verdict on one number, unless an earlier case has given it one."""
-        self._mistakes.setdefault(name, verdict)
-
-    def verdict(
-        self,
-        praise: str = "",
-        picture: Callable[[], Picture] | None = None,
-        weights: Mapping[str, float] | None = None,
-    ) -> Verdict:
-        """On all numbers in all cases; `praise` and `picture` are for a right answer, `weights` are for `parts`."""
-        if not self._mistakes:
-            return right(praise, picture)
-        if all(name in self._mistakes and self._mistakes[name].state == NOT_DONE for name in self._names):
-            return not_done(f"`{self._function}` gives a dictionary in which all numbers are None")
-        return parts({name: self._mistakes.get(name, right()) for name in self._names}, weights=weights)
 
 
 def problem_of_names(function: str, names: Sequence[str], answer: Plain) -> Verdict | None:

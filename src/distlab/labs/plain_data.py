@@ -30,7 +30,6 @@ MOST_BYTES = 16 * 2**20
 MOST_BITS = 1000  # of a whole number; a float holds 1023
 MOST_ITEMS = 1_000_000
 _DEEPEST = 20
-_LONGEST_PATH = 60
 _ARRAY_KINDS = "biufcUS"
 # How an instance of a subclass becomes one of the type itself, whatever methods the subclass has.
 _EXACT: dict[type, Callable[[Any], Plain]] = {
@@ -52,11 +51,7 @@ def plain(value: object, what: str = "the answer") -> Plain:
     its array; other mappings become dict.
     `what` is the subject of the error. Raises NotPlain for all else, and for what is deeper or larger than any answer.
     """
-    try:
-        return _Copy(what).of(value, 0)
-    except _Strange as strange:
-        entry = f" in its entry {strange.path}" if strange.path and len(strange.path) <= _LONGEST_PATH else ""
-        raise NotPlain(f"{what} {strange.says}{entry}{strange.rest}") from None
+    return _Copy(what).of(value, 0)
 
 
 def as_record(value: Plain, kind: type[Record], what: str = "the answer") -> Record:
@@ -76,13 +71,6 @@ def _has_type(value: Plain, expected: Any) -> bool:
     if get_origin(expected) in (Union, UnionType):
         return any(_has_type(value, alternative) for alternative in get_args(expected))
     return isinstance(value, get_origin(expected) or expected)
-
-
-class _Strange(Exception):
-    """Something that cannot be copied: what is said of it, before and after the subscripts that lead to it."""
-
-    def __init__(self, says: str, rest: str = "") -> None:
-        self.says, self.rest, self.path = says, rest, ""
 
 
 class _Copy:
@@ -109,18 +97,18 @@ class _Copy:
         elif isinstance(value, bytes):
             self._count(bytes.__len__(value))
         elif isinstance(value, int) and int.bit_length(value) > MOST_BITS:
-            raise _Strange(f"{verb} a whole number of more than 300 digits")
+            raise NotPlain(f"{self._what} {verb} a whole number of more than 300 digits")
         for kind, exact in _EXACT.items():
             if isinstance(value, kind):
                 return cast(Plain, value if type(value) is kind else exact(value))
         if type(value) in _LISTS:
             value = list(cast(Iterable[object], value))
         if isinstance(value, list):
-            return [self._entry(place, item, depth) for place, item in enumerate(list.__iter__(value))]
+            return [self.of(item, depth + 1) for item in list.__iter__(value)]
         if isinstance(value, tuple):
-            return tuple([self._entry(place, item, depth) for place, item in enumerate(tuple.__iter__(value))])
+            return tuple([self.of(item, depth + 1) for item in tuple.__iter__(value)])
         if isinstance(value, Mapping):
-            return {(copied := self._key(key)): self._entry(copied, item, depth) for key, item in value.items()}
+            return {self._key(key): self.of(item, depth + 1) for key, item in value.items()}
         if callable(getattr(type(value), "numpy", None)):
             return self.of(np.asarray(cast(Any, value).numpy()), depth + 1)
         if type(value) in (Fraction, Decimal):
@@ -128,15 +116,8 @@ class _Copy:
                 return float(cast(Any, value))
         if inspect.iscoroutine(value):
             value.close()  # or Python warns of it later, under another check
-            raise _Strange(f"{verb} the coroutine {value.__name__}(…)", ": is an `await` missing?")
-        raise _Strange(f"{verb} {_named(value)}", ", not a number, an array, a text or a list of these")
-
-    def _entry(self, key: PlainKey, value: object, depth: int) -> Plain:
-        try:
-            return self.of(value, depth + 1)
-        except _Strange as strange:
-            strange.path = f"[{key!r}]{strange.path}"
-            raise
+            raise NotPlain(f"{self._what} {verb} the coroutine {value.__name__}(…): is an `await` missing?")
+        raise NotPlain(f"{self._what} {verb} {_named(value)}, not a number, an array, a text or a list of these")
 
     def _key(self, key: object) -> PlainKey:
         if not isinstance(key, (str, int, float, tuple, np.generic)):
@@ -145,7 +126,7 @@ class _Copy:
 
     def _array(self, array: Array, verb: str) -> Array:
         if array.dtype.kind not in _ARRAY_KINDS:
-            raise _Strange(f"{verb} an array of dtype {array.dtype}", ", not of numbers")
+            raise NotPlain(f"{self._what} {verb} an array of dtype {array.dtype}, not of numbers")
         self._count(array.nbytes)
         return np.array(array, array.dtype.newbyteorder("="), order="C", subok=False, copy=True)
 

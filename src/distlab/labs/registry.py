@@ -18,14 +18,10 @@ from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import NoSuchName, look_up
 
 LABS = Path(__file__).parents[3] / "labs"
-_FOLDERS = {folder.name[:2]: folder for folder in sorted(LABS.glob("[0-9][0-9]_*"))}
-# Where students' code is graded `judge.py` is hidden, and what runs beside that code is imported all the same.
-IN_ONE_FILE = [number for number, folder in _FOLDERS.items() if not (folder / "judge").is_dir()]
-"""The labs whose judge is one file, by number."""
-JUDGES = {number: folder if number in IN_ONE_FILE else folder / "judge" for number, folder in _FOLDERS.items()}
-"""The folder of each lab's judge, which is imported as `lab_06`, by the number of its chapter."""
-MODULES = {number: f"lab_{number}.{'judge' if number in IN_ONE_FILE else 'lab'}" for number in JUDGES}
-"""The module that defines each lab as LAB, by the number of its chapter."""
+JUDGES = {folder.name[:2]: folder for folder in sorted(LABS.glob("[0-9][0-9]_*"))}
+"""The folder of each lab, whose modules are imported as `lab_06.judge`, by the number of its chapter."""
+MODULES = {number: f"lab_{number}.judge" for number in JUDGES}
+"""The module that defines each lab as LAB, by the number of its chapter. Grading hides it where students' code runs."""
 
 
 def importable(name: str, folder: Path) -> None:
@@ -40,10 +36,10 @@ for _number, _folder in JUDGES.items():
 
 
 _FAKES = ("fake_horovod", "fake_torch", "fake_cluster")
-_PARTS_OF_LABS = ("jobs", "new_process", "observations", "recording", "small_training")
+_PARTS_OF_LABS = ("jobs", "observations", "recording", "small_training")
 # Which students get; all other modules in a lab's folder are the judge's.
 _PROGRAMS = ("real_ranks.py", "train_serial.py")
-NEXT_TO_STUDENTS = ("__init__", "given", "observe", *_FAKES, *_PARTS_OF_LABS, "hints")
+NEXT_TO_STUDENTS = ("given", "observe", *_FAKES, *_PARTS_OF_LABS)
 """The modules of a lab's package that may run in a student's process; grading hides all others from it."""
 
 
@@ -61,7 +57,7 @@ def judges() -> list[Path]:
 
 def observers(number: str) -> list[str]:
     """The modules of a lab's package that run next to a student's code, by their whole names."""
-    return [f"lab_{number}.{name}" for name in NEXT_TO_STUDENTS[1:] if (JUDGES[number] / f"{name}.py").exists()]
+    return [f"lab_{number}.{name}" for name in NEXT_TO_STUDENTS if (JUDGES[number] / f"{name}.py").exists()]
 
 
 class NoSuchLab(NoSuchName):

@@ -54,11 +54,6 @@ class Advice:
         """The same behind some words that say where it holds."""
         return Advice(context + self.text, self.hints)
 
-    def then(self, hint: "AnyHint") -> "Advice":
-        """This hint and another after it, in one text."""
-        second = Advice.of(hint)
-        return Advice(f"{self.text} {second.text}", self.hints + second.hints)
-
     def __str__(self) -> str:
         return self.text
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import ipywidgets
 
 from distlab.large_batch import global_batches, schedules
-from distlab.runtime.arguments import require_number, require_whole
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import look_up
 
@@ -29,8 +28,6 @@ class DoesNotDivide(PlainError, ValueError):
 class FourNumbers:
     """What follows from a data set, a number of replicas and a run on one device that is known to work.
 
-    Raises WrongArgument for images, replicas and batches that are no whole numbers, and for no replica.
-
     images: in the data set.  replicas: ranks or devices.  per_replica_batch: images that each gets in a step.
     known_rate, known_batch: a learning rate and the global batch it is right for.  rule: one of RULES.
     """
@@ -42,20 +39,11 @@ class FourNumbers:
     known_batch: int
     rule: str = "linear"
 
-    def __post_init__(self) -> None:
-        require_whole("replicas", self.replicas, least=1)
-        for name in ("images", "per_replica_batch"):
-            require_whole(name, getattr(self, name))
-        for name in ("known_rate", "known_batch"):
-            require_number(name, getattr(self, name), above=0)
-
     @classmethod
     def of_global_batch(
         cls, images: int, replicas: int, global_batch: int, known_rate: float, known_batch: int, rule: str = "linear"
     ) -> "FourNumbers":
         """The same from the global batch (strong scaling, when it stays as it was). Raises DoesNotDivide."""
-        require_whole("replicas", replicas, least=1)
-        require_whole("global_batch", global_batch)
         if global_batch % replicas:
             raise DoesNotDivide(f"A global batch of {global_batch} cannot be divided evenly among {replicas} replicas.")
         return cls(images, replicas, global_batch // replicas, known_rate, known_batch, rule)

@@ -3,11 +3,8 @@
 So a run can begin at any step, and a run on 8 ranks has the same global batches as a run in one process.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from distlab.runtime.arguments import WrongArgument, require_kind, require_whole
 from distlab.runtime.errors import PlainError
 
 
@@ -18,10 +15,8 @@ class BatchDoesNotFit(PlainError, ValueError):
 def steps_per_epoch(images: int, global_batch: int) -> int:
     """How many whole global batches an epoch has; the images left over differ from epoch to epoch.
 
-    Raises BatchDoesNotFit when there is none, and WrongArgument for what is no whole number.
+    Raises BatchDoesNotFit when there is none.
     """
-    require_whole("images", images)
-    require_whole("global_batch", global_batch)
     if not 0 < global_batch <= images:
         raise BatchDoesNotFit(
             f"A global batch of {global_batch} does not fit into {images} images; choose 1 to {images}."
@@ -34,8 +29,6 @@ def numbers(step: int, images: int, global_batch: int, seed: int) -> np.ndarray:
 
     Raises as `steps_per_epoch` does.
     """
-    require_whole("step", step)
-    require_whole("seed", seed)
     epoch, position = divmod(step, steps_per_epoch(images, global_batch))
     order = np.random.default_rng([seed, epoch]).permutation(images)
     return order[position * global_batch : (position + 1) * global_batch]
@@ -44,13 +37,8 @@ def numbers(step: int, images: int, global_batch: int, seed: int) -> np.ndarray:
 def share(batch: np.ndarray, rank: int, size: int) -> np.ndarray:
     """The part of a global batch that belongs to `rank` of `size` ranks; the parts are equal.
 
-    Raises BatchDoesNotFit when they cannot be, and WrongArgument for a rank that there is not.
+    Raises BatchDoesNotFit when they cannot be.
     """
-    require_kind("batch", batch, (np.ndarray, Sequence), "the numbers of the images in a global batch")
-    require_whole("size", size, least=1)
-    require_whole("rank", rank)
-    if rank >= size:
-        raise WrongArgument(f"rank is {rank}, but the ranks are 0 to {size - 1}.")
     if len(batch) % size:
         raise BatchDoesNotFit(f"A global batch of {len(batch)} cannot be divided evenly among {size} ranks.")
     return np.split(batch, size)[rank]

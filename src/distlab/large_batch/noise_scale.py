@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from distlab.runtime.arguments import require_number
 from distlab.runtime.errors import PlainError
 
 
@@ -48,8 +47,6 @@ def estimate(small_batch: int, big_batch: int, small_squares: ArrayLike, big_squ
 
     Raises CannotEstimate unless small_batch < big_batch and both have numbers.
     """
-    require_number("small_batch", small_batch)
-    require_number("big_batch", big_batch)
     if not 0 < small_batch < big_batch:
         raise CannotEstimate(
             f"Batches of {small_batch} and {big_batch} give no estimate: the second must be the larger one; "
@@ -57,9 +54,6 @@ def estimate(small_batch: int, big_batch: int, small_squares: ArrayLike, big_squ
         )
     if not np.size(small_squares) or not np.size(big_squares):
         raise CannotEstimate("There are no squared norms to estimate from; record them in at least one step.")
-    for name, squares in (("small_squares", small_squares), ("big_squares", big_squares)):
-        for square in np.ravel(np.asarray(squares, object)):
-            require_number(f"a number of {name}", square)
     small, big = (float(np.mean(np.asarray(squares, float))) for squares in (small_squares, big_squares))
     squared_gradient = (big_batch * big - small_batch * small) / (big_batch - small_batch)
     variance = (small - big) / (1 / small_batch - 1 / big_batch)
@@ -85,17 +79,11 @@ class Tradeoff(NamedTuple):
 def fit_tradeoff(batches: ArrayLike, steps: ArrayLike) -> Tradeoff:
     """The trade-off with the least squared relative errors against the `steps` measured with each of the `batches`.
 
-    Raises CannotEstimate for fewer than two batch sizes, and WrongArgument for a number that is not above 0.
+    Raises CannotEstimate for fewer than two batch sizes.
     """
-    for name, values in (("a batch", batches), ("a number of steps", steps)):
-        for value in np.ravel(np.asarray(values, object)):
-            require_number(name, value, above=0)
     sizes, counts = np.ravel(np.asarray(batches, float)), np.ravel(np.asarray(steps, float))
-    if len(sizes) != len(counts) or len(set(sizes)) < 2:
-        raise CannotEstimate(
-            f"{len(sizes)} batches and {len(counts)} numbers of steps give no trade-off: give one number of steps for "
-            "each batch, of at least two sizes."
-        )
+    if len(set(sizes)) < 2:
+        raise CannotEstimate("A trade-off takes batches of at least two sizes.")
     terms = np.stack([1 / counts, 1 / (sizes * counts)], axis=1)
     least_steps, least_samples = np.linalg.lstsq(terms, np.ones(len(counts)), rcond=None)[0]
     return Tradeoff(float(least_steps), float(least_samples))

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from distlab.large_batch.four_numbers import FourNumbers
 from distlab.large_batch.schedules import gradual_warm_up
-from distlab.runtime.arguments import require_kind
 
 IMAGES, BATCH, RATE = 60_000, 100, 0.01
 KNOWN = FourNumbers(IMAGES, 1, BATCH, RATE, BATCH)
@@ -103,7 +102,6 @@ QUESTIONS = (
 
 def feedback(answers: Mapping[str, object]) -> list[str]:
     """One line for each question: its number, its name and what there is to say about the answer."""
-    require_kind("answers", answers, Mapping, 'a dictionary, such as {"global_batch": 800}')
     lines = []
     for number, question in enumerate(QUESTIONS, 1):
         verdict, words = question.judge(answers.get(question.name))

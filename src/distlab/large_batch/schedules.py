@@ -2,13 +2,12 @@
 
 The linear rule and the ways to begin: Goyal et al., arXiv:1706.02677, sections 2.1 and 2.2. The square-root rule:
 Krizhevsky, arXiv:1404.5997. A schedule gives the learning rate at an epoch, counted from 0, as a float:
-steps done / steps per epoch. All raise WrongArgument for a rate below 0, and for what is no number.
+steps done / steps per epoch.
 """
 
 import math
 from collections.abc import Callable
 
-from distlab.runtime.arguments import require_number
 from distlab.runtime.lookups import look_up
 
 Schedule = Callable[[float], float]
@@ -17,31 +16,26 @@ NAMES = ("base", "none", "constant", "gradual", "square root")
 
 def linear_rule(rate: float, times: float) -> float:
     """The learning rate for a batch `times` as large as the one that `rate` is right for: times · rate."""
-    _require(rate=rate, times=times)
     return times * rate
 
 
 def square_root_rule(rate: float, times: float) -> float:
     """The learning rate that keeps the size of the noise in a step, not its mean: √times · rate."""
-    _require(rate=rate, times=times)
     return math.sqrt(times) * rate
 
 
 def without_warm_up(scaled_rate: float) -> Schedule:
     """The scaled rate from the first step on."""
-    _require(scaled_rate=scaled_rate)
     return lambda epoch: scaled_rate
 
 
 def constant_warm_up(rate: float, scaled_rate: float, epochs: float) -> Schedule:
     """The small rate for `epochs`, then the scaled one: a jump."""
-    _require(rate=rate, scaled_rate=scaled_rate, epochs=epochs)
     return lambda epoch: rate if epoch < epochs else scaled_rate
 
 
 def gradual_warm_up(rate: float, scaled_rate: float, epochs: float) -> Schedule:
     """From `rate` by equal amounts in every step to `scaled_rate`, which it has from `epochs` on."""
-    _require(rate=rate, scaled_rate=scaled_rate, epochs=epochs)
     return lambda epoch: rate + (scaled_rate - rate) * min(epoch / epochs, 1.0) if epochs else scaled_rate
 
 
@@ -60,8 +54,3 @@ def by_name(name: str, rate: float, times: float, warm_up_epochs: float) -> Sche
         "square root": without_warm_up(square_root_rule(rate, times)),
     }
     return look_up(schedules, name, "schedule")
-
-
-def _require(**numbers: float) -> None:
-    for name, number in numbers.items():
-        require_number(name, number, least=0)

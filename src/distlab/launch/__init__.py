@@ -11,15 +11,13 @@ It imports `cluster_spec`, `devices` and `runtime` only.
 
 from typing import TYPE_CHECKING
 
-from distlab.launch import parallel_cells
 from distlab.launch.horovod import HorovodMissing, horovod_problem, require_horovod
 from distlab.launch.job import DeadlinePassed, LaunchedRun, LaunchError, WorkerFailed, WorkerMissing
 from distlab.launch.launched_program import Settings
-from distlab.launch.parallel_cells import EnginesFailed
 from distlab.launch.starters import alone, horovodrun, mpirun, mxnet, tensorflow, torchrun
 
 if TYPE_CHECKING:
-    from distlab.launch.engines import Engines, start_engines
+    from distlab.launch.engines import Engines, EnginesFailed, start_engines
 
 __all__ = [
     "DeadlinePassed",
@@ -45,11 +43,8 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """The names of `engines`, which imports Jupyter's kernel: only when they are asked for."""
-    if name in ("Engines", "start_engines"):
+    if name in ("Engines", "EnginesFailed", "start_engines"):
         from distlab.launch import engines
 
         return getattr(engines, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-parallel_cells.expect()

@@ -46,15 +46,21 @@ def launch(
     settings: Settings = {"seconds": seconds, "start_seconds": start_seconds}
     if python:
         settings["python"] = python
+    given = {"--parameter-servers": parameter_servers or None, "--servers": servers, "--options": options}
+    own_option = {None: "--parameter-servers", "mxnet": "--servers"}.get(with_, "--options")
+    for option, value in given.items():
+        if value is not None and option != own_option:
+            print(f"{option} has no effect {f'with --with {with_}' if with_ else 'without --with'}.", file=sys.stderr)
+            return 1
     try:
-        _refuse_foreign(with_, parameter_servers, servers, options)
         if with_ is None:
             tensorflow(program, *arguments, workers=workers, parameter_servers=parameter_servers, **settings)
         elif with_ == "mxnet":
-            mxnet(program, *arguments, workers=workers, servers=1 if servers is None else servers, **settings)
+            mxnet(program, *arguments, workers=workers, servers=servers or 1, **settings)
+        elif options is None:
+            STARTERS[with_](program, *arguments, ranks=workers, **settings)
         else:
-            own = {} if options is None else {"options": shlex.split(options)}
-            STARTERS[with_](program, *arguments, ranks=workers, **own, **settings)
+            STARTERS[with_](program, *arguments, ranks=workers, options=shlex.split(options), **settings)
     except LaunchError as error:
         print(error, file=sys.stderr)
         return 1
@@ -62,13 +68,3 @@ def launch(
         print("\nInterrupted; every process of the job is ended.", file=sys.stderr)
         return int(interrupt.code or 0) if isinstance(interrupt, SystemExit) else 130
     return 0
-
-
-def _refuse_foreign(starter: str | None, parameter_servers: int, servers: int | None, options: str | None) -> None:
-    """Raise LaunchError for options that belong to another way of starting, and would have no effect."""
-    if servers is not None and starter != "mxnet":
-        raise LaunchError("--servers needs --with mxnet: leave it out.")
-    if parameter_servers and starter:
-        raise LaunchError("--parameter-servers needs TF_CONFIG: leave --with out.")
-    if options is not None and starter not in STARTERS:
-        raise LaunchError(f"--options needs --with {', '.join(STARTERS)}: leave it out.")

@@ -14,24 +14,27 @@ import logging
 import math
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from ipykernel.iostream import OutStream
 
 from distlab import devices
-from distlab.launch import parallel_cells
 from distlab.launch.job import is_of_another_job
-from distlab.launch.parallel_cells import EnginesFailed
 from distlab.runtime import processes
+from distlab.runtime.errors import PlainError
 
 if TYPE_CHECKING:
     from ipyparallel import Client, DirectView
+    from IPython.core.interactiveshell import InteractiveShell
 
 START_SECONDS = 300.0
 OUTPUT = "--IPEngine.out_stream_factory=distlab.launch.engines.PythonOutput"
+
+
+class EnginesFailed(PlainError, RuntimeError):
+    """The engines did not start, or cannot run a cell; the message says why."""
 
 
 class PythonOutput(OutStream):
@@ -79,14 +82,16 @@ def start_engines(ranks: int, seconds: float = START_SECONDS) -> Engines:
         mark = processes.new_mark()
         stack.enter_context(processes.guarded(mark, folder))
         threads = str(max(1, devices.cores() // ranks))
-        variables: dict[str, str | None] = dict.fromkeys(filter(is_of_another_job, os.environ))
-        variables |= {
-            processes.MARK: " ".join(filter(None, [os.environ.get(processes.MARK), mark])),
+        before = dict(os.environ)
+        for name in filter(is_of_another_job, before):
+            del os.environ[name]
+        os.environ |= {
+            processes.MARK: " ".join(filter(None, [before.get(processes.MARK), mark])),
             "IPYTHONDIR": str(folder),  # else they write into the user's profile
             "OMP_NUM_THREADS": threads,
             "TF_NUM_INTRAOP_THREADS": threads,
         }
-        with _environment(variables):
+        try:
             cluster = ipyparallel.Cluster(
                 engines="mpi",
                 n=ranks,
@@ -96,18 +101,46 @@ def start_engines(ranks: int, seconds: float = START_SECONDS) -> Engines:
                 log=_silent(),
                 config=Config(_settings(seconds)),
             )
-            try:
-                cluster.start_cluster_sync()
-                client = cluster.connect_client_sync()
-                client.wait_for_engines(ranks, timeout=seconds, interactive=False)
-            except Exception as error:
-                raise EnginesFailed(f"{ranks} engines did not start: {error}.{_logged(folder)}") from error
+            cluster.start_cluster_sync()
+            client = cluster.connect_client_sync()
+            client.wait_for_engines(ranks, timeout=seconds, interactive=False)
+        except Exception as error:
+            raise EnginesFailed(f"{ranks} engines did not start: {error}.{_logged(folder)}") from error
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
         if shell := get_ipython():
             client.activate()
             ParallelMagics.progress_after_seconds = -1  # no bars: they would go into the outputs
             ParallelMagics.stream_output = False  # rank by rank when the cell is done, not while it runs
-            parallel_cells.watch(shell, client, lambda: bool(Engines.running))
+            _name_busy_ranks(shell, client)
         return Engines(client, stack.pop_all())
+
+
+def _name_busy_ranks(shell: "InteractiveShell", client: "Client") -> None:
+    """Let %%px say which ranks go on with an interrupted cell: a later cell would wait for them without a word."""
+    run = shell.find_cell_magic("px")  # type: ignore[no-untyped-call]  # IPython declares no types here
+    interrupted: set[str] = set()
+
+    def require_free_ranks() -> None:
+        if waiting := interrupted & client.outstanding:
+            ranks = sorted({client.metadata[message]["engine_id"] for message in waiting})
+            raise EnginesFailed(
+                f"{'Rank' if len(ranks) == 1 else 'Ranks'} {', '.join(map(str, ranks))} still "
+                f"{'runs' if len(ranks) == 1 else 'run'} the interrupted cell, perhaps in a collective that another "
+                "rank did not call: run the cell with launch.start_engines again, and those after it."
+            )
+
+    def px(line: str, cell: str) -> object:
+        require_free_ranks()
+        try:
+            return run(line, cell)
+        except (KeyboardInterrupt, TimeoutError):
+            interrupted.update(client.outstanding)
+            require_free_ranks()
+            raise
+
+    shell.register_magic_function(px, "cell", "px")  # type: ignore[arg-type]
 
 
 def _settings(seconds: float) -> dict[str, dict[str, object]]:
@@ -131,22 +164,3 @@ def _silent() -> logging.Logger:
 def _logged(folder: Path) -> str:
     lines = [line for file in sorted(folder.rglob("*.log")) for line in file.read_text(errors="replace").splitlines()]
     return "".join(f"\n    {line}" for line in lines[-20:])
-
-
-@contextmanager
-def _environment(variables: Mapping[str, str | None]) -> Iterator[None]:
-    """With these variables, without those that are None."""
-    before = {name: os.environ.get(name) for name in variables}
-    _set(variables)
-    try:
-        yield
-    finally:
-        _set(before)
-
-
-def _set(variables: Mapping[str, str | None]) -> None:
-    for name, value in variables.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value

@@ -1,12 +1,19 @@
 """An interpreter that has imported TensorFlow once and forks a process for each program that is to run with it.
 
+Importing TensorFlow takes seconds of processor time and 200 MB of memory that ranks would each spend again; a fork
+shares both. `server_for` gives the server of this process, which is started for the first job that profits from it and
+ends with this process. Linux only.
+
     python -P -m distlab.launch.fork_server LISTENER MODULE...
 
-Importing TensorFlow takes seconds of processor time and 200 MB of memory that ranks would each spend again; a fork
-shares both. Each forked process runs its program as `python program.py` does: with its own environment, working folder,
-streams and exit status. A program is declined, and then runs in an interpreter of its own, when a variable differs that
-Python or a library reads as it starts. The first connection is its owner's, which may name more modules to import, in
-lines: when it closes, the server ends, and its programs with it. Linux only.
+is the server. Each forked process runs its program as `python program.py` does: with the environment, working folder
+and streams of the `rank_process` that asks for it, which gets its exit status. A program is declined, and then runs in
+an interpreter of its own, when a variable differs that Python or a library reads as it starts. The first connection is
+the owner's: when it closes, the server ends, and its programs with it.
+
+The forkserver of `multiprocessing` was tried. It preloads modules too, but its processes belong to the one process that
+has started it, by a pickled function: ranks are started by mpirun and horovodrun, which do not know it, and their
+streams, environment and signals would have to be handed over by the code below all the same.
 """
 
 import atexit
@@ -15,46 +22,43 @@ import gc
 import importlib
 import json
 import os
+import re
 import runpy
-import selectors
+import select
 import shutil
 import signal
 import socket
+import subprocess
 import sys
+import tempfile
+import threading
 import types
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from distlab.launch import rank_process
-from distlab.launch.forked_program import ProgramRequest, receive_request
+from distlab.runtime import environment as course_environment
 from distlab.runtime import processes
 
+Request = dict[str, Any]
+"""`arguments` without the interpreter, `environment`, `folder`, `umask`, the numbers of `processors`, `streams`."""
+
 # What mpirun, horovodrun and the launcher tell a single process; libraries read it when training begins, not before.
-LATE_VARIABLES = (
-    "TF_CONFIG",
-    "TF_NUM_INTRAOP_THREADS",
-    "TF_NUM_INTEROP_THREADS",
-    "CUDA_VISIBLE_DEVICES",
-    "PATH",
-    "PWD",
-    "OLDPWD",
-    "SHLVL",
-    "_",
+LATE_VARIABLES = re.compile(
+    "TF_CONFIG|TF_NUM_(INTRA|INTER)OP_THREADS|CUDA_VISIBLE_DEVICES|PATH|PWD|OLDPWD|SHLVL|_"
+    "|(OMPI|PMIX|PMI|HOROVOD|NCCL|HFI|IPATH|DISTLAB|PYTEST|JPY)_.*"
 )
-LATE_PREFIXES = ("OMPI_", "PMIX_", "PMI_", "HOROVOD_", "NCCL_", "HFI_", "IPATH_", "DISTLAB_", "PYTEST_", "JPY_")
+_IMPORTS_TENSORFLOW = re.compile(r"^\s*(import|from) (tensorflow|tf_keras|horovod)\b", re.MULTILINE)
+_SETS_VARIABLE = re.compile(r"""environ(?:\[["'](\w+)["']\] *=(?!=)|\.setdefault\(["'](\w+))""")
+_SECONDS_TO_END = 5.0
 
 
 def early_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """Those variables that an interpreter or a library may read as it starts: all but the known late ones."""
-    early = {
-        name: value
-        for name, value in environment.items()
-        if name not in LATE_VARIABLES and not name.startswith(LATE_PREFIXES)
-    }
+    early = {name: value for name, value in environment.items() if not LATE_VARIABLES.fullmatch(name)}
     # mpirun adds the folder of its own libraries, which this environment's programs find without it.
     folders = early.pop("LD_LIBRARY_PATH", "").split(":")
     if others := [folder for folder in folders if folder not in ("", str(Path(sys.prefix) / "lib"))]:
@@ -62,175 +66,197 @@ def early_variables(environment: Mapping[str, str]) -> dict[str, str]:
     return early
 
 
-@dataclass
-class _Running:
-    """A forked process: the connection of the process it stands for, its number, and what tells of its end."""
+class PreparedInterpreter:
+    """A running server for programs with one set of early variables; its owner is this process."""
 
-    connection: socket.socket
-    pid: int
-    pidfd: int
+    def __init__(self, environment: Mapping[str, str], *modules: str) -> None:
+        """Start it; it takes requests at once, and carries them out when it has imported TensorFlow and `modules`."""
+        self._early, self._process_id = early_variables(environment), os.getpid()
+        self._folder = tempfile.mkdtemp(prefix="distlab-", dir=rank_process.folder_for_sockets())
+        self.path = str(Path(self._folder) / "interpreter")
+        keras = "tf_keras" if course_environment.has_legacy_keras(environment) else "keras"
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(self.path)
+            listener.listen(64)
+            number = listener.fileno()
+            self.process = processes.start(
+                [sys.executable, "-P", "-m", "distlab.launch.fork_server", str(number), "tensorflow", keras, *modules],
+                processes.new_mark(),
+                env=dict(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[number],
+            )
+        self._owner = socket.socket(socket.AF_UNIX)
+        self._owner.connect(self.path)
+
+    def fits(self, environment: Mapping[str, str]) -> bool:
+        """Whether it can run a program with these variables."""
+        alive = self._process_id == os.getpid() and self.process.poll() is None
+        return alive and early_variables(environment) == self._early
+
+    def close(self) -> None:
+        """End it, and whatever it still runs."""
+        self._owner.close()
+        try:
+            self.process.wait(_SECONDS_TO_END)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
-class ForkServer:
-    """The loop that forks and reports; in a forked process `serve` returns the request it is to carry out."""
+_current: list[PreparedInterpreter] = []
+_lock = threading.Lock()
 
-    def __init__(self, listener: socket.socket) -> None:
-        """`listener`: a listening Unix socket; its first connection is the owner's."""
+
+def server_for(program: Path, environment: Mapping[str, str], processes_of_job: int) -> str | None:
+    """The path of this process's server for a program with these variables; None where a fork is not worth it.
+
+    Nor is it possible elsewhere than on Linux, and for a program that sets a variable which its imports read.
+    """
+    source = program.read_text(errors="replace")
+    sets = {name: "" for names in _SETS_VARIABLE.findall(source) for name in names if name}
+    if sys.platform != "linux" or not _IMPORTS_TENSORFLOW.search(source) or early_variables(sets):
+        return None
+    with _lock:
+        if not (_current and _current[0].fits(environment)):
+            if processes_of_job < 2:
+                return None
+            while _current:
+                _current.pop().close()
+            _current.append(PreparedInterpreter(environment))
+        return _current[0].path
+
+
+@atexit.register
+def _end_current() -> None:
+    while _current:
+        _current.pop().close()
+
+
+class _Server:
+    """The loop that forks and reports; in a forked process `serve` returns the request that it is to carry out."""
+
+    def __init__(self, listener: socket.socket, modules: Iterable[str]) -> None:
         rank_process.adopt()
         self._listener = listener
         self._owner, _ = listener.accept()
-        self._environment = early_variables(os.environ)
-        self._processors = sorted(os.sched_getaffinity(0))
-        self._mark = _MarkInPlace()
-        self._before = set(os.environ), set(sys.modules)
-        self.imported: set[str] = set()
-        self.set_by_imports: dict[str, str] = {}
-        self._running: dict[int, _Running] = {}
-        self._selector = selectors.DefaultSelector()
-        for file in (listener, self._owner):
-            self._selector.register(file, selectors.EVENT_READ)
-
-    def import_modules(self, modules: Iterable[str]) -> None:
-        """Import what programs will find imported."""
+        variables, loaded = set(os.environ), set(sys.modules)
         for module in modules:
             with suppress(Exception):  # a program that needs it will say why it cannot be imported
                 importlib.import_module(module)
-        variables_before, modules_before = self._before
-        self.imported = set(sys.modules) - modules_before
+        self.imported = set(sys.modules) - loaded
         # A request may have these already: horovodrun, forked itself, hands them to its ranks.
-        self.set_by_imports = {name: value for name, value in os.environ.items() if name not in variables_before}
-        self._environment = early_variables({**self.set_by_imports, **self._environment})
+        self.set_by_imports = {name: value for name, value in os.environ.items() if name not in variables}
+        self._early, self._processors = early_variables(os.environ), sorted(os.sched_getaffinity(0))
+        # By process id: the connection of the process that a forked one stands for, and what tells of its end.
+        self._running: dict[int, tuple[socket.socket, int]] = {}
         gc.collect()
         gc.freeze()  # the collector of a forked process leaves these objects, and so their memory pages, alone
 
-    def serve(self) -> ProgramRequest:
+    def serve(self) -> Request:
         """Fork a process for each request until the owner is gone, which ends this process."""
         while True:
-            for key, _ in self._selector.select():
-                if key.fileobj is self._owner:
-                    modules = self._owner.recv(4096).decode().split()
-                    self.import_modules(modules) if modules else self._end()
-                elif key.fileobj is self._listener:
-                    if request := self._accept():
-                        return request
-                else:
-                    self._report(key.data, ended=key.fd == key.data.pidfd)
+            poll = select.poll()
+            for file in (self._owner, self._listener):
+                poll.register(file, select.POLLIN)
+            for connection, ends in self._running.values():
+                poll.register(connection, select.POLLRDHUP)
+                poll.register(ends, select.POLLIN)
+            ready = {number for number, _ in poll.poll()}
+            if self._owner.fileno() in ready:  # it may have been killed before it could remove the socket's folder
+                shutil.rmtree(Path(self._listener.getsockname()).parent, ignore_errors=True)
+                sys.exit()
+            for pid, (connection, ends) in [*self._running.items()]:
+                if ends in ready or connection.fileno() in ready:
+                    self._end(pid, connection, ends)
+            if self._listener.fileno() in ready and (request := self._accept()):
+                return request
 
-    def _accept(self) -> ProgramRequest | None:
+    def _accept(self) -> Request | None:
         """Take one request; returns it in the forked process, None in the server."""
         connection, _ = self._listener.accept()
-        request = receive_request(connection)
-        if request is None:
-            connection.close()
-        elif reason := self._reason_to_decline(request):
-            _answer(connection, declined=reason)
-            connection.close()
-        elif pid := os.fork():
-            running = _Running(connection, pid, os.pidfd_open(pid))
-            for file in (connection, running.pidfd):
-                self._selector.register(file, selectors.EVENT_READ, running)
-            self._running[pid] = running
-            _answer(connection, pid=pid)
+        _, streams, _, _ = socket.recv_fds(connection, 1, 3)
+        with connection.makefile("rb") as lines:
+            request = {**json.loads(lines.readline() or "{}"), "streams": streams}
+        # Where a variable differs that was read already, the answer is none: the program runs without the server.
+        if self._fits(request):
+            if (pid := os.fork()) == 0:
+                self._leave()
+                if not connection.recv(1):  # whoever asked for it is gone
+                    os._exit(1)
+                connection.close()
+                return request
+            self._running[pid] = connection, os.pidfd_open(pid)
+            connection.sendall(json.dumps({"pid": pid}).encode() + b"\n")
         else:
-            self._leave()
             connection.close()
-            self._mark.write(request.environment.get(processes.MARK, ""))
-            return request
-        if request:
-            for number in request.streams:
-                os.close(number)
+        for number in streams:
+            os.close(number)
         return None
 
-    def _reason_to_decline(self, request: ProgramRequest) -> str | None:
-        if early_variables({**self.set_by_imports, **request.environment}) != self._environment:
-            return "its environment differs"
-        if request.processors != self._processors:
-            return "it is bound to other processors"
-        if not self._mark.fits(request.environment.get(processes.MARK, "")):
-            return "its marks are too long"
-        return None
+    def _fits(self, request: Request) -> bool:
+        variables = {**self.set_by_imports, **request.get("environment", {})}
+        return early_variables(variables) == self._early and request["processors"] == self._processors
 
-    def _report(self, running: _Running, ended: bool) -> None:
+    def _end(self, pid: int, connection: socket.socket, ends: int) -> None:
         """A program has ended: tell its exit status. Or who asked for it has: end the program."""
-        if not ended:
-            with suppress(ProcessLookupError):
-                os.kill(running.pid, signal.SIGKILL)
-        if self._running.pop(running.pid, None):
-            _, status = os.waitpid(running.pid, 0)
-            with suppress(OSError):
-                _answer(running.connection, status=os.waitstatus_to_exitcode(status))
-            for file in (running.connection, running.pidfd):
-                self._selector.unregister(file)
-            running.connection.close()
-            os.close(running.pidfd)
-            if not self._running:
-                rank_process.kill_children()  # what the programs of the job have left
-
-    def _end(self) -> NoReturn:
-        """The owner is gone, and may have been killed before it could remove the socket's folder."""
-        shutil.rmtree(Path(self._listener.getsockname()).parent, ignore_errors=True)
-        sys.exit()
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)  # no matter to one that has ended
+        _, status = os.waitpid(pid, 0)
+        with suppress(OSError):
+            connection.sendall(json.dumps({"status": os.waitstatus_to_exitcode(status)}).encode() + b"\n")
+        connection.close()
+        os.close(ends)
+        del self._running[pid]
+        if not self._running:
+            rank_process.kill_children()  # what the programs of the job have left
 
     def _leave(self) -> None:
         """In a forked process: let go of what is the server's."""
-        self._selector.close()
         self._listener.close()
         self._owner.close()
-        for running in self._running.values():
-            running.connection.close()
-            os.close(running.pidfd)
+        for connection, ends in self._running.values():
+            connection.close()
+            os.close(ends)
 
 
-class _MarkInPlace:
-    """The mark in the environment as the system shows it for this process (/proc/PID/environ).
-
-    By it a run's processes are found and ended. A forked process would show its server's: setting a variable changes
-    the C library's copy only.
-    """
-
-    def __init__(self) -> None:
-        getenv = ctypes.CDLL(None).getenv
-        getenv.argtypes, getenv.restype = [ctypes.c_char_p], ctypes.c_void_p
-        self._size = len(os.environb.get(processes.MARK.encode(), b""))
-        self._address = getenv(processes.MARK.encode())
-
-    def fits(self, marks: str) -> bool:
-        """Whether the marks can take the place of the server's, which are written with room after them."""
-        return self._address is not None and len(marks.encode()) <= self._size
-
-    def write(self, marks: str) -> None:
-        """Replace the server's marks, in a forked process."""
-        ctypes.memmove(self._address, marks.encode().ljust(self._size), self._size)
-
-
-def become(request: ProgramRequest, set_by_imports: Mapping[str, str]) -> None:
+def become(request: Request, set_by_imports: Mapping[str, str]) -> None:
     """Turn this forked process into one that the request describes, all but running the program."""
-    _end_with_parent()
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)  # it ends with the server
     os.setsid()
-    for number, stream in enumerate(request.streams):
+    for number, stream in enumerate(request["streams"]):
         os.dup2(stream, number)
         os.close(stream)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
-    os.chdir(request.folder)
-    os.umask(request.umask)
+    for signal_number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(signal_number, signal.SIG_DFL)
+    os.chdir(request["folder"])
+    os.umask(request["umask"])
     os.environ.clear()
-    os.environ.update({**set_by_imports, **request.environment})
+    os.environ.update({**set_by_imports, **request["environment"]})
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed()  # Python's own generator seeds itself again after a fork
 
 
-def run(arguments: Sequence[str]) -> NoReturn:
+def run(arguments: list[str]) -> NoReturn:
     """Run `program.py …` or `-m module …` as this process's program, and end the process with its exit status."""
     try:
         if arguments[0] == "-m":
-            sys.argv = list(arguments[1:])
+            sys.argv = arguments[1:]
             sys.path.insert(0, str(Path.cwd()))
             runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
         else:
-            sys.argv = list(arguments)
+            sys.argv = arguments
             sys.path.insert(0, str(Path(arguments[0]).parent))
-            _run_as_main(arguments[0])
+            # Not by runpy.run_path: the program's module must stay in sys.modules until the end.
+            module = types.ModuleType("__main__")
+            module.__file__ = arguments[0]
+            server, sys.modules["__main__"] = sys.modules["__main__"], module
+            module.__dict__["__builtins__"] = server.__dict__["__builtins__"]
+            exec(compile(Path(arguments[0]).read_bytes(), arguments[0], "exec"), module.__dict__)
     except Exception as error:
         trace = error.__traceback__
         while trace and trace.tb_frame.f_code.co_filename == __file__:
@@ -238,19 +264,6 @@ def run(arguments: Sequence[str]) -> NoReturn:
         sys.excepthook(type(error), error.with_traceback(trace), trace)
         sys.exit(1)
     sys.exit()
-
-
-def _run_as_main(program: str) -> None:
-    module = types.ModuleType("__main__")
-    module.__file__ = program
-    server, sys.modules["__main__"] = sys.modules["__main__"], module
-    module.__dict__["__builtins__"] = server.__dict__["__builtins__"]
-    exec(compile(Path(program).read_bytes(), program, "exec"), module.__dict__)
-
-
-def _end_with_parent() -> None:
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
 
 
 def _keep(names: Iterable[str]) -> None:
@@ -262,21 +275,15 @@ def _keep(names: Iterable[str]) -> None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
 
 
-def _answer(connection: socket.socket, **message: object) -> None:
-    connection.sendall(json.dumps(message).encode() + b"\n")
-
-
-def main(arguments: Sequence[str]) -> NoReturn:
+def main(listener: str, *modules: str) -> NoReturn:
     """Import the modules, then fork programs until the owner is gone."""
-    listener, *modules = arguments
-    server = ForkServer(socket.socket(fileno=int(listener)))
-    atexit.register(lambda: _keep(server.imported))  # registered first, so that it runs last
-    server.import_modules(modules)
+    server = _Server(socket.socket(fileno=int(listener)), modules)
+    atexit.register(lambda: _keep(server.imported))  # before the program's own, so that it runs last
     warnings.simplefilter("ignore", DeprecationWarning)  # TensorFlow's and NumPy's idle threads are not needed
     request = server.serve()
     become(request, server.set_by_imports)
-    run(request.arguments)
+    run(request["arguments"])
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(*sys.argv[1:])

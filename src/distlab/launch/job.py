@@ -1,21 +1,24 @@
 """A job: its commands and addresses, what is left of it when it is over, and what can go wrong with it."""
 
 import os
+import random
 import re
-import shlex
+import socket
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from distlab.launch.ports import free_ports
 from distlab.runtime.errors import PlainError
 
 HOST = "127.0.0.1"
-LAST_LINES = 20
-OUTPUT = {"PYTHONUNBUFFERED": "1", "PYTHON_COLORS": "0"}
-"""Variables for programs whose lines are read: at once, and without the colours of Python 3.13's tracebacks.
+# Outgoing connections get their ports from the range above, at least on Linux: here only a server can come in between.
+_PORTS = 10_000, 32_000
+UNTOLD = {"PYTHONUNBUFFERED": "1", "PYTHON_COLORS": "0", "HOROVOD_GLOO_TIMEOUT_SECONDS": "600"}
+"""Variables of every job that are not in the printed shell commands.
 
-In a notebook Python would take FORCE_COLOR, which Jupyter sets, for a wish to have them.
+Lines are read at once, and without the colours of Python 3.13's tracebacks, for which it would take FORCE_COLOR, that
+Jupyter sets. Gloo would wait for 30 s only: a loaded machine takes longer to import TensorFlow in every rank, and a
+rank that is missing is the launcher's to name.
 """
 
 # What TensorFlow, Open MPI, MPICH and Slurm, Horovod, torchrun and MXNet tell a process about its place in a job; and
@@ -36,45 +39,42 @@ def is_of_another_job(variable: str) -> bool:
 
 @dataclass(frozen=True)
 class Command:
-    """A program to start under a name, with the variables that it gets in addition to those of this process."""
+    """What is started under a name, with the variables that it gets in addition to those of this process.
+
+    starter: mpirun or its like with its options, which then starts the ranks; without one it is the program itself.
+    """
 
     name: str
-    arguments: list[str]
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str]
+    starter: Sequence[str] = ()
 
     def whole_environment(self) -> dict[str, str]:
-        """All variables that the program gets: this process's, without what another launcher told it, and its own.
+        """All variables that it gets: this process's, without what another launcher told it, and its own.
 
         With such a variable a library would take the program for a rank of that other job.
         """
         inherited = {name: value for name, value in os.environ.items() if not is_of_another_job(name)}
-        return inherited | OUTPUT | dict(self.environment)
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Seconds for the whole job, and for every rank to connect."""
-
-    seconds: float
-    start_seconds: float
+        return inherited | UNTOLD | dict(self.environment)
 
 
 @dataclass(frozen=True)
 class Job:
-    """Commands to run side by side.
+    """Commands to run side by side, all with the same program.
 
-    ranks: the names of the processes that must connect, in order; either the commands' own, or, where one command
-    starts the ranks (mpirun and its like), those that report over the socket.
-    addresses: the address of each rank that opens one; empty when a command starts the ranks.
+    program: its interpreter, path and arguments.  ranks: the names of the processes that must connect, in order; either
+    the commands' own, or, where one command starts the ranks, those that report over the socket.
     decisive: the commands whose ends are the end of the job; others are ended then.
+    addresses: the address of each rank that opens one; empty when a command starts the ranks.
     ranks_may_fail: the starting command deals with failing ranks by itself (Horovod Elastic).
-    by_hand: the shell commands that do the same.
+    seconds, start_seconds: the limits for the whole job, and for every rank to connect.
     """
 
-    commands: list[Command]
-    ranks: list[str]
-    decisive: list[str]
-    by_hand: str
+    program: Sequence[str]
+    commands: Sequence[Command]
+    ranks: Sequence[str]
+    decisive: Sequence[str]
+    seconds: float
+    start_seconds: float
     addresses: Mapping[str, str] = field(default_factory=dict)
     ranks_may_fail: bool = False
 
@@ -106,8 +106,7 @@ class LaunchError(PlainError, RuntimeError):
 class WorkerFailed(LaunchError):
     """A process ended with an exit code other than 0; `rank` is its name, `exit_code` is −n after signal n.
 
-    `exit_code` is None when the process that started the rank vanished and nobody could see how, and 0 for a rank of
-    MPI that ended without MPI_Finalize.
+    `exit_code` is None when the process that started the rank vanished and nobody could see how.
     """
 
     def __init__(self, rank: str, exit_code: int | None, message: str, run: LaunchedRun) -> None:
@@ -136,20 +135,20 @@ class PortTaken(WorkerFailed):
 
 def free_addresses(count: int) -> list[str]:
     """`count` different addresses HOST:PORT of this machine where nobody listens now."""
-    return [f"{HOST}:{port}" for port in free_ports(count)]
+    with ExitStack() as stack:
+        addresses: list[str] = []
+        while len(addresses) < count:
+            holder = stack.enter_context(socket.socket())
+            port = random.SystemRandom().randint(*_PORTS)
+            with suppress(OSError):
+                holder.bind(("", port))  # on every interface, since that is where TensorFlow's server listens
+                addresses.append(f"{HOST}:{port}")
+        return addresses
 
 
-def shell(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
-    """One line for a shell: the variables, then the command."""
-    return " ".join([*(f"{name}={shlex.quote(value)}" for name, value in environment.items()), shlex.join(arguments)])
-
-
-def side_by_side(lines: Sequence[str]) -> str:
-    """Commands that run at the same time, the last of them in front."""
-    return " &\n".join(lines)
-
-
-def short_path(program: Path) -> str:
-    """The program's path from the working folder where that is shorter."""
-    relative = os.path.relpath(program)
-    return relative if len(relative) < len(str(program)) else str(program)
+def is_open(address: str) -> bool:
+    """Whether somebody listens at HOST:PORT."""
+    host, _, port = address.rpartition(":")
+    with suppress(OSError), socket.create_connection((host, int(port)), timeout=0.5):
+        return True
+    return False

@@ -1,15 +1,17 @@
 """The process of one rank, which runs its program and outlives whatever that starts.
 
-    python -I -S rank_process.py SOCKET COMMAND...
+    python -I -S rank_process.py SOCKET [--fork-by SERVER] COMMAND...
 
-runs the command, reports over the launcher's Unix socket (see `reports`), or over none if SOCKET is "-", and ends as
-the command did. On Linux a process whose
-parent has ended becomes a child of this one, also when it has cleaned its environment and made a session of its own:
-what is left of the program at its end is killed. This module imports the standard library only, so that it starts at
-once.
+runs the command and ends as it did. At SOCKET, if it is not "-", the launcher listens: mpirun and its like mix the
+lines of their ranks and do not always say which rank failed, so each rank has its own connection. Its number and
+a process id go first, then whatever the program prints, and its end last. With SERVER the program is a fork of
+an interpreter that is ready (see `fork_server`), unless that declines. On Linux a process whose parent has ended
+becomes a child of this one, also when it has cleaned its environment and made a session of its own: what is left of
+the program at its end is killed. This module imports the standard library only, so that it starts at once.
 """
 
 import ctypes
+import json
 import os
 import signal
 import socket
@@ -17,24 +19,17 @@ import subprocess
 import sys
 import tempfile
 import time
-import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
-# As in distlab.runtime.processes, which this process does not import.
-MARK = "DISTLAB_RUN"
-STATUS = "\x00distlab exit status "
-"""Comes before a `RankEnd` on the socket; a text that no program prints by chance."""
+END = "\x00distlab end "
+"""Comes on the socket before how the rank ended, as the fields of `reports.Ended`; no program prints it by chance."""
 
-SOCKET, RESULT = "{socket}", "{result}"
-"""Stand in a command's arguments for the paths of the socket on which ranks report, and of the file of the result."""
-SOCKET_NAME, RESULT_NAME = "ranks", "result.json"
-# A path has at most 103 characters; the folder's own name and the socket's follow.
+# A path of a socket has at most 103 characters; the folder's own name and the socket's follow.
 _LONGEST_FOLDER = 60
-# As in distlab.cluster.layout: it exists in a cluster that runs on this machine, on all its nodes.
-CONTROL_SOCKET = "/etc/slurm/control"
+# As in distlab.cluster.namespaces: it exists in a cluster that runs on this machine, on all its nodes.
+MUNGE_SOCKET = "/etc/slurm/munge.sock"
 
 # The launcher removes those that it has itself, so that what is set was set by whoever started the ranks: horovodrun
 # with Gloo, Open MPI, MPICH, torchrun.
@@ -44,22 +39,20 @@ NOTICES = (signal.SIGUSR1, signal.SIGUSR2)
 """Signals by which a user or a batch system says something to the program itself."""
 
 
-class RankEnd(NamedTuple):
-    """How a rank's command ended; on the socket its values stand side by side.
+def command(socket_path: str, program: Sequence[str], server: str | None = None) -> list[str]:
+    """What to run instead of a program's own command; `socket_path` and `server` as above."""
+    forked = ["--fork-by", server] if server else []
+    return [sys.executable, "-I", "-S", __file__, socket_path, *forked, *program]
 
-    status: −n after signal n.  moment: in seconds, by the clock that all processes of this machine share.  was_asked:
-    1 if the command had got a signal to end from whoever started it, otherwise 0.
+
+def folder_for_sockets() -> str | None:
+    """Where a folder with Unix sockets is made: their paths must not be long; None for the usual temporary folder.
+
+    In a cluster on this machine, which ends its processes by SIGKILL, it is one that ends with the cluster.
     """
-
-    status: int
-    moment: float
-    was_asked: int
-
-    @classmethod
-    def from_text(cls, text: str) -> "RankEnd":
-        """The values that came after STATUS."""
-        status, moment, was_asked = text.split()
-        return cls(int(status), float(moment), int(was_asked))
+    if Path(MUNGE_SOCKET).is_socket():
+        return "/dev/shm"
+    return None if len(tempfile.gettempdir()) <= _LONGEST_FOLDER else "/tmp"
 
 
 def adopt() -> None:
@@ -69,7 +62,17 @@ def adopt() -> None:
         ctypes.CDLL(None).prctl(pr_set_child_subreaper, 1, 0, 0, 0)
 
 
-def children() -> list[int]:
+def kill_children() -> None:
+    """Kill all children, and their own, which become children of this process then."""
+    while left := _children():
+        for pid in left:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+            with suppress(OSError):
+                os.waitpid(pid, 0)
+
+
+def _children() -> list[int]:
     """The process ids of this process's children, by the system's list (Linux)."""
     pids = []
     for folder in Path("/proc").glob("[0-9]*"):
@@ -80,35 +83,71 @@ def children() -> list[int]:
     return pids
 
 
-def kill_children() -> None:
-    """Kill all children, and their own, which become children of this process then."""
-    while left := children():
-        for pid in left:
-            with suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
-            with suppress(OSError):
-                os.waitpid(pid, 0)
+class _Forked:
+    """A program that the server has forked, as far as `run` uses a Popen; it ends when this process does."""
+
+    def __init__(self, server: str, program: list[str], output: int | None) -> None:
+        """Raises OSError, or KeyError, when there is no server any more, or it declines."""
+        os.umask(umask := os.umask(0))
+        request = {
+            "arguments": program[1:],
+            "environment": dict(os.environ),
+            "folder": str(Path.cwd()),
+            "umask": umask,
+            "processors": sorted(os.sched_getaffinity(0)),
+        }
+        streams = [0, 1, 2] if output is None else [0, output, output]
+        self._connection = socket.socket(socket.AF_UNIX)
+        self._connection.connect(server)
+        socket.send_fds(self._connection, [b"\n"], streams)
+        self._connection.sendall(json.dumps(request).encode() + b"\n")
+        self._answers = self._connection.makefile()
+        self.pid = int(self._answer()["pid"])
+
+    def begin(self) -> None:
+        """Let it run the program; until then it waits."""
+        self._connection.sendall(b"\n")
+
+    def _answer(self) -> dict[str, int]:
+        return dict(json.loads(self._answers.readline() or "{}"))
+
+    def send_signal(self, number: int) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+    def wait(self) -> int:
+        return self._answer().get("status", -signal.SIGKILL)
 
 
-def folder_for_sockets() -> str | None:
-    """Where a folder with Unix sockets is made: their paths must not be long; None for the usual temporary folder.
+def _start(
+    program: list[str], output: int | None, tell_start: Callable[[int], object]
+) -> "subprocess.Popen[bytes] | _Forked":
+    if program[0] == "--fork-by":
+        server, program = program[1], program[2:]
+        with suppress(OSError, KeyError):
+            forked = _Forked(server, program, output)
+            tell_start(forked.pid)
+            forked.begin()
+            return forked
+    tell_start(os.getpid())
+    # Alone, it has a session of its own, as every program that the launcher starts; under mpirun it stays in mpirun's.
+    return subprocess.Popen(program, stdout=output, stderr=output, start_new_session=output is None)
 
-    In a cluster on this machine, which ends its processes by SIGKILL, it is one that ends with the cluster.
-    """
-    if Path(CONTROL_SOCKET).is_socket():
-        return "/dev/shm"
-    return None if len(tempfile.gettempdir()) <= _LONGEST_FOLDER else "/tmp"
 
-
-def run(command: list[str], output: int | None = None, tell: Callable[[RankEnd], object] = lambda end: None) -> int:
+def run(
+    program: list[str],
+    output: int | None = None,
+    tell_start: Callable[[int], object] = lambda pid: None,
+    tell_end: Callable[[int, bool], object] = lambda status, was_asked: None,
+) -> int:
     """Run a program until it and all that it started have ended; its exit status, −n after signal n.
 
-    `output`: the descriptor of its standard output and error, None for those of this process. `tell` gets the end of
-    the program at once: mpirun may kill this process a second later.
+    `output`: the descriptor of its standard output and error, None for those of this process. `tell_start` gets, before
+    the program prints anything, the id of the process that runs it or is its parent. `tell_end` gets at once, since
+    mpirun may kill this process a second later, the status and whether whoever started the program asked it to end.
     """
     adopt()
-    # Alone, it has a session of its own, as every program that the launcher starts; under mpirun it stays in mpirun's.
-    process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=output is None)
+    process = _start(program, output, tell_start)
     requests = []
 
     def pass_on(number: int, frame: object) -> None:
@@ -120,31 +159,33 @@ def run(command: list[str], output: int | None = None, tell: Callable[[RankEnd],
         signal.signal(number, pass_on)
     status = process.wait()
     # horovodrun sends SIGTERM to the program itself.
-    tell(RankEnd(status, time.monotonic(), int(bool(requests) or status == -signal.SIGTERM)))
+    tell_end(status, bool(requests) or status == -signal.SIGTERM)
     kill_children()
     return status
 
 
-def report(path: str, command: list[str]) -> int:
-    """Run a rank's command and tell the launcher that listens at `path`; the status as a shell gives it."""
+def report(path: str, program: list[str]) -> int:
+    """Run a rank's program and tell the launcher that listens at `path`; the status as a shell gives it."""
     rank = next(os.environ[name] for name in RANK_VARIABLES if name in os.environ)
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
-        mark = uuid.uuid4().hex
-        connection.sendall(f"{rank} {os.getpid()} {mark}\n".encode())
-        os.environ[MARK] = f"{os.environ.get(MARK, '')} {mark}"
 
-        def tell(end: RankEnd) -> None:
+        def tell_start(pid: int) -> None:
+            connection.sendall(f"{rank} {pid}\n".encode())
+
+        def tell_end(status: int, was_asked: bool) -> None:
+            # By the clock that all processes of this machine share.
+            end = json.dumps({"status": status, "moment": time.monotonic(), "was_asked": was_asked})
             with suppress(OSError):  # the launcher may be gone
-                connection.sendall(f"{STATUS}{' '.join(map(str, end))}\n".encode())
+                connection.sendall(f"{END}{end}\n".encode())
 
-        status = run(command, connection.fileno(), tell)
+        status = run(program, connection.fileno(), tell_start, tell_end)
     return status if status >= 0 else 128 - status
 
 
 if __name__ == "__main__":
-    socket_path, *command_of_rank = sys.argv[1:]
-    own_status = run(command_of_rank) if socket_path == "-" else report(socket_path, command_of_rank)
+    own_socket, *own_program = sys.argv[1:]
+    own_status = run(own_program) if own_socket == "-" else report(own_socket, own_program)
     if own_status < 0:  # the same end for whoever waits for this process
         with suppress(OSError):
             signal.signal(-own_status, signal.SIG_DFL)

@@ -1,12 +1,10 @@
 """What the processes of a job report, as one queue of events: lines of text, starts, ends.
 
-    python rank_process.py SOCKET COMMAND...
-
-runs the command of one rank under mpirun, horovodrun or torchrun, and tells the launcher what happens to it. mpirun and
-its like mix the lines of their ranks and do not always say which rank failed. Here each rank has its own connection to
-the launcher, a Unix socket: its number and process id go first, then whatever it prints, and its exit status last.
+Ranks that mpirun and its like start report by a socket of their own (see `rank_process`), other processes by their
+standard output and their exit status.
 """
 
+import json
 import queue
 import socket
 import subprocess
@@ -17,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from distlab.launch.rank_process import STATUS, RankEnd
+from distlab.launch.rank_process import END
 from distlab.runtime.startup_notes import NOTES
 
 # Events that wait to be taken; a program that prints faster is held up.
@@ -35,11 +33,10 @@ class Line(NamedTuple):
 
 
 class RankStarted(NamedTuple):
-    """A rank has been started, by the process `pid`; what it runs carries the mark."""
+    """A rank has been started: it is the process `pid` or a child of that."""
 
     name: str
     pid: int
-    mark: str
 
 
 class Ended(NamedTuple):
@@ -69,13 +66,13 @@ class Reports:
 
     def follow(self, name: str, process: subprocess.Popen[str]) -> None:
         """Report a process of this one, its standard output being a text pipe."""
-        if process.stdout:
-            self._start(self._read_all, name, process.stdout)
+        assert process.stdout
+        self._start(self._read, name, process.stdout)
         # Apart from reading: a process that the program left behind may hold the pipe open.
         self._start(lambda: self.events.put(Ended(name, process.wait(), time.monotonic())))
 
     def listen(self, path: Path) -> None:
-        """Report the ranks that connect to a Unix socket at `path` (see `main`)."""
+        """Report the ranks that connect to a Unix socket at `path`."""
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(str(path))
         listener.listen()
@@ -106,23 +103,18 @@ class Reports:
 
     def _follow_rank(self, connection: socket.socket) -> None:
         with connection, connection.makefile(errors="replace") as lines:
-            number, pid, mark = lines.readline().split()
+            number, pid = lines.readline().split()
             name = f"rank {number}"
-            self.events.put(RankStarted(name, int(pid), mark))
-            end = self._read(name, lines)
-            known = Ended(name, end.status, end.moment, bool(end.was_asked)) if end else None
-            self.events.put(known or Ended(name, None, time.monotonic()))
+            self.events.put(RankStarted(name, int(pid)))
+            self.events.put(self._read(name, lines) or Ended(name, None, time.monotonic()))
 
-    def _read_all(self, name: str, pipe: IO[str]) -> None:
-        with pipe:
-            self._read(name, pipe)
-
-    def _read(self, name: str, lines: IO[str]) -> RankEnd | None:
+    def _read(self, name: str, lines: IO[str]) -> Ended | None:
         """Report the lines until their end or until one of them tells the rank's end, which is returned."""
-        while line := lines.readline(_LONGEST_LINE):
-            text, mark, end = line.rstrip("\n").partition(STATUS)
-            if (text or not mark) and not NOTES.match(text):
-                self.events.put(Line(name, text))
-            if mark:
-                return RankEnd.from_text(end)
+        with lines:
+            while line := lines.readline(_LONGEST_LINE):
+                text, mark, end = line.rstrip("\n").partition(END)
+                if (text or not mark) and not NOTES.match(text):
+                    self.events.put(Line(name, text))
+                if mark:
+                    return Ended(name, **json.loads(end))
         return None

@@ -1,22 +1,20 @@
-"""The ways to start N processes of one program: TF_CONFIG, mpirun, horovodrun, torchrun, or one."""
+"""The ways to start N processes of one program: TF_CONFIG, mpirun, horovodrun, torchrun, or one.
+
+All raise WorkerFailed, WorkerMissing or DeadlinePassed, which are LaunchErrors; in no case is a process left.
+"""
 
 import importlib.util
 import os
-import socket
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Unpack
 
 from distlab import devices
 from distlab.cluster_spec import tf_config
-from distlab.launch import elastic_hosts, rank_process, starter_options
-from distlab.launch.job import Command, Job, LaunchedRun, LaunchError, free_addresses, shell, side_by_side
+from distlab.launch.job import Command, Job, LaunchedRun, LaunchError, free_addresses
 from distlab.launch.launched_program import LaunchedProgram, Settings
-from distlab.launch.rank_process import SOCKET
 
 PROCESSES = 2
-MOST_PROCESSES = 1024
 # Two processes of TensorFlow on one GPU compete for its memory, and NCCL refuses them.
 _NO_GPU = "-1"
 
@@ -34,28 +32,36 @@ def tensorflow(
     the job is over when the chief ends; the launcher then ends the workers and the parameter servers. Names of the
     processes: "worker 0", "chief", "ps 0". The chief and each worker get their own GPU where there are enough, and none
     otherwise.
-    Raises WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; in no case is a process left.
     """
     _check_count("parameter_servers", parameter_servers, 0)
     _check_count("workers", workers, 1)
     counts = {"chief": 1, "worker": workers, "ps": parameter_servers} if parameter_servers else {"worker": workers}
-    launched = LaunchedProgram(program, arguments, settings)
-    if workers > 1 and launched.begins_with("horovod"):
-        raise LaunchError(
-            f"{launched.name} trains with Horovod, which does not look at TF_CONFIG: each of {workers} workers would "
-            'train alone; start them by launch.mpirun or launch.horovodrun, or with "--with mpirun".'
-        )
-    return launched.with_other_ports(lambda: launched.run(_cluster(counts, launched)))
+    tasks = [(kind, index) for kind, count in counts.items() for index in range(count)]
+    names = {(kind, index): kind if kind == "chief" else f"{kind} {index}" for kind, index in tasks}
+    computing = [task for task in tasks if task[0] != "ps"]
+    gpus = dict(zip(computing, _gpus(len(computing)), strict=True))
+    launched = LaunchedProgram(program, arguments, **settings)
+
+    def job() -> Job:
+        addresses = dict(zip(tasks, free_addresses(len(tasks)), strict=True))
+        cluster = {kind: [addresses[kind, index] for index in range(count)] for kind, count in counts.items()}
+        commands = []
+        for task in tasks:
+            variables = {"TF_CONFIG": tf_config(cluster, *task)} | _threads(len(computing))
+            if any(gpus.values()):
+                variables["CUDA_VISIBLE_DEVICES"] = gpus.get(task) or _NO_GPU
+            commands.append(Command(names[task], variables | launched.environment))
+        ranks = list(names.values())
+        by_name = {names[task]: address for task, address in addresses.items()}
+        return launched.job(commands, ranks, ["chief"] if "chief" in counts else ranks, by_name)
+
+    return launched.run_with_free_ports(job)
 
 
 def alone(program: str | Path, *arguments: object, **settings: Unpack[Settings]) -> LaunchedRun:
-    """Run a program as one process, which may start others; its name is "program".
-
-    Raises WorkerFailed and DeadlinePassed, both LaunchErrors; in no case is a process left.
-    """
-    launched = LaunchedProgram(program, arguments, settings)
-    command = Command("program", launched.command, launched.environment)
-    return launched.run(Job([command], [], [command.name], shell(launched.as_typed, launched.environment)))
+    """Run a program as one process, which may start others; its name is "program"."""
+    launched = LaunchedProgram(program, arguments, **settings)
+    return launched.run(launched.job([Command("program", launched.environment)], [], ["program"]))
 
 
 def mpirun(
@@ -65,18 +71,14 @@ def mpirun(
     options: Sequence[str] = (),
     **settings: Unpack[Settings],
 ) -> LaunchedRun:
-    """Run a program as ranks of MPI; `options` go to mpirun. Names of the processes: "rank 0" and so on.
-
-    Raises WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; in no case is a process left.
-    """
+    """Run a program as ranks of MPI; `options` go to mpirun. Names of the processes: "rank 0" and so on."""
     as_root = ["--allow-run-as-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-    starter_options.check("mpirun", options)
     # With more ranks than cores those that wait must not spin.
     polite = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
     # A rank that fails would wait for the others in MPI's finalisation, and they for it: mpi4py aborts the job.
     abort_on_failure = ["-m", "mpi4py"] if importlib.util.find_spec("mpi4py") else []
-    launched = LaunchedProgram(program, arguments, settings, abort_on_failure)
-    return _run_ranks(["mpirun", *as_root, *polite, "-np", str(ranks), *options], launched, ranks)
+    launched = LaunchedProgram(program, arguments, abort_on_failure, **settings)
+    return _run_ranks(launched, ranks, "mpirun", [*as_root, *polite, "-np", str(ranks), *options])
 
 
 def horovodrun(
@@ -90,15 +92,10 @@ def horovodrun(
 
     With --host-discovery-script among the options the job is elastic: ranks may fail, and only horovodrun's own exit
     code counts.
-    Raises WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; in no case is a process left.
     """
-    starter_options.check("horovodrun", options)
-    _check_own_name()
-    launched = LaunchedProgram(program, arguments, settings)
-    script = elastic_hosts.script_of(options)
-    if script is not None:
-        elastic_hosts.check(script)
-    return _run_ranks(["horovodrun", "-np", str(ranks), *options], launched, ranks, script is not None)
+    launched = LaunchedProgram(program, arguments, **settings)
+    is_elastic = any(option.startswith("--host-discovery-script") for option in options)
+    return _run_ranks(launched, ranks, "horovodrun", ["-np", str(ranks), *options], is_elastic)
 
 
 def mxnet(
@@ -109,30 +106,24 @@ def mxnet(
     The job is over when all workers are; the launcher then ends the rest. Names of the processes: "scheduler",
     "server 0", "worker 0". MXNet numbers the workers itself, in the order in which they come: "worker 0" may have
     another rank. `start_seconds` is for the scheduler.
-    Raises WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; in no case is a process left.
     """
     _check_count("workers", workers, 1)
     _check_count("servers", servers, 1)
-    launched = LaunchedProgram(program, arguments, settings)
+    launched = LaunchedProgram(program, arguments, **settings)
     decisive = _names("worker", workers)
 
     def job() -> Job:
         [address] = free_addresses(1)
         host, _, port = address.partition(":")
         place = {"DMLC_PS_ROOT_URI": host, "DMLC_PS_ROOT_PORT": port, "DMLC_NODE_HOST": host}
-        place |= {"DMLC_NUM_WORKER": str(workers), "DMLC_NUM_SERVER": str(servers)}
+        place |= {"DMLC_NUM_WORKER": str(workers), "DMLC_NUM_SERVER": str(servers)} | _threads(workers)
         commands = [
-            Command(
-                name,
-                launched.command,
-                {"DMLC_ROLE": name.split()[0]} | place | _threads(workers) | launched.environment,
-            )
+            Command(name, {"DMLC_ROLE": name.split()[0]} | place | launched.environment)
             for name in ["scheduler", *_names("server", servers), *decisive]
         ]
-        by_hand = side_by_side([shell(launched.as_typed, command.environment) for command in commands])
-        return Job(commands, ["scheduler"], decisive, by_hand, {"scheduler": address})
+        return launched.job(commands, ["scheduler"], decisive, {"scheduler": address})
 
-    return launched.with_other_ports(lambda: launched.run(job()))
+    return launched.run_with_free_ports(job)
 
 
 def torchrun(
@@ -142,60 +133,19 @@ def torchrun(
     options: Sequence[str] = (),
     **settings: Unpack[Settings],
 ) -> LaunchedRun:
-    """Run a PyTorch program under torchrun; `options` go to it. Names of the processes: "rank 0" and so on.
-
-    Raises WorkerFailed, WorkerMissing and DeadlinePassed, all LaunchErrors; in no case is a process left.
-    """
-    starter_options.check("torchrun", options)
-    launched = LaunchedProgram(program, arguments, settings)
-    starter = ["torchrun", "--standalone", "--no-python", "--nproc-per-node", str(ranks), *options]
-    return _run_ranks(starter, launched, ranks)
-
-
-def _check_own_name() -> None:
-    """Raise LaunchError when this machine's name has no address: Horovod's ranks would end by signal 11."""
-    try:
-        socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)
-    except OSError:
-        name = socket.gethostname()
-        raise LaunchError(
-            f"The name of this machine, {name}, has no address, by which Horovod's ranks find each other; add the line "
-            f"'127.0.1.1 {name}' to /etc/hosts."
-        ) from None
+    """Run a PyTorch program under torchrun; `options` go to it. Names of the processes: "rank 0" and so on."""
+    launched = LaunchedProgram(program, arguments, **settings)
+    own_options = ["--standalone", "--no-python", "--nproc-per-node", str(ranks), *options]
+    return _run_ranks(launched, ranks, "torchrun", own_options)
 
 
 def _run_ranks(
-    starter: Sequence[str], launched: LaunchedProgram, ranks: int, ranks_may_fail: bool = False
+    launched: LaunchedProgram, ranks: int, starter: str, options: Sequence[str], ranks_may_fail: bool = False
 ) -> LaunchedRun:
-    """Run a job whose ranks are started by one command, each through `rank_process`."""
+    """Run a job whose ranks are started by one command."""
     _check_count("ranks", ranks, 1)
-    name, *options = starter
-    variables = _threads(ranks) | launched.environment
-    reporting = [sys.executable, "-I", "-S", rank_process.__file__, SOCKET]
-    waiting = [] if ranks_may_fail else starter_options.waiting(name, options, launched.limits().seconds)
-    command = Command(name, [launched.starter(name), *options, *waiting, *reporting, *launched.command], variables)
-    by_hand = shell([*starter, *launched.as_typed], variables)
-    return launched.run(Job([command], _names("rank", ranks), [name], by_hand, ranks_may_fail=ranks_may_fail))
-
-
-def _cluster(counts: Mapping[str, int], launched: LaunchedProgram) -> Job:
-    """A job of one process for each task of a TF_CONFIG cluster, at addresses that are free now."""
-    tasks = [(kind, index) for kind, count in counts.items() for index in range(count)]
-    addresses = dict(zip(tasks, free_addresses(len(tasks)), strict=True))
-    cluster = {kind: [addresses[kind, index] for index in range(count)] for kind, count in counts.items()}
-    computing = [task for task in tasks if task[0] != "ps"]
-    gpus = dict(zip(computing, _gpus(len(computing)), strict=True))
-    names = {(kind, index): kind if kind == "chief" else f"{kind} {index}" for kind, index in tasks}
-    commands = []
-    for task in tasks:
-        variables = {"TF_CONFIG": tf_config(cluster, *task)} | _threads(len(computing))
-        if any(gpus.values()):
-            variables["CUDA_VISIBLE_DEVICES"] = gpus.get(task) or _NO_GPU
-        commands.append(Command(names[task], launched.command, variables | launched.environment))
-    by_hand = side_by_side([shell(launched.as_typed, command.environment) for command in reversed(commands)])
-    decisive = ["chief"] if "chief" in counts else list(names.values())
-    by_name = {names[task]: address for task, address in addresses.items()}
-    return Job(commands, list(names.values()), decisive, by_hand, by_name)
+    command = Command(starter, _threads(ranks) | launched.environment, [launched.starter(starter), *options])
+    return launched.run(launched.job([command], _names("rank", ranks), [starter], ranks_may_fail=ranks_may_fail))
 
 
 def _names(kind: str, count: int) -> list[str]:
@@ -219,9 +169,5 @@ def _gpus(count: int) -> Sequence[str | None]:
 
 
 def _check_count(name: str, value: int, least: int) -> None:
-    if not hasattr(value, "__index__"):
-        raise LaunchError(f"{name}={value!r} makes no sense: it must be a whole number.")
     if value < least:
         raise LaunchError(f"{name}={value} makes no sense: it must be {least} or more.")
-    if value > MOST_PROCESSES:
-        raise LaunchError(f"{name}={value} is too many for one machine: {MOST_PROCESSES:,} are the most.")

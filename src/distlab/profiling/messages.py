@@ -17,24 +17,33 @@ class Message(NamedTuple):
 def between_devices(graph: tf.Graph, devices: Sequence[str]) -> list[Message]:
     """The messages between `devices` ("CPU:0", …; a device's number is its place in the list), in order of their steps.
 
-    A tensor that several operations on a device read travels there once. A message's step is the earliest in which it
-    can be sent: the number of messages on the longest chain that ends with it. Operations on other devices, or on none,
+    A tensor that several operations on a device read travels there once. In a step a device sends at most one message
+    and receives at most one, as on the virtual cluster. A message's step is the first in which what it needs has
+    arrived and both ends are free; they are served in the order of the graph. Operations on other devices, or on none,
     are left out, and so is what one operation does by itself, such as a collective of NCCL.
     """
     numbers = {name: number for number, name in enumerate(devices)}
-    steps_before: dict[str, int] = {}
+    arrived: dict[str, int] = {}  # the step after which an operation can begin
     messages: dict[tuple[str, int], Message] = {}
+    sending: set[tuple[int, int]] = set()  # device and step
+    receiving: set[tuple[int, int]] = set()
     for operation in graph.get_operations():
         destination = _number(operation, numbers)
         steps = 0
         for tensor in operation.inputs:
-            before = steps_before.get(tensor.op.name, 0)
+            before = arrived.get(tensor.op.name, 0)
             source = _number(tensor.op, numbers)
             if source is not None and destination is not None and source != destination:
-                before += 1
-                messages[tensor.name, destination] = Message(before, source, destination)
+                if (tensor.name, destination) not in messages:
+                    step = before + 1
+                    while (source, step) in sending or (destination, step) in receiving:
+                        step += 1
+                    sending.add((source, step))
+                    receiving.add((destination, step))
+                    messages[tensor.name, destination] = Message(step, source, destination)
+                before = messages[tensor.name, destination].step
             steps = max(steps, before)
-        steps_before[operation.name] = steps
+        arrived[operation.name] = steps
     return sorted(messages.values())
 
 

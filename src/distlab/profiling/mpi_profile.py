@@ -6,7 +6,6 @@ read(folder / "profile")[0]  # the rows of rank 0
 """
 
 import csv
-import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable
@@ -35,8 +34,6 @@ def build(source: Path, folder: Path) -> Path:
     compiler = shutil.which("mpicc")
     if not compiler:
         raise NoCompiler("There is no mpicc in this environment; `make doctor` says what is missing and how to fix it.")
-    if os.statvfs(folder).f_flag & getattr(os, "ST_NOEXEC", 0):  # the system would load no library from there
-        raise NoCompiler(f"No library may be loaded from the disk of {folder} (noexec): set TMPDIR to another folder.")
     library = folder / f"lib{source.stem}.so"
     command = [compiler, "-shared", "-fPIC", "-O2", "-o", str(library), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)

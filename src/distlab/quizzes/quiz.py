@@ -1,9 +1,13 @@
-"""A quiz: items of one or more chapters, drawn for a seed; the same seed gives the same quiz."""
+"""A quiz: items of one or more chapters, drawn for a seed; the same seed gives the same quiz.
+
+`ask` shows it in a notebook, `print_quiz` is what `distlab quiz` prints for self-tests and exams.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from inspect import isfunction, signature
+from typing import Literal
 from zlib import crc32
 
 import numpy as np
@@ -100,3 +104,36 @@ def draw_item(chapter: str, template: Template, seed: int) -> Item:
             item.options = [item.options[place] for place in generator.permutation(len(item.options))]
             return item
     raise RuntimeError(f"the template {name} of chapter {chapter} draws no numbers that tell its answers apart")
+
+
+def print_quiz(
+    chapter: str,
+    /,
+    *more: str,
+    seed: int = 1,
+    count: int = 10,
+    answers: bool = False,
+    form: Literal["markdown", "json", "html"] = "markdown",
+) -> None:
+    """Print questions on chapters.
+
+    Args:
+        chapter: 00 to 15, or all.
+        more: Further chapters.
+        seed: Another seed, other numbers.
+        count: How many questions; a quiz and its answers need the same seed and the same count.
+        answers: With the answers and the mistakes behind wrong ones.
+        form: How it is written.
+    """
+    names = [name.strip().zfill(2) for text in (chapter, *more) for name in text.split(",") if name.strip()]
+    quiz = draw(CHAPTERS if "all" in names else names, seed, count)
+    several = len(quiz.chapters) > 1
+    chapters = "all chapters" if quiz.chapters == CHAPTERS else f"chapter{'s' * several} {', '.join(quiz.chapters)}"
+    # The seed alone does not say which quiz it is: with another count, other questions are drawn.
+    title = f"{count} question{'s' * (count != 1)} on {chapters}, seed {seed}"
+    if form == "json":
+        print(paper.as_json(quiz.items, seed, answers))
+    elif form == "html":
+        print(page.document(quiz.items, title, f"quiz-{seed}", answers))
+    else:
+        print(paper.markdown(quiz.items, title, answers))

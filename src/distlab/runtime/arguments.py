@@ -1,9 +1,7 @@
-"""Checks of what a cell hands to a function: an ordinary slip is answered by one sentence that says what to write."""
+"""Checks of what a cell hands to a function, where a wrong argument would give a wrong result without an error."""
 
 import math
 import operator
-from inspect import iscoroutine
-from typing import Any
 
 from distlab.runtime.errors import PlainError
 
@@ -42,32 +40,5 @@ def require_kind(name: str, value: object, kind: type | tuple[type, ...], needed
 
 def wrong(name: str, value: object, needed: str) -> WrongArgument:
     """The error for an argument that is not what is needed."""
-    return WrongArgument(f"{name} is {_described(value)}; give {needed}{_instead(value, needed)}.")
-
-
-def _described(value: Any) -> str:
-    if iscoroutine(value):
-        value.close()  # so that Python does not warn of it later
-        return f"the coroutine {value.__name__}(…), which was never awaited"
-    if value is None:
-        return "None, which a function without `return` gives"
-    if isinstance(value, type):
-        return f"the class {value.__name__}"
-    if callable(value):
-        return f"the function {getattr(value, '__name__', '…')}, which was not called"
-    if isinstance(value, str):
-        return f"the text {value if len(value) < 60 else value[:57] + '…'!r}"
-    return str(value) if isinstance(value, int | float) else f"of the type {type(value).__name__}"
-
-
-def _instead(value: object, needed: str) -> str:
-    """What the slip was, where the value tells."""
-    if "number" not in needed:
-        return ""
-    if hasattr(value, "elapsed") and not isinstance(value, type):
-        return ": its `elapsed` is one"
-    if isinstance(value, str) and value.strip().replace(".", "", 1).isdigit():
-        return f": write {value.strip()} without quotes"
-    if "whole" in needed and isinstance(value, float) and value.is_integer():
-        return f": write {value:.0f}, or divide by //"
-    return ""
+    shown = repr(value) if isinstance(value, str | int | float | None) else f"of the type {type(value).__name__}"
+    return WrongArgument(f"{name} is {shown}; give {needed}.")

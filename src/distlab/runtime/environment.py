@@ -9,9 +9,7 @@ import gc
 import os
 import sys
 import sysconfig
-import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 _GARBAGE_THRESHOLDS = (50_000, 20, 20)
@@ -19,8 +17,6 @@ _KERAS = "TF_USE_LEGACY_KERAS"
 _BACKEND = "KERAS_BACKEND"
 # The backends of Keras 3 that programs of the course run on; one of them runs on the second.
 _BACKENDS = ("tensorflow", "jax")
-_KERAS_SETTINGS = {"floatx": "float32", "epsilon": 1e-7, "image_data_format": "channels_last"}
-"""Keras's own, where no file says otherwise."""
 STARTUP_FILE = "distlab_environment.pth"
 SITE_MPI_LIBRARY = "libmpi.so"
 STARTUP_LINE = "import distlab.runtime.errors; distlab.runtime.errors.show_alone()\n"
@@ -36,8 +32,9 @@ def variables() -> dict[str, str]:
     variables = {
         # Model.fit of Keras 3 fails with several of the strategies and with Horovod's optimizer; tf-keras does not.
         _KERAS: "1",
-        # Keras 3 on TensorFlow, whatever ~/.keras/keras.json says for other projects.
+        # Keras 3 on TensorFlow, in single precision, whatever ~/.keras/keras.json says for other projects.
         _BACKEND: "tensorflow",
+        "KERAS_HOME": str(Path(sys.prefix) / "share" / "keras"),
         # Hides those of TensorFlow's C++ notes that obey it; it prints some before it reads this variable.
         "TF_CPP_MIN_LOG_LEVEL": "2",
         # More ranks than cores: let waiting ranks give up the processor instead of spinning on it.
@@ -69,8 +66,6 @@ def apply() -> None:
         os.environ.pop(_BACKEND, None)
     for name, value in variables().items():
         os.environ.setdefault(name, value)
-    _have_home()
-    _compute_as_the_course()
     _reach_this_machine()
     _find_own_kernel()
     if folder := os.environ.get("DISTLAB_DATA"):  # the same for processes with another working folder
@@ -80,33 +75,6 @@ def apply() -> None:
         if str(programs) not in path and programs.is_dir():
             path.insert(0, str(programs))
     os.environ["PATH"] = os.pathsep.join(path)
-
-
-def leave_out_packages_of_others() -> None:
-    """Ignore the places of PYTHONPATH that have packages of the course in other versions, here and in what starts next.
-
-    Other places are kept, as for the modules of a user's own program.
-    """
-    packages = Path(sysconfig.get_path("purelib"))
-    if not (packages / STARTUP_FILE).exists():  # another Python, which may find the course itself by PYTHONPATH
-        return
-    places, kept = list(filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))), []
-    for place in places:
-        hidden = _modules(Path(place)) & _modules(packages) if Path(place).resolve() != packages.resolve() else set()
-        if not hidden:
-            kept.append(place)
-            continue
-        example = next((name for name in ("tensorflow", "numpy") if name in hidden), min(hidden))
-        sentence = f"PYTHONPATH names {place}, whose {example} is not the course's: that folder is not used."
-        print(sentence, file=sys.stderr, flush=True)
-        sys.path[:] = [entry for entry in sys.path if Path(entry).absolute() != Path(place).absolute()]
-    if kept != places:
-        os.environ["PYTHONPATH"] = os.pathsep.join(kept)
-
-
-def _modules(folder: Path) -> set[str]:
-    """The modules and packages in a folder by name; a folder without `__init__.py` hides no package."""
-    return {file.stem for file in folder.glob("*.py")} | {file.parent.name for file in folder.glob("*/__init__.py")}
 
 
 def site_mpi_folder() -> Path:
@@ -128,31 +96,6 @@ def _reach_this_machine() -> None:
     hosts = next((os.environ[name] for name in (own, "no_proxy", "NO_PROXY") if os.environ.get(name)), "")
     names = [*(host.strip() for host in hosts.split(",")), "localhost", "127.0.0.1"]
     os.environ[own] = ",".join(dict.fromkeys(filter(None, names)))
-
-
-def _have_home() -> None:
-    """Give a user without a name and without HOME, as in a container, a home among the temporary files."""
-    try:
-        Path.home()
-    except RuntimeError:  # Jupyter would fail with it
-        folder = Path(tempfile.gettempdir()) / f"distlab-home-{os.getuid()}"
-        with suppress(OSError):
-            folder.mkdir(mode=0o700, exist_ok=True)
-            if folder.stat().st_uid == os.getuid():
-                os.environ["HOME"] = str(folder)
-
-
-def _compute_as_the_course() -> None:
-    """Leave out a ~/.keras/keras.json by which Keras computes otherwise, as in half precision for another project."""
-    if "KERAS_HOME" in os.environ:
-        return
-    with suppress(OSError, RuntimeError, ValueError, AttributeError):  # it may hold anything; Keras leaves that out
-        text = (Path.home() / ".keras" / "keras.json").read_text()
-        import json  # each Python of the environment starts with this module
-
-        settings = json.loads(text)
-        if any(settings.get(name, value) != value for name, value in _KERAS_SETTINGS.items()):
-            os.environ["KERAS_HOME"] = str(Path(sys.prefix) / "share" / "keras")
 
 
 def install() -> None:

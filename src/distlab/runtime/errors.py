@@ -5,9 +5,6 @@ from collections import Counter
 from pathlib import Path
 from types import TracebackType
 
-NO_SERVER = "Could not start gRPC server"
-"""What TensorFlow says when it cannot listen at the address of a process."""
-
 _MANY_CALLS = 100
 
 

@@ -1,6 +1,5 @@
 """Looking a name up in what there is; a name that is missing ends in a sentence that lists the others."""
 
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -8,7 +7,6 @@ from typing import TypeVar
 from distlab.runtime.errors import PlainError
 
 Value = TypeVar("Value")
-_RANGE = re.compile(r"\d+ ?(?:-|–|\.\.) ?\d+")
 
 
 class NoSuchName(PlainError, ValueError, LookupError):
@@ -28,9 +26,7 @@ def require_name(names: Iterable[str], name: str, kind: str, error: type[NoSuchN
     """Raise `error` unless `name` is one of `names`; the arguments are those of `look_up`."""
     known = list(names)
     if name not in known:
-        choice = f"there are {', '.join(known)}" if known else "there are none"
-        hint = ". Write each of several, with commas between them" if _RANGE.fullmatch(name) else ""
-        raise error(f"There is no {kind} {name!r}; {choice}{hint}.")
+        raise error(f"There is no {kind} {name!r}; there are {', '.join(known) or 'none'}.")
 
 
 def seen_from(file: str | Path) -> str:

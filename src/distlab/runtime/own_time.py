@@ -1,6 +1,4 @@
-"""The time that passes for a process: without that in which its threads wait for a processor that others use, or in
-which it stands still.
-"""
+"""The time that passes for a process: without that in which it waits for a processor, or stands still."""
 
 import threading
 import time
@@ -29,42 +27,26 @@ class OwnTime:
 
 
 class WatchedClock:
-    """A clock that stands still while nobody looks at it for long: then its process was stopped."""
+    """A clock that stands still while nobody looks at it for two seconds and more: then its process was stopped."""
 
     def __init__(self) -> None:
         """It starts now."""
-        self._looked, self._delay = time.monotonic(), own_delay()
-        self._missed = 0.0
+        self._looked, self._missed = time.monotonic(), 0.0
 
     def now(self) -> float:
-        """Seconds, as of `time.monotonic()` without the time in which this was not called for two seconds and more.
-
-        Time in which this thread waited for a processor is not taken for a stop.
-        """
-        now, delay = time.monotonic(), own_delay()
-        gap = now - self._looked - (delay - self._delay)
-        if gap > _MOST_SECONDS_BETWEEN_LOOKS:
-            self._missed += gap
-        self._looked, self._delay = now, delay
+        """Seconds, as of `time.monotonic()` without the time in which the process stood still."""
+        now = time.monotonic()
+        if now - self._looked > _MOST_SECONDS_BETWEEN_LOOKS:
+            self._missed += now - self._looked
+        self._looked = now
         return now - self._missed
 
 
-def own_delay() -> float:
-    """Seconds that this thread has waited for a processor; 0 where the system does not say."""
-    with suppress(OSError, ValueError, IndexError):
-        return _delay(Path("/proc/thread-self"))
-    return 0.0
-
-
 def _delays() -> dict[str, float]:
-    """Seconds that each thread of this process has waited for a processor."""
+    """Seconds that each thread of this process has waited for a processor, by the thread's number."""
     delays = {}
     with suppress(OSError):
         for thread in Path("/proc/self/task").iterdir():
             with suppress(OSError, ValueError, IndexError):
-                delays[thread.name] = _delay(thread)
+                delays[thread.name] = int((thread / "schedstat").read_text().split()[1]) / 1e9
     return delays
-
-
-def _delay(thread: Path) -> float:
-    return int((thread / "schedstat").read_text().split()[1]) / 1e9

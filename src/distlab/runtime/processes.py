@@ -81,35 +81,33 @@ def has_connection(process: psutil.Process) -> bool:
         return False
 
 
-def with_descendants(processes: Sequence[psutil.Process]) -> list[psutil.Process]:
-    """These processes and all that come from them, also those that have cleaned their environment."""
-    together = {process.pid: process for process in processes}
-    for process in processes:
-        with suppress(psutil.Error):
-            together |= {child.pid: child for child in process.children(recursive=True)}
-    return [process for process in together.values() if process.pid != os.getpid() and not _is_over(process)]
-
-
-def _is_over(process: psutil.Process) -> bool:
-    try:
-        return process.status() == psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return True
-
-
 def end(mark: str) -> None:
     """End every process that carries the mark or comes from one that does, first by SIGTERM, then by SIGKILL."""
     # Who loses its parent here would be forgotten, if it has cleaned its environment: `processes` keeps it.
     processes: list[psutil.Process] = []
     for number in (signal.SIGTERM, signal.SIGKILL):
         # A process may start another while it is being ended: look again until none is left.
-        while processes := with_descendants([*alive(mark), *processes]):
+        while processes := _with_descendants([*alive(mark), *processes]):
             for process in processes:
                 with suppress(psutil.Error):
                     process.send_signal(number)
             _, left = psutil.wait_procs(processes, timeout=SECONDS_TO_END)
             if number == signal.SIGTERM and left:
                 break
+
+
+def _with_descendants(processes: Sequence[psutil.Process]) -> list[psutil.Process]:
+    """Those of these processes, and of all that come from them, that are alive: also of a cleaned environment."""
+    together = {process.pid: process for process in processes}
+    for process in processes:
+        with suppress(psutil.Error):
+            together |= {child.pid: child for child in process.children(recursive=True)}
+    living = []
+    for process in together.values():
+        with suppress(psutil.Error):
+            if process.pid != os.getpid() and process.status() != psutil.STATUS_ZOMBIE:
+                living.append(process)
+    return living
 
 
 @contextmanager

@@ -8,17 +8,12 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def first(waiting: Sequence[Item], running: Sequence[Item]) -> Item | None:
-    """The order of the items: the one that has waited longest is next."""
-    return waiting[0]
-
-
 def run_all(
     items: Iterable[Item],
     work: Callable[[Item], Result],
     at_once: int,
     stop: Callable[[], None] = lambda: None,
-    choose: Callable[[Sequence[Item], Sequence[Item]], Item | None] = first,
+    choose: Callable[[Sequence[Item], Sequence[Item]], Item | None] = lambda waiting, running: waiting[0],
 ) -> list[Result]:
     """What `work` returns for each item, in the order of `items`; at most `at_once` items are worked on at a time.
 

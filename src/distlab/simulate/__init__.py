@@ -10,7 +10,7 @@
 The same program runs over real MPI by `run_over_mpi`. What operations cost is in `world`. Imports only `runtime`.
 """
 
-from distlab.simulate.contributions import Contributions, contributions
+from distlab.simulate.contributions import Contributions
 from distlab.simulate.errors import (
     DeadlockError,
     InputsError,
@@ -54,6 +54,5 @@ __all__ = [
     "UnreceivedMessageError",
     "Waiting",
     "World",
-    "contributions",
     "run_over_mpi",
 ]

@@ -3,8 +3,6 @@
 from collections import Counter
 from numbers import Real
 
-import numpy as np
-
 
 class Contributions:
     """A sum of inputs, as the multiset of what has been added: (rank, position) pairs with how often.
@@ -51,11 +49,3 @@ class Contributions:
 
     def __repr__(self) -> str:
         return "+".join(f"r{rank}[{position}]" for rank, position in sorted(self.counts.elements())) or "0"
-
-
-def contributions(rank: int, length: int) -> np.ndarray:
-    """The input of rank `rank` that says what it is: dtype object, shape (length,), element i is `r<rank>[i]`."""
-    array = np.empty(length, object)
-    for position in range(length):
-        array[position] = Contributions(Counter([(rank, position)]))
-    return array

@@ -1,15 +1,9 @@
 """What messages and additions cost: the α-β-γ model, with the same speed for every link or a speed for each."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self
-
-from distlab.runtime.arguments import WrongArgument
-
-SLOWEST = 1e3
-"""Seconds per byte, or per message, above which a bandwidth is meant; the abstract units of an example stay below."""
 
 
 @dataclass(frozen=True)
@@ -18,9 +12,6 @@ class Link:
 
     latency: float
     seconds_per_byte: float
-
-    def __post_init__(self) -> None:
-        _check_seconds(latency=self.latency, seconds_per_byte=self.seconds_per_byte)
 
     def seconds(self, message_bytes: int) -> float:
         """The seconds that a message occupies each port: α + nβ (Hockney 1994)."""
@@ -36,8 +27,6 @@ class Network:
     ranks_per_host, inside_host: with both, ranks 0…k−1 share host 0, k…2k−1 host 1, and so on; links inside a host are
         then `inside_host`, and those between hosts have the network's own α and β.
     links: exceptions by (source, to); each holds in that direction only.
-
-    Raises ValueError for a time that is negative, not finite or a bandwidth.
     """
 
     latency: float = 5e-6
@@ -46,13 +35,6 @@ class Network:
     ranks_per_host: int | None = None
     inside_host: Link | None = None
     links: Mapping[tuple[int, int], Link] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        _check_seconds(
-            latency=self.latency,
-            seconds_per_byte=self.seconds_per_byte,
-            seconds_per_byte_reduced=self.seconds_per_byte_reduced,
-        )
 
     @cached_property
     def default_link(self) -> Link:
@@ -75,11 +57,3 @@ class Network:
             link = self.link(*ends)
             slow[ends] = Link(factor * link.latency, factor * link.seconds_per_byte)
         return replace(self, links={**self.links, **slow})
-
-
-def _check_seconds(**times: float) -> None:
-    for name, seconds in times.items():
-        if not (math.isfinite(seconds) and seconds >= 0):
-            raise ValueError(f"{name} is {seconds}; it must be a number of seconds, 0 or more")
-        if seconds > SLOWEST:
-            raise WrongArgument(f"{name} is {seconds:g}, which is no time: for 1e9 bytes per second give 1e-9.")

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple, TypedDict
 
 STATES = ("works", "fails", "wrong result", "does not end", "no such device", "skipped")
-COMMAND = "make support-table"
 # What to do where Keras 3 does not work by itself: a section of this notebook, seen from the table's folder.
 NOTEBOOK, SECTION = "../../08_other_strategies.ipynb", "#9.-Keras-3"
 KERAS_3, BROKEN = "keras-3", ("fails", "wrong result", "does not end")
@@ -56,79 +55,45 @@ class SupportTable(TypedDict):
 
 
 class Published(NamedTuple):
-    """A table that TensorFlow's guide once showed: what it says about each API, by strategy, and its source."""
+    """A table that TensorFlow's guide once showed: what it says about fit, custom loops and Estimator, by strategy."""
 
     heading: str
     source: str
-    says: dict[str, dict[str, str]]
+    says: dict[str, tuple[str, str, str]]
 
 
 GUIDE = "“Types of strategies” in the guide “Distributed training with TensorFlow” (the TensorFlow authors)"
+FULL, EXPERIMENTAL, LIMITED = "Supported", "Experimental support", "Limited Support"
+PLANNED, NONE = "Supported planned post 2.3", "Not supported"
 PUBLISHED = (
     Published(
         "guide for TensorFlow 2.2",
         f"{GUIDE}, as it was for TensorFlow 2.2 (tensorflow/docs, commit 0080b9f6)",
         {
-            "mirrored": {"fit": "Supported", "custom": "Supported", "estimator": "Limited Support"},
-            "tpu": {"fit": "Supported", "custom": "Supported", "estimator": "Not supported"},
-            "multi-worker-2": {
-                "fit": "Experimental support",
-                "custom": "Experimental support",
-                "estimator": "Limited Support",
-            },
-            "central-storage": {
-                "fit": "Experimental support",
-                "custom": "Experimental support",
-                "estimator": "Limited Support",
-            },
-            "parameter-server": {
-                "fit": "Supported planned post 2.3",
-                "custom": "Supported planned post 2.3",
-                "estimator": "Limited Support",
-            },
+            "mirrored": (FULL, FULL, LIMITED),
+            "tpu": (FULL, FULL, NONE),
+            "multi-worker-2": (EXPERIMENTAL, EXPERIMENTAL, LIMITED),
+            "central-storage": (EXPERIMENTAL, EXPERIMENTAL, LIMITED),
+            "parameter-server": (PLANNED, PLANNED, LIMITED),
         },
     ),
     Published(
         "guide of 2022",
         f"{GUIDE}, copyright 2022 (markmcd/docs, a copy of tensorflow/docs, commit 3a7cee1b)",
         {
-            "mirrored": {"fit": "Supported", "custom": "Supported", "estimator": "Limited Support"},
-            "tpu": {"fit": "Supported", "custom": "Supported", "estimator": "Not supported"},
-            "multi-worker-2": {"fit": "Supported", "custom": "Supported", "estimator": "Limited Support"},
-            "central-storage": {
-                "fit": "Experimental support",
-                "custom": "Experimental support",
-                "estimator": "Limited Support",
-            },
-            "parameter-server": {
-                "fit": "Experimental support",
-                "custom": "Experimental support",
-                "estimator": "Limited Support",
-            },
+            "mirrored": (FULL, FULL, LIMITED),
+            "tpu": (FULL, FULL, NONE),
+            "multi-worker-2": (FULL, FULL, LIMITED),
+            "central-storage": (EXPERIMENTAL, EXPERIMENTAL, LIMITED),
+            "parameter-server": (EXPERIMENTAL, EXPERIMENTAL, LIMITED),
         },
     ),
 )
 
 
 def read(file: Path | str) -> SupportTable:
-    """The table of a file that `make support-table` wrote; ValueError, naming what is missing, if it is not whole."""
-    path = Path(file)
-    if not path.is_file():
-        raise ValueError(f"There is no table {path.absolute()}; write it by `{COMMAND}`.")
-    try:
-        table = json.loads(path.read_text())
-    except ValueError:
-        raise ValueError(f"{path.name} is no table in JSON; write it again by `{COMMAND}`.") from None
-    problems = [f"no {key}" for key in ("measured", "versions", "machine", "cells") if not table.get(key)]
-    for strategy in table.get("strategies", {}):
-        for api in table["apis"]:
-            for keras in table["kerases"]:
-                cell = table.get("cells", {}).get(strategy, {}).get(api, {}).get(keras, {})
-                if cell.get("state") not in STATES:
-                    problems.append(f"no state for {strategy}, {api}, {keras}")
-    if problems:
-        raise ValueError(f"{path.name} is not whole ({problems[0]}); write it again by `{COMMAND}`.")
-    return table
+    """The table of a file that `make support-table` wrote."""
+    return json.loads(Path(file).read_text())
 
 
 def write(table: SupportTable, file: Path) -> None:
@@ -143,34 +108,32 @@ def markdown(table: SupportTable, section: str = SECTION) -> str:
 
     A cell that does not work with Keras 3 is a link to `section`, by default the section of the notebook that shows it.
     """
-    _require_table(table)
-    footnotes = _Footnotes()
+    footnotes: list[str] = []
     columns = [(api, keras) for keras in table["kerases"] for api in table["apis"]]
     headings = [f"{escape(table['apis'][api])}, {escape(table['kerases'][keras])}" for api, keras in columns]
     rows = [["Strategy", "as", *headings]]
     for strategy, described in table["strategies"].items():
         cells = [_cell(table, strategy, api, keras, footnotes, section) for api, keras in columns]
         rows.append([f"**{escape(described['name'])}**", escape(described["set_up"]), *cells])
-    return "\n\n".join(filter(None, [_grid(rows), footnotes.markdown(), measured_with(table)]))
+    return "\n\n".join(filter(None, [_grid(rows), _numbered(footnotes), measured_with(table)]))
 
 
 def then_and_now(table: SupportTable) -> str:
     """What TensorFlow's guide said and what was measured, one line for each strategy and API of the guide."""
-    _require_table(table)
-    footnotes = _Footnotes()
+    footnotes: list[str] = []
     headings = [escape(guide.heading) for guide in PUBLISHED] + [escape(keras) for keras in table["kerases"].values()]
     rows = [["Strategy", "API", *headings]]
     for strategy in PUBLISHED[0].says:
         name = f"**{escape(table['strategies'][strategy]['name'])}**"
-        for api, described in table["apis"].items():
-            then = [escape(guide.says[strategy][api]) for guide in PUBLISHED]
-            now = [_cell(table, strategy, api, keras, footnotes, SECTION) for keras in table["kerases"]]
+        for column, (api, described) in enumerate([*table["apis"].items(), ("estimator", "Estimator")]):
+            then = [escape(guide.says[strategy][column]) for guide in PUBLISHED]
+            if api == "estimator":
+                now = [_marked(table["estimator"], footnotes)] * len(table["kerases"])
+            else:
+                now = [_cell(table, strategy, api, keras, footnotes, SECTION) for keras in table["kerases"]]
             rows.append([name, escape(described), *then, *now])
-        then = [escape(guide.says[strategy]["estimator"]) for guide in PUBLISHED]
-        now = [_marked(table["estimator"], footnotes)] * len(table["kerases"])
-        rows.append([name, "Estimator", *then, *now])
     sources = "\n".join(f"- {escape(guide.heading)}: {escape(guide.source)}" for guide in PUBLISHED)
-    return "\n\n".join(filter(None, [_grid(rows), footnotes.markdown(), f"{measured_with(table)}\n\n{sources}"]))
+    return "\n\n".join(filter(None, [_grid(rows), _numbered(footnotes), f"{measured_with(table)}\n\n{sources}"]))
 
 
 def measured_with(table: SupportTable) -> str:
@@ -199,32 +162,12 @@ def code(text: str) -> str:
     return f"{fence}{pad}{text}{pad}{fence}"
 
 
-def _require_table(table: object) -> None:
-    if not isinstance(table, dict):
-        raise ValueError(f"{table!r} is no table: give what strategy_support.read(file) gives")
-
-
-class _Footnotes:
-    """Numbered notes below a table; the same text has one number."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    def number(self, text: str) -> int:
-        if text not in self.texts:
-            self.texts.append(text)
-        return self.texts.index(text) + 1
-
-    def markdown(self) -> str:
-        return "\n".join(f"{number}. {text}" for number, text in enumerate(self.texts, start=1))
-
-
-def _cell(table: SupportTable, strategy: str, api: str, keras: str, footnotes: _Footnotes, section: str) -> str:
+def _cell(table: SupportTable, strategy: str, api: str, keras: str, footnotes: list[str], section: str) -> str:
     cell = table["cells"][strategy][api][keras]
     return _marked(cell, footnotes, section if keras == KERAS_3 and cell["state"] in BROKEN else None)
 
 
-def _marked(cell: SupportCell, footnotes: _Footnotes, link: str | None = None) -> str:
+def _marked(cell: SupportCell, footnotes: list[str], link: str | None = None) -> str:
     """The state with the number of its footnote: the error or difference, and what the reader should know."""
     detail, sentences = cell["detail"], list(cell["notes"])
     if detail:
@@ -234,7 +177,15 @@ def _marked(cell: SupportCell, footnotes: _Footnotes, link: str | None = None) -
     text = " ".join(sentences)
     words = escape(cell["state"]) if cell["state"] == "works" else f"**{escape(cell['state'])}**"
     words = f"[{words}]({link})" if link else words
-    return f"{words} ({footnotes.number(text)})" if text else words
+    if not text:
+        return words
+    if text not in footnotes:  # the same text has one number
+        footnotes.append(text)
+    return f"{words} ({footnotes.index(text) + 1})"
+
+
+def _numbered(footnotes: list[str]) -> str:
+    return "\n".join(f"{number}. {text}" for number, text in enumerate(footnotes, start=1))
 
 
 def _grid(rows: list[list[str]]) -> str:

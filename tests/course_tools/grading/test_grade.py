@@ -216,7 +216,6 @@ FORGERIES = {
 }  # fmt: skip
 
 
-@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="jails are Linux's")
 @pytest.mark.parametrize(("number", "exercise", "answer"), FORGERIES.values(), ids=FORGERIES)
 def test_what_is_seen_beside_a_student_s_code_cannot_easily_be_forged(

@@ -23,7 +23,6 @@ def commands(root: Path) -> list[str]:
     return [line for line in lines if line.startswith("nbgrader ")]
 
 
-@pytest.mark.long
 def test_they_grade_a_course_folder_and_a_cell_that_raises_costs_its_points_alone(root: Path, tmp_path: Path) -> None:
     (source,) = {root / "labs" / line.split()[2] / "lab.py" for line in commands(root) if line.split()[2:]}
     lab, handed_in = registry.lab(source.parent.name), source.parent
@@ -58,7 +57,6 @@ def test_they_grade_a_course_folder_and_a_cell_that_raises_costs_its_points_alon
         assert (course / "feedback" / student / source.parent.name / "lab.html").stat().st_size > 0
 
 
-@pytest.mark.long
 def test_only_a_solved_lab_validates_as_success(root: Path, tmp_path: Path) -> None:
     folder = root / "labs/06_collectives_and_ring_all_reduce"
     wrong = nbformat.read(folder / lab_sources.SOLUTION, as_version=4)

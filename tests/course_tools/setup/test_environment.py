@@ -14,8 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.long_tests import long
-
 pytestmark = pytest.mark.slow
 
 UV = Path(sys.executable).with_name("uv")
@@ -81,7 +79,6 @@ class Course:
 
 
 @pytest.fixture(scope="module")
-@long
 def course(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Course:
     """A course that was set up."""
     if not UV.exists():
@@ -109,7 +106,6 @@ def test_a_file_that_is_not_the_locked_one_stops_set_up_which_is_then_run_again(
     assert course.set_up()[::2] == (0, {"first", "distlab", "pip"})
 
 
-@pytest.mark.long
 def test_a_course_that_was_moved_is_made_again(course: Course) -> None:
     course.set_up()
     course.folder = course.folder.rename(course.folder.with_name("moved"))

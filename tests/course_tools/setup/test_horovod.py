@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from course_tools.setup import command, horovod, horovod_source, nvidia
+from course_tools.setup import horovod, horovod_source, nvidia
 from course_tools.setup.horovod import Build
 from course_tools.setup.horovod_source import NotBuilt
 from distlab import launch
@@ -72,15 +72,15 @@ def test_it_is_built_once_for_a_tensorflow_and_comes_from_the_cache_where_it_is_
 def test_a_build_that_fails_is_told_with_status_0_and_tried_again_only_when_asked(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(command.environment, "install", lambda: None)
+    monkeypatch.setattr(environment, "install", lambda: None)
     machine.fault = "Horovod could not be built (c++: error), the log is log"
-    assert [command.setup(), command.setup()] == [0, 0]
+    assert [horovod.set_up(), horovod.set_up()] == [0, 0]
     assert len(machine.builds) == 1
     assert str(launch.horovod_problem()).startswith(f"{machine.fault}; `make horovod` tries again")
     assert capsys.readouterr().out.splitlines() == [launch.horovod_problem()] * 2
-    assert command.setup(retry=True) == 1
+    assert horovod.set_up(retry=True) == 1
     machine.fault = None
-    assert command.setup(retry=True) == 0 and launch.horovod_problem() is None
+    assert horovod.set_up(retry=True) == 0 and launch.horovod_problem() is None
 
 
 def test_without_a_compiler_it_is_said_and_tried_again_once_there_is_one(

@@ -1,98 +1,121 @@
-"""What a page shows of a notebook: no widgets, links of this site, solutions of a lab."""
+"""What a page shows of a notebook: links of this site, no widgets, formulas, and of a lab what its solution gave."""
 
-import json
+import re
 from pathlib import Path
-from typing import Any
 
+import nbformat
 import pytest
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+from course_tools.notebooks import WIDGET_VIEW
 from course_tools.site import notebook_pages
+from course_tools.site.mathml import mathml
+from tests.course_tools.site.conftest import WHERE, code
+
+LABS = sorted((Path(__file__).parents[3] / "labs").glob("*/lab.ipynb"))
 
 
-def page_of(file: Path) -> dict[str, Any]:
-    return notebook_pages.changed(json.loads(file.read_text()), file)
-
-
-def lab_of(text: str) -> dict[str, Any]:
-    """A lab of one cell of text, and the answer's cell that the solution of `course` has too."""
-    cells = [{"cell_type": "markdown", "metadata": {}, "source": text}]
-    answer = {"cell_type": "code", "id": "answer", "metadata": {}, "source": "answer = ...", "outputs": []}
-    return {"metadata": {}, "cells": [*cells, answer]}
-
-
-def test_links_to_terms_and_headings_are_those_of_the_site(course: Path) -> None:
-    text = page_of(course / "notebooks" / "01_rings.ipynb")["cells"][0]["source"]
-    assert "[all-reduce](#term-all-reduce)" in text
-    assert "[below](#2-next-step)" in text
-
-
-def test_a_lab_has_its_solution_folded_behind_the_answers_cell(course: Path) -> None:
-    cells = page_of(course / "labs" / "01_rings" / "lab.ipynb")["cells"]
-    assert [cell["source"] for cell in cells[1:]] == ["answer = ...", "answer = 42"]
-    assert "tags" not in cells[1]["metadata"]
-    assert cells[2]["metadata"]["tags"] == ["hide-cell"]
-    assert "{download}`solution.ipynb <solution.ipynb>`" in cells[0]["source"]
-
-
-def test_what_a_check_says_of_the_solution_is_folded(course: Path) -> None:
-    folder = course / "labs" / "01_rings"
-    for name, outputs in (("lab", []), ("solution", [{"output_type": "stream", "name": "stdout", "text": "right"}])):
-        notebook = json.loads((folder / f"{name}.ipynb").read_text())
-        check = {"cell_type": "code", "id": "check", "metadata": {}, "source": "check()", "outputs": outputs}
-        notebook["cells"].append(check)
-        (folder / f"{name}.ipynb").write_text(json.dumps(notebook))
-    check = page_of(folder / "lab.ipynb")["cells"][-1]
-    assert check["outputs"][0]["text"] == "right"
-    assert check["metadata"]["tags"] == ["hide-output"]
-    assert check["metadata"]["mystnb"]["code_prompt_show"] == notebook_pages.OUTPUT_PROMPTS[0]
-
-
-def test_a_lab_with_its_solution_says_where_the_page_has_it(course: Path) -> None:
-    text = "Run the check. A full solution is\nnext to this file, in [solution.ipynb](solution.ipynb). Then go on."
-    page = notebook_pages.changed(lab_of(text), course / "labs" / "01_rings" / "lab.ipynb")
-    assert page["cells"][0]["source"] == (
-        "Run the check. A full solution is\nfolded below each answer, "
-        "and in {download}`solution.ipynb <solution.ipynb>`. Then go on."
+def test_links_lead_to_terms_with_their_meaning_and_to_headings() -> None:
+    text = notebook_pages.prose(
+        "An [all-reduce](../docs/glossary.md#all-reduce), see [below](#2.-Next-step).", {"all-reduce": "A sum."}
     )
+    assert text == 'An [all-reduce](#term-all-reduce "A sum."), see [below](#2-next-step).'
+
+
+def test_a_stepper_becomes_a_film_another_widget_its_words_and_a_result_stays() -> None:
+    outputs = [
+        new_output("display_data", data={WIDGET_VIEW: {"model_id": "1"}, "text/plain": "[A slider.]"}),
+        new_output("execute_result", data={"text/plain": "[[1, 2], None]"}),
+    ]
+    sources = "draw.Stepper(ring_all_reduce, size=3)", "ipywidgets.IntSlider()", "table"
+    cells = [
+        new_code_cell(source, outputs=[nbformat.from_dict(output)], metadata={"jupyter": {"source_hidden": True}})
+        for source, output in zip(sources, (outputs[0], outputs[0], outputs[1]), strict=True)
+    ]
+    page = notebook_pages.page(new_notebook(cells=cells, metadata={"widgets": {}}), {}, "../")
+    film, slider, table = (cell.outputs[0].data for cell in page.cells)
+    assert 'data-program="ring_all_reduce" data-folder="../_static"' in film["text/html"]
+    assert '<option value="3" selected>' in film["text/html"]
+    assert slider["text/html"] == '<p class="widget-in-words">A slider.</p>'
+    assert table == {"text/plain": "[[1, 2], None]"}
+    assert page.cells[0].metadata.tags == ["hide-input"] and "widgets" not in page.metadata
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("formula", "space"),
+    [(r"\ln 10", True), (r"-\ln\frac{1}{10}", True), (r"\sin\left(x\right)", False), ("p q", False)],
+)
+def test_the_name_of_a_function_stands_apart_unless_a_bracket_follows(formula: str, space: bool) -> None:
+    text = mathml(formula, "inline")
+    assert text.startswith("<math") and "\n" not in text
+    assert ("<mspace" in text) is space
+    assert all('rspace="0"' in bar for bar in re.findall("<mo[^>]*>&#x0007C;", mathml("E|g|", "inline")))
+
+
+def solved(*given: tuple[str, str, bool], solutions: bool = True) -> list[NotebookNode]:
+    """A lab's cells: its text, an answer, and given cells of source, output and whether they are a check."""
+    solution = [new_markdown_cell(WHERE), code("import os\nanswer = 42")]
+    for source, printed, is_check in given:
+        solution.append(code(source, printed))
+        solution[-1].metadata.nbgrader = {"grade": is_check}
+    lab = [new_markdown_cell(WHERE), code("...")]
+    lab += [new_code_cell(cell.source, metadata=cell.metadata) for cell in solution[2:]]
+    notebook = new_notebook(cells=lab)
+    notebook_pages.solve(notebook, new_notebook(cells=solution), solutions)
+    return notebook.cells
+
+
+@pytest.mark.parametrize("solutions", [True, False])
+def test_a_lab_has_solutions_folded_below_the_answers(solutions: bool) -> None:
+    text, answer, *rest = solved(("check()", "right", True), solutions=solutions)
+    assert text.source.startswith("A full solution is folded below each answer, and in {download}`solution.ipynb ")
+    assert answer.source == "..." and "tags" not in answer.metadata
+    if solutions:
+        assert (rest[0].source, rest[0].metadata.tags) == ("import os\nanswer = 42", ["hide-cell"])
+        assert (rest[1].outputs[0].text, rest[1].metadata.tags) == ("right", ["hide-output"])
+        assert rest[1].metadata.mystnb.code_prompt_show == "Show what the solution gives"
+    else:
+        assert [cell.outputs for cell in rest] == [[]]
+
+
+@pytest.mark.parametrize(
+    ("source", "is_open"),
     [
-        (
-            "Do it. A full solution is next to\nthis file, in [solution.ipynb](solution.ipynb). Then go on.",
-            "Do it. Then go on.",
-        ),
-        ("One.\n\nThe answer is in [solution.ipynb](solution.ipynb).\n\nTwo.", "One.\n\nTwo."),
-        ("Use [a list](list.md).\nIt is `short`.", "Use [a list](list.md).\nIt is `short`."),
+        ("print(1)", True),
+        ("print(answer)", False),
+        ("def f():\n    return answer", False),
+        ("os.getcwd()", False),
+        ("!cat file", False),
+        ("%%bash\ncat file", False),
+        ("%time other = 3", False),
     ],
 )
-def test_a_lab_without_its_solution_says_nothing_of_it(course: Path, text: str, expected: str) -> None:
-    file = course / "labs" / "01_rings" / "lab.ipynb"
-    file.with_name("solution.ipynb").unlink()
-    assert notebook_pages.changed(lab_of(text), file)["cells"][0]["source"] == expected
-    assert notebook_pages.without_solution(lab_of(text))["cells"][0]["source"] == expected
+def test_what_a_given_cell_shows_stands_open_unless_it_comes_from_an_answer(source: str, is_open: bool) -> None:
+    cell = solved((source, "output", False))[3]
+    assert cell.outputs
+    assert ("tags" not in cell.metadata) is is_open
 
 
-def test_a_stepper_becomes_a_film_and_another_widget_its_description(course: Path) -> None:
-    view = {notebook_pages.WIDGET_VIEW: {"model_id": "1"}, "text/plain": "[A slider.]"}
-    output = {"output_type": "display_data", "data": view, "metadata": {}}
-    cell = {"cell_type": "code", "metadata": {"jupyter": {"source_hidden": True}}, "outputs": [output]}
-    sources = "draw.Stepper(ring_all_reduce, size=3)", "ipywidgets.IntSlider()"
-    notebook = {
-        "metadata": {"widgets": {}},
-        "cells": [json.loads(json.dumps(cell | {"source": text})) for text in sources],
-    }
-    page = notebook_pages.changed(notebook, course / "notebooks" / "01_rings.ipynb")
-    film, slider = (cell["outputs"][0]["data"] for cell in page["cells"])
-    assert 'data-program="ring_all_reduce"' in film["text/html"] and '<option value="3" selected>' in film["text/html"]
-    assert slider["text/html"] == '<p class="widget-in-words">A slider.</p>'
-    assert page["cells"][0]["metadata"]["tags"] == ["hide-input"]
-    assert "widgets" not in page["metadata"]
+def test_what_is_made_of_an_answer_by_a_given_cell_is_folded_in_the_next() -> None:
+    sources = "doubled = 2 * answer", "def shown(): return doubled", "print(shown())", "print(1)"
+    cells = solved(*((source, "output", False) for source in sources))[3:]
+    assert ["tags" in cell.metadata for cell in cells] == [True, True, True, False]
 
 
-def test_numbers_that_a_cell_returns_are_no_widget(course: Path) -> None:
-    output = {"output_type": "execute_result", "data": {"text/plain": "[[1, 2], None]"}, "metadata": {}}
-    cell = {"cell_type": "code", "metadata": {}, "source": "table", "outputs": [output]}
-    page = notebook_pages.changed({"metadata": {}, "cells": [cell]}, course / "notebooks" / "01_rings.ipynb")
-    assert page["cells"][0]["outputs"][0]["data"] == {"text/plain": "[[1, 2], None]"}
+def test_a_lab_without_its_solution_says_nothing_of_it() -> None:
+    lab = new_notebook(cells=[new_markdown_cell(f"Do it. {WHERE}"), new_markdown_cell("One.\n\nTwo.")])
+    assert [cell.source for cell in notebook_pages.without_solution(lab).cells] == [
+        "Do it.  Then go on.",
+        "One.\n\nTwo.",
+    ]
+
+
+@pytest.mark.parametrize("file", LABS, ids=[file.parent.name for file in LABS])
+def test_every_lab_shows_what_it_gives_and_openly_no_word_of_a_check(file: Path) -> None:
+    lab, solution = (nbformat.read(path, as_version=4) for path in (file, file.with_name("solution.ipynb")))
+    notebook_pages.solve(lab, solution, solutions=False)
+    shown = [cell for cell in lab.cells if cell.get("outputs")]
+    assert shown and not any(cell.metadata.get("nbgrader", {}).get("solution") for cell in shown)
+    assert "\u2714" not in "".join(map(str, (cell.outputs for cell in shown)))
+    assert "solution.ipynb" not in str(notebook_pages.without_solution(nbformat.read(file, as_version=4)))

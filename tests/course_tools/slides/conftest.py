@@ -51,8 +51,6 @@ def chapter() -> NotebookNode:
         text("## 3. Not shown\n\nOnly the speaker says this."),
         new_markdown_cell(CLOSING),
     ]
-    for number, cell in enumerate(cells):
-        cell["id"] = f"03-{number:02d}"
     return new_notebook(cells=cells)
 
 

@@ -13,7 +13,6 @@ from distlab import cluster
 from distlab.runtime import processes
 
 SECONDS = 300.0
-NAMESPACES = ("net", "mnt", "pid", "uts", "ipc", "user")
 # With the sentence that a user would get.
 NEEDS_CLUSTER = pytest.mark.skipif(cluster.missing() is not None, reason=str(cluster.missing()))
 
@@ -34,27 +33,20 @@ def lines_of_ranks(output: str) -> list[str]:
     return sorted(line for line in output.splitlines() if "plm:rsh" not in line and not line.startswith("srun: "))
 
 
-def own_namespaces(process: int | str = "self") -> set[str]:
-    """The namespaces that a process is in."""
-    return {str((Path("/proc") / str(process) / "ns" / kind).readlink()) for kind in NAMESPACES}
-
-
-def used_namespaces() -> set[str]:
-    used = set()
-    for process in psutil.pids():
-        try:
-            used |= own_namespaces(process)
-        except OSError:  # it has ended
-            continue
-    return used
-
-
 def command_line(process: psutil.Process) -> list[str]:
     """[] of a process that has ended."""
     try:
         return process.cmdline()
     except psutil.Error:
         return []
+
+
+def network_of(process: int | str = "self") -> str:
+    """The network namespace of a process; nothing of one that has ended."""
+    try:
+        return str(Path(f"/proc/{process}/ns/net").readlink())
+    except OSError:
+        return ""
 
 
 @dataclass
@@ -64,28 +56,16 @@ class Bench:
     cache: Path
     mark: str
 
-    def processes(self) -> dict[str, list[psutil.Process]]:
-        """What runs of the clusters, by name; sshd clears its environment, but not where it is."""
-        namespaces = self.namespaces()
-        marked = {process.pid for process in processes.alive(self.mark)}
-        by_name: dict[str, list[psutil.Process]] = {}
-        for process in psutil.process_iter():
-            try:
-                if process.pid in marked or own_namespaces(process.pid) & namespaces:
-                    by_name.setdefault(process.name(), []).append(process)
-            except (psutil.Error, OSError):  # it has ended
-                continue
-        return by_name
+    def networks(self) -> set[str]:
+        """The network namespaces of the clusters alone."""
+        return {network_of(process.pid) for process in processes.alive(self.mark)} - {"", network_of()}
 
-    def namespaces(self) -> set[str]:
-        """Those of the clusters alone."""
-        own = set()
-        for process in processes.alive(self.mark):
-            try:
-                own |= own_namespaces(process.pid)
-            except OSError:  # it has ended
-                continue
-        return own - own_namespaces()
+    def processes(self, name: str = "") -> list[psutil.Process]:
+        """What runs of the clusters and has that name, or any; sshd clears its environment, but not where it is."""
+        networks = self.networks()
+        marked = {process.pid for process in processes.alive(self.mark)}
+        both = [p for p in psutil.process_iter(["name"]) if p.pid in marked or network_of(p.pid) in networks]
+        return [process for process in both if name in ("", process.info["name"])]
 
     def traces(self) -> dict[str, object]:
         """All that a cluster could leave on the machine besides processes and namespaces."""

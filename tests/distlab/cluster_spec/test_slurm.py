@@ -5,7 +5,7 @@ import json
 import pytest
 import tensorflow as tf
 
-from distlab.cluster_spec import ClusterSpecError, check, check_all, from_slurm
+from distlab.cluster_spec import ClusterSpecError, check_all, from_slurm
 from distlab.cluster_spec.slurm import FIRST_PORT, PORTS_PER_STEP, first_port, host_names, slurm_task, tasks_per_node
 
 EPHEMERAL_PORTS = 32768
@@ -44,6 +44,11 @@ def step(monkeypatch: pytest.MonkeyPatch) -> None:
         ("login-2,c[3,5].site.edu", ["login-2", "c3.site.edu", "c5.site.edu"]),
         ("rack[1-2]n[1-2]", ["rack1n1", "rack1n2", "rack2n1", "rack2n2"]),
         ("b,a", ["b", "a"]),
+        ("tux[1-2,5,08-10]", ["tux1", "tux2", "tux5", "tux08", "tux09", "tux10"]),
+        ("a-b-[1-2],c", ["a-b-1", "a-b-2", "c"]),
+        ("n[098-101]", ["n098", "n099", "n100", "n101"]),
+        ("ip-10-0-[0-1]-[7,9]", ["ip-10-0-0-7", "ip-10-0-0-9", "ip-10-0-1-7", "ip-10-0-1-9"]),
+        ("x1000c0s0b[0-1]n1", ["x1000c0s0b0n1", "x1000c0s0b1n1"]),
     ],
 )
 def test_lists_of_hosts_are_read_in_their_order(text: str, names: list[str]) -> None:
@@ -87,14 +92,10 @@ def test_the_port_comes_from_job_and_step_and_leaves_room() -> None:
     [
         ({"SLURM_STEP_NODELIST": ""}, "SLURM_STEP_NODELIST is not set: start the program with srun"),
         ({"SLURM_STEP_NODELIST": "node[1-"}, "not a list of hosts"),
-        ({"SLURM_STEP_NODELIST": "node[a-b]"}, '"a-b" is no range of numbers'),
-        ({"SLURM_STEP_TASKS_PER_NODE": "two"}, "not counts such as 2(x3),1"),
-        ({"SLURM_STEP_TASKS_PER_NODE": "1(x2)"}, "names 3 nodes and SLURM_STEP_TASKS_PER_NODE 2"),
-        ({"SLURM_STEP_TASKS_PER_NODE": "99(x3)"}, "start at most 64"),
-        ({"SLURM_PROCID": "3"}, "SLURM_PROCID is 3, but the step has 3 tasks"),
-        ({"SLURM_PROCID": "first"}, "not a number"),
+        ({"SLURM_STEP_NODELIST": "(null)"}, "not a list of hosts"),
+        ({"SLURM_STEP_NODELIST": "node[[01]]"}, "not a list of hosts"),
         ({"SLURM_DISTRIBUTION": "plane"}, "srun --distribution=block"),
-        ({"SLURMD_NODENAME": "node2"}, 'but rank 0 is expected on "node1"'),
+        ({"SLURMD_NODENAME": "node2"}, 'does not say that rank 0 is on "node2"'),
     ],
 )
 def test_a_mistake_is_a_sentence_with_variable_and_fix(changes: dict[str, str], sentence: str) -> None:
@@ -106,30 +107,8 @@ def test_a_mistake_is_a_sentence_with_variable_and_fix(changes: dict[str, str], 
 # What SlurmClusterResolver gets wrong, and what `from_slurm` makes of the same step.
 
 
-def test_the_resolver_needs_a_program_of_nvidia(step: None) -> None:
-    with pytest.raises(FileNotFoundError, match="nvidia-smi"):
-        RESOLVER()
-    assert check(from_slurm()).index == 0
-
-
-def test_the_resolver_fails_without_gpus(step: None) -> None:
-    with pytest.raises(ValueError, match="must not be zero"):
-        RESOLVER(gpus_per_node=0, gpus_per_task=0).cluster_spec()
-
-
 def test_the_resolver_sorts_names_as_texts(step: None) -> None:
     resolver = RESOLVER(gpus_per_node=1, gpus_per_task=1, auto_set_gpu=False)
     assert resolver.cluster_spec().as_dict()["worker"] == ["node10:8888", "node9:8888"], "rank 0 is on node9"
     addresses = json.loads(from_slurm())["cluster"]["worker"]
     assert [address.split(":")[0] for address in addresses] == ["node9", "node10"]
-
-
-def test_the_resolver_has_the_same_port_for_every_job(step: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = json.loads(from_slurm())["cluster"]["worker"]
-    monkeypatch.setenv("SLURM_JOB_ID", "8")
-    assert RESOLVER(gpus_per_node=1, auto_set_gpu=False).cluster_spec().as_dict()["worker"][0].endswith(":8888")
-    assert not set(first) & set(json.loads(from_slurm())["cluster"]["worker"])
-
-
-def test_the_resolver_believes_in_a_gpu_for_each_task(step: None) -> None:
-    assert RESOLVER(gpus_per_node=1, gpus_per_task=1, auto_set_gpu=False).num_accelerators() == {"GPU": 1}

@@ -69,7 +69,3 @@ class TestParameterServer:
         training = World(3).run(program, [np.ones(3)] * 3).results[0]
         of_2 = [update.time for update in training.updates if update.worker == 2]
         assert np.diff(of_2) == pytest.approx([3.0, 1.0], abs=1e-3)
-
-    def test_without_workers_or_steps_nothing_happens(self) -> None:
-        assert self.train(1).results[0].updates == []
-        assert self.train(3, steps=0).results[0].updates == []

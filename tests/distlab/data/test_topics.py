@@ -1,12 +1,8 @@
 """Texts by topic: equal for equal seeds, and a topic can be learnt from its words."""
 
-from collections.abc import Callable
-
 import numpy as np
-import pytest
 
 from distlab.data import topics
-from distlab.runtime.arguments import WrongArgument
 
 
 def test_texts_follow_from_count_and_seed() -> None:
@@ -37,16 +33,3 @@ def test_most_texts_have_most_topic_words_of_their_own_topic() -> None:
 
 def test_a_sentence_has_the_words_of_a_text() -> None:
     assert topics.sentence(np.array([0, 12])) == f"{topics.VOCABULARY[0]} {topics.VOCABULARY[12]}"
-
-
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (lambda: topics.texts(100 / 2, 0), "count is 50.0; .* write 50, or divide by //"),
-        (lambda: topics.sentence(topics.texts(2, 0)), "words is of the type Texts; give the numbers of one text"),
-        (lambda: topics.sentence(topics.texts(2, 0).words), "words is of the type ndarray; give the numbers of one"),
-    ],
-)
-def test_what_is_no_text_is_one_sentence(call: Callable[[], object], sentence: str) -> None:
-    with pytest.raises(WrongArgument, match=sentence):
-        call()

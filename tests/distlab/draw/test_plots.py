@@ -8,7 +8,7 @@ import pytest
 from distlab import draw
 from distlab.collectives import halving_doubling_all_reduce, ring_all_reduce
 from distlab.draw.plots import traffic
-from distlab.simulate import Network, Rank, World
+from distlab.simulate import Network, World
 
 NETWORK = Network(latency=1e-5, seconds_per_byte=1e-9, seconds_per_byte_reduced=5e-10)
 
@@ -30,18 +30,10 @@ def test_bars_have_the_lengths_names_and_numbers_from_the_top_down() -> None:
     assert [text.get_text() for text in axes.get_yticklabels()] == list(values)
     assert [text.get_text() for text in axes.texts] == ["1,234", "2,000", "0"]
     assert axes.get_xlabel() == "images per second"
-    heights = [axes.transData.transform((0, tick))[1] for tick in axes.get_yticks()]
-    assert heights == sorted(heights, reverse=True)
+    assert axes.yaxis_inverted()
 
 
-def test_bars_differ_in_more_than_colour() -> None:
-    figure = draw.bars({f"bar {number}": number for number in range(8)}, "length")
-    (axes,) = figure.axes
-    assert len({bar.get_facecolor() for bar in axes.patches}) == 8
-    assert len({bar.get_hatch() for bar in axes.patches}) == 8
-
-
-@pytest.mark.parametrize(("cores", "gpus"), [(1, 0), (2, 0), (4, 2), (10, 0)])
+@pytest.mark.parametrize(("cores", "gpus"), [(1, 0), (4, 2)])
 def test_utilisation_has_a_row_with_the_values_of_each_device(cores: int, gpus: int) -> None:
     recorded = recording(5, cores, gpus)
     figure = draw.utilisation(recorded)
@@ -56,7 +48,7 @@ def test_utilisation_has_a_row_with_the_values_of_each_device(cores: int, gpus: 
     assert "seconds" in figure.axes[-1].get_xlabel()
 
 
-@pytest.mark.parametrize("size", [2, 5, 8])
+@pytest.mark.parametrize("size", [2, 5])
 def test_the_bytes_per_link_are_those_of_the_log(size: int) -> None:
     run = World(size, NETWORK).run(halving_doubling_all_reduce, [np.ones(1000)] * size)
     sent, messages = traffic(run)
@@ -75,10 +67,3 @@ def test_the_matrix_has_a_number_for_each_link_that_was_used_and_the_sums() -> N
     assert texts.count("32") == 3 + 3 + 3
     assert texts.count("96") == 1
     assert figure.texts[0].get_text() == "in kB"
-
-
-def test_an_empty_run_has_a_matrix() -> None:
-    async def nothing(rank: Rank) -> None:
-        pass
-
-    assert draw.bytes_per_link(World(2).run(nothing)).axes

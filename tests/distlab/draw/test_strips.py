@@ -26,14 +26,6 @@ def test_a_box_for_each_interval_in_its_device_s_row_and_colour() -> None:
     assert [text.get_text() for text in figure.legends[0].texts] == ["compute", "update"]
 
 
-def test_a_strip_for_each_run_on_one_time_axis() -> None:
-    runs = {"short": [[draw.Interval(5, 6, "compute")]], "long": [[draw.Interval(70, 74, "compute")]]}
-    figure = draw.busy(runs, ["device 0"])
-    assert [axes.get_title(loc="left") or axes.get_title() for axes in figure.axes] == ["short", "long"]
-    assert figure.axes[0].get_xlim() == figure.axes[1].get_xlim()
-    assert [axes.patches[0].get_x() for axes in figure.axes] == [0, 0]
-
-
 def test_an_arrow_for_each_message_in_the_colour_of_its_sender() -> None:
     messages = [Message(1, 1, 0), Message(2, 0, 1)]
     figure = draw.exchange({"pair": messages, "silence": []}, ["device 0", "device 1"])

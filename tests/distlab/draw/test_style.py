@@ -29,17 +29,6 @@ COLOUR_BLINDNESS = {
     "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
 }
 
-# A program that draws the same picture as `picture` and writes it to the file it is given.
-DRAW_IN_ANOTHER_PROCESS = """
-import sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-from tests.distlab.draw.test_style import picture
-from distlab import draw
-draw.apply_style()
-draw.save(picture(), Path(sys.argv[2]), "Bars & a line")
-"""
-
 
 def picture() -> Figure:
     """A picture with everything that could make SVG differ: clip paths, markers, hatches, text."""
@@ -65,58 +54,35 @@ def perceived(colour: str, kind: str) -> np.ndarray:
 @pytest.mark.slow
 def test_another_process_gives_the_same_bytes(tmp_path: Path) -> None:
     draw.save(picture(), tmp_path / "here.svg", "Bars & a line")
-    command = [
-        sys.executable,
-        "-c",
-        DRAW_IN_ANOTHER_PROCESS,
-        str(Path(__file__).parents[3]),
-        str(tmp_path / "there.svg"),
-    ]
+    program = "from tests.distlab.draw.test_style import draw, picture; draw.apply_style(); "
+    program += f"draw.save(picture(), {str(tmp_path / 'there.svg')!r}, 'Bars & a line')"
     environment = os.environ | {"PYTHONHASHSEED": "7", "SOURCE_DATE_EPOCH": "1", "MPLBACKEND": "svg"}
-    subprocess.run(command, check=True, timeout=300, env=environment)
+    root = Path(__file__).parents[3]
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=300, env=environment, cwd=root)
     assert (tmp_path / "here.svg").read_bytes() == (tmp_path / "there.svg").read_bytes()
 
 
-@pytest.mark.parametrize(
-    "description",
-    [
-        "Two ranks send to each other.",
-        "rank 0 < rank 1 & \"rank 2\" > 'rank 3'",
-        r"cost \alpha + n\beta, \1 and \g<0>",
-        "2(p−1) messages of ½ n bytes",
-    ],
-)
-def test_the_description_is_the_title_whatever_is_in_it(description: str, tmp_path: Path) -> None:
+def test_the_description_is_the_title_whatever_is_in_it(tmp_path: Path) -> None:
+    description = r"rank 0 < rank 1 & \"rank 2\" > 'rank 3', \1 and \g<0>: 2(p−1) messages of ½ n bytes"
     draw.save(picture(), tmp_path / "picture.svg", description)
     root = ElementTree.parse(tmp_path / "picture.svg").getroot()
-    assert root.tag == f"{SVG}svg"
-    assert root.get("role") == "img"
-    assert root.get("aria-label") == description
-    assert root[0].tag == f"{SVG}title"
-    assert root[0].text == description
+    assert (root.tag, root.get("role"), root.get("aria-label")) == (f"{SVG}svg", "img", description)
+    assert (root[0].tag, root[0].text) == (f"{SVG}title", description)
 
 
 @pytest.mark.slow
-def test_a_shown_picture_carries_its_description_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shown_picture_or_widget_carries_its_description_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
     displayed = []
-    monkeypatch.setattr(style, "display", lambda data, raw: displayed.append((data, raw)))
+    monkeypatch.setattr(style, "display", lambda data, raw: displayed.append(data))
+    slider = ipywidgets.FloatSlider(0.5)
     draw.show(picture(), "what it shows")
-    [(data, raw)] = displayed
-    assert raw
-    assert data["text/plain"] == "what it shows"
-    assert data["image/svg+xml"] == style.svg(picture(), "what it shows")
-
-
-def test_showing_and_saving_close_the_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(style, "display", lambda data, raw: None)
-    draw.show(picture(), "shown")
-    draw.save(picture(), tmp_path / "saved.svg", "saved")
+    draw.show_widget(slider, "A slider.")
+    shown, widget = displayed
+    assert shown["text/plain"] == "what it shows"
     assert plt.get_fignums() == []
-
-
-@pytest.mark.parametrize("look", [draw.RANK_COLOURS, draw.MARKERS, draw.DASHES, style.HATCHES])
-def test_eight_ranks_look_different(look: tuple) -> None:
-    assert len(look) == len(set(look)) == 8
+    assert shown["image/svg+xml"] == style.svg(picture(), "what it shows")
+    assert widget["text/plain"] == "A slider."
+    assert widget["application/vnd.jupyter.widget-view+json"]["model_id"] == slider.model_id
 
 
 @pytest.mark.parametrize("kind", COLOUR_BLINDNESS)
@@ -127,32 +93,16 @@ def test_colours_can_be_distinguished(kind: str) -> None:
 
 
 def test_lines_take_colour_marker_and_dash_by_number() -> None:
-    axes = plt.figure().subplots()
-    lines = [axes.plot([0, 1])[0] for _ in range(8)]
+    lines = plt.figure().subplots().plot([[0] * 8, [1] * 8])
     assert tuple(line.get_color() for line in lines) == draw.RANK_COLOURS
     assert tuple(line.get_marker() for line in lines) == draw.MARKERS
     assert len({(line.get_linestyle(), str(line._unscaled_dash_pattern)) for line in lines}) == 8
-
-
-def test_a_widget_is_shown_with_a_description_for_where_it_cannot_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    displayed = []
-    monkeypatch.setattr(style, "display", lambda data, raw: displayed.append((data, raw)))
-    slider = ipywidgets.FloatSlider(0.5)
-    draw.show_widget(slider, "A slider.")
-    [(data, raw)] = displayed
-    assert raw
-    assert data["text/plain"] == "A slider."
-    assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == slider.model_id
+    assert len(set(style.HATCHES)) == 8
 
 
 def test_what_a_user_has_set_for_other_pictures_does_not_change_those_of_the_course() -> None:
-    def drawn() -> str:
-        draw.apply_style()
-        figure, axes = plt.subplots()
-        axes.plot([1, 2])
-        return draw.svg(figure, "a line")
-
+    before = draw.svg(picture(), "a line")
     with plt.rc_context():
-        before = drawn()
         plt.rcParams.update(SETTINGS_OF_A_USER)
-        assert drawn() == before
+        draw.apply_style()
+        assert draw.svg(picture(), "a line") == before

@@ -1,7 +1,4 @@
-"""Known answers to exercises: solutions, other right ones, wrong ones with their hints, untouched ones.
-
-`test_labs_known_wrong_answers` compares every lab with its answers.
-"""
+"""Known answers to exercises: solutions, other right ones, wrong ones with their hints, untouched ones."""
 
 import os
 from collections import defaultdict
@@ -101,11 +98,11 @@ def verdict_on(lab: Lab, exercise: str, namespace: Mapping[str, Any], seed: int 
 def assert_wrong(verdict: Verdict, wrong: WrongAnswer) -> None:
     """The answer is rejected with its hints and its share of the points."""
     assert (verdict.state, verdict.fault) == (WRONG, None), verdict
-    assert verdict.share == wrong.share, verdict
+    assert abs(verdict.share - wrong.share) < 1e-9, (wrong.title, verdict)
     if wrong.hints:
-        assert verdict.hints == wrong.hints, verdict
+        assert verdict.hints == wrong.hints, (wrong.title, verdict)
     for words in wrong.words:
-        assert words in verdict.text, verdict
+        assert words in verdict.text, (wrong.title, verdict)
 
 
 def assert_wrong_state(verdict: Verdict) -> None:

@@ -1,11 +1,8 @@
-"""Mutants of a solution: its text with one small change each, such as students make by mistake.
-
-`mutants(text)` gives them in a fixed order. A mutant's `change` is the smallest statement before and after, which names
-it wherever the statement stands.
-"""
+"""Mutants of a solution: its text with one small change each, such as students make by mistake."""
 
 import ast
 import copy
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -34,17 +31,19 @@ NAMES = {"ones": "zeros", "size": "local_size"}
 NAMES |= {one: other for one, other in map(str.split, PAIRS)} | {other: one for one, other in map(str.split, PAIRS)}
 """A name or attribute that is taken for another one: the other bound, the other rounding, local for global."""
 OF_HOROVOD = ("size", "rank")  # only of `hvd`: a rank of the virtual cluster has no local size
+SYMMETRIC = re.compile(r"(min|max|isclose|allclose|maximum|minimum)$")  # the order of the arguments changes nothing
 
 
 class Mutant(NamedTuple):
-    """A changed solution: its whole text, and the statement before and after."""
+    """A changed solution: its whole text, and the smallest statement before and after."""
 
     text: str
-    change: str
+    before: str
+    after: str
 
 
 def mutants(text: str) -> list[Mutant]:
-    """All mutants of the functions in `text`, each once."""
+    """All mutants of the functions in `text`, each once, in a fixed order."""
     tree = ast.parse(text)
     unchanged = ast.unparse(tree)
     found: dict[str, Mutant] = {}
@@ -52,7 +51,7 @@ def mutants(text: str) -> list[Mutant]:
         variables = sorted({node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)})
         variables += sorted({node.id for node in ast.walk(function) if _is_stored(node)} - set(variables))
         for statement in [node for node in ast.walk(function) if isinstance(node, ast.stmt)][1:]:
-            was = _head(statement)
+            before = _head(statement)
             for node, after in list(_changes(statement, variables)):
                 with _instead(node, after):
                     try:
@@ -60,7 +59,8 @@ def mutants(text: str) -> list[Mutant]:
                     except (ValueError, AttributeError):  # no Python
                         continue
                 if changed != unchanged:
-                    found.setdefault(changed, Mutant(changed, f"{was}  →  {now}"))
+                    now = f"without {before}" if isinstance(after, ast.Pass) else now
+                    found.setdefault(changed, Mutant(changed, before, now))
     return list(found.values())
 
 
@@ -79,11 +79,15 @@ def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
 
 def _changes(statement: ast.stmt, variables: list[str]) -> Iterator[tuple[ast.AST, ast.AST]]:
     """Pairs of a node of the statement and what replaces it."""
-    is_docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-    if isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr)) and not is_docstring:
+    # A docstring, and `a = b = None` at the beginning, do nothing.
+    if isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr)) and not _does_nothing(statement.value):
         yield statement, ast.Pass()
     for node in _own_nodes(statement):
         yield from ((node, after) for after in _instead_of(node, variables))
+
+
+def _does_nothing(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and (value.value is None or isinstance(value.value, str))
 
 
 def _instead_of(node: ast.AST, variables: list[str]) -> Iterator[ast.AST]:
@@ -108,7 +112,7 @@ def _instead_of(node: ast.AST, variables: list[str]) -> Iterator[ast.AST]:
             yield from (ast.Constant(value + 1), ast.Constant(value - 1))
         case ast.Constant(value=value) if type(value) is float:
             yield from (ast.Constant(value * 2), ast.Constant(value * 0.5))
-        case ast.Call(args=[first, second, *rest]):
+        case ast.Call(args=[first, second, *rest]) if not SYMMETRIC.search(ast.unparse(node.func)):
             yield _with(node, args=[second, first, *rest])
         case ast.Slice():
             yield from (_with(node, **{part: None}) for part in ("lower", "upper", "step") if getattr(node, part))

@@ -1,5 +1,7 @@
 """A small lab for the tests of grading: a function, a value and a rank program, and their right answers."""
 
+import re
+
 import numpy as np
 
 from course_tools.grading.grade import Report
@@ -44,21 +46,6 @@ def lab(judge_of_mean: Judge = judge_mean, seconds_per_cell: float = 6.0, second
     return Lab("90_sample", exercises, seconds_per_cell=seconds_per_cell, seconds=seconds)
 
 
-ANSWERS = {
-    "mean": """def mean(values):
-    return float(sum(values) / len(values))
-""",
-    "steps": "steps = 6\n",
-    "all_gather": """async def all_gather(rank, array):
-    gathered = np.zeros((rank.size, array.size))
-    gathered[rank.index] = part = array
-    for step in range(1, rank.size):
-        part = await rank.exchange((rank.index + 1) % rank.size, part, (rank.index - 1) % rank.size)
-        gathered[(rank.index - step) % rank.size] = part
-    return gathered
-""",
-}
-
 _MARKED = {
     "mean": """def mean(values):
     ### BEGIN SOLUTION
@@ -81,6 +68,8 @@ steps = 6
     ### END SOLUTION
 """,
 }
+ANSWERS = {name: re.sub(r" *### (BEGIN|END) SOLUTION\n", "", text) for name, text in _MARKED.items()}
+"""The right answers, by exercise."""
 _FIXED = '"schema_version": 3, "task": false'
 
 

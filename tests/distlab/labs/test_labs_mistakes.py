@@ -21,7 +21,7 @@ from tests.distlab.labs.solutions import namespace_of
 
 EXERCISES = [
     (number, exercise.name)
-    for number in registry.IN_ONE_FILE
+    for number in registry.MODULES
     for exercise in registry.lab(number)
     if isinstance(exercise.judge, ByPrograms)
 ]

@@ -6,37 +6,27 @@ from pathlib import Path
 
 import psutil
 
-NUMBERED_BY = Path("/proc/self/ns/pid")
-_SECONDS_OF_DOUBT = 2  # as exactly as the system tells when a process began
-
-# Arguments: NUMBER=ACT,ACT,… for a worker or rank, NAME=… for other tasks; acts are done in order.
+# Arguments: NUMBER=ACT,ACT,… for a worker or rank, NAME=… for other tasks, all=…; acts are done in order.
 PROGRAM = """
 import json, os, signal, socket, subprocess, sys, time
 from pathlib import Path
 
 task = json.loads(os.environ["TF_CONFIG"])["task"] if "TF_CONFIG" in os.environ else {}
-RANKS = ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "RANK")
-rank = next((os.environ[name] for name in RANKS if name in os.environ), "")
+rank = next((os.environ[name] for name in ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "RANK") if name in os.environ), "")
 kind, number = task.get("type", "worker"), str(task.get("index", rank))
 name = number if kind == "worker" else kind
 
-def note(who, pid):
-    # On a node of a cluster the numbers of processes are the node's own.
-    namespace = Path("/proc/self/ns/pid")
-    numbered_by = namespace.stat().st_ino if namespace.exists() else 0
-    Path(__file__).with_name(f"{who}.{pid}.{numbered_by}.pid").touch()
+def note(pid):
+    Path(__file__).with_name(f"{pid}.pid").touch()
 
-note(f"{kind}{number}", os.getpid())
+note(os.getpid())
 
 def act(what):
-    if what == "listen":
+    if what == "listen":  # as the strategy would
         address = json.loads(os.environ["TF_CONFIG"])["cluster"][kind][int(number)]
-        holder = socket.socket()
-        holder.bind(("", int(address.rpartition(":")[2])))
-        holder.listen()
-        held.append(holder)
-    elif what == "open":  # as the strategy or Horovod would
-        act("listen") if task else held.append(socket.create_server(("", 0)))
+        held.append(socket.socket())
+        held[-1].bind(("", int(address.rpartition(":")[2])))
+        held[-1].listen()
     elif what == "meet":  # waits for a peer that loses this process later; the launcher only looks who listens
         while True:
             held.append(held[0].accept()[0])
@@ -57,16 +47,13 @@ def act(what):
         time.sleep(600)
     elif what == "stubborn":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    elif what == "child":
-        child = subprocess.Popen(["sleep", "600"], start_new_session=True)
-        note(f"child{number}", child.pid)
-    elif what == "orphan":
-        subprocess.Popen(["sleep", "600"])
+    elif what == "child":  # in a session of its own, with an empty environment
+        note(subprocess.Popen(["sleep", "600"], start_new_session=True, env={}, stdout=subprocess.DEVNULL).pid)
+    elif what == "orphan":  # holds the output open
+        note(subprocess.Popen(["sleep", "600"]).pid)
     elif what.startswith("lines"):
         for line in range(int(what[5:])):
             print(f"line {line} of {kind} {number}")
-    elif what.startswith("wide"):
-        print("w" * int(what[4:]))
     elif what.startswith("exit"):
         sys.exit(int(what[4:]))
     elif what == "raise":
@@ -85,20 +72,11 @@ def act(what):
         print("to standard error", file=sys.stderr)
     elif what == "notes":
         print("I0000 00:00:1795179217.033885   18023 port.cc:153] oneDNN custom operations are on.", file=sys.stderr)
-        print("WARNING: All log messages before absl::InitializeLog() is called are written to STDERR", file=sys.stderr)
-    elif what == "outlive1":  # waits until worker 1 has ended, and notes it as TensorFlow does
-        while not (files := list(Path(__file__).parent.glob("worker1.*.pid"))):
-            time.sleep(0.02)
-        while Path("/proc", files[0].name.split(".")[1]).exists():
-            time.sleep(0.02)
-        time.sleep(2)  # until the launcher has taken note too
-        print("E0000 00:00:1795679299.385806   15059 base_collective_executor.cc:252] StartAbort "
-              "UNAVAILABLE: The following tasks are unhealthy (stopped sending heartbeats):")
-        print("/job:worker/replica:0/task:1")
-        print("The tasks have crashed. Check the task logs for an earlier error, or scheduler events to debug further.")
     elif what == "mpi":
         from mpi4py import MPI
         MPI.COMM_WORLD.Barrier()
+    elif what == "leave":
+        os._exit(0)
     elif what == "result":
         Path(sys.argv[sys.argv.index("--result") + 1]).write_text(json.dumps({"loss": 0.5, "from": number}))
     else:
@@ -122,21 +100,15 @@ class Launched:
         self.program.write_text(PROGRAM)
 
     def pids(self) -> list[int]:
-        return [int(file.name.split(".")[1]) for file in self.folder.glob("*.pid")]
+        return [int(file.stem) for file in self.folder.glob("*.pid")]
 
     def left(self) -> list[int]:
-        """Those of its processes that are alive, as far as they run on this machine and not on a cluster's node.
-
-        A number of a node, or one that the system has given to another process since, would name a stranger.
-        """
-        own = NUMBERED_BY.stat().st_ino if NUMBERED_BY.exists() else 0
+        """Those of its processes that are alive."""
         alive = []
-        for file in self.folder.glob(f"*.*.{own}.pid"):
+        for pid in self.pids():
             with suppress(psutil.Error):
-                process = psutil.Process(int(file.name.split(".")[1]))
-                noted = file.stat().st_mtime + _SECONDS_OF_DOUBT
-                if process.create_time() < noted and process.status() != psutil.STATUS_ZOMBIE:
-                    alive.append(process.pid)
+                if psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+                    alive.append(pid)
         return alive
 
     def wait_for(self, count: int, seconds: float = 300) -> None:
@@ -148,8 +120,6 @@ class Launched:
 
     def gone_within(self, seconds: float) -> bool:
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if not self.left():
-                return True
+        while time.monotonic() < end and self.left():
             time.sleep(0.05)
         return not self.left()

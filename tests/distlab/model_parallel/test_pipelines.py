@@ -1,29 +1,21 @@
-"""Pipeline schedules: legal, as long and as full as their formulas say, and with the gradients of one device."""
+"""Pipeline schedules: legal, as long and as full as their formulas say."""
 
 import itertools
-from collections.abc import Callable
 
-import numpy as np
 import pytest
 
-from distlab.model_parallel import layered_network
 from distlab.model_parallel.pipelines import (
     BACKWARD,
     FORWARD,
-    DenseChunk,
     Pass,
-    Timed,
     Work,
     activations_held,
     bubble_fraction,
-    gpipe_seconds,
     orders,
-    pipeline,
     seconds,
     simulate,
 )
-from distlab.runtime.arguments import WrongArgument
-from distlab.simulate import DeadlockError, Network, World
+from distlab.simulate import Network
 
 STAGES, MICRO_BATCHES = range(1, 9), range(1, 33)
 
@@ -64,20 +56,14 @@ def test_every_schedule_is_legal_and_takes_the_time_of_its_formula(name: str) ->
     for schedule, p, m, v in every_case():
         if schedule != name:
             continue
-        timing = simulate(schedule, p, m, v, forward_seconds=1.0, backward_seconds=2.0)
+        backward = 0.5 + p % 3  # the formula holds whatever a backward pass costs
+        timing = simulate(schedule, p, m, v, forward_seconds=1.0, backward_seconds=backward)
         assert fault(timing.works, m, v) is None, (p, m, v)
-        assert timing.seconds == pytest.approx(seconds(p, m, 1.0, 2.0, v)), (p, m, v)
+        assert timing.seconds == pytest.approx(seconds(p, m, 1.0, backward, v)), (p, m, v)
         assert timing.bubble_fraction == pytest.approx(bubble_fraction(p, m, v)), (p, m, v)
         for stage in range(p):
             formula = activations_held(schedule, p, m, stage, v)
             assert timing.activations_held(stage) == pytest.approx(formula), (p, m, v, stage)
-
-
-@pytest.mark.parametrize(("forward", "backward"), [(1.0, 1.0), (3.0, 1.0), (0.5, 4.0)])
-def test_the_formula_holds_whatever_a_backward_pass_costs(forward: float, backward: float) -> None:
-    for schedule, p, m, v in [("gpipe", 5, 7, 1), ("1f1b", 5, 7, 1), ("1f1b", 6, 2, 1), ("interleaved", 4, 8, 3)]:
-        timing = simulate(schedule, p, m, v, forward, backward)
-        assert timing.seconds == pytest.approx(seconds(p, m, forward, backward, v))
 
 
 def test_the_order_of_one_forward_one_backward_by_hand() -> None:
@@ -110,25 +96,14 @@ def test_published_formulas_at_their_own_numbers() -> None:
     assert activations_held("interleaved", 8, 64, 0, 2) == pytest.approx(8 * (1 + 7 / 16))
 
 
-def test_formulas_take_arrays() -> None:
-    shares = bubble_fraction(np.array([[2], [4]]), np.array([1, 4, 32]))
-    assert shares.shape == (2, 3)
-    assert shares[1, 2] == bubble_fraction(4, 32)
-
-
-def test_formulas_name_the_number_that_makes_no_sense() -> None:
-    with pytest.raises(ValueError, match=r"a number of micro-batches is a whole number of at least 1, not 2\.5"):
-        bubble_fraction(4, np.array([1, 2.5]))
-    with pytest.raises(ValueError, match=r"a number of stages .* not 0"):
-        bubble_fraction(0, 4)
-
-
 @pytest.mark.parametrize("stages", [1, 2, 3, 5])
 @pytest.mark.parametrize("micro_batches", [1, 2, 7])
 def test_gpipe_with_messages_that_take_time(stages: int, micro_batches: int) -> None:
     network = Network(latency=0.25, seconds_per_byte=0.01)
     timing = simulate("gpipe", stages, micro_batches, network=network, message_bytes=10)
-    assert timing.seconds == pytest.approx(gpipe_seconds(stages, micro_batches, 1.0, 2.0, 0.35))
+    # Every stage but the last sends after each forward pass, every stage but the first after each backward pass.
+    expected = 3.0 * micro_batches if stages == 1 else (micro_batches + stages - 2) * (3.0 + 2 * 0.35) + 3.0
+    assert timing.seconds == pytest.approx(expected)
     assert fault(timing.works, micro_batches, 1) is None
 
 
@@ -141,107 +116,9 @@ def test_slow_messages_cost_the_interleaved_schedule_more() -> None:
     assert bubble_fraction(4, 32, 4) < bubble_fraction(4, 32)
 
 
-# The checker itself -------------------------------------------------------------------------------------------------
-
-
-def test_a_pass_left_out_is_seen() -> None:
-    works = simulate("1f1b", 3, 4).works
-    assert fault([works[0][:-1], *works[1:]], 4, 1) == "not each pass once"
-    assert fault([[*works[0], works[0][-1]], *works[1:]], 4, 1) == "not each pass once"
-
-
-def test_a_pass_before_its_input_is_seen() -> None:
-    works = simulate("gpipe", 3, 4).works
-    early = works[1][0]._replace(start=0.0, end=0.5)
-    assert fault([works[0], [early, *works[1][1:]], works[2]], 4, 1) == "a pass before its input was there"
-
-
-def test_two_passes_at_once_are_seen() -> None:
-    works = simulate("gpipe", 3, 4).works
-    doubled = works[0][1]._replace(start=0.5, end=1.5)
-    assert fault([[works[0][0], doubled, *works[0][2:]], *works[1:]], 4, 1) == "two passes of a stage at once"
-
-
-def test_an_order_that_waits_for_itself_is_a_deadlock() -> None:
-    """The first stage wants a gradient before it has sent the activation that it comes from."""
-    passes = orders("gpipe", 2, 1)
-    passes[0].reverse()
-    with pytest.raises(DeadlockError):
-        World(2).run(lambda rank: pipeline(rank, passes, [Timed(1.0, 1.0)]))
-
-
 @pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("gpipes", 2, 2, 1), "no schedule 'gpipes'; there are gpipe, 1f1b, interleaved"),
-        (("gpipe", 0, 2, 1), "a pipeline of 0 stages"),
-        (("1f1b", 2, 0, 1), "a batch of 0 micro-batches"),
-        (("1f1b", 2, 2, 2), "2 chunks a stage: the schedule 1f1b takes 1 chunk"),
-        (("interleaved", 4, 6, 2), "6 micro-batches on 4 stages: interleaving needs a multiple .* for example 8"),
-    ],
+    "arguments", [("gpipes", 2, 2, 1), ("gpipe", 0, 2, 1), ("1f1b", 2, 2, 2), ("interleaved", 4, 6, 2)]
 )
-def test_impossible_schedules_are_refused(arguments: tuple, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+def test_impossible_schedules_are_refused(arguments: tuple) -> None:
+    with pytest.raises(ValueError, match=r"there are gpipe, 1f1b|at least 1 of each|a multiple of the stages"):
         orders(*arguments)
-
-
-# A real network -----------------------------------------------------------------------------------------------------
-
-SIZES = (6, 9, 8, 7, 6, 5, 7, 6, 4)
-NUMBERS = np.random.default_rng(3)
-INPUTS, LABELS = NUMBERS.normal(size=(21, SIZES[0])), NUMBERS.integers(0, SIZES[-1], 21)
-
-
-@pytest.mark.parametrize(
-    ("schedule", "stages", "micro_batches", "chunks"),
-    [
-        ("gpipe", 1, 1, 1),
-        ("gpipe", 2, 3, 1),
-        ("gpipe", 4, 5, 1),
-        ("1f1b", 2, 1, 1),
-        ("1f1b", 4, 5, 1),
-        ("1f1b", 8, 3, 1),
-        ("interleaved", 1, 3, 4),
-        ("interleaved", 2, 4, 2),
-        ("interleaved", 2, 6, 4),
-        ("interleaved", 4, 8, 2),
-    ],
-)
-def test_a_network_in_a_pipeline_has_the_gradients_of_one_device(
-    schedule: str, stages: int, micro_batches: int, chunks: int
-) -> None:
-    layers = layered_network.random_layers(SIZES)
-    inputs, labels = np.array_split(INPUTS, micro_batches), np.array_split(LABELS, micro_batches)
-    pieces = np.array_split(np.arange(len(layers)), stages * chunks)
-    parts = [
-        DenseChunk(
-            [layers[index] for index in piece],
-            inputs if number == 0 else None,
-            labels if number == len(pieces) - 1 else None,
-        )
-        for number, piece in enumerate(pieces)
-    ]
-    passes = orders(schedule, stages, micro_batches, chunks)
-    World(stages).run(lambda rank: pipeline(rank, passes, parts[rank.index :: stages]))
-    gradients = [gradient for part in parts for gradient in part.gradients]
-    for gradient, serial in zip(gradients, layered_network.gradients(layers, INPUTS, LABELS), strict=True):
-        np.testing.assert_allclose(gradient, serial, rtol=1e-12, atol=1e-14)
-    assert [part.activations_held for part in parts] == [0] * len(parts)
-    if chunks == 1:
-        formula = [activations_held(schedule, stages, micro_batches, stage) for stage in range(stages)]
-        assert [part.most_activations_held for part in parts] == formula
-
-
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (lambda: orders("1f1b", 8 / 2, 8), "stages is 4.0; give a whole number"),
-        (lambda: orders("1f1b", 4, "8"), "micro_batches is the text '8'; .* write 8 without quotes"),
-        (lambda: simulate("1f1b", 4, 8, forward_seconds="1"), "forward_seconds is the text '1'"),
-        (lambda: simulate("1f1b", 4, 8, message_bytes=1e6), "message_bytes is 1000000.0; .* write 1000000, or"),
-        (lambda: simulate("1f1b", 4, 8).activations_held(4), "stage is 4, but the stages are 0 to 3"),
-    ],
-)
-def test_a_number_that_cannot_be_meant_is_one_sentence(call: Callable[[], object], sentence: str) -> None:
-    with pytest.raises(WrongArgument, match=sentence):
-        call()

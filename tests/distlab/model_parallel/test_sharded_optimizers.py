@@ -49,6 +49,8 @@ def test_every_stage_trains_to_the_weights_of_one_device(ranks: int, stage: int)
         for result in run.results[1:]:
             for layer, first_layer in zip(result.parameters, run.results[0].parameters, strict=True):
                 np.testing.assert_array_equal(layer, first_layer)
+    if ranks in (1, 2, 4, 8):  # where every rank gets equal shards
+        np.testing.assert_allclose(run.bytes_sent_by_rank, len(BATCHES) * bytes_sent(8 * PARAMETERS, ranks, stage))
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -74,14 +76,6 @@ def test_bytes_held_are_those_of_the_formula(dtype: type, each: BytesPerParamete
 SHARDED_FROM = {"optimizer": 1, "gradients": 2, "parameters": 3}
 
 
-@pytest.mark.parametrize("stage", STAGES)
-@pytest.mark.parametrize("ranks", [1, 2, 4, 8])
-def test_bytes_sent_are_those_of_the_formula(ranks: int, stage: int) -> None:
-    run = trained(ranks, stage)
-    formula = len(BATCHES) * bytes_sent(8 * PARAMETERS, ranks, stage)
-    np.testing.assert_allclose(run.bytes_sent_by_rank, formula)
-
-
 def test_shards_that_do_not_divide_add_up_to_the_whole() -> None:
     states = [result.bytes_held for result in trained(3, 3).results]
     for name, size in (("parameters", 8), ("gradients", 8), ("optimizer", 16)):
@@ -103,13 +97,6 @@ def test_half_precision_learns_through_its_copy_in_single_precision() -> None:
     assert state.nbytes == 12 * 3
     np.testing.assert_allclose(values, 1 - 100e-5, atol=5e-4)
     assert np.float16(1) - np.float16(1e-5) == 1
-
-
-def test_one_step_of_adam_by_hand() -> None:
-    """The first step is the learning rate against the gradient's sign, whatever its size."""
-    values = np.array([1.0, 1.0, 1.0])
-    AdamState(Adam(learning_rate=0.1), values).update(values, np.array([5.0, -0.01, 0.0]))
-    np.testing.assert_allclose(values, [0.9, 1.1, 1.0], atol=1e-6)
 
 
 @pytest.mark.slow
@@ -136,20 +123,8 @@ def test_figure_1_of_the_paper() -> None:
     assert [round(gigabytes, 1) for gigabytes in bytes_held] == [120.0, 31.4, 16.6, 1.9]
 
 
-def test_arrays_equal_numbers() -> None:
-    together = model_state_bytes(7.5e9, np.array([1, 4, 64]), 2)
-    assert together.tolist() == [model_state_bytes(7.5e9, ranks, 2) for ranks in (1, 4, 64)]
-
-
 def test_stage_3_sends_half_as_much_again() -> None:
     assert bytes_sent(1e9, 64, 3) == 1.5 * bytes_sent(1e9, 64, 0)
     assert bytes_sent(1e9, 64, 1) == bytes_sent(1e9, 64, 2) == bytes_sent(1e9, 64, 0)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [((1e9, 4, 4), "stages 1, 2 and 3"), ((-1, 4, 1), "parameters"), ((1e9, 0, 1), "ranks"), ((1e9, 1.5, 1), "ranks")],
-)
-def test_impossible_shardings_are_refused(arguments: tuple, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        model_state_bytes(*arguments)
+    with pytest.raises(ValueError, match="stages 1, 2 and 3"):
+        model_state_bytes(1e9, 4, 4)

@@ -1,15 +1,10 @@
 """The profile's files, and what is said when the library cannot be built."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
 from distlab.profiling import mpi_profile
-from distlab.runtime import environment, processes
-from tests import small_disks
-
-environment.apply()  # puts this environment's mpicc on the path
 
 WRITTEN = """routine,type,calls,bytes,seconds
 MPI_Allreduce,MPI_FLOAT,3,1200,0.5
@@ -41,29 +36,12 @@ def test_without_a_file_it_is_said_what_may_be_wrong(tmp_path: Path) -> None:
         mpi_profile.read(tmp_path / "profile")
 
 
-def test_without_mpicc_one_sentence_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(mpi_profile.NoCompiler, match="There is no mpicc in this environment"):
         mpi_profile.build(Path("mpi_profile.c"), tmp_path)
-
-
-@small_disks.needs_mounts
-def test_a_disk_from_which_nothing_may_be_loaded_is_named(root: Path, tmp_path: Path) -> None:
-    source, disk = root / "notebooks/programs/11_scaling_and_profiling/mpi_profile.c", tmp_path / "disk"
-    disk.mkdir()
-    code = f"from pathlib import Path; from distlab.profiling import mpi_profile as m; m.build(Path({str(source)!r}), "
-    command = [sys.executable, "-c", f"{code}Path({str(disk)!r}))"]
-    done = processes.run(small_disks.with_disk(disk, "size=1m,noexec", command), 300)
-    sentence = f"NoCompiler: No library may be loaded from the disk of {disk} (noexec): set TMPDIR to another folder.\n"
-    assert (done.output, done.status) == (sentence, 1)
-
-
-def test_a_compiler_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiler = tmp_path / "mpicc"
     compiler.write_text("#!/bin/sh\necho 'the compiler gcc was not found' >&2\nexit 1\n")
     compiler.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    with pytest.raises(
-        mpi_profile.NoCompiler, match=r"could not compile mpi_profile\.c: the compiler gcc was not found"
-    ):
+    with pytest.raises(mpi_profile.NoCompiler, match=r"could not compile mpi_profile\.c: the compiler gcc was not"):
         mpi_profile.build(Path("mpi_profile.c"), tmp_path)

@@ -36,6 +36,8 @@ def test_a_call_that_was_interrupted_does_not_count(tmp_path: Path) -> None:
 
 
 def test_only_the_processor_s_operations_count(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no trace .* below"):
+        tensorflow_trace.operations(tmp_path)
     write_trace(tmp_path / "gpu.xplane.pb", "/device:GPU:0", {"dense/MatMul:MatMul": [10**9]})
     assert tensorflow_trace.operations(tmp_path) == []
 
@@ -46,8 +48,3 @@ def test_the_newest_trace_is_read(tmp_path: Path) -> None:
         write_trace(file, "/host:CPU", {f"{name}:MatMul": [10**9]})
         os.utime(file, (moment, moment))
     assert [operation.name for operation in tensorflow_trace.operations(str(tmp_path))] == ["new"]
-
-
-def test_without_a_trace_the_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"no trace .* below"):
-        tensorflow_trace.operations(tmp_path)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from distlab import cluster_spec, collectives
-from distlab.cluster_spec import gloo, slurm
+from distlab.cluster_spec import slurm
 from distlab.large_batch import FourNumbers
 from distlab.model_parallel import pipelines, sharded_optimizers
 from distlab.quizzes.item import Item, Kind
@@ -213,8 +213,8 @@ def staleness(v: Any) -> float:
 
 
 def place_of_a_rank(v: Any) -> str:
-    slot = gloo.rank_slots([f"host{host}" for host in range(v.hosts) for _ in range(v.gpus)])[v.rank]
-    return f"GPU {slot['HOROVOD_LOCAL_RANK']} of host {slot['HOROVOD_CROSS_RANK']}"
+    host, gpu = [(host, gpu) for host in range(v.hosts) for gpu in range(v.gpus)][v.rank]
+    return f"GPU {gpu} of host {host}"
 
 
 def buffers(v: Any) -> float:

@@ -25,13 +25,6 @@ def test_the_answers_follow_after_the_questions_and_name_each_mistake() -> None:
         assert all(f"{option.mistake}. {option.explanation}" in answers for option in item.wrong_options)
 
 
-def test_the_letters_of_an_answer_are_those_of_the_right_options() -> None:
-    for item in ITEMS:
-        if item.kind is not Kind.NUMBER:
-            letters = [letter for letter, option in zip("abcdefgh", item.options, strict=False) if option.is_right]
-            assert paper.answer(item) == ", ".join(f"({letter})" for letter in letters)
-
-
 def test_json_has_answers_only_if_they_are_asked_for() -> None:
     without, with_answers = (json.loads(paper.as_json(ITEMS, 4, asked)) for asked in (False, True))
     assert without["seed"] == 4
@@ -39,9 +32,3 @@ def test_json_has_answers_only_if_they_are_asked_for() -> None:
     for entry, item in zip(with_answers["questions"], ITEMS, strict=True):
         assert [answer["right"] for answer in entry["answers"]] == [option.is_right for option in item.options]
         assert entry["kind"] == item.kind.value
-
-
-def test_text_has_the_questions_with_their_options() -> None:
-    text = paper.text(ITEMS)
-    assert text.count("Choose one.") == sum(item.kind is Kind.ONE for item in ITEMS)
-    assert all(option.text in text for item in ITEMS if item.kind is not Kind.NUMBER for option in item.options)

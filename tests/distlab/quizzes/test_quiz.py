@@ -1,57 +1,34 @@
 """Which questions a quiz has: the same for a seed, others for another one, spread over the chapters."""
 
+import json
 import subprocess
 import sys
 from collections import Counter
 
 import pytest
 
+from course_tools.__main__ import main
 from distlab import quizzes
-from distlab.quizzes import CHAPTERS, TooFewQuestions, draw
+from distlab.quizzes import CHAPTERS, draw, page, paper
 from distlab.quizzes.quiz import templates
-from distlab.runtime.lookups import NoSuchName
 
 
-def test_the_same_seed_gives_the_same_quiz() -> None:
+def test_a_seed_gives_the_quiz_and_another_seed_other_numbers() -> None:
     assert draw(["06", "10"], 3, 12) == draw(["06", "10"], 3, 12)
-
-
-def test_another_seed_gives_other_numbers() -> None:
-    first, second = (quizzes.ask("06", seed=seed).items for seed in (1, 2))
+    first, second = (quizzes.ask(6, seed=seed).items for seed in (1, 2))
     assert [item.name for item in first] == [item.name for item in second]
     assert sum(mine != theirs for mine, theirs in zip(first, second, strict=True)) >= 8
+    # A question does not depend on how many are asked.
+    assert set(map(repr, draw(["06"], 1, 3).items)) <= set(map(repr, first))
 
 
-def test_a_question_does_not_depend_on_how_many_are_asked() -> None:
-    few = draw(["06"], 5, 3).items
-    assert set(map(repr, few)) <= set(map(repr, draw(["06"], 5, 10).items))
-
-
-def test_an_exam_of_40_takes_equally_many_of_each_chapter_and_none_twice() -> None:
+def test_an_exam_of_40_takes_equally_many_of_each_chapter_in_order_and_none_twice() -> None:
     items = draw(CHAPTERS, 7, 40).items
     counts = Counter(item.chapter for item in items)
     assert sum(counts.values()) == 40
     assert max(counts.values()) - min(counts.values()) <= 1
-    assert len({(item.chapter, item.name) for item in items}) == 40
-
-
-def test_chapters_and_questions_are_in_the_order_of_the_text() -> None:
-    items = draw(["06", "07"], 2, 9).items
-    places = [
-        (item.chapter, [template.__name__ for template in templates(item.chapter)].index(item.name)) for item in items
-    ]
-    assert places == sorted(places)
-
-
-def test_a_chapter_that_is_missing_is_named() -> None:
-    with pytest.raises(NoSuchName, match="no quiz on chapter '99'; there are "):
-        quizzes.ask("99")
-
-
-@pytest.mark.parametrize("count", [0, 11])
-def test_more_questions_than_there_are_end_in_a_sentence(count: int) -> None:
-    with pytest.raises(TooFewQuestions, match="There are 10 questions on chapter 06"):
-        quizzes.ask("06", count=count)
+    places = [(each.chapter, [one.__name__ for one in templates(each.chapter)].index(each.name)) for each in items]
+    assert places == sorted(set(places))
 
 
 def test_in_a_notebook_a_quiz_is_html_and_elsewhere_text_without_answers() -> None:
@@ -63,12 +40,38 @@ def test_in_a_notebook_a_quiz_is_html_and_elsewhere_text_without_answers() -> No
 
 @pytest.mark.slow
 def test_quizzes_need_no_tensorflow() -> None:
-    lines = ("import sys", "from distlab import quizzes", "quizzes.draw(quizzes.CHAPTERS, 1, 40)")
-    program = "\n".join([*lines, "print('tensorflow' in sys.modules)"])
+    program = "import sys; from distlab import quizzes; quizzes.draw(quizzes.CHAPTERS, 1, 40)"
+    program += "; print('tensorflow' in sys.modules)"
     finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert finished.stdout == "False\n"
 
 
-@pytest.mark.parametrize("chapter", [6, "6", "06"])
-def test_a_chapter_is_a_number_or_its_text(chapter: str | int) -> None:
-    assert quizzes.ask(chapter).chapters == ("06",)
+def test_the_command_prints_sheets_pages_and_json(capsys: pytest.CaptureFixture[str]) -> None:
+    items = draw(["06", "07"], 1, 3).items
+    title = "3 questions on chapters 06, 07, seed 1"
+    expected = {
+        "": paper.markdown(items, title, with_answers=False),
+        "--answers": paper.markdown(items, title, with_answers=True),
+        "--form=html": page.document(items, title, "quiz-1", with_answers=False),
+        "--form=json": paper.as_json(items, 1, with_answers=False),
+    }
+    for option, text in expected.items():
+        assert main(["quiz", "6,07", "--count", "3", *([option] if option else [])]) == 0
+        assert capsys.readouterr().out == text + "\n"
+    assert main(["quiz", "all", "--count", "40", "--seed", "7", "--form", "json"]) == 0
+    assert {question["chapter"] for question in json.loads(capsys.readouterr().out)["questions"]} == set(CHAPTERS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["99"], "There is no quiz on chapter '99'; there are"),
+        (["06", "--count", "11"], "There are 10 questions on chapter 06; ask for 1 to that many."),
+    ],
+)
+def test_a_mistake_ends_in_one_sentence(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["quiz", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(sentence) and error.count("\n") == 1

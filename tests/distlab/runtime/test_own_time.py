@@ -1,4 +1,4 @@
-"""The time of a process on a machine that others keep busy."""
+"""The time of a process on a machine that others keep busy, or that stops it."""
 
 import subprocess
 import sys
@@ -7,21 +7,17 @@ import time
 import pytest
 
 from distlab import devices
-from distlab.runtime.own_time import OwnTime
+from distlab.runtime import own_time
 
 
-def test_sleeping_counts() -> None:
-    own = OwnTime()
-    time.sleep(0.2)
-    assert own.passed() > 0.1
-
-
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux says how long a thread waits for a processor")
-def test_waiting_for_a_processor_does_not_count() -> None:
+def test_sleeping_counts_and_waiting_for_a_processor_does_not() -> None:
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(5 * devices.cores())]
     try:
-        own, began = OwnTime(), time.monotonic()
+        own, began = own_time.OwnTime(), time.monotonic()
+        time.sleep(0.2)
+        assert own.passed() > 0.1
         until = time.process_time() + 0.5
         while time.process_time() < until:
             pass
@@ -30,3 +26,10 @@ def test_waiting_for_a_processor_does_not_count() -> None:
         for process in busy:
             process.kill()
             process.wait()
+
+
+def test_a_clock_that_nobody_looks_at_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = iter([100.0, 101.0, 111.0, 112.5])
+    monkeypatch.setattr(time, "monotonic", lambda: next(seconds))
+    clock = own_time.WatchedClock()
+    assert [clock.now(), clock.now(), clock.now()] == [101.0, 101.0, 102.5]

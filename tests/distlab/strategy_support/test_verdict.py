@@ -1,10 +1,8 @@
 """Judging a cell of the support table: runs that are right, that are wrong, that hang and that end with errors."""
 
-import numpy as np
 import pytest
 
-from distlab.strategy_support import CellVerdict, MeasuredRun, first_line_of_error, judge, table
-from distlab.strategy_support.verdict import LONGEST_ERROR
+from distlab.strategy_support import CellVerdict, MeasuredRun, first_line_of_error, judge
 
 WEIGHTS = [[[0.5, -0.25], [1.0, 0.0]], [0.1, 0.2]]
 INITIAL = [[[0.4, -0.20], [0.9, 0.1]], [0.0, 0.0]]
@@ -25,29 +23,16 @@ def test_a_right_run_works() -> None:
     assert verdict(expected=None) == ("works", "")
 
 
-def test_a_difference_within_the_tolerance_works() -> None:
-    almost = [(np.array(array) + 9e-6).tolist() for array in WEIGHTS]
-    assert verdict(weights=almost).state == "works"
-
-
 def test_wrong_weights_are_a_wrong_result_with_the_difference() -> None:
-    doubled = [
-        (2 * np.array(after) - np.array(before)).tolist() for after, before in zip(WEIGHTS, INITIAL, strict=True)
-    ]
+    doubled = [[[0.6, -0.3], [1.1, -0.1]], [0.2, 0.4]]
     assert verdict(weights=doubled) == ("wrong result", "weights differ from the serial run's by up to 0.2")
 
 
-@pytest.mark.parametrize("expected", [WEIGHTS, None])
-def test_a_run_that_trained_nothing_does_not_work(expected: list | None) -> None:
-    judged = verdict(expected, weights=INITIAL, loss_after=2.25, updates=0)
+def test_a_run_that_trained_nothing_does_not_work() -> None:
+    judged = verdict(None, weights=INITIAL, loss_after=2.25, updates=0)
     assert judged.state == "wrong result"
     assert "fewer updates than were made" in judged.detail
     assert "the loss did not fall" in judged.detail
-
-
-def test_a_run_that_trained_nothing_but_counted_does_not_work() -> None:
-    assert verdict(None, weights=INITIAL, loss_after=2.25) == ("wrong result", "the loss did not fall")
-    assert verdict(weights=INITIAL).state == "wrong result"
 
 
 @pytest.mark.parametrize("loss", [2.26, float("nan"), float("inf")])
@@ -85,12 +70,6 @@ def test_a_missing_tpu_is_no_failure_of_the_strategy() -> None:
     assert judge(MeasuredRun(None, [error]), 1, 20, None).state == "no such device"
 
 
-def test_every_state_is_one_of_the_table_s() -> None:
-    verdicts = [verdict(), verdict(replicas=1), judge(MeasuredRun(None, []), 1, 1, None)]
-    verdicts.append(judge(MeasuredRun(None, [], has_ended=False), 1, 1, None))
-    assert {judged.state for judged in verdicts} <= set(table.STATES)
-
-
 def test_a_crash_without_an_exception_says_so() -> None:
     assert first_line_of_error(["F0000 check failed", ""]) == "ended without an exception"
     assert first_line_of_error([]) == "ended without an exception"
@@ -114,19 +93,9 @@ def test_in_a_traced_function_the_error_itself_is_shown() -> None:
     assert first_line_of_error([traced]) == "AttributeError: 'SymbolicTensor' object has no attribute 'assign'"
 
 
-def test_a_message_that_goes_on_is_marked() -> None:
-    assert first_line_of_error([raised("ValueError", "a value (PerReplica:{\n  0: 1\n})")]).endswith("(PerReplica:{ …")
-
-
 def test_nothing_of_the_machine_is_left() -> None:
     message = (
         "at 0x7f381b79b880 no answer from node-17.cluster:41234, 10.0.0.7:5000 or [::1]:40123 for /srv/some/file.py"
     )
     line = first_line_of_error([raised("RuntimeError", message)])
     assert line == "RuntimeError: at … no answer from …, … or … for …"
-
-
-def test_a_long_line_is_cut_at_a_word() -> None:
-    line = first_line_of_error([raised("ValueError", "word " * 60)])
-    assert len(line) <= LONGEST_ERROR
-    assert line.endswith("word …")

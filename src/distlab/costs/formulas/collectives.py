@@ -31,22 +31,11 @@ def message(array_bytes: ArrayLike) -> Cost:
     return Cost(1 + 0 * n, n, 0 * n, n, n)
 
 
-def barrier(ranks: ArrayLike) -> Cost:
-    """The dissemination barrier: ⌈lg p⌉ α (Hensgen, Finkel and Manber, IJPP 17(1), 1988; M)."""
-    p, n = checked(ranks)
-    return Cost(ceil_log2(p), n, n, n, n)
-
-
 def broadcast_tree(ranks: ArrayLike, array_bytes: ArrayLike) -> Cost:
     """Binomial tree: ⌈lg p⌉ (α + nβ); for short messages (T, section 4.2; C, section 4)."""
     p, n = checked(ranks, array_bytes)
     steps = ceil_log2(p)
     return Cost(steps, steps * n, 0 * n, (p - 1) * n, steps * n)
-
-
-def broadcast_long(ranks: ArrayLike, array_bytes: ArrayLike) -> Cost:
-    """Scatter by a tree, then a ring all-gather: (⌈lg p⌉ + p − 1) α + 2 ((p−1)/p) nβ; for long messages (T, 4.2)."""
-    return scatter_tree(ranks, array_bytes) + all_gather_ring(ranks, array_bytes)
 
 
 def reduce_tree(ranks: ArrayLike, array_bytes: ArrayLike) -> Cost:
@@ -59,13 +48,6 @@ def reduce_tree(ranks: ArrayLike, array_bytes: ArrayLike) -> Cost:
     return Cost(steps, steps * n, steps * n, (p - 1) * n, n * (p > 1))
 
 
-def scatter_linear(ranks: ArrayLike, array_bytes: ArrayLike) -> Cost:
-    """The root sends every rank its chunk, one after another: (p−1) α + ((p−1)/p) nβ."""
-    p, n = checked(ranks, array_bytes)
-    moved = (p - 1) / p * n
-    return Cost(p - 1, moved, 0 * n, moved, moved)
-
-
 def scatter_tree(ranks: ArrayLike, array_bytes: ArrayLike) -> Cost:
     """Binomial tree, each message holding the chunks of a whole subtree: ⌈lg p⌉ α + ((p−1)/p) nβ (C, section 4; M).
 
@@ -75,13 +57,6 @@ def scatter_tree(ranks: ArrayLike, array_bytes: ArrayLike) -> Cost:
     p, n = checked(ranks, array_bytes)
     moved = (p - 1) / p * n
     return Cost(ceil_log2(p), moved, 0 * n, _chunks_through_tree(p) / p * n, moved)
-
-
-def gather_linear(ranks: ArrayLike, array_bytes: ArrayLike) -> Cost:
-    """Every rank sends its chunk to the root, whose port takes one after another: (p−1) α + ((p−1)/p) nβ."""
-    p, n = checked(ranks, array_bytes)
-    moved = (p - 1) / p * n
-    return Cost(p - 1, moved, 0 * n, moved, n / p * (p > 1))
 
 
 def gather_tree(ranks: ArrayLike, array_bytes: ArrayLike) -> Cost:

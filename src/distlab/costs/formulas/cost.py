@@ -5,9 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from distlab.runtime.arguments import WrongArgument, wrong
-from distlab.simulate.network import SLOWEST
-
 Array = NDArray[np.float64]
 Numbers = Array | np.float64
 """One number, or an array of the shape that ranks and bytes have together."""
@@ -34,18 +31,7 @@ class Cost:
     """by the rank that sends most"""
 
     def seconds(self, latency: float, seconds_per_byte: float, seconds_per_byte_reduced: float = 0.0) -> Numbers:
-        """The time on a network where every message has the latency α (s), β (s/byte) and every addition γ (s/byte).
-
-        Raises ValueError for one that is negative, not finite or a bandwidth.
-        """
-        names = ("latency", "time of a byte", "time to add a byte")
-        for name, value in zip(names, (latency, seconds_per_byte, seconds_per_byte_reduced), strict=True):
-            if np.asarray(value).dtype.kind not in "uif":
-                raise wrong(f"the {name}", value, "a number of seconds")
-            if not np.all(np.isfinite(value) & (np.asarray(value) >= 0)):
-                raise ValueError(f"the {name} is finite and at least 0, not {value}")
-            if np.any(np.asarray(value) > SLOWEST):
-                raise WrongArgument(f"the {name} is {value:g}, which is no time: for 1e9 bytes per second give 1e-9.")
+        """The time on a network where every message has the latency α (s), β (s/byte) and every addition γ (s/byte)."""
         return (
             self.steps * latency + self.bytes_on_path * seconds_per_byte + self.bytes_reduced * seconds_per_byte_reduced
         )
@@ -68,33 +54,14 @@ def checked(ranks: ArrayLike, array_bytes: ArrayLike = 0) -> tuple[Numbers, Numb
     """`ranks` and `array_bytes` as float64 of one shape.
 
     Raises ValueError unless every number of ranks is whole and at least 1, every number of bytes finite and at least 0,
-    and the two shapes fit together, and for texts.
+    and the two shapes fit together.
     """
-    ranks, array_bytes = numbers(ranks, "ranks"), numbers(array_bytes, "bytes")
-    if not np.all(np.isfinite(ranks) & (ranks >= 1) & (ranks == np.floor(ranks))):
-        raise ValueError(f"a number of ranks is a whole number of at least 1, not {_first_wrong(ranks):g}")
-    if not np.all(np.isfinite(array_bytes) & (array_bytes >= 0)):
-        raise ValueError(f"a number of bytes is finite and at least 0, not {_first_wrong(array_bytes, at_least=0):g}")
-    ranks, array_bytes = together(ranks, "ranks", array_bytes, "bytes")
-    return ranks[()], array_bytes[()]
-
-
-def together(first: Numbers, first_name: str, second: Numbers, second_name: str) -> tuple[Array, Array]:
-    """Both as arrays of one shape; ValueError if theirs do not fit together, as with lists of different lengths."""
-    try:
-        first_array, second_array = np.broadcast_arrays(first, second)
-    except ValueError:
-        shapes = f"{first_name} of shape {np.shape(first)} and {second_name} of shape {np.shape(second)}"
-        raise ValueError(f"{shapes} do not fit together") from None
-    return first_array, second_array
-
-
-def numbers(values: ArrayLike, what: str) -> Array:
-    """The values as float64; ValueError for what is no number or list of numbers."""
-    try:
-        return np.asarray(values, np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{values!r} is no number of {what}; give a number or a list of numbers") from None
+    p, n = np.broadcast_arrays(np.asarray(ranks, np.float64), np.asarray(array_bytes, np.float64))
+    if not np.all(np.isfinite(p) & (p >= 1) & (p == np.floor(p))):
+        raise ValueError(f"a number of ranks is a whole number of at least 1, not {p}")
+    if not np.all(np.isfinite(n) & (n >= 0)):
+        raise ValueError(f"a number of bytes is finite and at least 0, not {n}")
+    return p[()], n[()]
 
 
 def floor_log2(ranks: ArrayLike) -> Numbers:
@@ -107,10 +74,3 @@ def ceil_log2(ranks: ArrayLike) -> Numbers:
     """⌈lg p⌉, exact for every whole p below 2^53."""
     floor = floor_log2(ranks)
     return floor + (np.asarray(ranks) > np.exp2(floor))
-
-
-def _first_wrong(values: Array, at_least: int = 1) -> float:
-    wrong = ~(np.isfinite(values) & (values >= at_least))
-    if at_least:
-        wrong |= values != np.floor(values)
-    return float(values[wrong].flat[0])

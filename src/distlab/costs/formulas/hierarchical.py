@@ -160,8 +160,6 @@ def hosts_of(ranks: ArrayLike, ranks_per_host: int) -> Numbers:
 
 
 def _hosts(ranks: ArrayLike, array_bytes: ArrayLike, ranks_per_host: int) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-    if ranks_per_host < 1:
-        raise ValueError(f"ranks_per_host is {ranks_per_host}; a host has at least 1 rank")
     p, n = checked(ranks, array_bytes)
     return p, n, np.minimum(p, ranks_per_host), hosts_of(p, ranks_per_host)
 

@@ -6,7 +6,6 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
@@ -19,22 +18,12 @@ from numpy.typing import NDArray
 from distlab import cluster_spec, devices
 from distlab.costs.measured.measurement import ClusterMeasurement, Spread, WrongMeasurement, write
 from distlab.costs.measured.report import described
-from distlab.runtime.errors import PlainError
 
-_SMALLEST, _FACTOR = 1024, 4
-_FUSION_MEBIBYTES = 128
+Timer = Callable[..., NDArray[np.float64]]
+"""`timed_on_all_ranks` with the numbers of repeats filled in."""
+
+_FUSION_BYTES = 128 * 2**20
 """Horovod's default since release 0.21 (docs/tensor-fusion.md)."""
-
-
-@dataclass(frozen=True)
-class MeasureOptions:
-    """What to measure, the same on all ranks; without `sizes` from 1 KiB to more than all gradients together."""
-
-    model: str
-    batch: int
-    repeats: int
-    warm_up: int
-    sizes: tuple[int, ...]
 
 
 def measure_cluster(
@@ -47,8 +36,8 @@ def measure_cluster(
     repeats: int = 20,
     warm_up: int = 3,
     sizes: list[int] | None = None,
-) -> int:
-    """Measure on all ranks; rank 0 writes and speaks, also for the others' mistakes. Returns the exit status.
+) -> None:
+    """Measure on all ranks; rank 0 writes and speaks. Raises WrongMeasurement for one rank alone.
 
     Args:
         output: JSON file that rank 0 writes.
@@ -62,30 +51,55 @@ def measure_cluster(
     """
     if gloo_from_slurm:
         cluster_spec.gloo_from_slurm()
-    if not output.parent.is_dir():  # before it has measured for minutes
-        raise WrongMeasurement(f"There is no folder {output.parent}.")
-    if any(size < 4 or size % 4 for size in sizes or ()):
-        raise WrongMeasurement("--sizes are bytes of numbers, multiples of 4.")
     import tensorflow as tf  # before MPI, whose libraries it would disturb at the end
 
     tf.get_logger().setLevel("ERROR")
     import horovod.tensorflow as hvd
 
     hvd.init()
-    try:
-        result = measure(MeasureOptions(model, batch, repeats, warm_up, tuple(sizes or ())), *use_devices(threads))
-    except PlainError:
-        if hvd.rank() == 0:
-            raise
-        return 2
+    if hvd.size() < 2:
+        raise WrongMeasurement(
+            "Only one rank was started, and communication takes two: "
+            "mpirun -np 2 distlab measure …, or horovodrun -np 2 --gloo distlab measure …"
+        )
+    threads, gpus = _use_devices(threads)
+    timed = partial(timed_on_all_ranks, repeats=repeats, warm_up=warm_up)
+    steps = training_steps(model, batch)
+    sizes = sizes or default_sizes(sum(steps.gradient_bytes))
+    # What distinguishes this computer from others, but not the hosts that are its namespaces or containers.
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    machine = boot.read_text().strip() if boot.exists() else socket.gethostname()
+    places = _gather((machine, socket.gethostname(), devices.allowed_cores(), gpus))
+    fusion = os.environ.get("HOROVOD_FUSION_THRESHOLD", "")
+    measurement = ClusterMeasurement(
+        date=datetime.now(UTC).date().isoformat(),
+        versions=_versions(),
+        communication=f"Horovod over {'Gloo' if hvd.gloo_enabled() else 'MPI'}",
+        processor=platform.machine(),
+        model=model,
+        batch=batch,
+        gradient_bytes=steps.gradient_bytes,
+        # 0, no fusion, counts as 1 byte: each gradient by itself.
+        fusion_bytes=max(1, int(fusion)) if fusion.isdigit() else _FUSION_BYTES,
+        ranks_per_host=tuple(Counter((machine, host) for machine, host, _, _ in places).values()),
+        machines=len({machine for machine, *_ in places}),
+        cores=len({(machine, core) for machine, _, cores, _ in places for core in cores}),
+        gpus=sum(gpu for *_, gpu in places),
+        threads=threads,
+        repeats=repeats,
+        sizes=tuple(sizes),
+        all_reduces=tuple(_all_reduce(size, timed) for size in sizes),
+        step_alone=Spread.of(timed(steps.alone).max(axis=0)),
+        gradients_alone=Spread.of(timed(steps.communicate).max(axis=0)),
+        step=Spread.of(timed(steps.together, with_barriers=False).mean(axis=0)),
+    )
     if hvd.rank() == 0:
-        write(result, output)
-        print(described(result))
+        write(measurement, output)
+        print(described(measurement))
     _barrier()
-    return 0
 
 
-def use_devices(threads: int | None) -> tuple[int, int]:
+def _use_devices(threads: int | None) -> tuple[int, int]:
     """Give this rank its GPU if there are any, and its threads; returns how many threads, and 1 if there is a GPU.
 
     Before TensorFlow's first operation. By default the ranks of a host divide its cores among them.
@@ -103,16 +117,11 @@ def use_devices(threads: int | None) -> tuple[int, int]:
     return threads, int(bool(gpus))
 
 
-def measure(options: MeasureOptions, threads: int, gpus: int) -> ClusterMeasurement:
-    """Measure on all ranks; all get the same result. Raises WrongMeasurement, on all, where that cannot be."""
+def _versions() -> dict[str, str]:
+    """Of Python and of the packages that decide how fast training and communication are."""
     import horovod.tensorflow as hvd
     import tensorflow as tf
 
-    if hvd.size() < 2:
-        raise WrongMeasurement(
-            "Only one rank was started, and communication takes two: "
-            "mpirun -np 2 distlab measure …, or horovodrun -np 2 --gloo distlab measure …"
-        )
     versions = {"python": platform.python_version(), "tensorflow": tf.__version__, "horovod": version("horovod")}
     if hvd.mpi_enabled():
         from mpi4py import MPI
@@ -120,43 +129,7 @@ def measure(options: MeasureOptions, threads: int, gpus: int) -> ClusterMeasurem
         versions["mpi"] = MPI.Get_library_version().split(",")[0].strip()
     if nccl := hvd.nccl_built():
         versions["nccl"] = str(nccl)
-    communication = f"Horovod over {'Gloo' if hvd.gloo_enabled() else 'MPI'}"
-    facts = {"communication": communication, **versions, "processor": platform.machine(), **vars(options)}
-    require_agreement(_gather(facts))
-    # What distinguishes this computer from others, but not the hosts that are its namespaces or containers.
-    boot = Path("/proc/sys/kernel/random/boot_id")
-    machine = boot.read_text().strip() if boot.exists() else socket.gethostname()
-    places = _gather((machine, socket.gethostname(), devices.allowed_cores(), gpus))
-
-    steps = training_steps(options.model, options.batch)
-    sizes = options.sizes or default_sizes(sum(steps.gradient_bytes))
-    all_reduces = tuple(_all_reduce(size, options) for size in sizes)
-    step_alone = Spread.of(_timed(steps.alone, options).max(axis=0))
-    gradients_alone = Spread.of(_timed(steps.communicate, options).max(axis=0))
-    step = Spread.of(_timed(steps.together, options, with_barriers=False).mean(axis=0))
-    fusion = os.environ.get("HOROVOD_FUSION_THRESHOLD", "")
-    return ClusterMeasurement(
-        date=datetime.now(UTC).date().isoformat(),
-        versions=versions,
-        communication=communication,
-        processor=platform.machine(),
-        model=options.model,
-        batch=options.batch,
-        gradient_bytes=steps.gradient_bytes,
-        # 0, no fusion, counts as 1 byte: each gradient by itself.
-        fusion_bytes=max(1, int(fusion)) if fusion.isdigit() else _FUSION_MEBIBYTES * 2**20,
-        ranks_per_host=tuple(Counter((machine, host) for machine, host, _, _ in places).values()),
-        machines=len({machine for machine, *_ in places}),
-        cores=len({(machine, core) for machine, _, cores, _ in places for core in cores}),
-        gpus=sum(gpu for *_, gpu in places),
-        threads=threads,
-        repeats=options.repeats,
-        sizes=sizes,
-        all_reduces=all_reduces,
-        step_alone=step_alone,
-        gradients_alone=gradients_alone,
-        step=step,
-    )
+    return versions
 
 
 class TrainingSteps(NamedTuple):
@@ -215,58 +188,42 @@ def training_steps(name: str, batch: int) -> TrainingSteps:
     )
 
 
-def default_sizes(gradient_bytes: int) -> tuple[int, ...]:
+def default_sizes(gradient_bytes: int) -> list[int]:
     """Powers of 4 from 1 KiB to the first that is at least as many bytes as all gradients together."""
-    sizes = [_SMALLEST]
+    sizes = [1024]
     while sizes[-1] < gradient_bytes:
-        sizes.append(sizes[-1] * _FACTOR)
-    return tuple(sizes)
+        sizes.append(4 * sizes[-1])
+    return sizes
 
 
-def require_agreement(facts: list[dict[str, object]]) -> None:
-    """Raise WrongMeasurement unless all ranks have the same versions and options."""
-    for rank, own in enumerate(facts):
-        for name in sorted(facts[0].keys() | own.keys()):
-            first, this = facts[0].get(name, "missing"), own.get(name, "missing")
-            if first != this:
-                raise WrongMeasurement(
-                    f"The ranks disagree: {name} is {first} on rank 0 and {this} on rank {rank}; "
-                    "start all of them with the same command and environment."
-                )
-
-
-def _all_reduce(size: int, options: MeasureOptions) -> Spread:
-    """One size of the sweep; raises WrongMeasurement for a sum that is wrong."""
-    import horovod.tensorflow as hvd
-    import tensorflow as tf
-
-    position = np.arange(size // 4, dtype=np.float32) % 100
-    own = tf.constant(position + np.float32(hvd.rank()))
-    expected = position * hvd.size() + sum(range(hvd.size()))
-    # Under one name for all repeats: Horovod remembers what the ranks agreed on for a name, as for gradients.
-    work = partial(hvd.allreduce, own, op=hvd.Sum, name=f"bytes.{size}")
-    repeats = _timed(lambda: work().numpy(), options)
-    if not all(_gather(np.array_equal(work().numpy(), expected))):
-        raise WrongMeasurement(f"An all-reduce of {size:,} bytes gave a wrong sum; this installation cannot be used.")
-    return Spread.of(repeats.max(axis=0))
-
-
-def _timed(work: Callable[[], object], options: MeasureOptions, with_barriers: bool = True) -> NDArray[np.float64]:
+def timed_on_all_ranks(
+    work: Callable[[], object], repeats: int, warm_up: int, with_barriers: bool = True
+) -> NDArray[np.float64]:
     """Seconds of each repeat on each rank, (ranks, repeats), after the warm-up.
 
     Without barriers only the first repeat waits for all ranks.
     """
-    for _ in range(options.warm_up):
+    for _ in range(warm_up):
         work()
     _barrier()
     own = []
-    for _ in range(options.repeats):
+    for _ in range(repeats):
         if with_barriers:
             _barrier()
         start = time.perf_counter()
         work()
         own.append(time.perf_counter() - start)
     return np.array(_gather(own))
+
+
+def _all_reduce(size: int, timed: Timer) -> Spread:
+    """One size of the sweep."""
+    import horovod.tensorflow as hvd
+    import tensorflow as tf
+
+    # Under one name for all repeats: Horovod remembers what the ranks agreed on for a name, as for gradients.
+    work = partial(hvd.allreduce, tf.zeros(size // 4), op=hvd.Sum, name=f"bytes.{size}")
+    return Spread.of(timed(lambda: work().numpy()).max(axis=0))
 
 
 def _gather(value: object) -> list[Any]:

@@ -1,6 +1,7 @@
 """A measurement of a cluster: what `distlab measure` writes and predictions read."""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -88,14 +89,32 @@ class ClusterMeasurement:
         """Whether several hosts are one computer."""
         return self.machines < self.hosts
 
-    def place(self) -> str:
-        """Ranks and hosts in words: "2 ranks on 2 hosts"."""
-        return f"{_count(self.ranks, 'rank')} on {_count(self.hosts, 'host')}"
+    @property
+    def most_ranks(self) -> int | None:
+        """How many ranks it can say something about: those of one host if no network was measured, else any number."""
+        return max(self.gpus or self.cores, self.ranks) if self.hosts == 1 else None
+
+    @property
+    def algorithm(self) -> str:
+        """Of an all-reduce of a large array, as `costs.all_reduce` calls it: the ring, and halving-doubling with MPI.
+
+        Gloo's default and NCCL's for large arrays is the ring (Patarasuk and Yuan, JPDC 69(2), 2009); Open MPI 4.1
+        chooses Rabenseifner's algorithm (coll_tuned_decision_fixed.c).
+        """
+        return "halving_doubling" if "MPI" in self.communication and "nccl" not in self.versions else "ring"
+
+    @property
+    def fused_all_reduces(self) -> int:
+        """How many all-reduces a step takes: as many gradients in each as fit, but none is divided."""
+        return min(math.ceil(sum(self.gradient_bytes) / self.fusion_bytes), len(self.gradient_bytes))
 
     def source(self) -> str:
         """Where the numbers come from, in one line."""
+        place = " on ".join(
+            f"{number:,} {noun}{'s' * (number != 1)}" for number, noun in ((self.ranks, "rank"), (self.hosts, "host"))
+        )
         versions = ", ".join(f"{package} {version}" for package, version in self.versions.items())
-        return f"measured on {self.date} with {self.place()} ({self.communication}; {self.processor}; {versions})"
+        return f"measured on {self.date} with {place} ({self.communication}; {self.processor}; {versions})"
 
 
 def write(measurement: ClusterMeasurement, file: Path) -> None:
@@ -107,21 +126,15 @@ def read(file: str | Path) -> ClusterMeasurement:
     """The measurement in a file; raises WrongMeasurement, in one sentence, for a file that holds none."""
     try:
         content = json.loads(Path(file).read_text(encoding="utf-8"))
-        if content.pop("format") != FORMAT:
+        if content["format"] != FORMAT:
             raise ValueError
         content = {field.name: content[field.name] for field in fields(ClusterMeasurement)}
         spreads = {name: Spread(**content[name]) for name in ("step_alone", "gradients_alone", "step")}
         all_reduces = tuple(Spread(**each) for each in content["all_reduces"])
         lists = {name: tuple(content[name]) for name in ("gradient_bytes", "ranks_per_host", "sizes")}
         return ClusterMeasurement(**{**content, **lists, **spreads, "all_reduces": all_reduces})
-    except FileNotFoundError:
-        raise WrongMeasurement(
-            f"There is no file {file}; `mpirun -np 2 distlab measure --output {file}` writes one."
-        ) from None
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise WrongMeasurement(
-            f"{file} is no measurement of this version of `distlab measure`; measure again."
-        ) from None
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise WrongMeasurement(f"{file} is no measurement; `distlab measure --output {file}` writes one.") from error
 
 
 def require_same_set_up(measurements: Sequence[ClusterMeasurement]) -> None:
@@ -133,7 +146,3 @@ def require_same_set_up(measurements: Sequence[ClusterMeasurement]) -> None:
             raise WrongMeasurement(
                 f"The measurements do not belong together: {name} is {' and '.join(values)}; measure them alike."
             )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -3,10 +3,10 @@
     T(p) = C(p) + A(p) − h · min(C(p), A(p))
 
 - A(p), the all-reduce of the gradients: n bytes in m = ⌈n / fusion bytes⌉ all-reduces (docs/tensor-fusion.md of
-  Horovod), each at the cost that `costs.all_reduce` gives for ALGORITHM: a ring with Gloo and NCCL, halving and
-  doubling with MPI, where numbers of ranks that are no power of two cost twice the bytes. The latency α of a message
-  and the seconds β of a byte come from the sweep. The result is scaled so that it agrees with the measured all-reduce
-  of the gradients on the measured ranks.
+  Horovod), each at the cost that `costs.all_reduce` gives for the algorithm of the library: a ring with Gloo and NCCL,
+  halving and doubling with MPI, where numbers of ranks that are no power of two cost twice the bytes. The latency α of
+  a message and the seconds β of a byte come from the sweep. The result is scaled so that it agrees with the measured
+  all-reduce of the gradients on the measured ranks.
 - C(p), the computing: as measured, since each rank keeps its batch. Where the measured hosts share one machine's cores,
   it grows with the ranks' threads from as many threads as cores on: they take turns.
 - h, the share of the shorter of the two that is hidden behind the longer one: as measured; below 0 where a whole step
@@ -23,7 +23,6 @@ host (with several ranks per host, an all-reduce is as fast as its slowest links
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,15 +35,6 @@ from distlab.costs.measured.measurement import ClusterMeasurement, WrongMeasurem
 DEVIATIONS = 2
 """How many standard deviations the interval reaches to each side: 95 % of normal errors."""
 
-ALGORITHM = {False: "ring", True: "halving_doubling"}
-"""Of an all-reduce of a large array, by whether MPI does it.
-
-Gloo's default and NCCL's for large arrays is the ring (Patarasuk and Yuan, JPDC 69(2), 2009); Open MPI 4.1 chooses
-Rabenseifner's algorithm (coll_tuned_decision_fixed.c).
-"""
-
-_LARGEST_HIDDEN_SHARE = 1.0
-_NEAR = 4
 _MEDIAN_ERROR = math.sqrt(math.pi / 2)
 """The standard error of the median of n normal numbers is √(π/2) deviations divided by √n, for large n."""
 
@@ -58,6 +48,7 @@ class ClusterModel:
     correction: the measured all-reduce of the gradients, relative to the fit.
     hidden_share: h. deviation: the standard deviation of the corrected fit's relative errors, for arrays of at least a
     quarter of what an all-reduce of gradients moves: smaller ones behave differently on many networks.
+    separates_overhead: whether latency and overhead are known separately.
     """
 
     measurements: tuple[ClusterMeasurement, ...]
@@ -66,41 +57,39 @@ class ClusterModel:
     correction: float
     hidden_share: float
     deviation: float
+    separates_overhead: bool
 
-    @property
-    def algorithm(self) -> str:
-        """Of the all-reduce, as `costs.all_reduce` calls it."""
-        return _algorithm(self.base)
-
-    @property
-    def all_reduces(self) -> int:
-        """How many all-reduces the gradients of a step take."""
-        return _fused(self.base)
-
-    @cached_property
-    def separates_overhead(self) -> bool:
-        """Whether latency and overhead are known separately."""
-        return len({each.ranks for each in self.measurements}) > 1
-
-    def communication_seconds(self, ranks: Numbers) -> Numbers:
+    def communication_seconds(self, ranks: Array) -> Array:
         """A(p), float64 of the shape of `ranks`."""
-        return self.correction * _gradient_seconds(self.fit, self.base, ranks)
+        return self.correction * gradient_seconds(self.fit, self.base, ranks)
 
-    def compute_seconds(self, ranks: Numbers, own_cores: bool = False) -> Numbers:
+    def communication_range(self, ranks: Array) -> tuple[Array, Array]:
+        """A(p) where the start-up of an all-reduce is all overhead, and where it is as predicted; the lower first."""
+        predicted = self.communication_seconds(ranks)
+        if self.separates_overhead:
+            return predicted, predicted
+        algorithm = self.base.algorithm
+        measured_steps = all_reduce(algorithm, self.base.ranks, 0.0).steps
+        steps = np.asarray(all_reduce(algorithm, ranks, np.zeros_like(ranks)).steps)
+        scale = self.correction * self.base.fused_all_reduces * self.fit.latency
+        constant = predicted + np.where(ranks > 1, (measured_steps - steps) * scale, 0.0)
+        return np.minimum(predicted, constant), np.maximum(predicted, constant)
+
+    def compute_seconds(self, ranks: Array, own_cores: bool = False) -> Array:
         """C(p); with `own_cores` as if the hosts shared no cores."""
         base = self.base
         if own_cores or not base.shares_cores or base.gpus:
             return np.full_like(ranks, base.step_alone.median)
         turns = np.maximum(ranks * base.threads, base.cores) / max(base.ranks * base.threads, base.cores)
-        return np.asarray(base.step_alone.median * turns)[()]
+        return np.asarray(base.step_alone.median * turns)
 
-    def step_seconds(self, compute: Numbers, communication: Numbers) -> Numbers:
+    def step_seconds(self, compute: Array, communication: Array) -> Array:
         """T(p)."""
         return compute + communication - self.hidden_share * np.minimum(compute, communication)
 
-    def standard_error(self, compute: Numbers, communication: Numbers) -> Numbers:
-        """Of a step: the error of the fit, and that of the median of the computing, as of independent normal times."""
-        of_median = _MEDIAN_ERROR * self.base.step_alone.relative / math.sqrt(self.base.repeats)
+    def standard_error(self, compute: Array, communication: Array) -> Array:
+        """Of T(p): the fit's errors for communication, the error of the median for computing."""
+        of_median = self.base.step_alone.relative * _MEDIAN_ERROR / math.sqrt(self.base.repeats)
         return np.hypot(communication * self.deviation, compute * of_median)
 
 
@@ -129,8 +118,7 @@ class MeasuredPrediction:
     @property
     def efficiency(self) -> Array:
         """From 0 to about 1."""
-        alone = self.model.compute_seconds(np.float64(1), self.own_cores)
-        return np.asarray(alone / self.step_seconds)
+        return self.model.compute_seconds(np.ones(1), self.own_cores) / self.step_seconds
 
     @property
     def devices(self) -> Array:
@@ -155,25 +143,30 @@ class MeasuredPrediction:
 def model_of(*measurements: ClusterMeasurement) -> ClusterModel:
     """The model that one measurement gives, or several that differ in the number of ranks.
 
-    Raises WrongMeasurement where they do not belong together, or where the sweep says nothing.
+    Raises WrongMeasurement where they do not belong together.
     """
     require_same_set_up(measurements)
     base = max(measurements, key=lambda each: each.ranks)
     ranks = np.repeat([each.ranks for each in measurements], [len(each.sizes) for each in measurements])
     sizes = np.concatenate([each.sizes for each in measurements]).astype(np.float64)
     seconds = [spread.median for each in measurements for spread in each.all_reduces]
-    with_overhead = len(set(ranks.tolist())) > 1
-    try:
-        fitted = fit(sizes, seconds, all_reduce(_algorithm(base), ranks, sizes), with_overhead=with_overhead)
-    except ValueError as error:
-        raise WrongMeasurement(f"The sweep of all-reduces says too little: {error}.") from None
+    separates_overhead = len(set(ranks.tolist())) > 1
+    fitted = fit(sizes, seconds, all_reduce(base.algorithm, ranks, sizes), with_overhead=separates_overhead)
     alone, communication = base.step_alone.median, base.gradients_alone.median
-    hidden = (alone + communication - base.step.median) / min(alone, communication)
-    correction = communication / float(_gradient_seconds(fitted, base, np.float64(base.ranks)))
-    near = sizes >= min(sum(base.gradient_bytes) / _fused(base), max(base.sizes)) / _NEAR
+    # No more than all of the shorter one can be hidden.
+    hidden = min(1.0, (alone + communication - base.step.median) / min(alone, communication))
+    correction = communication / float(gradient_seconds(fitted, base, np.float64(base.ranks)))
+    near = sizes >= min(sum(base.gradient_bytes) / base.fused_all_reduces, max(base.sizes)) / 4
     errors = correction * fitted.predicted[near] / fitted.measured[near] - 1
     deviation = math.sqrt(float(np.mean(errors**2)))
-    return ClusterModel(tuple(measurements), base, fitted, correction, min(hidden, _LARGEST_HIDDEN_SHARE), deviation)
+    return ClusterModel(tuple(measurements), base, fitted, correction, hidden, deviation, separates_overhead)
+
+
+def gradient_seconds(fitted: Fit, measurement: ClusterMeasurement, ranks: Numbers) -> Array:
+    """The all-reduce of the gradients by the fit; 0 for one rank."""
+    count = measurement.fused_all_reduces
+    cost = all_reduce(measurement.algorithm, ranks, sum(measurement.gradient_bytes) / count)
+    return np.where(ranks > 1, count * fitted.seconds(cost), 0.0)
 
 
 def predict_measured(
@@ -194,61 +187,17 @@ def predict_measured(
     measurements = (measured,) if isinstance(measured, ClusterMeasurement) else tuple(measured)
     model = model_of(*measurements)
     p = np.atleast_1d(checked(ranks)[0])
-    _require_network(model.base, int(p.max(initial=1)))
+    limit = model.base.most_ranks
+    if limit is not None and p.max(initial=1) > limit:
+        raise WrongMeasurement(
+            f"One host was measured, and so no network: ask for at most {limit} ranks, or measure on two hosts."
+        )
     own_cores = not model.base.shares_cores if own_cores is None else own_cores
-    compute = np.asarray(model.compute_seconds(p, own_cores))
-    communication = np.asarray(model.communication_seconds(p))
-    step = np.asarray(model.step_seconds(compute, communication))
-    low, high = _startup_range(model, p)
-    lower = np.asarray(model.step_seconds(compute, low) - DEVIATIONS * model.standard_error(compute, low))
-    upper = np.asarray(model.step_seconds(compute, high) + DEVIATIONS * model.standard_error(compute, high))
+    compute, communication = model.compute_seconds(p, own_cores), model.communication_seconds(p)
+    low, high = model.communication_range(p)
+    lower = model.step_seconds(compute, low) - DEVIATIONS * model.standard_error(compute, low)
+    upper = model.step_seconds(compute, high) + DEVIATIONS * model.standard_error(compute, high)
+    step = model.step_seconds(compute, communication)
     return MeasuredPrediction(
         model, own_cores, p.astype(np.int64), compute, communication, step, np.maximum(lower, 0.0), upper
     )
-
-
-def most_ranks(measurement: ClusterMeasurement) -> int | None:
-    """How many ranks it can say something about: those of one host if no network was measured, else any number."""
-    if measurement.hosts > 1:
-        return None
-    return max(measurement.gpus or measurement.cores, measurement.ranks)
-
-
-def _startup_range(model: ClusterModel, ranks: Array) -> tuple[Array, Array]:
-    """The communication where the start-up of an all-reduce is all overhead, and where it is as predicted."""
-    predicted = np.asarray(model.communication_seconds(ranks))
-    if model.separates_overhead:
-        return predicted, predicted
-    measured_steps = all_reduce(_algorithm(model.base), model.base.ranks, 0.0).steps
-    steps = np.asarray(all_reduce(_algorithm(model.base), ranks, np.zeros_like(ranks)).steps)
-    scale = model.correction * model.all_reduces * model.fit.latency
-    constant = predicted + np.where(ranks > 1, (measured_steps - steps) * scale, 0.0)
-    return np.minimum(predicted, constant), np.maximum(predicted, constant)
-
-
-def _gradient_seconds(fitted: Fit, measurement: ClusterMeasurement, ranks: Numbers) -> Numbers:
-    """The all-reduce of the gradients by the fit; 0 for one rank."""
-    count = _fused(measurement)
-    share = np.full_like(ranks, sum(measurement.gradient_bytes) / count)
-    return np.where(ranks > 1, count * fitted.seconds(all_reduce(_algorithm(measurement), ranks, share)), 0.0)[()]
-
-
-def _algorithm(measurement: ClusterMeasurement) -> str:
-    return ALGORITHM["MPI" in measurement.communication and "nccl" not in measurement.versions]
-
-
-def _fused(measurement: ClusterMeasurement) -> int:
-    """How many all-reduces a step takes: as many gradients in each as fit, but none is divided."""
-    by_size = math.ceil(sum(measurement.gradient_bytes) / measurement.fusion_bytes)
-    return min(by_size, len(measurement.gradient_bytes))
-
-
-def _require_network(measurement: ClusterMeasurement, most: int) -> None:
-    """Raise WrongMeasurement where ranks are asked for beyond the only host that was measured."""
-    kind, count = ("GPU", measurement.gpus) if measurement.gpus else ("core", measurement.cores)
-    limit = most_ranks(measurement)
-    if limit is not None and most > limit:
-        raise WrongMeasurement(
-            f"One host with {count} {kind}{'s' * (count > 1)} was measured, and so no network: "
-            f"ask for at most {limit} ranks, or measure on two hosts."
-        )

@@ -1,12 +1,12 @@
-"""A prediction from measurements in words: as a table, and for programs."""
+"""A measurement, and a prediction from measurements, in words: as a table, and for programs."""
 
-import json
 from collections.abc import Sequence
 
 import numpy as np
 
-from distlab.costs.measured.measurement import ClusterMeasurement, Spread, WrongMeasurement, require_same_set_up
+from distlab.costs.measured.measurement import ClusterMeasurement, WrongMeasurement, require_same_set_up
 from distlab.costs.measured.prediction import DEVIATIONS, MeasuredPrediction
+from distlab.costs.prediction.report import plain_json
 from distlab.runtime import tables
 
 IMAGES = 1_000_000
@@ -15,51 +15,48 @@ IMAGES = 1_000_000
 def described(measurement: ClusterMeasurement) -> str:
     """A measurement in a few lines."""
     gradients = measurement.gradient_bytes
-    times = {
-        "step without communication": measurement.step_alone,
-        "all-reduce of the gradients": measurement.gradients_alone,
-        "step with communication": measurement.step,
-    }
-    width = max(map(len, times))
-    return "\n".join(
-        [
-            measurement.source(),
-            f"{measurement.model}, batch {measurement.batch}: {sum(gradients):,} bytes in {len(gradients)} gradients",
-            *(f"{name:{width}}  {_spread(spread)}" for name, spread in times.items()),
-        ]
-    )
+    lines = [
+        measurement.source(),
+        f"{measurement.model}, batch {measurement.batch}: {sum(gradients):,} bytes in {len(gradients)} gradients",
+    ]
+    for name, spread in (
+        ("step without communication", measurement.step_alone),
+        ("all-reduce of the gradients", measurement.gradients_alone),
+        ("step with communication", measurement.step),
+    ):
+        quartiles = f"{_time(spread.lower_quartile)} to {_time(spread.upper_quartile)}"
+        lines.append(f"{name:27}  {_time(spread.median):>10} (half of them {quartiles})")
+    return "\n".join(lines)
 
 
 def as_table(prediction: MeasuredPrediction, images: int = IMAGES, compare: Sequence[ClusterMeasurement] = ()) -> str:
     """One line per number of ranks, below what it is about; then each measurement of `compare` and its residual."""
-    header = (
-        "  ranks",
-        "      step",
-        f"  {'interval':>21}",
-        "   computing",
-        "  all-reduce",
-        "      images/s",
-        "  efficiency",
-        f"  {prediction.device} hours",
-    )
-    hours = prediction.device_hours(images)
-    rows = [
-        (
-            count,
-            _time(prediction.step_seconds[i]),
-            f"{_time(prediction.lower_seconds[i])} to {_time(prediction.upper_seconds[i])}",
-            _time(prediction.compute_seconds[i]),
-            _time(prediction.communication_seconds[i]),
-            f"{prediction.images_per_second[i]:,.0f}",
-            f"{100 * prediction.efficiency[i]:.1f}%",
-            f"{hours[i]:.3g}",
-        )
-        for i, count in enumerate(prediction.ranks)
-    ]
+    columns = {
+        "  ranks": prediction.ranks,
+        "      step": map(_time, prediction.step_seconds),
+        f"  {'interval':>21}": (
+            f"{_time(low)} to {_time(high)}"
+            for low, high in zip(prediction.lower_seconds, prediction.upper_seconds, strict=True)
+        ),
+        "   computing": map(_time, prediction.compute_seconds),
+        "  all-reduce": map(_time, prediction.communication_seconds),
+        "      images/s": (f"{speed:,.0f}" for speed in prediction.images_per_second),
+        "  efficiency": (f"{100 * efficiency:.1f}%" for efficiency in prediction.efficiency),
+        f"  {prediction.device} hours": (f"{hours:.3g}" for hours in prediction.device_hours(images)),
+    }
     lines = [*_about(prediction), f"{prediction.device} hours: for {images:,} images", ""]
-    lines.append(tables.text(header, rows, range(len(header)), gap=""))
+    lines.append(_aligned(tuple(columns), list(zip(*columns.values(), strict=True))))
     if compare:
-        lines += ["", residuals_table(prediction, compare)]
+        rows = [
+            (
+                f"{row['ranks']:g}",
+                _time(row["measured_seconds"]),
+                _time(row["predicted_seconds"]),
+                f"{100 * row['residual']:+.1f}%",
+            )
+            for row in residuals(prediction, compare)
+        ]
+        lines += ["", _aligned(("  ranks", "    measured", "   predicted", "    residual"), rows)]
     return "\n".join(lines)
 
 
@@ -86,66 +83,50 @@ def residuals(prediction: MeasuredPrediction, compare: Sequence[ClusterMeasureme
     return compared
 
 
-def residuals_table(prediction: MeasuredPrediction, compare: Sequence[ClusterMeasurement]) -> str:
-    """The same as text."""
-    rows = [
-        (
-            f"{row['ranks']:g}",
-            _time(row["measured_seconds"]),
-            _time(row["predicted_seconds"]),
-            f"{100 * row['residual']:+.1f}%",
-        )
-        for row in residuals(prediction, compare)
-    ]
-    return tables.text(("  ranks", "    measured", "   predicted", "    residual"), rows, range(4), gap="")
-
-
 def as_json(prediction: MeasuredPrediction, images: int = IMAGES, compare: Sequence[ClusterMeasurement] = ()) -> str:
     """The same for programs: the model's numbers, and one list per quantity (seconds, images/s, fractions)."""
     model, base = prediction.model, prediction.model.base
-    arrays = (
-        *("ranks", "step_seconds", "lower_seconds", "upper_seconds", "compute_seconds", "communication_seconds"),
-        *("images_per_second", "efficiency"),
+    names = (
+        *("own_cores", "ranks", "step_seconds", "lower_seconds", "upper_seconds", "compute_seconds"),
+        *("communication_seconds", "images_per_second", "efficiency", "device"),
     )
-    content = {
-        "model": base.model,
-        "batch": base.batch,
-        "sources": [each.source() for each in model.measurements],
-        "latency": model.fit.latency,
-        "seconds_per_byte": model.fit.seconds_per_byte,
-        "overhead": model.fit.overhead if model.separates_overhead else None,
-        "deviation": model.deviation,
-        "correction": model.correction,
-        "hidden_share": model.hidden_share,
-        "all_reduces": model.all_reduces,
-        "algorithm": model.algorithm,
-        "own_cores": prediction.own_cores,
-        **{name: getattr(prediction, name).tolist() for name in arrays},
-        "device": prediction.device,
-        "images": images,
-        "device_hours": prediction.device_hours(images).tolist(),
-        "residuals": residuals(prediction, compare),
-    }
-    return json.dumps(content, indent=2, ensure_ascii=False)
+    return plain_json(
+        {
+            "model": base.model,
+            "batch": base.batch,
+            "sources": [each.source() for each in model.measurements],
+            "latency": model.fit.latency,
+            "seconds_per_byte": model.fit.seconds_per_byte,
+            "overhead": model.fit.overhead if model.separates_overhead else None,
+            **{name: getattr(model, name) for name in ("deviation", "correction", "hidden_share")},
+            "all_reduces": base.fused_all_reduces,
+            "algorithm": base.algorithm,
+            **{name: getattr(prediction, name) for name in names},
+            "images": images,
+            "device_hours": prediction.device_hours(images),
+            "residuals": residuals(prediction, compare),
+        }
+    )
 
 
 def _about(prediction: MeasuredPrediction) -> list[str]:
     """What is predicted from what."""
     model, base = prediction.model, prediction.model.base
-    plural = "s" * (model.all_reduces > 1)
-    gradients = (
-        f"{sum(base.gradient_bytes) / 1e6:.2f} MB of gradients in {model.all_reduces} all-reduce{plural}, "
-        f"{model.algorithm.replace('_', ' and ')}"
-    )
+    count, hidden = base.fused_all_reduces, 100 * model.hidden_share
+    gradients = f"{sum(base.gradient_bytes) / 1e6:.2f} MB of gradients in {count} all-reduce{'s' * (count > 1)}"
+    overlap = f"{hidden:.0f} % of the shorter of computing and all-reduce is hidden"
+    if hidden < 0:
+        overlap = "none; a step took longer than computing and all-reduce one after the other, "
+        overlap += f"by {-hidden:.0f}% of the shorter"
     fitted = f"latency {1e6 * model.fit.latency:.0f} µs, {8e-6 * model.fit.bandwidth:,.0f} Mbit/s"
     if model.separates_overhead:
         fitted += f", {1e3 * model.fit.overhead:.2f} ms for each all-reduce"
     lines = [
-        f"{base.model}, {base.batch} images per rank and step; {gradients}",
+        f"{base.model}, {base.batch} images per rank and step; {gradients}, {base.algorithm.replace('_', ' and ')}",
         *(each.source() for each in model.measurements),
         f"fit of the sweep: {fitted}; the gradients took {model.correction:.2f} times as long; "
         f"deviation after that {100 * model.deviation:.0f} %",
-        _overlap(model.hidden_share),
+        f"overlap: {overlap}",
         f"interval: {DEVIATIONS} standard errors, of the fit and of the median of the step without communication",
     ]
     if not model.separates_overhead:
@@ -158,18 +139,8 @@ def _about(prediction: MeasuredPrediction) -> list[str]:
     return lines
 
 
-def _overlap(hidden_share: float) -> str:
-    if hidden_share < 0:
-        return (
-            "overlap: none; a step took longer than computing and all-reduce one after the other, "
-            f"by {-hidden_share:.0%} of the shorter"
-        )
-    return f"overlap: {100 * hidden_share:.0f} % of the shorter of computing and all-reduce is hidden"
-
-
-def _spread(spread: Spread) -> str:
-    quartiles = f"{_time(spread.lower_quartile)} to {_time(spread.upper_quartile)}"
-    return f"{_time(spread.median):>10} (half of them {quartiles})"
+def _aligned(header: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> str:
+    return tables.text(header, rows, range(len(header)), gap="")
 
 
 def _time(seconds: float) -> str:

@@ -14,8 +14,7 @@ from distlab.costs.formulas.hierarchical import ALGORITHMS, hosts_of
 from distlab.costs.prediction.assumptions import Assumptions
 from distlab.costs.prediction.hardware import HARDWARE, Hardware
 from distlab.costs.prediction.networks import BYTES_PER_PARAMETER, MODELS, Layer, Measurement, Model
-from distlab.costs.prediction.transformers import TRANSFORMERS
-from distlab.runtime.lookups import NoSuchName, look_up, require_name
+from distlab.runtime.lookups import look_up, require_name
 
 CHOICES = (*ALGORITHMS, "fastest")
 """What `predict` takes as an algorithm; "fastest" is, for each all-reduce by itself, the one that takes least time."""
@@ -78,11 +77,6 @@ class Prediction:
         """Of all ranks together."""
         return self.ranks * self.batch / self.step_seconds
 
-    @property
-    def speedup(self) -> Array:
-        """The throughput relative to that on `baseline_ranks` ranks, in units of one rank's share of that."""
-        return self.efficiency * self.ranks
-
 
 def predict(
     model: str | Model,
@@ -118,25 +112,15 @@ def predict(
 
     Raises ValueError for unknown names, with those there are, and for impossible numbers.
     """
-    if isinstance(model, str) and model in TRANSFORMERS:
-        raise NoSuchName(f"{model} does not fit on one device; costs.predict_split splits it.")
     model = look_up(MODELS, model, "model") if isinstance(model, str) else model
     hardware = look_up(HARDWARE, hardware, "hardware") if isinstance(hardware, str) else hardware
     assumptions = assumptions or Assumptions()
     algorithm = hardware.algorithm if algorithm is None else algorithm
     require_name(CHOICES, algorithm, "algorithm")
-    if batch is not None and (batch != int(batch) or batch < 1):
-        raise ValueError(f"a batch per rank is a whole number of at least 1, not {batch}")
-
     p = np.asarray(checked(ranks)[0])
-    baseline = np.asarray(checked(baseline_ranks)[0])
-    if baseline.ndim:
-        raise ValueError("baseline_ranks is one number")
-    if bytes_per_parameter < 1:
-        raise ValueError(f"a parameter's gradient has at least 1 byte, not {bytes_per_parameter}")
+    every = np.append(p.ravel(), checked(baseline_ranks)[0])
     speed = speed or model.measured.get(hardware.name)
     seconds, batch, speed_source = _one_device(model, hardware, speed, batch, assumptions)
-    every = np.append(p.ravel(), baseline)
     compute, run = _steps(model, hardware, every, seconds, algorithm, overlap, bytes_per_parameter, assumptions)
     step_seconds, compute_seconds, communication_seconds, all_reduces = (
         values[:-1].reshape(p.shape) for values in (run.seconds, compute, run.communication, run.all_reduces)
@@ -147,7 +131,7 @@ def predict(
         algorithm,
         overlap,
         assumptions,
-        int(baseline),
+        baseline_ranks,
         batch,
         speed_source,
         p.astype(np.int64),

@@ -10,7 +10,7 @@ from typing import Any
 
 from distlab.costs.prediction.assumptions import Assumptions
 from distlab.costs.prediction.networks import MODELS
-from distlab.simulate import Link, Network
+from distlab.simulate import Link
 
 
 @dataclass(frozen=True)
@@ -51,16 +51,6 @@ class Hardware:
         inside, between = (link.seconds_per_byte / assumptions.bandwidth_share for link in (self.inside, self.between))
         copying = 1 / assumptions.tcp_core_bandwidth if self.uses_tcp else 0.0
         return Link(self.inside.latency, inside), Link(self.between.latency, between + copying)
-
-    def network(self) -> Network:
-        """The same machine for `distlab.simulate`: hierarchical, each host's connection divided evenly among its ranks.
-
-        Dividing evenly is right where all ranks of a host send at once, and pessimistic where one does.
-        """
-        shared = self.ranks_per_host * self.between.seconds_per_byte
-        return Network(
-            self.between.latency, shared, self.seconds_per_byte_reduced, self.ranks_per_host, inside_host=self.inside
-        )
 
 
 def _hardware(file: Path) -> dict[str, Hardware]:

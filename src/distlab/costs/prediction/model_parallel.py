@@ -11,8 +11,7 @@ from distlab.costs.prediction.assumptions import Assumptions
 from distlab.costs.prediction.hardware import HARDWARE, Hardware
 from distlab.costs.prediction.transformers import BYTES_PER_ACTIVATION, PASSES, TRANSFORMERS, Transformer
 from distlab.model_parallel.pipelines import activations_held, bubble_fraction
-from distlab.model_parallel.sharded_optimizers import check_stage, model_state_bytes
-from distlab.runtime.arguments import require_kind
+from distlab.model_parallel.sharded_optimizers import model_state_bytes
 from distlab.runtime.lookups import look_up
 from distlab.simulate import Link
 
@@ -38,15 +37,6 @@ class Split:
     zero: int = 0
     micro_batch: int = 1
     chunks: int = 1
-
-    def __post_init__(self) -> None:
-        check_stage(self.zero)
-        for name in ("tensor", "pipeline", "micro_batch", "chunks"):
-            value = getattr(self, name)
-            if value != int(value) or value < 1:
-                raise ValueError(f"{name} is {value}; it is a whole number of at least 1")
-        if self.chunks > 1 and self.pipeline == 1:
-            raise ValueError(f"{self.chunks} chunks a stage make sense only with a pipeline of several stages")
 
 
 @dataclass(frozen=True)
@@ -139,15 +129,10 @@ def predict_split(
     model = look_up(TRANSFORMERS, transformer, "transformer") if isinstance(transformer, str) else transformer
     machine = look_up(HARDWARE, hardware, "hardware") if isinstance(hardware, str) else hardware
     split, assumptions = split or Split(), assumptions or Assumptions()
-    require_kind("split", split, Split, "a costs.Split, such as costs.Split(8, 8)")
     if not machine.matrix_flops:
-        suitable = [name for name, hardware in HARDWARE.items() if hardware.matrix_flops]
-        raise ValueError(f"{machine.name} has no matrix units for half precision; there are {', '.join(suitable)}")
-    data = replicas(ranks, split)
-    if sequences is None:
-        sequences = data * split.micro_batch * MICRO_BATCHES_PER_STAGE * split.pipeline
-    check_divides(model, split, data, sequences)
-    micro_batches = sequences // (data * split.micro_batch)
+        raise ValueError(f"{machine.name} has no matrix units for half precision")
+    data, micro_batches = _divided(model, ranks, split, sequences)
+    sequences = data * split.micro_batch * micro_batches
     inside, between = machine.links_under(assumptions)
     layer_passes = micro_batches * model.layers / split.pipeline
     matrix = model.training_flops(sequences) / (ranks * machine.matrix_flops * assumptions.matrix_share)
@@ -186,31 +171,33 @@ def activation_bytes(model: Transformer, split: Split, micro_batches: int) -> fl
     return float(kept + model.layer_activation_bytes(split.micro_batch, split.tensor))
 
 
-def replicas(ranks: int, split: Split) -> int:
-    """How many data-parallel replicas the ranks make; ValueError if a replica would be incomplete."""
-    product = split.tensor * split.pipeline
-    if ranks != int(ranks) or ranks < 1 or ranks % product:
+def _divided(model: Transformer, ranks: int, split: Split, sequences: int | None) -> tuple[int, int]:
+    """How many replicas the ranks make, and how many micro-batches each has.
+
+    Raises ValueError unless ranks, layers, heads and sequences can be divided in this way.
+    """
+    replica, pieces = split.tensor * split.pipeline, split.pipeline * split.chunks
+    if ranks < 1 or ranks % replica:
         raise ValueError(
-            f"{ranks} ranks are no multiple of tensor × pipeline = {split.tensor} × {split.pipeline} = {product}"
+            f"{ranks} ranks are no multiple of tensor × pipeline = {split.tensor} × {split.pipeline} = {replica}"
         )
-    return int(ranks) // product
-
-
-def check_divides(model: Transformer, split: Split, data: int, sequences: int) -> None:
-    """Raise ValueError unless layers, heads and sequences can be divided in this way."""
-    pieces = split.pipeline * split.chunks
     if model.layers % pieces:
         raise ValueError(f"{model.layers} layers of {model.name} cannot be cut into {pieces} equal pieces")
     if model.heads % split.tensor:
         raise ValueError(f"{model.heads} attention heads of {model.name} cannot be shared by {split.tensor} ranks")
+    data = ranks // replica
+    if sequences is None:
+        return data, MICRO_BATCHES_PER_STAGE * split.pipeline
     if sequences < 1 or sequences % (data * split.micro_batch):
         raise ValueError(
             f"{sequences} sequences are no multiple of {data} replicas × {split.micro_batch} in a micro-batch"
         )
-    if split.chunks > 1 and sequences // (data * split.micro_batch) % split.pipeline:
+    micro_batches = sequences // (data * split.micro_batch)
+    if split.chunks > 1 and micro_batches % split.pipeline:
         raise ValueError(
             f"interleaving {split.chunks} chunks needs a multiple of {split.pipeline} micro-batches in each replica"
         )
+    return data, micro_batches
 
 
 def _pipeline_seconds(

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,23 +67,12 @@ def as_table(prediction: Prediction) -> str:
 
 def as_json(prediction: Prediction) -> str:
     """The same for programs: names, the assumptions, and one list per quantity (seconds, images/s, fractions)."""
-    quantities = ("step_seconds", "compute_seconds", "communication_seconds", "exposed_seconds", "images_per_second")
-    return _json(
-        {
-            "model": prediction.model.name,
-            "hardware": prediction.hardware.name,
-            "algorithm": prediction.algorithm,
-            "overlap": prediction.overlap,
-            "batch": prediction.batch,
-            "baseline_ranks": prediction.baseline_ranks,
-            "speed_source": prediction.speed_source,
-            "assumptions": asdict(prediction.assumptions),
-            "ranks": prediction.ranks.tolist(),
-            **{name: getattr(prediction, name).tolist() for name in quantities},
-            "all_reduces": prediction.all_reduces.tolist(),
-            "efficiency": prediction.efficiency.tolist(),
-        }
+    names = (
+        *("model", "hardware", "algorithm", "overlap", "batch", "baseline_ranks", "speed_source", "assumptions"),
+        *("ranks", "step_seconds", "compute_seconds", "communication_seconds", "exposed_seconds"),
+        *("images_per_second", "all_reduces", "efficiency"),
     )
+    return plain_json({name: getattr(prediction, name) for name in names})
 
 
 def splits_as_table(predictions: Sequence[SplitPrediction]) -> str:
@@ -127,19 +117,20 @@ def splits_as_json(predictions: Sequence[SplitPrediction]) -> str:
         *("ranks", "data", "sequences", "micro_batches", "step_seconds", *PARTS, "bubble_fraction"),
         *("flops_per_device", "tokens_per_second", "state_bytes", "activation_bytes", "fits"),
     )
-    return _json(
-        {
-            "model": first.transformer.name,
-            "hardware": first.hardware.name,
-            "parameters": first.transformer.parameters,
-            "split": asdict(first.split),
-            "predictions": [{name: getattr(prediction, name) for name in quantities} for prediction in predictions],
-        }
-    )
+    common = {"model": first.transformer, "hardware": first.hardware, "parameters": first.transformer.parameters}
+    rows = [{name: getattr(prediction, name) for name in quantities} for prediction in predictions]
+    return plain_json({**common, "split": first.split, "predictions": rows})
 
 
-def _json(content: dict[str, object]) -> str:
-    return json.dumps(content, indent=2, ensure_ascii=False)
+def plain_json(content: dict[str, object]) -> str:
+    """JSON in which an array is a list, a machine or a model is its name, and another object its fields."""
+
+    def plain(value: Any) -> object:
+        if isinstance(value, np.ndarray):
+            return value.tolist()
+        return value.name if hasattr(value, "name") else asdict(value)
+
+    return json.dumps(content, indent=2, ensure_ascii=False, default=plain)
 
 
 def _milliseconds(seconds: NDArray[np.float64]) -> list[str]:

@@ -24,8 +24,13 @@ _ROW_GAP = 0.2
 _LEAVE, _ARRIVE = 0.15, 0.7
 
 
-def animated_svg(trace: History, description: str, seconds_per_step: float) -> str:
-    """The animation as SVG text; see `Trace.animation`."""
+def animated_svg(trace: History, description: str, seconds_per_step: float = 2.0) -> str:
+    """The steps as an animated SVG: the messages travel from rank to rank, and the chunks fill up.
+
+    It moves by CSS alone, pauses while the pointer is on it, and stands still, at the end of the run, for readers who
+    have asked their system for reduced motion. `description` becomes its title. Raises WrongArgument for more than
+    MOST_RANKS ranks.
+    """
     if trace.size > MOST_RANKS:
         raise WrongArgument(
             f"{trace.size} ranks are too many for an animation, at most {MOST_RANKS}; `strip([0, 1])` draws the steps "
@@ -60,8 +65,12 @@ def animated_svg(trace: History, description: str, seconds_per_step: float) -> s
     )
 
 
-def show_animated(trace: History, description: str, seconds_per_step: float) -> None:
-    """Display the animation, and below it the strip; see `Trace.show_animation`."""
+def show_animated(trace: History, description: str, seconds_per_step: float = 2.0) -> None:
+    """Display the animation in a notebook with a box to pause it and `description`; below it, the strip.
+
+    Works in JupyterLab and in exported pages, without JavaScript. Where HTML is not displayed the description replaces
+    it.
+    """
     # A label around the box and the picture, so that a click on either pauses it.
     page = (
         '<figure class="distlab-animation" style="margin:0"><label>'
@@ -70,7 +79,7 @@ def show_animated(trace: History, description: str, seconds_per_step: float) -> 
         f"</label><figcaption>{escape(description)}</figcaption></figure>"
     )
     display({"text/html": page, "text/plain": description}, raw=True)
-    show(draw_strip(trace, list(range(trace.last + 1))), description)
+    show(draw_strip(trace), description)
 
 
 class _Stage:

@@ -1,5 +1,6 @@
 """The step strip: what each rank holds after each step of a run, and the messages between."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 
@@ -12,6 +13,10 @@ from distlab.draw.steps.history import History, StepMessage
 from distlab.draw.steps.legend import Legend
 from distlab.draw.steps.stamps import Stamp, stamp_on, words
 from distlab.draw.style import INK, QUIET
+from distlab.runtime.arguments import WrongArgument
+
+# All steps of a ring of 10 ranks; a strip of them is a metre and a half high.
+MOST_BOXES = 20_000
 
 _NAMES = 0.62  # the room for the ranks' names, in inches
 _GAP = 0.4  # between two columns, for the arrows
@@ -20,8 +25,30 @@ _ROW_GAP = 0.23
 _WIDEST = 9.6
 
 
-def draw_strip(trace: History, steps: list[int]) -> Figure:
-    """The step strip with a column for each of `steps`; see `Trace.strip`."""
+def draw_strip(trace: History, steps: Iterable[int] | None = None) -> Figure:
+    """What each rank holds after each step, as the program really ran: a column per step, a row per rank.
+
+    A rank's row has the chunks of its array. The coloured, numbered segments of a chunk are the ranks whose share
+    has been added so far, each at its own place, so that an empty place is a share that has yet to come. A small
+    triangle below a chunk says that it is sent in the next step, one above it that the step changed it; arrows lead
+    from the sender to the receiver. A thick frame is a finished chunk. What is wrong (a share added twice, a share
+    of another chunk, at the end a missing one) is black, or a dash, in a dashed frame with an exclamation mark, and
+    a line below the picture says where it first went wrong. A run that ended in an error is drawn up to where it
+    stopped.
+
+    steps: the columns to draw; 0 is the start. Default: all of them, in as many lines as needed.
+
+    Raises ValueError for steps that the run does not have, and for more steps of so many ranks than anybody can
+    look at.
+    """
+    steps = list(range(trace.last + 1) if steps is None else steps)
+    if not steps or not set(steps) <= set(range(trace.last + 1)):
+        raise ValueError(f"steps are {steps}, but the run has the start, 0, and the steps to {trace.last}")
+    if len(steps) * trace.size**3 > MOST_BOXES:
+        raise WrongArgument(
+            f"{len(steps)} steps of {trace.size} ranks would make a picture of many metres; choose steps, such as "
+            f"strip([0, 1, {trace.last}]), or take the animation."
+        )
     boxes = Boxes(trace)
     waiting = trace.waiting()
     pitch = boxes.width + _GAP
@@ -51,7 +78,7 @@ def draw_strip(trace: History, steps: list[int]) -> Figure:
 
 
 def describe(trace: History) -> str:
-    """All steps in words; see `Trace.describe`."""
+    """The strip in words, for the picture's description: who sends to whom in each step, and how it ends."""
     size = trace.size
     parts = [
         f"Step strip of {size} rank{'s' if size > 1 else ''} in {trace.last} step{'s' if trace.last != 1 else ''}."

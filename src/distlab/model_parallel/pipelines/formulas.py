@@ -22,7 +22,7 @@ def bubble_fraction(stages: ArrayLike, micro_batches: ArrayLike, chunks: ArrayLi
     Huang et al. give (K−1)/(M+K−1); Narayanan et al. divide by the ideal time instead and give (p−1)/m, and
     (1/v)·(p−1)/m interleaved, which is the same bubble. float64, of the shape that the arguments have together.
     """
-    p, m, v = _checked(stages, micro_batches, chunks)
+    p, m, v = _floats(stages, micro_batches, chunks)
     return ((p - 1) / (v * m + p - 1))[()]
 
 
@@ -34,21 +34,8 @@ def seconds(
     chunks: ArrayLike = 1,
 ) -> Numbers:
     """The time of a batch: (m + (p − 1)/v)(t_f + t_b), for GPipe, 1F1B and interleaved 1F1B alike."""
-    p, m, v = _checked(stages, micro_batches, chunks)
+    p, m, v = _floats(stages, micro_batches, chunks)
     return ((m + (p - 1) / v) * (forward_seconds + backward_seconds))[()]
-
-
-def gpipe_seconds(
-    stages: int, micro_batches: int, forward_seconds: float, backward_seconds: float, message_seconds: float
-) -> float:
-    """The time of a batch under GPipe when a message keeps its sender for `message_seconds`, c.
-
-    (m + p − 2)(t_f + t_b + 2c) + t_f + t_b for p ≥ 2: every stage but the last sends after each forward pass, every
-    stage but the first after each backward pass. Derived here; for c = 0 it is `seconds`.
-    """
-    p, m, _ = _checked(stages, micro_batches, 1)
-    both = forward_seconds + backward_seconds
-    return float(m * both if p == 1 else (m + p - 2) * (both + 2 * message_seconds) + both)
 
 
 def activations_held(schedule: str, stages: int, micro_batches: int, stage: int, chunks: int = 1) -> float:
@@ -66,10 +53,6 @@ def activations_held(schedule: str, stages: int, micro_batches: int, stage: int,
     return min((2 * (p - s - 1) + (v - 1) * p + 1) / v, m)
 
 
-def _checked(*numbers: ArrayLike) -> list[np.ndarray]:
-    arrays = np.broadcast_arrays(*(np.asarray(each, np.float64) for each in numbers))
-    for name, values in zip(("stages", "micro-batches", "chunks"), arrays, strict=True):
-        wrong = values[~((values >= 1) & (values == np.floor(values)) & np.isfinite(values))]
-        if wrong.size:
-            raise ValueError(f"a number of {name} is a whole number of at least 1, not {wrong[0]:g}")
-    return list(arrays)
+def _floats(*numbers: ArrayLike) -> list[np.ndarray]:
+    """All as float64 of one shape."""
+    return list(np.broadcast_arrays(*(np.asarray(each, np.float64) for each in numbers)))

@@ -1,7 +1,4 @@
-"""A pipeline as a program that every stage runs, on the virtual cluster or over MPI: rank s is stage s.
-
-`simulate` runs it on the virtual cluster with chunks that only take time.
-"""
+"""A pipeline on the virtual cluster: rank s is stage s, and its passes only take time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,9 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from distlab.model_parallel.pipelines.chunks import Chunk, Timed
 from distlab.model_parallel.pipelines.schedules import BACKWARD, FORWARD, Pass, orders
-from distlab.runtime.arguments import WrongArgument, require_number, require_whole
 from distlab.simulate import Network, Rank, World
 
 
@@ -45,38 +40,11 @@ class Timing:
 
     def activations_held(self, stage: int) -> float:
         """The most micro-batches that wait on this stage for their backward pass, counted in whole stages."""
-        require_whole("stage", stage)
-        if stage >= len(self.works):
-            raise WrongArgument(f"stage is {stage}, but the stages are 0 to {len(self.works) - 1}.")
         waiting, most = 0, 0
         for work in self.works[stage]:
             waiting += 1 if work.kind == FORWARD else -1
             most = max(most, waiting)
         return most / self.chunks
-
-
-async def pipeline(rank: Rank, orders: Sequence[Sequence[Pass]], chunks: Sequence[Chunk]) -> list[Work]:
-    """Do the passes of `orders[rank.index]`, one batch; weights stay as they are until the last pass is done.
-
-    orders: of every stage, since a stage knows from its neighbours' orders which message comes next.
-    chunks: this stage's.
-    Returns what the stage did, in order.
-    """
-    messages = _Messages(rank, orders, len(chunks))
-    done = []
-    for each in orders[rank.index]:
-        chunk = chunks[each.chunk]
-        arrived = await messages.take(each)
-        start = rank.now
-        if each.kind == FORWARD:
-            await rank.compute(chunk.forward_seconds)
-            result = chunk.forward(each.micro_batch, arrived)
-        else:
-            await rank.compute(chunk.backward_seconds)
-            result = chunk.backward(each.micro_batch, arrived)
-        done.append(Work(rank.index, each.chunk, each.micro_batch, each.kind, start, rank.now))
-        await messages.pass_on(each, result)
-    return done
 
 
 def simulate(
@@ -94,59 +62,65 @@ def simulate(
     forward_seconds, backward_seconds: of one micro-batch on a whole stage; each of its chunks takes an equal part.
     Raises ValueError as `orders` does.
     """
-    require_number("forward_seconds", forward_seconds, least=0)
-    require_number("backward_seconds", backward_seconds, least=0)
-    require_whole("message_bytes", message_bytes)
     passes = orders(schedule, stages, micro_batches, chunks)
-    parts = [Timed(forward_seconds / chunks, backward_seconds / chunks, message_bytes) for _ in range(chunks)]
+    seconds = {FORWARD: forward_seconds / chunks, BACKWARD: backward_seconds / chunks}
+    message = np.zeros(message_bytes, np.uint8)
+
+    async def stage(rank: Rank) -> list[Work]:
+        messages = _Messages(rank, passes, chunks, message)
+        done = []
+        for each in passes[rank.index]:
+            await messages.take(each)
+            start = rank.now
+            await rank.compute(seconds[each.kind])
+            done.append(Work(rank.index, each.chunk, each.micro_batch, each.kind, start, rank.now))
+            await messages.pass_on(each)
+        return done
+
     world = World(stages, Network(latency=0.0, seconds_per_byte=0.0) if network is None else network)
-    run = world.run(lambda rank: pipeline(rank, passes, parts))
+    run = world.run(stage)
     return Timing(run.results, chunks, run.elapsed)
 
 
 class _Messages:
     """What a stage gets from the stages before and behind it, by the pass that needs it."""
 
-    def __init__(self, rank: Rank, orders: Sequence[Sequence[Pass]], chunks: int) -> None:
-        """`orders` of every stage, and the number of chunks of each."""
+    def __init__(self, rank: Rank, orders: Sequence[Sequence[Pass]], chunks: int, message: np.ndarray) -> None:
+        """`orders` of every stage, since a stage knows from its neighbours' orders which message comes next."""
         self._rank = rank
         self._pieces = rank.size * chunks
-        self._arrived: dict[Pass, np.ndarray] = {}
+        self._message = message
+        self._arrived: set[Pass] = set()
         self._coming: dict[int, list[Pass]] = {}
         for source, order in enumerate(orders):
             following = [self._next(source, each) for each in order]
             self._coming[source] = [each for stage, each in filter(None, following) if stage == rank.index]
 
-    async def take(self, each: Pass) -> np.ndarray | None:
-        """The message for this pass, when it has come; None where the model begins, and where its loss is."""
-        before = self._before(each)
-        if before is None:
-            return None
+    async def take(self, each: Pass) -> None:
+        """Wait for the message that this pass needs; none where the model begins, and where its loss is."""
+        piece = each.chunk * self._rank.size + self._rank.index
+        sender = self._at(piece + (1 if each.kind == BACKWARD else -1), each)
+        if sender is None:
+            return
         # Messages of one stage come in the order in which it sends them, which need not be the order of need here.
         while each not in self._arrived:
-            self._arrived[self._coming[before].pop(0)] = await self._rank.receive(before)
-        return self._arrived.pop(each)
+            await self._rank.receive(sender[0])
+            self._arrived.add(self._coming[sender[0]].pop(0))
 
-    async def pass_on(self, each: Pass, result: np.ndarray) -> None:
+    async def pass_on(self, each: Pass) -> None:
         """Send what a pass gave to the stage that needs it, if any does."""
         following = self._next(self._rank.index, each)
         if following is None:
             return
         stage, needed_by = following
         if stage == self._rank.index:
-            self._arrived[needed_by] = result
+            self._arrived.add(needed_by)
         else:
-            await self._rank.send(stage, result)
+            await self._rank.send(stage, self._message)
 
     def _next(self, stage: int, each: Pass) -> tuple[int, Pass] | None:
         """The stage and the pass that go on with a micro-batch after `each` on `stage`."""
         return self._at(each.chunk * self._rank.size + stage + (1 if each.kind == FORWARD else -1), each)
-
-    def _before(self, each: Pass) -> int | None:
-        """The stage from which a pass of this rank gets its message."""
-        piece = each.chunk * self._rank.size + self._rank.index
-        sender = self._at(piece + (1 if each.kind == BACKWARD else -1), each)
-        return sender[0] if sender else None
 
     def _at(self, piece: int, each: Pass) -> tuple[int, Pass] | None:
         if not 0 <= piece < self._pieces:

@@ -5,10 +5,8 @@ one unless the schedule is interleaved. Chunk c of stage s is piece c·p + s of 
 """
 
 from collections.abc import Callable
-from numbers import Integral
 from typing import NamedTuple
 
-from distlab.runtime.arguments import require_kind
 from distlab.runtime.lookups import look_up
 
 FORWARD, BACKWARD = "forward", "backward"
@@ -24,7 +22,6 @@ class Pass(NamedTuple):
 
 def gpipe(stages: int, micro_batches: int, stage: int, chunks: int = 1) -> list[Pass]:
     """All forward passes, then all backward passes, the last first (Huang et al., arXiv:1811.06965, figure 2)."""
-    _check("gpipe", stages, micro_batches, stage, chunks, interleaves=False)
     forwards = [Pass(FORWARD, number) for number in range(micro_batches)]
     return forwards + [Pass(BACKWARD, number) for number in reversed(range(micro_batches))]
 
@@ -35,7 +32,6 @@ def one_forward_one_backward(stages: int, micro_batches: int, stage: int, chunks
     So at most p − s micro-batches are under way on stage s, not m (Narayanan et al., arXiv:2104.04473, section 2.2.1
     and figure 4; PipeDream-Flush).
     """
-    _check("1f1b", stages, micro_batches, stage, chunks, interleaves=False)
     forwards = [Pass(FORWARD, number) for number in range(micro_batches)]
     backwards = [Pass(BACKWARD, number) for number in range(micro_batches)]
     return _in_turn(forwards, backwards, ahead=stages - stage - 1)
@@ -47,7 +43,6 @@ def interleaved(stages: int, micro_batches: int, stage: int, chunks: int = 2) ->
     The bubble is v times shorter, and there are v times as many messages (Narayanan et al., arXiv:2104.04473, section
     2.2.2). Raises ValueError unless the micro-batches are a multiple of the stages, as the paper asks.
     """
-    _check("interleaved", stages, micro_batches, stage, chunks, interleaves=True)
     if micro_batches % stages:
         raise ValueError(
             f"{micro_batches} micro-batches on {stages} stages: interleaving needs a multiple of the stages, "
@@ -78,10 +73,11 @@ SCHEDULES: dict[str, Order] = {"gpipe": gpipe, "1f1b": one_forward_one_backward,
 def orders(schedule: str, stages: int, micro_batches: int, chunks: int = 1) -> list[list[Pass]]:
     """The passes of every stage, in order; raises NoSuchName for the schedule, ValueError for impossible numbers."""
     order = look_up(SCHEDULES, schedule, "schedule")
-    for name, number in (("stages", stages), ("micro_batches", micro_batches), ("chunks", chunks)):
-        require_kind(name, number, Integral, f"a whole number, as in orders({schedule!r}, 4, 8)")
-    if stages < 1:
-        raise ValueError(f"a pipeline of {stages} stages: at least 1 is needed")
+    if min(stages, micro_batches, chunks) < 1 or (chunks > 1 and schedule != "interleaved"):
+        raise ValueError(
+            f"{stages} stages, {micro_batches} micro-batches and {chunks} chunks a stage: at least 1 of each is "
+            "needed, and only the interleaved schedule takes several chunks"
+        )
     return [order(stages, micro_batches, stage, chunks) for stage in range(stages)]
 
 
@@ -92,13 +88,3 @@ def _in_turn(forwards: list[Pass], backwards: list[Pass], ahead: int) -> list[Pa
     for place, each in enumerate(forwards[ahead:]):
         order += [each, backwards[place]]
     return order + backwards[len(forwards) - ahead :]
-
-
-def _check(name: str, stages: int, micro_batches: int, stage: int, chunks: int, interleaves: bool) -> None:
-    if not 0 <= stage < stages:
-        raise ValueError(f"stage is {stage}, but the stages are 0 to {stages - 1}")
-    if micro_batches < 1:
-        raise ValueError(f"a batch of {micro_batches} micro-batches: at least 1 is needed")
-    if chunks < 1 or (chunks > 1 and not interleaves):
-        allowed = "1 chunk or more" if interleaves else "1 chunk"
-        raise ValueError(f"{chunks} chunks a stage: the schedule {name} takes {allowed}")

@@ -1,33 +1,80 @@
-"""What the ranks must agree on, and the sizes of the sweep."""
+"""`distlab measure` under the launchers; two hosts with slow links are measured, and three are predicted."""
 
-import itertools
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from distlab.costs.measured.measure import default_sizes, require_agreement
-from distlab.costs.measured.measurement import WrongMeasurement
+from course_tools.__main__ import main
+from distlab import cluster, launch, programs
+from distlab.costs.measured.measurement import read
+from distlab.costs.measured.prediction import predict_measured
+from distlab.launch import LaunchedRun
+from distlab.models import cnn, mlp
+from distlab.runtime import environment, processes
+from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER
+
+DISTLAB = Path(sys.executable).with_name("distlab")
+SHORT = ["--batch", "4", "--repeats", "5", "--warm-up", "1", "--threads", "1"]
+pytestmark = pytest.mark.usefixtures("one_job")
+
+RECORDER = Path("notebooks/programs/15_clusters/record_measurements.py")
 
 
-def test_ranks_that_agree_pass() -> None:
-    require_agreement([{"model": "cnn", "tensorflow": "2.21.0"}] * 3)
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("third", "sentence"),
-    [
-        ({"model": "mlp", "tensorflow": "2.21.0"}, "model is cnn on rank 0 and mlp on rank 2"),
-        ({"model": "cnn", "tensorflow": "2.20.0"}, "tensorflow is 2.21.0 on rank 0 and 2.20.0 on rank 2"),
-        ({"model": "cnn"}, "tensorflow is 2.21.0 on rank 0 and missing on rank 2"),
-    ],
+    ("start", "communication", "model"),
+    [(launch.horovodrun, "Horovod over Gloo", mlp), (launch.mpirun, "Horovod over MPI", cnn)],
+    ids=["gloo", "mpi"],
 )
-def test_ranks_that_disagree_are_named(third: dict[str, object], sentence: str) -> None:
-    facts: list[dict[str, object]] = [{"model": "cnn", "tensorflow": "2.21.0"}] * 2
-    with pytest.raises(WrongMeasurement, match=f"The ranks disagree: {sentence}; start all of them with the same"):
-        require_agreement([*facts, third])
+def test_it_measures_under_every_launcher(
+    start: Callable[..., LaunchedRun], communication: str, model: Callable, tmp_path: Path
+) -> None:
+    file = tmp_path / "measured.json"
+    start(DISTLAB, "measure", "--model", model.__name__, "--output", file, *SHORT, echo=False, prepared=False)
+    result = read(file)
+    assert (result.communication, result.ranks_per_host, result.machines) == (communication, (2,), 1)
+    assert (result.batch, result.repeats, result.threads) == (4, 5, 1)
+    assert result.gradient_bytes == tuple(4 * each.shape.num_elements() for each in model().trainable_variables)
+    assert result.sizes[0] == 1024 and result.sizes[-1] >= sum(result.gradient_bytes) > result.sizes[-2]
+    text = file.read_text()
+    assert os.uname().nodename not in text and str(Path.home()) not in text and str(tmp_path) not in text
+    assert main(["predict", "--measured", str(file), "--ranks", "1,2"]) == 0
 
 
-@pytest.mark.parametrize(("gradient_bytes", "last"), [(1, 1024), (1024, 1024), (1025, 4096), (1_388_584, 4 * 2**20)])
-def test_the_sweep_reaches_the_gradients(gradient_bytes: int, last: int) -> None:
-    sizes = default_sizes(gradient_bytes)
-    assert sizes[0] == 1024 and sizes[-1] == last
-    assert all(after == 4 * before for before, after in itertools.pairwise(sizes))
+@pytest.mark.slow
+def test_one_rank_alone_is_refused(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "course_tools", "measure", "--output", str(tmp_path / "one.json"), *SHORT]
+    finished = processes.run(["env", *map("=".join, environment.variables().items()), *command], 900)
+    assert finished.status == 2
+    assert "Only one rank was started, and communication takes two: mpirun -np 2 distlab measure" in finished.output
+    assert "Traceback" not in finished.output
+
+
+@pytest.mark.slow
+@NEEDS_CLUSTER
+def test_two_hosts_that_are_measured_predict_three(
+    tmp_path: Path, root: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On links so slow that the all-reduce of 5.5 MB takes half a second, and a step of a small batch milliseconds.
+
+    How near it comes is for an idle machine: tests/programs/test_record_measurements.py.
+    """
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+    mark, measured = processes.new_mark(), {}
+    options = ["--model=wide_cnn", "--batch=4", "--repeats=5", "--warm-up=1", "--sizes", "262144", "1048576", "4194304"]
+    with processes.guarded(mark), processes.marked(mark), cluster.up("measured") as slow_hosts:
+        for node in slow_hosts.nodes():
+            slow_hosts.link(node, rate="100mbit")
+        for hosts in (2, 3):
+            file = tmp_path / f"{hosts}.json"
+            programs.module(root / RECORDER).measure(slow_hosts, hosts, file, options)
+            assert "node" not in file.read_text() and str(root) not in file.read_text()
+            measured[hosts] = read(file)
+    two, three = measured.values()
+    assert (two.ranks_per_host, three.ranks_per_host) == ((1, 1), (1, 1, 1))
+    assert two.shares_cores and three.machines == 1
+    [predicted] = predict_measured(two, [3]).step_seconds
+    assert predicted > two.step_alone.median  # the all-reduce comes on top of the computing

@@ -1,4 +1,4 @@
-"""Machines as networks of the virtual cluster, and assumptions about them."""
+"""What TCP costs a machine."""
 
 from dataclasses import replace
 
@@ -6,12 +6,6 @@ import pytest
 
 from distlab.costs import HARDWARE, Assumptions
 from distlab.simulate import Link
-
-
-def test_hardware_gives_a_network_for_the_virtual_cluster() -> None:
-    network = HARDWARE["bigbasin-ethernet50"].network()
-    assert network.link(0, 7) == HARDWARE["bigbasin-ethernet50"].inside
-    assert network.link(0, 8).seconds_per_byte == pytest.approx(8 * 8e-9 / 50)
 
 
 def test_over_tcp_a_byte_takes_its_time_on_the_wire_and_in_a_processor() -> None:
@@ -23,18 +17,3 @@ def test_over_tcp_a_byte_takes_its_time_on_the_wire_and_in_a_processor() -> None
     assert 1e-9 / inside.seconds_per_byte == pytest.approx(0.82 * 15.75)
     _, rdma = replace(fast, uses_tcp=False).links_under(Assumptions())
     assert 8e-9 / rdma.seconds_per_byte == pytest.approx(82)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"bandwidth_share": 0},
-        {"tcp_core_bandwidth": 0},
-        {"backward_share": 1.5},
-        {"variation": -1},
-        {"slowdown": float("nan")},
-    ],
-)
-def test_impossible_assumptions_are_refused(wrong: dict) -> None:
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        Assumptions(**wrong)

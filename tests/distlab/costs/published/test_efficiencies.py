@@ -1,8 +1,7 @@
-"""The published scaling results next to the model: how close, under which assumptions, and what a wrong one does."""
+"""The published scaling results next to the model: how close, and under which assumptions."""
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from distlab.costs import Assumptions
@@ -16,16 +15,13 @@ from distlab.costs.published.efficiencies import (
     where_it_is_off,
 )
 from distlab.costs.published.results import RESULTS, PublishedResult
-from tests.long_tests import long
 
 # Published below ResNet-101 on the same servers, which no network explains.
 STRANGE = ("inception_v3", "horovod-tcp40")
 SEEN = [result for result in RESULTS if not result.blind_test and (result.model, result.hardware) != STRANGE]
-TCP = [result for result in SEEN if "tcp" in result.hardware]
 
 
 @pytest.fixture(scope="module")
-@long
 def comparisons() -> list[Comparison]:
     return compare()
 
@@ -74,27 +70,6 @@ def test_the_summary_has_the_median_of_each_blind_test_of_both_and_of_all() -> N
 
 
 @pytest.mark.slow
-def test_the_names_of_rows_tell_them_apart(comparisons: list[Comparison]) -> None:
-    names = [item.name for item in comparisons if item.published.blind_test == 2]
-    assert len(set(names)) == len(names)
-
-
-@pytest.mark.slow
-def test_the_second_test_is_set_against_one_guess_for_all_its_rows(comparisons: list[Comparison]) -> None:
-    published = np.array([item.published.efficiency for item in comparisons if item.published.blind_test == 2])
-    guess = np.median(published)
-    off = 100 * np.median(np.abs(published - guess))
-    assert f"its median, {100 * guess:.0f} %" in where_it_is_off(comparisons)
-    assert f"would be off by {off:.1f} points in the median" in where_it_is_off(comparisons).replace("\n", " ")
-
-
-def test_the_median_error_by_hand() -> None:
-    misses = [Comparison(replace(RESULTS[0], efficiency=0.9), predicted) for predicted in (0.88, 0.91, 0.97, 0.70)]
-    assert median_error(misses[:3]) == pytest.approx(2)
-    assert median_error(misses) == pytest.approx((2 + 7) / 2)
-
-
-@pytest.mark.slow
 def test_every_row_that_is_far_off_has_a_reason(comparisons: list[Comparison]) -> None:
     far_off = [comparison for comparison in comparisons if not comparison.is_within]
     assert far_off
@@ -103,14 +78,6 @@ def test_every_row_that_is_far_off_has_a_reason(comparisons: list[Comparison]) -
     text = where_it_is_off(comparisons)
     for comparison in far_off:
         assert f"- {comparison.name}: {comparison.difference:+.1f}; {comparison.published.reason}." in text
-
-
-@pytest.mark.slow
-def test_the_summary_names_the_worst_row_and_its_reason(comparisons: list[Comparison]) -> None:
-    worst = max(comparisons, key=lambda comparison: abs(comparison.predicted - comparison.published.efficiency))
-    text = " ".join(summary(comparisons).split())
-    assert f"{worst.name} with {worst.difference:+.1f}: {worst.published.reason}." in text
-    assert summary(comparisons).startswith(f"{sum(result.blind_test > 0 for result in RESULTS)} of {len(RESULTS)} rows")
 
 
 @pytest.mark.parametrize("result", RESULTS[:4], ids=lambda result: result.model)
@@ -124,18 +91,19 @@ def test_a_wrong_assumption_is_seen(result: PublishedResult) -> None:
 
 def test_over_tcp_the_processors_copying_is_what_vgg16_lacks() -> None:
     """With it within 2 points, without it 20 points too fast."""
-    assert {result.hardware for result in TCP} == {"horovod-tcp25", "horovod-tcp40"}
-    vgg16 = [result for result in TCP if result.model == "vgg16"]
+    vgg16 = [result for result in SEEN if result.model == "vgg16" and "tcp" in result.hardware]
     free = replace(Assumptions(), tcp_core_bandwidth=1e15)
     assert all(abs(comparison.difference) < 2 for comparison in compare(results=vgg16))
     assert all(comparison.difference > 15 for comparison in compare(free, results=vgg16))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_sensitivity_has_the_right_signs() -> None:
-    changes = sensitivity()
-    assert np.all(changes["bandwidth_share", 0.7] <= 0)
-    assert np.all(changes["variation", 0.0] > 0)
-    assert np.all(changes["overlap", 0.0] < -WITHIN)
-    assert np.all(changes["latency", 2.0] < 0)
-    assert np.all(changes["latency", 0.5] > -0.5)
+    """More points with less variation or half the latency, fewer with slow links or without overlap."""
+    changes = {tuple(row[:2]): [float(change) for change in row[2:]] for row in map(str.split, _rows())}
+    assert max(changes["bandwidth_share", "0.7"]) <= 0 < min(changes["variation", "0"])
+    assert max(changes["overlap", "none"]) < -WITHIN
+
+
+def _rows() -> list[str]:
+    return [line for line in sensitivity().splitlines()[1:] if "MiB" not in line and "×" not in line]

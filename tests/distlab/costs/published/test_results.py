@@ -31,15 +31,11 @@ def place(result: PublishedResult) -> tuple[str, int, int, int | None]:
     return result.hardware, result.baseline_ranks, result.ranks, result.speed.batch if result.speed else None
 
 
-def test_the_rows_of_the_first_blind_test_are_those_below() -> None:
-    assert len(BLIND) == sum(len(printed) if isinstance(printed, tuple) else 1 for printed in IN_PRINT.values())
-
-
-@pytest.mark.parametrize("where", IN_PRINT, ids=str)
-def test_blind_rows_have_the_efficiencies_in_print(where: tuple[str, int, int, int | None]) -> None:
-    printed = IN_PRINT[where]
-    efficiencies = [100 * result.efficiency for result in BLIND if place(result) == where]
-    assert efficiencies == pytest.approx(list(printed) if isinstance(printed, tuple) else [printed], abs=0.06)
+def test_blind_rows_have_the_efficiencies_in_print() -> None:
+    for where, printed in IN_PRINT.items():
+        efficiencies = [100 * result.efficiency for result in BLIND if place(result) == where]
+        assert efficiencies == pytest.approx(list(printed) if isinstance(printed, tuple) else [printed], abs=0.06)
+    assert {place(result) for result in BLIND} == set(IN_PRINT)
 
 
 def test_the_published_counts_of_gpus() -> None:
@@ -61,15 +57,12 @@ def test_the_largest_run_of_goyal_took_an_eighth_more_time_per_iteration() -> No
     assert not largest.blind_test
 
 
-@pytest.mark.parametrize("result", RESULTS, ids=lambda result: f"{result.model}-{result.hardware}-{result.ranks}")
-def test_every_row_is_about_a_known_model_and_machine_and_names_its_source(result: PublishedResult) -> None:
-    assert result.model in MODELS
-    assert result.hardware in HARDWARE
-    assert result.source
-    assert 0 < result.efficiency < 1.005  # PaddlePaddle's README has 8.01 times the speed on 8 GPUs
-    assert 1 <= result.baseline_ranks < result.ranks
-    assert result.bytes_per_parameter in (2, 4)
-    assert result.speed or result.hardware in MODELS[result.model].measured
+def test_every_row_is_about_a_known_model_and_machine_and_names_its_source() -> None:
+    for result in RESULTS:
+        assert result.model in MODELS and result.hardware in HARDWARE and result.source
+        assert 0 < result.efficiency < 1.005  # PaddlePaddle's README has 8.01 times the speed on 8 GPUs
+        assert 1 <= result.baseline_ranks < result.ranks
+        assert result.speed or result.hardware in MODELS[result.model].measured
 
 
 # The speed-ups that the authors print beside their speeds, by machine, batch, program and GPUs. DLPerf's are from the
@@ -98,18 +91,14 @@ SPEEDUPS = {
 }
 
 
-@pytest.mark.parametrize("row", SPEEDUPS, ids=str)
-def test_rows_have_the_speedups_in_print(row: tuple[str, int, str, int]) -> None:
+def test_rows_have_the_speedups_in_print() -> None:
     """Within 0.8 %: NVIDIA's are not all the quotient of the printed speeds."""
-    machine, batch, program, gpus = row
-    (result,) = (
-        result
+    speedups = {
+        (result.hardware, result.speed.batch, result.program, result.ranks): result.efficiency * result.ranks
         for result in SECOND
-        if (result.hardware, result.program, result.ranks) == (machine, program, gpus)
-        and result.speed
-        and result.speed.batch == batch
-    )
-    assert result.efficiency * gpus == pytest.approx(SPEEDUPS[row], rel=0.008)
+        if result.speed
+    }
+    assert {row: speedups[row] for row in SPEEDUPS} == pytest.approx(SPEEDUPS, rel=0.008)
 
 
 def test_every_table_is_complete() -> None:
@@ -120,10 +109,3 @@ def test_every_table_is_complete() -> None:
     assert set(dlperf.values()) == {3}
     assert sum("NVIDIA DeepLearningExamples" in result.source for result in SECOND) == 14
     assert sum(result.model == "vgg16" for result in both) == 12
-
-
-def test_no_row_is_in_both_tests() -> None:
-    first, second = (
-        {(result.hardware, result.ranks, result.efficiency) for result in results} for results in (BLIND, SECOND)
-    )
-    assert not first & second

@@ -1,0 +1,84 @@
+"""`distlab map`: what it writes where, what it needs, and schedules that fit their time."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from course_tools import __main__ as cli
+from course_tools import course_map
+
+LONGEST = {"Half a day": 80, "Two days": 180, "A semester of twelve weeks": 180}
+Minutes = tuple[dict[str, int], dict[str, int]]
+
+
+@pytest.fixture(scope="module")
+def minutes(root: Path) -> Minutes:
+    """Of the chapters and of the labs, as they say themselves."""
+    course, labs = course_map.entries(root / "notebooks"), course_map.lab_entries(root / "labs")
+    return course_map.minutes_of(course), course_map.minutes_of(labs)
+
+
+@pytest.mark.parametrize("title", course_map.SCHEDULES)
+def test_each_session_fits_its_time(title: str, minutes: Minutes) -> None:
+    for session in course_map.SCHEDULES[title]:
+        assert 30 <= session.minutes(*minutes) <= LONGEST[title], session
+
+
+def test_the_semester_has_every_chapter_once_and_every_lab_in_class_or_at_home(minutes: Minutes) -> None:
+    read, labs = minutes
+    assert sorted(chapter for session in course_map.SEMESTER for chapter in session.chapters) == sorted(read)
+    at_home = re.findall(r"lab (\d\d)", " ".join(session.at_home for session in course_map.SEMESTER))
+    assert sorted([*at_home, *(lab for session in course_map.SEMESTER for lab in session.labs)]) == sorted(labs)
+
+
+def test_the_handbook_has_the_schedules_of_today(root: Path, minutes: Minutes) -> None:
+    assert course_map.schedules(*minutes) in (root / course_map.TEACHING).read_text()
+
+
+@pytest.fixture
+def course(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The course's pages, with another number in one table, and its notebooks."""
+    for folder in ("notebooks", "labs"):
+        (tmp_path / folder).symlink_to(root / folder)
+    shutil.copytree(root / "docs", tmp_path / "docs")
+    text = (root / course_map.README).read_text()
+    (tmp_path / course_map.README).write_text(text.replace("| 35 |", "| 99 |"))
+    (tmp_path / "build").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def report(notebooks: Path, parameters: dict[str, int], failed: str = "") -> None:
+    """Leave the report of a run in which each notebook took 3 s."""
+    rows = [
+        {"notebook": file.stem, "seconds": 3.0, "status": "failed" if file.stem == failed else "ok"}
+        for file in notebooks.glob("[0-9]*.ipynb")
+    ]
+    course_map.REPORT.write_text(json.dumps({"parameters": parameters, "notebooks": rows}))
+
+
+def test_the_tables_are_those_of_the_run_and_the_rest_of_the_pages_stays(root: Path, course: Path) -> None:
+    report(course / "notebooks", {})
+    assert cli.main(["map"]) == 0
+    for page in (course_map.README, course_map.TEACHING):
+        before, after = ((folder / page).read_text() for folder in (root, course))
+        assert after != before and after.count("| 3 |") >= 16
+        outside = [re.sub(r"(?m)^\|.*\n", "", text) for text in (before, after)]
+        assert outside[0] == outside[1]
+    for page in (course_map.SOURCES, course_map.COMMANDS):
+        assert (course / page).read_text() == (root / page).read_text(), "run `make map`"
+
+
+@pytest.mark.parametrize(("parameters", "failed"), [({"epochs": 1}, ""), ({}, "01_why_distribute"), (None, "")])
+def test_without_a_report_of_a_complete_run_nothing_is_written(
+    parameters: dict[str, int] | None, failed: str, course: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if parameters is not None:
+        report(course / "notebooks", parameters, failed)
+    before = course_map.README.read_text()
+    assert cli.main(["map"]) == 2
+    assert "run `make execute` for all notebooks" in capsys.readouterr().err
+    assert course_map.README.read_text() == before

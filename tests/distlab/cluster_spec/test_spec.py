@@ -1,0 +1,145 @@
+"""Every mistake in a TF_CONFIG is one sentence that names the field and the fix; TensorFlow reads what is right."""
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.python.distribute import multi_worker_util
+
+from distlab.cluster_spec import ClusterSpecError, check, check_all, tf_config
+
+TWO = {"worker": ["host1:2222", "host2:2222"]}
+FIRST = {"type": "worker", "index": 0}
+
+
+def config(cluster: Any = TWO, task: Any = FIRST) -> str:
+    return json.dumps({"cluster": cluster, "task": task})
+
+
+def workers(*addresses: Any) -> str:
+    return config({"worker": list(addresses)})
+
+
+def index(value: Any, task_type: Any = "worker") -> str:
+    return config(task={"type": task_type, "index": value})
+
+
+MISTAKES = [
+    (None, "TF_CONFIG is not set", '{"cluster": {"worker": ["host1:2222"'),
+    (str({"cluster": TWO, "task": FIRST}), "TF_CONFIG is written as Python", "json.dumps"),
+    (config().replace('"', ""), "TF_CONFIG is not JSON, for it has no double quotes", "single quotes"),
+    (json.dumps({"task": FIRST}), "cluster is missing", 'add "cluster"'),
+    (config({"master": ["a:1"]}), 'cluster is "master"', 'calls it "chief"'),
+    (config({"worker": "host1:2222"}), 'cluster.worker is "host1:2222"', 'write ["host1:2222"'),
+    (config({"chief": ["a:1", "b:1"]}), "cluster.chief has 2 addresses", "keep one"),
+    (workers("host1"), 'cluster.worker[0] is "host1", without a port', 'write "host1:2222"'),
+    (workers("a:http"), 'cluster.worker[0] is "a:http"', '"host:port"'),
+    (workers("a:65536"), "cluster.worker[0]", "write one from 1 to 65535"),
+    (workers("fe80::1:2222"), "cluster.worker[0]", 'IPv6 as "[address]:port"'),
+    (workers("a:1,b:1"), "cluster.worker[0]", "one text per task"),
+    (workers("a:1", "b:1", "a:1"), "cluster.worker[0] and cluster.worker[2] are the same", "give each its own"),
+    (workers("localhost:1", "127.0.0.1:1"), "cluster.worker[0] and cluster.worker[1]", "give each its own"),
+    (config({"chief": ["host1:2222"], **TWO}), "cluster.chief[0] and cluster.worker[0]", "only as chief"),
+    (workers("localhost:1", "host2:1"), 'cluster.worker[0] is on "localhost"', "the host's name"),
+    (config({**TWO, "ps": ["0.0.0.0:1"]}), 'cluster.ps[0] is on "0.0.0.0"', "the host's name"),
+    (json.dumps({"cluster": TWO}), "task is missing", 'add "task"'),
+    (config(task={"type": "worker"}), "task.index is missing", "such as 0"),
+    (index(0, "boss"), 'task.type is "boss"', 'one of "chief", "worker", "ps", "evaluator"'),
+    (index(0, "ps"), 'task.type is "ps"', "add the address to cluster.ps"),
+    (index(2), "task.index is 2, but cluster.worker has 2 addresses", "from 0 to 1, or add the missing"),
+    (index("0"), 'task.index is "0"', "write 0"),
+    (index(True), "task.index is true", "write 0"),
+]
+
+
+@pytest.mark.parametrize(("text", "field", "fix"), MISTAKES)
+def test_a_mistake_is_one_sentence_with_field_and_fix(text: str | None, field: str, fix: str) -> None:
+    with pytest.raises(ClusterSpecError) as raised:
+        check(text)
+    message = str(raised.value)
+    assert fix in message[message.index(field) :]
+    assert "\n" not in message and ". " not in message and len(message) < 320
+
+
+def test_what_numpy_and_tuples_give_is_built_too() -> None:
+    assert tf_config({"worker": ("a:1", "b:1")}, "worker", np.int64(1)) == config(
+        {"worker": ["a:1", "b:1"]}, {"type": "worker", "index": 1}
+    )
+
+
+def test_what_is_right_for_tensorflow_or_kubernetes_is_left_alone() -> None:
+    text = json.dumps({**json.loads(config()), "environment": "cloud", "rpc_layer": "grpc"})
+    assert check(text) == check(config())
+    outside = check(index(0, "evaluator"))  # of the cluster
+    assert (outside.address, outside.is_chief) == (None, False)
+    assert len(check(workers("localhost:1", "127.0.0.1:2", "[::1]:3")).cluster["worker"]) == 3
+    assert len(check(workers("[fe80::1]:2222", "10.0.0.1:2222")).cluster["worker"]) == 2
+
+
+def all_of(cluster: dict[str, list[str]]) -> list[str]:
+    return [tf_config(cluster, job, number) for job in cluster for number in range(len(cluster[job]))]
+
+
+FIRST_TEXT, SECOND_TEXT = all_of(TWO)
+TURNED = tf_config({"worker": TWO["worker"][::-1]}, "worker", 1)
+
+
+@pytest.mark.parametrize(
+    ("texts", "sentence"),
+    [
+        (
+            [FIRST_TEXT, tf_config({**TWO, "chief": ["c:1"]}, "worker", 1)],
+            "cluster differs in the TF_CONFIGs of worker",
+        ),
+        ([FIRST_TEXT, TURNED], "give every process the same one, in the same order"),
+        ([FIRST_TEXT, FIRST_TEXT], "task is worker 0 in 2 of the TF_CONFIGs"),
+        ([FIRST_TEXT], 'cluster.worker[1] is "host2:2222", but task is worker 1 in no TF_CONFIG'),
+    ],
+)
+def test_processes_that_disagree(texts: list[str], sentence: str) -> None:
+    with pytest.raises(ClusterSpecError) as raised:
+        check_all(texts)
+    assert sentence in str(raised.value)
+
+
+CLUSTERS = [
+    TWO,
+    {"chief": ["a:1"]},
+    {"worker": ["b:1", "b:2"], "chief": ["a:1"]},
+    {"ps": ["c:1", "d:65535"], "worker": ["b:1", "b:2"], "evaluator": ["e:1"], "chief": ["a:1"]},
+]
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS)
+def test_all_tasks_of_a_cluster_agree_on_one_chief(cluster: dict[str, list[str]]) -> None:
+    assert sum(spec.is_chief for spec in check_all(all_of(cluster)[::-1])) == 1
+
+
+@pytest.mark.parametrize(
+    ("cluster", "task_type", "number"),
+    [(cluster, job, number) for cluster in CLUSTERS for job in cluster for number in range(len(cluster[job]))],
+)
+def test_tensorflow_reads_the_same(cluster: dict[str, list[str]], task_type: str, number: int) -> None:
+    text = tf_config(cluster, task_type, number)
+    spec = check(text)
+    assert {job: list(addresses) for job, addresses in spec.cluster.items()} == cluster
+    assert (spec.task_type, spec.index, spec.name) == (task_type, number, f"{task_type} {number}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TF_CONFIG", text)
+        resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+        read = resolver.cluster_spec()
+        assert read.as_dict() == cluster
+        assert (resolver.task_type, resolver.task_id) == (task_type, number)
+        assert spec.address == read.task_address(task_type, number)
+    if task_type != "evaluator":  # TensorFlow calls an evaluator the chief of a cluster of its own
+        assert spec.is_chief == multi_worker_util.is_chief(read, task_type, number)
+
+
+def test_it_needs_no_tensorflow() -> None:
+    program = "import sys, distlab.cluster_spec; sys.exit('tensorflow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], env=os.environ.copy(), check=False).returncode == 0
