@@ -225,7 +225,11 @@ def _bar(axes: Axes, worker: int, start: float, seconds: float, text: str) -> No
 
 
 QUESTIONS = (  # from the top: a question, the answer that leaves the tree, and what to use then
-    ("Does the model fit into one device?", "no", "checkpoint activations, offload or\nshard the state; then model parallelism"),
+    (
+        "Does the model fit into one device?",
+        "no",
+        "checkpoint activations, offload or\nshard the state; then model parallelism",
+    ),
     ("Is there a second device?", "no", "OneDeviceStrategy, or none"),
     ("Are the devices TPUs?", "yes", "TPUStrategy"),
     ("Are workers unequal, or do they come and go?", "yes", "ParameterServerStrategy"),

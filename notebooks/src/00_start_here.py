@@ -43,10 +43,10 @@ workers = 2  # into how many devices the processor is divided
 #    of all.
 # 4. The sum, divided by the size of the whole batch, updates the weights.
 #
-# The next cell is a whole program. It needs TensorFlow, scikit-learn's images of handwritten digits, and the two numbers
-# above; copy both cells into a file, and it runs there too. A laptop has no second device, so the program divides the
-# processor into **logical devices**. The network is a single layer. Its ten outputs, one score per class, are called
-# **logits**.
+# The next cell is a whole program. It needs TensorFlow, scikit-learn's images of handwritten digits, and the two
+# numbers above; copy both cells into a file, and it runs there too. A laptop has no second device, so the program
+# divides the processor into **logical devices**. The network is a single layer. Its ten outputs, one score per class,
+# are called **logits**.
 
 # %% tags=["program", "slide-code"]
 import numpy as np
@@ -70,7 +70,7 @@ def train(devices, divide_by=64, learning_rate=0.2):
     weights = tf.Variable(tf.zeros((64, 10)))
     for start in list(range(0, 512, 64)) * epochs:
         parts = np.array_split(np.arange(start, start + 64), len(devices))
-        gradients = [gradient_on(device, weights, part) for device, part in zip(devices, parts)]
+        gradients = [gradient_on(device, weights, part) for device, part in zip(devices, parts, strict=True)]
         weights.assign_sub(learning_rate * tf.add_n(gradients) / divide_by)
     return weights.numpy()
 
@@ -85,8 +85,8 @@ print(f"largest difference of the weights: {np.abs(parallel - serial).max():.0e}
 # additions differs, so a weight may differ in its last bits. The course tolerates a difference of 0.00001; a real
 # mistake is much larger.
 #
-# The devices work one after the other here, in a plain Python loop, so nothing gets faster. TensorFlow's **strategies**,
-# from chapter 03 on, start all devices together; the arithmetic is the same.
+# The devices work one after the other here, in a plain Python loop, so nothing gets faster. TensorFlow's
+# **strategies**, from chapter 03 on, start all devices together; the arithmetic is the same.
 
 # %% [markdown] tags=["slide-predict"]
 # Now a common mistake: each of two workers divides by the 32 images of its own part instead of the 64 of the batch, and
@@ -371,7 +371,8 @@ print(doctor.table([row for row in rows if row.ok or row.needed]))
 # %% [markdown]
 # Without MNIST the notebooks use `digits`, without a GPU logical devices, and without a C++ compiler the Horovod
 # chapters are skipped with that reason. MPI and Gloo carry Horovod's messages (chapter 09). If the last line says that
-# the course cannot run here yet, follow the lines "fix" and run `make doctor` again; `docs/troubleshooting.md` has more.
+# the course cannot run here yet, follow the lines "fix" and run `make doctor` again; `docs/troubleshooting.md` has
+# more.
 #
 # When you have worked on some chapters, `make progress` shows which cells of your copy have run and which exercises are
 # solved.

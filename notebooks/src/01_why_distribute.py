@@ -330,8 +330,8 @@ for images, per_replica, replicas in [(60_000, 32, 1), (60_000, 32, 2), (60_000,
 #
 # ![By layers: activations go forward, gradients back](../figures/01_model_parallelism_by_layers.svg)
 #
-# **Inside a layer** (tensor parallelism): each device holds some units of a layer, in the picture five of ten, with their
-# weights. The next layer sums over all units, so partial sums must be added up: an all-reduce inside the model.
+# **Inside a layer** (tensor parallelism): each device holds some units of a layer, in the picture five of ten, with
+# their weights. The next layer sums over all units, so partial sums must be added up: an all-reduce inside the model.
 #
 # ![Inside a layer: five of ten units per device](../figures/01_model_parallelism_inside_a_layer.svg)
 #
@@ -353,6 +353,7 @@ parts = np.array_split(np.arange(10), workers)
 partial = [np.maximum(batch @ W1[:, units], 0) @ W2[units] for units in parts]
 print("inside a layer: ", end="")
 checks.assert_equal([np.sum(partial, axis=0)], [whole], "outputs")
+
 
 # %%
 def megabytes(count: float) -> str:
@@ -415,8 +416,8 @@ Markdown(table)
 # %% [markdown]
 # A convolution uses each weight many times per image, so ResNet-50 hides its gradients behind a few images on fast
 # links. A language model needs hundreds of tokens per device on NVLink, thousands between hosts, and over a million on
-# the slowest link. The picture shows the same as a **roofline**: on the slope the link decides how fast a device trains,
-# on the roof its arithmetic does.
+# the slowest link. The picture shows the same as a **roofline**: on the slope the link decides how fast a device
+# trains, on the roof its arithmetic does.
 
 # %% jupyter={"source_hidden": true} tags=["slide-output"]
 figure, axes = plt.subplots(figsize=(7.2, 3.4))
@@ -477,8 +478,8 @@ for staleness in (0, 1, 3, 7):
 
 # %% [markdown] tags=["slide-takeaway"]
 # And a slow worker? Let four workers need 1 s for a gradient, and then one of them 5 s. In a minute the synchronous run
-# makes 12 updates instead of 60, the asynchronous one 192 instead of 240. It pays with staleness: it needs a small rate,
-# and its result depends on the workers' timing. [Chapter 08](08_other_strategies.ipynb) trains both ways.
+# makes 12 updates instead of 60, the asynchronous one 192 instead of 240. It pays with staleness: it needs a small
+# rate, and its result depends on the workers' timing. [Chapter 08](08_other_strategies.ipynb) trains both ways.
 #
 # | | synchronous | asynchronous |
 # |---|---|---|
@@ -518,8 +519,8 @@ print(f"mean step of 1,000: {steps.mean():.3f} s, shortest {steps.min():.3f} s")
 #
 # $$S(p) = \frac{1}{(1 - f) + f / p}$$
 #
-# **Gustafson (1988)** asks: *more* work in the same time. Take the parallel time as 1. One device would need $1 - f$ for
-# the undivided part, and $p$ times as long for the divided one:
+# **Gustafson (1988)** asks: *more* work in the same time. Take the parallel time as 1. One device would need $1 - f$
+# for the undivided part, and $p$ times as long for the divided one:
 #
 # $$S(p) = (1 - f) + f p$$
 
@@ -593,9 +594,9 @@ for f in (0.5, 0.95, 0.99):
 #
 # | who | what stayed fixed | what was measured | scaling |
 # |---|---|---|---|
-# | [Argonne's tutorial](../docs/sources.md), small network, Horovod | epochs | time of the whole run | strong: Amdahl, read backwards by Karp and Flatt (1990) |
-# | [Horovod's benchmarks](https://horovod.readthedocs.io/en/stable/benchmarks_include.html), 512 GPUs | batch per GPU | images per second | weak: Gustafson |
-# | [NVIDIA's lab](../docs/sources.md), `MirroredStrategy`, 8 GPUs | batch per GPU | images per second | weak: Gustafson |
+# | Argonne's tutorial, Horovod | epochs | time of the run | strong: Karp and Flatt (1990) |
+# | Horovod's benchmarks, 512 GPUs | batch per GPU | images per second | weak: Gustafson |
+# | NVIDIA's lab, 8 GPUs, `MirroredStrategy` | batch per GPU | images per second | weak: Gustafson |
 
 
 # %%
@@ -621,9 +622,10 @@ print(f"NVIDIA, 8 GPUs: speed-up {speedup:.2f}, {undivided_share(speedup, 8):.0%
 
 # %% [markdown]
 # More than half of Argonne's small run was not divided: start-up, loading data and checkpoints are likely reasons. On
-# the 512 GPUs the share is what a step spends on communication and waiting. VGG-16 spends more than Inception V3: it has
-# over five times the parameters, and so the gradients, to send. NVIDIA's eight GPUs lose more than half of their time,
-# if both numbers belong to the same program and the same work per image, which they do not: chapter 11 audits them.
+# the 512 GPUs the share is what a step spends on communication and waiting. VGG-16 spends more than Inception V3: it
+# has over five times the parameters, and so the gradients, to send. NVIDIA's eight GPUs lose more than half of their
+# time, if both numbers belong to the same program and the same work per image, which they do not: chapter 11 audits
+# them.
 
 # %% [markdown] tags=["slide-quiz"]
 # <details><summary><b>Question 4.</b> A program runs 1.9 × faster on 2 devices. What does that promise for
@@ -656,8 +658,8 @@ print(f"undivided {undivided:.1%}; on 16 devices {1 / (undivided + (1 - undivide
 # data-parallel devices (**sharding**, ZeRO).
 #
 # Two questions come before all of these. Is the program fast on *one* device? A hundred devices multiply its waste, and
-# the next chapter looks for it before there is a second device. And is a step long enough to hide its all-reduce? If not,
-# more devices can make it slower.
+# the next chapter looks for it before there is a second device. And is a step long enough to hide its all-reduce? If
+# not, more devices can make it slower.
 
 # %% [markdown]
 # ## Quiz
@@ -674,8 +676,8 @@ quizzes.ask("01")
 # - $6ND$ FLOPs reproduce PaLM's published utilisation; the whole run took 50 % more chip-hours.
 # - Data parallelism divides the batch, adds gradient sums and divides by the global batch size.
 # - Model parallelism is exact too, and moves activations and their gradients instead.
-# - The all-reduce is hidden if a device computes long enough: on eight A100 behind hundreds of tokens over NVLink, behind
-#   more than a million over Ethernet with 1 Gbit/s.
+# - The all-reduce is hidden if a device computes long enough: on eight A100 behind hundreds of tokens over NVLink,
+#   behind more than a million over Ethernet with 1 Gbit/s.
 # - Synchronous training runs at the straggler's pace; stale gradients lower the largest learning rate.
 # - With fixed work the undivided part limits the speed-up; with growing work it does not. Karp and Flatt's formula
 #   belongs to fixed work only.
@@ -689,5 +691,5 @@ quizzes.ask("01")
 # [BERT](https://arxiv.org/abs/1810.04805), [GPT-3](https://arxiv.org/abs/2005.14165),
 # [Chinchilla](https://arxiv.org/abs/2203.15556), [ZeRO](https://arxiv.org/abs/1910.02054),
 # [scaling laws](https://arxiv.org/abs/2001.08361); Horovod's, Argonne's and NVIDIA's measurements
-# ([sources](../docs/sources.md)); [TOP500](https://www.top500.org/lists/top500/2022/06/); data sheets of AMD, NVIDIA
-# and Google.
+# ([sources](../docs/sources.md), [Horovod's](https://horovod.readthedocs.io/en/stable/benchmarks_include.html));
+# [TOP500](https://www.top500.org/lists/top500/2022/06/); data sheets of AMD, NVIDIA and Google.

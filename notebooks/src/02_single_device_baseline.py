@@ -135,8 +135,8 @@ for name, (elapsed, cpu) in times.items():
 #   gain from parallel work is what this clock cannot show.**
 # - It does not see other processes. Multi-worker training and Horovod run one process per worker.
 #
-# So 15.4 and 43.7 s say that the processor worked almost three times as long for two GPUs: more operations to start, more
-# data to copy, threads that poll while they wait. They do not say which run ended first. CPU time is still worth
+# So 15.4 and 43.7 s say that the processor worked almost three times as long for two GPUs: more operations to start,
+# more data to copy, threads that poll while they wait. They do not say which run ended first. CPU time is still worth
 # knowing: it says how much work was done, and changes less when other programs compete for the cores.
 
 # %% [markdown]
@@ -172,6 +172,7 @@ print(f"An epoch: {len(images):,} images, {copies} × the set, in {math.ceil(len
 
 # %% [markdown]
 # **Predict.** On how many of the devices are the weights of the model after training?
+
 
 # %%
 def mlp(dropout: float = 0.2) -> tf.keras.Model:
@@ -389,6 +390,7 @@ for name, batches in {"no cache": stored.map(counted_decode), "cache": stored.ma
 #
 # **Predict.** By which factor do the steps get shorter?
 
+
 # %%
 def feed(batches: tf.data.Dataset, device_seconds: float, steps: int = 30) -> np.ndarray:
     """For each step, the moments when a batch was asked for, when it came and when the device was done."""
@@ -592,11 +594,12 @@ checks.assert_equal_weights(*weights)
 
 # %% [markdown]
 # **A larger batch is another training run.** An epoch has fewer updates. The usual answer is a larger learning rate:
-# multiplied by the factor by which the batch grew (the linear rule, made for SGD), or by its square root (a rule derived
-# for Adam). Each run below is repeated with three seeds, from equal weights in each.
+# multiplied by the factor by which the batch grew (the linear rule, made for SGD), or by its square root (a rule
+# derived for Adam). Each run below is repeated with three seeds, from equal weights in each.
 #
 # **Predict.** After one epoch: how far is batch 256 behind batch 32? Does a learning rate 3 times as large (the square
 # root), or 8 times (the linear rule), make up for it?
+
 
 # %%
 def accuracy(model: tf.keras.Model) -> float:
@@ -635,8 +638,8 @@ for (batch, rate), accuracies in first_epoch.items():
 # %% [markdown]
 # ## Two switches: mixed precision and XLA
 #
-# **Mixed precision** computes in 16 bits and keeps the weights in 32. On GPUs since 2017, 16-bit products run on special
-# units, several times as fast, and activations take half the memory. There are two 16-bit formats:
+# **Mixed precision** computes in 16 bits and keeps the weights in 32. On GPUs since 2017, 16-bit products run on
+# special units, several times as fast, and activations take half the memory. There are two 16-bit formats:
 #
 # | | bits for the exponent | largest number | smallest normal number | digits |
 # |---|---|---|---|---|
@@ -657,7 +660,7 @@ print("bfloat16:            ", float(tf.cast(gradient, tf.bfloat16)))
 # In Keras one line before the model is built switches it on. With `mixed_float16`, `compile` wraps the optimizer into a
 # `LossScaleOptimizer`, which chooses the factor by itself; `mixed_bfloat16` needs none.
 #
-#     tf.keras.mixed_precision.set_global_policy("mixed_float16")  # GPUs; "mixed_bfloat16" on TPUs, A100, H100 and newer
+#   tf.keras.mixed_precision.set_global_policy("mixed_float16")  # GPUs; "mixed_bfloat16" on TPUs, A100, H100 and newer
 #
 # **XLA** compiles a whole step into a few fused operations: `compile(jit_compile=True)`. The compiler needs seconds
 # for each new shape of a batch, so give it batches of equal size. Both switches, with batches of 128:

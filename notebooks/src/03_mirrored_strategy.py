@@ -408,10 +408,11 @@ draw.show(
 )
 
 # %% [markdown] tags=["slide-takeaway"]
-# `ReductionToOneDevice` is short, but everything passes through device 0: with $p$ devices it handles $2(p-1)$
+# `ReductionToOneDevice` is simple, but everything passes through device 0: with $p$ devices it handles $2(p-1)$
 # messages, each as large as the gradient, one after the other. `HierarchicalCopyAllReduce` sends the same number of
-# messages in fewer steps, since the groups work at the same time, and most stay inside a group. For `NcclAllReduce` the graph shows none: the exchange happens
-# inside one operation, as a ring or as trees (notebook 06, collectives and ring all-reduce).
+# messages in fewer steps, since the groups work at the same time, and most stay inside a group. For `NcclAllReduce` the
+# graph shows none: the exchange happens inside one operation, as a ring or as trees (notebook 06, collectives and ring
+# all-reduce).
 #
 # <details>
 # <summary>Question: which of them would you choose on two GPUs without NVLink?</summary>
@@ -442,9 +443,9 @@ for name in ("ReductionToOneDevice", "HierarchicalCopyAllReduce"):
 # ## 5. Several pipelines
 #
 # `MirroredStrategy` has one input pipeline: it reads a global batch and divides it, so each image goes to exactly one
-# replica, whatever the policy for **auto-sharding** says. The lecture's program sets `AutoShardPolicy.DATA` all the same,
-# a fourth fault, and a harmless one: with a single process it has no effect. Policies matter when several processes each
-# have a pipeline; chapter 07 shows OFF, DATA, FILE and AUTO at work.
+# replica, whatever the policy for **auto-sharding** says. The lecture's program sets `AutoShardPolicy.DATA` all the
+# same, a fourth fault, and a harmless one: with a single process it has no effect. Policies matter when several
+# processes each have a pipeline; chapter 07 shows OFF, DATA, FILE and AUTO at work.
 #
 # ## 6. Are both devices busy?
 #
@@ -686,8 +687,8 @@ Markdown(
 #
 # ### XLA under the strategy
 #
-# `jit_compile=True` compiles the training step with XLA, TensorFlow's compiler. Whether it works depends on the devices.
-# On CPU devices the compiled step would have to touch the variables of several devices:
+# `jit_compile=True` compiles the training step with XLA, TensorFlow's compiler. Whether it works depends on the
+# devices. On CPU devices the compiled step would have to touch the variables of several devices:
 
 # %% tags=["varies"]
 with strategy.scope():
