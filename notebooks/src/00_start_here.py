@@ -42,7 +42,8 @@ workers = 2  # into how many devices the processor is divided
 # 3. The gradients are added. On a cluster this is an **all-reduce**: every device contributes an array and gets the sum
 #    of all.
 # 4. The sum, divided by the size of the whole batch, updates the weights.
-#
+
+# %% [markdown]
 # The next cell is a whole program. It needs TensorFlow, scikit-learn's images of handwritten digits, and the two
 # numbers above; copy both cells into a file, and it runs there too. A laptop has no second device, so the program
 # divides the processor into **logical devices**. The network is a single layer. Its ten outputs, one score per class,
@@ -133,6 +134,10 @@ print(f"the weights differ by up to {np.abs(wrong - serial).max() / np.abs(seria
 # | [03 mirrored strategy](03_mirrored_strategy.ipynb) | the same on all devices of one host; who sees which data |
 # | [04 custom training loop](04_custom_training_loop.ipynb) | `GradientTape` under a strategy; a U-Net |
 # | [05 save and load](05_save_and_load.ipynb) | formats, and moving a model between strategies |
+
+# %% [markdown]
+# | chapter | what it is about |
+# |---|---|
 # | **several processes** | |
 # | [06 collectives](06_collectives_and_ring_all_reduce.ipynb) | broadcast, reduce, all-reduce; the ring and its cost |
 # | [07 multi-worker](07_multi_worker.ipynb) | several processes with `TF_CONFIG` |

@@ -317,7 +317,8 @@ for images, per_replica, replicas in [(60_000, 32, 1), (60_000, 32, 2), (60_000,
 #
 # with global batch size $B$, $p$ replicas and shards $S_k$. The *sums* of all shards are divided by $B$; the mean of
 # the shards' means is the same only where all shards are equally large.
-#
+
+# %% [markdown]
 # Data parallelism works for every model, and all devices run the same program. That it also keeps all devices busy, as
 # is often said, holds only as long as communication hides behind computing: see below.
 
@@ -381,13 +382,13 @@ for batch_size in (64, 4096):
 # %% [markdown] tags=["slide-formula"]
 # ## Computing against communicating
 #
-# When is a second device worth its messages? A step with a global batch of $B$ tokens computes $6 N B$ FLOPs, on $p$
+# Is a second device worth its messages? A step with a global batch of $B$ tokens computes $6 N B$ FLOPs, on $p$
 # devices with $C$ FLOP/s each. A ring all-reduce of $N$ gradients of 4 bytes goes over links of $W$ bytes per second:
 #
 # $$T_\text{compute} = \frac{6 N B}{p\,C}, \qquad T_\text{all-reduce} = \frac{2 (p - 1)}{p} \cdot \frac{4 N}{W}$$
 #
-# Finished gradients can travel while the backward pass still computes. So at best the all-reduce is hidden completely,
-# which needs $T_\text{compute} \ge T_\text{all-reduce}$. $N$ cancels:
+# Gradients can travel while the backward pass still computes. At best the all-reduce is hidden completely, which needs
+# $T_\text{compute} \ge T_\text{all-reduce}$. $N$ cancels:
 #
 # $$\frac{B}{p} \ge \frac{4}{3} \cdot \frac{p - 1}{p} \cdot \frac{C}{W}$$
 #
@@ -674,16 +675,13 @@ quizzes.ask("01")
 #
 # - Training state takes 16 bytes per parameter with Adam, with or without mixed precision; PaLM's fits no device.
 # - $6ND$ FLOPs reproduce PaLM's published utilisation; the whole run took 50 % more chip-hours.
-# - Data parallelism divides the batch, adds gradient sums and divides by the global batch size.
-# - Model parallelism is exact too, and moves activations and their gradients instead.
-# - The all-reduce is hidden if a device computes long enough: on eight A100 behind hundreds of tokens over NVLink,
-#   behind more than a million over Ethernet with 1 Gbit/s.
+# - Data parallelism moves gradients, model parallelism activations and their gradients.
+# - The all-reduce is hidden if a device computes long enough: hundreds of tokens over NVLink, more than a million over
+#   Ethernet with 1 Gbit/s.
 # - Synchronous training runs at the straggler's pace; stale gradients lower the largest learning rate.
-# - With fixed work the undivided part limits the speed-up; with growing work it does not. Karp and Flatt's formula
-#   belongs to fixed work only.
+# - With fixed work the undivided part limits the speed-up; with growing work it does not.
 #
-# **Next.** [02 single-device baseline](02_single_device_baseline.ipynb): the lecture's program, and where its time
-# goes.
+# **Next.** [02 single-device baseline](02_single_device_baseline.ipynb).
 #
 # **Sources.** [Amdahl 1967](https://doi.org/10.1145/1465482.1465560),
 # [Gustafson 1988](https://doi.org/10.1145/42411.42415), [Karp and Flatt 1990](https://doi.org/10.1145/78607.78614),

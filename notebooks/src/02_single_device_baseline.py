@@ -140,9 +140,9 @@ for name, (elapsed, cpu) in times.items():
 # knowing: it says how much work was done, and changes less when other programs compete for the cores.
 
 # %% [markdown]
-# **How this chapter measures.** Candidates take turns, a warm-up does not count, and the median does, since a busy
-# machine makes single times useless. The first epoch of a training is such a warm-up: it pays for **tracing**, in which
-# Keras runs the Python code of a step once and records a graph that all later steps run.
+# **How this chapter measures.** Candidates take turns, after a warm-up, and the median counts. The first epoch of a
+# training is such a warm-up: it pays for **tracing**, in which Keras runs the Python code of a step once and records a
+# graph that all later steps run.
 #
 # <details>
 # <summary>Question 1. One GPU: elapsed 10 s, process_time 14 s. Two GPUs: elapsed 6 s, process_time 16 s. What is the
@@ -743,13 +743,12 @@ quizzes.ask("02")
 # %% [markdown]
 # ## Recap
 #
-# - Speed-up compares elapsed times; CPU time leaves out waiting and child processes and sums over threads.
-# - TensorFlow alone places a model on one device, and fills the memory of all that it sees.
-# - A cache freezes what comes before it; prefetch hides preparation.
-# - Shuffle before batch; augment after the cache with new seeds.
+# - Speed-up compares elapsed times; CPU time leaves out waiting and sums over threads.
+# - TensorFlow alone uses one device, and fills the memory of all that it sees.
+# - A cache freezes what comes before it; prefetch hides preparation; shuffle before batch.
 # - A larger batch makes fewer updates; several steps per execution change no weight.
 # - Mixed precision and XLA are one line each; `float16` needs a scaled loss, `bfloat16` does not.
-# - The lecture's program can run faster on one device; the faster program is the baseline to beat.
+# - The faster program on one device is the baseline to beat.
 #
 # **Next.** [Lab 02](../labs/02_single_device_baseline/lab.ipynb), [03 mirrored strategy](03_mirrored_strategy.ipynb).
 #
