@@ -12,7 +12,7 @@
 # **Goal.** Train a first model on two devices and prove that the result is right; then know what the course contains,
 # how its notebooks work, and what your machine offers.
 #
-# **Time.** 20 minutes to read, under a minute to run.
+# **Time.** 30 minutes to read, under a minute to run.
 #
 # **Before this.** Nothing but Python, and an idea of what a gradient is.
 #

@@ -12,7 +12,7 @@
 # **Goal.** Know from arithmetic when one device is not enough, which ways there are to use several, and what limits the
 # gain.
 #
-# **Time.** 35 minutes to read, under a minute to run.
+# **Time.** 45 minutes to read, under a minute to run.
 #
 # **Before this.** [00 start here](00_start_here.ipynb)
 #
