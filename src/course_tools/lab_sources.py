@@ -25,7 +25,6 @@ from distlab.labs import registry
 from distlab.labs.lab import Lab
 from distlab.runtime import processes, startup_notes
 from distlab.runtime.errors import PlainError
-from distlab.runtime.lookups import look_up
 from distlab.runtime.unused_names import unused
 
 if TYPE_CHECKING:
@@ -61,17 +60,9 @@ def write_labs(*, only: str | None = None) -> None:
 
 
 def chosen(labs: Path, only: str | None = None) -> list[Path]:
-    """The sources `labs`/NN_topic/lab.py, in order; `only` names some by number, separated by commas ("06" or "02,06").
-
-    Raises registry.NoSuchLab for one that is not there, or when there is none at all.
-    """
-    by_number = {source.parent.name[:2]: source for source in sorted(labs.glob(f"[0-9][0-9]_*/{TEXT}"))}
-    if not by_number:
-        raise registry.NoSuchLab(f"There is no lab in {labs.resolve()}; run this in the course's folder.")
-    if not only:
-        return list(by_number.values())
-    numbers = {name.strip().partition("_")[0].zfill(2) for name in only.split(",") if name.strip()} or {only}
-    return [look_up(by_number, number, "lab", registry.NoSuchLab) for number in sorted(numbers)]
+    """The sources `labs`/NN_topic/lab.py, in order; `only` is that of `notebooks.chosen`."""
+    folders = sorted(source.parent for source in labs.glob(f"[0-9][0-9]_*/{TEXT}"))
+    return [folder / TEXT for folder in notebooks.chosen(folders, only, "lab")]
 
 
 def convert(source: Path, lab: Lab | None = None) -> NotebookNode:
