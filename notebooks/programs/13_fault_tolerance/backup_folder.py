@@ -18,7 +18,7 @@ import whole_checkpoints
 
 from distlab import saved_states
 
-NOTE = "dataset.txt"
+NOTE = saved_states.NOTE
 REASONS = {
     "No space left on device": "make room on that disk",
     "Disk quota exceeded": "make room on that disk",
