@@ -142,13 +142,16 @@ def in_words(counts: Sequence[int]) -> str:
     return f"{', '.join(first)} and {last}"
 
 
+SHARED_OUT = "the sum is right, but a replica knows its own examples only, and its gradient comes from them."
+
+
 def on_each_replica(
     right_program: Callable[..., list[float]],
     things: str,
     counts: Callable[[Any], Sequence[int]],
-    more: Callable[[Any, list[float]], str],
+    more: Callable[[Any, list[float]], str] | None = None,
 ) -> Callable[[Any, Any], str]:
-    """The hint on a value that no known mistake gives; `more` is for a list of finite numbers that are not there.
+    """The hint on a value that no known mistake gives; `more` is for a list of finite numbers, instead of their sum.
 
     `counts(case)` has how many of these things each replica has.
     """
@@ -172,7 +175,16 @@ def on_each_replica(
             return "these are the right numbers in another order. Keep the order of the replicas."
         if all(is_rounded(*pair) or pair[0] == pair[1] for pair in zip(values, expected, strict=True)):
             return NumberHint.ROUNDED.value
-        return more(case, values)
+        return more(case, values) if more else of_sum(values, expected, sum(counts(case)))
+
+    def of_sum(values: list[float], expected: list[float], count: int) -> str:
+        if is_near(sum(values), sum(expected), TOLERANCE):
+            return SHARED_OUT
+        if (factor := divisor(expected, values)) is not None:
+            return (
+                f"each replica's sum is right, but divided by {factor * count:.6g}. How many {things} are there in all?"
+            )
+        return f"the sum over the replicas is {sum(values):.6g}, and the mean over all {things} {sum(expected):.6g}."
 
     return hint
 
@@ -219,7 +231,6 @@ def known_of_losses(losses: Losses, penalty: float = 0.0) -> dict[str, Any]:
     return locals()
 
 
-SHARED_OUT = "the sum is right, but a replica knows its own examples only, and its gradient comes from them."
 OWN_MEAN = "each replica has the mean of its own examples. The strategy adds: what is the sum of {replicas} means?"
 MEAN_OF_MEANS = "this is the mean of means, in which an example of a small replica counts more. Is that the mean?"
 ONE_REPLICA = "this divides by the examples of one replica. Whose examples are in the mean?"
@@ -233,7 +244,6 @@ LOSS_FORMULAS: dict[str, Hint] = {
         "this divides by {full * replicas}, the size of a full batch. How many examples are there this time?"
     ),
     "sums / full": {FULL: OWN_MEAN, UNEVEN: ONE_REPLICA, EMPTY: ONE_REPLICA},
-    "sums / (examples / replicas)": {FULL: OWN_MEAN, UNEVEN: ONE_REPLICA, EMPTY: ONE_REPLICA},
     "sums / replicas": "this divides by the number of replicas only. How many examples does each of them add up?",
     "sums / examples / replicas": (
         "this divides by all examples, and then by the {replicas} replicas again. The strategy adds."
@@ -241,16 +251,6 @@ LOSS_FORMULAS: dict[str, Hint] = {
     "sums.sum() / examples * everywhere": ALL_THE_SAME,
     "sums.sum() / examples / replicas * everywhere": SHARED_OUT,
 }
-
-
-def other_losses(case: Any, values: list[float]) -> str:
-    """What is known of losses that no mistake gives."""
-    total, mean = sum(values), sum(replica_losses(*case))
-    if is_near(total, mean, TOLERANCE):
-        return SHARED_OUT
-    if (divided_by := divisor(list(map(np.sum, case[0])), values)) is not None:
-        return f"each replica's sum is right, but divided by {divided_by:.6g}. How many examples are there in all?"
-    return f"the sum over the replicas is {total:.6g}, and the mean over all examples {mean:.6g}."
 
 
 REPLICA_LOSSES = ByPrograms(
@@ -261,7 +261,7 @@ REPLICA_LOSSES = ByPrograms(
     split=OfPart.split,
     tolerance=TOLERANCE,
     mistakes=formulas(replica_losses, {"": LOSS_FORMULAS}, known_of_losses),
-    otherwise=on_each_replica(replica_losses, "examples", examples_of, other_losses),
+    otherwise=on_each_replica(replica_losses, "examples", examples_of),
 )
 
 # The penalty ---------------------------------------------------------------------------------------------------------
@@ -440,7 +440,6 @@ BETWEEN_RANKS = (
 GRADIENT_FORMULAS: dict[str, Hint] = {
     "means.mean(axis=(0, 1))": PLAIN_MEAN,
     "means.sum(axis=(0, 1)) / np.count_nonzero(counts)": PLAIN_MEAN,
-    "(means.sum(axis=1) / filled).mean(axis=0)": PLAIN_MEAN,
     "means.sum(axis=1).mean(axis=0)": {EQUAL: STEPS_ADDED, UNEQUAL: MEANS_ADDED, NO_IMAGES: MEANS_ADDED},
     "means.sum(axis=0).mean(axis=0)": {EQUAL: RANKS_ADDED, UNEQUAL: MEANS_ADDED, NO_IMAGES: MEANS_ADDED},
     "means.sum(axis=(0, 1))": {EQUAL: STEPS_ADDED, UNEQUAL: MEANS_ADDED, NO_IMAGES: MEANS_ADDED},
@@ -601,12 +600,7 @@ SEQUENCE_MEANS = (
 MASK_FORMULAS: dict[str, Hint] = {
     "of_all / sizes.sum()": MASKS_UNUSED,
     "of_all / total": PADDING_ADDED,
-    "of_all / sizes * words / sizes.sum()": PADDING_ADDED,
-    "of_all / sizes * words / total": PADDING_ADDED,
-    "padding": UPSIDE_DOWN_MASK,
-    "padding / total": UPSIDE_DOWN_MASK,
     "padding / (sizes - words).sum()": UPSIDE_DOWN_MASK,
-    "turned / total": BITS_TURNED,
     "turned / sum(np.sum(~mask) for mask in masks)": BITS_TURNED,
     "[own[mask].sum() / total for own, mask in pairs]": (
         "the masks are integers, and as an index they pick rows 0 and 1, not words. What would a comparison give?"
@@ -619,7 +613,6 @@ MASK_FORMULAS: dict[str, Hint] = {
     ),
     "sums / sizes.sum()": PADDING_COUNTED,
     "sums / sizes": PADDING_COUNTED,
-    "sums / sizes / replicas": PADDING_COUNTED,
     "sums / own": "each replica divides by its own words, and the strategy adds. What is the sum of {replicas} means?",
     "sums / own / replicas": REPLICAS_EQUAL,
     "sums / own / np.count_nonzero(words)": REPLICAS_EQUAL,
@@ -634,21 +627,8 @@ MASK_FORMULAS: dict[str, Hint] = {
         "the words' losses are added, but divided by the {lengths.sum()} sequences. Over what is the mean?"
     ),
     "means / lengths.sum()": SEQUENCE_MEANS,
-    "means / sum(np.count_nonzero(mask.any(axis=1)) for mask in masks)": SEQUENCE_MEANS,
     "means / lengths / replicas": SEQUENCE_MEANS,
-    "means / lengths": SEQUENCE_MEANS,
 }
-
-
-def other_masked_losses(case: Any, values: list[float]) -> str:
-    """What is known of losses that no mistake gives."""
-    total, mean = sum(values), sum(masked_losses(*case))
-    if is_near(total, mean, TOLERANCE):
-        return SHARED_OUT
-    if (divided_by := divisor(masked_losses(*case), values)) is not None:
-        divided_by *= sum(words_of(case))
-        return f"each replica's sum is right, but divided by {divided_by:.6g}. How many words are there in all?"
-    return f"the sum over the replicas is {total:.6g}, and the mean over all words {mean:.6g}."
 
 
 MASKED_LOSSES = ByPrograms(
@@ -659,7 +639,7 @@ MASKED_LOSSES = ByPrograms(
     split=OfPart.split,
     tolerance=TOLERANCE,
     mistakes=formulas(masked_losses, {"": MASK_FORMULAS}, known_of_words),
-    otherwise=on_each_replica(masked_losses, "words", words_of, other_masked_losses),
+    otherwise=on_each_replica(masked_losses, "words", words_of),
 )
 
 # The lab -------------------------------------------------------------------------------------------------------------

@@ -1,4 +1,6 @@
-"""Known answers to `run` of lab 05; importing this starts TensorFlow, so it is done in a process of its own."""
+"""Known answers to `run` of lab 05, which start TensorFlow: the lab's own solution with other lines."""
+
+from pathlib import Path
 
 import distlab  # before TensorFlow: it selects tf-keras
 
@@ -6,29 +8,12 @@ import distlab  # before TensorFlow: it selects tf-keras
 import numpy as np
 import tensorflow as tf
 
-from distlab.labs.by_programs import changed
 from tests.distlab.labs.known_wrong import LabAnswers
+from tests.distlab.labs.solutions import solution_with
 
 assert distlab
 ANSWERS, GIVEN = LabAnswers(), {}
-RUN = """
-def run(training, folder, last_step, every):
-    checkpoint = tf.train.Checkpoint(
-        weights=training.weights,
-        optimizer=training.optimizer,
-        generator=training.generator,
-        step=training.step,
-        lowest_loss=training.lowest_loss,
-    )
-    manager = tf.train.CheckpointManager(checkpoint, folder, max_to_keep=2)
-    rate = float(training.optimizer.learning_rate)
-    checkpoint.restore(manager.latest_checkpoint).expect_partial()
-    while int(training.step) < last_step:
-        training.train_step(training.numbers(int(training.step)))
-        if int(training.step) % every == 0 or int(training.step) == last_step:
-            manager.save()
-"""
-RESTORE = "    checkpoint.restore(manager.latest_checkpoint).expect_partial()\n"
+RATE, RESTORE = "training.optimizer.learning_rate", "    checkpoint.restore(manager.latest_checkpoint)\n"
 WHILE, TRAIN = "while int(training.step) < last_step", "training.train_step(training.numbers(int(training.step)))"
 DUE = "int(training.step) % every == 0 or int(training.step) == last_step"
 SAVE = "            manager.save()\n"
@@ -40,7 +25,7 @@ def older(folder):
 
 
 def run_with(*changes):
-    return changed(RUN, *changes, tf=tf, older=older)
+    return solution_with("05", "run", *changes, tf=tf, Path=Path, older=older)["run"]
 
 
 def without(*parts):
@@ -85,7 +70,7 @@ OF_ONE_PART = {
         "A checkpoint is saved while the process is killed.",
     ),
     "loses the rate": (
-        (RESTORE, f"{RESTORE}    training.optimizer.learning_rate.assign(rate)\n"),
+        (RESTORE, f"    rate = float({RATE})\n{RESTORE}    {RATE}.assign(rate)\n"),
         "After a restart the learning rate is",
     ),
     "last_step more steps": ((WHILE, "for _ in range(last_step)"), "It ends after step"),

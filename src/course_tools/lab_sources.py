@@ -25,7 +25,6 @@ from distlab.labs import registry
 from distlab.labs.lab import Lab
 from distlab.runtime import processes, startup_notes
 from distlab.runtime.errors import PlainError
-from distlab.runtime.lookups import look_up
 from distlab.runtime.unused_names import unused
 
 if TYPE_CHECKING:
@@ -61,17 +60,9 @@ def write_labs(*, only: str | None = None) -> None:
 
 
 def chosen(labs: Path, only: str | None = None) -> list[Path]:
-    """The sources `labs`/NN_topic/lab.py, in order; `only` names some by number, separated by commas ("06" or "02,06").
-
-    Raises registry.NoSuchLab for one that is not there, or when there is none at all.
-    """
-    by_number = {source.parent.name[:2]: source for source in sorted(labs.glob(f"[0-9][0-9]_*/{TEXT}"))}
-    if not by_number:
-        raise registry.NoSuchLab(f"There is no lab in {labs.resolve()}; run this in the course's folder.")
-    if not only:
-        return list(by_number.values())
-    numbers = {name.strip().partition("_")[0].zfill(2) for name in only.split(",") if name.strip()} or {only}
-    return [look_up(by_number, number, "lab", registry.NoSuchLab) for number in sorted(numbers)]
+    """The sources `labs`/NN_topic/lab.py, in order; `only` is that of `notebooks.chosen`."""
+    folders = sorted(source.parent for source in labs.glob(f"[0-9][0-9]_*/{TEXT}"))
+    return [folder / TEXT for folder in notebooks.chosen(folders, only, "lab")]
 
 
 def convert(source: Path, lab: Lab | None = None) -> NotebookNode:
@@ -182,18 +173,16 @@ def _check(notebook: NotebookNode, lab: Lab, name: str) -> None:
         call, points = f'lab.check("{exercise.name}")', f'lab.points("{exercise.name}")'
         text = f"{call} ### BEGIN HIDDEN TESTS {points} ### END HIDDEN TESTS"
         kinds = [of_answer["solution"], of_answer["grade"], of_check["solution"], of_check["grade"], of_check["locked"]]
-        for problem, is_there in {
-            "the answer's cell needs solution true and grade false; the check's cell solution false, grade true and "
-            "locked true": kinds != [True, False, False, True, True],
-            "the answer's cell needs a part from ### BEGIN SOLUTION to ### END SOLUTION": _MARKS[0]
-            not in answer.source,
-            f"the check's cell must contain {text}": check.source.split() != text.split(),
-            f"the check's cell gives {of_check.get('points')} points, but the exercise {exercise.points}": (
-                of_check.get("points") != exercise.points
-            ),
-        }.items():
-            if is_there:
-                raise BrokenSource(f"{name}, exercise {exercise.name}: {problem}.")
+        given = of_check.get("points")
+        problems = [
+            (kinds[:2] != [True, False], "the answer's cell needs solution true and grade false"),
+            (kinds[2:] != [False, True, True], "the check's cell needs solution false, grade true and locked true"),
+            (_MARKS[0] not in answer.source, f"the answer's cell needs a part from {' to '.join(_MARKS)}"),
+            (check.source.split() != text.split(), f"the check's cell must contain {text}"),
+            (given != exercise.points, f"the check's cell gives {given} points, but the exercise {exercise.points}"),
+        ]
+        if found := [problem for is_there, problem in problems if is_there]:
+            raise BrokenSource(f"{name}, exercise {exercise.name}: {found[0]}.")
     for cell in notebook.cells:
         marks = [line.strip() for line in cell.source.split("\n") if _LIKE_A_MARK.search(line)]
         is_answer = cell.metadata.get("nbgrader", {}).get("solution")
@@ -234,17 +223,16 @@ def release(lab_sources: Sequence[Path], folder: Path) -> tuple[list[Path], list
         new = Path(unfinished)
         for source in lab_sources:
             notebook = without_course(convert(source))
-            given = [file for file in sorted(source.parent.glob("*")) if is_given(file)]
-            for file in [file for file in given if known and file not in known and not file.name.startswith(".")]:
-                said.append(
-                    f"Not handed out: {file}, which git does not know. If students need it, run `git add {file}` first."
-                )
+            given = sorted(file for file in source.parent.glob("*") if is_given(file))
+            unknown = [file for file in given if known and file not in known]
+            for file in unknown:
+                fix = f"If students need it, run `git add {file}` first."
+                said += [] if file.name.startswith(".") else [f"Not handed out: {file}, which git does not know. {fix}"]
             for part, handed_out in zip(_PARTS, (student(notebook), notebook), strict=True):
                 place = new / part / source.parent.name
                 place.mkdir(parents=True)
-                for file in given:
-                    if not known or file in known:
-                        shutil.copy(file, place)
+                for file in sorted({*given} - {*unknown}):
+                    shutil.copy(file, place)
                 nbformat.write(handed_out, place / STUDENT)
         said += _replace(folder, new, places)
         shutil.copy(labs / "nbgrader_config.py", folder / NBGRADER)

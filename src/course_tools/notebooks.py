@@ -39,10 +39,6 @@ NOT_COMPARED = {
 }
 
 
-class NoSuchNotebook(NoSuchName):
-    """No notebook has that number or name; the message lists those there are."""
-
-
 class NotRecorded(PlainError):
     """A notebook is not made: its source, its own edits or the machine are not fit for it; the message says why."""
 
@@ -56,18 +52,20 @@ def sources(folder: Path, only: str | None = None) -> list[Path]:
     return chosen(sorted((folder / "src").glob("[0-9][0-9]_*.py")), only)
 
 
-def chosen(files: Sequence[Path], only: str | None = None) -> list[Path]:
+def chosen(files: Sequence[Path], only: str | None = None, kind: str = "notebook") -> list[Path]:
     """The files that `only` names, by number or name, separated by commas ("03" or "02,04"); all of them without it.
 
-    Raises NoSuchNotebook for one that is not there.
+    Raises NoSuchName for one that is not there, or when there is none at all.
     """
+    if not files:
+        raise NoSuchName(f"There is no {kind} in {Path.cwd()}; run this in the course's folder.")
     if not only:
         return list(files)
     names = [name.strip().zfill(2) for name in only.split(",") if name.strip()]
     numbers = [file.stem[:2] for file in files]
     for name in names or [only]:
         if name not in numbers:
-            require_name([file.stem for file in files], name, "notebook", NoSuchNotebook)
+            require_name([file.stem for file in files], name, kind)
     return [file for file in files if {file.stem, file.stem[:2]} & set(names)]
 
 

@@ -21,7 +21,7 @@ from nbformat import NotebookNode
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn
 
-from course_tools.notebooks import SECONDS_PER_CELL, NoSuchNotebook, chosen
+from course_tools.notebooks import SECONDS_PER_CELL, chosen
 from course_tools.resource_use import MEMORY_MEASURE, MIB, ResourceUse
 from course_tools.site.chapters import chapter_notebooks, how_to_repair
 from distlab import launch
@@ -110,14 +110,8 @@ class ExecutionPlan:
 
 
 def choose(folder: Path, only: str | None = None) -> list[Path]:
-    """The notebooks of a folder in order; `only` is that of `notebooks.chosen`.
-
-    Raises NoSuchNotebook for one that is not there, or when there is none at all.
-    """
-    files = chapter_notebooks(folder)
-    if not files:
-        raise NoSuchNotebook(f"There is no notebook in {folder.resolve()}; run this in the course's folder.")
-    return chosen(files, only)
+    """The notebooks of a folder in order; `only` is that of `notebooks.chosen`."""
+    return chosen(chapter_notebooks(folder), only)
 
 
 def missing_requirement(notebook: Path) -> str | None:

@@ -8,7 +8,6 @@ from importlib.resources import files
 from pathlib import Path
 
 import nbformat
-from nbformat.reader import NotJSONError
 from pygments.formatters import HtmlFormatter
 
 from course_tools import runner, user_folders
@@ -60,15 +59,15 @@ def build(notebooks: Sequence[Path], folder: Path, executed: Path | None = None)
     for file in notebooks:
         try:
             notebook = nbformat.read(newest_run(file, executed) or file, as_version=4)
-            slides = storyboard.slides(notebook, file.parent)
-        except (NotJSONError, AttributeError, ValueError):
+            is_whole = len(notebook.cells) > 1
+        except (AttributeError, KeyError, ValueError):  # as damaged as a file can be
+            is_whole = False
+        if not is_whole:
             problems.append(f"{file} cannot be read as a chapter and has no deck; {how_to_repair(file)}.")
             continue
-        page, title = folder / f"{file.stem}.html", title_of(notebook)
-        template = STATIC / "deck.html.j2"
-        pages.append(
-            from_template(template, page, slides=slides, title=title, style=style, script=script, reveal=REVEAL)
-        )
+        values = {"slides": storyboard.slides(notebook, file.parent), "title": title_of(notebook), "reveal": REVEAL}
+        page = folder / f"{file.stem}.html"
+        pages.append(from_template(STATIC / "deck.html.j2", page, style=style, script=script, **values))
     for name in NEEDED:
         (folder / REVEAL / name).parent.mkdir(parents=True, exist_ok=True)
         source = files("sphinx_revealjs") / "_static" / "revealjs" / name

@@ -78,8 +78,8 @@ class Cluster:
 
         What is left out is not limited: `link(node)` takes all limits away.
         """
-        bits = network.bits_per_second(rate) if rate is not None else None
-        delay = network.seconds(latency) if latency is not None else None
+        bits = network.amount("rate", rate) if rate is not None else None
+        delay = network.amount("latency", latency) if latency is not None else None
         self._replace(node, network.limit(self._enter(), node, self._link(node), bits, delay))
 
     def cut(self, node: str) -> None:

@@ -11,8 +11,11 @@ from distlab.cluster.namespaces import LOGIN, ClusterError, checked, entering_no
 from distlab.runtime import processes
 
 _BRIDGE = "switch"
-_BITS = {"bit": 1, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
-_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+_UNITS = {
+    "rate": {"bit": 1, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9},
+    "latency": {"us": 1e-6, "ms": 1e-3, "s": 1.0},
+}
+_EXAMPLES = {"rate": "100mbit", "latency": "5ms"}
 # How much may pass at once at full speed, and how long a full queue may get.
 _BURST_SECONDS, _LEAST_BURST_BYTES, _QUEUE = 0.005, 32_000, "50ms"
 
@@ -37,20 +40,13 @@ def address(node: str) -> str:
     return "10.99.0.254" if node == LOGIN else f"10.99.0.{node.removeprefix('node')}"
 
 
-def bits_per_second(rate: str) -> float:
-    """A rate as tc writes it, such as "100mbit"."""
-    return _number(rate, _BITS, "rate", "100mbit")
-
-
-def seconds(latency: str) -> float:
-    """A latency as tc writes it, such as "5ms"."""
-    return _number(latency, _SECONDS, "latency", "5ms")
-
-
-def _number(text: str, units: dict[str, float], kind: str, example: str) -> float:
+def amount(kind: str, text: str) -> float:
+    """A "rate" in bits per second, or a "latency" in seconds, written as tc writes it; ClusterError if it is not."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text.strip().lower())
+    units = _UNITS[kind]
     if not match or match[2] not in units:
-        raise ClusterError(f"{text!r} is no {kind}; write a number and one of {', '.join(units)}, such as {example!r}.")
+        choice = ", ".join(units)
+        raise ClusterError(f"{text!r} is no {kind}; write a number and one of {choice}, such as {_EXAMPLES[kind]!r}.")
     return float(match[1]) * units[match[2]]
 
 

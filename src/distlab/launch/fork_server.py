@@ -11,7 +11,7 @@ and streams of the `rank_process` that asks for it, which gets its exit status. 
 an interpreter of its own, when a variable differs that Python or a library reads as it starts. The first connection is
 the owner's: when it closes, the server ends, and its programs with it.
 
-The forkserver of `multiprocessing` was tried. It preloads modules too, but its processes belong to the one process that
+The forkserver of `multiprocessing` preloads modules too, but its processes belong to the one process that
 has started it, by a pickled function: ranks are started by mpirun and horovodrun, which do not know it, and their
 streams, environment and signals would have to be handed over by the code below all the same.
 """

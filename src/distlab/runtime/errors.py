@@ -16,6 +16,10 @@ class PlainError(Exception):
         return [f"{type(self).__name__}: {self}"]
 
 
+class WrongArgument(PlainError, TypeError, ValueError):
+    """What was handed to a function of the course cannot be meant; the message says what it is and what is needed."""
+
+
 def show_alone() -> None:
     """From now on, when a PlainError ends this program, its name and message are all that is written.
 

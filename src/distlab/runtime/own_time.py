@@ -1,11 +1,9 @@
-"""The time that passes for a process: without that in which it waits for a processor, or stands still."""
+"""The time that passes for a process: without that in which it waits for a processor."""
 
 import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-
-_MOST_SECONDS_BETWEEN_LOOKS = 2.0
 
 
 class OwnTime:
@@ -24,22 +22,6 @@ class OwnTime:
             self._passed += max(0.0, now - self._looked - delayed)
             self._looked, self._delays = now, delays
             return self._passed
-
-
-class WatchedClock:
-    """A clock that stands still while nobody looks at it for two seconds and more: then its process was stopped."""
-
-    def __init__(self) -> None:
-        """It starts now."""
-        self._looked, self._missed = time.monotonic(), 0.0
-
-    def now(self) -> float:
-        """Seconds, as of `time.monotonic()` without the time in which the process stood still."""
-        now = time.monotonic()
-        if now - self._looked > _MOST_SECONDS_BETWEEN_LOOKS:
-            self._missed += now - self._looked
-        self._looked = now
-        return now - self._missed
 
 
 def _delays() -> dict[str, float]:

@@ -33,12 +33,12 @@ def measured(running: Cluster) -> dict[str, float]:
     ("rate", "bits"), [("100mbit", 100e6), ("1.5Gbit", 1.5e9), ("64 kbit", 64e3), ("8000bit", 8e3)]
 )
 def test_a_rate_is_read_as_tc_reads_it(rate: str, bits: float) -> None:
-    assert network.bits_per_second(rate) == bits
+    assert network.amount("rate", rate) == bits
 
 
 def test_a_number_without_a_unit_is_no_rate() -> None:
     with pytest.raises(ClusterError, match="'100' is no rate; write a number and one of bit, kbit, mbit, gbit, such"):
-        network.bits_per_second("100")
+        network.amount("rate", "100")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from distlab.runtime import environment, processes
 
 environment.apply()  # puts this environment's mpirun on the path
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
 KILLED = """
 import os, signal

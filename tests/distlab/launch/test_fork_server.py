@@ -19,6 +19,7 @@ from tests.distlab.launch.test_starters import LIMITS, needs_horovod, needs_mpi
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.usefixtures("one_job"),
     pytest.mark.skipif(sys.platform != "linux", reason="programs are forked on Linux only"),
 ]
 

@@ -18,6 +18,8 @@ from tests.distlab.launch.launched_program import Launched
 
 environment.apply()  # puts this environment's mpirun on the path
 
+pytestmark = pytest.mark.usefixtures("one_job")
+
 LIMITS = {"seconds": 600, "start_seconds": 300, "echo": False}
 needs_mpi = pytest.mark.skipif(not shutil.which("mpirun"), reason="no mpirun on this machine")
 needs_horovod = pytest.mark.skipif(bool(launch.horovod_problem()), reason=str(launch.horovod_problem()))

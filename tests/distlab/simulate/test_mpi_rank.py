@@ -107,7 +107,7 @@ def mpirun(what: str, folder: Path) -> subprocess.CompletedProcess:
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600, check=False)
 
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from distlab.draw.steps.legend import Legend
 from distlab.draw.steps.stamps import Drawing, Stamp, rectangle, words
 from distlab.draw.steps.strip import draw_strip
 from distlab.draw.style import INK, show
-from distlab.runtime.arguments import WrongArgument
+from distlab.runtime.errors import WrongArgument
 
 MOST_RANKS = 8
 """An animation grows with the fourth power of the ranks: one of a ring of sixteen has 30 MB."""

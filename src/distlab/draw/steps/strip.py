@@ -13,7 +13,7 @@ from distlab.draw.steps.history import History, StepMessage
 from distlab.draw.steps.legend import Legend
 from distlab.draw.steps.stamps import Stamp, stamp_on, words
 from distlab.draw.style import INK, QUIET
-from distlab.runtime.arguments import WrongArgument
+from distlab.runtime.errors import WrongArgument
 
 # All steps of a ring of 10 ranks; a strip of them is a metre and a half high.
 MOST_BOXES = 20_000
