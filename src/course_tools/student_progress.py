@@ -59,14 +59,6 @@ def print_progress() -> int:
     return 0
 
 
-def show_progress() -> None:
-    """Print the table for the working copy whose notebook calls this, as it was saved last."""
-    copy = Path().absolute().parent
-    chapters = progress(copy)
-    nowhere = f"{copy} holds no notebooks of the course: run this in one of its notebooks."
-    print(table(chapters) if chapters else nowhere)
-
-
 def table(chapters: list[ChapterProgress]) -> str:
     """The chapters as a table in text, the sums, what counts as solved; lines for what is unchecked, and notes."""
     rows = [

@@ -188,4 +188,14 @@ def test_tiles_with_their_halo_give_the_convolution_of_the_whole_image(models: M
     assert np.allclose(np.block([own[:2], own[2:]]), convolve2d(image, kernel, "same"))
 
 
+def test_the_map_leads_to_each_chapter_from_those_that_come_before_it() -> None:
+    chapters = script("00_start_here").CHAPTERS
+    before: dict[str, set[str]] = {}
+    for number, (_, _, needed) in chapters.items():
+        before[number] = set(needed).union(*(before[each] for each in needed))
+    for source in sorted((ROOT / "notebooks" / "src").glob("*.py")):
+        opening = source.read_text().partition("**Before this.**")[2].partition("**Questions.**")[0]
+        assert set(re.findall(r"\((\d\d)_\w+\.ipynb\)", opening)) <= before[source.stem[:2]], source.stem
+
+
 CORNERS = ((0, 0), (0, 1), (1, 0), (1, 1))  # of each tile's own pixels, in the tile with its halo
