@@ -3,6 +3,7 @@
 import importlib.util
 import itertools
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
