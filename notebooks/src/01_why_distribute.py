@@ -515,13 +515,13 @@ print(f"mean step of 1,000: {steps.mean():.3f} s, shortest {steps.min():.3f} s")
 #
 # The **speed-up** is the serial time divided by the parallel time. Two laws predict it, for two questions.
 #
-# **Amdahl (1967)** asks: the *same* work on more devices. Take the serial time as 1. A part $1 - f$ cannot be divided
-# and takes as long as before; the part $f$ takes $f / p$ on $p$ devices:
+# **Amdahl's law** (1967) answers: the *same* work on more devices. Take the serial time as 1. A part $1 - f$ cannot be
+# divided and takes as long as before; the part $f$ takes $f / p$ on $p$ devices:
 #
 # $$S(p) = \frac{1}{(1 - f) + f / p}$$
 #
-# **Gustafson (1988)** asks: *more* work in the same time. Take the parallel time as 1. One device would need $1 - f$
-# for the undivided part, and $p$ times as long for the divided one:
+# **Gustafson's law** (1988) answers: *more* work in the same time. Take the parallel time as 1. One device would need
+# $1 - f$ for the undivided part, and $p$ times as long for the divided one:
 #
 # $$S(p) = (1 - f) + f p$$
 

@@ -413,7 +413,8 @@ draw.show(
 # messages in fewer steps, since the groups work at the same time, and most stay inside a group. For `NcclAllReduce` the
 # graph shows none: the exchange happens inside one operation, as a ring or as trees (notebook 06, collectives and ring
 # all-reduce).
-#
+
+# %% [markdown]
 # <details>
 # <summary>Question: which of them would you choose on two GPUs without NVLink?</summary>
 #
@@ -711,7 +712,8 @@ except (tf.errors.OpError, ValueError, NotImplementedError) as error:
 # ones. In a custom loop,
 # `tf.function(jit_compile=True)` around the function that computes *one replica's* gradients works everywhere, because
 # it stays on one device.
-#
+
+# %% [markdown]
 # ### With Keras 3
 #
 # The course uses legacy Keras. In one trial with Keras 3.15 on TensorFlow 2.21, `fit` under `MirroredStrategy` on two

@@ -63,10 +63,15 @@ def test_what_has_not_begun_is_not_done_yet(mean: object) -> None:
     assert verdict(mean).state == NOT_DONE
 
 
-def test_a_missing_name_is_not_done_yet_and_says_where_to_go() -> None:
+def test_a_missing_name_and_a_missing_return_are_not_done_yet_and_say_where_to_go() -> None:
     missing = MEAN.verdict(OwnAnswer({}))
     assert missing.state == NOT_DONE
     assert "run the cell above" in missing.text
+
+    def forgets(values: np.ndarray) -> None:
+        values.mean()
+
+    assert "is a `return` missing?" in verdict(forgets).text
 
 
 def test_an_exception_is_named_with_its_line_in_the_cell() -> None:
