@@ -227,7 +227,7 @@ from IPython.display import Markdown
 
 print(data.describe(dataset))
 
-# %% [markdown] tags=["slide-table"]
+# %% [markdown] tags=["slide-text"]
 # ## Which Keras
 #
 # There are two. Keras 3 is the newer one; **legacy Keras** is Keras 2, maintained as the package `tf-keras`. The course

@@ -395,7 +395,7 @@ for batch_size in (64, 4096):
 # **Predict.** Eight A100 compute with 40 % of their peak. How many tokens per device and step hide the all-reduce over
 # NVLink, and how many over Ethernet with 1 Gbit/s?
 
-# %% tags=["slide-output"]
+# %%
 LINKS = {  # bytes per second in one direction, from data sheets, as in chapter 00
     "NVLink 4": 450e9,
     "PCIe 5.0": 63e9,
@@ -535,7 +535,7 @@ def gustafson(f: float, p: np.ndarray | float) -> np.ndarray | float:
     return (1 - f) + f * p
 
 
-# %% jupyter={"source_hidden": true} tags=["slide-output"]
+# %% jupyter={"source_hidden": true}
 figure, panels = plt.subplots(1, 2, figsize=(7.2, 2.2), sharey=True)
 runs = {"Amdahl: the same work": [(0.2, 0.8), (0.2, 0.2)], "Gustafson: more work": [(0.2, 3.2), (0.2, 0.8)]}
 for axes, (title, times) in zip(panels, runs.items(), strict=True):

@@ -103,7 +103,7 @@ print(f"elapsed {elapsed:.2f} s, CPU {cpu:.2f} s, test accuracy {test_accuracy:.
 # - The second program does more work than the first.
 # - The clock measures something else.
 
-# %% [markdown] tags=["slide-points"]
+# %% [markdown] tags=["slide-text"]
 # ## Elapsed time and CPU time
 #
 # The lecture's clock was `time.process_time()`. That is **CPU time**: the seconds that processor cores spent on this
