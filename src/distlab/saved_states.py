@@ -27,7 +27,9 @@ def of_dataset(folder: Path, name: str, *, resume: bool) -> None:
     """
     check_dataset(folder, name, resume=resume)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / NOTE).write_text(f"{name}\n")
+    note = folder / NOTE
+    if not note.exists() or note.read_text().strip() != name:
+        note.write_text(f"{name}\n")
 
 
 def check_dataset(folder: Path, name: str, *, resume: bool) -> None:

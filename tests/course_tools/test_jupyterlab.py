@@ -64,7 +64,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The part of the course that is tested, in a folder of its own."""
     folder = tmp_path_factory.mktemp("course")
     for part in PARTS:
-        for file in COURSE.glob(part):
+        for file in filter(Path.is_file, COURSE.glob(part)):
             target = folder / file.relative_to(COURSE)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, target)

@@ -74,7 +74,8 @@ def test_a_rank_of_horovodrun_that_fails_is_named(launched: Launched) -> None:
     with pytest.raises(launch.WorkerFailed) as caught:
         launch.horovodrun(launched.program, "all=show:HOROVOD_SIZE", "0=wait", "1=exit3", **LIMITS)
     assert (caught.value.rank, caught.value.exit_code) == ("rank 1", 3)
-    assert caught.value.run.output["rank 0"] == caught.value.run.output["rank 1"] == "HOROVOD_SIZE is 2"
+    assert caught.value.run.output["rank 1"] == "HOROVOD_SIZE is 2"
+    assert caught.value.run.output["rank 0"] in ("", "HOROVOD_SIZE is 2")  # it may have been ended before it began
     assert launched.left() == []
 
 
