@@ -685,6 +685,12 @@ for name, (elapsed, cpu) in times.items():
 # mixed precision is the first switch to try, often worth a factor of two or more, and XLA often tens of percent. The
 # results are not equal to the last bit: 16 bits round, and XLA adds in another order.
 
+# %% [markdown]
+# **One check before any speed.** An untrained classifier gives each of $n$ classes about the same probability, so its
+# cross-entropy must be near $\ln n$, 2.303 for ten classes. If it is not, the loss does not fit the last layer. A loss
+# that never falls below $\ln(1 + 9/e) = 1.46$ has seen two softmaxes. [Chapter 03](03_mirrored_strategy.ipynb) meets
+# such a program.
+
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # ## A faster program
 #

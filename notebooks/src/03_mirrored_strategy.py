@@ -184,7 +184,8 @@ print("test accuracy:        ", round(accuracy_lecture, 3))
 # The last layer, `Dense(10)`, has no softmax: it returns **logits**, numbers of any sign. The string
 # `"categorical_crossentropy"` means a loss with `from_logits=False`, which expects probabilities. It divides the ten
 # numbers by their sum, clips what is not between 0 and 1, and takes the logarithm. A clipped number has no gradient.
-# [Notebook 02](02_single_device_baseline.ipynb) has all four combinations of layer and loss.
+# Of the four combinations of layer and loss two are right: logits with `from_logits=True`, and a softmax with the
+# default. A softmax with `from_logits=True` usually does no harm: Keras finds the softmax, takes its input and warns.
 #
 # The fix is one argument. Everything else stays as it was.
 
@@ -666,8 +667,8 @@ Markdown(
 # %% [markdown]
 # GPUs do not guarantee a gain either:
 #
-# - An NVIDIA lab with this strategy on 8 V100, an MNIST CNN and a batch of 512 per replica, printed 213,891 images per
-#   second; its Horovod program on one V100 about 67,000. [Notebook 01](01_why_distribute.ipynb) audits this factor.
+# - An NVIDIA lab with this strategy on 8 V100 is 3.2 times as fast as its Horovod program on one: [chapter
+#   11](11_scaling_and_profiling.ipynb) audits such numbers.
 # - The [OpenHackathons bootcamp](https://github.com/openhackathons-org/gpubootcamp)'s CIFAR-10 run: 65,063
 #   images per second on one A100, 43,244 on eight. Eight were slower.
 #

@@ -189,7 +189,7 @@ print(f"{losses.shape[0]} losses, mean {loss:.2f}; {len(gradients)} gradients, o
 
 # %% [markdown]
 # The loss is close to $\ln 2 \approx 0.69$: a model that knows nothing gives each class about one half. It is the
-# check of notebook 02 with two classes instead of ten. A first loss far from it points to a wrong loss or wrong
+# check of chapter 03 with two classes instead of ten. A first loss far from it points to a wrong loss or wrong
 # targets.
 #
 # ## 4. `tf.function`: traced once, run many times
