@@ -408,5 +408,5 @@ quizzes.ask("00")
 # **Sources.** TensorFlow, [Use a GPU](https://www.tensorflow.org/guide/gpu) (logical devices, placement). NVIDIA,
 # [nvidia-smi](https://docs.nvidia.com/deploy/nvidia-smi/index.html) and the
 # [H100's data sheet](https://www.nvidia.com/en-us/data-center/h100/). The matrix of eight GPUs:
-# [lattice/quda, issue 669](https://github.com/lattice/quda/issues/669). P. Goyal and others (2017),
+# [lattice/quda#669](https://github.com/lattice/quda/issues/669). P. Goyal and others (2017),
 # [Accurate, large minibatch SGD](https://arxiv.org/abs/1706.02677), for the 100 MB.

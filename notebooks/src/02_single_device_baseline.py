@@ -765,4 +765,4 @@ quizzes.ask("02")
 # - S. Malladi and others (2022), [SDEs and scaling rules](https://arxiv.org/abs/2205.10287) (square root).
 # - P. Micikevicius and others (2017), [Mixed precision training](https://arxiv.org/abs/1710.03740) (loss scaling).
 # - TensorFlow, [Use a GPU](https://www.tensorflow.org/guide/gpu) (memory growth). The two GPUs:
-#   [tensor2tensor, issue 17](https://github.com/tensorflow/tensor2tensor/issues/17).
+#   [tensor2tensor#17](https://github.com/tensorflow/tensor2tensor/issues/17).

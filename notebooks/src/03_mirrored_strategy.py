@@ -707,12 +707,11 @@ except (tf.errors.OpError, ValueError, NotImplementedError) as error:
 
 # %% [markdown]
 # With several CPU devices it fails. On GPUs TensorFlow supports it, in `fit` since version 2.8, with a large gain
-# ([issue 45940](https://github.com/tensorflow/tensorflow/issues/45940)): if all devices are GPUs, each compiles its own
-# step. The optimizers of Keras 2.11 and newer broke it again
-# ([issue 385](https://github.com/keras-team/tf-keras/issues/385)); those in `tf.keras.optimizers.legacy` are the old
-# ones. In a custom loop,
-# `tf.function(jit_compile=True)` around the function that computes *one replica's* gradients works everywhere, because
-# it stays on one device.
+# ([tensorflow#45940](https://github.com/tensorflow/tensorflow/issues/45940)): if all devices are GPUs, each compiles
+# its own step. The optimizers of Keras 2.11 and newer broke it again
+# ([tf-keras#385](https://github.com/keras-team/tf-keras/issues/385)); those in `tf.keras.optimizers.legacy` are the old
+# ones. In a custom loop, `tf.function(jit_compile=True)` around the function that computes *one replica's* gradients
+# works everywhere, because it stays on one device.
 
 # %% [markdown]
 # ### With Keras 3

@@ -379,7 +379,7 @@ Markdown(f"{cost} {rest if step > gradient else disturbed}")
 # `CommunicationOptions` are hints for these exchanges. `AUTO` leaves the choice to TensorFlow. Between GPUs, ask for
 # NCCL; between processors only TensorFlow's ring (RING) works. `bytes_per_pack` splits the gradients into packs, so
 # that the all-reduce of one pack runs while the next gradients are still computed. `timeout_seconds` turns a hang into
-# an error; TensorFlow recommends it for debugging only, since each collective then gets a new thread.
+# an error; TensorFlow advises it for debugging only, since each collective then gets a new thread.
 
 # %%
 communication = tf.distribute.experimental.CommunicationOptions(
