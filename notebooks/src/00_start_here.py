@@ -109,8 +109,8 @@ print(f"the weights differ by up to {np.abs(wrong - serial).max() / np.abs(seria
 # %% [markdown] tags=["slide-takeaway"]
 # The doubled gradient acts like a doubled learning rate: the training still works, here even better, and nobody notices
 # the mistake until the training diverges on a larger cluster. The comparison of weights reveals it at once. For that
-# reason almost every chapter makes one, with SGD: Adam divides by the size of recent gradients and would nearly hide the
-# factor ([chapter 04](04_custom_training_loop.ipynb)).
+# reason almost every chapter makes one, with SGD: Adam divides by the size of recent gradients and would nearly hide
+# the factor ([chapter 04](04_custom_training_loop.ipynb)).
 
 # %% [markdown] tags=["slide-picture"]
 # ## What this course is
