@@ -193,17 +193,19 @@ print(f"the weights differ by up to {np.abs(wrong - serial).max() / np.abs(seria
 # %% [markdown] tags=["slide-quiz"]
 # **Questions** with folded answers look like this. Choose an answer before you open it.
 #
-# <details><summary><b>Question 1.</b> You have run a notebook, change <code>workers = 2</code> to 4 in its parameters
-# cell and run that cell. How many devices do the cells below now use?</summary>
+# **Question.** You have run a notebook, change `workers = 2` to 4 in its parameters cell and run that cell. How many
+# devices do the cells below now use?
 #
 # 1. Four, as in a spreadsheet.
 # 2. Two, until I run the cells below again.
 # 3. Two, until I restart the kernel and run all cells.
 #
+# <details>
+# <summary>Answer</summary>
+#
 # **3.** Answer 1 treats a notebook like a spreadsheet, but nothing below runs by itself. Answer 2 is right for most
 # variables, but TensorFlow fixes its devices when it first uses them, as you will see below. Restarting is always
 # right.
-#
 # </details>
 
 # %% [markdown]
@@ -350,17 +352,19 @@ print("logical devices:", len(tf.config.list_logical_devices("CPU")))
 # processor, and prints which.
 
 # %% [markdown] tags=["slide-quiz"]
-# <details><summary><b>Question 2.</b> Training keeps both cores of a laptop busy with one device. You divide the
-# processor into two logical devices and train on both. What do you gain?</summary>
+# **Question.** Training keeps both cores of a laptop busy with one device. You divide the processor into two logical
+# devices and train on both. What do you gain?
 #
 # 1. Almost twice the speed: two devices.
 # 2. No speed; each device has its own half of the cores.
 # 3. No speed; both devices share all the cores.
 #
+# <details>
+# <summary>Answer</summary>
+#
 # **3.** Logical devices are names and places, not hardware: the cores stay the same and are shared. Answer 1 counts
 # names. Answer 2 assigns cores to a logical device; it has none. The gain: you can find the mistakes of a distributed
 # program without a second GPU.
-#
 # </details>
 
 # %% [markdown]

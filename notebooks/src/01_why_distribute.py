@@ -151,17 +151,19 @@ draw.show(
 )
 
 # %% [markdown]
-# <details><summary><b>Question 1.</b> GPT-3 does not fit into one device. You have 64 devices of 80 GB and train with
-# plain data parallelism, every device with all the weights. What happens?</summary>
+# **Question.** GPT-3 does not fit into one device. You have 64 devices of 80 GB and train with plain data parallelism,
+# every device with all the weights. What happens?
 #
 # 1. It fits: 64 devices have 5,120 GB together.
 # 2. It fits if the batch is made smaller.
 # 3. It fails on each of the 64 devices as it did on one.
 #
-# **3.** Data parallelism divides the data and copies the model. Answer 1 treats the memories as one pool; only model
-# parallelism, or a sharded state as in ZeRO, does that. Answer 2 shrinks the activations;
-# the state does not depend on the batch.
+# <details>
+# <summary>Answer</summary>
 #
+# **3.** Data parallelism divides the data and copies the model. Answer 1 treats the memories as one pool; only model
+# parallelism, or a sharded state as in ZeRO, does that. Answer 2 shrinks the activations; the state does not depend on
+# the batch.
 # </details>
 
 # %% [markdown]
@@ -291,17 +293,18 @@ for images, per_replica, replicas in [(60_000, 32, 1), (60_000, 32, 2), (60_000,
     print(f"{images:>6}  {per_replica:>11}  {replicas:>8} | {global_batch:>12}  {steps:>10}  {left:>4}")
 
 # %% [markdown]
-# <details><summary><b>Question 2.</b> You double the replicas and keep the per-replica batch size. What else
-# changes?</summary>
+# **Question.** You double the replicas and keep the per-replica batch size. What else changes?
 #
 # 1. Nothing but the speed.
 # 2. The global batch doubles, and an epoch has half as many updates.
 # 3. Each replica sees every image twice as often.
 #
+# <details>
+# <summary>Answer</summary>
+#
 # **2.** Half as many updates per epoch is another training, and often needs another learning rate (notebook 10, large
 # batch). Answer 1 is the most common mistake in this field. Answer 3 confuses replicas with epochs: the replicas share
 # each epoch's images.
-#
 # </details>
 
 # %% [markdown] tags=["slide-picture"]
@@ -494,16 +497,18 @@ for staleness in (0, 1, 3, 7):
 # and go, **asynchronous**. Most training today is synchronous.
 
 # %% [markdown]
-# <details><summary><b>Question 3.</b> 100 workers each need 1.0 s per step, with a random part of ±0.2 s. Nobody is a
-# permanent straggler. How long does a synchronous step take?</summary>
+# **Question.** 100 workers each need 1.0 s per step, with a random part of ±0.2 s. Nobody is a permanent straggler. How
+# long does a synchronous step take?
 #
 # 1. 1.0 s: the variations average out.
 # 2. Nearly 1.2 s, almost every time.
 # 3. Anything between 0.8 and 1.2 s.
 #
+# <details>
+# <summary>Answer</summary>
+#
 # **2.** A step lasts as long as its slowest worker, and among 100 one is nearly always near the limit. Answer 1 takes
 # the mean where the maximum is needed. Answer 3 describes a single worker.
-#
 # </details>
 
 # %%
@@ -629,17 +634,18 @@ print(f"NVIDIA, 8 GPUs: speed-up {speedup:.2f}, {undivided_share(speedup, 8):.0%
 # them.
 
 # %% [markdown] tags=["slide-quiz"]
-# <details><summary><b>Question 4.</b> A program runs 1.9 × faster on 2 devices. What does that promise for
-# 16?</summary>
+# **Question.** A program runs 1.9 × faster on 2 devices. What does that promise for 16?
 #
 # 1. 15.2 ×, as 1.9 / 2 is 95 %.
 # 2. 16 ×, 5 % is measuring noise.
 # 3. About 9 × by Amdahl, if the undivided part stays what it is.
 #
-# **3.** A speed-up of 1.9 means an undivided part of about 5 %, which takes as long as before while the divided part
-# takes 1/16 of its time. Answer 1 assumes that efficiency stays the same when devices are added. Answer 2 forgets
-# that small losses at 2 devices are large ones at 16.
+# <details>
+# <summary>Answer</summary>
 #
+# **3.** A speed-up of 1.9 means an undivided part of about 5 %, which takes as long as before while the divided part
+# takes 1/16 of its time. Answer 1 assumes that efficiency stays the same when devices are added. Answer 2 forgets that
+# small losses at 2 devices are large ones at 16.
 # </details>
 
 # %%

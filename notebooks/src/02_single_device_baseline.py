@@ -144,14 +144,20 @@ for name, (elapsed, cpu) in times.items():
 # training is such a warm-up: it pays for **tracing**, in which Keras runs the Python code of a step once and records a
 # graph that all later steps run.
 #
+# **Question.** One GPU: elapsed 10 s, process_time 14 s. Two GPUs: elapsed 6 s, process_time 16 s. What is the
+# speed-up?
+#
+# 1. 1.67
+# 2. 0.88
+# 3. 2
+# 4. 2.33
+#
 # <details>
-# <summary>Question 1. One GPU: elapsed 10 s, process_time 14 s. Two GPUs: elapsed 6 s, process_time 16 s. What is the
-# speed-up? (a) 1.67 (b) 0.88 (c) 2 (d) 2.33</summary>
+# <summary>Answer</summary>
 #
-# (a): speed-up compares elapsed times, 10 / 6. (b) compares CPU times, the lecture's mistake: the second GPU needs a
-# second thread to feed it, so the sum over threads grows while the run gets shorter. (c) takes the number of devices
-# for the speed-up. (d) divides one run's CPU time by the other's elapsed time, two different quantities.
-#
+# **1.** Speed-up compares elapsed times, 10 / 6. (2) compares CPU times, the lecture's mistake: the second GPU needs a
+# second thread to feed it, so the sum over threads grows while the run gets shorter. (3) takes the number of devices
+# for the speed-up. (4) divides one run's CPU time by the other's elapsed time, two different quantities.
 # </details>
 
 # %% [markdown]
@@ -246,14 +252,18 @@ Markdown(
 # utilisation. For a small model the rest usually goes to Python code between steps and to starting dozens of small
 # operations. More devices multiply this waste.
 #
+# **Question.** A GPU shows 100 % utilisation and reaches 5 % of its peak speed. What helps first?
+#
+# 1. A second GPU
+# 2. Nothing, it is at its limit
+# 3. Larger or fewer operations per step
+#
 # <details>
-# <summary>Question 2. A GPU shows 100 % utilisation and reaches 5 % of its peak speed. What helps first?
-# (a) a second GPU (b) nothing, it is at its limit (c) larger or fewer operations per step</summary>
+# <summary>Answer</summary>
 #
-# (c): utilisation counts the time with at least one operation running, even a tiny one. Fewer and larger operations do
-# more arithmetic in that time. (a) confuses a busy device with a well-used one; two such GPUs waste twice as much. (b)
-# confuses utilisation with a share of the peak.
-#
+# **3.** Utilisation counts the time with at least one operation running, even a tiny one. Fewer and larger operations
+# do more arithmetic in that time. (1) confuses a busy device with a well-used one; two such GPUs waste twice as much.
+# (2) confuses utilisation with a share of the peak.
 # </details>
 
 # %% [markdown] tags=["slide-picture"]
@@ -506,15 +516,19 @@ for name, fed in orders.items():
 # So: read, decode, **cache**, shuffle, batch, augment with new seeds, **prefetch**.
 
 # %% [markdown]
+# **Question.** The decoded set does not fit into memory, decoding is slow, the crop is random. Where does the cache go?
+#
+# 1. Decode, crop, cache in memory
+# 2. Decode, cache in a file, crop
+# 3. Before decode
+# 4. After batch and crop
+#
 # <details>
-# <summary>Question 3. The decoded set does not fit into memory, decoding is slow, the crop is random. Where does the
-# cache go? (a) decode, crop, cache in memory (b) decode, cache in a file, crop (c) before decode (d) after batch and
-# crop</summary>
+# <summary>Answer</summary>
 #
-# (b): `cache(filename)` keeps the decoded images on disk, and the crop stays random. (a) runs out of memory, and
-# forgets that a cache freezes random augmentation. (c) saves the reading, not the slow decoding. (d) assumes that
+# **2.** `cache(filename)` keeps the decoded images on disk, and the crop stays random. (1) runs out of memory, and
+# forgets that a cache freezes random augmentation. (3) saves the reading, not the slow decoding. (4) assumes that
 # larger elements are cheaper, and it freezes the crop and which images share a batch.
-#
 # </details>
 
 # %% [markdown] tags=["slide-predict"]
@@ -626,13 +640,17 @@ for (batch, rate), accuracies in first_epoch.items():
 # behind, and a larger rate makes up for a part of it. The spread is the standard deviation over the seeds.
 # [Chapter 10](10_large_batch_and_warmup.ipynb) is about large batches.
 #
+# **Question.** Batch 32 with 16 steps per execution is, for the weights, the same as …
+#
+# 1. Batch 512
+# 2. Batch 32 with one step per execution
+# 3. Batch 512 with 1/16 of the learning rate
+#
 # <details>
-# <summary>Question 4. Batch 32 with 16 steps per execution is, for the weights, the same as … (a) batch 512 (b) batch
-# 32 with one step per execution (c) batch 512 with 1/16 of the learning rate</summary>
+# <summary>Answer</summary>
 #
-# (b): 16 updates, one after the other, each from 32 images. (a) confuses a loop inside the graph with a larger batch;
-# batch 512 makes one update. (c) tries to repair (a) by the learning rate.
-#
+# **2.** 16 updates, one after the other, each from 32 images. (1) confuses a loop inside the graph with a larger batch;
+# batch 512 makes one update. (3) tries to repair (1) by the learning rate.
 # </details>
 
 # %% [markdown]

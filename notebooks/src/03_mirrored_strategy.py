@@ -168,14 +168,20 @@ print("test accuracy:        ", round(accuracy_lecture, 3))
 # one. The loss before training says where to look: an untrained network gives each of 10 classes a probability near
 # 1/10, so its loss must be near $\ln 10 \approx 2.303$.
 #
-# <details>
-# <summary>Question: the loss before training is far from ln 10. What follows?</summary>
+# **Question.** The loss before training is far from ln 10. What follows?
 #
-# 1. *Two replicas add up, so the loss doubles.* No. The reported loss is a mean; this confuses it with the sum of
-#    gradients.
-# 2. *The learning rate is too large for two devices.* No. Nothing has been trained yet.
-# 3. *The loss does not fit the last layer.* Yes. Only the data, the network and the loss take part before training.
-# 4. *Bad luck with the initial weights.* No. Other seeds move the loss of an untrained network by tenths.
+# 1. Two replicas add up, so the loss doubles.
+# 2. The learning rate is too large for two devices.
+# 3. The loss does not fit the last layer.
+# 4. Bad luck with the initial weights.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. No. The reported loss is a mean; this confuses it with the sum of gradients.
+# 2. No. Nothing has been trained yet.
+# 3. **Right.** Only the data, the network and the loss take part before training.
+# 4. No. Other seeds move the loss of an untrained network by tenths.
 # </details>
 
 # %% [markdown]
@@ -416,14 +422,20 @@ draw.show(
 # all-reduce).
 
 # %% [markdown]
-# <details>
-# <summary>Question: which of them would you choose on two GPUs without NVLink?</summary>
+# **Question.** Which of them would you choose on two GPUs without NVLink?
 #
-# 1. *Hierarchical copy: hierarchies scale.* With two devices each group is one device, and nothing is left of the
-#    hierarchy.
-# 2. *Reduction to one device: NCCL needs NVLink.* NCCL runs over PCIe and over networks too.
-# 3. *The default, then measure.* Yes. The default is NCCL, and it is right unless a measurement says otherwise.
-# 4. *Any: the sums are equal.* The sums are equal, but the times are not.
+# 1. Hierarchical copy: hierarchies scale.
+# 2. Reduction to one device: NCCL needs NVLink.
+# 3. The default, then measure.
+# 4. Any: the sums are equal.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. With two devices each group is one device, and nothing is left of the hierarchy.
+# 2. NCCL runs over PCIe and over networks too.
+# 3. **Right.** The default is NCCL, and it is right unless a measurement says otherwise.
+# 4. The sums are equal, but the times are not.
 # </details>
 
 # %% [markdown] tags=["slide-predict"]
@@ -677,14 +689,20 @@ Markdown(
 # scaling and profiling).
 
 # %% [markdown]
-# <details>
-# <summary>Question: your run on 4 GPUs is as fast as on 1. What do you look at first?</summary>
+# **Question.** Your run on 4 GPUs is as fast as on 1. What do you look at first?
 #
-# 1. *The reduction; another one will be faster.* Perhaps, but only after you know that the all-reduce is what takes the
-#    time.
-# 2. *The global batch size.* Yes. If it is still that of a single GPU, each GPU gets a quarter, as with the literal 64.
-# 3. *`num_replicas_in_sync`; if it says 4, all is well.* It says how many replicas there are, not that they are busy.
-# 4. *The accuracy.* It does not change with speed.
+# 1. The reduction; another one will be faster.
+# 2. The global batch size.
+# 3. `num_replicas_in_sync`; if it says 4, all is well.
+# 4. The accuracy.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. Perhaps, but only after you know that the all-reduce is what takes the time.
+# 2. **Right.** If it is still that of a single GPU, each GPU gets a quarter, as with the literal 64.
+# 3. It says how many replicas there are, not that they are busy.
+# 4. It does not change with speed.
 # </details>
 #
 # ### XLA under the strategy

@@ -272,17 +272,19 @@ Markdown(
 # The convolutions gain less from it: the larger the batch, the larger is usually their share, and the smaller the gain.
 # If tracing gained nothing here, run the cell again on an idle machine.
 #
-# <details><summary><b>Question 1.</b> A step takes <code>(images, masks, epoch)</code>, where <code>epoch</code> is
-# Python's loop counter. What happens in a run of 100 epochs?</summary>
+# **Question.** A step takes `(images, masks, epoch)`, where `epoch` is Python's loop counter. What happens in a run of
+# 100 epochs?
 #
 # 1. It runs as without `tf.function`, only faster.
 # 2. The step is traced 100 times.
 # 3. The first epoch's number is used throughout.
 #
+# <details>
+# <summary>Answer</summary>
+#
 # **2.** A graph is looked up by its arguments, and a Python number is one. Answer 3 would be right if the step read
 # `epoch` as a *global* Python variable: that is read once, while tracing. The fix for both: use a `tf.Variable`, or
 # pass a tensor.
-#
 # </details>
 
 # %% [markdown]
@@ -373,16 +375,18 @@ print(f"the metric says:   {train_loss.result():.3f}")
 # replica, and adds both when it is read. So no loss has to travel to Python in every step, which would make the
 # program wait for it.
 #
-# <details><summary><b>Question 2.</b> Which of these need <i>not</i> be made in the scope?</summary>
+# **Question.** Which of these need *not* be made in the scope?
 #
 # 1. The optimizer.
 # 2. The data set.
 # 3. A metric that the step updates.
 #
+# <details>
+# <summary>Answer</summary>
+#
 # **2.** The scope is about where *variables* live, and a data set holds none. Answer 1 overlooks that an optimizer has
 # variables: a step counter, and with Adam two numbers per weight. Answer 3 overlooks that a metric has variables too: a
 # total and a count.
-#
 # </details>
 
 # %% [markdown] tags=["slide-formula", "slide-predict"]
@@ -505,17 +509,18 @@ except ValueError as error:
 # `global_batch_size` it assumes that all replicas have as many images as this one, which the next section breaks.
 
 # %% [markdown]
-# <details><summary><b>Question 3.</b> A loop uses <code>reduce_mean</code> in each replica and logs with
-# <code>MEAN</code>. SGD at 0.1 trains well on 1 GPU and diverges on 8. A colleague sets 0.0125, and it trains.
-# Why?</summary>
+# **Question.** A loop uses `reduce_mean` in each replica and logs with `MEAN`. SGD at 0.1 trains well on 1 GPU and
+# diverges on 8. A colleague sets 0.0125, and it trains. Why?
 #
 # 1. Larger batches need smaller learning rates.
 # 2. The division by 8 undoes the factor 8 in the gradient.
 # 3. By luck: a factor in the loss changes nothing.
 #
-# **2.** The colleague has fixed the loss in the wrong place. Answer 1 has the rule upside down: a larger batch
-# allows a *larger* learning rate (notebook 10, large batches). Answer 3 is nearly true of Adam, and false for SGD.
+# <details>
+# <summary>Answer</summary>
 #
+# **2.** The colleague has fixed the loss in the wrong place. Answer 1 has the rule upside down: a larger batch allows a
+# *larger* learning rate (notebook 10, large batches). Answer 3 is nearly true of Adam, and false for SGD.
 # </details>
 #
 # ## 7. A last batch that does not fill the replicas
@@ -799,18 +804,19 @@ print(f"without the step counter a weight differs by {largest_difference(saved_s
 # log (notebook 07, multi-worker).
 
 # %% [markdown]
-# <details><summary><b>Question 4.</b> A run saves in the middle and at the end of each epoch and logs at its end. It
-# dies right after the log's line for epoch 5, before that epoch's last checkpoint. What does the log hold when the
-# continued run is done?</summary>
+# **Question.** A run saves in the middle and at the end of each epoch and logs at its end. It dies right after the
+# log's line for epoch 5, before that epoch's last checkpoint. What does the log hold when the continued run is done?
 #
 # 1. Each epoch once.
 # 2. Epoch 5 twice.
 # 3. No line for epoch 5.
 #
+# <details>
+# <summary>Answer</summary>
+#
 # **2.** Log and checkpoint are written at different moments, and a continued run repeats what came after its
 # checkpoint. Answer 1 needs a program that drops, at the restart, all lines later than the checkpoint's step: a good
 # idea. Answer 3 assumes that restoring the checkpoint also shortens the log.
-#
 # </details>
 #
 # ## 10. Proof

@@ -172,14 +172,19 @@ print({name: round(size / weights_alone) for name, size in sizes.items()})
 # each mirrored weight twice: it lists the variables under two names and does not recognise the wrapped ones as the
 # same.
 #
-# <details><summary>Question: a model of 1 GB of float32 weights is trained with Adam on 8 replicas of one machine.
-# How large is its checkpoint?</summary>
+# **Question.** A model of 1 GB of float32 weights is trained with Adam on 8 replicas of one machine. How large is its
+# checkpoint?
 #
-# - *1 GB*: the misconception that a checkpoint is the weights. Adam keeps two more values per weight.
-# - *8 GB or 24 GB*: the misconception that each replica is saved. The copies of a mirrored variable are equal, so one
-#   is written.
-# - ***3 GB***: right. With plain SGD it would be 1 GB, with momentum 2 GB.
+# 1. 1 GB
+# 2. 8 GB or 24 GB
+# 3. 3 GB
 #
+# <details>
+# <summary>Answer</summary>
+#
+# 1. The misconception that a checkpoint is the weights. Adam keeps two more values per weight.
+# 2. The misconception that each replica is saved. The copies of a mirrored variable are equal, so one is written.
+# 3. **Right.** With plain SGD it would be 1 GB, with momentum 2 GB.
 # </details>
 
 # %% [markdown]
@@ -544,16 +549,23 @@ train(model, epochs, 2 * epochs)
 checks.assert_equal_weights(model.get_weights(), uninterrupted)
 
 # %% [markdown]
-# <details><summary>Question: a colleague saves with <code>save_weights</code>, loads, continues to train, and sees the
-# loss jump up and recover. With plain SGD it never happened. Why?</summary>
+# **Question.** A colleague saves with `save_weights`, loads, continues to train, and sees the loss jump up and recover.
+# With plain SGD it never happened. Why?
 #
-# - *The file is damaged*: the misconception that a loading error shows as a worse loss. A damaged file usually raises
-#   an error, and an intact one shows the same jump.
-# - *The learning rate was too high from the start*: then the first part would have shown it.
-# - ***Adam's averages were lost***: right. The first step after a restart is about $\eta$ in size for every weight, as
-#   at the very beginning. Plain SGD has no state.
-# - *The number of replicas changed*: at the same global batch size that changes nothing.
+# 1. The file is damaged
+# 2. The learning rate was too high from the start
+# 3. Adam's averages were lost
+# 4. The number of replicas changed
 #
+# <details>
+# <summary>Answer</summary>
+#
+# 1. The misconception that a loading error shows as a worse loss. A damaged file usually raises an error, and an intact
+#    one shows the same jump.
+# 2. Then the first part would have shown it.
+# 3. **Right.** The first step after a restart is about $\eta$ in size for every weight, as at the very beginning. Plain
+#    SGD has no state.
+# 4. At the same global batch size that changes nothing.
 # </details>
 #
 # ### 10. Position and data order
@@ -692,17 +704,20 @@ print("restored:      ", generator.uniform([8], maxval=100, dtype=tf.int32).nump
 # With several workers, each a process, one more question arises: who writes?
 # [Notebook 07](07_multi_worker.ipynb) answers it.
 #
-# <details><summary>Question: what must change for a model with dropout so that the resumed run equals the uninterrupted
-# one?</summary>
+# **Question.** What must change for a model with dropout so that the resumed run equals the uninterrupted one?
 #
-# - *The format: take `.keras`*: the misconception that a format with more structure keeps more state. It has no random
-#   state either.
-# - *Set the seed again after loading*: that repeats the numbers of epoch 0.
-# - ***Draw the masks from a generator that the checkpoint holds, or from a seed computed from the step***: right, the
-#   same two fixes as for the data order.
-# - *Nothing, it is only noise*: a fair answer for the accuracy, but you lose the proof by equality, and with it an easy
-#   way to find errors.
+# 1. The format: take `.keras`
+# 2. Set the seed again after loading
+# 3. Draw the masks from a generator that the checkpoint holds, or from a seed computed from the step
+# 4. Nothing, it is only noise
 #
+# <details>
+# <summary>Answer</summary>
+#
+# 1. The misconception that a format with more structure keeps more state. It has no random state either.
+# 2. That repeats the numbers of epoch 0.
+# 3. **Right.** The same two fixes as for the data order.
+# 4. A fair answer for the accuracy, but you lose the proof by equality, and with it an easy way to find errors.
 # </details>
 
 # %% [markdown]

@@ -281,13 +281,20 @@ for name, formula in (whole_array | own_chunk).items():
     print(f"{name:15}{1e6 * seconds:8.1f} µs, formula {1e6 * expected:8.1f} µs")
 
 # %% [markdown] tags=["slide-quiz"]
-# <details>
-# <summary>Question: which pair of collectives makes an all-reduce in which no rank handles more than others?</summary>
+# **Question.** Which pair of collectives makes an all-reduce in which no rank handles more than others?
 #
-# 1. *Gather, then broadcast.* No: rank 0 handles everything.
-# 2. *Reduce, then broadcast.* No: a tree's root handles several whole arrays, a leaf one.
-# 3. *Reduce-scatter, then all-gather.* Yes: each rank finishes one chunk, which then goes round.
-# 4. *All-to-all, then scatter.* No: nothing adds.
+# 1. Gather, then broadcast.
+# 2. Reduce, then broadcast.
+# 3. Reduce-scatter, then all-gather.
+# 4. All-to-all, then scatter.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. No: rank 0 handles everything.
+# 2. No: a tree's root handles several whole arrays, a leaf one.
+# 3. **Right.** Each rank finishes one chunk, which then goes round.
+# 4. No: nothing adds.
 # </details>
 #
 # ## 3. The ring, by hand
@@ -414,13 +421,20 @@ for size in (2, 4, 8, 16, 64):
 # What grows is the other term: $2(p-1)$ messages one by one. With 1,000 ranks and $\alpha$ = 5 µs that is 10 ms
 # before the first byte is counted.
 #
-# <details>
-# <summary>Question: a gradient of 1 kB, 512 ranks. What limits a ring?</summary>
+# **Question.** A gradient of 1 kB, 512 ranks. What limits a ring?
 #
-# 1. *The bandwidth, as always.* No. Each message holds 2 bytes.
-# 2. *Rank 0.* No. A ring has no special rank; that is the naive way.
-# 3. *The latency of 1,022 steps.* Yes.
-# 4. *Adding.* No. Each rank adds under 1 kB in all.
+# 1. The bandwidth, as always.
+# 2. Rank 0.
+# 3. The latency of 1,022 steps.
+# 4. Adding.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. No. Each message holds 2 bytes.
+# 2. No. A ring has no special rank; that is the naive way.
+# 3. **Right.**
+# 4. No. Each rank adds under 1 kB in all.
 # </details>
 
 # %% [markdown]
@@ -816,12 +830,18 @@ print(
 # rare in the sizes that $\beta$ comes from. The last line is **tensor fusion**: one array
 # instead of 42 saves 41 latencies.
 #
-# <details>
-# <summary>Question: you pack 42 gradients into one array. Which part of the time do you save?</summary>
+# **Question.** You pack 42 gradients into one array. Which part of the time do you save?
 #
-# 1. *The time per byte.* No: the same bytes travel.
-# 2. *41 of 42 latencies.* Yes: $2(p-1)\alpha$ is paid per all-reduce.
-# 3. *The adding.* No. Each number is still added $p-1$ times.
+# 1. The time per byte.
+# 2. 41 of 42 latencies.
+# 3. The adding.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. No: the same bytes travel.
+# 2. **Right.** $2(p-1)\alpha$ is paid per all-reduce.
+# 3. No. Each number is still added $p-1$ times.
 # </details>
 #
 # ## 9. Proof: a ring trains as one rank does

@@ -142,14 +142,21 @@ for mistake, text in broken.items():
 # cluster waits for peers that never come. So check TF_CONFIG before the strategy is made.
 
 # %% [markdown] tags=["slide-quiz"]
-# <details>
-# <summary>Question 1: both of two workers get the index 0. What happens?</summary>
+# **Question.** Both of two workers get the index 0. What happens?
 #
-# 1. *They agree on who becomes worker 1.* The workers do not negotiate: each knows only its TF_CONFIG.
-# 2. *The second one cannot open its address, or both wait for worker 1.* Yes. On one machine the port is taken; on two
-#    machines worker 1 never comes: they wait, or one reports a second worker 0.
-# 3. *Both train, each on half of the data.* That is what the index is for.
-# 4. *Both train on the same data.* They do not start to train.
+# 1. They agree on who becomes worker 1.
+# 2. The second one cannot open its address, or both wait for worker 1.
+# 3. Both train, each on half of the data.
+# 4. Both train on the same data.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. The workers do not negotiate: each knows only its TF_CONFIG.
+# 2. **Right.** On one machine the port is taken; on two machines worker 1 never comes: they wait, or one reports a
+#    second worker 0.
+# 3. That is what the index is for.
+# 4. They do not start to train.
 # </details>
 
 # %% [markdown] tags=["slide-predict"]
@@ -186,14 +193,19 @@ print("batches with repeat():", int(finite.repeat().cardinality()), "(TensorFlow
 # With `steps_per_epoch`, `fit` draws from *one* iterator over all epochs. Without `repeat()` the data run out after the
 # first. With several workers there is a second reason: with `repeat()`, every worker has data in every step.
 #
-# <details>
-# <summary>Question 2: 1,000 samples, a global batch of 48, <code>repeat()</code> before <code>batch</code>, 20 steps an
-# epoch. What happens to the 40 samples left over?</summary>
+# **Question.** 1,000 samples, a global batch of 48, `repeat()` before `batch`, 20 steps an epoch. What happens to the
+# 40 samples left over?
 #
-# 1. *They are never seen.* That would be true without `repeat()`, if every epoch started again from the first sample.
-# 2. *They are the first ones of the next epoch.* Yes: the iterator continues where it was. The "epoch" is a count of
-#    steps.
-# 3. *They make a smaller step 21.* With `repeat()` there is no end, so no remainder.
+# 1. They are never seen.
+# 2. They are the first ones of the next epoch.
+# 3. They make a smaller step 21.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. That would be true without `repeat()`, if every epoch started again from the first sample.
+# 2. **Right.** The iterator continues where it was. The "epoch" is a count of steps.
+# 3. With `repeat()` there is no end, so no remainder.
 # </details>
 
 # %% [markdown]
@@ -270,14 +282,20 @@ draw.show(
 # `tf.data.Dataset` of several files; in a function, its argument `read_config=tfds.ReadConfig(input_context=context)`
 # gives each worker its own files.
 #
-# <details>
-# <summary>Question 3: 1,000 images in one file, four workers, no policy. How does each worker get a share?</summary>
+# **Question.** 1,000 images in one file, four workers, no policy. How does each worker get a share?
 #
-# 1. *Nothing to do, AUTO shards by images.* It tries FILE, because there is a file, and fails: one file for four
-#    workers.
-# 2. *OFF, and each worker sees a quarter.* With OFF each worker sees all 1,000.
-# 3. *DATA, or at least four files and FILE.* Yes. The first reads everything four times, the second once.
-# 4. *A larger batch.* The batch size does not decide which worker reads what.
+# 1. Nothing to do, AUTO shards by images.
+# 2. OFF, and each worker sees a quarter.
+# 3. DATA, or at least four files and FILE.
+# 4. A larger batch.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. It tries FILE, because there is a file, and fails: one file for four workers.
+# 2. With OFF each worker sees all 1,000.
+# 3. **Right.** The first reads everything four times, the second once.
+# 4. The batch size does not decide which worker reads what.
 # </details>
 
 # %%
@@ -479,13 +497,18 @@ print("complete in every worker:", [variable.name for variable in alone.weights]
 # **3 works** without such variables: mirrored weights are complete in every worker. Add one batch-normalisation layer,
 # and it hangs. So the rule is: *every worker calls; the chief keeps.*
 #
-# <details>
-# <summary>Question 4: the line <code>if is_chief: print(accuracy.result())</code> runs after each epoch. What is wrong
-# with it?</summary>
+# **Question.** The line `if is_chief: print(accuracy.result())` runs after each epoch. What is wrong with it?
 #
-# 1. *Nothing, it only reads.* Reading a metric is a collective.
-# 2. *All workers must call `result()`; only the `print` belongs under the `if`.* Yes.
-# 3. *It prints the chief's part only.* It prints that of all, or hangs, or mixes numbers.
+# 1. Nothing, it only reads.
+# 2. All workers must call `result()`; only the `print` belongs under the `if`.
+# 3. It prints the chief's part only.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. Reading a metric is a collective.
+# 2. **Right.**
+# 3. It prints that of all, or hangs, or mixes numbers.
 # </details>
 
 # %% [markdown]
@@ -602,12 +625,18 @@ checks.assert_equal_weights([off["weighted_fit"]], [0])
 # half as large as it should be. Under `fit`, padding fixes it: all parts have one size again, the padding has weight 0,
 # and the real samples of the last batch weigh $\frac{\text{batch}}{\text{real samples}}$ each.
 #
-# <details>
-# <summary>Question 5: with <code>repeat</code> the weighted average is wrong too. Why?</summary>
+# **Question.** With `repeat` the weighted average is wrong too. Why?
 #
-# 1. *The weights are rounded.* They are whole numbers.
-# 2. *The average is right, of other data.* Yes: 99 samples count twice.
-# 3. *The workers see different samples.* They do in every sharded feeding.
+# 1. The weights are rounded.
+# 2. The average is right, of other data.
+# 3. The workers see different samples.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. They are whole numbers.
+# 2. **Right.** 99 samples count twice.
+# 3. They do in every sharded feeding.
 # </details>
 
 # %% [markdown]

@@ -323,14 +323,21 @@ for (name, kind), (by, stale) in staleness.items():
 # other one; the fast ones catch about $1/k$ of an update of it, and one of each fast one.
 
 # %% [markdown] tags=["slide-quiz"]
-# <details>
-# <summary>Question: eight equal workers and one parameter server. What is the mean staleness, and what is it with four
-# parameter servers?</summary>
+# **Question.** Eight equal workers and one parameter server. What is the mean staleness, and what is it with four
+# parameter servers?
 #
-# 1. *8 and 8.* A worker's own update does not make it stale.
-# 2. *7 and 7.* Yes. Servers divide the variables, not the workers; each update still reaches all of them.
-# 3. *7 and 7/4.* This takes a server for a group of workers. Every worker talks to all servers.
-# 4. *0: the queue hands out one step after the other.* It hands them out immediately; only `in_order` waited.
+# 1. 8 and 8.
+# 2. 7 and 7.
+# 3. 7 and 7/4.
+# 4. 0: the queue hands out one step after the other.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. A worker's own update does not make it stale.
+# 2. **Right.** Servers divide the variables, not the workers; each update still reaches all of them.
+# 3. This takes a server for a group of workers. Every worker talks to all servers.
+# 4. It hands them out immediately; only `in_order` waited.
 # </details>
 
 # %% [markdown] tags=["slide-predict"]
@@ -415,15 +422,21 @@ Markdown(
 # chief wakes up for each gradient.
 
 # %% [markdown]
-# <details>
-# <summary>Question: the same slow worker, synchronous. You give it a quarter of the images per step. What
-# happens?</summary>
+# **Question.** The same slow worker, synchronous. You give it a quarter of the images per step. What happens?
 #
-# 1. *Nothing, the step still waits for it.* It waits less: the slow worker has less to compute.
-# 2. *The step is as short as with equal workers.* Yes, if the time is spent on images. The gradient must then weight
-#    every image, not every worker, equally ([notebook 07](07_multi_worker.ipynb)).
-# 3. *The result is wrong.* Only with the plain mean of the workers' means.
-# 4. *Its gradients become stale.* No gradient is stale in a synchronous step.
+# 1. Nothing, the step still waits for it.
+# 2. The step is as short as with equal workers.
+# 3. The result is wrong.
+# 4. Its gradients become stale.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. It waits less: the slow worker has less to compute.
+# 2. **Right.** If the time is spent on images. The gradient must then weight every image, not every worker, equally
+#    ([notebook 07](07_multi_worker.ipynb)).
+# 3. Only with the plain mean of the workers' means.
+# 4. No gradient is stale in a synchronous step.
 # </details>
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
@@ -657,14 +670,21 @@ for backups in range(4):
 # Asynchronous training has a cost that no clock shows: a run cannot be repeated, so no test can prove it right.
 
 # %% [markdown]
-# <details>
-# <summary>Question: on 64 equal GPUs with a fast network, a colleague turns to parameter servers "since nobody waits
-# there". What do you answer?</summary>
+# **Question.** On 64 equal GPUs with a fast network, a colleague turns to parameter servers "since nobody waits there".
+# What do you answer?
 #
-# 1. *Good: 64 workers never wait.* With equal workers there is almost nothing to wait for.
-# 2. *It takes a smaller learning rate and more servers.* Yes: the staleness is 63, and every update passes the servers.
-# 3. *The loss will be the same after the same number of gradients.* At small learning rates only.
-# 4. *It cannot work with more than two workers.* It can, with 64 workers as with two.
+# 1. Good: 64 workers never wait.
+# 2. It takes a smaller learning rate and more servers.
+# 3. The loss will be the same after the same number of gradients.
+# 4. It cannot work with more than two workers.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. With equal workers there is almost nothing to wait for.
+# 2. **Right.** The staleness is 63, and every update passes the servers.
+# 3. At small learning rates only.
+# 4. It can, with 64 workers as with two.
 # </details>
 
 # %% [markdown]
@@ -851,15 +871,21 @@ print(f"JAX: recorded on {recorded['measured']} with {versions}; {recorded['mach
 # the others idle; only some calls fail. On JAX a key that is only part of a path, `hidden/kernel`, matches nothing, and
 # Keras gives no warning: write `.*hidden/kernel`.
 #
-# <details>
-# <summary>Question: four workers; a loop in Keras 3 does <code>all_reduce("SUM")</code>, clips that gradient's norm and
-# calls <code>apply</code>. What makes it right?</summary>
+# **Question.** Four workers; a loop in Keras 3 does `all_reduce("SUM")`, clips that gradient's norm and calls `apply`.
+# What makes it right?
 #
-# 1. *Adam.* It hides the factor until somebody changes the optimizer.
-# 2. *A quarter of the learning rate.* Right for SGD, and wrong again with eight workers.
-# 3. *Dividing the clipped gradient by <code>num_replicas_in_sync</code>.* Yes: <code>apply</code> adds up four equal
-#    quarters.
-# 4. *Nothing: one worker equals serial training.* A sum over one hides every factor.
+# 1. Adam.
+# 2. A quarter of the learning rate.
+# 3. Dividing the clipped gradient by <code>num_replicas_in_sync</code>.
+# 4. Nothing: one worker equals serial training.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. It hides the factor until somebody changes the optimizer.
+# 2. Right for SGD, and wrong again with eight workers.
+# 3. **Right.** <code>apply</code> adds up four equal quarters.
+# 4. A sum over one hides every factor.
 # </details>
 
 # %% [markdown]

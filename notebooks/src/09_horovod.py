@@ -119,14 +119,19 @@ print(f"rank {hvd.rank()} of {hvd.size()}, local rank {hvd.local_rank()} of {hvd
 # (Rank 6 of the prediction is local rank 2, GPU 2 of the second host.) `hvd.init()` is where the processes meet. From
 # then on each call of a collective must be made by *all* ranks.
 #
-# <details>
-# <summary>Question 1: the program is started with <code>python train.py</code>, without a launcher. What is
-# <code>hvd.size()</code>?</summary>
+# **Question.** The program is started with `python train.py`, without a launcher. What is `hvd.size()`?
 #
-# 1. *An error.* No: Horovod runs as one rank.
-# 2. *The number of GPUs.* No. Horovod starts no process and divides no device; the launcher does.
-# 3. *1.* Yes. Started twice, there are two jobs of one rank, which never exchange anything. A
-#    wrong launcher shows in the same way, so print the size.
+# 1. An error.
+# 2. The number of GPUs.
+# 3. It is 1.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. No: Horovod runs as one rank.
+# 2. No. Horovod starts no process and divides no device; the launcher does.
+# 3. **Right.** Started twice, there are two jobs of one rank, which never exchange anything. A wrong launcher shows in
+#    the same way, so print the size.
 # </details>
 #
 # ## 2. Horovod's collectives
@@ -252,14 +257,19 @@ changed("begin", "save")
 changed("batches", "steps_per_epoch")
 
 # %% [markdown]
-# <details>
-# <summary>Question 2: you double the ranks and change nothing else. What happens to the number of updates in an
-# epoch, and to their size?</summary>
+# **Question.** You double the ranks and change nothing else. What happens to the number of updates in an epoch, and to
+# their size?
 #
-# 1. *Both stay; the epoch takes half the time.* No: twice the samples go into each update.
-# 2. *Half as many updates, each twice as large.* Yes: that is what steps 8 and 3 do. Whether the model is then as good
-#    is another question (notebook 10).
-# 3. *As many updates, each from twice the data.* That is twice the work: two rounds through the data.
+# 1. Both stay; the epoch takes half the time.
+# 2. Half as many updates, each twice as large.
+# 3. As many updates, each from twice the data.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. No: twice the samples go into each update.
+# 2. **Right.** That is what steps 8 and 3 do. Whether the model is then as good is another question (notebook 10).
+# 3. That is twice the work: two rounds through the data.
 # </details>
 
 # %% [markdown]
@@ -524,14 +534,18 @@ print(f"largest difference between ranks {between:.2f}, from a broadcast in time
 display(programs.show(keras3, "AveragingSGD", "average"), changed("begin", before=keras, after=keras3))
 
 # %% [markdown]
-# <details>
-# <summary>Question 3: in a custom loop you wrap the optimizer with <code>DistributedOptimizer</code>, but not the
-# tape. What is averaged?</summary>
+# **Question.** In a custom loop you wrap the optimizer with `DistributedOptimizer`, but not the tape. What is averaged?
 #
-# 1. *The gradients, as in <code>fit</code>.* No: <code>fit</code> asks the optimizer for the gradients, and there it
-#    averages. A custom loop asks the tape.
-# 2. *Nothing.* Yes: <code>apply_gradients</code> applies what it is given. The ranks drift apart, as in section 6.
-# 3. *The weights.* Nothing ever averages weights here.
+# 1. The gradients, as in <code>fit</code>.
+# 2. Nothing.
+# 3. The weights.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. No: <code>fit</code> asks the optimizer for the gradients, and there it averages. A custom loop asks the tape.
+# 2. **Right.** <code>apply_gradients</code> applies what it is given. The ranks drift apart, as in section 6.
+# 3. Nothing ever averages weights here.
 # </details>
 #
 # ## 8. Options

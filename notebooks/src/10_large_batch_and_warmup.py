@@ -185,13 +185,19 @@ print(f"A step with {LARGEST // batches[0]} times the images takes {longer:.1f} 
 # clocks: look for its least value in the last column. With $R$ ranks a step gets shorter by up to $R$; the number of
 # steps stays.
 #
-# <details><summary>Question 1: a colleague doubles the ranks at a global batch far above the bend, weak scaling, and
-# reports twice the images per second. What did the training gain?</summary>
+# **Question.** A colleague doubles the ranks at a global batch far above the bend, weak scaling, and reports twice the
+# images per second. What did the training gain?
 #
-# - *Half the time to the same loss.* That needs half the steps, and above the bend their number stays.
-# - *Nothing; it only costs more.* Right: steps per second and steps to the target are as before, images per second
-#   count work, not progress.
-# - *A better model.* The same number of nearly exact gradients gives nearly the same model.
+# 1. Half the time to the same loss.
+# 2. Nothing; it only costs more.
+# 3. A better model.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. That needs half the steps, and above the bend their number stays.
+# 2. **Right.** Steps per second and steps to the target are as before, images per second count work, not progress.
+# 3. The same number of nearly exact gradients gives nearly the same model.
 # </details>
 
 # %% [markdown]
@@ -408,11 +414,18 @@ for name in ("none", "gradual"):
 # Nothing brings dead units back. If nearly all are dead, the answer is the same for all images, and only the last bias
 # still learns: the frequencies of the classes, a loss of ln 10.
 #
-# <details><summary>Question 2: the loss stays at 2.30 from the first epoch on. What do you try first?</summary>
+# **Question.** The loss stays at 2.30 from the first epoch on. What do you try first?
 #
-# - *More epochs.* Dead units have no gradient; no number of epochs wakes them.
-# - *Restart from new initial weights, with warm-up or a smaller rate.* Right: these weights cannot recover.
-# - *A warm-up that starts now.* It comes too late: the first steps did the harm.
+# 1. More epochs.
+# 2. Restart from new initial weights, with warm-up or a smaller rate.
+# 3. A warm-up that starts now.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. Dead units have no gradient; no number of epochs wakes them.
+# 2. **Right.** These weights cannot recover.
+# 3. It comes too late: the first steps did the harm.
 # </details>
 
 # %% [markdown] tags=["slide-picture"]
@@ -654,12 +667,19 @@ print("the noise scale", "grew" if afterwards.batch > to_target.batch else "did 
 # devices on something else, such as model parallelism (12).
 
 # %% [markdown]
-# <details><summary>Question 3: with two ranks instead of eight, the estimate jumps about and is sometimes negative. Is
-# the estimator wrong?</summary>
+# **Question.** With two ranks instead of eight, the estimate jumps about and is sometimes negative. Is the estimator
+# wrong?
 #
-# - *Yes, a squared norm cannot be negative.* A difference of two noisy means can; its expectation is not.
-# - *Yes, it is biased for few ranks.* No: it is unbiased for any two sizes.
-# - *No: the two batch sizes are too close.* Right: their difference drowns in noise. Average over more steps.
+# 1. Yes, a squared norm cannot be negative.
+# 2. Yes, it is biased for few ranks.
+# 3. No: the two batch sizes are too close.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. A difference of two noisy means can; its expectation is not.
+# 2. No: it is unbiased for any two sizes.
+# 3. **Right.** Their difference drowns in noise. Average over more steps.
 # </details>
 
 # %% [markdown]

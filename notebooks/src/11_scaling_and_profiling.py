@@ -174,14 +174,19 @@ print(f"a lecture: 213,891 images/s on 8 V100, 67,000 on one, so {213_891 / (8 *
 # The last line compares *different programs*: `MirroredStrategy` on 8 GPUs, Horovod on one. No count makes that an
 # efficiency.
 #
-# <details><summary>Question: a run makes <code>steps_per_epoch = images // (batch * size)</code> steps. When is
-# dividing the data set's size by the epoch time harmless?</summary>
+# **Question.** A run makes `steps_per_epoch = images // (batch * size)` steps. When is dividing the data set's size by
+# the epoch time harmless?
 #
-# - *Always, the tail is only a few images.* The tail is up to a global batch less one, and that grows with the ranks.
-# - *If the tail is put back by padding.* Then the epoch works on more images than the set has: wrong the other way.
-# - ***If the global batch divides the data set, for every number of ranks that is compared***. Right; counting is
-#   easier.
+# 1. Always, the tail is only a few images.
+# 2. If the tail is put back by padding.
+# 3. If the global batch divides the data set, for every number of ranks that is compared
 #
+# <details>
+# <summary>Answer</summary>
+#
+# 1. The tail is up to a global batch less one, and that grows with the ranks.
+# 2. Then the epoch works on more images than the set has: wrong the other way.
+# 3. **Right.** Counting is easier.
 # </details>
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
@@ -225,12 +230,18 @@ print(f"first epoch, with tracing: {first:.1f} s, {first / np.mean(others):.1f} 
 # Hence three rules. Measure steps, not programs; leave a **warm-up** out; give the **median** of several blocks, since
 # one disturbance moves a mean.
 #
-# <details><summary>Question: a job with a serial share of 10 % of one rank's time runs on 64 ranks. Speed-up?</summary>
+# **Question.** A job with a serial share of 10 % of one rank's time runs on 64 ranks. Speed-up?
 #
-# - *57.6: 90 % of 64.* That takes the share for an efficiency.
-# - ***About 8.8***. Right: 1 / (0.1 + 0.9/64). No number of ranks gives more than 10.
-# - *10.* That is the limit, not the value at 64.
+# 1. 57.6: 90 % of 64.
+# 2. About 8.8
+# 3. Exactly 10.
 #
+# <details>
+# <summary>Answer</summary>
+#
+# 1. That takes the share for an efficiency.
+# 2. **Right.** 1 / (0.1 + 0.9/64). No number of ranks gives more than 10.
+# 3. That is the limit, not the value at 64.
 # </details>
 
 # %% [markdown]
@@ -398,14 +409,18 @@ else:
 # while they run, above all on machines with several sockets, where a process leaves its memory behind. Compare its bar
 # with the two bars of "a core each". The last bar repeats the first: their difference is the noise.
 #
-# <details><summary>Question: 4 ranks on 4 cores, TensorFlow with its default of one thread per core in each rank. What
-# happens?</summary>
+# **Question.** 4 ranks on 4 cores, TensorFlow with its default of one thread per core in each rank. What happens?
 #
-# - *16 threads do four times the work.* There are still 4 cores.
-# - ***16 threads take turns on 4 cores; caches are refilled, ranks wait for late ones***. Right: oversubscription by
-#   threads. One thread per rank, or cores / ranks.
-# - *Nothing, TensorFlow sees the other ranks.* It does not know of them.
+# 1. 16 threads do four times the work.
+# 2. 16 threads take turns on 4 cores; caches are refilled, ranks wait for late ones
+# 3. Nothing, TensorFlow sees the other ranks.
 #
+# <details>
+# <summary>Answer</summary>
+#
+# 1. There are still 4 cores.
+# 2. **Right.** Oversubscription by threads. One thread per rank, or cores / ranks.
+# 3. It does not know of them.
 # </details>
 
 # %% [markdown]
@@ -426,13 +441,19 @@ for size, bandwidth in zip(array_bytes[::2], bus[::2], strict=True):
 print(f"The highest bus bandwidth is {bus.max() / 1e9:.2f} GB/s, at {array_bytes[np.argmax(bus)]:,} bytes.")
 
 # %% [markdown]
-# <details>
-# <summary>Question: on 2 ranks you measure a bus bandwidth of 8 GB/s, on 8 ranks an algorithm bandwidth of 4 GB/s. Are
-# the links slower with 8?</summary>
+# **Question.** On 2 ranks you measure a bus bandwidth of 8 GB/s, on 8 ranks an algorithm bandwidth of 4 GB/s. Are the
+# links slower with 8?
 #
-# 1. *Yes, half as fast.* No: that compares a bus bandwidth with an algorithm bandwidth.
-# 2. ***No: 4 × 1.75 = 7 GB/s.*** Right, nearly the same links; the rest is latency or a shared cable.
-# 3. *One cannot say; bandwidth depends on the number of ranks.* Algorithm bandwidth does, bus bandwidth does not.
+# 1. Yes, half as fast.
+# 2. No: 4 × 1.75 = 7 GB/s.
+# 3. One cannot say; bandwidth depends on the number of ranks.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. No: that compares a bus bandwidth with an algorithm bandwidth.
+# 2. **Right.** Nearly the same links; the rest is latency or a shared cable.
+# 3. Algorithm bandwidth does, bus bandwidth does not.
 # </details>
 #
 # With published $\alpha$, $\beta$ and computing times the same formulas predict other people's clusters, with one set
@@ -643,14 +664,19 @@ print(f"dense layers: {dense:.1f} ms a step, {1 - share:.1%} of the parameters")
 # nearly all of the gradient. **What takes long to compute is not what takes long to send.** That is why VGG-16, with
 # its large dense layers, scaled worst in Horovod's own benchmark.
 #
-# <details><summary>Question: the profile says that 30 % of the time is spent in <code>MPI_Allreduce</code>. What do you
-# do first?</summary>
+# **Question.** The profile says that 30 % of the time is spent in `MPI_Allreduce`. What do you do first?
 #
-# - *Buy a faster network.* If the time is waiting, a faster network changes nothing.
-# - ***Look at the timeline: is one rank always the last?*** Right. Waiting needs other fixes (load balance, pinning to
-#   cores) than sending (larger batches, fp16, a better network).
-# - *Use fewer ranks.* That lowers the time in MPI and the speed-up with it.
+# 1. Buy a faster network.
+# 2. Look at the timeline: is one rank always the last?
+# 3. Use fewer ranks.
 #
+# <details>
+# <summary>Answer</summary>
+#
+# 1. If the time is waiting, a faster network changes nothing.
+# 2. **Right.** Waiting needs other fixes (load balance, pinning to cores) than sending (larger batches, fp16, a better
+#    network).
+# 3. That lowers the time in MPI and the speed-up with it.
 # </details>
 
 # %% [markdown]

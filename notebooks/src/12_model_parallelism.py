@@ -191,13 +191,19 @@ checks.assert_equal(differences, [0.0] * len(differences), "weights")
 # all-reduced between the two groups, each device only with its counterpart.
 
 # %% [markdown]
-# <details><summary>Question: 8,000 hidden units instead of 80. How much more is sent with "column, row"?</summary>
+# **Question.** 8,000 hidden units instead of 80. How much more is sent with "column, row"?
 #
-# - *A hundred times more, like the weights.* No weight is sent at all.
-# - ***Nothing more.*** Right: the partial outputs have the size batch × classes, and the input's gradient that of the
-#   input, whatever the number of units.
-# - *A hundred times more, like the hidden layer.* It stays where it is.
+# 1. A hundred times more, like the weights.
+# 2. Nothing more.
+# 3. A hundred times more, like the hidden layer.
 #
+# <details>
+# <summary>Answer</summary>
+#
+# 1. No weight is sent at all.
+# 2. **Right.** The partial outputs have the size batch × classes, and the input's gradient that of the input, whatever
+#    the number of units.
+# 3. It stays where it is.
 # </details>
 
 # %% [markdown] tags=["slide-picture"]
@@ -328,14 +334,18 @@ print(figures_table(bubbles[::3]))
 # %% [markdown]
 # The formula always predicts a little too little: messages and unequal stages make devices wait, too.
 #
-# <details><summary>Question: four stages. What do eight micro-batches instead of four do to the time?</summary>
+# **Question.** Four stages. What do eight micro-batches instead of four do to the time?
 #
-# - *It halves.* The work is the same; only waiting shrinks.
-# - ***It falls from 7 to 5.5 units of a quarter batch's pass.*** Right: $(m + p - 1)/m$ goes from $7/4$ to $11/8$.
-# - *Nothing, the number of stages decides.* The bubble is $p - 1$ passes of a *micro-batch*, and those got shorter.
+# 1. It halves.
+# 2. It falls from 7 to 5.5 units of a quarter batch's pass.
+# 3. Nothing, the number of stages decides.
 #
-# But a GPU computes small matrices inefficiently: at some size, smaller micro-batches cost more than the bubble.
+# <details>
+# <summary>Answer</summary>
 #
+# 1. The work is the same; only waiting shrinks.
+# 2. **Right.** $(m + p - 1)/m$ goes from $7/4$ to $11/8$.
+# 3. The bubble is $p - 1$ passes of a *micro-batch*, and those got shorter.
 # </details>
 
 # %% [markdown] tags=["slide-picture"]
@@ -397,13 +407,19 @@ print(f"{np.mean(seams):.1%} of the pixels are wrong; rows {np.flatnonzero(seams
 # Two convolutions of 5 × 5 reach 4 pixels: the seams are 8 pixels wide. Nothing crashes, a training would go on, and
 # the output is wrong along all cuts. Only the comparison shows it.
 #
-# <details><summary>Question: could a rank fetch one halo of 4 pixels at the start instead of 2 pixels twice?</summary>
+# **Question.** Could a rank fetch one halo of 4 pixels at the start instead of 2 pixels twice?
 #
-# - *No, the second layer's values do not exist yet.* They can be computed from the wider halo.
-# - ***Yes: fewer messages, and the overlap is computed twice.*** Right; it pays where latency is high and layers are
-#   few. Be careful with the padding at the image's edge: outside, hidden values are 0, not computed.
-# - *Yes, and it is always better.* The overlap grows with every layer; after 20 layers it is larger than the tile.
+# 1. No, the second layer's values do not exist yet.
+# 2. Yes: fewer messages, and the overlap is computed twice.
+# 3. Yes, and it is always better.
 #
+# <details>
+# <summary>Answer</summary>
+#
+# 1. They can be computed from the wider halo.
+# 2. **Right.** It pays where latency is high and layers are few. Be careful with the padding at the image's edge:
+#    outside, hidden values are 0, not computed.
+# 3. The overlap grows with every layer; after 20 layers it is larger than the tile.
 # </details>
 
 # %% [markdown] tags=["slide-table"]
@@ -630,12 +646,18 @@ done = subprocess.run(program, capture_output=True, text=True)
 print(done.stdout or done.stderr)
 
 # %% [markdown]
-# <details><summary>Question: a model fits on one device, but training is too slow. Which split?</summary>
+# **Question.** A model fits on one device, but training is too slow. Which split?
 #
-# - *Tensor: it divides the work of each layer.* So does data parallelism, without waiting in every layer.
-# - *A pipeline: its messages are small.* It has a bubble; data parallelism has none.
-# - ***Data parallelism.*** Right; the others are for what does not fit, and for batches that must not grow further.
+# 1. Tensor: it divides the work of each layer.
+# 2. A pipeline: its messages are small.
+# 3. Data parallelism.
 #
+# <details>
+# <summary>Answer</summary>
+#
+# 1. So does data parallelism, without waiting in every layer.
+# 2. It has a bubble; data parallelism has none.
+# 3. **Right.** The others are for what does not fit, and for batches that must not grow further.
 # </details>
 
 # %% [markdown]

@@ -250,13 +250,19 @@ draw.show(figure, "Two rising lines of points: to the kill, and from the last sa
 # | **Recovery** | start the whole job again from the newest whole checkpoint; save every $\sqrt{2CM}$ seconds |
 
 # %% [markdown]
-# <details><summary>Question: the data came from <code>shuffle(buffer)</code> without a seed. What happens?</summary>
+# **Question.** The data came from `shuffle(buffer)` without a seed. What happens?
 #
-# - *The run is the same; the checkpoint holds everything.* No: the checkpoint does not hold the data order.
-# - *`fit` fails.* No, there is no error. That is the trap.
-# - ***Some images come twice in the epoch and some not at all***. Right: the epoch is shuffled again, and what was done
-#   before the fault is forgotten. It is another run, and no bug in it can be reproduced.
+# 1. The run is the same; the checkpoint holds everything.
+# 2. `fit` fails.
+# 3. Some images come twice in the epoch and some not at all
 #
+# <details>
+# <summary>Answer</summary>
+#
+# 1. No: the checkpoint does not hold the data order.
+# 2. No, there is no error. That is the trap.
+# 3. **Right.** The epoch is shuffled again, and what was done before the fault is forgotten. It is another run, and no
+#    bug in it can be reproduced.
 # </details>
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
@@ -542,13 +548,18 @@ for name in ("none", "data_cut_in_half", "index_missing", "older_data_and_index"
 # | **Recovery** | keep at least two; write, then rename; check, then restore; fall back |
 
 # %% [markdown]
-# <details><summary>Question: why not verify every checkpoint by its size?</summary>
+# **Question.** Why not verify every checkpoint by its size?
 #
-# - ***A block that never reached the disk reads as zeros: right size, wrong content***. Right; the same is true of a
-#   flipped bit and of an older file.
-# - *The size is different on every machine.* No: for the same variables it is equal.
-# - *It would take too long.* No, it is the fastest of all checks, and worth little.
+# 1. A block that never reached the disk reads as zeros: right size, wrong content
+# 2. The size is different on every machine.
+# 3. It would take too long.
 #
+# <details>
+# <summary>Answer</summary>
+#
+# 1. **Right.** The same is true of a flipped bit and of an older file.
+# 2. No: for the same variables it is equal.
+# 3. No, it is the fastest of all checks, and worth little.
 # </details>
 
 # %% [markdown]
@@ -700,13 +711,19 @@ checks.assert_equal_weights([np.array(weights) for weights in finished.result["w
 # | **Recovery** | remember the signal, agree on a step, save together, exit with the status for a restart |
 
 # %% [markdown]
-# <details><summary>Question: which of these faults can you diagnose without looking at another machine?</summary>
+# **Question.** Which of these faults can you diagnose without looking at another machine?
 #
-# - *The straggler: my step is slow.* The step is slow everywhere; only the comparison shows which rank is the cause.
-# - *The missing worker: my log says so.* After minutes, and without the reason.
-# - ***The half-written checkpoint***. Right: it is a file. Everything else is a relation between workers, and needs a
-#   launcher or a monitor that sees all of them.
+# 1. The straggler: my step is slow.
+# 2. The missing worker: my log says so.
+# 3. The half-written checkpoint
 #
+# <details>
+# <summary>Answer</summary>
+#
+# 1. The step is slow everywhere; only the comparison shows which rank is the cause.
+# 2. After minutes, and without the reason.
+# 3. **Right.** It is a file. Everything else is a relation between workers, and needs a launcher or a monitor that sees
+#    all of them.
 # </details>
 
 # %% [markdown]

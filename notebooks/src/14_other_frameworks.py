@@ -102,14 +102,18 @@ for way, kernel in {"converted": torch_weights[2], "only transposed": keras_weig
 # dense layer come in a different order. The shapes fit both times, without a warning. (`layouts.py` converts both
 # ways.)
 #
-# <details>
-# <summary>Question 1: two frameworks give different losses in the first step, before any update. Where do you look?
-# </summary>
+# **Question.** Two frameworks give different losses in the first step, before any update. Where do you look?
 #
-# 1. *At the optimizer.* No. Before the first update it has done nothing.
-# 2. *At the all-reduce.* No: gradients are exchanged after the loss.
-# 3. *At the weights' layout, the order of images, and the mean or sum in the loss.* Yes. The first loss is a check of
-#    all three, and it costs one step.
+# 1. At the optimizer.
+# 2. At the all-reduce.
+# 3. At the weights' layout, the order of images, and the mean or sum in the loss.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. No. Before the first update it has done nothing.
+# 2. No: gradients are exchanged after the loss.
+# 3. **Right.** The first loss is a check of all three, and it costs one step.
 # </details>
 
 # %% [markdown]
@@ -222,14 +226,19 @@ fsdp = comparison.run("fsdp")
 comparison.judge("PyTorch FSDP", "fsdp")
 
 # %% [markdown] tags=["slide-quiz"]
-# <details>
-# <summary>Question 2: a program saves with <code>if rank == 0: save(model.state_dict())</code>. It worked under DDP.
-# What happens under <code>fully_shard</code>?</summary>
+# **Question.** A program saves with `if rank == 0: save(model.state_dict())`. It worked under DDP. What happens under
+# `fully_shard`?
 #
-# 1. *The same: rank 0 has the model.* No: it has a part.
-# 2. *The file contains a part.* Nearly: asking a tensor of the state for its whole value starts a collective.
-# 3. *Rank 0 waits for the others, which never come, or its file is not the whole model.* Yes. Whatever needs all parts
-# must be called by all ranks, as under `MultiWorkerMirroredStrategy`.
+# 1. The same: rank 0 has the model.
+# 2. The file contains a part.
+# 3. Rank 0 waits for the others, which never come, or its file is not the whole model.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. No: it has a part.
+# 2. Nearly: asking a tensor of the state for its whole value starts a collective.
+# 3. **Right.** Whatever needs all parts must be called by all ranks, as under `MultiWorkerMirroredStrategy`.
 # </details>
 #
 # ## 5. DeepSpeed: ZeRO by configuration
@@ -265,14 +274,18 @@ if dataset == "digits":  # on which the runs of DeepSpeed are
     print(f"the serial run's last loss {reference['losses'][-1]:.2f}")
 
 # %% [markdown] tags=["slide-quiz", "slide-text", "slide-predict"]
-# <details>
-# <summary>Question 3: with clipping, two ranks of DeepSpeed equal one rank of DeepSpeed. Is the program correct?
-# </summary>
+# **Question.** With clipping, two ranks of DeepSpeed equal one rank of DeepSpeed. Is the program correct?
 #
-# 1. *Yes: parallel equals serial.* It shows that the *parallel* part is correct, no more.
-# 2. *No: two ranks must never equal one.* They must, if the global batch is the same.
-# 3. *It trains correctly, but with another algorithm than intended.* Yes. Only a reference from outside, here
-#    TensorFlow's run, shows that a default has changed the algorithm.
+# 1. Yes: parallel equals serial.
+# 2. No: two ranks must never equal one.
+# 3. It trains correctly, but with another algorithm than intended.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. It shows that the *parallel* part is correct, no more.
+# 2. They must, if the global batch is the same.
+# 3. **Right.** Only a reference from outside, here TensorFlow's run, shows that a default has changed the algorithm.
 # </details>
 #
 # ## 6. What a rank holds
@@ -406,13 +419,19 @@ comparison.judge("MXNet, optimizer on the server", "mxnet")
 comparison.judge("MXNet, optimizer on the workers", "mxnet_all_reduce")
 
 # %% [markdown] tags=["slide-quiz"]
-# <details>
-# <summary>Question 4: the optimizer is on the server, and a worker's gradient is the <em>sum</em> over its images. To
-# which batch does <code>rescale_grad</code> belong?</summary>
+# **Question.** The optimizer is on the server, and a worker's gradient is the <em>sum</em> over its images. To which
+# batch does `rescale_grad` belong?
 #
-# 1. *To the worker's.* No: the server adds up the sums of all workers; the step would be N times too large.
-# 2. *To the global batch.* Yes: then the step is the mean gradient of all images.
-# 3. *To none: each push is a separate step.* That is `dist_async`; `dist_sync` makes one step of all pushes of a key.
+# 1. To the worker's.
+# 2. To the global batch.
+# 3. To none: each push is a separate step.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. No: the server adds up the sums of all workers; the step would be N times too large.
+# 2. **Right.** Then the step is the mean gradient of all images.
+# 3. That is `dist_async`; `dist_sync` makes one step of all pushes of a key.
 # </details>
 
 # %% [markdown]

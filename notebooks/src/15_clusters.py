@@ -100,14 +100,18 @@ login.run("salloc --quiet --nodes=2 bash -c 'hostname; srun hostname | sort'")
 # %% [markdown]
 # The login node. `salloc` reserves nodes; it does not move you there. Only `srun` starts something on them.
 #
-# <details><summary>Question 1: you have an allocation of two nodes with eight GPUs and type <code>python
-# train.py</code>. What happens?</summary>
+# **Question.** You have an allocation of two nodes with eight GPUs and type `python train.py`. What happens?
 #
-# - *It trains on eight GPUs.* No. Nothing has started a process on those nodes.
-# - *It trains on the first node.* In a batch script it would, with one process. In the shell of `salloc` it depends on
-#   the site; here it does not.
-# - ***It trains on the login node, slowly, and disturbs everyone.*** Right. Many sites end such programs.
+# 1. It trains on eight GPUs.
+# 2. It trains on the first node.
+# 3. It trains on the login node, slowly, and disturbs everyone.
 #
+# <details>
+# <summary>Answer</summary>
+#
+# 1. No. Nothing has started a process on those nodes.
+# 2. In a batch script it would, with one process. In the shell of `salloc` it depends on the site; here it does not.
+# 3. **Right.** Many sites end such programs.
 # </details>
 #
 # ## 2. A job script that fails
@@ -187,13 +191,18 @@ print(state, *lines, sep="\n")
 # 4. **The environment**: `module load`, the virtual environment. A batch job need not have what your shell has.
 # 5. **The steps**: `srun`, once per program.
 #
-# <details><summary>Question 2: you add <code>#SBATCH --time=08:00:00</code> at the end of the script. How long may the
-# job run?</summary>
+# **Question.** You add `#SBATCH --time=08:00:00` at the end of the script. How long may the job run?
 #
-# - *Eight hours.* `sbatch` reads options only up to the first command.
-# - ***As long as before, without a warning.*** Right: for the shell the line is a comment, and `sbatch` never sees it.
-# - *It is refused.* It is not, which makes this mistake hard to find.
+# 1. Eight hours.
+# 2. As long as before, without a warning.
+# 3. It is refused.
 #
+# <details>
+# <summary>Answer</summary>
+#
+# 1. `sbatch` reads options only up to the first command.
+# 2. **Right.** For the shell the line is a comment, and `sbatch` never sees it.
+# 3. It is not, which makes this mistake hard to find.
 # </details>
 
 # %% [markdown]
@@ -401,14 +410,18 @@ for name in ("dying", "short"):
 #
 # A job without `--signal` gets SIGTERM at the limit and SIGKILL soon after, and nobody queues it again.
 #
-# <details><summary>Question 3: each attempt begins with an empty log, and the error of the first one is gone. Why?
-# </summary>
+# **Question.** Each attempt begins with an empty log, and the error of the first one is gone. Why?
 #
-# - *Slurm deletes logs of failed jobs.* It does not.
-# - ***Without `--open-mode=append`, a job that is queued again overwrites its log.*** Right, since its id, and so its
-#   file's name, stays the same.
-# - *The second attempt ran on another node.* The nodes see the same files.
+# 1. Slurm deletes logs of failed jobs.
+# 2. Without `--open-mode=append`, a job that is queued again overwrites its log.
+# 3. The second attempt ran on another node.
 #
+# <details>
+# <summary>Answer</summary>
+#
+# 1. It does not.
+# 2. **Right.** Since its id, and so its file's name, stays the same.
+# 3. The nodes see the same files.
 # </details>
 
 # %% [markdown]
@@ -522,14 +535,20 @@ print(f"residual {measured / predicted - 1:+.0%}, with the data sheet {measured 
 # distlab predict --measured two.json --ranks 1..1024
 # ```
 #
-# <details><summary>Question 4: your prediction for 64 nodes is 30 % too fast. You repeat the measurement on two nodes
-# with ten times as many repeats. What do you gain?</summary>
+# **Question.** Your prediction for 64 nodes is 30 % too fast. You repeat the measurement on two nodes with ten times as
+# many repeats. What do you gain?
 #
-# - *The error shrinks to a third.* Only random errors do.
-# - ***Nothing: the missing part does not exist on two nodes.*** Right. Stragglers, shared switches and agreement among
-#   many grow with the number of nodes. Measure on 2, 4 and 8, and look at the trend.
-# - *A better β.* It was good enough.
+# 1. The error shrinks to a third.
+# 2. Nothing: the missing part does not exist on two nodes.
+# 3. A better β.
 #
+# <details>
+# <summary>Answer</summary>
+#
+# 1. Only random errors do.
+# 2. **Right.** Stragglers, shared switches and agreement among many grow with the number of nodes. Measure on 2, 4 and
+#    8, and look at the trend.
+# 3. It was good enough.
 # </details>
 
 # %% [markdown] tags=["slide-table", "slide-predict"]
@@ -611,13 +630,19 @@ for way, seconds in times.items():
 # For *each alone* our effective α counts one agreement per tensor. Horovod agrees on many tensors at once, and only the
 # all-reduces are one after the other. So this prediction may be a pessimist, as the data sheet may be an optimist.
 #
-# <details><summary>Question 5: accumulating 64 batches makes the all-reduce invisible. Why not always?</summary>
+# **Question.** Accumulating 64 batches makes the all-reduce invisible. Why not always?
 #
-# - *Memory.* The sums need as much memory as one gradient, whatever the number of batches.
-# - ***The global batch grows 64-fold, and there are 64 times fewer updates.*** Right. Beyond the critical batch size
-#   ([notebook 10](10_large_batch_and_warmup.ipynb)) you compute more images for the same loss.
-# - *The sums lose precision.* In float32, not noticeably.
+# 1. Memory.
+# 2. The global batch grows 64-fold, and there are 64 times fewer updates.
+# 3. The sums lose precision.
 #
+# <details>
+# <summary>Answer</summary>
+#
+# 1. The sums need as much memory as one gradient, whatever the number of batches.
+# 2. **Right.** Beyond the critical batch size ([notebook 10](10_large_batch_and_warmup.ipynb)) you compute more images
+#    for the same loss.
+# 3. In float32, not noticeably.
 # </details>
 
 # %%

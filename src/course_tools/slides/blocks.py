@@ -9,7 +9,7 @@ HEADING, PREDICT, QUIZ, PICTURE = "heading", "predict", "quiz", "picture"
 TABLE, FORMULA, POINTS, CODE, TEXT = "table", "formula", "points", "code", "text"
 # How a block of each kind begins; what begins otherwise is text.
 BEGINNINGS = (
-    (QUIZ, re.compile(r"<details>")),
+    (QUIZ, re.compile(r"\*\*Question\.\*\*")),
     (CODE, re.compile(r"```| {4}")),
     (FORMULA, re.compile(r"\$\$")),
     (HEADING, re.compile(r"#+ ")),
@@ -20,7 +20,7 @@ BEGINNINGS = (
     (TEXT, re.compile("")),
 )
 # What may contain empty lines.
-WHOLE = re.compile(r"(^(?:<details>.*?^</details>|```.*?^```|\$\$.*?\$\$)[^\n]*$)", re.MULTILINE | re.DOTALL)
+WHOLE = re.compile(r"(^(?:\*\*Question\.\*\*.*?^</details>|```.*?^```|\$\$.*?\$\$)[^\n]*$)", re.MULTILINE | re.DOTALL)
 LIST_ITEM = re.compile(r"^(?:[-*]|\d+\.) +", re.MULTILINE)
 # A sentence ends where the next begins with a capital letter, a formula, code, bold or italics.
 END_OF_SENTENCE = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!vs\.)(?<!et al\.)[*_)\"”]*\s+(?=[A-Z*`$“\"(\[])")

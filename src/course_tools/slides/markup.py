@@ -12,7 +12,7 @@ from nbconvert.filters.markdown_mistune import MarkdownWithMath
 from nbformat import NotebookNode
 
 from course_tools.html_pages import PageRenderer
-from course_tools.site.quizzes import FoldedQuestion
+from course_tools.site.quizzes import Question
 
 LONGEST_LINE, LONGEST_SENTENCE = 120, 84
 LINES_BY_PICTURE = 4
@@ -63,17 +63,15 @@ def of_question_before(text: str) -> str:
     return f'<p class="before">{of_line(text.removeprefix("**Predict.**").split(chr(10) * 2)[0])}</p>'
 
 
-def of_quiz(quiz: FoldedQuestion) -> str:
+def of_quiz(quiz: Question) -> str:
     """A question with its choices; one key later the right one is marked."""
-    stem = re.sub(r"^(<b>)?Question( \d+)?[:.]?(</b>)?[:.]?\s*", "", quiz.question)
     choices = "".join(
         f'<li class="fragment custom {"right" if number == quiz.right else "wrong"}" data-fragment-index="0">'
         f"{of_line(choice)}</li>"
         for number, choice in enumerate(quiz.choices, start=1)
     )
-    asked = f'<p class="badge">Question</p><div class="asked"><p>{of_line(stem[:1].upper() + stem[1:])}</p></div>'
-    kind = ' type="a"' if quiz.by_letter else ""
-    return f"{asked}<ol{kind}>{choices}</ol>"
+    asked = f'<p class="badge">Question</p><div class="asked"><p>{of_line(quiz.question)}</p></div>'
+    return f"{asked}<ol>{choices}</ol>"
 
 
 def of_picture(text: str, folder: Path) -> str:

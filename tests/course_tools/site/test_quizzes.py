@@ -1,4 +1,4 @@
-"""Folded questions as quizzes: the three ways in which the notebooks write them, and what is no quiz."""
+"""The questions in notebooks as quizzes: their choices stand open, the answer is folded."""
 
 from pathlib import Path
 
@@ -8,82 +8,64 @@ from markdown_it import MarkdownIt
 
 from course_tools.site import quizzes
 
-COMMENTED = """<details>
-<summary>Question: which?</summary>
-
-1. *The first.* No: too early.
-2. *The second.* Yes: as it
-   should be.
-3. *The third.* Right only on Sundays.
-</details>"""
-NUMBERED = """<details><summary><b>Question 1.</b> Which?</summary>
+QUESTION = """**Question.** Which of
+them?
 
 1. The first.
 2. The second,
    over two lines.
 
-**2.** The first is too early.
+<details>
+<summary>Answer</summary>
 
+{answer}
 </details>"""
-LETTERED = """<details>
-<summary>Question 1. Which? (a) 1.67 (b) 0.88 (c) 2</summary>
-
-(b): it is the smallest. (a) is larger.
-</details>"""
-BOLD = """<details><summary>Which?</summary>
-
-- *1 GB*: too little.
-- ***3 GB***: right.
-
-</details>"""
+COMMENTED = QUESTION.format(answer="1. Too early.\n2. **Right.** As it\n   should be.")
+IN_ONE_TEXT = QUESTION.format(answer="**2.** The first is too early.\n\nThe second is not.")
 
 
-@pytest.mark.parametrize(
-    ("folded", "choices"),
-    [
-        (COMMENTED, ["The first.", "The second.", "The third."]),
-        (NUMBERED, ["The first.", "The second, over two lines."]),
-        (LETTERED, ["1.67", "0.88", "2"]),
-        (BOLD, ["1 GB", "3 GB"]),
-    ],
-)
-def test_each_way_to_write_a_question_gives_its_choices_and_the_right_one(folded: str, choices: list[str]) -> None:
-    quiz = quizzes.parsed(folded)
+@pytest.mark.parametrize("text", [COMMENTED, IN_ONE_TEXT])
+def test_a_question_has_its_choices_and_the_right_one(text: str) -> None:
+    quiz = quizzes.parsed(text)
     assert quiz is not None
-    assert (quiz.choices, quiz.right) == (choices, 2)
+    assert (quiz.question, quiz.choices, quiz.right) == (
+        "Which of\nthem?",
+        ["The first.", "The second, over two lines."],
+        2,
+    )
 
 
 @pytest.mark.parametrize(
-    "folded",
+    "text",
     [
-        "<details><summary>More</summary>\n\nOnly text.\n</details>",
-        COMMENTED.replace("Yes:", "No:").replace("Right only", "Only"),
-        COMMENTED.replace("No: too early", "Yes: too early"),
-        NUMBERED.replace("**2.**", "**7.**"),
-        LETTERED.replace("(b):", "(e):"),
+        "<details>\n<summary>More</summary>\n\nOnly text.\n</details>",
+        COMMENTED.replace("**Right.** ", ""),
+        COMMENTED.replace("Too early", "**Right.** Too early"),
+        IN_ONE_TEXT.replace("**2.**", "**7.**"),
     ],
-    ids=["no choices", "none is right", "two are right", "no such number", "no such letter"],
+    ids=["no question", "none is right", "two are right", "no such number"],
 )
-def test_a_text_without_one_right_choice_stays_as_it_is(folded: str) -> None:
-    assert quizzes.parsed(folded) is None
-    assert quizzes.with_quizzes(f"Before.\n\n{folded}\n\nAfter.") == f"Before.\n\n{folded}\n\nAfter."
+def test_a_text_without_one_right_choice_stays_as_it_is(text: str) -> None:
+    assert quizzes.parsed(text) is None
+    assert quizzes.with_quizzes(f"Before.\n\n{text}\n\nAfter.") == f"Before.\n\n{text}\n\nAfter."
 
 
 def test_the_answer_is_not_among_what_stands_open() -> None:
-    opened, folded = quizzes.with_quizzes(NUMBERED).split('<details class="quiz-answer">')
+    page = quizzes.with_quizzes(f"Before.\n\n{IN_ONE_TEXT}\n\nAfter.")
+    opened, folded = page.split('<details class="quiz-answer">')
     assert "The second, over two lines." in opened and "too early" not in opened
-    assert "**2.** The first is too early." in folded
+    assert "**2.** The first is too early." in folded and "The second is not." in folded
 
 
-def test_every_folded_question_of_the_course_is_a_quiz(notebook: Path) -> None:
-    cells = nbformat.read(notebook, as_version=4).cells
-    found = [match for cell in cells if cell.cell_type == "markdown" for match in quizzes.FOLDED.finditer(cell.source)]
-    questions = [match[0] for match in found if "Question" in match["question"]]
-    assert questions
+def test_every_question_of_the_course_is_a_quiz(notebook: Path) -> None:
+    texts = [cell.source for cell in nbformat.read(notebook, as_version=4).cells if cell.cell_type == "markdown"]
+    questions = [match[0] for text in texts for match in quizzes.QUESTION.finditer(text)]
+    assert len(questions) == sum(text.count("**Question.**") for text in texts) > 0
+    assert all(text.count("**Question.**") == text.count("<details>") for text in texts)
     assert [question for question in questions if quizzes.parsed(question) is None] == []
 
 
 def test_a_choice_that_is_a_number_with_a_point_is_no_list_in_the_list() -> None:
-    page = quizzes.with_quizzes(BOLD.replace("*1 GB*", "*10.*"))
-    tokens = MarkdownIt().parse(page.split("</p>")[1].split("<details")[0])
+    page = quizzes.with_quizzes(COMMENTED.replace("The first.", "10."))
+    tokens = MarkdownIt().parse(page.split("</div>")[1].split("<details")[0])
     assert [token.type for token in tokens].count("ordered_list_open") == 1

@@ -19,11 +19,16 @@ OPENING = """# 03 Rings
 - Who waits?
 
 **Hardware.** Two cores."""
-QUIZ = """<details>
-<summary>Question 1: which one is right?</summary>
+QUIZ = """**Question.** Which one is right?
 
-1. *The first.* No.
-2. *The second.* Yes, it is.
+1. The first.
+2. The second.
+
+<details>
+<summary>Answer</summary>
+
+1. No.
+2. **Right.** Yes, it is.
 </details>"""
 CLOSING = """## Recap
 

@@ -26,10 +26,14 @@ $$
 
 ![A picture](a.svg)
 
-<details>
-<summary>Question</summary>
+**Question.** How many?
 
-1. *One.* No.
+1. One.
+
+<details>
+<summary>Answer</summary>
+
+1. No.
 </details>
 
 **Predict.** Which one?

@@ -71,7 +71,10 @@ def test_a_continued_cell_goes_on_the_slide_before_and_a_long_table_beside_a_pic
     [
         (text("Text.", "picure"), "has the tag slide-picure; it can have slide-code, "),
         (text("Text.", "table"), "has the tag slide-table; it can have slide-text."),
-        (text("<details>\n<summary>Why?</summary>\nSo.\n</details>", "quiz"), "and a question without choices."),
+        (
+            text("**Question.** Why?\n\n<details>\n<summary>Answer</summary>\n\nSo.\n</details>", "quiz"),
+            "and a question without choices.",
+        ),
         (code("x = 1", "output"), "has the tag slide-output and shows neither text nor an SVG."),
     ],
 )

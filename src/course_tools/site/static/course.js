@@ -25,19 +25,24 @@
     quiz.setAttribute("aria-labelledby", question.id);
     const feedback = element("p", { className: "quiz-feedback" });
     feedback.setAttribute("role", "status");
-    items.forEach((item, index) => {
+    const boxes = items.map((item) => {
       const box = element("input", { type: "radio", name: question.id });
       item.replaceChildren(element("label", {}, box, ...item.childNodes));
-      box.addEventListener("change", () => {
-        const isRight = index + 1 === Number(quiz.dataset.answer);
-        items.forEach((other) => other.classList.remove("is-right", "is-wrong"));
-        item.classList.add(isRight ? "is-right" : "is-wrong");
-        const verdict = element("strong", { textContent: isRight ? "Right. " : "Not this one. " });
-        const comment = comments[index] ? [...comments[index].cloneNode(true).childNodes] : [];
-        feedback.replaceChildren(verdict, ...comment);
-        if (isRight) answer.open = true;
-      });
+      box.addEventListener("change", () => { check.disabled = false; });
+      return box;
     });
+    const check = element("button", { type: "button", textContent: "Check", disabled: true });
+    check.addEventListener("click", () => {
+      const chosen = boxes.findIndex((box) => box.checked);
+      const isRight = chosen + 1 === Number(quiz.dataset.answer);
+      items.forEach((item) => item.classList.remove("is-right", "is-wrong"));
+      items[chosen].classList.add(isRight ? "is-right" : "is-wrong");
+      const verdict = isRight ? [] : [element("strong", { textContent: "Not this one. " })];
+      const comment = comments[chosen] ? [...comments[chosen].cloneNode(true).childNodes] : [];
+      feedback.replaceChildren(...verdict, ...(comment.length || !isRight ? comment : [element("strong", { textContent: "Right." })]));
+      if (isRight) answer.open = true;
+    });
+    answer.before(check);
     answer.before(feedback);
   };
 
