@@ -145,7 +145,7 @@ def is_accepted(text: str) -> bool:
 class TestReal:
     @pytest.fixture(autouse=True)
     def as_large_as_the_cluster(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        for name, value in {"MOST_NODES": NODES, "CPUS_PER_NODE": 2, "LONGEST": 24 * 3600}.items():
+        for name, value in {"MOST_NODES": NODES, "CPUS_PER_NODE": 64, "LONGEST": 24 * 3600}.items():
             monkeypatch.setattr(fake_slurm, name, value)
 
     def test_both_accept_and_refuse_the_same_scripts(self, slurm: cluster.Cluster, tmp_path: Path) -> None:
