@@ -150,8 +150,8 @@ print(login.read(f"first-{job}.out"))
 # `echo`. The program did not even start, and Slurm reports success. With `set -e` the script ends at the first command
 # that fails.
 #
-# Slurm refused four nodes at once, as this partition never has them. An option on the command line wins over the one in
-# the script, so the second attempt got two nodes.
+# Slurm refused four nodes at once. An option on the command line wins over the one in the script, so the second attempt
+# got two nodes.
 #
 # Correct the name, too, and the log has a single line, of task 0: a batch script runs on the *first* node only. The
 # other one waits, and you pay for it. That is the fourth mistake: `srun` is missing.
@@ -228,7 +228,7 @@ login.run(f"srun --nodes=2 --ntasks-per-node=8 --gpus-per-task=1 --label {ask} |
 # %% [markdown]
 # **Cores.** A rank without cores of its own wanders over the node, away from its GPU. `--cpus-per-task=8` with
 # `--cpu-bind=cores` gives local rank $r$ the cores $8r$ to $8r+7$. This is **binding by depth**; the depth is the
-# number of cores per rank. Other launchers have other words:
+# cores per rank. Other launchers have other words:
 #
 # - Polaris (PBS): `mpiexec --ppn 4 --depth 8 --cpu-bind depth`
 # - older Cray systems: `aprun -N 4 -d 8 --cc depth`
@@ -395,9 +395,9 @@ alone = login.submit("sbatch --job-name=undisturbed --nodes=1 " + train.format("
 # %% [markdown]
 # ## 6. The time is over
 #
-# Meanwhile *short* comes near its time limit, and Slurm sends SIGUSR1 to its workers, to each on its own node and at a
-# slightly different moment. Still both must save the same step. So after each step they add up how many of them have a
-# notice, with one all-reduce of 4 bytes ([chapter 13](13_fault_tolerance.ipynb)).
+# Meanwhile *short* comes near its time limit, and Slurm sends SIGUSR1 to its workers, to each at a slightly different
+# moment. Still both must save the same step. So after each step they add up how many of them have a notice, with an
+# all-reduce of 4 bytes ([chapter 13](13_fault_tolerance.ipynb)).
 #
 # Then the network gets its speed back, and *short* more time, so that both jobs end soon.
 
