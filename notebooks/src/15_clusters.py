@@ -495,11 +495,9 @@ for way, seconds in times.items():
 login.close()
 
 # %% [markdown]
-# [clusters.md](../docs/clusters.md) has two commands that measure and predict your own cluster.
-#
 # ## Quiz
 #
-# Ten questions; each is marked as soon as you answer it. With `seed=2` they have other numbers.
+# Ten questions, marked as you answer. With `seed=2` they have other numbers.
 
 # %%
 quizzes.ask("15")
@@ -520,4 +518,5 @@ quizzes.ask("15")
 # **Sources.**
 # - Slurm: [*sbatch*](https://slurm.schedmd.com/sbatch.html), [*srun*](https://slurm.schedmd.com/srun.html),
 #   [*job arrays*](https://slurm.schedmd.com/job_array.html).
+# - [clusters.md](../docs/clusters.md), to measure and predict your own cluster.
 # - [Sergeev and Del Balso (2018)](https://arxiv.org/abs/1802.05799), Horovod and tensor fusion.
