@@ -484,7 +484,7 @@ print(f"3 nodes by the link's data sheet: {predicted:.0f} ms, measured {measured
 # | fewer bytes: **fp16 compression** | rounding of the gradients |
 # | fewer all-reduces: **gradient accumulation** | a larger global batch |
 
-# %% tags=["varies", "slide-output"]
+# %% tags=["varies"]
 program = "slow_network.py --gloo-from-slurm --ways plain --repeats 3 --result unfused.json"
 slow.run(f"HOROVOD_FUSION_THRESHOLD=0 srun --nodes=2 --ntasks-per-node=1 python {program}")
 times = {"each alone": json.loads(slow.read("unfused.json"))["ways"]["plain"]}
