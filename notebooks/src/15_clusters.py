@@ -250,7 +250,7 @@ programs.show(PROGRAMS / "slurm" / "gpus_torch.sbatch")
 # 3. Ten steps: is `hvd.size()` 16? If 16 ranks each say "rank 0 of 1", Horovod was built with another MPI than the one
 #    that starts it.
 # 4. Ten steps with `NCCL_DEBUG=INFO`: look for `NET/IB` between nodes. `NET/Socket` is the slow network.
-# 5. While it runs, `srun --jobid=JOB --overlap nvidia-smi`: are the GPUs busy, and how full is their memory?
+# 5. While it runs, `srun --jobid=JOB --overlap -N1 -n1 nvidia-smi`: are the GPUs busy, and how full is their memory?
 # 6. Afterwards `seff JOB`, or `sacct -j JOB --format=JobID,State,Elapsed,TotalCPU,ReqMem,MaxRSS` (on a real cluster:
 #    this one keeps no accounts). Ask for less next time.
 
