@@ -1,4 +1,4 @@
-"""The pictures of notebook 06: each collective before and after, gradients reduced, the ring's steps, three reductions.
+"""The pictures of chapter 06: collectives before and after, gradients reduced, ring, three reductions, overlap.
 
 Their contents come from runs on the virtual cluster.
 Run it from anywhere: python figures/src/06_collectives_and_ring_all_reduce.py
@@ -10,12 +10,13 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 import distlab  # noqa: F401  (selects the course's Keras before anything can import TensorFlow)
-from distlab import collectives, draw
+from distlab import collectives, costs, draw
 from distlab.draw import HATCHES, INK, MARKERS, QUIET, RANK_COLOURS, arrow, box, canvas, label, row, tint
 from distlab.simulate import Contributions, Network, Rank, World
 
@@ -31,7 +32,6 @@ class Collective:
     name: str
     program: Program
     gives: str
-    root: bool = False
 
     @property
     def title(self) -> str:
@@ -40,14 +40,14 @@ class Collective:
 
 
 COLLECTIVES = (
-    Collective("broadcast", collectives.broadcast, "the root's array\nto every rank", root=True),
-    Collective("reduce", collectives.reduce, "the sum of all arrays\nto the root", root=True),
-    Collective("scatter", collectives.scatter, "one chunk of the\nroot's to each rank", root=True),
-    Collective("gather", collectives.gather, "every rank's chunk\nto the root", root=True),
-    Collective("all_gather", collectives.all_gather, "every rank's chunk\nto every rank"),
-    Collective("reduce_scatter", collectives.reduce_scatter, "one chunk of the\nsum to each rank"),
-    Collective("all_reduce", collectives.ring_all_reduce, "the sum of all arrays\nto every rank"),
-    Collective("all_to_all", collectives.all_to_all, "chunk j of rank i\nto rank j"),
+    Collective("broadcast", collectives.broadcast, "the root's array to every rank"),
+    Collective("reduce", collectives.reduce, "the sum of all arrays to the root"),
+    Collective("scatter", collectives.scatter, "one chunk of the root's to each rank"),
+    Collective("gather", collectives.gather, "every rank's chunk to the root"),
+    Collective("all_gather", collectives.all_gather, "every rank's chunk to every rank"),
+    Collective("reduce_scatter", collectives.reduce_scatter, "one chunk of the sum to each rank"),
+    Collective("all_reduce", collectives.ring_all_reduce, "the sum of all arrays to every rank"),
+    Collective("all_to_all", collectives.all_to_all, "chunk j of rank i to rank j"),
 )
 
 
@@ -92,44 +92,43 @@ def _rows(shares: Sequence[np.ndarray | None], numbers: Sequence[np.ndarray | No
     return rows
 
 
-CELL, CELL_HEIGHT, CELL_GAP, ROW_PITCH = 0.56, 0.38, 0.06, 0.48
-TOP = 2.42  # the upper edge of the first rank's row
-LEFT_OF_BEFORE, LEFT_OF_AFTER = 0.86, 4.64
+CELL, CELL_HEIGHT, CELL_GAP = 0.34, 0.22, 0.03
+GRID = RANKS * CELL + (RANKS - 1) * CELL_GAP  # the width of what all ranks hold
+PANEL_WIDTH, PANEL_HEIGHT = 3.78, 1.5
+LEFT_OF_BEFORE, BETWEEN = 0.5, 0.3
 
 
-def one_collective(folder: Path, collective: Collective) -> None:
-    """The common template: on the left what each rank holds before, on the right what it holds after."""
-    before, after = before_and_after(collective)
-    figure, axes = canvas(7.2, 3.15)
-    _holdings(axes, LEFT_OF_BEFORE, "before", before, "chunk")
-    _holdings(axes, LEFT_OF_AFTER, "after", after, "from" if collective.name == "all_to_all" else "chunk")
-    for rank in range(RANKS):
-        middle = TOP - rank * ROW_PITCH - CELL_HEIGHT / 2
-        style = {"color": RANK_COLOURS[rank], "marker": MARKERS[rank], "linestyle": "", "markersize": 6}
-        axes.plot([0.16], [middle], **style)
-        name = f"rank {rank}\nroot" if collective.root and rank == 0 else f"rank {rank}"
-        label(axes, (0.27, middle), name, ha="left")
-    middle = TOP - (RANKS * ROW_PITCH - 0.1) / 2
-    centre = (LEFT_OF_BEFORE + 4 * CELL + 3 * CELL_GAP + LEFT_OF_AFTER) / 2
-    arrow(axes, (centre - 0.5, middle), (centre + 0.5, middle))
-    label(axes, (centre, middle + 0.2), collective.title, fontweight="bold", fontsize=10)
-    label(axes, (centre, middle - 0.26), collective.gives, fontsize=8)
-    label(axes, (0.1, 0.17), _legend(before, after), ha="left", color="#5A5A5A", fontsize=8)
-    draw.save(
-        figure,
-        folder / f"06_{collective.name}.svg",
-        f"{collective.title.capitalize()} on four ranks: {_one_line(collective.gives)}. Before: {_in_words(before)}. "
-        f"After: {_in_words(after)}.",
-    )
+def all_collectives(folder: Path) -> None:
+    """A panel for each: on the left what each rank (row) holds of each chunk (column) before, on the right after."""
+    lines = -(-len(COLLECTIVES) // 2)
+    figure, axes = canvas(2 * PANEL_WIDTH, lines * PANEL_HEIGHT + 0.25)
+    described = ["Collectives on four ranks, a row for each rank and a column for each chunk, before and after."]
+    for number, collective in enumerate(COLLECTIVES):
+        left, top = number % 2 * PANEL_WIDTH, (lines - number // 2) * PANEL_HEIGHT + 0.2
+        before, after = before_and_after(collective)
+        label(axes, (left + 0.1, top - 0.12), collective.title, ha="left", fontweight="bold")
+        first = left + LEFT_OF_BEFORE
+        _holdings(axes, first, top - 0.28, before)
+        _holdings(axes, first + GRID + BETWEEN, top - 0.28, after)
+        middle = top - 0.28 - (RANKS * (CELL_HEIGHT + CELL_GAP) - CELL_GAP) / 2
+        arrow(axes, (first + GRID + 0.05, middle), (first + GRID + BETWEEN - 0.05, middle))
+        for rank in range(RANKS):
+            y = top - 0.28 - rank * (CELL_HEIGHT + CELL_GAP) - CELL_HEIGHT / 2
+            style = {"color": RANK_COLOURS[rank], "marker": MARKERS[rank], "linestyle": "", "markersize": 5}
+            axes.plot([left + 0.19], [y], **style)
+            label(axes, (left + 0.35, y), str(rank), fontsize=8)
+        described.append(f"{collective.title.capitalize()}: {collective.gives}. Before: {_in_words(before)}. ")
+        described[-1] += f"After: {_in_words(after)}."
+    text = "rank 0 has ones, rank 1 tens, rank 2 hundreds, rank 3 thousands; dotted: nothing"
+    label(axes, (0.1, 0.1), text, ha="left", color="#5A5A5A", fontsize=8)
+    draw.save(figure, folder / "06_collectives.svg", " ".join(described))
 
 
-def _holdings(axes: Axes, left: float, title: str, rows: Rows, column: str) -> None:
-    label(axes, (left, TOP + 0.5), title, ha="left", fontweight="bold")
-    for chunk in range(RANKS):
-        x = left + chunk * (CELL + CELL_GAP)
-        label(axes, (x + CELL / 2, TOP + 0.18), f"{column} {chunk}", fontsize=8, color="#5A5A5A")
-        for rank, cells in enumerate(rows):
-            _draw_cell(axes, (x, TOP - rank * ROW_PITCH - CELL_HEIGHT), cells[chunk])
+def _holdings(axes: Axes, left: float, top: float, rows: Rows) -> None:
+    for rank, cells in enumerate(rows):
+        for chunk, cell in enumerate(cells):
+            y = top - rank * (CELL_HEIGHT + CELL_GAP) - CELL_HEIGHT
+            _draw_cell(axes, (left + chunk * (CELL + CELL_GAP), y), cell)
 
 
 def _draw_cell(axes: Axes, corner: tuple[float, float], cell: Cell | None) -> None:
@@ -145,22 +144,9 @@ def _draw_cell(axes: Axes, corner: tuple[float, float], cell: Cell | None) -> No
         axes.add_patch(Rectangle(*area, fill=False, edgecolor=pale, hatch=HATCHES[rank], linewidth=0))
     edge = RANK_COLOURS[cell.ranks[0]] if len(cell.ranks) == 1 else INK
     axes.add_patch(Rectangle(corner, CELL, CELL_HEIGHT, fill=False, edgecolor=edge, linewidth=1.2))
-    ground = {"facecolor": "white", "edgecolor": "none", "pad": 1.2, "alpha": 0.9}
-    label(axes, (corner[0] + CELL / 2, corner[1] + CELL_HEIGHT / 2), str(cell.number), bbox=ground)
-
-
-def _legend(before: Rows, after: Rows) -> str:
-    """What the numbers, colours and dotted frames mean; only what the picture shows."""
-    cells = [cell for rows in (before, after) for of_rank in rows for cell in of_rank]
-    owners = {rank for cell in cells if cell for rank in cell.ranks}
-    parts = ["colour and hatch: whose number it is"]
-    if len(owners) > 1:
-        parts = ["rank 0 has ones, rank 1 tens, rank 2 hundreds, rank 3 thousands"]
-    if any(cell and len(cell.ranks) > 1 for cell in cells):
-        parts[0] += ": digits and colours show who is in a sum"
-    if None in cells:
-        parts.append("dotted: nothing")
-    return "; ".join(parts)
+    ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.9}
+    middle = (corner[0] + CELL / 2, corner[1] + CELL_HEIGHT / 2)
+    label(axes, middle, str(cell.number), fontsize=8, bbox=ground)
 
 
 def _in_words(rows: Rows) -> str:
@@ -168,10 +154,6 @@ def _in_words(rows: Rows) -> str:
     if len(set(texts)) == 1:
         return f"every rank holds {texts[0]}"
     return "; ".join(f"rank {rank} holds {text}" for rank, text in enumerate(texts))
-
-
-def _one_line(text: str) -> str:
-    return text.replace("\n", " ")
 
 
 SHARDS = ((1.0, 1.0), (1.0, 2.0), (2.0, 2.0), (1.0, 3.0))  # the x of each replica; the y are 3x
@@ -235,22 +217,15 @@ ENLARGED = 1.25
 
 
 def ring_steps(folder: Path) -> None:
-    """The two halves of the ring all-reduce as step strips of one run."""
+    """The first half of the ring all-reduce as a step strip."""
     traced = draw.trace(collectives.ring_all_reduce, RANKS)
-    described = traced.describe()
-    halves = {
-        "reduce_scatter": (0, "Reduce-scatter, the first half of the ring all-reduce: sums grow as they travel."),
-        "all_gather": (RANKS - 1, "All-gather, the second half of the ring all-reduce: finished chunks travel on."),
-    }
-    for name, (start, title) in halves.items():
-        steps = list(range(start, start + RANKS))
-        figure = traced.strip(steps)
-        texts = [
-            text for step, text in re.findall(r"(?=Step (\d+))(Step [^.]*\.)", described) if int(step) in steps[1:]
-        ]
-        file = folder / f"06_ring_{name}_steps.svg"
-        draw.save(figure, file, " ".join([title, *texts]))
-        _enlarge(file)
+    steps = list(range(RANKS))
+    described = re.findall(r"(?=Step (\d+))(Step [^.]*\.)", traced.describe())
+    texts = [text for step, text in described if int(step) in steps[1:]]
+    title = "Reduce-scatter, the first half of the ring all-reduce: sums grow as they travel."
+    file = folder / "06_ring_reduce_scatter_steps.svg"
+    draw.save(traced.strip(steps), file, " ".join([title, *texts]))
+    _enlarge(file)
 
 
 def _enlarge(file: Path) -> None:
@@ -335,14 +310,59 @@ def _steps(steps: list[int]) -> str:
     return f"steps {steps[0]} to {steps[-1]}" if len(steps) > 1 else f"step {steps[0]}"
 
 
+GRADIENTS, BACKWARD = 48, 125  # how many, and the microseconds of the backward pass for each
+BYTES, OVERLAP_RANKS = 50_000, 8
+NETWORK = Network(latency=5e-6, seconds_per_byte=1e-9)
+WAYS = {
+    GRADIENTS: "one all-reduce after the backward pass",
+    1: "one all-reduce for each gradient",
+    4: "buckets of four gradients",
+}
+
+
+def overlapped(per_bucket: int) -> list[tuple[float, float]]:
+    """When the all-reduce of each bucket starts and ends, in µs: when it is full and the one before it has ended."""
+    cost = costs.all_reduce("ring", OVERLAP_RANKS, per_bucket * BYTES)
+    duration = 1e6 * float(cost.seconds(NETWORK.latency, NETWORK.seconds_per_byte))
+    spans: list[tuple[float, float]] = []
+    for ready in range(per_bucket, GRADIENTS + 1, per_bucket):
+        start = max(float(ready * BACKWARD), spans[-1][1] if spans else 0.0)
+        spans.append((start, start + duration))
+    return spans
+
+
+def overlap(folder: Path) -> None:
+    """The backward pass above, the all-reduces below it, for three sizes of a bucket."""
+    figure, panels = plt.subplots(len(WAYS), 1, sharex=True, figsize=(7.2, 4.0))
+    described = [f"A backward pass of {GRADIENTS * BACKWARD:,} µs and its all-reduces, three times."]
+    for axes, (per_bucket, name) in zip(panels, WAYS.items(), strict=True):
+        spans = overlapped(per_bucket)
+        width = per_bucket * BACKWARD
+        for number, (start, end) in enumerate(spans):
+            places = ((1, number * width, width, 0), (0, start, end - start, 1))
+            for y, left, length, colour in places:
+                style = {"facecolor": tint(RANK_COLOURS[colour], 0.35), "edgecolor": RANK_COLOURS[colour]}
+                axes.barh(y, length, left=left, height=0.7, hatch=HATCHES[colour], **style)
+        axes.set_yticks([1, 0], ["backward pass", "all-reduces"])
+        axes.set_title(f"{name}: {spans[-1][1]:,.0f} µs", fontsize=10)
+        axes.axvline(GRADIENTS * BACKWARD, color=INK, linewidth=0.8, linestyle=":")
+        described.append(
+            f"{name.capitalize()}: {len(spans)} of {spans[0][1] - spans[0][0]:,.0f} µs; the first begins at "
+            f"{spans[0][0]:,.0f} µs, the last ends at {spans[-1][1]:,.0f} µs."
+        )
+    panels[-1].set_xlabel("µs since the backward pass began; dotted: its end")
+    panels[-1].xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    draw.save(figure, folder / "06_overlap.svg", " ".join(described))
+
+
 def main(folder: Path = FOLDER) -> None:
     """Draw all of them into a folder."""
     draw.apply_style()
-    for collective in COLLECTIVES:
-        one_collective(folder, collective)
+    all_collectives(folder)
     gradient_reduction(folder)
     ring_steps(folder)
     reductions(folder)
+    overlap(folder)
 
 
 if __name__ == "__main__":

@@ -117,9 +117,17 @@ BEFORE_AND_AFTER = {
 }
 
 
-def test_every_collective_has_a_picture(collectives: ModuleType) -> None:
+def test_every_collective_is_drawn(collectives: ModuleType) -> None:
     assert {collective.name for collective in collectives.COLLECTIVES} == set(BEFORE_AND_AFTER)
-    assert {f"06_{name}" for name in BEFORE_AND_AFTER} <= {file.stem for file in PICTURES}
+
+
+def test_overlapped_all_reduces_wait_for_their_bucket_and_for_each_other(collectives: ModuleType) -> None:
+    alone, each, buckets = map(collectives.overlapped, collectives.WAYS)
+    backward, ring = collectives.GRADIENTS * collectives.BACKWARD, 2 * 7 * 5
+    byte_time = 2 * 7 / 8 * collectives.GRADIENTS * collectives.BYTES * 1e-3
+    assert alone == [(backward, pytest.approx(backward + ring + byte_time))]
+    assert each[-1][1] == pytest.approx(collectives.BACKWARD + collectives.GRADIENTS * ring + byte_time)
+    assert buckets[-1][1] == pytest.approx(backward + ring + byte_time / 12)
 
 
 @pytest.mark.parametrize("name", BEFORE_AND_AFTER)

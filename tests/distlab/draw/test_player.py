@@ -1,4 +1,4 @@
-"""The player: its data come from the executed program, and in a browser it is played and stepped through by keyboard."""
+"""The player: its data come from the executed program; in a browser it is played, and stepped by keyboard."""
 
 import json
 import re
