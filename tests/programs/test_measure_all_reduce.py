@@ -63,9 +63,3 @@ def test_the_first_program_prints_the_sum_on_every_rank(chapter_folder: Path) ->
     run = launch.mpirun(chapter_folder / "sum_with_mpi.py", ranks=3, prepared=False, echo=False)
     for rank in range(3):
         assert run.output[f"rank {rank}"] == f"rank {rank} of 3: own {np.full(3, rank + 1.0)}, sum [6. 6. 6.]"
-
-
-@NEEDS_HOROVOD
-def test_horovod_s_first_program_prints_the_mean_on_every_rank(chapter_folder: Path) -> None:
-    run = launch.horovodrun(chapter_folder / "average_with_horovod.py", ranks=2, **HOW)
-    assert all("mean [1.5 1.5 1.5]" in run.output[f"rank {rank}"] for rank in range(2))

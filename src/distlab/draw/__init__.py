@@ -11,7 +11,7 @@ It may import `runtime`, `simulate`, `collectives` and `model_parallel`. Begin w
 from distlab.draw.collective_tasks import task
 from distlab.draw.diagram import arrow, box, canvas, label, row, tint
 from distlab.draw.player import play
-from distlab.draw.plots import bars, bytes_per_link, utilisation
+from distlab.draw.plots import bars, utilisation
 from distlab.draw.strips import Interval, busy, exchange, seen
 from distlab.draw.style import (
     DASHES,
@@ -45,7 +45,6 @@ __all__ = [
     "bars",
     "box",
     "busy",
-    "bytes_per_link",
     "canvas",
     "draw_schedule",
     "exchange",
