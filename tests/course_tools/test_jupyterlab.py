@@ -175,7 +175,7 @@ def test_in_a_quiz_arrow_keys_choose_an_answer_and_not_a_cell(open_notebook: Cal
 def test_the_player_walks_through_the_ring_by_keyboard(open_notebook: Callable[[str], LabWindow]) -> None:
     window = open_notebook(RING)
     cell = window.cell("draw.play(")
-    following = window.cell('print("ranks  steps  sent per rank')
+    following = window.cell("async def ring_all_reduce(")
     window.select(following)
     window.run_cells("notebook:run-all-above", cell)
     player = cell.locator(".distlab-player")
