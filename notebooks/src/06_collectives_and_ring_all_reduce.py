@@ -66,9 +66,9 @@ print("$ mpirun -np 2 python sum_with_mpi.py")
 print(run.output["rank 0"], run.output["rank 1"], sep="\n")
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
-# Horovod makes the same call for TensorFlow tensors and divides the sum by $p$, because training needs the mean.
-# Training adds *gradients*, not weights, and in **every step**, although lecture notes often say "aggregates the
-# weights" or "at each epoch".
+# Horovod makes the same call for TensorFlow tensors and divides by $p$, because training needs the mean. Training adds
+# *gradients*, not weights, and in **every step**, although lecture notes often say "aggregates the weights" or "at each
+# epoch".
 #
 # What happens inside the call? The **naive** way is that rank 0 receives all arrays, adds them, and sends the sum back.
 # Sending $n$ bytes takes about $\alpha + n\beta$ seconds: the **latency** $\alpha$ for any message, and $\beta$ seconds
@@ -131,9 +131,9 @@ for step in range(p - 1):  # all-gather: finished chunks travel to the right and
     print(f"after step {p + step}:", *arrays)
 
 # %% [markdown]
-# All ranks have the same sum, none has handled more than another, and in each step all links were busy. Play it and
-# follow one chunk: it goes around once to collect shares, and once to be handed out. The strip below shows the same
-# steps.
+# All ranks have the same sum, none has handled more than another, and in each step all links were busy. Play a run of
+# the program in section 3 and follow one chunk: it goes around once to collect shares, and once to be handed out. The
+# strip shows the same steps.
 
 # %% tags=["slide-output"]
 draw.play(collectives.ring_all_reduce, size=4)
@@ -195,7 +195,7 @@ N = 4_096_000
 print("ranks  steps  sent per rank    simulated   by formula        naive")
 for size in (2, 4, 8, 16, 64):
     arrays = [np.ones(N // 4, np.float32)] * size
-    run = World(size, network).run(collectives.ring_all_reduce, arrays)
+    run = World(size, network).run(ring_all_reduce, arrays)
     cost, naive = (costs.all_reduce(name, size, N) for name in ("ring", "naive"))
     sent = run.bytes_sent / size / N
     print(
@@ -297,7 +297,7 @@ except DeadlockError as error:
 # %% [markdown]
 # | collective | used for | beware |
 # |---|---|---|
-# | broadcast | equal initial weights | forgotten, nothing fails: each trains another model |
+# | broadcast | equal initial weights | forgotten, nothing fails |
 # | reduce | a sum for rank 0 | the others get `None` |
 # | scatter | data that one rank reads | limited by the root's link |
 # | gather | predictions for rank 0 | the root needs memory for all |
@@ -307,8 +307,8 @@ except DeadlockError as error:
 # | barrier | waiting for each other | if one rank skips it, all wait |
 #
 # On a tree, broadcast and reduce take $\lceil \lg p \rceil (\alpha + n\beta)$, scatter and gather $\lceil \lg p \rceil
-# \alpha + \frac{p-1}{p} n\beta$. A ring all-gather or reduce-scatter takes $(p-1)\alpha + \frac{p-1}{p} n\beta$ . For 8
-# ranks and $n$ = 8,000 bytes:
+# \alpha + \frac{p-1}{p} n\beta$. A ring all-gather or reduce-scatter takes $(p-1)\alpha + \frac{p-1}{p} n\beta$ ($\lg$:
+# base 2). For 8 ranks and $n$ = 8,000 bytes:
 
 
 # %%
@@ -329,9 +329,9 @@ for name, way in WAYS.items():
 # %% [markdown] tags=["slide-quiz"]
 # **The pay-off of two halves.** After the reduce-scatter a rank has the gradient of $1/p$ of the weights. If it updates
 # these, and the all-gather sends the new *weights* around, the bytes are the same, but a rank stores only $1/p$ of the
-# optimizer's state. This is ZeRO; FSDP also shards the weights and all-gathers them for the forward pass
-# ([12](12_model_parallelism.ipynb)). A weight copied to $p$ ranks has the sum of $p$ derivatives: **the derivative of
-# an all-gather is a reduce-scatter.**
+# optimizer's state: ZeRO. FSDP also shards the weights and all-gathers them before they are used
+# ([12](12_model_parallelism.ipynb)). A weight that $p$ ranks use has the sum of their derivatives, so **the derivative
+# of an all-gather is a reduce-scatter.**
 #
 # **Question.** Which pair makes an all-reduce in which no rank handles more than others?
 #
@@ -355,8 +355,7 @@ for name, way in WAYS.items():
 # There are two more. The **tree** reduces to rank 0 and then broadcasts. In **halving-doubling** partners exchange
 # halves of the array, then quarters and so on, and each adds up its part, until every rank has one finished chunk; the
 # same steps backwards hand the chunks out. Both need $2\lg p$ steps, but the tree sends the whole array in each, and
-# halving-doubling as few bytes per rank as a ring. TensorFlow's cross-device reductions are such algorithms. In a step
-# each device sends and receives at most one message:
+# halving-doubling as few bytes per rank as a ring. TensorFlow's cross-device reductions are such algorithms:
 #
 # ![Three ways to add the gradients of four devices: all through device 0, a tree of two pairs, and a
 # ring](../figures/06_reductions.svg)
@@ -405,7 +404,7 @@ for name in NAMES:
 async def training_step(rank, array):
     """A millisecond of computing, then the all-reduce of the gradient."""
     await rank.compute(1e-3)
-    return await collectives.ring_all_reduce(rank, array)
+    return await ring_all_reduce(rank, array)
 
 
 gradients = [np.ones(100_000, np.float32)] * 4
@@ -434,11 +433,11 @@ for name, program in (algorithms | {"hierarchical": hierarchical}).items():
 #
 # ## 8. Hide it behind the backward pass
 #
-# Is the time of a step the sum of computing and all-reduce, or the larger of the two? The sum, if the all-reduce begins
-# after the backward pass. But the last layer's gradient is ready long before the first layer's. So frameworks reduce it
-# while they compute the next ones: at best only the larger time counts. If each gradient has its own all-reduce, each
-# pays its $2(p-1)\alpha$. Therefore gradients are collected in **buckets** (Horovod: **tensor fusion**), each reduced
-# when it is full.
+# Does a step take $T_{back} + T_{reduce}$ or $\max(T_{back}, T_{reduce})$? The sum, if the all-reduce begins after the
+# backward pass. But the last layer's gradient is ready long before the first layer's. So frameworks reduce it while
+# they compute the next ones: at best only the maximum counts. If each gradient has its own all-reduce, each pays its
+# $2(p-1)\alpha$. Therefore gradients are collected in **buckets** (Horovod: **tensor fusion**), each reduced when it is
+# full.
 #
 # ![Three timelines of a backward pass and its all-reduces: one all-reduce at the end takes longest, one for each
 # gradient is delayed by latency, buckets of four gradients end shortly after the backward
@@ -459,8 +458,8 @@ for per_bucket in (1, 2, 4, 8, 16, 48):
     print(f"{per_bucket:>2} per bucket: all-reduces {us(total):>8}, step ends at {us(end):>9}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Small buckets pay many latencies, and a large one is full only at the end. In between the step takes hardly longer
-# than the backward pass alone.
+# Small buckets pay many latencies, and a large one is full only at the end. In between a step takes hardly longer than
+# its backward pass.
 #
 # **Question.** You pack 42 gradients into one bucket. What do you save in the all-reduces themselves?
 #
@@ -570,7 +569,7 @@ checks.assert_equal_weights(together, [serial] * size)
 # %% [markdown]
 # ## Quiz
 #
-# Ten questions that mark themselves; with `seed=2` they have other numbers.
+# Ten questions that mark themselves; `seed=2` gives other numbers.
 
 # %%
 quizzes.ask("06")
