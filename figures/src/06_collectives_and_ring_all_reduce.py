@@ -1,4 +1,4 @@
-"""The pictures of chapter 06: collectives before and after, gradients reduced, ring, three reductions, overlap.
+"""The pictures of chapter 06: collectives before and after, gradients reduced, the ring, overlap.
 
 Their contents come from runs on the virtual cluster.
 Run it from anywhere: python figures/src/06_collectives_and_ring_all_reduce.py
@@ -17,7 +17,7 @@ from matplotlib.patches import Rectangle
 
 import distlab  # noqa: F401  (selects the course's Keras before anything can import TensorFlow)
 from distlab import collectives, costs, draw
-from distlab.draw import HATCHES, INK, MARKERS, QUIET, RANK_COLOURS, arrow, box, canvas, label, row, tint
+from distlab.draw import HATCHES, INK, RANK_COLOURS, arrow, box, canvas, label, row, tint
 from distlab.simulate import Contributions, Network, Rank, World
 
 FOLDER = Path(__file__).parents[1]
@@ -114,9 +114,7 @@ def all_collectives(folder: Path) -> None:
         arrow(axes, (first + GRID + 0.05, middle), (first + GRID + BETWEEN - 0.05, middle))
         for rank in range(RANKS):
             y = top - 0.28 - rank * (CELL_HEIGHT + CELL_GAP) - CELL_HEIGHT / 2
-            style = {"color": RANK_COLOURS[rank], "marker": MARKERS[rank], "linestyle": "", "markersize": 5}
-            axes.plot([left + 0.19], [y], **style)
-            label(axes, (left + 0.35, y), str(rank), fontsize=8)
+            label(axes, (left + 0.27, y), f"rank {rank}", fontsize=8)
         described.append(f"{collective.title.capitalize()}: {collective.gives}. Before: {_in_words(before)}. ")
         described[-1] += f"After: {_in_words(after)}."
     text = "rank 0 has ones, rank 1 tens, rank 2 hundreds, rank 3 thousands; dotted: nothing"
@@ -213,101 +211,21 @@ def _signed(value: float) -> str:
     return f"{value:g}".replace("-", "−")
 
 
-ENLARGED = 1.25
+ENLARGED = 1.25  # half a run is narrow, and the strip's smallest text has 6.5 points
 
 
 def ring_steps(folder: Path) -> None:
-    """The first half of the ring all-reduce as a step strip."""
+    """The first half of the ring all-reduce as a step strip, shown larger than it was drawn."""
     traced = draw.trace(collectives.ring_all_reduce, RANKS)
-    steps = list(range(RANKS))
-    described = re.findall(r"(?=Step (\d+))(Step [^.]*\.)", traced.describe())
-    texts = [text for step, text in described if int(step) in steps[1:]]
+    described = re.findall(r"Step \d+[^.]*\.", traced.describe())[: RANKS - 1]
     title = "Reduce-scatter, the first half of the ring all-reduce: sums grow as they travel."
     file = folder / "06_ring_reduce_scatter_steps.svg"
-    draw.save(traced.strip(steps), file, " ".join([title, *texts]))
-    _enlarge(file)
+    draw.save(traced.strip(range(RANKS)), file, " ".join([title, *described]))
 
+    def enlarged(size: re.Match[str]) -> str:
+        return f'{size[1]}="{ENLARGED * float(size[2]):.6f}pt"'
 
-def _enlarge(file: Path) -> None:
-    """Show a picture larger than it was drawn: half a run is narrow, and the strip's smallest text has 6.5 points."""
-    text = file.read_text()
-    size = re.search(r'width="([\d.]+)pt" height="([\d.]+)pt"', text)
-    width, height = (ENLARGED * float(points) for points in size.groups())
-    file.write_text(text.replace(size[0], f'width="{width:.6f}pt" height="{height:.6f}pt"', 1))
-
-
-REDUCTIONS = {
-    "ReductionToOneDevice": collectives.naive_all_reduce,
-    "HierarchicalCopyAllReduce": collectives.tree_all_reduce,
-    "NcclAllReduce (ring)": collectives.ring_all_reduce,
-}
-DEVICES = ((0.45, 1.95), (1.75, 1.95), (1.75, 0.85), (0.45, 0.85))  # the middle of each device, around the square
-DEVICE = 0.23  # half the side of its box
-
-
-@dataclass(frozen=True)
-class Reduction:
-    """How a reduction runs: its steps by (source, to), their number, and its time in whole gradients on one link."""
-
-    steps: dict[tuple[int, int], list[int]]
-    last: int
-    gradients: float
-
-
-def reduction(program: Program) -> Reduction:
-    """Run an all-reduce on four devices, once for its steps and once for its time when latency costs nothing."""
-    traced = draw.trace(program, RANKS)
-    by_link: dict[tuple[int, int], list[int]] = {}
-    for message in traced.messages:
-        by_link.setdefault((message.source, message.to), []).append(message.step)
-    arrays = [np.ones(RANKS)] * RANKS
-    run = World(RANKS, Network(latency=0.0, seconds_per_byte=1 / arrays[0].nbytes)).run(program, arrays)
-    return Reduction(by_link, traced.last, run.elapsed)
-
-
-def reductions(folder: Path) -> None:
-    """Who sends to whom in which step, for TensorFlow's three cross-device reductions."""
-    figure, axes = canvas(7.2, 3.0)
-    described = ["Three ways to reduce gradients between four devices, with the steps on the arrows."]
-    for panel, (name, program) in enumerate(REDUCTIONS.items()):
-        left = 0.1 + panel * 2.4
-        way = reduction(program)
-        label(axes, (left + 1.1, 2.8), name, fontweight="bold")
-        if program is collectives.tree_all_reduce:
-            for bottom in (1.58, 0.48):
-                frame = {"edgecolor": QUIET, "linestyle": "--", "linewidth": 0.9}
-                axes.add_patch(Rectangle((left + 0.1, bottom), 2.0, 0.74, fill=False, **frame))
-        for link, steps in way.steps.items():
-            _link(axes, left, link, steps, both_ways=link[::-1] in way.steps)
-        for device, (x, y) in enumerate(DEVICES):
-            box(axes, (left + x - DEVICE, y - DEVICE), 2 * DEVICE, 2 * DEVICE, str(device), device)
-        time = f"as long as {way.gradients:g} gradients on one link"
-        label(axes, (left + 1.1, 0.22), f"{way.last} steps,\n{time}", fontsize=8)
-        sends = "; ".join(
-            f"device {source} sends to device {to} in {_steps(steps)}" for (source, to), steps in way.steps.items()
-        )
-        described.append(f"{name}: {sends}. {way.last} steps, {time}.")
-    draw.save(figure, folder / "06_reductions.svg", " ".join(described))
-
-
-def _link(axes: Axes, left: float, link: tuple[int, int], steps: list[int], both_ways: bool) -> None:
-    (x0, y0), (x1, y1) = DEVICES[link[0]], DEVICES[link[1]]
-    along = np.array([x1 - x0, y1 - y0])
-    along /= np.linalg.norm(along)
-    across = np.array([-along[1], along[0]])
-    # The two directions of a link run side by side.
-    shift = 0.09 * across if both_ways else 0 * across
-    room = DEVICE / np.abs(along).max() + 0.03
-    start = np.array([left + x0, y0]) + room * along + shift
-    end = np.array([left + x1, y1]) - room * along + shift
-    arrow(axes, tuple(start), tuple(end), colour=RANK_COLOURS[link[0]])
-    middle = start + 0.42 * (end - start)
-    ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
-    label(axes, tuple(middle), f"{steps[0]}–{steps[-1]}" if len(steps) > 1 else str(steps[0]), fontsize=8, bbox=ground)
-
-
-def _steps(steps: list[int]) -> str:
-    return f"steps {steps[0]} to {steps[-1]}" if len(steps) > 1 else f"step {steps[0]}"
+    file.write_text(re.sub(r'(width|height)="([\d.]+)pt"', enlarged, file.read_text(), count=2))
 
 
 GRADIENTS, BACKWARD = 48, 125  # how many, and the microseconds of the backward pass for each
@@ -336,20 +254,17 @@ def overlap(folder: Path) -> None:
     figure, panels = plt.subplots(len(WAYS), 1, sharex=True, figsize=(7.2, 4.0))
     described = [f"A backward pass of {GRADIENTS * BACKWARD:,} µs and its all-reduces, three times."]
     for axes, (per_bucket, name) in zip(panels, WAYS.items(), strict=True):
-        spans = overlapped(per_bucket)
-        width = per_bucket * BACKWARD
-        for number, (start, end) in enumerate(spans):
-            places = ((1, number * width, width, 0), (0, start, end - start, 1))
-            for y, left, length, colour in places:
-                style = {"facecolor": tint(RANK_COLOURS[colour], 0.35), "edgecolor": RANK_COLOURS[colour]}
-                axes.barh(y, length, left=left, height=0.7, hatch=HATCHES[colour], **style)
+        spans, width = overlapped(per_bucket), per_bucket * BACKWARD
+        backward = [(start, width) for start in range(0, GRADIENTS * BACKWARD, width)]
+        for number, bars in enumerate((backward, [(start, end - start) for start, end in spans])):
+            colour = RANK_COLOURS[number]
+            axes.broken_barh(
+                bars, (0.65 - number, 0.7), facecolor=tint(colour), edgecolor=colour, hatch=HATCHES[number]
+            )
         axes.set_yticks([1, 0], ["backward pass", "all-reduces"])
         axes.set_title(f"{name}: {spans[-1][1]:,.0f} µs", fontsize=10)
-        axes.axvline(GRADIENTS * BACKWARD, color=INK, linewidth=0.8, linestyle=":")
-        described.append(
-            f"{name.capitalize()}: {len(spans)} of {spans[0][1] - spans[0][0]:,.0f} µs; the first begins at "
-            f"{spans[0][0]:,.0f} µs, the last ends at {spans[-1][1]:,.0f} µs."
-        )
+        axes.axvline(GRADIENTS * BACKWARD, color=INK, linestyle=":")
+        described.append(f"{name.capitalize()}: the last of {len(spans)} ends at {spans[-1][1]:,.0f} µs.")
     panels[-1].set_xlabel("µs since the backward pass began; dotted: its end")
     panels[-1].xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     draw.save(figure, folder / "06_overlap.svg", " ".join(described))
@@ -361,7 +276,6 @@ def main(folder: Path = FOLDER) -> None:
     all_collectives(folder)
     gradient_reduction(folder)
     ring_steps(folder)
-    reductions(folder)
     overlap(folder)
 
 

@@ -355,10 +355,8 @@ for name, way in WAYS.items():
 # There are two more. The **tree** reduces to rank 0 and then broadcasts. In **halving-doubling** partners exchange
 # halves of the array, then quarters and so on, and each adds up its part, until every rank has one finished chunk; the
 # same steps backwards hand the chunks out. Both need $2\lg p$ steps, but the tree sends the whole array in each, and
-# halving-doubling as few bytes per rank as a ring. TensorFlow's cross-device reductions are such algorithms:
-#
-# ![Three ways to add the gradients of four devices: all through device 0, a tree of two pairs, and a
-# ring](../figures/06_reductions.svg)
+# halving-doubling as few bytes per rank as a ring. TensorFlow's cross-device reductions are such algorithms
+# ([03](03_mirrored_strategy.ipynb) draws them).
 #
 # **Predict.** 16 ranks. Which is fastest for 1 kB, and which for 10 MB?
 

@@ -2,7 +2,6 @@
 
 import importlib.util
 import itertools
-import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -146,14 +145,6 @@ def test_replicas_end_with_the_weight_of_one_device_with_the_whole_batch(collect
     batch = np.concatenate(shards)
     whole = collectives.WEIGHT - collectives.RATE * np.mean(2 * batch**2 * (collectives.WEIGHT - 3))
     assert [replica["weight"] for replica in replicas] == pytest.approx([whole] * len(shards))
-
-
-def test_reductions_take_the_steps_and_the_time_of_their_formulas(collectives: ModuleType) -> None:
-    p = collectives.RANKS
-    to_one, hierarchical, ring = map(collectives.reduction, collectives.REDUCTIONS.values())
-    assert (to_one.last, to_one.gradients) == (2 * (p - 1), 2 * (p - 1))
-    assert (hierarchical.last, hierarchical.gradients) == (2 * math.log2(p), 2 * math.log2(p))
-    assert (ring.last, ring.gradients) == (2 * (p - 1), 2 * (p - 1) / p)
 
 
 def test_utilisation_is_computing_time_over_all_time() -> None:
