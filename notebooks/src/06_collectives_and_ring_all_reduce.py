@@ -306,9 +306,9 @@ except DeadlockError as error:
 # | all-to-all | tokens to their experts | loads all links |
 # | barrier | waiting for each other | if one rank skips it, all wait |
 #
-# On a tree, broadcast and reduce take $\lceil \lg p \rceil (\alpha + n\beta)$, scatter and gather $\lceil \lg p \rceil
-# \alpha + \frac{p-1}{p} n\beta$. A ring all-gather or reduce-scatter takes $(p-1)\alpha + \frac{p-1}{p} n\beta$ ($\lg$:
-# base 2). For 8 ranks and $n$ = 8,000 bytes:
+# On a tree, broadcast and reduce take $\lceil \lg p \rceil (\alpha + n\beta)$, scatter and gather
+# $\lceil \lg p \rceil \alpha + \frac{p-1}{p} n\beta$ ($\lg$: base 2). All-gather, reduce-scatter and all-to-all take
+# $(p-1)\alpha + \frac{p-1}{p} n\beta$. For 8 ranks and $n$ = 8,000 bytes:
 
 
 # %%
@@ -318,12 +318,19 @@ def simulated(program, size, array_bytes, network=network):
     return World(size, network).run(program, inputs).elapsed
 
 
-WAYS = {"broadcast": "tree", "reduce": "tree", "scatter": "tree", "gather": "tree"}
-WAYS |= {"all_gather": "ring", "reduce_scatter": "ring"}
-for name, way in WAYS.items():
+FORMULAS = {
+    "broadcast": costs.broadcast_tree,
+    "reduce": costs.reduce_tree,
+    "scatter": costs.scatter_tree,
+    "gather": costs.gather_tree,
+    "all_gather": costs.all_gather_ring,
+    "reduce_scatter": costs.reduce_scatter_ring,
+    "all_to_all": costs.all_to_all,
+}
+for name, formula in FORMULAS.items():
     own_bytes = 1_000 if name in ("gather", "all_gather") else 8_000  # a chunk, or everything
     elapsed = simulated(getattr(collectives, name), 8, own_bytes)
-    expected = getattr(costs, f"{name}_{way}")(8, 8_000).seconds(5e-6, 1e-9)
+    expected = formula(8, 8_000).seconds(5e-6, 1e-9)
     print(f"{name:15}{us(elapsed):>6}, by formula {us(expected):>6}")
 
 # %% [markdown] tags=["slide-quiz"]
