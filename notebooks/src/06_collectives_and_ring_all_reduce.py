@@ -198,10 +198,8 @@ for size in (2, 4, 8, 16, 64):
     run = World(size, network).run(ring_all_reduce, arrays)
     cost, naive = (costs.all_reduce(name, size, N) for name in ("ring", "naive"))
     sent = run.bytes_sent / size / N
-    print(
-        f"{size:>5}{cost.steps:>7.0f}{sent:>13.3f} n{us(run.elapsed):>13}"
-        f"{us(cost.seconds(5e-6, 1e-9)):>13}{us(naive.seconds(5e-6, 1e-9)):>13}"
-    )
+    print(f"{size:>5}{cost.steps:>7.0f}{sent:>13.3f} n{us(run.elapsed):>13}", end="")
+    print(f"{us(cost.seconds(5e-6, 1e-9)):>13}{us(naive.seconds(5e-6, 1e-9)):>13}")
 
 # %% [markdown] tags=["slide-takeaway", "slide-quiz"]
 # Each rank sends $n$ bytes on two ranks, towards $2n$ on many, and never more. If the ranks do the adding, less is
