@@ -1,7 +1,9 @@
-"""The judge of lab 07: TF_CONFIG written and fixed, the chief, and saving without a race or a hang."""
+"""The judge of lab 07: TF_CONFIG written and fixed, workers started, and saving without a race or a hang."""
 
 import json
+import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
@@ -11,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from lab_07 import given, observe
 from lab_07.given import BROKEN, CHANGES, FIELDS, FIXES
-from lab_07.observe import RESULT, SAVE, FilesLeft
+from lab_07.observe import RESULT, SAVE, FilesLeft, Started
+from lab_07.sharding import SAMPLES_SEEN
 
 from distlab import cluster_spec
 from distlab.labs import Answer, Exercise, Lab, Verdict, not_done, parts, right, wrong
@@ -120,64 +123,172 @@ TF_CONFIG = ByPrograms(
     ),
 )
 
-# The chief -----------------------------------------------------------------------------------------------------------
+# Starting the workers ------------------------------------------------------------------------------------------------
 
 
-def is_chief(cluster: Cluster, task_type: str, index: int) -> bool:
-    """As TensorFlow says it."""
-    return cluster_spec.check(cluster_spec.tf_config(cluster, task_type, index)).is_chief
+class Job(NamedTuple):
+    """A cluster whose tasks are to be started, and which of them fails at the end."""
+
+    cluster: Cluster
+    failing: str
 
 
-def claims(answer: Answer, case: tuple[Cluster]) -> Plain:
-    """Who says that it is the chief; what it gives if that is no truth value."""
-    claiming = []
-    for task in tasks_of(case[0]):
-        claim = answer.call("is_chief", case[0], *task)
-        if not isinstance(claim, bool):
-            return [claim]
-        claiming += [f"{task[0]} {task[1]}"] if claim else []
-    return " and ".join(claiming) or "nobody"
+def jobs(generator: np.random.Generator) -> list[Job]:
+    """Two workers, which end well, and a chief with two workers, of which one fails."""
+    of_workers, with_chief = clusters(generator)[:2]
+    return [
+        Job({"worker": of_workers["worker"][:2]}, "nobody"),
+        Job({"chief": with_chief["chief"], "worker": with_chief["worker"][:2]}, "worker 0"),
+    ]
 
 
-def who(text: str) -> Callable[[Any, Any], str]:
-    """A hint that begins with those who say that they are the chief."""
-    return lambda case, claiming: f"In {in_words(case[0])}, {claiming} {text}"
+def start(command: Sequence[str], cluster: Cluster) -> list[int]:
+    """All at first, then wait for each."""
+    return [process.wait() for process in popen(command, cluster)]
 
 
-NOBODY = who("says that it is the chief: nothing would be saved.")
-PARAMETER_SERVER_TOO = who("say that they are the chief. A parameter server trains nothing.")
-PARAMETER_SERVER = who("would be the chief. A parameter server trains nothing.")
-CLAIMS = {
-    "task_type == 'chief'": NOBODY,
-    "False": NOBODY,
-    "not right": lambda case, claiming: (
-        f"In {in_words(case[0])}, all say that they are the chief, except the one that is."
-    ),
-    "True": who("say that they are the chief. How many may keep the files?"),
-    "task_type == 'chief' or (task_type, index) == ('worker', 0)": who(
-        "say that they are the chief: two would write the same file."
-    ),
-    "(task_type, index) == ('worker', 0)": who("would be the chief. Who is it when the cluster names one?"),
-    "(task_type, index + 1) == ('worker', len(cluster['worker']))": who(
-        "would be the chief. Which task is the chief when the cluster names none?"
-    ),
-    "index == 0": PARAMETER_SERVER_TOO,
-    "task_type == 'chief' if 'chief' in cluster else index == 0": PARAMETER_SERVER_TOO,
-    "index == 0 and ('chief' not in cluster or task_type != 'worker')": PARAMETER_SERVER_TOO,
-    "(task_type, index) == (next(iter(cluster)), 0)": PARAMETER_SERVER,
-    "(task_type, index) == (min(cluster), 0)": PARAMETER_SERVER,
-}
-IS_CHIEF = ByPrograms(
-    is_chief,
-    lambda generator: [(cluster,) for cluster in clusters(generator)],
-    observe=claims,
+def popen(command: Sequence[str], cluster: Cluster) -> list[subprocess.Popen[bytes]]:
+    """A process for each task."""
+    return [subprocess.Popen(command, env=os.environ | own_variable(cluster, *task)) for task in tasks_of(cluster)]
+
+
+def own_variable(cluster: Cluster, task_type: str, index: int) -> dict[str, str]:
+    """What one process gets."""
+    return {"TF_CONFIG": tf_config(cluster, task_type, index)}
+
+
+def serial_weight() -> float:
+    """What one process trains that has all twelve numbers of the fake workers."""
+    weight = 0.0
+    for _ in range(3):
+        weight -= 0.5 * sum(weight - number for number in range(12)) / 12
+    return weight
+
+
+def fault_of_start(answer: Answer, case: Job) -> str:
+    """Let `start` begin fake workers; what is wrong first with them, empty if nothing is."""
+    seen = answer.inside(observe.call_start, *case)
+    if seen is None:
+        raise NotDone("there is no `start` yet: run the cell above")
+    started = as_record(seen, Started, "what `start` does")
+    if not started.configs and started.codes is None and not started.still_run and not started.waits_too_early:
+        raise NotDone("`start` starts no process")
+    return next(faults_of_start(case, started), "")
+
+
+def faults_of_start(case: Job, started: Started) -> Iterator[str]:
+    """What is wrong: with when it waits, with the processes' TF_CONFIG, with what it gives."""
+    names = [f"{task_type} {index}" for task_type, index in tasks_of(case.cluster)]
+    count = len(started.configs)
+    if started.waits_too_early:
+        yield (
+            f"you wait for a process when only {started.waits_too_early} of {len(names)} are started. It waits for the "
+            "others, which start only when it has ended: a deadlock. What must be done before the first wait?"
+        )
+    if started.still_run:
+        yield "`start` returns while its processes still run. Which method of a process gives its exit code at the end?"
+    if count != len(names):
+        yield f"{count} processes ran, and the cluster has {len(names)} tasks. Is every type of task among them?"
+    if not any(started.configs):
+        yield "TF_CONFIG is not set in the processes. Which argument of Popen gives a process its variables?"
+    if started.changes_own:
+        yield (
+            "TF_CONFIG is now set in your notebook too, and TensorFlow would take the notebook for a worker. How does "
+            "only the new process get it?"
+        )
+    try:
+        configs = [dict(json.loads(text)) for text in started.configs]
+        tasks = [f"{each['task']['type']} {each['task']['index']}" for each in configs]
+        is_same_cluster = all(each["cluster"] == case.cluster for each in configs)
+    except (KeyError, TypeError, ValueError):
+        tasks = []
+        yield "TF_CONFIG of a process is no text that TensorFlow could read. Exercise 1 has a function for it."
+    for name in names:
+        if name not in tasks:
+            yield f"nobody is {name}, and the tasks are {', '.join(sorted(tasks))}. Who gets which index?"
+    if not is_same_cluster:
+        yield "a process has another cluster than the one that `start` was given. What must be the same everywhere?"
+    if not started.keeps:
+        yield (
+            "the processes have TF_CONFIG and nothing else: without PATH and the other variables many programs do not "
+            "even start. How do you add one variable to those of `os.environ`?"
+        )
+    codes = [3 * (name == case.failing) for name in names]
+    if not isinstance(started.codes, (list, tuple)):
+        kind = "nothing" if started.codes is None else f"a {started.codes}"
+        yield f"all workers train, and then `start` gives {kind}. It must give a list of exit codes."
+    elif list(started.codes) != codes:
+        yield (
+            f"`start` gives {list(started.codes)}, and the processes of {', '.join(names)} ended with {codes}. From "
+            "where do you take them, and in which order?"
+        )
+    for name in names:
+        if abs(started.weights.get(name, np.nan) - serial_weight()) > 1e-9:
+            yield f"{name} does not end with the weight that one process would train"
+
+
+def in_case(case: Job, fault: str) -> str:
+    """The fault, with its cluster."""
+    return f"In {in_words(case.cluster)}: {fault}"
+
+
+def starting(
+    tasks: Callable[[Cluster], list[Task]] = tasks_of,
+    variables: Callable[..., Mapping[str, str] | None] = lambda *task: os.environ | own_variable(*task),
+    gives: Callable[[list[Any]], Any] = lambda processes: [process.wait() for process in processes],
+) -> Callable[..., Any]:
+    """A program that starts a process for each of these tasks, with these variables."""
+    return lambda command, cluster: gives(
+        [subprocess.Popen(command, env=variables(cluster, *task)) for task in tasks(cluster)]
+    )
+
+
+def one_after_the_other(command: Sequence[str], cluster: Cluster) -> list[int]:
+    """Each with `subprocess.run`."""
+    return [
+        subprocess.run(command, env=os.environ | own_variable(cluster, *task), check=False).returncode
+        for task in tasks_of(cluster)
+    ]
+
+
+def in_own_environment(command: Sequence[str], cluster: Cluster) -> list[int]:
+    """TF_CONFIG is set here, and every process inherits it."""
+    processes = []
+    for task in tasks_of(cluster):
+        os.environ.update(own_variable(cluster, *task))
+        processes.append(subprocess.Popen(command))
+    return [process.wait() for process in processes]
+
+
+def numbered_through(cluster: Cluster, task_type: str, index: int) -> dict[str, str]:
+    """The index counts all tasks."""
+    place = tasks_of(cluster).index((task_type, index))
+    return os.environ | {"TF_CONFIG": json.dumps(config(cluster, task_type, place))}
+
+
+STARTING = ByPrograms(
+    start,
+    jobs,
+    observe=fault_of_start,
     said=lambda case: "",
-    form=lambda case, claiming: (
-        f"is_chief gives {claiming[0]!r}; it must return True or False." if isinstance(claiming, list) else None
-    ),
-    otherwise=who("would be the chief. Who is it when the cluster names one, and who when it names none?"),
-    praise=lambda cases: "Each cluster has one chief.",
-    mistakes=formulas(is_chief, {"": CLAIMS}),
+    otherwise=in_case,
+    praise=lambda cases: "All tasks start before you wait, each knows who it is, and they train one number together.",
+    mistakes=[
+        Mistake(in_case, one_after_the_other),
+        Mistake(in_case, starting(gives=lambda processes: None)),
+        Mistake(in_case, starting(lambda cluster: tasks_of(cluster)[:1])),
+        Mistake(in_case, starting(lambda cluster: [task for task in tasks_of(cluster) if task[0] == "worker"])),
+        Mistake(in_case, starting(variables=lambda *task: None)),
+        Mistake(in_case, in_own_environment),
+        Mistake(in_case, starting(variables=lambda *task: os.environ | {"TF_CONFIG": str(config(*task))})),
+        Mistake(in_case, starting(variables=lambda cluster, job, at: os.environ | own_variable(cluster, job, 0))),
+        Mistake(in_case, starting(variables=numbered_through)),
+        Mistake(in_case, starting(variables=own_variable)),
+        Mistake(in_case, starting(gives=lambda processes: [process.wait() for process in processes] and None)),
+        Mistake(in_case, starting(gives=lambda processes: max(process.wait() for process in processes))),
+        Mistake(in_case, starting(gives=lambda processes: [process.wait() for process in processes[::-1]])),
+        Mistake(in_case, starting(gives=lambda processes: [process.wait() and 0 for process in processes])),
+    ],
 )
 
 # Six broken jobs -----------------------------------------------------------------------------------------------------
@@ -273,12 +384,17 @@ def trained(generator: np.random.Generator) -> list[Trained]:
     ]
 
 
+def is_chief(cluster: Cluster, task_type: str, index: int) -> bool:
+    """As TensorFlow says it."""
+    return cluster_spec.check(cluster_spec.tf_config(cluster, task_type, index)).is_chief
+
+
 def save(worker: Any, model: Any, accuracy: Any, folder: Path) -> None:
     """Everybody calls, the chief keeps the files."""
     value = accuracy.result()
     with tempfile.TemporaryDirectory() as scratch:
-        model.save((folder if worker.is_chief else Path(scratch)) / "model.keras")
-    if worker.is_chief:
+        model.save((folder if CHIEF(worker) else Path(scratch)) / "model.keras")
+    if CHIEF(worker):
         (folder / "accuracy.txt").write_text(f"{value:.3f}")
 
 
@@ -297,7 +413,7 @@ def first_fault(answer: Answer, case: Trained) -> str:
             calls.append(str(call))
             return case.model if call == SAVE else case.accuracy
 
-        files = answer.inside(observe.call_save, *task, is_chief_here, respond=respond)
+        files = answer.inside(observe.call_save, case.cluster, *task, respond=respond)
         if files is None:
             raise NotDone("there is no `save` yet: run the cell above")
         left[name] = as_record(files, FilesLeft, "what `save` leaves")
@@ -374,12 +490,12 @@ RACE = after(": a race, and one of them may lose its file.")
 
 def CHIEF(worker: Any) -> bool:  # noqa: N802
     """Whether it is the chief."""
-    return bool(worker.is_chief)
+    return is_chief(worker.cluster, worker.task_type, worker.index)
 
 
 def right_place(worker: Any, folder: Path) -> Path:
     """The shared folder for the chief, a temporary one for the others."""
-    return folder if worker.is_chief else Path(tempfile.mkdtemp())
+    return folder if CHIEF(worker) else Path(tempfile.mkdtemp())
 
 
 def saving(
@@ -397,7 +513,7 @@ def saving(
         own.mkdir(exist_ok=True)
         if saves(worker):
             model.save(own / file(worker))
-        if worker.is_chief:
+        if CHIEF(worker):
             (folder / "accuracy.txt").write_text(str(value))
         if not leaves and not own.is_relative_to(folder):
             shutil.rmtree(own)
@@ -408,7 +524,7 @@ def saving(
 
 def the_chief_in_another_order(worker: Any, model: Any, accuracy: Any, folder: Path) -> None:
     """The model first, where the others read the accuracy first."""
-    if worker.is_chief:
+    if CHIEF(worker):
         model.save(folder / "model.keras")
         (folder / "accuracy.txt").write_text(str(accuracy.result()))
     else:
@@ -417,7 +533,7 @@ def the_chief_in_another_order(worker: Any, model: Any, accuracy: Any, folder: P
 
 def of_chief(change: Callable[[Path], Any]) -> Callable[[Any, Path], Any]:
     """What only the chief does, with the folder."""
-    return lambda worker, folder: change(folder) if worker.is_chief else None
+    return lambda worker, folder: change(folder) if CHIEF(worker) else None
 
 
 def two_decimals(folder: Path) -> None:
@@ -445,17 +561,21 @@ SAVING = ByPrograms(
         Mistake(RACE, saving(lambda worker, folder: folder)),
         Mistake(RACE, saving(lambda worker, folder: folder if worker.index == 0 else right_place(worker, folder))),
         Mistake(
+            after(". Who is the chief if no task has this type?"),
+            saving(lambda worker, folder: folder if worker.task_type == "chief" else Path(tempfile.mkdtemp())),
+        ),
+        Mistake(
             after(". What is done once is for the chief."),
             saving(then=lambda worker, folder: (folder / "accuracy.txt").open("a").close()),
         ),
         Mistake(
-            SAYS_ALL, saving(lambda worker, folder: folder if worker.is_chief else folder / f"worker-{worker.index}")
+            SAYS_ALL, saving(lambda worker, folder: folder if CHIEF(worker) else folder / f"worker-{worker.index}")
         ),
         Mistake(
             after(": a race, even if the file is removed later. Which name does nobody else have?"),
             saving(
                 lambda worker, folder: folder,
-                lambda worker: "model.keras" if worker.is_chief else "spare.keras",
+                lambda worker: "model.keras" if CHIEF(worker) else "spare.keras",
                 then=lambda worker, folder: (folder / "spare.keras").unlink(missing_ok=True),
             ),
         ),
@@ -474,8 +594,9 @@ LAB = Lab(
     "07_multi_worker",
     [
         Exercise("tf_config", 4, TF_CONFIG),
-        Exercise("is_chief", 3, IS_CHIEF),
+        Exercise("start", 4, STARTING),
         Exercise("diagnosis", 6, judge_diagnosis),
+        Exercise("samples_seen", 5, SAMPLES_SEEN),
         Exercise("save", 5, SAVING),
     ],
     solved_in=["distlab.cluster_spec"],

@@ -1,31 +1,168 @@
-"""What `save` does as one worker of a fake cluster; runs in the process of the student's code.
+"""What `start` and `save` do; runs in the process of the student's code.
 
-The workers are called one after the other, so nothing can hang here. The judge's process notes the collectives, and
-says what they give.
+`start` starts small fake workers: they read TF_CONFIG, and train one number together through files. The workers of
+`save` are called one after the other, so nothing can hang there; the judge's process notes the collectives.
 """
 
+import json
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from distlab.labs.plain_data import Plain
 
 Ask = Callable[[str], Plain]
+
+# Starting the workers ------------------------------------------------------------------------------------------------
+
+FAKE_WORKER = """
+import json, os, sys, time
+from pathlib import Path
+
+folder, name_of_failing = Path(sys.argv[1]), sys.argv[2]
+text = os.environ.get("TF_CONFIG", "")
+kept = os.environ.get("LAB_07", "")
+(folder / f"started-{os.getpid()}").write_text(json.dumps([text, kept]))
+try:
+    config = json.loads(text)
+    cluster, task = config["cluster"], config["task"]
+    tasks = [f"{job} {index}" for job in cluster for index in range(len(cluster[job]))]
+    own = f"{task['type']} {task['index']}"
+    place = tasks.index(own)
+except (KeyError, TypeError, ValueError):
+    sys.exit(1)
+weight = 0.0
+for step in range(3):
+    share = range(place, 12, len(tasks))
+    temporary = folder / f"temporary-{os.getpid()}"
+    temporary.write_text(repr(sum(weight - number for number in share)))
+    temporary.rename(folder / f"{step} {own}")  # complete at once
+    files = [folder / f"{step} {task}" for task in tasks]
+    deadline = time.monotonic() + 25
+    while not all(file.exists() for file in files):
+        if time.monotonic() > deadline:
+            sys.exit(2)
+        time.sleep(0.01)
+    weight -= 0.5 * sum(float(file.read_text()) for file in files) / 12
+(folder / f"weight of {own}").write_text(repr(weight))
+sys.exit(3 * (own == name_of_failing))
+"""
+
+
+@dataclass
+class Started:
+    """What `start` did and returned.
+
+    configs: TF_CONFIG of each process that ran, in no order.  keeps: whether all had the other variables too.
+    weights: of each task that ended its training.  waits_too_early: how many processes there were when it first waited
+    for one, 0 if all were there.  still_run: how many had not ended when it returned.
+    """
+
+    codes: Plain = None
+    configs: list[str] = field(default_factory=list)
+    keeps: bool = True
+    weights: dict[str, float] = field(default_factory=dict)
+    waits_too_early: int = 0
+    still_run: int = 0
+    changes_own: bool = False
+
+
+class WaitsTooEarly(BaseException):
+    """It waits for a process whose peers are not started."""
+
+
+def call_start(
+    namespace: Mapping[str, Any], cluster: dict[str, list[str]], name_of_failing: str
+) -> dict[str, Any] | None:
+    """Call `start(command, cluster)` with a fake worker; the fields of Started, None without a `start`."""
+    start = namespace.get("start")
+    if start is None:
+        return None
+    started = Started()
+    before = dict(os.environ)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        program = folder / "worker.py"
+        program.write_text(FAKE_WORKER)
+        os.environ["LAB_07"] = "kept"
+        os.environ.pop("TF_CONFIG", None)
+        try:
+            with watched(sum(map(len, cluster.values()))) as processes:
+                started.codes = start([sys.executable, "-S", str(program), name, name_of_failing], cluster)
+                started.still_run = sum(process.poll() is None for process in processes)
+            started.changes_own = "TF_CONFIG" in os.environ
+        except WaitsTooEarly as error:
+            started.waits_too_early = int(str(error))
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+        for file in folder.glob("started-*"):
+            text, kept = json.loads(file.read_text())
+            started.configs.append(text)
+            started.keeps &= kept == "kept"
+        for file in folder.glob("weight of *"):
+            started.weights[file.name.removeprefix("weight of ")] = float(file.read_text())
+    if isinstance(started.codes, (list, tuple)):
+        started.codes = [code if isinstance(code, int) else type(code).__name__ for code in started.codes]
+    elif started.codes is not None:
+        started.codes = type(started.codes).__name__
+    return asdict(started)
+
+
+@contextmanager
+def watched(tasks: int) -> Iterator[list[subprocess.Popen[Any]]]:
+    """Note the processes that are started, end them all at the end; WaitsTooEarly if the caller's thread waits."""
+    processes: list[subprocess.Popen[Any]] = []
+    caller, kind = threading.current_thread(), subprocess.Popen
+    usual_start = kind.__init__
+
+    def noted(self: Any, *arguments: Any, **options: Any) -> None:
+        usual_start(self, *arguments, **options)
+        processes.append(self)
+
+    def checked(usual: Callable[..., Any]) -> Callable[..., Any]:
+        def wait(self: Any, *arguments: Any, **options: Any) -> Any:
+            if threading.current_thread() is caller and len(processes) < tasks and self.poll() is None:
+                raise WaitsTooEarly(len(processes))
+            return usual(self, *arguments, **options)
+
+        return wait
+
+    with (
+        mock.patch.object(kind, "__init__", noted),
+        mock.patch.object(kind, "wait", checked(kind.wait)),
+        mock.patch.object(kind, "communicate", checked(kind.communicate)),
+    ):
+        try:
+            yield processes
+        finally:
+            for process in processes:
+                process.kill()
+    for process in processes:
+        process.wait()
+
+
+# Saving --------------------------------------------------------------------------------------------------------------
 
 SAVE, RESULT = "model.save", "accuracy.result"
 
 
 @dataclass(frozen=True)
 class Worker:
-    """One task of a cluster, and whether it is the chief."""
+    """One task of a cluster."""
 
+    cluster: dict[str, list[str]]
     task_type: str
     index: int
-    is_chief: bool
 
 
 class FakeModel:
@@ -69,7 +206,7 @@ class FilesLeft:
 
 
 def call_save(
-    namespace: Mapping[str, Any], ask: Ask, task_type: str, index: int, is_chief: bool
+    namespace: Mapping[str, Any], ask: Ask, cluster: dict[str, list[str]], task_type: str, index: int
 ) -> dict[str, Any] | None:
     """Call `save(worker, model, accuracy, folder)` for one task; the fields of FilesLeft, None without a `save`."""
     save = namespace.get("save")
@@ -82,7 +219,7 @@ def call_save(
     temporary.mkdir()
     try:
         tempfile.tempdir = str(temporary)
-        save(Worker(task_type, index, is_chief), model, FakeMetric(ask), folder)
+        save(Worker(cluster, task_type, index), model, FakeMetric(ask), folder)
         written = [Path(os.path.normpath(path)) for path in model.saved_to]
         left = FilesLeft(
             files(folder),

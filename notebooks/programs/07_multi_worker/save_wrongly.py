@@ -89,7 +89,9 @@ def main() -> int:
     tf.get_logger().setLevel("ERROR")  # no advice about collectives outside of a tf.function
     with cluster_spec.interruptible():
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
-    is_chief = not strategy.cluster_resolver.task_id
+    resolver = strategy.cluster_resolver
+    has_chief = "chief" in resolver.cluster_spec().jobs
+    is_chief = resolver.task_type == "chief" if has_chief else resolver.task_id == 0
     tf.keras.utils.set_random_seed(7)
     with strategy.scope():
         model, mean = models.cnn(), tf.keras.metrics.Mean()

@@ -74,8 +74,10 @@ class Job:
         with cluster_spec.interruptible():
             self.strategy = tf.distribute.MultiWorkerMirroredStrategy()
         self.workers = self.strategy.num_replicas_in_sync  # one replica in each worker
-        self.index = self.strategy.cluster_resolver.task_id or 0
-        self.is_chief = self.index == 0
+        resolver = self.strategy.cluster_resolver
+        self.index = resolver.task_id or 0
+        has_chief = "chief" in resolver.cluster_spec().jobs
+        self.is_chief = resolver.task_type == "chief" if has_chief else self.index == 0
         tf.get_logger().setLevel("ERROR")  # no advice about collectives outside of a tf.function
         images, labels = data.load(options.dataset).train
         order = np.random.default_rng(options.seed).permutation(len(images))[: options.images]
