@@ -17,7 +17,7 @@ from lab_07.observe import RESULT, SAVE, FilesLeft, Started
 from lab_07.sharding import SAMPLES_SEEN
 
 from distlab import cluster_spec
-from distlab.labs import Answer, Exercise, Lab, Verdict, not_done, parts, right, wrong
+from distlab.labs import Answer, Exercise, Lab, Raised, Verdict, not_done, parts, right, wrong
 from distlab.labs.answer_errors import NotDone
 from distlab.labs.by_programs import ByPrograms, Mistake, formulas
 from distlab.labs.plain_data import Plain, as_record
@@ -144,17 +144,9 @@ def jobs(generator: np.random.Generator) -> list[Job]:
 
 def start(command: Sequence[str], cluster: Cluster) -> list[int]:
     """All at first, then wait for each."""
-    return [process.wait() for process in popen(command, cluster)]
-
-
-def popen(command: Sequence[str], cluster: Cluster) -> list[subprocess.Popen[bytes]]:
-    """A process for each task."""
-    return [subprocess.Popen(command, env=os.environ | own_variable(cluster, *task)) for task in tasks_of(cluster)]
-
-
-def own_variable(cluster: Cluster, task_type: str, index: int) -> dict[str, str]:
-    """What one process gets."""
-    return {"TF_CONFIG": tf_config(cluster, task_type, index)}
+    variables = [os.environ | {"TF_CONFIG": tf_config(cluster, *task)} for task in tasks_of(cluster)]
+    processes = [subprocess.Popen(command, env=each) for each in variables]
+    return [process.wait() for process in processes]
 
 
 def serial_weight() -> float:
@@ -167,11 +159,16 @@ def serial_weight() -> float:
 
 def fault_of_start(answer: Answer, case: Job) -> str:
     """Let `start` begin fake workers; what is wrong first with them, empty if nothing is."""
-    seen = answer.inside(observe.call_start, *case)
+    try:
+        seen = answer.inside(observe.call_start, *case)
+    except Raised as error:
+        if "PathLike" not in str(error):
+            raise
+        return "Popen takes texts alone. Is TF_CONFIG one, and do you pass `command` on as it is?"
     if seen is None:
         raise NotDone("there is no `start` yet: run the cell above")
     started = as_record(seen, Started, "what `start` does")
-    if not started.configs and started.codes is None and not started.still_run and not started.waits_too_early:
+    if not started.processes and not started.configs and started.codes is None:
         raise NotDone("`start` starts no process")
     return next(faults_of_start(case, started), "")
 
@@ -179,16 +176,19 @@ def fault_of_start(answer: Answer, case: Job) -> str:
 def faults_of_start(case: Job, started: Started) -> Iterator[str]:
     """What is wrong: with when it waits, with the processes' TF_CONFIG, with what it gives."""
     names = [f"{task_type} {index}" for task_type, index in tasks_of(case.cluster)]
-    count = len(started.configs)
+    count = max(started.processes, len(started.configs))
+    if not count:
+        yield "no process is left to look at. Start each by subprocess.Popen."
+    if count != len(names):
+        processes = "process was" if count == 1 else "processes were"
+        yield f"{count} {processes} started, and the cluster has {len(names)} tasks. Does every task have its own?"
     if started.waits_too_early:
         yield (
-            f"you wait for a process when only {started.waits_too_early} of {len(names)} are started. It waits for the "
-            "others, which start only when it has ended: a deadlock. What must be done before the first wait?"
+            f"you wait for a process before all {len(names)} are started. It waits for the others, which start only "
+            "when it has ended: a deadlock. What must be done before the first wait?"
         )
     if started.still_run:
         yield "`start` returns while its processes still run. Which method of a process gives its exit code at the end?"
-    if count != len(names):
-        yield f"{count} processes ran, and the cluster has {len(names)} tasks. Is every type of task among them?"
     if not any(started.configs):
         yield "TF_CONFIG is not set in the processes. Which argument of Popen gives a process its variables?"
     if started.changes_own:
@@ -215,7 +215,7 @@ def faults_of_start(case: Job, started: Started) -> Iterator[str]:
         )
     codes = [3 * (name == case.failing) for name in names]
     if not isinstance(started.codes, (list, tuple)):
-        kind = "nothing" if started.codes is None else f"a {started.codes}"
+        kind = {None: "nothing", "int": "a number"}.get(started.codes, f"a {started.codes}")
         yield f"all workers train, and then `start` gives {kind}. It must give a list of exit codes."
     elif list(started.codes) != codes:
         yield (
@@ -232,40 +232,6 @@ def in_case(case: Job, fault: str) -> str:
     return f"In {in_words(case.cluster)}: {fault}"
 
 
-def starting(
-    tasks: Callable[[Cluster], list[Task]] = tasks_of,
-    variables: Callable[..., Mapping[str, str] | None] = lambda *task: os.environ | own_variable(*task),
-    gives: Callable[[list[Any]], Any] = lambda processes: [process.wait() for process in processes],
-) -> Callable[..., Any]:
-    """A program that starts a process for each of these tasks, with these variables."""
-    return lambda command, cluster: gives(
-        [subprocess.Popen(command, env=variables(cluster, *task)) for task in tasks(cluster)]
-    )
-
-
-def one_after_the_other(command: Sequence[str], cluster: Cluster) -> list[int]:
-    """Each with `subprocess.run`."""
-    return [
-        subprocess.run(command, env=os.environ | own_variable(cluster, *task), check=False).returncode
-        for task in tasks_of(cluster)
-    ]
-
-
-def in_own_environment(command: Sequence[str], cluster: Cluster) -> list[int]:
-    """TF_CONFIG is set here, and every process inherits it."""
-    processes = []
-    for task in tasks_of(cluster):
-        os.environ.update(own_variable(cluster, *task))
-        processes.append(subprocess.Popen(command))
-    return [process.wait() for process in processes]
-
-
-def numbered_through(cluster: Cluster, task_type: str, index: int) -> dict[str, str]:
-    """The index counts all tasks."""
-    place = tasks_of(cluster).index((task_type, index))
-    return os.environ | {"TF_CONFIG": json.dumps(config(cluster, task_type, place))}
-
-
 STARTING = ByPrograms(
     start,
     jobs,
@@ -273,22 +239,7 @@ STARTING = ByPrograms(
     said=lambda case: "",
     otherwise=in_case,
     praise=lambda cases: "All tasks start before you wait, each knows who it is, and they train one number together.",
-    mistakes=[
-        Mistake(in_case, one_after_the_other),
-        Mistake(in_case, starting(gives=lambda processes: None)),
-        Mistake(in_case, starting(lambda cluster: tasks_of(cluster)[:1])),
-        Mistake(in_case, starting(lambda cluster: [task for task in tasks_of(cluster) if task[0] == "worker"])),
-        Mistake(in_case, starting(variables=lambda *task: None)),
-        Mistake(in_case, in_own_environment),
-        Mistake(in_case, starting(variables=lambda *task: os.environ | {"TF_CONFIG": str(config(*task))})),
-        Mistake(in_case, starting(variables=lambda cluster, job, at: os.environ | own_variable(cluster, job, 0))),
-        Mistake(in_case, starting(variables=numbered_through)),
-        Mistake(in_case, starting(variables=own_variable)),
-        Mistake(in_case, starting(gives=lambda processes: [process.wait() for process in processes] and None)),
-        Mistake(in_case, starting(gives=lambda processes: max(process.wait() for process in processes))),
-        Mistake(in_case, starting(gives=lambda processes: [process.wait() for process in processes[::-1]])),
-        Mistake(in_case, starting(gives=lambda processes: [process.wait() and 0 for process in processes])),
-    ],
+    mistakes=[],  # each would start processes again: they are in test_judge.py
 )
 
 # Six broken jobs -----------------------------------------------------------------------------------------------------
@@ -454,7 +405,7 @@ def faults(case: Trained, called: Mapping[str, list[str]], left: Mapping[str, Fi
     if more := sorted(set(files) - {"model.keras", "accuracy.txt"}):
         yield f"the chief leaves {more[0]} in the folder too, which must hold model.keras and accuracy.txt only"
     for peer in peers:
-        for file in left[peer].folder:
+        for file in sorted(left[peer].folder, key="model.keras".__ne__):
             if file == "model.keras":
                 yield f"{peer} and the chief write model.keras at the same path"
             if file in files:
@@ -463,7 +414,10 @@ def faults(case: Trained, called: Mapping[str, list[str]], left: Mapping[str, Fi
     for first, second in combinations(called, 2):
         for path in left[first].written:
             if path in left[second].written:
-                yield f"{first} and {second} both save to {path}"
+                yield (
+                    f"{first} and {second} both save to {path}: a race, even if the file is removed later. Which name "
+                    "does nobody else have?"
+                )
     for name, own in left.items():
         if own.temporary:
             yield f"{name} leaves files in the folder for temporary files"
@@ -484,8 +438,15 @@ def after(text: str) -> Callable[[Any, Any], str]:
     return lambda case, fault: f"In {in_words(case.cluster)}: {fault}{text}"
 
 
-SAYS_ALL = after(".")
-RACE = after(": a race, and one of them may lose its file.")
+def SAYS_ALL(case: Trained, fault: str) -> str:  # noqa: N802
+    """The fault, which may end with a question."""
+    return after("" if fault.endswith("?") else ".")(case, fault)
+
+
+def RACE(case: Trained, fault: str) -> str:  # noqa: N802
+    """Two write to one path: everybody, or two that take themselves for the chief."""
+    asks = " Who is the chief where the cluster names one?" if "chief" in case.cluster else ""
+    return after(f": a race, and one of them may lose its file.{asks}")(case, fault)
 
 
 def CHIEF(worker: Any) -> bool:  # noqa: N802
@@ -572,7 +533,7 @@ SAVING = ByPrograms(
             SAYS_ALL, saving(lambda worker, folder: folder if CHIEF(worker) else folder / f"worker-{worker.index}")
         ),
         Mistake(
-            after(": a race, even if the file is removed later. Which name does nobody else have?"),
+            SAYS_ALL,
             saving(
                 lambda worker, folder: folder,
                 lambda worker: "model.keras" if CHIEF(worker) else "spare.keras",

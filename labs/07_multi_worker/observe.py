@@ -62,22 +62,19 @@ sys.exit(3 * (own == name_of_failing))
 class Started:
     """What `start` did and returned.
 
-    configs: TF_CONFIG of each process that ran, in no order.  keeps: whether all had the other variables too.
-    weights: of each task that ended its training.  waits_too_early: how many processes there were when it first waited
-    for one, 0 if all were there.  still_run: how many had not ended when it returned.
+    processes: how many `subprocess` has started.  configs: TF_CONFIG of each that ran, in no order.  keeps: whether all
+    had the other variables too.  weights: of each task that ended its training.  waits_too_early: how many processes
+    there were when it first waited for one, 0 if all were there.  still_run: how many had not ended when it returned.
     """
 
     codes: Plain = None
+    processes: int = 0
     configs: list[str] = field(default_factory=list)
     keeps: bool = True
     weights: dict[str, float] = field(default_factory=dict)
     waits_too_early: int = 0
     still_run: int = 0
     changes_own: bool = False
-
-
-class WaitsTooEarly(BaseException):
-    """It waits for a process whose peers are not started."""
 
 
 def call_start(
@@ -96,12 +93,11 @@ def call_start(
         os.environ["LAB_07"] = "kept"
         os.environ.pop("TF_CONFIG", None)
         try:
-            with watched(sum(map(len, cluster.values()))) as processes:
+            with watched(sum(map(len, cluster.values())), started) as processes:
                 started.codes = start([sys.executable, "-S", str(program), name, name_of_failing], cluster)
                 started.still_run = sum(process.poll() is None for process in processes)
+            started.processes = len(processes)
             started.changes_own = "TF_CONFIG" in os.environ
-        except WaitsTooEarly as error:
-            started.waits_too_early = int(str(error))
         finally:
             os.environ.clear()
             os.environ.update(before)
@@ -112,15 +108,18 @@ def call_start(
         for file in folder.glob("weight of *"):
             started.weights[file.name.removeprefix("weight of ")] = float(file.read_text())
     if isinstance(started.codes, (list, tuple)):
-        started.codes = [code if isinstance(code, int) else type(code).__name__ for code in started.codes]
+        started.codes = [code if isinstance(code, int | None) else type(code).__name__ for code in started.codes]
     elif started.codes is not None:
         started.codes = type(started.codes).__name__
     return asdict(started)
 
 
 @contextmanager
-def watched(tasks: int) -> Iterator[list[subprocess.Popen[Any]]]:
-    """Note the processes that are started, end them all at the end; WaitsTooEarly if the caller's thread waits."""
+def watched(tasks: int, started: Started) -> Iterator[list[subprocess.Popen[Any]]]:
+    """Note the processes that are started, and end them all at the end.
+
+    If the caller's thread waits for one before all are there, it would wait forever: so they are ended then.
+    """
     processes: list[subprocess.Popen[Any]] = []
     caller, kind = threading.current_thread(), subprocess.Popen
     usual_start = kind.__init__
@@ -131,8 +130,11 @@ def watched(tasks: int) -> Iterator[list[subprocess.Popen[Any]]]:
 
     def checked(usual: Callable[..., Any]) -> Callable[..., Any]:
         def wait(self: Any, *arguments: Any, **options: Any) -> Any:
-            if threading.current_thread() is caller and len(processes) < tasks and self.poll() is None:
-                raise WaitsTooEarly(len(processes))
+            is_early = threading.current_thread() is caller and len(processes) < tasks and self.poll() is None
+            started.waits_too_early = started.waits_too_early or is_early * len(processes)
+            if started.waits_too_early:
+                for process in processes:
+                    process.kill()
             return usual(self, *arguments, **options)
 
         return wait

@@ -150,6 +150,69 @@ def test_another_right_answer_gets_full_marks(name, answer):
         assert_right(verdict_on(LAB, name, {name: answer}, seed))
 
 
+def variables(cluster, kind, index):
+    return os.environ | {"TF_CONFIG": judge.tf_config(cluster, kind, index)}
+
+
+def starting(tasks=judge.tasks_of, variables=variables, gives=lambda processes: [each.wait() for each in processes]):
+    return lambda command, cluster: gives(
+        [subprocess.Popen(command, env=variables(cluster, *task)) for task in tasks(cluster)]
+    )
+
+
+def one_after_the_other(command, cluster):
+    tasks = judge.tasks_of(cluster)
+    return [subprocess.run(command, env=variables(cluster, *task), check=False).returncode for task in tasks]
+
+
+def in_own_environment(command, cluster):
+    running = []
+    for task in judge.tasks_of(cluster):
+        os.environ.update(variables(cluster, *task))
+        running.append(subprocess.Popen(command))
+    return [process.wait() for process in running]
+
+
+def numbered_through(cluster, kind, index):
+    config = judge.config(cluster, kind, judge.tasks_of(cluster).index((kind, index)))
+    return os.environ | {"TF_CONFIG": json.dumps(config)}
+
+
+WRONG_STARTS = {
+    "a deadlock. What must be done before the first wait?": one_after_the_other,
+    "`start` returns while its processes still run.": starting(gives=lambda running: None),
+    "1 process was started, and the cluster has 2 tasks.": starting(lambda cluster: judge.tasks_of(cluster)[:1]),
+    "2 processes were started, and the cluster has 3 tasks.": starting(
+        lambda cluster: [task for task in judge.tasks_of(cluster) if task[0] == "worker"]
+    ),
+    "TF_CONFIG is not set in the processes.": starting(variables=lambda *task: None),
+    "TF_CONFIG is now set in your notebook too": in_own_environment,
+    "no text that TensorFlow could read.": starting(
+        variables=lambda *task: os.environ | {"TF_CONFIG": str(judge.config(*task))}
+    ),
+    "Popen takes texts alone.": starting(variables=lambda *task: os.environ | {"TF_CONFIG": judge.config(*task)}),
+    "nobody is worker 1, and the tasks are worker 0, worker 0.": starting(
+        variables=lambda cluster, kind, index: variables(cluster, kind, 0)
+    ),
+    "nobody is worker 0, and the tasks are chief 0, worker 1, worker 2.": starting(variables=numbered_through),
+    "the processes have TF_CONFIG and nothing else": starting(
+        variables=lambda *task: {"TF_CONFIG": judge.tf_config(*task)}
+    ),
+    "`start` gives nothing. It must give a list": starting(
+        gives=lambda running: [each.wait() for each in running].clear()
+    ),
+    "`start` gives a number.": starting(gives=lambda running: max(each.wait() for each in running)),
+    "`start` gives [3, 0, 0], and": starting(gives=lambda running: [each.wait() for each in running[::-1]]),
+    "`start` gives [0, 0, 0], and": starting(gives=lambda running: [each.wait() and 0 for each in running]),
+}
+
+
+@pytest.mark.parametrize("words", WRONG_STARTS)
+def test_a_wrong_start_has_a_hint(words):
+    verdict = verdict_on(LAB, "start", {"start": WRONG_STARTS[words]})
+    assert words in verdict.text and verdict.share == 0
+
+
 @pytest.mark.parametrize("letter", given.BROKEN)
 def test_a_broken_job_starts_after_one_fix_and_no_other(letter):
     assert not judge.starts(given.BROKEN[letter])
@@ -199,7 +262,7 @@ def test_the_table_is_what_tensorflow_does():
 def test_a_recorded_message_is_tensorflows(letter, number):
     code = "import tensorflow as tf; tf.distribute.MultiWorkerMirroredStrategy()"
     environment = os.environ | {"TF_CONFIG": given.BROKEN[letter][number]}
-    said = processes.run([sys.executable, "-c", code], 600, environment=environment).output.splitlines()[-1]
+    said = processes.run([sys.executable, "-c", code], 600, env=environment).output.splitlines()[-1]
     assert said.endswith(given.MESSAGES[letter][number])
 
 
