@@ -138,7 +138,7 @@ def jobs(generator: np.random.Generator) -> list[Job]:
     of_workers, with_chief = clusters(generator)[:2]
     return [
         Job({"worker": of_workers["worker"][:2]}, "nobody"),
-        Job({"chief": with_chief["chief"], "worker": with_chief["worker"][:2]}, "worker 0"),
+        Job({"chief": with_chief["chief"], "worker": with_chief["worker"][:2]}, "worker 1"),
     ]
 
 

@@ -28,32 +28,42 @@ FAKE_WORKER = """
 import json, os, sys, time
 from pathlib import Path
 
-folder, name_of_failing = Path(sys.argv[1]), sys.argv[2]
-text = os.environ.get("TF_CONFIG", "")
-kept = os.environ.get("LAB_07", "")
-(folder / f"started-{os.getpid()}").write_text(json.dumps([text, kept]))
-try:
-    config = json.loads(text)
-    cluster, task = config["cluster"], config["task"]
-    tasks = [f"{job} {index}" for job in cluster for index in range(len(cluster[job]))]
-    own = f"{task['type']} {task['index']}"
-    place = tasks.index(own)
-except (KeyError, TypeError, ValueError):
-    sys.exit(1)
-weight = 0.0
-for step in range(3):
-    share = range(place, 12, len(tasks))
+folder, count, name_of_failing = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+
+
+def write(name, text):
     temporary = folder / f"temporary-{os.getpid()}"
-    temporary.write_text(repr(sum(weight - number for number in share)))
-    temporary.rename(folder / f"{step} {own}")  # complete at once
+    temporary.write_text(text)
+    temporary.rename(folder / name)  # complete at once
+
+
+def task_in(text):
+    try:
+        task = json.loads(text)["task"]
+        return f"{task['type']} {task['index']}"
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+text = os.environ.get("TF_CONFIG", "")
+write(f"started-{os.getpid()}", json.dumps([text, os.environ.get("LAB_07", "")]))
+try:
+    cluster, own = json.loads(text)["cluster"], task_in(text)
+    tasks = [f"{job} {index}" for job in cluster for index in range(len(cluster[job]))]
+    place = tasks.index(own)
+except (AttributeError, KeyError, TypeError, ValueError):
+    sys.exit(1)
+weight, deadline = 0.0, time.monotonic() + 25
+for step in range(3):
+    write(f"{step} {own}", repr(sum(weight - number for number in range(place, 12, len(tasks)))))
     files = [folder / f"{step} {task}" for task in tasks]
-    deadline = time.monotonic() + 25
     while not all(file.exists() for file in files):
-        if time.monotonic() > deadline:
-            sys.exit(2)
+        started = [task_in(json.loads(file.read_text())[0]) for file in folder.glob("started-*")]
+        if time.monotonic() > deadline or len(started) == count and not set(tasks) <= set(started):
+            sys.exit(2)  # nobody is the task that it waits for
         time.sleep(0.01)
     weight -= 0.5 * sum(float(file.read_text()) for file in files) / 12
-(folder / f"weight of {own}").write_text(repr(weight))
+write(f"weight of {own}", repr(weight))
 sys.exit(3 * (own == name_of_failing))
 """
 
@@ -93,8 +103,10 @@ def call_start(
         os.environ["LAB_07"] = "kept"
         os.environ.pop("TF_CONFIG", None)
         try:
-            with watched(sum(map(len, cluster.values())), started) as processes:
-                started.codes = start([sys.executable, "-S", str(program), name, name_of_failing], cluster)
+            count = sum(map(len, cluster.values()))
+            with watched(count, started) as processes:
+                command = [sys.executable, "-S", str(program), name, str(count), name_of_failing]
+                started.codes = start(command, cluster)
                 started.still_run = sum(process.poll() is None for process in processes)
             started.processes = len(processes)
             started.changes_own = "TF_CONFIG" in os.environ
