@@ -184,7 +184,7 @@ def test_the_wrong_ways_to_save_fail_as_they_say(chapter_folder: Path, tmp_path:
     checkpoint.read(str(tmp_path / "alone")).expect_partial().assert_existing_objects_matched()
     assert (failure.value.rank, failure.value.exit_code) == ("worker 0", 3)
     said = failure.value.run.output["worker 0"]
-    assert "no answer for 4 s, it gives up" in said and "model.save has returned" not in said
+    assert "after 4 s it gives up" in said and "model.save has returned" not in said
 
 
 def test_collective_operations_must_be_configured_first(chapter_folder: Path) -> None:
