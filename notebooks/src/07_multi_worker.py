@@ -38,7 +38,8 @@ import numpy as np
 import tensorflow as tf
 from IPython.display import Markdown
 
-from distlab import checks, cluster_spec, data, devices, draw, launch, models, programs, quizzes
+from distlab import checks, cluster_spec, data, draw, launch, models, programs, quizzes
+from distlab.devices import cores
 
 draw.apply_style()
 tf.get_logger().setLevel("ERROR")  # it announces every strategy
@@ -149,7 +150,7 @@ with socket.create_server(("", 0)) as other_program:
 # above it names the port, and many programs silence that log by TF_CPP_MIN_LOG_LEVEL.
 #
 # Worse are the mistakes without any message: a worker with a wrong view of the cluster waits for peers that never come.
-# So check TF_CONFIG before the strategy is made. `cluster_spec.check` names the field and the fix. The last two of
+# So check TF_CONFIG first. `cluster_spec.check` names the field and the fix. The last two of
 # these five mistakes would be such a wait on two machines:
 
 # %%
@@ -385,7 +386,7 @@ description = ", ".join(f"{name}: {value:.1f}" for name, value in milliseconds.i
 picture = draw.bars(milliseconds, "milliseconds (median)", "{:,.1f}")
 draw.show(picture, f"Milliseconds. {description}")
 cost = (
-    f"{team} workers on {devices.cores()} cores have {single_step / step:.2f} times the speed "
+    f"{team} workers on {cores()} cores have {single_step / step:.2f} times the speed "
     f"of one process, and use {team * step_cpu / single_cpu:.2f} times its processor time."
 )
 rest = (

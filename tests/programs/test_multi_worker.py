@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lab_07 import sharding
 
 from distlab import checks, data, launch, models
+from distlab.labs import registry
 from distlab.launch.job import free_addresses
 from distlab.runtime import processes
 
@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 WORKERS, IMAGES, GLOBAL_BATCH, SEED = 2, 480, 48, 7
 STEPS = IMAGES // GLOBAL_BATCH
 DEADLINE = 900
+samples_seen = registry.lab("07")["samples_seen"].judge.right
 HOW = {"seconds": DEADLINE, "start_seconds": DEADLINE, "echo": False}
 
 
@@ -203,7 +204,7 @@ def test_a_sharded_feed_gives_every_number_to_one_worker_once_and_as_many_as_lab
     run = launch.tensorflow(chapter_folder / "feed.py", "--files", *files, workers=WORKERS, **HOW)
     fed = [json.loads(run.output[f"worker {index}"].splitlines()[-1]) for index in range(WORKERS)]
     for way in ("OFF", "DATA", "FILE", "AUTO"):
-        assert [len(worker[way]) for worker in fed] == sharding.samples_seen(way, [4] * 8, WORKERS, 2 * WORKERS)
+        assert [len(worker[way]) for worker in fed] == samples_seen(way, [4] * 8, WORKERS, 2 * WORKERS)
     for way in ("DATA", "FILE", "AUTO", "from function"):
         assert sorted(fed[0][way] + fed[1][way]) == list(range(32))
     for way in ("OFF", "from function, shard forgotten"):
