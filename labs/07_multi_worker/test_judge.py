@@ -17,7 +17,6 @@ from lab_07.judge import LAB
 
 from distlab.runtime import processes
 from tests.distlab.labs.known_wrong import SEEDS, assert_not_done, assert_right, verdict_on, written_solution
-from tests.distlab.labs.solutions import solved_cells
 
 SOLUTION = written_solution("07", "diagnosis")
 
@@ -264,16 +263,3 @@ def test_a_recorded_message_is_tensorflows(letter, number):
     environment = os.environ | {"TF_CONFIG": given.BROKEN[letter][number]}
     said = processes.run([sys.executable, "-c", code], 600, env=environment).output.splitlines()[-1]
     assert said.endswith(given.MESSAGES[letter][number])
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("one_job")
-def test_the_solution_starts_two_real_workers_that_train_one_model(root, tmp_path):
-    file = tmp_path / "start.py"
-    cells = solved_cells("07")
-    file.write_text(f"import json\nimport os\nimport subprocess\n\n{cells['tf_config']}\n{cells['start']}")
-    program = root / "notebooks/programs/07_multi_worker/two_workers.py"
-    finished = processes.run([sys.executable, str(program), str(file)], 900)
-    assert finished.status == 0, finished.output
-    assert "exit codes: [0, 0]" in finished.output and finished.output.count(": 2 replicas, ") == 2
-    assert "largest difference of their weights: 0.0" in finished.output

@@ -13,6 +13,7 @@ from distlab import checks, data, launch, models
 from distlab.labs import registry
 from distlab.launch.job import free_addresses
 from distlab.runtime import processes
+from tests.distlab.labs.solutions import solved_cells
 
 # isort: split
 import tensorflow as tf
@@ -140,13 +141,23 @@ def test_a_copied_program_trains_one_model_in_two_processes(chapter_folder: Path
         runs = list(together.map(started, range(WORKERS)))
     for finished in runs:
         assert finished.status == 0, finished.output
-    first, second = (finished.output.splitlines()[-1].rpartition(", chief")[0::2] for finished in runs)
-    assert first[0] == second[0] and "loss" in "".join(first)
+    [first], [second] = ([line for line in run.output.splitlines() if "loss " in line] for run in runs)
     if name == "loop":
-        assert (first[1], second[1]) == (": True", ": False")
-        assert sorted(file.name for file in (tmp_path / "saved").iterdir())[-1] == "state.index"
+        assert first.endswith(", chief: True") and second == first.replace("True", "False")
+        assert (tmp_path / "saved" / "state.index").is_file()
     else:
-        assert first == second and "2 replicas" in first[1]
+        assert first == second and first.startswith("2 replicas; ")
+
+
+def test_the_solution_of_lab_07_starts_two_real_workers_that_train_one_model(
+    chapter_folder: Path, tmp_path: Path
+) -> None:
+    cells, file = solved_cells("07"), tmp_path / "start.py"
+    file.write_text(f"import json\nimport os\nimport subprocess\n\n{cells['tf_config']}\n{cells['start']}")
+    finished = processes.run([sys.executable, str(chapter_folder / "two_workers.py"), str(file)], DEADLINE)
+    assert finished.status == 0, finished.output
+    assert "exit codes: [0, 0]" in finished.output and finished.output.count(": 2 replicas, ") == 2
+    assert "largest difference of their weights: 0.0" in finished.output
 
 
 def test_the_chief_is_the_task_of_that_type_where_there_is_one(chapter_folder: Path, tmp_path: Path) -> None:
