@@ -31,7 +31,7 @@ NUMERIC = {
     "04": ("factors", "replica_losses", "with_penalty", "accumulated", "masked_losses"),
     "05": ("numbers_of", "lacks", "housekeeping"),
     "06": ("reduce_scatter", "all_gather", "ring_all_reduce", "halving_doubling_all_reduce"),
-    "07": ("tf_config", "is_chief", "save"),
+    "07": ("tf_config", "samples_seen", "save"),
     "08": ("staleness", "may_begin", "limits", "choose", "next_shares"),
     "10": ("plan", "warm_up", "noise_scale"),
     "11": ("audit", "corrected", "amdahl", "alpha_beta", "predicted"),
