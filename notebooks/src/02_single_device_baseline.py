@@ -128,7 +128,7 @@ for name, (elapsed, cpu) in times.items():
     print(f"{name:20}{elapsed:8.2f}s{cpu:8.2f}s")
 
 # %% [markdown] tags=["slide-takeaway"]
-# So the lecture's clock errs in three ways:
+# So the lecture's clock hides what a speed-up is about, in three ways.
 #
 # - It does not see waiting. A program that waits for a GPU or for data looks fast.
 # - It sums over threads. On two free cores, two threads halve the elapsed time and leave the CPU time as it was: **the
@@ -538,7 +538,7 @@ axes.legend(title="steps per execution", loc="lower right")
 draw.show(figure, "Images per second against batch size, for 1 and 16 steps per execution.")
 
 # %% [markdown] tags=["slide-takeaway"]
-# The fixed cost per image shrinks with the batch, the arithmetic per image stays: the curve flattens where $b \cdot B$
+# The fixed cost per image shrinks with the batch, the arithmetic per image stays. The curve flattens where $b \cdot B$
 # exceeds $a$. Several steps per execution save most where the batch is small.
 #
 # What the two settings cost differs. **Several steps per execution change nothing in the result**: the same updates
