@@ -11,7 +11,7 @@
 #
 # **Goal.** Measure a program on one device correctly and make it several times faster, before a second device is added.
 #
-# **Time.** 50 minutes to read, under a minute to run.
+# **Time.** 40 minutes to read, under a minute to run.
 #
 # **Before this.** [01 why distribute](01_why_distribute.ipynb)
 #
