@@ -92,8 +92,11 @@ lab.points("repeats")
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Now use it. One of these four pipelines is right; which fault do the others have? The second and the third have their
-# cache in a wrong place, and the fourth is the surprise of the chapter.
+# Now use it. One of the four pipelines below is right. Two have their cache in a wrong place, and one is the surprise of
+# the chapter. Run the cell, and find out in a cell of your own which is which:
+#
+#     for name, pipeline in pipelines.items():
+#         print(name, repeats(pipeline))
 
 # %%
 tf.keras.utils.set_random_seed(1)
@@ -113,10 +116,8 @@ pipelines = {
     "new seeds": tf.data.Dataset.zip(stored.cache().shuffle(60), seeds).map(newly_noisy).batch(8),
     "noise, cache": stored.map(noisy).cache().shuffle(60).batch(8),
     "shuffle, cache": tf.data.Dataset.zip(stored.shuffle(60).cache(), seeds).map(newly_noisy).batch(8),
-    "cache, noise": stored.cache().shuffle(60).map(noisy).batch(8),
+    "cache, noise": stored.cache().map(noisy).shuffle(60).batch(8),
 }
-for name, pipeline in pipelines.items():
-    print(f"{name:15}", repeats(pipeline))
 
 # %% [markdown]
 # ## 3. Steps per execution
