@@ -253,14 +253,15 @@ def plan(steps: int, every: int, python: int, graph: int) -> dict[str, float]:
 
 
 def settings(generator: np.random.Generator) -> list[tuple[int, int, int, int]]:
-    """In the middle, at the limit of 5 %, where no number is enough, and where one step is enough."""
+    """In the middle, at the limit of 5 %, below it, where no number is enough, where one is, and with fast steps."""
     graph = 19 * int(generator.integers(20, 60))
     return [
-        (int(generator.integers(20, 40)) * 12 + 7, 60, 8 * graph // 19, graph),
+        (int(generator.integers(20, 40)) * 12 + 7, 60, 103 * graph // 190, graph),
         (4 * 73, 48, 12 * graph // 19, graph),
         (4 * 71, 48, 12 * graph // 19 - graph // 100 - 1, graph),
         (205, 10, 30 * graph, graph),
         (180, 20, graph // 38, graph),
+        (500, 44, 10, 9),
     ]
 
 
