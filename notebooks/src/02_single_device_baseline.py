@@ -128,7 +128,7 @@ for name, (elapsed, cpu) in times.items():
     print(f"{name:20}{elapsed:8.2f}s{cpu:8.2f}s")
 
 # %% [markdown] tags=["slide-takeaway"]
-# So the lecture's clock hides what a speed-up is about, in three ways.
+# So the lecture's clock errs in three ways.
 #
 # - It does not see waiting. A program that waits for a GPU or for data looks fast.
 # - It sums over threads. On two free cores, two threads halve the elapsed time and leave the CPU time as it was: **the
