@@ -13,12 +13,18 @@ if TYPE_CHECKING:
     from distlab.metrics import Utilisation
 
 
-def bars(values: Mapping[str, float], label: str, number_format: str = "{:,.0f}") -> Figure:
-    """Horizontal bars, one per name in `values`, top down, each with its number; `label` names the axis."""
+def bars(
+    values: Mapping[str, float], label: str, number_format: str = "{:,.0f}", highlight: str | None = None
+) -> Figure:
+    """Horizontal bars, one per name in `values`, top down, each with its number; `label` names the axis.
+
+    All have one colour and no hatch, but for the bar of the name `highlight`.
+    """
     figure, axes = plt.subplots(figsize=(7.2, 0.6 + 0.42 * len(values)))
     positions = np.arange(len(values))
     for position, (name, value) in enumerate(values.items()):
-        colour, hatch = colour_of(position), hatch_of(position)
+        style = int(name == highlight)
+        colour, hatch = colour_of(style), hatch_of(style)
         axes.barh(position, value, height=0.62, color=colour, hatch=hatch, edgecolor="white", label=name)
         axes.annotate(
             number_format.format(value), (max(value, 0), position), (4, 0), textcoords="offset points", va="center"
@@ -27,6 +33,7 @@ def bars(values: Mapping[str, float], label: str, number_format: str = "{:,.0f}"
     axes.invert_yaxis()
     axes.margins(x=0.15)
     axes.set_xlabel(label)
+    axes.xaxis.set_major_formatter("{x:,.10g}")
     axes.tick_params(axis="y", length=0)
     return figure
 

@@ -213,11 +213,7 @@ CLUSTER = "import sys\ncluster = sys.modules['lab_07.' + 'observe']\n"
 RING = "from distlab import collectives\nasync def ring_all_reduce(rank, array):\n"
 RING += "    return await collectives.ring_all_reduce(rank, array)\n"
 NAMES = "lambda *case: __import__('lab_03.judge')"
-TIMES = (
-    "def elapsed_seconds(work):\n    start = time.process_time()\n    work()\n    return time.process_time() - start\n"
-)
-MODEL = "def make_model():\n    import tensorflow as tf\n    dense = tf.keras.layers.Dense\n"
-MODEL += "    return tf.keras.Sequential([tf.keras.layers.Flatten(input_shape=(28, 28)), dense(10)])\nimport tensorflow as tf\n"
+SLOW = "def train(records, decode, augment, model, batch, together, epochs):\n    slow(**locals())\n"
 FORGERIES = {
     "leaves its copy": ("07", "save", COPIES),
     "saves everywhere": ("07", "save", SAVES),
@@ -229,9 +225,7 @@ FORGERIES = {
     "hides files": ("07", "save", f"{COPIES}Path.rglob = lambda self, pattern: []"),
     "takes the course's own function": ("06", "ring_all_reduce", RING),
     "takes the judge's own function": ("03", "numbers", f"numbers = {NAMES}"),
-    "makes the clock wrong": ("02", "elapsed_seconds", f"{TIMES}time.perf_counter = time.monotonic = time.process_time"),
-    "lets no time pass": ("02", "elapsed_seconds", f"{TIMES}time.sleep = lambda seconds: None"),
-    "makes a model say what is expected": ("02", "make_model", f"{MODEL}tf.keras.Sequential.evaluate = lambda *a, **k: 2.3"),
+    "hides executions": ("02", "train", f"{SLOW}tf.keras.callbacks.CallbackList.on_train_batch_end = lambda *step: None"),
 }  # fmt: skip
 
 

@@ -19,13 +19,16 @@ def recording(samples: int, cores: int, gpus: int) -> SimpleNamespace:
 
 def test_bars_have_the_lengths_names_and_numbers_from_the_top_down() -> None:
     values = {"one device": 1234.5, "two devices": 2000.0, "none": 0.0}
-    figure = draw.bars(values, "images per second")
+    figure = draw.bars(values, "images per second", highlight="two devices")
     (axes,) = figure.axes
     assert [bar.get_width() for bar in axes.patches] == list(values.values())
     assert [text.get_text() for text in axes.get_yticklabels()] == list(values)
     assert [text.get_text() for text in axes.texts] == ["1,234", "2,000", "0"]
     assert axes.get_xlabel() == "images per second"
     assert axes.yaxis_inverted()
+    first, highlighted, last = (bar.get_facecolor() for bar in axes.patches)
+    assert first == last != highlighted
+    assert "1,000" in [text.get_text() for text in axes.get_xticklabels()]
 
 
 @pytest.mark.parametrize(("cores", "gpus"), [(1, 0), (4, 2)])

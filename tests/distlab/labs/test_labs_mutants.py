@@ -27,6 +27,7 @@ ALL = os.environ.get("MUTANTS") == "all"
 SECONDS = 1.0  # for a mutant that never ends; the check says so
 
 NUMERIC = {
+    "02": ("plan",),
     "03": ("numbers", "samples_seen"),
     "04": ("factors", "replica_losses", "with_penalty", "accumulated", "masked_losses"),
     "05": ("numbers_of", "lacks", "housekeeping"),
@@ -42,7 +43,7 @@ NUMERIC = {
     "16": ("throughput", "profile", "predict", "job_script"),
 }
 WITH_TENSORFLOW = {
-    "02": ("make_model", "elapsed_seconds", "make_batches"),
+    "02": ("mixed_batches", "repeats", "train"),
     "03": ("mirrored",),
     "05": ("run",),
     "09": ("start", "feeding", "training"),
