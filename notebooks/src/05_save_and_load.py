@@ -39,6 +39,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 
 import matplotlib.pyplot as plt
 from IPython.display import Markdown
@@ -135,8 +136,6 @@ uninterrupted = model.get_weights()
 # | share weights; both sides have the code | `model.save_weights("model.weights.h5")` | `model.load_weights(…)` |
 # | resume any training loop | `tf.train.CheckpointManager(…).save()` | `checkpoint.restore(…)` |
 # | resume `fit` after a crash | the callback `BackupAndRestore` | the same callback |
-#
-# Part 1 is about the first three rows, part 2 about the last two.
 
 # %% [markdown]
 # ## Part 1: save to serve and share
@@ -224,7 +223,7 @@ def load_as_model(path, build=network):
     return model
 
 
-# Two MirroredStrategies in one process would mix up each other's collectives; this one needs none.
+# Two MirroredStrategies in one process would mix up each other's collectives: one avoids them.
 one_more = tf.distribute.MirroredStrategy(names, tf.distribute.ReductionToOneDevice())
 TO_TRAIN = ("keras_saved_model", "model.keras", "model.weights.h5", "checkpoint")
 expected = model.predict(images, verbose=0)
@@ -290,7 +289,7 @@ batch = next(iter(one_more.experimental_distribute_dataset(batches)))
 
 @tf.function
 def on_each_replica(batch):
-    return one_more.run(serving.serve, args=(batch,))
+    return one_more.run(lambda part: serving.serve(part), args=(batch,))
 
 
 def through_run():
@@ -315,8 +314,8 @@ for place, scope in {"inside": one_more.scope, "after": contextlib.nullcontext}.
 #
 # ### Your own layers and models
 #
-# Which files need your code? The custom layer below multiplies by one learned factor. **Predict.** Its class is defined
-# in this very process. Which formats load a model that contains it, without being told about the class?
+# Which files need your code? The custom layer below multiplies by one learned factor. Its class is defined in this very
+# process, but not registered.
 
 
 # %% tags=["slide-output"]
@@ -362,28 +361,26 @@ except TypeError as error:
 # `Input` is the same. What happens if it is saved before?
 
 # %%
-unbuilt, path = tf.keras.Sequential([tf.keras.layers.Dense(10)]), folder / "unbuilt.keras"
+unbuilt = tf.keras.Sequential([tf.keras.layers.Dense(10)])
 try:
     unbuilt.export(folder / "unbuilt")
 except ValueError as error:
     print("export:", error)
-unbuilt.save(path)
-print(f".keras: {kilobytes(path):.0f} kB")
-unbuilt.build((None, 64))
-unbuilt.save(path)
-print(f".keras after `build`: {kilobytes(path):.0f} kB")
+with warnings.catch_warnings(record=True) as caught:
+    unbuilt.save(folder / "unbuilt.keras")
+print(".keras:", caught[0].message)
 
 # %% [markdown]
-# `export` raises an error. The Keras format writes a file without a single weight, and says nothing. So build the model
-# or call it once before you save it.
+# `export` raises an error; the Keras format only warns, and writes a file without a single weight. So build the model or
+# call it once before you save it.
 #
 # ## Part 2: save to resume
 #
 # ### The smallest program that resumes
 #
 # To resume a run tomorrow, you need the model, its optimizer and the position in the training. A `Checkpoint` takes all
-# of them as one object. `CheckpointManager` names the files, keeps the newest two, and finds them again;
-# `restore(None)`, on the first start, does nothing. So the same program starts a run and resumes it.
+# of them as one object. `CheckpointManager` names the files, keeps the newest two, and finds them again. On
+# the first start, `restore(None)` does nothing, so the same program starts a run and resumes it.
 
 
 # %% tags=["slide-code", "slide-output"]
@@ -460,7 +457,8 @@ straight, lost = before + after, curves["model.weights.h5"]
 figure, axes = plt.subplots(figsize=(7.2, 3.2))
 steps = range(1, len(straight) + 1)
 axes.plot(steps, straight, label="not interrupted; also .keras and checkpoint", marker="")
-axes.plot(steps[len(before) :], lost, label="weights only; also Keras SavedModel", marker="")
+resumed_steps = steps[len(before) :]
+axes.plot(resumed_steps, lost, label="weights only; also Keras SavedModel", marker="")
 axes.axvline(len(before), color=draw.QUIET, linestyle=":", marker="", label="saved and loaded")
 axes.set(xlabel="step", ylabel="loss of all images", yscale="log")
 axes.legend()
@@ -468,8 +466,8 @@ draw.show(
     figure,
     "The loss of all images against the step, logarithmic, in two curves. "
     f"One falls to {straight[-1]:.2f} over all {len(straight)} steps. "
-    f"The other begins where the run was saved, after {len(before)} steps, at {before[-1]:.2f}; "
-    f"it jumps to {max(lost):.2f} and needs many steps to come back.",
+    f"The other begins where the run was saved, after {len(before)} steps, "
+    f"at {before[-1]:.2f}; it jumps to {max(lost):.2f} and needs many steps to come back.",
 )
 
 # %% [markdown] tags=["slide-takeaway"]
@@ -610,6 +608,7 @@ for resume in (False, True):
 # `shuffle(8, seed=epoch)`; the restarted program must also call `set_random_seed` as before. The second puts the object that has the state into the checkpoint: the iterator,
 # with its place and its shuffle buffer, or a `tf.random.Generator`.
 
+
 # %%
 def program_with_state():
     return iter(pipeline()), tf.random.Generator.from_seed(5)
@@ -664,7 +663,7 @@ except ValueError as error:
 
 
 # %% tags=["slide-output"]
-def program_with_backup(path, save_freq, shuffle, kill_at=None):
+def program_with_backup(path, save_freq, shuffle, kill_at=-1):
     def kill(step, logs):
         if model.optimizer.iterations == kill_at:
             raise KeyboardInterrupt
@@ -693,7 +692,7 @@ for case, options in enumerate([("epoch", False), (half, False), ("epoch", True)
 # backup in the middle of an epoch, `fit` makes the right number of steps, but begins with the first batches again. A
 # shuffled run begins with the order of epoch 0.
 #
-# This is harmless for most trainings; losing an hour of work is not. If you need an exact run, count the epochs as `run`
+# This rarely harms a training; losing an hour of work does. If you need an exact run, count the epochs as `run`
 # does, and derive the order from the count.
 
 # %% [markdown]
