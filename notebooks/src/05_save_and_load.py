@@ -12,7 +12,7 @@
 # **Goal.** Write a distributed run to disk so that it can be served, shared, loaded under another strategy, or resumed
 # with exactly the result of an uninterrupted run; and know what each format leaves out.
 #
-# **Time.** 35 minutes to read, under a minute to run.
+# **Time.** 45 minutes to read, under a minute to run.
 #
 # **Before this.** [03 mirrored strategy](03_mirrored_strategy.ipynb) and [04 custom training
 # loop](04_custom_training_loop.ipynb).
@@ -121,8 +121,8 @@ checks.assert_equal_weights(loaded.get_weights(), model.get_weights())
 uninterrupted = model.get_weights()
 
 # %% [markdown] tags=["slide-text", "slide-picture"]
-# The replicas are gone, and the training continued as if it had never moved. That works because this file keeps more
-# than the weights. A run consists of many parts, and every **format** keeps a selection of them:
+# The replicas are gone, and the training continued exactly. That works because this file keeps more than the weights. A
+# run consists of many parts, and every **format** keeps a selection of them:
 #
 # ![For each of seven formats, a stack of boxes with the parts of a run that it keeps](../figures/05_formats.svg)
 #
@@ -141,8 +141,8 @@ uninterrupted = model.get_weights()
 # ## Part 1: save to serve and share
 #
 # A **SavedModel** is a folder with TensorFlow's graph of the forward pass and the variables. Three calls write one.
-# `tf.saved_model.save` is the lecture's; it works for any TensorFlow object. `model.export` is Keras's call for serving.
-# `model.save(…, save_format="tf")` adds what Keras needs to rebuild the model.
+# `tf.saved_model.save` is the lecture's; it works for any TensorFlow object. `model.export` is Keras's call for
+# serving. `model.save(…, save_format="tf")` adds what Keras needs to rebuild the model.
 #
 # The other formats contain no graph. A `.keras` file is a zip archive with the structure as JSON and the weights, a
 # `.weights.h5` file has arrays only, and `tf.train.Checkpoint` writes the variables of the Python objects that you pass
@@ -274,8 +274,8 @@ for name, (output, difference) in served.items():
     print(f"{name:18} output {output:9} differs by {difference:.5f}")
 
 # %% [markdown] tags=["slide-predict"]
-# Three of the six can be served. All three hold the same graph, but their outputs have different names, so a client must
-# know which call wrote the folder.
+# Three of the six can be served. All three hold the same graph, but their outputs have different names, so a client
+# must know which call wrote the folder.
 #
 # **Predict.** A serving machine with several devices loads the export inside a mirrored strategy's scope. It then calls
 # the function inside the scope, after leaving it, and on each replica through `strategy.run`. Which calls work?
@@ -371,16 +371,16 @@ with warnings.catch_warnings(record=True) as caught:
 print(".keras:", caught[0].message)
 
 # %% [markdown]
-# `export` raises an error; the Keras format only warns, and writes a file without a single weight. So build the model or
-# call it once before you save it.
+# `export` raises an error; the Keras format only warns, and writes a file without a single weight. So build the model
+# or call it once before you save it.
 #
 # ## Part 2: save to resume
 #
 # ### The smallest program that resumes
 #
 # To resume a run tomorrow, you need the model, its optimizer and the position in the training. A `Checkpoint` takes all
-# of them as one object. `CheckpointManager` names the files, keeps the newest two, and finds them again. On
-# the first start, `restore(None)` does nothing, so the same program starts a run and resumes it.
+# of them as one object. `CheckpointManager` names the files, keeps the newest two, and finds them again. On the first
+# start, `restore(None)` does nothing, so the same program starts a run and resumes it.
 
 
 # %% tags=["slide-code", "slide-output"]
@@ -605,8 +605,9 @@ for resume in (False, True):
 # of Keras's dropout is not a variable of the model, so no format has it.
 #
 # Order and random numbers have the same two fixes. The first makes them a function of the epoch's number, as in
-# `shuffle(8, seed=epoch)`; the restarted program must also call `set_random_seed` as before. The second puts the object that has the state into the checkpoint: the iterator,
-# with its place and its shuffle buffer, or a `tf.random.Generator`.
+# `shuffle(8, seed=epoch)`; the restarted program must also call `set_random_seed` as before. The second puts the object
+# that has the state into the checkpoint: the iterator, with its place and its shuffle buffer, or a
+# `tf.random.Generator`.
 
 
 # %%
