@@ -132,7 +132,7 @@ figure, axes = plt.subplots(figsize=(7.2, 3.0))
 for model, size in reversed(state.items()):
     digits = 0 if size > 1e11 else 3
     name = f"{model}: {size / 1e9:,.{digits}f} GB"
-    axes.barh(name, size / 1e9, height=0.6, color=draw.RANK_COLOURS[0])
+    axes.barh(name, size / 1e9, height=0.6, color=draw.tint(draw.RANK_COLOURS[0], 0.5))
 for dash, (device, size) in enumerate(MEMORY.items(), start=1):
     line = {"linestyle": draw.DASHES[dash], "linewidth": 1, "marker": "", "zorder": 3}
     axes.axvline(size / 1e9, label=device, color=draw.RANK_COLOURS[3], **line)
@@ -595,7 +595,7 @@ print(f"NVIDIA, 8 GPUs: speed-up {speedup:.2f}, {share:.0%} of time not divided"
 # Answer 2 forgets that small losses at 2 devices are large ones at 16.
 # </details>
 
-# %% [markdown]
+# %% [markdown] tags=["slide-picture"]
 # ## Which strategy for which case
 #
 # ![A decision tree from the size of the model and the number of hosts to a strategy](../figures/01_which_strategy.svg)

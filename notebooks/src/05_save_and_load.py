@@ -64,7 +64,7 @@ tf.keras.utils.disable_interactive_logging()  # `export` would print memory addr
 # replicas, saves the model, loads it on one device, and trains both models to the end. The batch is divided evenly,
 # since Keras averages inside each replica first ([chapter 04](04_custom_training_loop.ipynb)).
 
-# %% tags=["program", "slide-code"]
+# %% tags=["program"]
 import tempfile
 from pathlib import Path
 
@@ -165,12 +165,12 @@ def save_in_every_format(model, folder):
 save_in_every_format(model, folder / "trained")
 FORMATS = {path.name: path for path in sorted((folder / "trained").iterdir())}
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown]
 # **Predict.** Each weight takes 4 bytes. "Weights only" sounds like the smallest choice. How many times the bytes of
 # the weights does each format take on disk?
 
 
-# %% tags=["slide-output"]
+# %%
 def kilobytes(path):
     files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
     return sum(file.stat().st_size for file in files) / 1000
@@ -318,7 +318,7 @@ for place, scope in {"inside": one_more.scope, "after": contextlib.nullcontext}.
 # process, but not registered.
 
 
-# %% tags=["slide-output"]
+# %%
 class Scale(tf.keras.layers.Layer):
     def build(self, input_shape):
         self.factor = self.add_weight(name="factor", shape=(), initializer="ones")
@@ -407,9 +407,10 @@ checks.assert_equal_weights(run(folder / "resumed", 2 * epochs), uninterrupted)
 # %% [markdown] tags=["slide-takeaway"]
 # The resumed run ends with the weights of the first program, which trained without a stop.
 #
-# A custom loop resumes in the same way, with the optimizer named in the checkpoint. Count *steps* there, and skip the
-# finished ones in the data, `batches.skip(step)`: then a run also resumes in the middle of an epoch. Add the metrics to
-# the checkpoint as well, or the mean loss of that epoch covers its second half only.
+# A custom loop resumes in the same way, with the optimizer named in the checkpoint. Count *steps* there, as [lab
+# 05](../labs/05_save_and_load/lab.ipynb) does, and skip the finished ones, `batches.skip(step)`: then a run also
+# resumes in the middle of an epoch. Add the metrics to the checkpoint as well, or the mean loss of that epoch covers
+# its second half only.
 #
 # ### What the optimizer remembers
 #
@@ -461,7 +462,7 @@ resumed_steps = steps[len(before) :]
 axes.plot(resumed_steps, lost, label="weights only; also Keras SavedModel", marker="")
 axes.axvline(len(before), color=draw.QUIET, linestyle=":", marker="", label="saved and loaded")
 axes.set(xlabel="step", ylabel="loss of all images", yscale="log")
-axes.legend()
+axes.legend(loc="lower left")
 draw.show(
     figure,
     "The loss of all images against the step, logarithmic, in two curves. "
@@ -494,7 +495,7 @@ def is_exact(name):
 
 
 came_back = {
-    "structure": [name for name in FORMATS if works(load_alone, str(FORMATS[name]))],
+    "usable without your code": [n for n in FORMATS if works(load_alone, str(FORMATS[n]))],
     "runs without Keras": list(served),
     "own layer, without its class": scaled,
     "loss and metrics": [name for name in TO_TRAIN if works(evaluate, name)],
@@ -547,7 +548,7 @@ for copy in repaired:
 # 4. At the same global batch size that changes nothing.
 # </details>
 
-# %% [markdown] tags=["slide-text"]
+# %% [markdown]
 # ### The order of the data
 #
 # So far each epoch had the same order. Real pipelines shuffle. This one has a fixed seed, and is started again after
@@ -580,7 +581,7 @@ print("restart", order(pipeline()), "should be epoch 2")
 # of the data. Is it equal to the uninterrupted run?
 
 
-# %% tags=["slide-output"]
+# %%
 def dropout_run(resume):
     tf.keras.utils.set_random_seed(5)
     model = new_model(dropout=0.2)
@@ -600,7 +601,7 @@ for resume in (False, True):
     result = "the same" if difference <= checks.TOLERANCE else "other"
     print("stopped and resumed:" if resume else "the same run again: ", result, "weights")
 
-# %% [markdown] tags=["slide-takeaway"]
+# %% [markdown]
 # The seed makes the whole run repeatable, but after the restart dropout draws the numbers of epoch 0 again. The state
 # of Keras's dropout is not a variable of the model, so no format has it.
 #
@@ -633,7 +634,7 @@ try:
 except ValueError as error:
     print("distributed:   ", str(error).partition(",")[0].partition(" (")[0])
 
-# %% [markdown] tags=["slide-takeaway", "slide-quiz"]
+# %% [markdown]
 # A saved shuffle buffer contains the images themselves, and the iterator of a distributed data set cannot be saved at
 # all. For a distributed run, use the first fix.
 #
