@@ -40,14 +40,13 @@ import os
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import matplotlib.pyplot as plt
+import tensorflow as tf
 from IPython.display import Markdown
 
 from distlab import checks, draw, quizzes
-
-# isort: split
-import tensorflow as tf
 
 draw.apply_style()
 tf.get_logger().setLevel("ERROR")  # no advice: many models on purpose
@@ -66,7 +65,6 @@ tf.keras.utils.disable_interactive_logging()  # `export` would print memory addr
 
 # %% tags=["program"]
 import tempfile
-from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
@@ -96,7 +94,7 @@ def new_model(dropout=0.0):
     return model
 
 
-# %% tags=["program", "slide-code"]
+# %% tags=["program", "slide-code", "slide-output"]
 def train(model, first_epoch, last_epoch, **more):
     settings = {"batch_size": batch_size, "shuffle": False, "verbose": 0} | more
     model.fit(images, labels, initial_epoch=first_epoch, epochs=last_epoch, **settings)
@@ -107,16 +105,17 @@ strategy = tf.distribute.MirroredStrategy(names[:workers])
 with strategy.scope():
     model = new_model()
 train(model, 0, epochs)
-folder = Path(tempfile.mkdtemp())
-model.save(folder / "model.keras")
+scratch = tempfile.TemporaryDirectory()  # removed when the program ends
+model.save(f"{scratch.name}/model.keras")
 
-one_device = tf.distribute.OneDeviceStrategy(names[0])
-with one_device.scope():
-    loaded = tf.keras.models.load_model(folder / "model.keras")
-for trained in (model, loaded):
-    train(trained, epochs, 2 * epochs)
+with tf.distribute.OneDeviceStrategy(names[0]).scope():
+    loaded = tf.keras.models.load_model(f"{scratch.name}/model.keras")
+for copy in (model, loaded):
+    train(copy, epochs, 2 * epochs)
+    print("loss, accuracy:", np.round(copy.evaluate(images, labels, verbose=0), 3))
 
-# %%
+# %% tags=["slide-output", "slide-continued"]
+folder = Path(scratch.name)
 checks.assert_equal_weights(loaded.get_weights(), model.get_weights())
 uninterrupted = model.get_weights()
 
@@ -225,6 +224,7 @@ def load_as_model(path, build=network):
 
 # Two MirroredStrategies in one process would mix up each other's collectives: one avoids them.
 one_more = tf.distribute.MirroredStrategy(names, tf.distribute.ReductionToOneDevice())
+one_device = tf.distribute.OneDeviceStrategy(names[0])
 TO_TRAIN = ("keras_saved_model", "model.keras", "model.weights.h5", "checkpoint")
 expected = model.predict(images, verbose=0)
 for target in (tf.distribute.get_strategy(), one_device, one_more):
