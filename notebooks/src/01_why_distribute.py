@@ -321,14 +321,11 @@ whole = np.maximum(batch @ W1, 0) @ W2
 
 # By layers: device 0 holds W1, device 1 holds W2; the activations cross.
 activations = np.maximum(batch @ W1, 0)
-print("by layers: ", end="")
-checks.assert_equal([activations @ W2], [whole], "outputs")
-
+by_layers = activations @ W2
 # Inside the layer: each device holds some of the ten units; partial outputs are all-reduced.
 parts = np.array_split(np.arange(10), workers)
-partial = [np.maximum(batch @ W1[:, units], 0) @ W2[units] for units in parts]
-print("inside a layer: ", end="")
-checks.assert_equal([np.sum(partial, axis=0)], [whole], "outputs")
+inside = sum(np.maximum(batch @ W1[:, units], 0) @ W2[units] for units in parts)
+checks.assert_equal([by_layers, inside], [whole] * 2, "outputs")
 
 
 # %%
@@ -431,18 +428,18 @@ draw.show(
 
 # %%
 def largest_rate(staleness: int, steps: int = 3000) -> float:
-    """The largest rate at which descent on w² / 2 stays small with gradients so stale."""
-    rates = np.arange(0.005, 2.2, 0.005)  # all together, as an array
+    # The largest rate at which descent on w² / 2 stays small; all rates together, as an array.
+    rates = np.arange(0.005, 2.2, 0.005)
     history = [np.ones_like(rates)] * (staleness + 1)
     for _ in range(steps):
-        update = rates * history[-1 - staleness]
-        history.append(np.clip(history[-1] - update, -1e6, 1e6))
+        weights = history[-1] - rates * history[-1 - staleness]
+        history.append(np.clip(weights, -1e6, 1e6))
     return rates[np.max(np.abs(history[-100:]), axis=0) < 10].max()
 
 
 for staleness in (0, 1, 3, 7):
-    exact = 2 * np.sin(np.pi / (2 * (2 * staleness + 1)))
-    print(f"staleness {staleness}: {largest_rate(staleness):.3f}, by theory {exact:.3f}")
+    print(f"staleness {staleness}: {largest_rate(staleness):.3f}, by theory", end=" ")
+    print(f"{2 * np.sin(np.pi / (4 * staleness + 2)):.3f}")
 
 # %% [markdown] tags=["slide-takeaway"]
 # One stale update halves the largest rate; seven, as among eight workers, cut it to about a tenth. (The theory is Levin

@@ -36,6 +36,7 @@ import distlab  # first: it selects tf-keras, which must happen before TensorFlo
 
 import contextlib
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -52,6 +53,7 @@ draw.apply_style()
 tf.get_logger().setLevel("ERROR")  # no advice: many models on purpose
 tf.config.experimental.enable_tensor_float_32_execution(False)  # exact factors
 tf.keras.utils.disable_interactive_logging()  # `export` would print memory addresses
+logging.basicConfig(stream=sys.stdout, format="%(levelname)s: %(message)s", force=True)
 
 # %% [markdown]
 # ## A model moves to another machine
@@ -411,7 +413,8 @@ checks.assert_equal_weights(run(folder / "resumed", 2 * epochs), uninterrupted)
 # 05](../labs/05_save_and_load/lab.ipynb) does, and skip the finished ones, `batches.skip(step)`: then a run also
 # resumes in the middle of an epoch. Add the metrics to the checkpoint as well, or the mean loss of that epoch covers
 # its second half only.
-#
+
+# %% [markdown]
 # ### What the optimizer remembers
 #
 # What would be lost with another format? With gradient $g_t$ and learning rate $\eta$ Adam computes
