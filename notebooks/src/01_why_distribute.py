@@ -428,8 +428,7 @@ draw.show(
 
 # %%
 def largest_rate(staleness: int, steps: int = 3000) -> float:
-    # The largest rate at which descent on w² / 2 stays small; all rates together, as an array.
-    rates = np.arange(0.005, 2.2, 0.005)
+    rates = np.arange(0.005, 2.2, 0.005)  # all together, as an array
     history = [np.ones_like(rates)] * (staleness + 1)
     for _ in range(steps):
         weights = history[-1] - rates * history[-1 - staleness]

@@ -90,6 +90,7 @@ def network(dropout=0.0):
 
 
 def new_model(dropout=0.0):
+    tf.keras.utils.set_random_seed(5)
     model = network(dropout)
     loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(optimizer=tf.keras.optimizers.Adam(0.001), loss=loss, metrics=["accuracy"])
@@ -102,7 +103,6 @@ def train(model, first_epoch, last_epoch, **more):
     model.fit(images, labels, initial_epoch=first_epoch, epochs=last_epoch, **settings)
 
 
-tf.keras.utils.set_random_seed(5)
 strategy = tf.distribute.MirroredStrategy(names[:workers])
 with strategy.scope():
     model = new_model()
@@ -165,6 +165,7 @@ def save_in_every_format(model, folder):
 
 save_in_every_format(model, folder / "trained")
 FORMATS = {path.name: path for path in sorted((folder / "trained").iterdir())}
+TO_TRAIN = ("keras_saved_model", "model.keras", "model.weights.h5", "checkpoint")
 
 # %% [markdown]
 # **Predict.** Each weight takes 4 bytes. "Weights only" sounds like the smallest choice. How many times the bytes of
@@ -211,7 +212,7 @@ for name, path in FORMATS.items():
 # replica more. By how much will the predictions differ?
 
 
-# %% tags=["slide-output"]
+# %%
 def load_as_model(path, build=network):
     if path.name in ("keras_saved_model", "model.keras"):
         return tf.keras.models.load_model(path)
@@ -224,16 +225,15 @@ def load_as_model(path, build=network):
     return model
 
 
+# %% tags=["slide-output"]
 # Two MirroredStrategies in one process would mix up each other's collectives: one avoids them.
 one_more = tf.distribute.MirroredStrategy(names, tf.distribute.ReductionToOneDevice())
 one_device = tf.distribute.OneDeviceStrategy(names[0])
-TO_TRAIN = ("keras_saved_model", "model.keras", "model.weights.h5", "checkpoint")
 expected = model.predict(images, verbose=0)
 for target in (tf.distribute.get_strategy(), one_device, one_more):
     with target.scope():
         models = [load_as_model(FORMATS[name]) for name in TO_TRAIN]
-    weight = type(models[0].weights[0]).__name__
-    print(f"{target.num_replicas_in_sync} × {weight}:", end=" ")
+    print(target.num_replicas_in_sync, type(models[0].weights[0]).__name__, end=": ")
     outputs = [model.predict(images, verbose=0) for model in models]
     checks.assert_equal(outputs, [expected] * len(outputs), "outputs")
 
@@ -266,6 +266,8 @@ for name in names:
     results[name] = [output, float(difference)]
 print(json.dumps(results))
 """
+
+# %%
 np.save(folder / "trained" / "images.npy", images)
 np.save(folder / "trained" / "expected.npy", expected)
 environment = os.environ | {"CUDA_VISIBLE_DEVICES": "-1"}  # no GPU on the serving machine
@@ -388,7 +390,6 @@ print(".keras:", caught[0].message)
 # %% tags=["slide-code", "slide-output"]
 def run(path, last_epoch):
     """The whole program: started again, it resumes from its newest checkpoint."""
-    tf.keras.utils.set_random_seed(5)
     with strategy.scope():
         model = new_model()
     epochs_done = tf.Variable(0)
@@ -414,7 +415,7 @@ checks.assert_equal_weights(run(folder / "resumed", 2 * epochs), uninterrupted)
 # resumes in the middle of an epoch. Add the metrics to the checkpoint as well, or the mean loss of that epoch covers
 # its second half only.
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # ### What the optimizer remembers
 #
 # What would be lost with another format? With gradient $g_t$ and learning rate $\eta$ Adam computes
@@ -424,10 +425,9 @@ checks.assert_equal_weights(run(folder / "resumed", 2 * epochs), uninterrupted)
 # $$w_t = w_{t-1} - \eta \, \frac{m_t / (1 - \beta_1^t)}{\sqrt{v_t / (1 - \beta_2^t)} + \epsilon}$$
 #
 # so the next weight depends on the averages $m$ and $v$ and on the step count $t$, too.
-
-# %% [markdown] tags=["slide-text", "slide-predict"]
-# The run below changes its learning rate after `compile`, as a schedule does, and is saved half-way in every format.
-# Each copy is loaded on one device and trained to the end on the same batches, with the same learning rate.
+#
+# The run below changes its learning rate after `compile` and is saved half-way in every format. Each copy is loaded on
+# one device and trained to the end on the same batches, with the same learning rate.
 #
 # **Predict.** Four formats, all with three values per weight. Which continue the run exactly? What will you see in the
 # loss of the others?
@@ -515,21 +515,15 @@ Markdown("\n".join(f"| {' | '.join(row)} |" for row in rows))
 # SavedModel, read its folder `variables`, which is a checkpoint. The real checkpoint needs nothing, and continues
 # even with one replica more.
 
-
 # %%
-def built_model():
-    model = new_model()
-    model.optimizer.build(model.trainable_variables)  # the line for weights
-    return model
-
-
-repaired = [load_as_model(half_way / "model.weights.h5", build=built_model)]
-repaired.append(load_as_model(half_way / "keras_saved_model"))
-variables = str(half_way / "keras_saved_model" / "variables" / "variables")
-repaired[1].load_weights(variables).expect_partial()  # the line for a Keras SavedModel
+first, keras_saved_model = new_model(), half_way / "keras_saved_model"
+first.optimizer.build(first.trainable_variables)  # the line for weights
+first.load_weights(half_way / "model.weights.h5")
+second = tf.keras.models.load_model(keras_saved_model)
+second.load_weights(str(keras_saved_model / "variables" / "variables")).expect_partial()
 with one_more.scope():
-    repaired.append(load_as_model(half_way / "checkpoint", build=new_model))
-for copy in repaired:
+    third = load_as_model(half_way / "checkpoint", build=new_model)
+for copy in (first, second, third):
     losses_of(copy, epochs, 2 * epochs)
     checks.assert_equal_weights(copy.get_weights(), model.get_weights())
 
@@ -550,8 +544,7 @@ for copy in repaired:
 # 3. **Right.** Plain SGD has no state.
 # 4. At the same global batch size that changes nothing.
 # </details>
-
-# %% [markdown]
+#
 # ### The order of the data
 #
 # So far each epoch had the same order. Real pipelines shuffle. This one has a fixed seed, and is started again after
@@ -586,18 +579,17 @@ print("restart", order(pipeline()), "should be epoch 2")
 
 # %%
 def dropout_run(resume):
-    tf.keras.utils.set_random_seed(5)
     model = new_model(dropout=0.2)
+    train(model, 0, epochs)
     if resume:
-        train(model, 0, epochs)
         path = tf.train.Checkpoint(model=model).write(str(folder / "dropout"))
-        tf.keras.utils.set_random_seed(5)  # what the restarted program does in its first lines
-        model = new_model(dropout=0.2)
-        tf.train.Checkpoint(model=model).read(path).expect_partial()
-    train(model, epochs if resume else 0, 2 * epochs)
+        model = new_model(dropout=0.2)  # the restarted program sets the seed again
+        tf.train.Checkpoint(model=model).read(path)
+    train(model, epochs, 2 * epochs)
     return model.get_weights()
 
 
+# %%
 without_stop = dropout_run(resume=False)
 for resume in (False, True):
     difference = checks.largest_difference(dropout_run(resume), without_stop)
@@ -613,29 +605,14 @@ for resume in (False, True):
 # that has the state into the checkpoint: the iterator, with its place and its shuffle buffer, or a
 # `tf.random.Generator`.
 
-
 # %%
-def program_with_state():
-    return iter(pipeline()), tf.random.Generator.from_seed(5)
-
-
-def some_numbers(iterator, generator, count):
-    random = generator.uniform([count], maxval=100, dtype=tf.int32).numpy()
-    return [int(next(iterator)) for _ in range(count)], random.tolist()
-
-
-iterator, generator = program_with_state()
-some_numbers(iterator, generator, 3)
-objects = tf.train.Checkpoint(iterator=iterator, generator=generator)
-state = objects.write(str(folder / "state"))
-print("without a stop:", *some_numbers(iterator, generator, 5))
-iterator, generator = program_with_state()  # the restarted program
-tf.train.Checkpoint(iterator=iterator, generator=generator).read(state)
-print("restored:      ", *some_numbers(iterator, generator, 5))
-try:
-    tf.train.Checkpoint(iterator=iter(strategy.experimental_distribute_dataset(batches)))
-except ValueError as error:
-    print("distributed:   ", str(error).partition(",")[0].partition(" (")[0])
+iterator = iter(pipeline())
+print("first part:    ", [int(next(iterator)) for _ in range(3)])
+path = tf.train.Checkpoint(iterator=iterator).write(str(folder / "iterator"))
+print("without a stop:", order(iterator))
+restored = iter(pipeline())  # the restarted program
+tf.train.Checkpoint(iterator=restored).read(path)
+print("restored:      ", order(restored))
 
 # %% [markdown]
 # A saved shuffle buffer contains the images themselves, and the iterator of a distributed data set cannot be saved at
@@ -673,7 +650,6 @@ def program_with_backup(path, save_freq, shuffle, kill_at=-1):
         if model.optimizer.iterations == kill_at:
             raise KeyboardInterrupt
 
-    tf.keras.utils.set_random_seed(5)
     model = new_model()
     backup = tf.keras.callbacks.BackupAndRestore(str(path), save_freq=save_freq)
     killer = tf.keras.callbacks.LambdaCallback(on_train_batch_end=kill)
@@ -697,20 +673,16 @@ for case, options in enumerate([("epoch", False), (half, False), ("epoch", True)
 # backup in the middle of an epoch, `fit` makes the right number of steps, but begins with the first batches again. A
 # shuffled run begins with the order of epoch 0.
 #
-# This rarely harms a training; losing an hour of work does. If you need an exact run, count the epochs as `run`
-# does, and derive the order from the count.
-
-# %% [markdown]
+# This rarely harms a training; losing an hour of work does. If you need an exact run, count the epochs as `run` does,
+# and derive the order from the count.
+#
 # ### Larger runs
 #
-# With several workers, each a process, one more question arises: who writes? [Chapter 07](07_multi_worker.ipynb)
-# answers it, and [chapter 13](13_fault_tolerance.ipynb) says how often to save.
-#
-# If the state fills many devices ([chapter 12](12_model_parallelism.ipynb)), no process can hold it all. Then each rank
-# writes its own part, and a load on another number of ranks divides it again: a *sharded* checkpoint.
-# [Orbax](https://orbax.readthedocs.io) does this for JAX,
+# With several workers, who writes? See [chapter 07](07_multi_worker.ipynb). If no process can hold the whole state
+# ([chapter 12](12_model_parallelism.ipynb)), each rank writes its own part, a *sharded* checkpoint, and a load on
+# another number of ranks divides it again: [Orbax](https://orbax.readthedocs.io) for JAX,
 # [`torch.distributed.checkpoint`](https://docs.pytorch.org/docs/stable/distributed.checkpoint.html) for PyTorch. Both
-# also write *asynchronously*: the training continues while a copy goes to disk. In TensorFlow, that is
+# also write *asynchronously*, while the training continues. In TensorFlow, that is
 # `tf.train.CheckpointOptions(enable_async=True)`.
 
 # %% [markdown]
