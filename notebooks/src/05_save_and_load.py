@@ -122,7 +122,7 @@ checks.assert_equal_weights(loaded.get_weights(), model.get_weights())
 uninterrupted = model.get_weights()
 
 # %% [markdown] tags=["slide-text", "slide-picture"]
-# The replicas are gone, and the training continued exactly. That works because this file keeps more than the weights. A
+# The replicas are gone, and the training reached the same weights. That works because this file keeps more than them. A
 # run consists of many parts, and every **format** keeps a selection of them:
 #
 # ![For each of seven formats, a stack of boxes with the parts of a run that it keeps](../figures/05_formats.svg)
