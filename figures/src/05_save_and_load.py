@@ -11,43 +11,31 @@ from distlab import draw
 from distlab.draw import QUIET, box, canvas, label, row
 
 FOLDER = Path(__file__).parents[1]
-# From the bottom up; each part has its place, number and colour in every stack.
-PARTS = {
-    "weights": "weights",
-    "Adam": "Adam's state,\nlearning rate",
-    "configuration": "configuration:\nlayers, loss",
-    "graph": "graph",
-    "epoch": "epoch",
-}
+# From the bottom up; each part has its height, number and colour in every stack.
+PARTS = ("weights", "Adam's state,\nlearning rate", "configuration:\nlayers, loss", "graph", "epoch")
+# The numbers of the parts that each format keeps.
 FORMATS = {
-    "export": ("weights", "graph"),
-    "tf.saved_model\n.save": ("weights", "Adam", "graph"),
-    "Keras\nSavedModel": ("weights", "Adam", "configuration", "graph"),
-    ".keras": ("weights", "Adam", "configuration"),
-    ".weights.h5": ("weights", "Adam"),
-    "checkpoint": ("weights", "Adam"),
-    "BackupAnd-\nRestore": ("weights", "Adam", "epoch"),
+    "export": "03",
+    "tf.saved_model\n.save": "013",
+    "Keras\nSavedModel": "0123",
+    ".keras": "012",
+    ".weights.h5": "01",
+    "checkpoint": "01",
+    "BackupAnd-\nRestore": "014",
 }
-ADDED = {"checkpoint": "if you add\nthem: epoch,\niterator,\ngenerator"}
-HEIGHT, GAP, BOTTOM = 0.48, 0.06, 0.5
+HEIGHT, STEP, BOTTOM = 0.48, 0.54, 0.5
 
 
 def formats(folder: Path) -> None:
-    """A stack for each format; what a checkpoint keeps on request is dashed."""
+    """A stack for each format; what a checkpoint keeps on request is white."""
     figure, axes = canvas(7.4, 3.5)
     lefts, width = row(len(FORMATS), 0.08, 7.32, 0.1)
     for left, (name, kept) in zip(lefts, FORMATS.items(), strict=True):
-        for number, (part, text) in enumerate(PARTS.items()):
-            corner = (left, BOTTOM + number * (HEIGHT + GAP))
-            if part in kept:
-                box(axes, corner, width, HEIGHT, text, number, fontsize=7.5)
-        if name in ADDED:
-            bottom = BOTTOM + 2 * (HEIGHT + GAP)
-            edges = [left, left + width, left + width, left, left]
-            heights = [bottom, bottom, bottom + 2 * HEIGHT, bottom + 2 * HEIGHT, bottom]
-            axes.plot(edges, heights, color=QUIET, linewidth=1, linestyle="--", marker="")
-            label(axes, (left + width / 2, bottom + HEIGHT), ADDED[name], fontsize=7.5)
+        for part in map(int, kept):
+            box(axes, (left, BOTTOM + part * STEP), width, HEIGHT, PARTS[part], part, fontsize=7.5)
         label(axes, (left + width / 2, 0.24), name, fontsize=8.5, fontweight="bold")
+    added = "if you add\nthem: epoch,\niterator,\ngenerator"
+    box(axes, (lefts[5], BOTTOM + 2 * STEP), width, HEIGHT + STEP, added, fontsize=7.5)
     label(axes, (3.7, 3.36), "in none of them by itself: the order of the data, the random state", color=QUIET)
     draw.save(
         figure,
