@@ -557,7 +557,7 @@ def counted_step(strategy, model, optimizer):
     return train_step
 
 
-# %% [markdown] tags=["slide-text", "slide-predict"]
+# %% [markdown] tags=["slide-text"]
 # ## 8. A whole epoch in one graph
 #
 # Until now Python calls the graph once per step. A loop over a distributed data set *inside* a `tf.function` becomes
