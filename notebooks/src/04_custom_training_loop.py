@@ -261,7 +261,7 @@ print("input_signature: ", sizes_traced(input_signature=[tf.TensorSpec((None, 28
 # 3. That would happen if the step read `epoch` as a *global* Python variable: it is read once, while tracing.
 # </details>
 
-# %% [markdown] tags=["slide-text"]
+# %% [markdown]
 # ## 4. The same step under a strategy
 #
 # **Variables** are created in the strategy's scope: model, optimizer, metrics. Each then has a copy on every replica.
@@ -557,7 +557,7 @@ def counted_step(strategy, model, optimizer):
     return train_step
 
 
-# %% [markdown] tags=["slide-text"]
+# %% [markdown]
 # ## 8. A whole epoch in one graph
 #
 # Until now Python calls the graph once per step. A loop over a distributed data set *inside* a `tf.function` becomes
@@ -646,7 +646,7 @@ for epoch in range(epochs):
     evaluate(test_batches)
     print(f"epoch {epoch + 1}: mean loss {loss:.3f}, test IoU {test_iou.result():.2f}")
 
-# %% tags=["varies", "slide-output"] jupyter={"source_hidden": true}
+# %% tags=["varies", "slide-output", "slide-continued"] jupyter={"source_hidden": true}
 logits = replicated.predict(noisy_test, batch_size=GLOBAL_BATCH, verbose=0)
 masks = {"threshold": by_threshold, "U-Net": logits > 0, "target": true}
 show_rows("Noisy images, masks by threshold, U-Net, true masks.", input=noisy_test, **masks)
