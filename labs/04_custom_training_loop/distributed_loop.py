@@ -26,6 +26,7 @@ OWN_MEAN = "each replica has the mean of its own images. The strategy adds: what
 MEAN_OF_MEANS = "this is the mean of the replicas' means. Does an image in a small part count as much as the others?"
 FULL_BATCH = "the last batch is divided by the size of a full one. How many images has it?"
 FULL_PART = "the loss is divided by the images of a full part. The strategy adds: whose images are in the mean?"
+MEAN_COUNT = "the loss is divided by the images that a replica has on average. How many are there on all of them?"
 TWICE = "the loss is divided by all images, and then by the replicas again. The strategy adds."
 DIVISORS: dict[str, Callable[[int, int, int, int], float]] = {
     "": lambda count, own, full, replicas: count,
@@ -33,24 +34,32 @@ DIVISORS: dict[str, Callable[[int, int, int, int], float]] = {
     MEAN_OF_MEANS: lambda count, own, full, replicas: own * replicas,
     FULL_BATCH: lambda count, own, full, replicas: full,
     FULL_PART: lambda count, own, full, replicas: full / replicas,
+    MEAN_COUNT: lambda count, own, full, replicas: count / replicas,
     TWICE: lambda count, own, full, replicas: count * replicas,
     "the losses are added, and nothing divides the sum.": lambda count, own, full, replicas: 1,
 }
 """By hint, by what a replica divides the sum of its losses: all images, its own, those of a full batch, replicas."""
-PENALTIES: dict[str, Callable[[int], float]] = {
-    "": lambda replicas: 1,
-    "each replica adds the whole penalty. How often is it in the sum?": lambda replicas: replicas,
-    "the penalty is missing. `fit` adds `model.losses` by itself; who does it here?": lambda replicas: 0,
+PENALTIES: dict[str, Callable[[int, int], float]] = {
+    "": lambda count, replicas: 1,
+    "each replica adds the whole penalty. How often is it in the sum?": lambda count, replicas: replicas,
+    "the penalty is missing. `fit` adds `model.losses` by itself; who does it here?": lambda count, replicas: 0,
+    "the penalty is divided by the images. It depends on none: how many replicas add it?": (
+        lambda count, replicas: replicas / count
+    ),
     "the penalty is divided by the replicas twice. What does `scale_regularization_loss` do?": (
-        lambda replicas: 1 / replicas
+        lambda count, replicas: 1 / replicas
     ),
 }
-"""By hint, how often the penalty is in the sum over the replicas."""
+"""By hint, how often the penalty is in the sum over the replicas, of all images and the replicas."""
 FORMS = {
     observe.ANOTHER_STRATEGY: "`strategy` is no longer the mirrored strategy that the lab has made.",
     observe.NOT_TWO_THINGS: "`distributed` returns two things: the model and the list of losses.",
     observe.NO_MODEL: "The first thing that `distributed` returns is not a Keras model.",
     observe.NO_LOSSES: "The second thing that `distributed` returns is not a list of numbers, one for each step.",
+    observe.SYMBOLIC: (
+        "The losses are placeholders of a graph: Python's list is filled while a `tf.function` is traced, not when it "
+        "runs. Where can the list be?"
+    ),
     observe.PER_REPLICA: "The losses are `PerReplica` values, one part for each replica. How do parts become one loss?",
 }
 ERRORS = {
@@ -139,13 +148,14 @@ def trained(
     batches: Sequence[Batch],
     replicas: int,
     divisor: Callable[[int, int, int, int], float] = DIVISORS[""],
-    times: float = 1,
+    times: Callable[[int, int], float] = PENALTIES[""],
 ) -> Run:
     """A loop in NumPy; the replicas' losses have these divisors, and the penalty is in their sum so many times."""
     weights, velocity, logged = [np.float64(array) for array in weights], [0.0] * len(weights), []
     for images, labels in batches:
         part, step = -(-len(labels) // replicas), []
-        gradients = [times * 2 * L2 * weights[0], 0, 0, 0]
+        penalties = times(len(labels), replicas) * L2
+        gradients = [2 * penalties * weights[0], 0, 0, 0]
         for place in range(replicas):
             own = slice(place * part, (place + 1) * part)
             count = len(labels[own])
@@ -156,7 +166,7 @@ def trained(
                 gradients = [total + array / by for total, array in zip(gradients, of_part, strict=True)]
                 outputs = reference_mlp.softmax(reference_mlp.logits(weights, images[own]))
                 loss = count * reference_mlp.cross_entropy(outputs, labels[own]) / by
-            step.append((loss, times * L2 * float(np.sum(weights[0] ** 2)) / replicas))
+            step.append((loss, penalties * float(np.sum(weights[0] ** 2)) / replicas))
         velocity = [MOMENTUM * old - RATE * array for old, array in zip(velocity, gradients, strict=True)]
         weights = [array + change for array, change in zip(weights, velocity, strict=True)]
         logged.append(step)
@@ -182,7 +192,7 @@ def hint_on_weights(loop: DistributedLoop, batches: list[Batch], weights: Weight
         return f"the optimizer is {loop.optimizer}; the serial program has {OPTIMIZER} for the same global batches."
     for said, divisor in DIVISORS.items():
         for also_said, times in PENALTIES.items():
-            if are(trained(weights, batches, loop.replicas, divisor, times(loop.replicas)).weights):
+            if are(trained(weights, batches, loop.replicas, divisor, times).weights):
                 return " Besides, ".join(filter(None, (said, also_said)))
     if are(trained(weights, batches[:-1], loop.replicas).weights):
         return "the last, smaller batch is missing. Every image must be seen once."

@@ -36,6 +36,8 @@ CROSS_ENTROPY = "tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)"
 OWN_COUNT = ('context.all_reduce("SUM", tf.cast(tf.size(labels), tf.float32))', "tf.cast(tf.size(labels), tf.float32)")
 BY_AVERAGE = "tf.nn.compute_average_loss(per_image, global_batch_size=batch_size)"
 REDUCE = '        return strategy.reduce("SUM", losses, axis=None)\n'
+GRAPH = "losses = []\n\n    @tf.function\n    def epoch():\n"
+IN_GRAPH = f"{GRAPH}        losses.append(train_step(images, labels))\n\n    epoch()"
 LITERAL = "tf.add_n(model.losses) / 2"
 WEIGHTS_WRONG = {
     "own mean": ((MEAN, "tf.reduce_mean(per_image)"), "what is the sum of means?"),
@@ -43,6 +45,8 @@ WEIGHTS_WRONG = {
     "mean of means": ((MEAN, "tf.nn.compute_average_loss(per_image)"), "this is the mean of the replicas' means."),
     "size of a full batch": ((MEAN, BY_AVERAGE), "the last batch is divided by the size of a full one."),
     "size of a full part": ((MEAN, "tf.reduce_sum(per_image) / (batch_size // 2)"), "the images of a full part."),
+    "mean count": (('all_reduce("SUM"', 'all_reduce("MEAN"'), "that a replica has on average."),
+    "penalty by images": ((SCALED, "tf.add_n(model.losses) / count"), "the penalty is divided by the images."),
     "divided twice": ((MEAN, f"{MEAN} / 2"), "and then by the replicas again."),
     "a sum": ((MEAN, "tf.reduce_sum(per_image)"), "nothing divides the sum."),
     "penalty on each": ((SCALED, "tf.add_n(model.losses)"), "each replica adds the whole penalty."),
@@ -110,6 +114,14 @@ OTHERS_WRONG = {
     "Keras's loss": (
         (CROSS_ENTROPY, "tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)(labels, logits)"),
         "Which reduction leaves that to you?",
+        0.0,
+    ),
+    "list in a graph": (
+        (
+            LOG,
+            IN_GRAPH,
+        ),
+        "The losses are placeholders of a graph",
         0.0,
     ),
     "model alone": (("return model, losses", "return model"), "returns two things: the model and", 0.0),

@@ -12,6 +12,7 @@ from distlab.labs.plain_data import Array
 
 MISSING, NOTHING, ANOTHER_STRATEGY = "missing", "nothing", "another strategy"
 NOT_TWO_THINGS, NO_MODEL, NO_LOSSES, PER_REPLICA = "not two things", "no model", "no losses", "per replica"
+SYMBOLIC = "symbolic"
 
 
 @dataclass
@@ -88,6 +89,8 @@ def _loop(
         return DistributedLoop(NO_LOSSES)
     if any(isinstance(loss, tf.distribute.DistributedValues) for loss in losses):
         return DistributedLoop(PER_REPLICA)
+    if any(tf.is_symbolic_tensor(loss) for loss in losses if isinstance(loss, tf.Tensor)):
+        return DistributedLoop(SYMBOLIC)
     try:
         seen.losses = [float(loss) for loss in losses]
     except (TypeError, ValueError):
