@@ -29,6 +29,7 @@ import numpy as np
 import tensorflow as tf
 
 tf.get_logger().setLevel("ERROR")
+tf.config.experimental.enable_tensor_float_32_execution(False)  # else some GPUs round more
 lab = labs.open("04")
 
 # %% [markdown]
