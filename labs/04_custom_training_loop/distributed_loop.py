@@ -76,6 +76,10 @@ ERRORS = {
     "not well defined for a symbolic": (
         "While a graph is recorded nobody knows how many images come. Which operation counts?"
     ),
+    "Collective ops is aborted": (
+        "The exchange between the replicas was aborted; so it is when two strategies share the devices. Restart the "
+        "kernel, and make the strategy only once."
+    ),
     "same dtype": "A number of images is an integer, and losses are floats. What makes one of the other?",
 }
 """Parts of TensorFlow's messages."""
