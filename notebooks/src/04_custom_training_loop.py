@@ -55,10 +55,10 @@ tf.config.experimental.enable_tensor_float_32_execution(False)  # else some GPUs
 # and because a few of its lines are easily wrong on several devices without any error.
 #
 # The task is **segmentation**: give each pixel a class, here digit or background. The input is a clean image plus
-# normal noise. The target, the **mask**, is 1 where the clean image is bright. The next cell is a whole program, with
-# scikit-learn's small digits; with the parameters above it runs in a file of its own.
+# normal noise. The target, the **mask**, is 1 where the clean image is bright. The next two cells are a whole program,
+# with scikit-learn's small digits; with the parameters above it runs in a file of its own.
 
-# %% tags=["program", "varies", "slide-code"]
+# %% tags=["program"]
 import numpy as np
 import tensorflow as tf
 from sklearn.datasets import load_digits
@@ -86,6 +86,7 @@ with strategy.scope():
     optimizer = tf.keras.optimizers.Adam(0.01)
 
 
+# %% tags=["program", "varies", "slide-code"]
 def replica_step(images, masks):
     with tf.GradientTape() as tape:
         logits = model(images, training=True)
@@ -242,9 +243,9 @@ print("reduce_retracing:", sizes_traced(reduce_retracing=True))
 print("input_signature: ", sizes_traced(input_signature=[tf.TensorSpec((None, 28, 28))]))
 
 # %% [markdown] tags=["slide-takeaway"]
-# Each new size costs a trace. With `reduce_retracing=True` the second size is traced with an unknown one, `None`, and
-# this graph serves all that follow. With `input_signature` you say so from the start: there is one graph, and a wrong
-# shape or type raises an error instead of being traced.
+# Each new size costs a trace. With `reduce_retracing=True` the second one is traced as `None`, unknown, and this graph
+# serves all that follow. With `input_signature` you say so from the start: there is one graph, and a wrong shape raises
+# an error instead of being traced.
 #
 # **Question.** A step takes `(images, masks, epoch)`, where `epoch` is Python's loop counter. What happens in a run of
 # 100 epochs?
@@ -256,7 +257,7 @@ print("input_signature: ", sizes_traced(input_signature=[tf.TensorSpec((None, 28
 # <details>
 # <summary>Answer</summary>
 #
-# 1. A graph is looked up by its arguments, and a Python number is one of them.
+# 1. A Python number is part of the graph.
 # 2. **Right.** Each number is another graph. Use a `tf.Variable`, or pass a tensor.
 # 3. That would happen if the step read `epoch` as a *global* Python variable: it is read once, while tracing.
 # </details>
@@ -605,11 +606,10 @@ by_step = metrics.median_seconds(lambda: [train_step(*batch) for batch in many])
 by_epoch = metrics.median_seconds(lambda: train_epoch(many))
 print(f"40 steps, a call each: {1000 * by_step:.0f} ms; in one call: {1000 * by_epoch:.0f} ms")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # Python's part of a step takes the same time for every model, so small steps gain most and large ones next to nothing.
 # The price: between the steps of an epoch no Python code runs, so nothing can be printed, saved or stopped there.
-
-# %% [markdown] tags=["slide-predict"]
+#
 # ## 9. Train the U-Net
 #
 # Evaluation is a second function for `strategy.run`: forward only, with a metric that is created in the scope.
