@@ -32,15 +32,13 @@ epochs = 3  # passes over the training images
 workers = 2  # replicas of the model, 1 to 8
 
 # %% jupyter={"source_hidden": true}
-import distlab  # before TensorFlow: it selects tf-keras
+from distlab import checks, data, draw, metrics, models, programs, quizzes
+
 import inspect
 import warnings
 
 import matplotlib.pyplot as plt
-import numpy as np
 import tensorflow as tf
-
-from distlab import checks, data, draw, metrics, models, programs, quizzes
 
 draw.apply_style()
 tf.get_logger().setLevel("ERROR")  # no notes about how each collective was carried out
@@ -137,7 +135,6 @@ print(f"{workers} replicas on {kind} devices")
 
 # %% tags=["varies"] jupyter={"source_hidden": true}
 def show_rows(description, **rows):
-    """The first six pictures of each row."""
     figure, all_axes = plt.subplots(len(rows), 6, figsize=(7.2, 1.2 * len(rows)))
     for axes_of_row, (name, pictures) in zip(all_axes, rows.items(), strict=True):
         axes_of_row[0].set_ylabel(name, rotation=0, ha="right", va="center")
@@ -621,7 +618,6 @@ with strategy.scope():
     adam = tf.keras.optimizers.Adam(0.005)
     test_iou = tf.keras.metrics.BinaryIoU(target_class_ids=[1])
 replicated.set_weights(start)
-train_epoch = epoch_function(strategy, replicated_step(replicated, adam, divisor=GLOBAL_BATCH))
 
 
 def test_on_replica(images, masks):
@@ -640,6 +636,7 @@ train_batches = strategy.experimental_distribute_dataset(shuffled)
 tests = tf.data.Dataset.from_tensor_slices((noisy_test, masks_test)).batch(GLOBAL_BATCH)
 test_batches = strategy.experimental_distribute_dataset(tests)
 
+train_epoch = epoch_function(strategy, replicated_step(replicated, adam, divisor=GLOBAL_BATCH))
 for epoch in range(epochs):
     loss = train_epoch(train_batches)
     test_iou.reset_state()
