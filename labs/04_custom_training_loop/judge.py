@@ -1,19 +1,21 @@
-"""The judge of lab 04: by what to divide losses and gradients, so that replicas compute what one device does.
+"""The judge of lab 04: by what to divide losses, and a distributed loop that computes what one device does.
 
-Each exercise is its right program, the cases in which an answer is called, and the mistakes that are recognised.
+Each exercise is its right program, the cases, and the mistakes that are recognised; `distributed_loop` has the
+exercise that trains.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from lab_04 import given
+from lab_04.distributed_loop import judge_distributed
 
 from distlab.labs import Exercise, Lab
 from distlab.labs.by_programs import ByPrograms, Hint, OfPart, formulas, is_same
 from distlab.labs.number_judge import NumberHint, described, is_near, is_rounded, number
+from distlab.labs.plain_data import Array
 
-Array = NDArray[Any]
 Losses = Sequence[Array]
 """An array for each replica."""
 
@@ -358,290 +360,6 @@ WITH_PENALTY = ByPrograms(
     otherwise=on_each_replica(with_penalty, "examples", examples_of, other_penalties),
 )
 
-# Accumulated gradients -----------------------------------------------------------------------------------------------
-
-EQUAL, UNEQUAL, NO_IMAGES = "equal micro-batches", "unequal micro-batches", "a micro-batch without images"
-GRADIENTS, COUNTS = np.array([[[1.0], [5.0]], [[2.0], [8.0]]]), np.array([[3, 1], [1, 1]])
-
-
-def accumulated(gradients: Array, counts: Array) -> Array:
-    """The gradient of the mean over all images, shape (parameters,).
-
-    gradients: shape (ranks, micro-batches, parameters), each the mean over the images of its micro-batch.
-    counts: shape (ranks, micro-batches), the images of each.
-    """
-    sums = np.where(counts[..., None] > 0, gradients, 0.0) * counts[..., None]
-    return np.asarray(sums.sum(axis=(0, 1)) / counts.sum())
-
-
-def micro_batches(generator: np.random.Generator) -> list[OfPart]:
-    """There are more micro-batches than ranks, and the images of a full one are neither of these nor their product.
-
-    The empty micro-batch is neither the first nor the last of its rank, nor is its rank.
-    """
-    cases = []
-    for part in (EQUAL, UNEQUAL, NO_IMAGES):
-        ranks = int(generator.integers(3, 5))
-        each = ranks + int(generator.integers(1, 3))
-        full = int(generator.choice([7, 11, 13]))
-        counts = np.full((ranks, each), full)
-        if part != EQUAL:  # other numbers on each rank and in each micro-batch
-            counts -= generator.integers(0, 2, counts.shape)
-            counts[-1] -= 1
-            counts[-1, -1] = 1
-        if part == NO_IMAGES:
-            counts[-1, -1] = full - 3
-            counts[generator.integers(1, ranks - 1), generator.integers(1, each - 1)] = 0
-        gradients = generator.normal(size=(ranks, each, int(generator.integers(3, 6)))) + 1.0
-        gradients[counts == 0] = np.nan
-        cases.append(OfPart(part, gradients, counts))
-    return [*cases, OfPart(UNEQUAL, GRADIENTS, COUNTS)]
-
-
-def known_of_gradients(gradients: Array, counts: Array) -> dict[str, Any]:
-    """What the formulas know; in `means` those of no images are 0, and `used` counts the images that are chosen."""
-    means = np.where(counts[..., None] > 0, gradients, 0.0)
-    sums, total, (ranks, steps) = means * counts[..., None], counts.sum(), counts.shape
-    images, images_of_step = counts.sum(axis=1)[:, None], np.maximum(counts.sum(axis=0), 1)[:, None]
-    filled = np.maximum(np.count_nonzero(counts, axis=1), 1)[:, None]
-    per_rank, per_step, all_sums = (
-        sums.sum(axis=1) / np.maximum(images, 1),
-        sums.sum(axis=0) / images_of_step,
-        sums.sum(axis=(0, 1)),
-    )
-    rank, step = np.indices(counts.shape)
-    with_all = {"ranks": counts.min(axis=1)[rank] > 0, "steps": counts.min(axis=0)[step] > 0}
-    fewest, most = int(counts[counts > 0].min()), int(counts.max())
-    smallest = f"{fewest} image{'' if fewest == 1 else 's'}"
-
-    def used(chosen: Array) -> int:
-        return int((counts * chosen).sum())
-
-    def mean_over(chosen: Array) -> Array:
-        return np.asarray((sums * chosen[..., None]).sum(axis=(0, 1)) / max(used(chosen), 1))
-
-    return locals()
-
-
-PLAIN_MEAN = "this is the plain mean of the means. Should {smallest} count as much as {most}?"
-MEANS_ADDED = (
-    "the means of micro-batches are added as they are, and nothing divides by all images. Should the mean of "
-    "{smallest} count as much as that of {most}?"
-)
-STEPS_ADDED = "the micro-batches are added, and nothing divides by their number."
-RANKS_ADDED = (
-    "this divides by the images or the micro-batches of one rank, and adds up those of all {ranks} ranks. How many are "
-    "there in all?"
-)
-ONE_RANK = "this divides by the images of one rank, and adds up those of all {ranks} ranks. How many images are there?"
-BETWEEN_RANKS = (
-    "each rank counts by its images, but within a rank each micro-batch counts equally. Do they have equally many?"
-)
-GRADIENT_FORMULAS: dict[str, Hint] = {
-    "means.mean(axis=(0, 1))": PLAIN_MEAN,
-    "means.sum(axis=(0, 1)) / np.count_nonzero(counts)": PLAIN_MEAN,
-    "means.sum(axis=1).mean(axis=0)": {EQUAL: STEPS_ADDED, UNEQUAL: MEANS_ADDED, NO_IMAGES: MEANS_ADDED},
-    "means.sum(axis=0).mean(axis=0)": {EQUAL: RANKS_ADDED, UNEQUAL: MEANS_ADDED, NO_IMAGES: MEANS_ADDED},
-    "means.sum(axis=(0, 1))": {EQUAL: STEPS_ADDED, UNEQUAL: MEANS_ADDED, NO_IMAGES: MEANS_ADDED},
-    "(means.mean(axis=1) * images).sum(axis=0) / total": BETWEEN_RANKS,
-    "(means.sum(axis=1) / filled * images).sum(axis=0) / total": BETWEEN_RANKS,
-    "(means / np.maximum(counts, 1)[..., None]).sum(axis=(0, 1))": (
-        "each mean is divided by its images. How does a mean become a sum again?"
-    ),
-    "per_rank.mean(axis=0)": (
-        "it is right within each rank, but then the ranks count equally. Do they have equally many images?"
-    ),
-    "per_step.mean(axis=0)": ("the ranks count rightly within each micro-batch, but then these count equally."),
-    "all_sums": "these are sums over images. By how many images in all must they be divided?",
-    "all_sums / counts.size": (
-        "these are sums over images, divided by {counts.size} micro-batches. How many images are there?"
-    ),
-    "all_sums / (most * counts.size)": ("this divides as if every micro-batch were full. How many images are there?"),
-    "per_rank.sum(axis=0)": {EQUAL: RANKS_ADDED, UNEQUAL: ONE_RANK, NO_IMAGES: ONE_RANK},
-    "all_sums / images[0]": {EQUAL: RANKS_ADDED, UNEQUAL: ONE_RANK, NO_IMAGES: ONE_RANK},
-    "all_sums / images[-1]": {EQUAL: RANKS_ADDED, UNEQUAL: ONE_RANK, NO_IMAGES: ONE_RANK},
-    "all_sums / total / ranks": (
-        "this divides by all {total} images, and then by the {ranks} ranks again. Whose images have you counted?"
-    ),
-    "(means * counts.T.reshape(counts.shape)[..., None]).sum(axis=(0, 1)) / total": (
-        "the means are weighted, but with the counts of other micro-batches. Compare the two orders."
-    ),
-    **{
-        f"mean_over({chosen})": (
-            f"only {{used({chosen})}} of {{total}} images are in it. What else do you leave out with the empty "
-            "micro-batch?"
-        )
-        for chosen in ("with_all['ranks']", "with_all['steps']")
-    },
-    **{
-        f"mean_over({chosen})": (
-            f"only {{used({chosen})}} of {{total}} images are in it. Which ranks, or which micro-batches, are missing?"
-        )
-        for chosen in (
-            "rank == 0",
-            "rank < 2",
-            "rank == ranks - 1",
-            "rank < ranks - 1",
-            "step == 0",
-            "step == steps - 1",
-        )
-    },
-    "right[::-1]": "these are the right numbers in another order. Keep the order of the parameters.",
-}
-
-
-def other_gradients(case: Any, value: Any) -> str:
-    """For every other gradient, or what is none."""
-    expected, counts = accumulated(*case), case[1]
-    values = numbers_of(value)
-    if values is None or len(values) != len(expected):
-        return (
-            f"`accumulated` must give an array with {len(expected)} numbers, one for each parameter; yours gives "
-            f"{described(value)}."
-        )
-    if not np.isfinite(values).all():
-        if counts.all():
-            return "this is not finite, although each micro-batch has images. Do you divide by 0?"
-        return "this is nan. A micro-batch without images has nan as its mean, and 0 · nan is nan."
-    if all(is_rounded(*pair) for pair in zip(values, expected.tolist(), strict=True)):
-        return NumberHint.ROUNDED.value
-    if (factor := divisor(expected, values)) is not None:
-        return (
-            f"the sum over all images is right, but divided by {factor * counts.sum():.6g}. How many images are there "
-            "in all?"
-        )
-    place = int(np.flatnonzero(~np.isclose(values, expected, rtol=TOLERANCE, atol=TOLERANCE))[0])
-    return (
-        f"parameter {place} gets {values[place]:.6g}, and {expected[place]:.6g} is right. How much does one image "
-        "count?"
-    )
-
-
-ACCUMULATED = ByPrograms(
-    accumulated,
-    micro_batches,
-    said=lambda case: f"for images {case[1].tolist()}",
-    parts=(EQUAL, UNEQUAL, NO_IMAGES),
-    split=OfPart.split,
-    tolerance=TOLERANCE,
-    mistakes=formulas(accumulated, {"": GRADIENT_FORMULAS}, known_of_gradients),
-    otherwise=other_gradients,
-)
-
-# Masks ---------------------------------------------------------------------------------------------------------------
-
-EQUAL_WORDS, UNEQUAL_WORDS, NO_WORDS = "equally many words", "unequal numbers of words", "a replica of padding only"
-PADDED = (
-    [np.array([[2.0, 4.0, 9.0], [3.0, 9.0, 9.0]]), np.array([[5.0, 9.0, 9.0]])],
-    [np.array([[1, 1, 0], [1, 0, 0]]), np.array([[1, 0, 0]])],
-)
-"""Losses and masks of two replicas."""
-
-
-def masked_losses(losses: Losses, masks: Losses) -> list[float]:
-    """Each replica's part of the mean over the words of all replicas.
-
-    Arrays of shape (sequences, positions) for each replica; in masks 1 is a word, 0 padding.
-    """
-    words = sum(int(mask.sum()) for mask in masks)
-    return [float(np.sum(own * mask)) / words for own, mask in zip(losses, masks, strict=True)]
-
-
-def padded_batches(generator: np.random.Generator) -> list[OfPart]:
-    """Sequences that are padded; at padding the losses are large, and that of one word is 0.
-
-    Each replica has two sequences at least, so that masks taken as indices of rows raise no IndexError. No replica has
-    as many words as there are sequences, and three times its words are not all positions.
-    """
-    positions = int(generator.choice([8, 10]))
-    short, long = int(generator.integers(1, 3)), positions - int(generator.integers(1, 3))
-    cases = []
-    for part, lengths in {
-        EQUAL_WORDS: [[short, long], [long, short], [short, long]],
-        UNEQUAL_WORDS: [[long, long, long], [short, long], [short, 1]],
-        NO_WORDS: [[long, short], [0, 0], [short, short, short]],
-    }.items():
-        masks = [(np.arange(positions) < np.array(of_one)[:, None]).astype(np.int64) for of_one in lengths]
-        losses = [generator.uniform(0.5, 3.0, mask.shape) + 5 * (1 - mask) for mask in masks]
-        losses[0][0, 0] = 0.0
-        cases.append(OfPart(part, losses, masks))
-    return [*cases, OfPart(UNEQUAL_WORDS, *PADDED)]
-
-
-def words_of(case: OfPart) -> list[int]:
-    """On each replica."""
-    return [int(mask.sum()) for mask in case[1]]
-
-
-def known_of_words(losses: Losses, masks: Losses) -> dict[str, Any]:
-    """What the formulas know; `own` are the words of each replica, and 1 where there are none."""
-    pairs, replicas = list(zip(losses, masks, strict=True)), len(losses)
-    of_words = [own * mask for own, mask in pairs]
-    sums, of_all = np.array([np.sum(own) for own in of_words]), np.array([np.sum(own) for own in losses])
-    words, sizes = np.array([mask.sum() for mask in masks]), np.array([mask.size for mask in masks])
-    own, total, padding = np.maximum(words, 1), words.sum(), of_all - sums
-    turned, lengths = np.array([np.sum(own * ~mask) for own, mask in pairs]), np.array([len(mask) for mask in masks])
-    means = np.array(
-        [np.sum(own.sum(axis=1) / np.maximum(mask.sum(axis=1), 1)) for own, mask in zip(of_words, masks, strict=True)]
-    )
-    return locals()
-
-
-MASKS_UNUSED = "the masks are not used at all."
-PADDING_ADDED = "the losses at padding are in it. What should become of them?"
-PADDING_COUNTED = "this divides by all positions. How many of them are words?"
-UPSIDE_DOWN_MASK = "this takes the losses at padding, and leaves the words out. What does a 1 in the mask mean?"
-BITS_TURNED = "`~` makes -1 and -2 of the integers 0 and 1. Which positions do you want to keep?"
-REPLICAS_EQUAL = "the replicas count equally here, however many words they have."
-SEQUENCE_MEANS = (
-    "this is a mean of the sequences' means: a word in a short sequence counts more than one in a long one. How much "
-    "should each word count?"
-)
-MASK_FORMULAS: dict[str, Hint] = {
-    "of_all / sizes.sum()": MASKS_UNUSED,
-    "of_all / total": PADDING_ADDED,
-    "padding / (sizes - words).sum()": UPSIDE_DOWN_MASK,
-    "turned / sum(np.sum(~mask) for mask in masks)": BITS_TURNED,
-    "[own[mask].sum() / total for own, mask in pairs]": (
-        "the masks are integers, and as an index they pick rows 0 and 1, not words. What would a comparison give?"
-    ),
-    "sums": "the padding is gone, but nothing is divided yet.",
-    "sums.sum() / total * np.ones(replicas)": ALL_THE_SAME,
-    "sums.sum() / total / replicas * np.ones(replicas)": SHARED_OUT,
-    "sums / sum(map(np.count_nonzero, of_words))": (
-        "a word whose loss is exactly 0 is not counted here. What says that it is a word?"
-    ),
-    "sums / sizes.sum()": PADDING_COUNTED,
-    "sums / sizes": PADDING_COUNTED,
-    "sums / own": "each replica divides by its own words, and the strategy adds. What is the sum of {replicas} means?",
-    "sums / own / replicas": REPLICAS_EQUAL,
-    "sums / own / np.count_nonzero(words)": REPLICAS_EQUAL,
-    **{
-        f"sums / (replicas * {each})": (
-            f"this divides by {{replicas * {each}}}, as if each of the {{replicas}} replicas had {{{each}}} words. How "
-            "many are there?"
-        )
-        for each in ("words[0]", "words[-1]")
-    },
-    "sums / lengths.sum()": (
-        "the words' losses are added, but divided by the {lengths.sum()} sequences. Over what is the mean?"
-    ),
-    "means / lengths.sum()": SEQUENCE_MEANS,
-    "means / lengths / replicas": SEQUENCE_MEANS,
-}
-
-
-MASKED_LOSSES = ByPrograms(
-    masked_losses,
-    padded_batches,
-    said=lambda case: f"for {in_words(words_of(case))} words",
-    parts=(EQUAL_WORDS, UNEQUAL_WORDS, NO_WORDS),
-    split=OfPart.split,
-    tolerance=TOLERANCE,
-    mistakes=formulas(masked_losses, {"": MASK_FORMULAS}, known_of_words),
-    otherwise=on_each_replica(masked_losses, "words", words_of),
-)
-
 # The lab -------------------------------------------------------------------------------------------------------------
 
 
@@ -657,15 +375,10 @@ def target(name: str) -> str:
     if name == "replica_losses":
         values = replica_losses(LOSSES)
         return f"replica_losses({arrays(LOSSES)})\n    {values}, and their sum is the mean: {sum(values):g}"
-    if name == "with_penalty":
-        values = with_penalty(LOSSES, PENALTY)
-        return f"with_penalty({arrays(LOSSES)}, {PENALTY})\n    {values}, whose sum is {sum(values):g}"
-    if name == "accumulated":
-        call = f"accumulated(np.array({GRADIENTS.tolist()}), np.array({COUNTS.tolist()}))"
-        return f"{call}\n    {accumulated(GRADIENTS, COUNTS).tolist()}"
-    losses, masks = map(arrays, PADDED)
-    values = masked_losses(*PADDED)
-    return f"masked_losses({losses},\n              {masks})\n    {values}, whose sum is {sum(values):g}"
+    if name == "distributed":
+        return "the weights of `serial`, to within 0.0001, and its losses"
+    values = with_penalty(LOSSES, PENALTY)
+    return f"with_penalty({arrays(LOSSES)}, {PENALTY})\n    {values}, whose sum is {sum(values):g}"
 
 
 LAB = Lab(
@@ -674,8 +387,9 @@ LAB = Lab(
         Exercise("factors", 6, FACTORS),
         Exercise("replica_losses", 3, REPLICA_LOSSES),
         Exercise("with_penalty", 3, WITH_PENALTY),
-        Exercise("accumulated", 3, ACCUMULATED),
-        Exercise("masked_losses", 3, MASKED_LOSSES),
+        Exercise("distributed", 8, judge_distributed),
     ],
+    tensorflow=True,
     target=target,
+    given_module=given,
 )

@@ -7,24 +7,29 @@
 # ---
 
 # %% [markdown]
-# # Lab 04: divide the loss rightly
+# # Lab 04: a distributed loop that equals the serial one
 #
-# **Goal.** Say by what factor a loop with the wrong divisor is wrong, and write the losses and gradients of replicas so
-# that together they are those of one device: with uneven batches, a penalty, accumulated gradients, masks.
+# **Goal.** Say by what factor a loop with the wrong divisor is wrong, give each replica its part of the loss, and write
+# a loop with `strategy.run` that trains what one device trains, with uneven batches and a penalty.
 #
-# **Time.** 40 minutes.
+# **Time.** 45 minutes.
 #
-# **Before this.** [Notebook 04](../../notebooks/04_custom_training_loop.ipynb).
+# **Before this.** [Notebook 04](../../notebooks/04_custom_training_loop.ipynb), sections 1 to 7.
 #
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it: it says what is
-# wrong, with a hint. `make check LAB=04` does the same in a terminal. Everything is NumPy: a replica is an entry of a
-# list, and nothing is trained. A full solution is next to this file, in [solution.ipynb](solution.ipynb).
+# wrong, with a hint. `make check LAB=04` does the same in a terminal. Exercises 1 to 3 are NumPy: a replica is an entry
+# of a list. Exercise 4 trains with TensorFlow. A full solution is next to this file, in
+# [solution.ipynb](solution.ipynb).
 
 # %%
+from distlab import devices, labs
+
+# isort: split
 import numpy as np
+import tensorflow as tf
 
-from distlab import labs
-
+tf.get_logger().setLevel("ERROR")
+tf.config.experimental.enable_tensor_float_32_execution(False)  # else some GPUs round more
 lab = labs.open("04")
 
 # %% [markdown]
@@ -32,8 +37,8 @@ lab = labs.open("04")
 #
 # One device with all images of an update would use the gradient of the **mean** of their losses. Six loops compute the
 # gradient of one update on `replicas` replicas. A replica may compute on several small batches, one after the other,
-# before the update: these are **micro-batches** (exercise 4). In each of them every replica has `images` images. All
-# loops but the last have one micro-batch per update:
+# before the update: these are **micro-batches**. In each of them every replica has `images` images. All loops but the
+# last have one micro-batch per update:
 #
 # | Loop | Each replica's loss | Then |
 # |---|---|---|
@@ -140,84 +145,105 @@ lab.points("with_penalty")
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ## 4. Accumulated gradients
+# ## 4. The distributed loop
 #
-# Horovod and PyTorch count *ranks*, that is, processes with one replica each. If a batch does not fit into memory, each
-# rank computes the gradients of several micro-batches, one after the other, and adds them up before one update. This is
-# *gradient accumulation*. The update must be the one that the whole batch would give.
-#
-# `gradients` has the shape (ranks, micro-batches, parameters). Each gradient is the mean over the images of its
-# micro-batch. `counts`, of shape (ranks, micro-batches), says how many images these were. Where there were none, the
-# mean is nan; that can be any micro-batch. Give the gradient of the mean over all images, an array of shape (parameters,).
-#
-# Target: exact to a relative error of 1e-9. A third of the points each for equal micro-batches, unequal ones, and one
-# without images. For two ranks with two micro-batches and one parameter:
+# Here is a serial program. It makes one pass over the images and logs the loss of each step. The hidden layer has a
+# penalty, which is in `model.losses`.
+
 
 # %%
-print(lab.target("accumulated"))
+def network():
+    """A network whose first layer has a penalty."""
+    penalty = tf.keras.regularizers.L2(0.05)
+    hidden = tf.keras.layers.Dense(128, activation="relu", kernel_regularizer=penalty)
+    return tf.keras.Sequential([tf.keras.layers.Flatten(input_shape=(28, 28)), hidden, tf.keras.layers.Dense(10)])
 
 
-# %% nbgrader={"grade": false, "grade_id": "accumulated", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def accumulated(gradients: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """The gradient of the mean over all images."""
-    ### BEGIN SOLUTION
-    total = np.zeros(gradients.shape[2])
-    for of_rank, images_of_rank in zip(gradients, counts, strict=True):
-        for mean, images in zip(of_rank, images_of_rank, strict=True):
-            if images:
-                total += mean * images
-    return total / counts.sum()
-    ### END SOLUTION
+def serial(images, labels, first_weights, batch_size):
+    """The model after one pass on one device, and the loss of each step."""
+    model = network()
+    model.set_weights(first_weights)
+    optimizer = tf.keras.optimizers.SGD(0.1, momentum=0.9)
+    losses = []
+    for batch_images, batch_labels in tf.data.Dataset.from_tensor_slices((images, labels)).batch(batch_size):
+        with tf.GradientTape() as tape:
+            logits = model(batch_images, training=True)
+            per_image = tf.nn.sparse_softmax_cross_entropy_with_logits(batch_labels, logits)
+            loss = tf.reduce_mean(per_image) + tf.add_n(model.losses)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        losses.append(float(loss))
+    return model, losses
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_accumulated", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-lab.check("accumulated")
-### BEGIN HIDDEN TESTS
-lab.points("accumulated")
-### END HIDDEN TESTS
 
 # %% [markdown]
-# ## 5. Masks
-#
-# Sequences of words have different lengths, and are padded to the same number of positions. A mask is an array of
-# integers, not of truth values: 1 is a word, and 0 is padding. The loss to minimise is the mean over all **words** of
-# the global batch. The replicas rarely have equally many, so in a real loop an all-reduce first adds up their numbers
-# of words. Here the lists hold all replicas.
-#
-# `losses` and `masks` have one array for each replica, of shape (sequences, positions); the replicas may have different
-# numbers of sequences. At padding the losses are arbitrary finite numbers. Give each replica's part of the mean.
-#
-# Target: exact to a relative error of 1e-9. A third of the points each for equal numbers of words, unequal ones, and a
-# replica whose sequences are padding only. For example
+# And here is a strategy with two devices: two GPUs if there are at least two, else two logical CPU devices.
 
 # %%
-print(lab.target("masked_losses"))
+strategy = tf.distribute.MirroredStrategy(devices.at_least(2))
+
+# %% [markdown]
+# Write the same program for all replicas of a strategy. `batch_size` is that of the **global** batch. The last batch may
+# be smaller: the replicas then get different numbers of images, and some may get none. No image is dropped, and their
+# order stays.
+#
+# Target, a quarter of the points for each, with two replicas and with one:
+#
+# - **variables**: each has a copy on every device of the strategy, those of the optimizer too;
+# - **parts of a batch**: `strategy.run` calls the step, and each replica gets its part of the global batch;
+# - **weights**: after the pass they are those of `serial`, to within 0.0001;
+# - **losses**: a list with one number per step, equal to those of `serial`.
+#
+# Compare with `serial` yourself before you run the check: `serial(*lab.given.example())` trains on images of noise.
 
 
-# %% nbgrader={"grade": false, "grade_id": "masked_losses", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def masked_losses(losses: list[np.ndarray], masks: list[np.ndarray]) -> list[float]:
-    """Each replica's part of the mean over all words."""
+# %% nbgrader={"grade": false, "grade_id": "distributed", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def distributed(strategy, images, labels, first_weights, batch_size):
+    """The model after one pass on all replicas, and the loss of each step."""
     ### BEGIN SOLUTION
-    words = sum(mask.sum() for mask in masks)
-    return [np.sum(own * mask) / words for own, mask in zip(losses, masks, strict=True)]
+    with strategy.scope():
+        model = network()
+        optimizer = tf.keras.optimizers.SGD(0.1, momentum=0.9)
+    model.set_weights(first_weights)
+
+    def replica_step(images, labels):
+        context = tf.distribute.get_replica_context()
+        count = context.all_reduce("SUM", tf.cast(tf.size(labels), tf.float32))
+        with tf.GradientTape() as tape:
+            logits = model(images, training=True)
+            per_image = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+            loss = tf.reduce_sum(per_image) / count
+            loss += tf.nn.scale_regularization_loss(tf.add_n(model.losses))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        return loss
+
+    @tf.function
+    def train_step(images, labels):
+        losses = strategy.run(replica_step, args=(images, labels))
+        return strategy.reduce("SUM", losses, axis=None)
+
+    batches = tf.data.Dataset.from_tensor_slices((images, labels)).batch(batch_size)
+    batches = strategy.experimental_distribute_dataset(batches)
+    losses = [float(train_step(*batch)) for batch in batches]
+    return model, losses
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_masked_losses", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-lab.check("masked_losses")
+# %% nbgrader={"grade": true, "grade_id": "check_distributed", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false}
+lab.check("distributed")
 ### BEGIN HIDDEN TESTS
-lab.points("masked_losses")
+lab.points("distributed")
 ### END HIDDEN TESTS
 
 # %% [markdown]
 # ## What you have now
 #
 # - The factor of a wrong divisor. With SGD it acts as a wrong learning rate, which is why such a loop seems to work.
-#   Adam almost divides a constant factor out again, but not the unequal weights of examples.
-# - One rule for every case: add up over all replicas and micro-batches, count what was added, divide once.
+# - One rule for every case: add up over all replicas, count what was added, divide once. Exercise 2 is
+#   `tf.nn.compute_average_loss(losses, global_batch_size=…)`, and exercise 3 `tf.nn.scale_regularization_loss`.
+# - A distributed loop that trains what one device trains, whatever the last batch.
 #
-# In TensorFlow, `tf.nn.compute_average_loss(losses, global_batch_size=…)` is exercise 2 and
-# `tf.nn.scale_regularization_loss` divides a penalty by the replicas. Under Horovod, which averages, the loss is each
-# rank's own mean if the ranks have equally many examples.
-#
-# **Going on.** [Notebook 05](../../notebooks/05_save_and_load.ipynb) saves what the loop has trained.
+# **Going on.** Let each replica divide by its own images, and look at the losses: which of them would make you
+# suspicious? Then read how to save what a loop has trained, in
+# [notebook 05](../../notebooks/05_save_and_load.ipynb).

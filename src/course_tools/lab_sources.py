@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _MARKS = ["### BEGIN SOLUTION", "### END SOLUTION"]
 # What the student begins with, where the solution begins with the same name.
-_STARTER = re.compile(rf"^( *)(\w+ = ).*\n(?:\1[ )\]}}].*\n)*(?=\1{_MARKS[0]}\n\1\2)", re.MULTILINE)
+_STARTER = re.compile(rf"^( *)(\w+ = )(?!\w+ = ).*\n(?:\1[ )\]}}].*\n)*(?=\1{_MARKS[0]}\n\1\2)", re.MULTILINE)
 # Whatever an author may have meant as a mark.
 _LIKE_A_MARK = re.compile(r"(^|#)[\W_]*(begin|end)[\W_]*(solu|hidden)", re.IGNORECASE)
 _ONLY_IN_THE_COURSE = ("solution.ipynb", "make check")

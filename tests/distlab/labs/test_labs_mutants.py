@@ -29,7 +29,7 @@ SECONDS = 1.0  # for a mutant that never ends; the check says so
 NUMERIC = {
     "02": ("plan",),
     "03": ("numbers", "samples_seen"),
-    "04": ("factors", "replica_losses", "with_penalty", "accumulated", "masked_losses"),
+    "04": ("factors", "replica_losses", "with_penalty"),
     "05": ("numbers_of", "lacks", "housekeeping"),
     "06": ("reduce_scatter", "all_gather", "ring_all_reduce", "halving_doubling_all_reduce"),
     "07": ("tf_config", "samples_seen", "save"),
@@ -45,6 +45,7 @@ NUMERIC = {
 WITH_TENSORFLOW = {
     "02": ("mixed_batches", "repeats", "train"),
     "03": ("mirrored",),
+    "04": ("distributed",),
     "05": ("run",),
     "09": ("start", "feeding", "training"),
     "16": ("train",),

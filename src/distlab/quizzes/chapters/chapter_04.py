@@ -1,10 +1,10 @@
-"""The custom loop: the divisor of the loss, tracing, uneven last batches, scores, logs and restarts."""
+"""The custom loop: the divisor of the loss, tracing, uneven last batches, scores, penalties."""
 
 import math
 
 import numpy as np
 
-from distlab.quizzes.item import Item, figure, other, pick
+from distlab.quizzes.item import Item, other, pick
 
 
 def overlap_of_masks(
@@ -135,14 +135,16 @@ def empty_part(
     item.wrong(f"The loss of the image, times {replicas}", "Each has the image").why("Only one replica has it.")
 
 
-def lines_of_the_log(
-    item: Item, epochs: int = pick(5, 8, 12), died: int = pick(3, 4), steps: int = pick(40, 60, 100)
+def penalty_in_the_sum(
+    item: Item,
+    replicas: int = pick(2, 4, 8),
+    penalty: float = pick(0.2, 0.5, 0.6),
+    way: str = pick("adds `tf.add_n(model.losses)`", "adds it by `tf.nn.scale_regularization_loss`"),
 ) -> None:
-    item.choose(f"""A run of {epochs} epochs with {steps} steps each saves in the middle and at the end of an epoch, and
-        logs at its end. It dies after the log's line for epoch {died}, before that epoch's last checkpoint, and is
-        resumed. How many lines has the log at the end?""")
-    item.right(epochs + 1, "lines").why(f"""The run resumes in the middle of epoch {died} and writes its line again.
-        {figure(steps / 2)} steps are done twice.""")
-    item.wrong(epochs, "Each epoch once").why("Restoring a checkpoint does not shorten the log.")
-    item.wrong(epochs - 1, "One line is lost").why("The line was written before the run died.")
-    item.wrong(epochs + died, "From the start").why("Only what came after the checkpoint is repeated.")
+    right, wrong = (replicas * penalty, penalty) if "add_n" in way else (penalty, replicas * penalty)
+    item.enter(f"""The losses in `model.losses` add up to {penalty}. Each of {replicas} replicas {way} to its share of
+        the loss. How much of the penalty is in the sum of the shares?""")
+    item.right(right).why("Every replica adds the same; only the scaled penalty is divided by the replicas before.")
+    item.wrong(wrong, "The other way").why("Ask what one replica adds, and how many of them add it.")
+    item.wrong(penalty / replicas, "One share").why("That is what one replica adds if it is scaled.")
+    item.wrong(replicas**2 * penalty, "Multiplied twice").why("The sum over the replicas counts once.")
