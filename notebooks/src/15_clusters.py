@@ -33,7 +33,7 @@ dataset = "digits"  # digits, mnist or fashion_mnist; for the jobs of sections 3
 epochs = 10  # of the jobs in sections 4 and 5; 12 steps each, but never less than 120 steps
 workers = 2  # not used in this chapter: the jobs have 1, 2 and 3 nodes, the virtual cluster has 8 ranks
 
-# %%
+# %% jupyter={"source_hidden": true}
 import distlab  # first: it selects tf-keras, which programs that import TensorFlow need
 
 import json
