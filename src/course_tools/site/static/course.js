@@ -232,7 +232,8 @@
         const line = lines.reduce((best, each) => (worth(each) > worth(best) ? each : best), "").replace(/\s+/g, " ");
         if (!line || item.matches(".kind-object")) return;
         const start = Math.max(0, line.lastIndexOf(" ", line.search(found) - 60));
-        const parts = `${start ? "… " : ""}${line.slice(start, line.indexOf(" ", start + 200) + 1 || undefined)}`.split(found);
+        const end = (line.indexOf(" ", start + 200) + 1 || line.length + 1) - 1;
+        const parts = `${start ? "…" : ""}${line.slice(start, end)}${end < line.length ? " …" : ""}`.split(found);
         item.append(element("p", {}, ...parts.map((part, index) => (index % 2 ? element("mark", { textContent: part }) : part))));
       };
       const add = () => results.querySelectorAll("li:not(.has-line)").forEach(addLine);
