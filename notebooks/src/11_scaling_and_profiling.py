@@ -521,7 +521,8 @@ every = [operation for operations in usual.values() for operation in operations]
 parts = [operation.parts() for operation in every]
 totals = {part: sum(of_one[part] for of_one in parts) for part in profiling.horovod_timeline.PARTS}
 for part, seconds in totals.items():
-    print(f"{part:14} {1e3 * seconds:9.1f} ms, {seconds / sum(totals.values()):6.1%}")
+    if seconds:
+        print(f"{part:14} {1e3 * seconds:9.1f} ms, {seconds / sum(totals.values()):6.1%}")
 late = [operation.last_rank for operation in every]
 print("how often each rank was the last to be ready:", {rank: late.count(rank) for rank in range(ranks)})
 starts = np.array([[operation.start for operation in operations] for operations in usual.values()])

@@ -5,6 +5,7 @@ import re
 import shutil
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from course_tools import __main__ as cli
@@ -25,6 +26,11 @@ def minutes(root: Path) -> Minutes:
 def test_each_session_fits_its_time(title: str, minutes: Minutes) -> None:
     for session in course_map.SCHEDULES[title]:
         assert 30 <= session.minutes(*minutes) <= LONGEST[title], session
+
+
+def test_each_chapter_says_the_minutes_that_its_words_lines_and_questions_take(notebook: Path) -> None:
+    chapter = nbformat.read(notebook, as_version=4)
+    assert f"**Time.** {course_map.reading_minutes(chapter)} minutes" in chapter.cells[0].source
 
 
 def test_the_semester_has_every_chapter_once_and_every_lab_in_class_or_at_home(minutes: Minutes) -> None:

@@ -7,10 +7,12 @@ ends anywhere. Each tensor is a "process" of the trace; its events B (begin) and
     ALLREDUCE
         MEMCPY_IN_FUSION_BUFFER, MPI_ALLREDUCE, MEMCPY_OUT_FUSION_BUFFER, QUEUE, ...
 
-A tensor that Horovod remembers from an earlier step (its response cache) has no X. Source: horovod/common/timeline.cc
-and docs/timeline.rst of release 0.28.1.
+A tensor that Horovod remembers from an earlier step (its response cache) has no X. The next negotiation of a tensor may
+begin before its ALLREDUCE has ended. Source: horovod/common/timeline.cc, common.h and docs/timeline.rst of release
+0.28.1; SCHEDULE is written by older releases.
 """
 
+import gzip
 import json
 import math
 import re
@@ -20,10 +22,18 @@ from typing import Any, NamedTuple
 
 from distlab.runtime.errors import PlainError
 
-PARTS = ("negotiating", "queueing", "copying", "communicating", "finishing")
-"""What happens to a tensor, in this order."""
+PARTS = ("negotiating", "queueing", "starting", "copying", "communicating", "unknown", "finishing")
+"""What happens to a tensor, in this order; starting is that of NCCL or Gloo, unknown what this module does not know."""
 
+_PART_OF = {
+    "queueing": ("QUEUE", "SCHEDULE", "WAIT_FOR_"),
+    "starting": ("INIT_", "ALLOCATE_"),
+    "copying": ("MEMCPY", "COPY_"),
+    "communicating": ("MPI_", "NCCL_", "GLOO_", "CCL_", "MLSL_", "DDL_"),
+}
+_BEGIN = re.compile(r'\s*(\{[^\[]*"traceEvents"\s*:\s*)?\[')
 _SEPARATORS = re.compile(r"[\s,]*")
+_NEXT_EVENT = re.compile(r"\n\s*(?=\{)")
 _ITEM_BYTES = {"uint8": 1, "int8": 1, "bool": 1, "float16": 2, "bfloat16": 2, "uint16": 2, "int16": 2}
 _ITEM_BYTES |= {"int32": 4, "float32": 4, "int64": 8, "float64": 8}
 
@@ -65,8 +75,12 @@ class Operation:
 
     @property
     def communication(self) -> Span | None:
-        """When its bytes travelled, the whole fused buffer's; None if nothing did (one rank)."""
-        return next((span for span in self.activities if _part(span.name) == "communicating"), None)
+        """When its bytes travelled, the whole fused buffer's; None if nothing did (one rank).
+
+        A hierarchical all-reduce has several stages: from the begin of the first to the end of the last.
+        """
+        stages = [span for span in self.activities if _part(span.name) == "communicating"]
+        return Span(stages[0].name, stages[0].start, max(span.end for span in stages)) if stages else None
 
     @property
     def last_rank(self) -> int | None:
@@ -94,12 +108,15 @@ class Operation:
 
 @dataclass(frozen=True)
 class FusedCall:
-    """One call of MPI, NCCL or Gloo: when, and the tensors that travelled together in it."""
+    """One call of MPI, NCCL or Gloo: when, and the tensors that travelled together in it.
+
+    nbytes: of all of them; None if the recording does not say.
+    """
 
     start: float
     end: float
     tensors: tuple[str, ...]
-    nbytes: int
+    nbytes: int | None
 
 
 @dataclass(frozen=True)
@@ -107,12 +124,29 @@ class Timeline:
     """What a recording holds.
 
     operations: those that were seen from begin to end, in order of their starts.  unfinished: how many were under way
-    when the recording broke off.  is_truncated: the file ends within the stream.
+    when the recording broke off.  is_truncated: the file does not have the stream's end.  damaged: how many events could not be
+    read; operations near them may be wrong or missing.  unnamed: how many tensors are called by their numbers, since the
+    events that name them are not in the file.
     """
 
     operations: tuple[Operation, ...]
     unfinished: int
     is_truncated: bool
+    damaged: int = 0
+    unnamed: int = 0
+
+    @property
+    def missing(self) -> str:
+        """What the file does not hold, in a sentence; "" if it is whole and has a collective."""
+        reasons = {
+            "it holds no collective: one process, or none was reached": not self.operations,
+            "it breaks off": self.is_truncated,
+            f"{self.unfinished} operations are not finished": self.unfinished,
+            f"{self.damaged} events cannot be read, and operations near them may be missing": self.damaged,
+            f"{self.unnamed} tensors have no name": self.unnamed,
+        }
+        said = "; ".join(reason for reason, holds in reasons.items() if holds)
+        return f"The recording is not whole: {said}." if said else ""
 
     @property
     def tensors(self) -> list[str]:
@@ -125,12 +159,16 @@ class Timeline:
 
     def by_tensor(self) -> dict[str, dict[str, float]]:
         """For each tensor the seconds of each part, summed over its operations."""
-        parts = {tensor: [operation.parts() for operation in self.of(tensor)] for tensor in self.tensors}
-        return {tensor: {part: sum(seconds[part] for seconds in of) for part in PARTS} for tensor, of in parts.items()}
+        sums = {tensor: dict.fromkeys(PARTS, 0.0) for tensor in self.tensors}
+        for operation in self.operations:
+            for part, seconds in operation.parts().items():
+                sums[operation.tensor][part] += seconds
+        return sums
 
     def totals(self) -> dict[str, float]:
         """The seconds of each part, summed over all tensors; tensors that are under way together all count."""
-        return {part: sum(seconds[part] for seconds in self.by_tensor().values()) for part in PARTS}
+        by_tensor = self.by_tensor().values()
+        return {part: sum(seconds[part] for seconds in by_tensor) for part in PARTS}
 
     def collectives(self) -> list[FusedCall]:
         """The calls that moved bytes, in order: tensors that were fused share one."""
@@ -148,16 +186,23 @@ class Timeline:
                 group[0][0],
                 max(end for _, end, _ in group),
                 tuple(self.operations[number].tensor for *_, number in group),
-                sum(self.operations[number].nbytes or 0 for *_, number in group),
+                _sum([self.operations[number].nbytes for *_, number in group]),
             )
             for group in groups
         ]
 
 
 def read(file: str | Path) -> Timeline:
-    """The timeline in a file, whole or broken off; raises NotATimeline for anything else."""
-    text = Path(file).read_text(errors="replace")
-    events, is_truncated = _events(text, Path(file).name)
+    """The timeline in a file: whole, broken off, a slice, with damaged lines, compressed by gzip or within an object.
+
+    Raises NotATimeline for a file without any event.
+    """
+    packed = Path(file).read_bytes()
+    content = gzip.decompress(packed) if packed.startswith(b"\x1f\x8b") else packed
+    text = content.decode("utf-8-sig", errors="replace")
+    events, is_truncated, damaged = _events(text)
+    if not events and text.strip() and not _BEGIN.match(text):
+        raise NotATimeline(f"{Path(file).name} is not a timeline: it holds no events.")
     names: dict[object, str] = {}
     under_way: dict[object, _UnderWay] = {}
     operations: list[Operation] = []
@@ -167,38 +212,54 @@ def read(file: str | Path) -> Timeline:
             names[pid] = event.get("args", {}).get("name", "")
         elif phase in ("B", "E", "X"):
             try:
-                finished = under_way.setdefault(pid, _UnderWay(names[pid])).take(event)
-            except (KeyError, TypeError, ValueError) as error:
-                raise NotATimeline(f"{Path(file).name}: an event of {pid} cannot be read ({error}).") from None
+                finished = under_way.setdefault(pid, _UnderWay(f"tensor {pid}")).take(event, is_whole=not damaged)
+            except (KeyError, TypeError, ValueError):
+                damaged += 1
+                continue
             operations.extend([finished] if finished else [])
+    unnamed = set(under_way) - set(names)
+    for pid, name in names.items():
+        for operation in under_way[pid].finished if pid in under_way else []:
+            operation.tensor = name
     operations.sort(key=lambda operation: operation.start)
     unfinished = sum(recorded.operation is not None for recorded in under_way.values())
-    return Timeline(tuple(operations), unfinished, is_truncated)
+    return Timeline(tuple(operations), unfinished, is_truncated, damaged, len(unnamed))
 
 
 class _UnderWay:
-    """The operation of a tensor that is being recorded, and which of its events are open."""
+    """The operations of a tensor: one that is being recorded, its open events, and the next if that is negotiated."""
 
     def __init__(self, tensor: str) -> None:
         self.tensor = tensor
         self.operation: Operation | None = None
+        self.finished: list[Operation] = []
+        self._next: Operation | None = None
         self._open: list[tuple[str, float]] = []
 
-    def take(self, event: Event) -> Operation | None:
-        """Note an event; the operation when this was its last."""
+    def take(self, event: Event, is_whole: bool) -> Operation | None:
+        """Note an event; the operation when this was its last.
+
+        is_whole: whether no event is lost. If some are, a negotiation ends what was open before.
+        """
         moment = float(event["ts"]) / 1e6
+        negotiated = self._next or self.operation
         if event["ph"] == "B":
+            if not is_whole and event["name"].startswith("NEGOTIATE_"):
+                self._open, self.operation, self._next = [], None, None
             self._begin(str(event["name"]), moment)
-        elif event["ph"] == "X" and self.operation:
-            self.operation.ready[int(event["name"])] = moment
+        elif event["ph"] == "X" and negotiated:
+            negotiated.ready[int(event["name"])] = moment
         elif event["ph"] == "E" and self._open:  # without a begin it was under way when the recording started
             return self._end(moment, event.get("args", {}))
         return None
 
     def _begin(self, name: str, moment: float) -> None:
-        if not self._open and name.startswith("NEGOTIATE_"):
-            kind = name.removeprefix("NEGOTIATE_")
-            self.operation = Operation(self.tensor, kind, moment, math.nan, math.nan)
+        if name.startswith("NEGOTIATE_"):
+            operation = Operation(self.tensor, name.removeprefix("NEGOTIATE_"), moment, math.nan, math.nan)
+            if self._open:
+                self._next = operation
+            else:
+                self.operation = operation
         elif not self._open:
             self.operation = self.operation or Operation(self.tensor, name, moment, moment, moment)
             self.operation.started = moment
@@ -208,24 +269,24 @@ class _UnderWay:
         name, begin = self._open.pop()
         operation = self.operation
         assert operation is not None, "what has begun belongs to an operation"
-        if self._open:
+        if name.startswith("NEGOTIATE_"):
+            (self._next or operation).negotiated = moment
+        elif self._open:
             operation.activities.append(Span(name, begin, moment))
-        elif name.startswith("NEGOTIATE_"):
-            operation.negotiated = moment
         else:
-            operation.end, operation.nbytes, self.operation = moment, _nbytes(arguments), None
+            operation.end, operation.nbytes = moment, _nbytes(arguments)
+            self.operation, self._next = self._next, None
+            self.finished.append(operation)
             return operation
         return None
 
 
 def _part(activity: str) -> str:
-    if activity == "QUEUE" or activity.startswith("WAIT_FOR"):
-        return "queueing"
-    if activity.startswith("MEMCPY"):
-        return "copying"
-    if activity.startswith(("INIT", "ALLOCATE")):
-        return "finishing"
-    return "communicating"
+    return next((part for part, names in _PART_OF.items() if activity.startswith(names)), "unknown")
+
+
+def _sum(nbytes: list[int | None]) -> int | None:
+    return None if None in nbytes else sum(number or 0 for number in nbytes)
 
 
 def _nbytes(arguments: dict[str, Any]) -> int | None:
@@ -235,19 +296,23 @@ def _nbytes(arguments: dict[str, Any]) -> int | None:
     return item * math.prod(int(length) for length in re.findall(r"\d+", arguments.get("shape", "")))
 
 
-def _events(text: str, name: str) -> tuple[list[Event], bool]:
-    """The events of the stream, and whether it breaks off."""
-    if text.strip() and not text.lstrip().startswith("["):
-        raise NotATimeline(f"{name} is not a timeline: it does not begin with a list of events.")
+def _events(text: str) -> tuple[list[Event], bool, int]:
+    """The events of the stream, whether it breaks off, and how many of them cannot be read."""
+    begin = _BEGIN.match(text)
+    position = begin.end() if begin else 0
     events: list[Event] = []
-    position, decoder = text.find("[") + 1, json.JSONDecoder()
+    damaged, decoder = 0, json.JSONDecoder()
     while True:
         if separators := _SEPARATORS.match(text, position):
             position = separators.end()
         if text.startswith("]", position):
-            return events, False
+            return events, False, damaged
         try:
             event, position = decoder.raw_decode(text, position)
+            if isinstance(event, dict):
+                events.append(event)
         except json.JSONDecodeError:
-            return events, True
-        events.append(event)
+            following = _NEXT_EVENT.search(text, position)
+            if following is None:
+                return events, True, damaged
+            damaged, position = damaged + 1, following.end()
