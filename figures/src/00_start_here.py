@@ -61,7 +61,8 @@ def course_map(folder: Path) -> None:
 LINE, WRONG_LINE = (f"for step in range(rank.size - {number}):" for number in (1, 2))
 # On the left what a student wrote and what the check says, on the right what the check draws.
 CHECK = """<?xml version="1.0" encoding="utf-8"?>
-<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{words}" width="645pt" height="315pt" viewBox="0 0 860 420">
+<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{words}"
+ width="645pt" height="315pt" viewBox="0 0 860 420">
 <title>{words}</title>
 <rect width="860" height="420" fill="#fff"/>
 <g font-family="sans-serif" font-size="15" fill="#222">
