@@ -89,17 +89,24 @@ def _make_cards(application: Sphinx, document: nodes.document) -> None:
         paragraph, page = bold.parent, bold.parent.parent
         if name := CARDS.get(bold.astext()):
             paragraph["classes"].append(name)
-        elif bold.astext() == "Goal." and page in document:
+        elif bold.astext() == "Goal.":
             start = page.index(paragraph)
-            texts = [*takewhile(lambda node: isinstance(node, nodes.paragraph | nodes.bullet_list), page[start:])]
+            texts = [*takewhile(_is_of_header, page[start:])]
             page[start : start + len(texts)] = [nodes.container("", *texts, classes=["goal-card"])]
+
+
+def _is_of_header(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.bullet_list) or isinstance(node.next_node(), nodes.strong)
 
 
 def _write_words(application: Sphinx, error: Exception | None) -> None:
     """Write the text of each page, without code, for the search: a page opened as a file can fetch no other page."""
-    pages = {} if error else {name: application.env.get_doctree(name) for name in application.env.found_docs}
-    words = {name: [each.astext() for each in page.findall(nodes.paragraph)] for name, page in pages.items()}
-    (Path(application.outdir) / "_static" / "words.js").write_text(f"courseWords({json.dumps(words)});\n")
+    if error is None:
+        read = application.env.get_doctree
+        words = {
+            page: [each.astext() for each in read(page).findall(nodes.paragraph)] for page in application.env.found_docs
+        }
+        (Path(application.outdir) / "_static" / "words.js").write_text(f"courseWords({json.dumps(words)});\n")
 
 
 def _inline_formula(translator: HTML5Translator, node: nodes.math) -> None:

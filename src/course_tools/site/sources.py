@@ -42,8 +42,8 @@ def gather(course: Path, folder: Path, executed: Path | None, solutions: bool) -
             shutil.copyfile(newest_run(file, executed) or file, folder / name)
         names.append(name)
     report = executed.with_name("report.json") if executed else None
-    for name, text in index_page.pages(course, sorted(names), report).items():
-        (folder / f"{name}.md").write_text(text)
+    for page, text in index_page.pages(course, sorted(names), report).items():
+        (folder / f"{page}.md").write_text(text)
     return problems
 
 

@@ -222,8 +222,9 @@
   const makeSearch = (results) => {
     const query = new URLSearchParams(window.location.search).get("q")?.trim().toLowerCase();
     if (!query) return;
-    const terms = query.split(/\s+/).map((term) => term.replace(/[^\p{L}\p{N}]/gu, "\\$&"));
-    const found = new RegExp(`(${[query.replace(/[^\p{L}\p{N}\s]/gu, "\\$&"), ...terms].join("|")})`, "iu");
+    const literal = (text) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+    const terms = query.split(/\s+/).map(literal);
+    const found = new RegExp(`(${[literal(query), ...terms].join("|")})`, "iu");
     const worth = (line) => terms.filter((term) => new RegExp(term, "iu").test(line)).length + line.toLowerCase().includes(query);
     window.courseWords = (words) => {
       const addLine = (item) => {
