@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 
 from distlab.cluster_spec.spec import fail, quoted, tf_config
 
-# Each step of each job has a block of ports of its own, below those that Linux gives to connections (from 32768).
-FIRST_PORT, PORTS_PER_STEP, BLOCKS = 20_000, 64, 191
-STEPS_PER_JOB = 8
+# Each step of each job has a block of ports of its own, below those that Linux gives to connections (from 32768). The
+# golden ratio of the blocks keeps twelve neighbouring jobs with eleven steps each apart.
+FIRST_PORT, PORTS_PER_STEP, BLOCKS = 20_000, 64, 199
+BLOCKS_PER_JOB = 123
 
 
 def from_slurm() -> str:
@@ -28,12 +29,13 @@ def slurm_task(environment: Mapping[str, str] = os.environ) -> tuple[dict[str, l
     rank = int(_variable(environment, "SLURM_PROCID"))
     port = first_port(int(_variable(environment, "SLURM_JOB_ID")), int(_variable(environment, "SLURM_STEP_ID")))
     places = [(host, place) for host, count in zip(hosts, counts, strict=True) for place in range(count)]
-    distribution = re.split("[:,]", environment.get("SLURM_DISTRIBUTION") or "block")[0].lower()
-    if distribution == "cyclic":
-        places.sort(key=lambda place: place[1])  # one task of each node, then the next of each
+    distribution = re.split("[:,=]", environment.get("SLURM_DISTRIBUTION") or "block")[0].lower()
+    if distribution in ("cyclic", "plane"):  # some tasks of each node, then the next ones of each
+        together = int(environment.get("SLURM_DIST_PLANESIZE", 1)) if distribution == "plane" else 1
+        places.sort(key=lambda place: place[1] // together)
     # A wrong address would show only as a job that waits forever.
     own = environment.get("SLURMD_NODENAME", places[rank][0])
-    if distribution not in ("block", "cyclic") or own != places[rank][0]:
+    if distribution not in ("block", "pack", "nopack", "cyclic", "plane") or own != places[rank][0]:
         fail(
             f"SLURM_DISTRIBUTION is {quoted(distribution)}, which does not say that rank {rank} is on {quoted(own)}: "
             "start the program with srun --distribution=block"
@@ -43,7 +45,7 @@ def slurm_task(environment: Mapping[str, str] = os.environ) -> tuple[dict[str, l
 
 def first_port(job: int, step: int) -> int:
     """The same in every task of a step; steps that run side by side have different ones."""
-    return FIRST_PORT + PORTS_PER_STEP * ((STEPS_PER_JOB * job + step) % BLOCKS)
+    return FIRST_PORT + PORTS_PER_STEP * ((BLOCKS_PER_JOB * job + step) % BLOCKS)
 
 
 def host_names(text: str) -> list[str]:

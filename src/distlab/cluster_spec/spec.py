@@ -26,16 +26,13 @@ class ClusterSpec:
     cluster: dict[str, tuple[str, ...]]
     task_type: str
     index: int
+    address: str | None
+    """The task's own "host:port"; None for an evaluator that the cluster does not list."""
 
     @property
     def name(self) -> str:
         """Such as "worker 0"."""
         return f"{self.task_type} {self.index}"
-
-    @property
-    def address(self) -> str | None:
-        """The task's own "host:port"; None for an evaluator that the cluster does not list."""
-        return self.cluster[self.task_type][self.index] if self.task_type in self.cluster else None
 
     @property
     def is_chief(self) -> bool:
@@ -53,7 +50,11 @@ def tf_config(cluster: Mapping[str, Sequence[str]], task_type: str, index: int) 
 
 
 def check(text: str | None) -> ClusterSpec:
-    """What the text, or `os.environ.get("TF_CONFIG")`, says; ClusterSpecError names the first mistake in it."""
+    """What the text, or `os.environ.get("TF_CONFIG")`, says; ClusterSpecError names the first mistake in it.
+
+    As TensorFlow does, it accepts an index that is written as text, and a job whose addresses are named by their
+    indices, `{"worker": {"1": "host1:2222"}}`: a sparse cluster, in which a process knows only some of the others.
+    """
     config = _parsed(text)
     if not isinstance(config, dict):
         fail(f'TF_CONFIG is {quoted(config)}, not an object: write {{"cluster": ..., "task": ...}}')
@@ -68,15 +69,26 @@ def check(text: str | None) -> ClusterSpec:
     cluster, task = config["cluster"], config["task"]
     for job, addresses in cluster.items():
         _check_job("a name in cluster", job)
-        if not isinstance(addresses, list) or not addresses:
+        is_sparse = isinstance(addresses, dict) and all(number.isdecimal() for number in addresses)
+        if not (isinstance(addresses, list) or is_sparse) or not addresses:
             fail(f'cluster.{job} is {quoted(addresses)}, not a list of addresses: write ["host1:2222", ...]')
         if job in ("chief", "evaluator") and len(addresses) > 1:
             fail(f"cluster.{job} has {len(addresses)} addresses: there is at most one {job}, so keep one")
     if "worker" not in cluster and "chief" not in cluster:
         fail("cluster has no worker: nobody would train, so add their addresses as worker")
-    _check_addresses(cluster)
-    _check_task(task, cluster)
-    return ClusterSpec({job: tuple(addresses) for job, addresses in cluster.items()}, task["type"], task["index"])
+    if "evaluator" in cluster and "ps" in cluster:
+        fail(
+            "cluster.evaluator is listed beside ps, and with ParameterServerStrategy the chief would wait for it "
+            'forever: leave it out of cluster; task.type "evaluator" is enough'
+        )
+    numbered = {
+        job: {int(number): each for number, each in (all_.items() if isinstance(all_, dict) else enumerate(all_))}
+        for job, all_ in cluster.items()
+    }
+    _check_addresses(numbered)
+    job, index = _checked_task(task, numbered)
+    listed = {job: tuple(addresses.values()) for job, addresses in numbered.items()}
+    return ClusterSpec(listed, job, index, numbered.get(job, {}).get(index))
 
 
 def workers(text: str | None) -> tuple[str, ...]:
@@ -152,9 +164,9 @@ def _check_job(field: str, job: object) -> None:
         fail(f"{field} is {quoted(job)}, which TensorFlow does not know: write one of {', '.join(map(quoted, JOBS))}")
 
 
-def _check_addresses(cluster: dict[str, list[object]]) -> None:
+def _check_addresses(cluster: dict[str, dict[int, Any]]) -> None:
     """Each has a form that TensorFlow can use, and all tasks can reach each other."""
-    fields = {f"cluster.{job}[{index}]": each for job, all_ in cluster.items() for index, each in enumerate(all_)}
+    fields = {f"cluster.{job}[{index}]": each for job, all_ in cluster.items() for index, each in all_.items()}
     hosts, owners = {}, dict[tuple[str, int], str]()
     for field, address in fields.items():
         is_ = f"{field} is {quoted(address)}"
@@ -190,7 +202,8 @@ def _is_this_host(host: str) -> bool:
     return address.is_loopback or address.is_unspecified
 
 
-def _check_task(task: dict[str, Any], cluster: dict[str, list[object]]) -> None:
+def _checked_task(task: dict[str, Any], cluster: dict[str, dict[int, Any]]) -> tuple[str, int]:
+    """Its type and its index."""
     for field, example in [("type", '"worker"'), ("index", "0")]:
         if field not in task:
             fail(f"task.{field} is missing: add it, such as {example}")
@@ -201,11 +214,17 @@ def _check_task(task: dict[str, Any], cluster: dict[str, list[object]]) -> None:
         fail(
             f"task.type is {quoted(job)}, but cluster has no {job}: write {known}, or add the address to cluster.{job}"
         )
-    if isinstance(index, bool) or not isinstance(index, int):
+    if isinstance(index, bool) or not re.fullmatch(r"-?\d+", str(index)):
         fail(f"task.index is {quoted(index)}, not a whole number: write 0 for the first task of its type")
-    count = len(cluster.get(job, [""]))
-    if not 0 <= index < count:
+    addresses = cluster.get(job, {0: ""})
+    if int(index) not in addresses:
+        count = len(addresses)
+        if list(addresses) != list(range(count)):
+            known = ", ".join(map(str, addresses))
+            fail(f"task.index is {index}, and the sparse cluster.{job} has {known}: add its address")
         has = f"cluster.{job} has {count} address{'es' if count > 1 else ''}"
         fix = "write 0" if count == 1 else f"write a number from 0 to {count - 1}"
-        more = f", or add the missing addresses to cluster.{job}" if index >= count and job in ("worker", "ps") else ""
+        is_many = int(index) >= count and job in ("worker", "ps")
+        more = f", or add the missing addresses to cluster.{job}" if is_many else ""
         fail(f"task.index is {quoted(index)}, but {has}: {fix}{more}")
+    return job, int(index)

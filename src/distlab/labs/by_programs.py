@@ -297,8 +297,11 @@ class _Asked:
                 return problem
             if text := judge.form(case, value):
                 return wrong(text)
-        if judge.is_by_name and all(value is None for given in self.given for value in given.values()):
-            return not_done(f"`{judge.name}` gives a dictionary in which all numbers are None")
+        dictionaries = [value for value in self.values if isinstance(value, dict)]
+        if len(dictionaries) == len(self.values) and not any(
+            item is not None for value in dictionaries for item in value.values()
+        ):
+            return not_done(f"`{judge.name}` gives a dictionary in which all values are None")
         return None
 
     def picture(self) -> Callable[[], Picture] | None:
@@ -359,7 +362,9 @@ class _Asked:
         if isinstance(value, Failure):
             return wrong(str(value.error), context=self._context(value, said))
         if value is None and not self._may_be_none(part):
-            return not_done("this is None" if self.judge.is_by_name or not said else f"{said}: this is None")
+            nothing = self.values[wrong_ones[0]] is None
+            text = f"`{self.judge.name}` gives None: is a `return` missing?" if nothing else "this is None"
+            return not_done(text if self.judge.is_by_name or not said else f"{said}: {text}")
         return wrong(self._otherwise(part, wrong_ones[0]), context=self._context(value, said))
 
     def _may_be_none(self, part: str) -> bool:

@@ -124,9 +124,9 @@ class Timeline:
     """What a recording holds.
 
     operations: those that were seen from begin to end, in order of their starts.  unfinished: how many were under way
-    when the recording broke off.  is_truncated: the file does not have the stream's end.  damaged: how many events could not be
-    read; operations near them may be wrong or missing.  unnamed: how many tensors are called by their numbers, since the
-    events that name them are not in the file.
+    when the recording broke off.  is_truncated: the file does not have the stream's end.  damaged: how many events
+    could not be read; operations near them may be wrong or missing.  unnamed: how many tensors are called by their
+    numbers, since the events that name them are not in the file.
     """
 
     operations: tuple[Operation, ...]

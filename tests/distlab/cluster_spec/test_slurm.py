@@ -73,17 +73,32 @@ def test_every_task_of_a_step_names_the_same_cluster(monkeypatch: pytest.MonkeyP
     ]
 
 
-def test_ranks_that_go_around_the_nodes_have_the_addresses_of_their_nodes() -> None:
-    cluster, _ = slurm_task(variables("node[1-3]", "2(x2),1", SLURM_DISTRIBUTION="cyclic:block"))
-    hosts = [address.split(":")[0] for address in cluster["worker"]]
-    assert hosts == ["node1", "node2", "node3", "node1", "node2"]
+@pytest.mark.parametrize(
+    ("distribution", "nodes"),
+    [
+        ({}, "11123"),
+        ({"SLURM_DISTRIBUTION": "block,Pack"}, "11123"),
+        ({"SLURM_DISTRIBUTION": "pack"}, "11123"),
+        ({"SLURM_DISTRIBUTION": "NoPack"}, "11123"),
+        ({"SLURM_DISTRIBUTION": "cyclic:block"}, "12311"),
+        ({"SLURM_DISTRIBUTION": "plane", "SLURM_DIST_PLANESIZE": "2"}, "11231"),
+        ({"SLURM_DISTRIBUTION": "plane=1", "SLURM_DIST_PLANESIZE": "1"}, "12311"),
+    ],
+)
+def test_ranks_have_the_addresses_of_the_nodes_on_which_slurm_puts_them(
+    distribution: dict[str, str], nodes: str
+) -> None:
+    cluster, _ = slurm_task(variables("node[1-3]", "3,1(x2)", **distribution))
+    assert [address.split(":")[0] for address in cluster["worker"]] == [f"node{node}" for node in nodes]
     assert len(set(cluster["worker"])) == 5
 
 
 def test_the_port_comes_from_job_and_step_and_leaves_room() -> None:
-    ports = {first_port(job, step) for job in range(1, 20) for step in range(8)}
-    assert len(ports) == 19 * 8
-    assert min(ports) >= FIRST_PORT
+    assert all(
+        len({first_port(job, step) for job in range(first, first + 12) for step in range(11)}) == 12 * 11
+        for first in range(1, 200)
+    )
+    assert min(first_port(job, 0) for job in range(1000)) >= FIRST_PORT
     assert max(first_port(job, 0) for job in range(1000)) + PORTS_PER_STEP < EPHEMERAL_PORTS
 
 
@@ -94,7 +109,7 @@ def test_the_port_comes_from_job_and_step_and_leaves_room() -> None:
         ({"SLURM_STEP_NODELIST": "node[1-"}, "not a list of hosts"),
         ({"SLURM_STEP_NODELIST": "(null)"}, "not a list of hosts"),
         ({"SLURM_STEP_NODELIST": "node[[01]]"}, "not a list of hosts"),
-        ({"SLURM_DISTRIBUTION": "plane"}, "srun --distribution=block"),
+        ({"SLURM_DISTRIBUTION": "arbitrary"}, "srun --distribution=block"),
         ({"SLURMD_NODENAME": "node2"}, 'does not say that rank 0 is on "node2"'),
     ],
 )

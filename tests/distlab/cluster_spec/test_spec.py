@@ -52,7 +52,14 @@ MISTAKES = [
     (index(0, "boss"), 'task.type is "boss"', 'one of "chief", "worker", "ps", "evaluator"'),
     (index(0, "ps"), 'task.type is "ps"', "add the address to cluster.ps"),
     (index(2), "task.index is 2, but cluster.worker has 2 addresses", "from 0 to 1, or add the missing"),
-    (index("0"), 'task.index is "0"', "write 0"),
+    (index("first"), 'task.index is "first"', "write 0"),
+    (config({**TWO, "ps": ["c:1"], "evaluator": ["e:1"]}), "cluster.evaluator is listed beside ps", "leave it out"),
+    (
+        config({"worker": {"1": "b:1", "4": "c:1"}}),
+        "task.index is 0, and the sparse cluster.worker has 1, 4",
+        "add its",
+    ),
+    (config({"worker": {"first": "b:1"}}), "cluster.worker is", "not a list"),
     (index(True), "task.index is true", "write 0"),
 ]
 
@@ -111,7 +118,8 @@ CLUSTERS = [
     TWO,
     {"chief": ["a:1"]},
     {"worker": ["b:1", "b:2"], "chief": ["a:1"]},
-    {"ps": ["c:1", "d:65535"], "worker": ["b:1", "b:2"], "evaluator": ["e:1"], "chief": ["a:1"]},
+    {"ps": ["c:1", "d:65535"], "worker": ["b:1", "b:2"], "chief": ["a:1"]},
+    {"worker": ["b:1", "b:2"], "evaluator": ["e:1"], "chief": ["a:1"]},
 ]
 
 
@@ -138,6 +146,16 @@ def test_tensorflow_reads_the_same(cluster: dict[str, list[str]], task_type: str
         assert spec.address == read.task_address(task_type, number)
     if task_type != "evaluator":  # TensorFlow calls an evaluator the chief of a cluster of its own
         assert spec.is_chief == multi_worker_util.is_chief(read, task_type, number)
+
+
+def test_sparse_clusters_and_an_index_as_text_are_read_as_tensorflow_reads_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = config({"ps": ["ps0:2222"], "worker": {"1": "worker1:2222"}}, {"type": "worker", "index": "1"})
+    monkeypatch.setenv("TF_CONFIG", text)
+    resolver, spec = tf.distribute.cluster_resolver.TFConfigClusterResolver(), check(text)
+    assert (spec.task_type, spec.index) == (resolver.task_type, resolver.task_id) == ("worker", 1)
+    assert spec.address == resolver.cluster_spec().task_address("worker", 1) == "worker1:2222"
 
 
 def test_it_needs_no_tensorflow() -> None:
