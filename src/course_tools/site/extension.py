@@ -25,6 +25,7 @@ SIZE = re.compile(r'<svg[^>]*? width="([\d.]+)pt" height="([\d.]+)pt"', re.DOTAL
 # Code, emphasis and links of Markdown, which a hover text cannot show.
 MARKUP = re.compile(r"[`*$]|\[([^\]]*)\]\([^)]*\)")
 PIXELS_PER_POINT = 1.6  # a figure of 7.2 inches fills the column, and its text of 8 points has 12.8 pixels
+HEADER = "Goal.", "Time.", "Before this.", "Questions.", "Hardware.", "How it works."
 CARDS = {"Predict.": "predict", "Pitfall.": "pitfall"}
 
 
@@ -91,12 +92,10 @@ def _make_cards(application: Sphinx, document: nodes.document) -> None:
             paragraph["classes"].append(name)
         elif bold.astext() == "Goal.":
             start = page.index(paragraph)
-            texts = [*takewhile(_is_of_header, page[start:])]
+            texts = [
+                *takewhile(lambda node: node.tagname == "bullet_list" or node.astext().startswith(HEADER), page[start:])
+            ]
             page[start : start + len(texts)] = [nodes.container("", *texts, classes=["goal-card"])]
-
-
-def _is_of_header(node: nodes.Node) -> bool:
-    return isinstance(node, nodes.bullet_list) or isinstance(node.next_node(), nodes.strong)
 
 
 def _write_words(application: Sphinx, error: Exception | None) -> None:
