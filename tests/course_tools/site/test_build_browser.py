@@ -141,7 +141,8 @@ def test_the_search_finds_a_page_without_a_server(visitor: Visitor) -> None:
 
 def test_an_output_waits_for_a_guess_made_by_keyboard_and_stands_on_paper(visitor: Visitor) -> None:
     page = visitor.open(START)
-    first, second = page.locator(".predict").nth(0), page.locator(".predict").nth(1)
+    cards = page.locator(".predict", has=page.locator(".guess"))
+    first, second = cards.nth(0), cards.nth(1)
     outputs = page.locator(".cell_output.is-waiting")
     output, before = outputs.first.element_handle(), outputs.count()
     assert before >= 2 and not output.is_visible()
